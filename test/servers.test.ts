@@ -2,11 +2,9 @@
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import { keysFile } from '@agentfleet/protocol/tokens';
 import { describe, expect, it } from 'vitest';
-import { readConfig, type Config } from '../inference-image/src/config.ts';
-import { artifacts } from '../inference-image/src/engineConfig.ts';
+import { readConfig, type Config, artifacts } from '../inference-image/src/config.ts';
 import { newPool } from '../operator/src/controllers/agenttask/testing/objects.ts';
-import { knownArtifacts } from '../operator/src/controllers/energymodel/artifacts.ts';
-import { verifierDeployment } from '../operator/src/controllers/energymodel/manifests.ts';
+import { knownArtifacts, verifierDeployment } from '../operator/src/controllers/energymodel/manifests.ts';
 import { newModel } from '../operator/src/controllers/energymodel/testing/models.ts';
 import { expertDeployment } from '../operator/src/controllers/expertpool/manifests/experts.ts';
 import { guardedExperts } from '../operator/src/controllers/expertpool/manifests/tokens.ts';

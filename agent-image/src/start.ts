@@ -19,13 +19,11 @@ import type { AttemptEngine } from './attempt/ports.ts';
 import { BriefFollower } from './brief/follower.ts';
 import type { WorkerConfig } from './config.ts';
 import { ExpertsClient } from './experts/index.ts';
-import { authorizeReaders } from './http/authorize.ts';
-import { createMetrics, type WorkerMetrics } from './http/metrics.ts';
+import { authorizeReaders, createMetrics, type WorkerMetrics } from './http/metrics.ts';
 import { WorkerLease } from './lease/workerLease.ts';
 import type { ArtifactStore } from './store/index.ts';
 import { TenureFactory } from './tasks/factory.ts';
-import { TaskTable } from './tasks/table.ts';
-import { TaskWatches } from './tasks/watches.ts';
+import { TaskTable, TaskWatches } from './tasks/table.ts';
 
 export interface StartOptions {
   readonly config: WorkerConfig;

@@ -8,7 +8,7 @@ import { execPath } from 'node:process';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { example } from './engines/synth/example.ts';
+import { example } from './engines/synth/propose.ts';
 
 let folder: string;
 let child: ChildProcess | null = null;

@@ -3,12 +3,11 @@ import { isAbsolute } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ConfigError, reader, type Env, type Read } from '@agentfleet/protocol/environment';
 import { accessEnvironment, parseSubjects } from '@agentfleet/protocol/tokens';
-import { parseEgress } from './egress.ts';
-import { parseWorkerEgress } from './workerEgress.ts';
+import { parseEgress, parseWorkerEgress } from './egress.ts';
 import type { Images, OperatorConfig } from './runtime/context.ts';
 import type { ApiEndpoint } from './runtime/apiEndpoints.ts';
 import { logLevels, type LogLevel } from './runtime/log.ts';
-import { usualTrackingLabels } from './runtime/tracking.ts';
+import { usualTrackingLabels } from './runtime/caches.ts';
 
 /** Everything that the process takes from its environment and command line. */
 export interface ProcessConfig extends OperatorConfig {

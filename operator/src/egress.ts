@@ -63,3 +63,36 @@ export function parseEgress(text: string): EgressBrief {
     ...(clusterRanges.length === 0 ? {} : { clusterRanges: clusterRanges.map(parseRange) }),
   };
 }
+
+/** Most that a resolver asks: MAXNS of resolv.conf(5). */
+const most = 3;
+
+/** Addresses of the DNS servers in the text of a resolv.conf, sorted; those of the machine itself are left out. Pure. */
+export function resolversOf(text: string): readonly string[] {
+  const found = [...text.matchAll(/^nameserver[ \t]+(\S+)/gm)].map(([, address = '']) => address);
+  return [...new Set(found)]
+    .filter((address) => isIP(address) !== 0 && !/^127\.|^::1$/.test(address))
+    .slice(0, most)
+    .sort();
+}
+
+const known = new Set(['to', 'ports']);
+
+/** Egress rules of NetworkPolicies as the chart writes them, JSON. @throws Error that names the rule and its cure */
+export function parseWorkerEgress(text: string): readonly object[] {
+  const example = '[{"to":[{"ipBlock":{"cidr":"10.1.0.0/24"}}],"ports":[{"port":443}]}]';
+  let rules: unknown;
+  try {
+    rules = JSON.parse(text);
+  } catch {
+    throw new Error(`it is not JSON; write it like ${example}`);
+  }
+  if (!Array.isArray(rules)) throw new Error(`it is not a list of rules; write it like ${example}`);
+  return rules.map((rule: unknown, at) => {
+    const members = typeof rule === 'object' && rule !== null && !Array.isArray(rule) ? Object.keys(rule) : [];
+    if (members.length === 0) throw new Error(`rule ${at} opens everything or is no rule; write it like ${example}`);
+    const unknown = members.find((member) => !known.has(member));
+    if (unknown !== undefined) throw new Error(`rule ${at} has ${unknown}, which is not known; there are to and ports`);
+    return rule as object;
+  });
+}

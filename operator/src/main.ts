@@ -5,7 +5,7 @@ import { asError, createTransport, inClusterConfig, kubeconfigConfig, systemCloc
 import { Registry } from 'prom-client';
 import { ConfigError } from '@agentfleet/protocol/environment';
 import { readConfig, type ProcessConfig } from './config.ts';
-import { resolversOf } from './resolvers.ts';
+import { resolversOf } from './egress.ts';
 import { registerProcessMetrics } from './metrics/eventLoop.ts';
 import { jsonLog } from './runtime/log.ts';
 import { createOperator } from './start.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { resolversOf } from './resolvers.ts';
+import { resolversOf } from './egress.ts';
 
 test.each([
   ['search svc.cluster.local\nnameserver 10.96.0.10\noptions ndots:5\n', ['10.96.0.10']],

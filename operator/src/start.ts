@@ -37,15 +37,12 @@ import {
   type GpuCaches,
 } from './controllers/placement/index.ts';
 import { createWarmPoolController } from './controllers/warmpool/index.ts';
-import { authorizeReaders } from './metrics/authorize.ts';
-import { registerFleetMetrics } from './metrics/fleet.ts';
-import { registerOverdue } from './metrics/overdue.ts';
+import { authorizeReaders, ScraperTokens } from './metrics/scraperTokens.ts';
+import { registerFleetMetrics, registerOverdue } from './metrics/fleet.ts';
 import { registerOwnerMetrics } from './metrics/owners.ts';
 import { registerPlacementMetrics } from './metrics/placement.ts';
-import { registerRolloutMetrics } from './metrics/rollouts.ts';
+import { registerRolloutMetrics, registerShadowMetrics } from './metrics/rollouts.ts';
 import { registerSpendingMetrics } from './metrics/spending.ts';
-import { ScraperTokens } from './metrics/scraperTokens.ts';
-import { registerShadowMetrics } from './metrics/shadow.ts';
 import { ApiEndpoints } from './runtime/apiEndpoints.ts';
 import { createCaches } from './runtime/caches.ts';
 import type { Caches, OperatorContext } from './runtime/context.ts';

@@ -19,8 +19,7 @@ import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { kubeconfigPath } from '../../hack/cluster/index.ts';
 import type { ProcessConfig } from '../../operator/src/config.ts';
-import type { ConfigMap } from '../../operator/src/runtime/objects.ts';
-import { resources } from '../../operator/src/runtime/resources.ts';
+import { type ConfigMap, resources } from '../../operator/src/runtime/resources.ts';
 import { createOperator } from '../../operator/src/start.ts';
 import { connect, createNamespace, enabled, install, until, type Server } from './api/server.ts';
 

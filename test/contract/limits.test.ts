@@ -31,9 +31,8 @@ import {
   largestTask,
   longest,
 } from '../../operator/test/limits/objects.ts';
-import type { Pod } from '../../operator/src/runtime/objects.ts';
+import { type Pod, resources } from '../../operator/src/runtime/resources.ts';
 import { workerServiceAccount } from '../../operator/src/pools/names.ts';
-import { resources } from '../../operator/src/runtime/resources.ts';
 import { createOperator } from '../../operator/src/start.ts';
 import { connect, enabled, install, until, whoAmI, type Server } from './api/server.ts';
 

@@ -17,14 +17,13 @@ import { briefKey, labels } from '@agentfleet/protocol/pool';
 import { Registry } from 'prom-client';
 import { kubeconfigPath } from '../../hack/cluster/index.ts';
 import { createAgentTaskController } from '../../operator/src/controllers/agenttask/controller.ts';
-import { jwksConfigMap } from '../../operator/src/controllers/agenttask/names.ts';
+import { jwksConfigMap } from '../../operator/src/controllers/agenttask/attempts.ts';
 import { createAgentTaskOrderController } from '../../operator/src/controllers/agenttaskorder/controller.ts';
 import { createWarmPoolController } from '../../operator/src/controllers/warmpool/index.ts';
 import { briefName, workerServiceAccount } from '../../operator/src/pools/names.ts';
 import { createCaches } from '../../operator/src/runtime/caches.ts';
 import type { OperatorContext } from '../../operator/src/runtime/context.ts';
-import type { ConfigMap, Pod } from '../../operator/src/runtime/objects.ts';
-import { resources } from '../../operator/src/runtime/resources.ts';
+import { type ConfigMap, type Pod, resources } from '../../operator/src/runtime/resources.ts';
 import { minimalTask } from './api/examples.ts';
 import { connect, createNamespace, install, until, whoAmI, type Server } from './api/server.ts';
 

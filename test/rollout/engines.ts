@@ -3,8 +3,7 @@ import { execPath } from 'node:process';
 import { createInterface } from 'node:readline';
 import { labels } from '@agentfleet/protocol/pool';
 import type { Bed } from '../../operator/src/controllers/expertpool/testing/bed.ts';
-import type { Deployment } from '../../operator/src/runtime/objects.ts';
-import { resources } from '../../operator/src/runtime/resources.ts';
+import { type Deployment, resources } from '../../operator/src/runtime/resources.ts';
 
 const main = new URL('../../inference-image/src/main.ts', import.meta.url).pathname;
 

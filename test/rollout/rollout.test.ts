@@ -2,7 +2,7 @@
 import type { RolloutStatus } from '@agentfleet/protocol/api';
 import { briefKey, type PoolBrief } from '@agentfleet/protocol/pool';
 import { expect, test } from 'vitest';
-import { example } from '../../inference-image/src/engines/synth/example.ts';
+import { example } from '../../inference-image/src/engines/synth/propose.ts';
 import { newPool } from '../../operator/src/controllers/agenttask/testing/objects.ts';
 import { Bed } from '../../operator/src/controllers/expertpool/testing/bed.ts';
 import { armsOf } from '../../operator/src/revisions/index.ts';

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { brief, eventually, succeeded, WorkerBed } from '../../agent-image/src/testing/bed.ts';
 import type { ShadowBrief, VerifierEndpoint } from '@agentfleet/protocol/pool';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { example } from '../../inference-image/src/engines/synth/example.ts';
+import { example } from '../../inference-image/src/engines/synth/propose.ts';
 
 const main = new URL('../../inference-image/src/main.ts', import.meta.url).pathname;
 const servers: ChildProcess[] = [];

@@ -12,7 +12,7 @@ import {
 } from '@agentfleet/agent/attempt';
 import { collectCoverage } from '@agentfleet/agent/coverage';
 import { createDialer, createEgress, type DialerOptions } from '@agentfleet/agent/egress';
-import { Newest } from '../../agent-image/src/tasks/newest.ts';
+import { Newest } from '../../agent-image/src/tasks/tenure.ts';
 import { ExpertsClient } from '@agentfleet/agent/experts';
 import { noMind } from '@agentfleet/agent/mind';
 import { createRails, installedGrammars, loadGrammars } from '@agentfleet/agent/rails';

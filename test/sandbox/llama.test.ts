@@ -2,7 +2,7 @@ import { expect, inject, test } from 'vitest';
 import type { InferenceInfo, PriorRequest, PriorResponse } from '@agentfleet/protocol/inference';
 import { sandboxUid } from '@agentfleet/operator/sandbox';
 import { portForward } from '../../hack/sandbox/index.ts';
-import { example } from '../../inference-image/src/engines/llama/example.ts';
+import { example } from '../../inference-image/src/engines/llama/propose.ts';
 import { inferenceAccess, inferenceBearer, useNamespace } from './harness.ts';
 
 const bench = useNamespace('llama');

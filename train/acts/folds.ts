@@ -1,4 +1,4 @@
-import { tableOf, wordEnergy, type WordModel } from '../../inference-image/src/models/energy/words.ts';
+import { tableOf, wordEnergy, type WordModel } from '../../inference-image/src/models/energy/file.ts';
 import { Random } from '../random.ts';
 import { foldCount, type LabelledAct } from './data.ts';
 import { fitActs, type ActFit } from './fit.ts';

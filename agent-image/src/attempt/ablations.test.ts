@@ -1,6 +1,6 @@
 import { ablationAnnotations } from '@agentfleet/protocol/pool';
 import { describe, expect, it } from 'vitest';
-import { mayBacktrack, refuseAblations } from './ablations.ts';
+import { mayBacktrack, refuseAblations } from './meter.ts';
 
 const experiment = (asked: string | undefined, ablations?: readonly string[]) =>
   ({

@@ -1,7 +1,7 @@
 import { silentLog, type Clock } from '@agentfleet/kube';
 import type { AgentTask, Approval } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
-import { Newest } from '../tasks/newest.ts';
+import { Newest } from '../tasks/tenure.ts';
 import { actionDigest, questionDigest } from './acts/canonical.ts';
 import { Approvals } from './approvals.ts';
 import type { Hands } from './hands.ts';

@@ -1,17 +1,70 @@
-import { deadline } from '@agentfleet/kube';
-import type { Run } from '@agentfleet/protocol/api';
-import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
-import { answerKeepsake, shownAnswer } from './answer.ts';
-import { auditRoot, json, keep, patch, revertScript, shownPatch, trace, type Keeping, type Keepsake } from './artifacts.ts';
-import type { Baseline } from './baseline.ts';
+import { KeeperRefusal } from '@agentfleet/keeper/client';
+import type { Run, FailureClass, Check } from '@agentfleet/protocol/api';
+import { countTests, parseResults } from '../checks/index.ts';
 import type { Ran } from './checkRun.ts';
+import { AttemptFailure } from './failure.ts';
+import type { Outcome, AttemptContext, Report } from './ports.ts';
+import { deadline } from '@agentfleet/kube';
+import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
+import {
+  answerKeepsake,
+  shownAnswer,
+  auditRoot,
+  json,
+  keep,
+  patch,
+  revertScript,
+  shownPatch,
+  trace,
+  type Keeping,
+  type Keepsake,
+  answerFile,
+} from './artifacts.ts';
+import type { Baseline, JudgedCheck } from './baseline.ts';
 import type { Proof } from './evidence.ts';
-import { checkResults, failed } from './outcome.ts';
-import type { AttemptContext, Outcome, Report } from './ports.ts';
 import type { Meter } from './meter.ts';
 import { patiently, throwIfSuperseded } from './patience.ts';
 import { labelled, labels, type Prepared } from './prepare.ts';
 import type { Progress } from './progress.ts';
+import { createHash } from 'node:crypto';
+import { canonicalJson } from './acts/canonical.ts';
+import type { Scope } from './scope.ts';
+
+type CheckResult = NonNullable<NonNullable<Run['outcome']>['checks']>[number];
+
+const maxMessage = 1024;
+
+/** Counts of each check for the status; an errored test counts as failed. */
+function checkResults(runs: readonly Ran[]): CheckResult[] {
+  return runs.slice(0, 16).map(({ check, results, millis }) => {
+    const { passed, failed, errored, skipped } = countTests(results);
+    return { name: check, passed, failed: failed + errored, skipped, seconds: Math.ceil(millis / 1000) };
+  });
+}
+
+/** The outcome of an attempt that something ended. What the keeper refuses is the infrastructure's, the rest is our fault. */
+export function failed(error: unknown): Outcome {
+  if (error instanceof AttemptFailure) return outcome(error.failureClass, error.reason, error.message);
+  const message = error instanceof Error ? error.message : String(error);
+  if (error instanceof KeeperRefusal) return outcome('Infrastructure', reasonOf(error.code), message);
+  return outcome('AgentError', 'UnexpectedError', `${message}; see the log of the worker`);
+}
+
+/** `AF_STORE_FULL` → `KeeperStoreFull`. */
+function reasonOf(code: string): string {
+  const words = code.replace(/^AF_/, '').toLowerCase().split('_');
+  return `Keeper${words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')}`;
+}
+
+function outcome(cls: NonNullable<Outcome['class']>, reason: string, message: string): Outcome {
+  return { result: 'Failed', class: cls, reason, message: bounded(message) };
+}
+
+/** By code points, so that no character is cut in two. */
+export function bounded(message: string): string {
+  const points = Array.from(message);
+  return points.length <= maxMessage ? message : `${points.slice(0, maxMessage - 1).join('')}…`;
+}
 
 /** What an attempt has come to know, filled as its phases end; read when it ends, however it ends. */
 export interface Ledger {
@@ -161,4 +214,119 @@ function reportOf({ task, assignment }: AttemptContext, ledger: Ledger, outcome:
     }),
     reviews: (baseline?.reviews ?? []).map(({ name }) => ({ name, said: reviews.find(({ check }) => check === name)?.output ?? null })),
   };
+}
+
+/** What the end of the work shows beside checks that all hold. */
+export interface Shown {
+  /** The tree is another one than snapshot 0. */
+  readonly changed: boolean;
+  /** The model said something in words. */
+  readonly answer: boolean;
+  /** A person accepted the result; false also where nobody was asked. */
+  readonly review: boolean;
+}
+
+/** How an attempt ends whose checks all hold in a fresh container. */
+export type Conclusion =
+  | {
+      readonly result: 'Succeeded';
+      readonly reason: 'ChecksHold' | 'ReviewAccepted' | 'AnswerAccepted' | 'AlreadyHolds';
+      readonly message: string;
+    }
+  | { readonly result: 'Failed'; readonly class: FailureClass & 'Unproved'; readonly reason: 'NothingProved'; readonly message: string };
+
+type Judged = Pick<JudgedCheck, 'judgement'> & { readonly check: Pick<JudgedCheck['check'], 'type' | 'path' | 'expect'> };
+
+/**
+ * Decides what a result is worth on which all checks hold. Checks that failed at snapshot 0 prove the change by themselves. Those
+ * that held there prove nothing: then a person has to have accepted a change, or the answer that a check asks for has to be
+ * there. A check that is to pass and nothing more (`expect: Pass`) is its author's word that passing is enough. Pure.
+ *
+ * @param checks all checks but reviews, as they were judged at snapshot 0
+ */
+export function conclusion(checks: readonly Judged[], { changed, answer, review }: Shown): Conclusion {
+  const failed = checks.filter(({ judgement }) => judgement.failing.length > 0);
+  const asked = checks.some(({ check }) => isAnswer(check));
+  if (failed.length > 0) {
+    if (review) return succeeded('ReviewAccepted', 'a person accepted the result');
+    if (answer && failed.every(({ check }) => isAnswer(check))) return succeeded('AnswerAccepted', `the answer is ${answerFile}`);
+    return succeeded('ChecksHold', null);
+  }
+  if (changed && review) return succeeded('ReviewAccepted', 'a person accepted the result');
+  if (answer && asked) return succeeded('AnswerAccepted', `the answer is ${answerFile}`);
+  if (checks.length > 0 && checks.every(({ check }) => check.expect === 'Pass'))
+    return changed ? succeeded('ChecksHold', null) : succeeded('AlreadyHolds', 'nothing was changed: they held at snapshot 0 already');
+  return { result: 'Failed', class: 'Unproved', reason: 'NothingProved', message: unproved(changed) };
+}
+
+function isAnswer({ type, path }: Pick<Judged['check'], 'type' | 'path'>): boolean {
+  return type === 'Artifact' && path === answerFile;
+}
+
+function succeeded(reason: Exclude<Conclusion, { result: 'Failed' }>['reason'], how: string | null): Conclusion {
+  const words = 'all checks hold in a fresh container';
+  return { result: 'Succeeded', reason, message: how === null ? words : `${words}; ${how}` };
+}
+
+function unproved(changed: boolean): string {
+  const offered = changed ? 'the change is offered as artifact change.patch' : 'nothing was changed';
+  const cures = `a check of type Review, of type Artifact (${answerFile} for an answer), or one that fails until the goal is reached`;
+  return `all checks held at snapshot 0 already, so that they prove nothing; ${offered}; create the task again with ${cures}`;
+}
+
+/** Reason of a failure after which the model may try again: a person said what is wrong. */
+export const reviewRejected = 'ReviewRejected';
+
+/** What a person is asked about. */
+export interface Reviewed {
+  readonly prepared: Prepared;
+  readonly result: SnapshotRecord;
+  /** Paths that were changed. */
+  readonly paths: readonly string[];
+  readonly answer: string | undefined;
+}
+
+/**
+ * Asks a person to accept the result, with the change as evidence; the clocks of the task stand still. Each tree is asked
+ * about once: what was said of it holds for every worker and attempt.
+ *
+ * @throws AttemptFailure ApprovalRejected, by a person with what they say, or because nobody answered in time
+ */
+export async function review(scope: Scope, check: Check, about: Reviewed): Promise<Ran> {
+  const { approvals, context } = scope;
+  const { paths, result } = about;
+  const named = paths.slice(0, 5).join(', ');
+  const files = paths.length === 1 ? '1 path' : `${paths.length} paths`;
+  const summary = `accept the result of the task (check ${check.name}): ${files} changed${named === '' ? '' : `: ${named}`}`;
+  const action = reviewDigest(context.task.metadata.uid ?? '', check.name, result.manifestDigest);
+  const evidence = await showEvidence(scope, about);
+  const { decision, by, why, timedOut = false } = await approvals.ask({ action, kind: 'Review', summary, evidence });
+  if (decision === 'Approved') return ran(check, 0, `accepted ${by}`);
+  const said = why === undefined ? '' : `: ${why}`;
+  const cure = timedOut ? 'review the result in time, or raise spec.policy.approvals.timeoutSeconds' : 'do what the person asks for';
+  const message = `check ${check.name}: the result was not accepted ${by}${said}; ${cure}`;
+  throw new AttemptFailure('ApprovalRejected', timedOut ? 'ReviewTimedOut' : reviewRejected, message);
+}
+
+/** Names a review: one result of one task. */
+export function reviewDigest(task: string, review: string, tree: string): string {
+  return `sha256:${createHash('sha256').update(canonicalJson({ task, review, tree })).digest('hex')}`;
+}
+
+/** Stores the whole change, so that it can be read before anything is decided; returns its beginning. */
+async function showEvidence({ context }: Scope, { prepared, result, answer }: Reviewed): Promise<string> {
+  const keeping = { context, signal: context.signal };
+  const { unified } = await patiently(() => context.keeper.diff(prepared.initial.id, result.id), context);
+  const shown = shownPatch(unified);
+  const artifacts = await keep(keeping, [patch(keeping, prepared.initial.id, result.id)]);
+  context.signal.throwIfAborted();
+  const words = answer === undefined ? {} : { answer: shownAnswer(answer) };
+  context.report({ patch: shown, artifacts: [...artifacts], ...words });
+  return shown;
+}
+
+/** A review as a run, for results and reports. */
+function ran({ name }: Check, exitCode: number, output: string): Ran {
+  const end = { exitCode, signal: null, timedOut: false, killed: null, oom: false };
+  return { check: name, end, results: parseResults('Exit', { exitCode, stdout: output, stderr: '' }), output, millis: 0 };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { conclusion, type Shown } from './conclusion.ts';
+import { conclusion, type Shown } from './closing.ts';
 
 type Judged = Parameters<typeof conclusion>[0][number];
 

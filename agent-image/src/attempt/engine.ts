@@ -1,27 +1,22 @@
-import { refuseAblations } from './ablations.ts';
-import { writeAnswer } from './answer.ts';
+import { refuseAblations, Meter } from './meter.ts';
+import { writeAnswer } from './artifacts.ts';
 import { judgeAtBaseline, type Baseline } from './baseline.ts';
-import { close, summary, type Ledger } from './closing.ts';
-import { conclusion } from './conclusion.ts';
+import { close, summary, type Ledger, conclusion, bounded, failed, reviewRejected } from './closing.ts';
 import { BegunActs } from './acts/earlierRun.ts';
 import { Approvals } from './approvals.ts';
 import { failedThere } from './ends.ts';
 import { AttemptFailure } from './failure.ts';
 import { Hands } from './hands.ts';
-import { Meter } from './meter.ts';
 import { NoteReader } from './notes.ts';
-import { bounded, failed } from './outcome.ts';
 import { patiently, throwIfSuperseded } from './patience.ts';
 import type { AttemptContext, AttemptEngine, Outcome } from './ports.ts';
 import { labelled, labels, prepare, type Prepared } from './prepare.ts';
-import { Progress } from './progress.ts';
+import { Progress, taskBegan } from './progress.ts';
 import { repair, type Winner } from './repair.ts';
-import { reviewRejected } from './review.ts';
 import { rollBack } from './rollback.ts';
 import type { EngineOptions, Scope, StrategyScope } from './scope.ts';
 import { createSourceReader } from './sources.ts';
 import { chatStrategy, hasChat } from './strategy.ts';
-import { taskBegan } from './taskBegan.ts';
 import { verify, type Verified } from './verify.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Frontier } from './frontier.ts';
+import { Frontier } from './rounds.ts';
 import { stateAfter, type SearchNode } from './node.ts';
 import type { Noted, TriedNote } from './notes.ts';
 import type { Start } from './start.ts';

@@ -1,6 +1,8 @@
 import type { Clock } from '@agentfleet/kube';
 import { fromMicros, toMicros, type Usage } from '@agentfleet/protocol/api';
 import { AttemptFailure } from './failure.ts';
+import { ablationAnnotations, ablationNames, ablationRefusal, ablations } from '@agentfleet/protocol/pool';
+import type { AttemptContext } from './ports.ts';
 
 /** What may be used over all attempts; absent: no bound. */
 export interface Bounds {
@@ -174,4 +176,19 @@ export function exceeded(name: keyof Bounds, used: number | string, bound: numbe
 
 function tokensOf({ tokensIn, tokensCached = 0, tokensOut, cost }: Usage): SpentTokens {
   return { input: tokensIn, cachedInput: tokensCached, output: tokensOut, cost: cost === undefined ? null : Number(toMicros(cost)) };
+}
+
+type Experiment = Pick<AttemptContext, 'task' | 'pool'>;
+
+const asked = ({ task }: Experiment): readonly string[] => ablationNames(task.metadata.annotations?.[ablationAnnotations.asked]);
+
+/** An experiment that silently ran with the whole fleet would be compared with itself. @throws AttemptFailure InvalidInput */
+export function refuseAblations(experiment: Experiment): void {
+  const refusal = ablationRefusal(asked(experiment), experiment.pool);
+  if (refusal !== null) throw new AttemptFailure('InvalidInput', 'AblationRefused', refusal);
+}
+
+/** Whether the search may go back to trees that it has left. */
+export function mayBacktrack(experiment: Experiment): boolean {
+  return asked(experiment).every((name) => ablations[name]?.backtracking !== false);
 }

@@ -1,8 +1,25 @@
-import { changeNode, addNode, endPlan, establish, findNode, firstUnmet, initialPlan, noFacts, planDigest } from '../plan/index.ts';
-import type { Fact, Facts, NodeChange, PlanNode } from '../plan/index.ts';
+import {
+  changeNode,
+  addNode,
+  endPlan,
+  establish,
+  findNode,
+  firstUnmet,
+  initialPlan,
+  noFacts,
+  planDigest,
+  type Fact,
+  type Facts,
+  type NodeChange,
+  type PlanNode,
+} from '../plan/index.ts';
 import { AttemptFailure } from './failure.ts';
 import type { Meter } from './meter.ts';
 import type { AttemptContext, Report } from './ports.ts';
+import type { Clock } from '@agentfleet/kube';
+import type { ExecEnd, ExecEvent } from '@agentfleet/protocol/keeper';
+import { isArtifactCheck, isCommandCheck } from '@agentfleet/protocol/api';
+import type { TraceConsent } from '@agentfleet/protocol/trace';
 
 const maxMessage = 256;
 
@@ -111,4 +128,94 @@ export class Progress {
       `node ${id} of the plan needs ${unmet}, which does not hold; report this fault`,
     );
   }
+}
+
+/** A look at a command that may run on. */
+export interface Watched {
+  /** Both outputs, in the order in which they came. */
+  readonly output: string;
+  /** Number of the last event that was seen. */
+  readonly seen: number;
+  /** Null: it runs on. */
+  readonly end: ExecEnd | null;
+}
+
+interface Watch {
+  /** Number of the last event that is known. */
+  readonly after: number;
+  readonly ms: number;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Looks at the events of a command until it ends or the time is over.
+ *
+ * @param follow the events after `after`
+ */
+export async function watch(
+  follow: (signal: AbortSignal) => AsyncIterable<ExecEvent>,
+  { after, ms, clock, signal }: Watch,
+): Promise<Watched> {
+  const over = new AbortController();
+  const timer = clock.after(ms, () => over.abort());
+  const parts: Buffer[] = [];
+  let seen = after;
+  let end: ExecEnd | null = null;
+  try {
+    for await (const event of follow(AbortSignal.any([signal, over.signal]))) {
+      if ('seq' in event) seen = event.seq;
+      if (event.type === 'out') parts.push('text' in event ? Buffer.from(event.text) : Buffer.from(event.b64, 'base64'));
+      if (event.type === 'end') end = event;
+    }
+  } catch (error) {
+    if (!over.signal.aborted || signal.aborted) throw error;
+  } finally {
+    timer.cancel();
+  }
+  return { output: Buffer.concat(parts).toString('utf8'), seen, end };
+}
+
+/**
+ * `TaskBegan`, the first note of a log: what a trace says of its task. The consent is in the hash chain before any work, so that
+ * no later word changes it; the first such note of a log counts.
+ */
+export interface TaskBeganNote {
+  readonly attempt: number;
+  readonly consent: TraceConsent;
+  readonly task: { readonly namespace: string; readonly name: string; readonly uid: string };
+  readonly pool: { readonly namespace: string; readonly name: string };
+  readonly goal: string;
+  readonly checks: readonly {
+    readonly name: string;
+    readonly type: string;
+    readonly command?: readonly string[];
+    readonly path?: string;
+  }[];
+  readonly models: readonly { readonly name: string; readonly role: string; readonly engine: string; readonly model?: string }[];
+}
+
+/** The note of a task that begins. Pure. */
+export function taskBegan({ task, pool, assignment }: Pick<AttemptContext, 'task' | 'pool' | 'assignment'>): TaskBeganNote {
+  const { namespace = '', name, uid = '' } = task.metadata;
+  const { goal, checks, trace } = task.spec;
+  return {
+    attempt: assignment.attempt,
+    consent: trace?.consent ?? pool.traceConsent ?? 'None',
+    task: { namespace, name, uid },
+    pool: { namespace: pool.pool.namespace, name: pool.pool.name },
+    goal,
+    checks: checks.map((check) => ({
+      name: check.name,
+      type: check.type,
+      ...(isCommandCheck(check) && { command: check.command }),
+      ...(isArtifactCheck(check) && { path: check.path }),
+    })),
+    models: pool.experts.map(({ name: expert, role, engine, chat }) => ({
+      name: expert,
+      role,
+      engine,
+      ...(chat?.model !== undefined && { model: chat.model }),
+    })),
+  };
 }

@@ -3,13 +3,12 @@ import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
 import type { Baseline } from './baseline.ts';
 import { contradiction, flakyCheck, runAgain } from './chance.ts';
 import { changesBetween } from './changes.ts';
-import type { Ledger } from './closing.ts';
+import { type Ledger, review } from './closing.ts';
 import { broken, holds, prove, type Proof } from './evidence.ts';
 import { AttemptFailure } from './failure.ts';
 import { labels, type Prepared } from './prepare.ts';
 import type { TriedNote } from './notes.ts';
 import type { Winner } from './repair.ts';
-import { review } from './review.ts';
 import type { Scope } from './scope.ts';
 
 /** A result on which all checks hold in a fresh container. */

@@ -3,8 +3,7 @@ import { createTransport, ResourceClient, silentLog, systemClock } from '@agentf
 import { startFakeServer } from '@agentfleet/kube/testing';
 import { resources, type ConfigMap } from '../resources.ts';
 import { brief as good, eventually } from '../testing/bed.ts';
-import { BriefFollower } from './follower.ts';
-import { briefParser } from './parse.ts';
+import { BriefFollower, briefParser } from './follower.ts';
 
 const configMap = (text?: string): ConfigMap => ({
   metadata: { name: 'coding-workers', namespace: 'platform' },

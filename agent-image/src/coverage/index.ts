@@ -4,6 +4,5 @@
  *
  * May import `protocol` and the keeper's client.
  */
-export { collectCoverage, type CoverageOptions } from './collect.ts';
+export { collectCoverage, type CoverageOptions, tracerProgram } from './collect.ts';
 export { runsNode, runsPython } from './command.ts';
-export { tracerProgram } from './program.ts';

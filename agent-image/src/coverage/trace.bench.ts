@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { tracerProgram } from './program.ts';
+import { tracerProgram } from './collect.ts';
 
 const runs = 7;
 const tests = 200;

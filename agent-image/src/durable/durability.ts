@@ -3,11 +3,10 @@ import type { KeeperClient } from '@agentfleet/keeper/client';
 import { AttemptFailure } from '../attempt/failure.ts';
 import { patiently, throwIfSuperseded } from '../attempt/patience.ts';
 import { StoreFailure, type ArtifactStore } from '../store/index.ts';
-import { adoptNewest, type Recovered } from './adopt.ts';
+import { adoptNewest, type Recovered, historyOf, type History } from './adopt.ts';
 import { DurableFailure } from './failure.ts';
-import { historyOf, type History } from './history.ts';
 import { LogMirror } from './logMirror.ts';
-import { placesOf } from './places.ts';
+import { placesOf } from './manifest.ts';
 import type { PackShelf } from './shelf.ts';
 import { CheckpointWriter, type Written } from './writer.ts';
 

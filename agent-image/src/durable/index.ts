@@ -1,10 +1,8 @@
 /** Durable copies of what the keeper of a task holds: the mirror of its event log, its snapshots, and the way back from them. */
 export { Durability, checkpointMs, mirrorMs, type DurabilityOptions } from './durability.ts';
 export { DurableFailure, type DurableFailureCode } from './failure.ts';
-export { parseKeys, readSealer } from './key.ts';
+export { parseKeys, readSealer } from './manifest.ts';
 export { createSealer, keyBytes, type Sealer } from './seal.ts';
-export { PackShelf } from './shelf.ts';
-export { Shelves } from './shelves.ts';
-export { graceMs, sweep, type SweepOptions, type Swept } from './sweep.ts';
-export { Sweeper } from './sweeper.ts';
+export { PackShelf, Shelves } from './shelf.ts';
+export { graceMs, sweep, type SweepOptions, type Swept, Sweeper } from './sweep.ts';
 export type { Written } from './writer.ts';

@@ -2,7 +2,7 @@ import type { KeeperClient } from '@agentfleet/keeper/client';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import { canonicalJson } from '../attempt/acts/canonical.ts';
 import type { ArtifactStore } from '../store/index.ts';
-import type { LogRange, TaskPlaces } from './places.ts';
+import type { LogRange, TaskPlaces } from './manifest.ts';
 import type { Sealer } from './seal.ts';
 
 /** Where a chain stands. */

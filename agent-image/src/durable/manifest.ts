@@ -1,5 +1,9 @@
 import { createHash } from 'node:crypto';
-import { maxPartBytes, partHeaderBytes, type Part } from '@agentfleet/protocol/keeper';
+import { maxPartBytes, partHeaderBytes, type Part, type SnapshotRecord } from '@agentfleet/protocol/keeper';
+import { DurableFailure } from './failure.ts';
+import { type Sealer, createSealer, keyBytes } from './seal.ts';
+import { readFile } from 'node:fs/promises';
+import { AttemptFailure } from '../attempt/failure.ts';
 
 /** A content that a snapshot names. */
 export interface Content {
@@ -50,3 +54,163 @@ export function planPacks(contents: readonly Content[]): readonly (readonly Part
 
 /** So that the request for a pack of many small files stays small. */
 const maxPartsOfPack = 16_384;
+
+/** Where a task's durable copies lie below the prefix of its pool. */
+export interface TaskPlaces {
+  readonly folder: string;
+  readonly logs: string;
+  readonly checkpoint: (number: number) => string;
+  readonly log: (range: LogRange) => string;
+}
+
+/** Records of one file of the event log, and the epoch of who wrote it. */
+export interface LogRange {
+  readonly from: number;
+  readonly to: number;
+  readonly epoch: number;
+}
+
+export const checkpointsFolder = 'checkpoints/';
+export const packsFolder = 'packs/';
+/** Marks of what a sweep found useless, for the next one. */
+export const doomedFolder = 'doomed/';
+
+const pad = (value: number, digits: number): string => String(value).padStart(digits, '0');
+
+export function placesOf(task: { readonly namespace: string; readonly uid: string }): TaskPlaces {
+  const folder = `${checkpointsFolder}${task.namespace}/${task.uid}/`;
+  return {
+    folder,
+    logs: `${folder}log/`,
+    checkpoint: (number) => `${folder}${pad(number, 14)}.json`,
+    log: ({ from, to, epoch }) => `${folder}log/${pad(from, 12)}-${pad(to, 12)}-${pad(epoch, 10)}`,
+  };
+}
+
+/** Number of a checkpoint by its key; null for what is none. Numbers grow with the epoch, so that nobody who was replaced comes last. */
+export function checkpointNumber(key: string): number | null {
+  const found = /^checkpoints\/[^/]+\/[^/]+\/(\d{14})\.json$/.exec(key)?.[1];
+  return found === undefined ? null : Number(found);
+}
+
+/** The folder of a task by the key of one of its checkpoints. */
+export function folderOf(key: string): string {
+  return key.slice(0, key.lastIndexOf('/') + 1);
+}
+
+const perEpoch = 10_000;
+
+/** The number that follows those that exist, under an epoch. */
+export function nextNumber(existing: readonly number[], epoch: number): number {
+  return Math.max(epoch * perEpoch, ...existing.map((one) => one + 1));
+}
+
+export function logRange(key: string): LogRange | null {
+  const found = /\/log\/(\d{12})-(\d{12})-(\d{10})$/.exec(key);
+  return found === null ? null : { from: Number(found[1]), to: Number(found[2]), epoch: Number(found[3]) };
+}
+
+export const packKey = (name: string): string => `${packsFolder}${name}.pack`;
+export const indexKey = (name: string): string => `${packsFolder}${name}.index`;
+export const manifestKey = (name: string): string => `${packsFolder}${name}.manifest`;
+export const doomedKey = (name: string): string => `${doomedFolder}${name}`;
+
+/** Name of a pack, its index or a manifest by its key; null for what is none. */
+export function blobName(key: string): string | null {
+  return /^packs\/([0-9a-f]{64}(?:-[0-9a-f]{8})?)\.(?:pack|index|manifest)$/.exec(key)?.[1] ?? null;
+}
+
+const format = 'agentfleet.dev/checkpoint/v1';
+
+/** What a checkpoint holds. */
+export interface Checkpoint {
+  readonly task: { readonly namespace: string; readonly uid: string };
+  readonly epoch: number;
+  /** RFC 3339. */
+  readonly at: string;
+  /** The newest record that the named files of the log hold. */
+  readonly head: { readonly seq: number; readonly hash: string };
+  /** Oldest first. */
+  readonly snapshots: readonly SnapshotRecord[];
+  /** Manifest of each snapshot, by id: the name of its blob. */
+  readonly manifests: Readonly<Record<string, string>>;
+  readonly logs: readonly LogRange[];
+}
+
+/** What everybody may read who may read the store: names without meaning, so that a sweep needs no key. */
+export interface Envelope {
+  readonly format: typeof format;
+  readonly packs: readonly string[];
+  readonly manifests: readonly string[];
+  /** RFC 3339; from then on nobody needs it. Null while the task goes on. */
+  readonly expires: string | null;
+  /** The sealed checkpoint, base64. */
+  readonly body: string;
+}
+
+export async function encodeCheckpoint(
+  sealer: Sealer,
+  key: string,
+  checkpoint: Checkpoint,
+  { packs, expires }: Pick<Envelope, 'packs' | 'expires'>,
+): Promise<string> {
+  const manifests = [...new Set(Object.values(checkpoint.manifests))];
+  const body = (await sealer.seal(key, Buffer.from(JSON.stringify(checkpoint)))).toString('base64');
+  const envelope: Envelope = { format, packs, manifests, expires, body };
+  return `${JSON.stringify(envelope)}\n`;
+}
+
+/** @throws DurableFailure `Damaged` */
+export function readEnvelope(key: string, content: Buffer): Envelope {
+  try {
+    const envelope = JSON.parse(content.toString('utf8')) as Partial<Envelope>;
+    const names = (list: unknown): boolean => Array.isArray(list) && list.every((one) => typeof one === 'string');
+    const known = envelope.format === format && typeof envelope.body === 'string';
+    if (known && names(envelope.packs) && names(envelope.manifests)) return envelope as Envelope;
+  } catch {
+    // said below, as for what is JSON of another form
+  }
+  throw new DurableFailure('Damaged', `${key} is no checkpoint: it was cut, or something else lies there`);
+}
+
+/** @throws DurableFailure `Damaged`, `WrongKey` */
+export async function openCheckpoint(sealer: Sealer, key: string, envelope: Envelope): Promise<Checkpoint> {
+  const content = await sealer.open(key, Buffer.from(envelope.body, 'base64'));
+  return JSON.parse(content.toString('utf8')) as Checkpoint;
+}
+
+/** Keys of a pool at once: the current one and those that are going. */
+const maxKeys = 8;
+const field = 'spec.storage.encryption.credential';
+
+/** The sealer of a pool. Read each time, because a Secret that is mounted may change. @throws AttemptFailure when the key is none */
+export async function readSealer(keyFile: string | undefined): Promise<Sealer> {
+  if (keyFile === undefined) return createSealer(null);
+  let text: string;
+  try {
+    text = await readFile(keyFile, 'utf8');
+  } catch (error) {
+    throw unusable(`cannot be read (${error instanceof Error ? error.message : String(error)})`);
+  }
+  const [key, ...earlier] = parseKeys(text) ?? [];
+  if (key === undefined) throw unusable(`is not the base64 of ${keyBytes} bytes in each of 1 to ${maxKeys} lines`);
+  return createSealer(key, earlier);
+}
+
+/** The keys that a Secret's value says, one a line: the first seals, the others read what they have sealed. Null when one is none. */
+export function parseKeys(text: string): readonly Buffer[] | null {
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  const keys = lines.map(parseKey).filter((key) => key !== null);
+  return keys.length === lines.length && keys.length > 0 && keys.length <= maxKeys ? keys : null;
+}
+
+function parseKey(text: string): Buffer | null {
+  const trimmed = text.trim();
+  const key = Buffer.from(trimmed, 'base64');
+  return key.length === keyBytes && key.toString('base64') === trimmed ? key : null;
+}
+
+function unusable(why: string): AttemptFailure {
+  const cure = 'correct the Secret of that credential: `head -c 32 /dev/urandom | base64`';
+  return new AttemptFailure('Infrastructure', 'EncryptionKeyInvalid', `the key that ${field} of the pool names ${why}; ${cure}`);
+}

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { parseKeys, readSealer } from './key.ts';
+import { parseKeys, readSealer } from './manifest.ts';
 import { createSealer } from './seal.ts';
 
 const content = Buffer.from('x = 1\n'.repeat(100));

@@ -2,8 +2,9 @@ import { createHash, randomBytes } from 'node:crypto';
 import { maxPartBytes, partsOf } from '@agentfleet/protocol/keeper';
 import { StoreFailure, type ArtifactStore } from '../store/index.ts';
 import { DurableFailure } from './failure.ts';
-import { blobName, doomedFolder, doomedKey, indexKey, manifestKey, packKey, packsFolder } from './places.ts';
+import { blobName, doomedFolder, doomedKey, indexKey, manifestKey, packKey, packsFolder, readSealer } from './manifest.ts';
 import type { Sealer } from './seal.ts';
+import type { ArtifactPlace } from '@agentfleet/protocol/pool';
 
 /** Indexes that are known at once; what is in older packs may be stored a second time. */
 const maxIndexes = 1024;
@@ -165,4 +166,18 @@ export async function read(store: ArtifactStore, key: string, signal: AbortSigna
 /** An index that is gone or cannot be read only costs space: what its pack holds is stored again. */
 function unlessUseless(error: unknown): void {
   if (!(error instanceof DurableFailure)) throw error;
+}
+
+/** The packs that a worker knows, one shelf for each place and its keys: all tasks of a pool share it. */
+export class Shelves {
+  readonly #shelves = new Map<string, PackShelf>();
+
+  /** @throws AttemptFailure when the pool's key is unusable */
+  async of(place: ArtifactPlace, store: ArtifactStore): Promise<PackShelf> {
+    const sealer = await readSealer(place.type === 'S3' ? place.encryptionKeyFile : undefined);
+    const id = `${JSON.stringify(place)} ${sealer.keyIds.join(' ')}`;
+    const known = this.#shelves.get(id) ?? new PackShelf(store, sealer);
+    this.#shelves.set(id, known);
+    return known;
+  }
 }

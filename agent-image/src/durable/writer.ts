@@ -3,11 +3,22 @@ import { asError, type Clock, type Log } from '@agentfleet/kube';
 import type { KeeperClient } from '@agentfleet/keeper/client';
 import { partsOf, type Part, type SnapshotRecord } from '@agentfleet/protocol/keeper';
 import type { ArtifactStore } from '../store/index.ts';
-import { encodeCheckpoint, openCheckpoint, readEnvelope, type Checkpoint } from './checkpointIndex.ts';
+import {
+  encodeCheckpoint,
+  openCheckpoint,
+  readEnvelope,
+  type Checkpoint,
+  contentsOf,
+  manifestDigest,
+  planPacks,
+  type Content,
+  checkpointNumber,
+  logRange,
+  nextNumber,
+  type TaskPlaces,
+} from './manifest.ts';
 import { DurableFailure } from './failure.ts';
 import type { LogMirror } from './logMirror.ts';
-import { contentsOf, manifestDigest, planPacks, type Content } from './manifest.ts';
-import { checkpointNumber, logRange, nextNumber, type TaskPlaces } from './places.ts';
 import { read, type PackShelf } from './shelf.ts';
 
 export interface CheckpointWriterOptions {

@@ -8,7 +8,7 @@ import { createGate, type Gate } from '../attempt/gate.ts';
 import { createRails, installedGrammars, loadGrammars, type Rails } from '../rails/index.ts';
 import { EffectJournal, EffectReader, takeBack, type EffectPlan, type Probe } from './index.ts';
 import type { Way } from './types.ts';
-import { planEffects } from './plan.ts';
+import { planEffects } from './journal.ts';
 import { quote } from './quote.ts';
 import { Log, probeIn, shellIn } from './testing.ts';
 

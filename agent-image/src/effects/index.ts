@@ -3,8 +3,13 @@
  * it. A rollback takes back what it may and lists the rest. Imports `rails` (types) and `protocol`; the way to the sandbox
  * is handed in.
  */
-export { EffectJournal, type JournalOptions } from './journal.ts';
-export { EffectReader, type RecordedEffect } from './reader.ts';
-export { planEffects } from './plan.ts';
+export {
+  EffectJournal,
+  type JournalOptions,
+  EffectReader,
+  type RecordedEffect,
+  planEffects,
+  takeBack,
+  type TakeBackOptions,
+} from './journal.ts';
 export { effectNotes, type Answer, type EffectPlan, type Probe, type Undo } from './types.ts';
-export { takeBack, type TakeBackOptions } from './takeBack.ts';

@@ -1,6 +1,37 @@
 import type { NormalCommand } from '../rails/index.ts';
-import { planEffects } from './plan.ts';
-import { effectNotes, type EffectEnded, type EffectPlan, type EffectPlanned, type Probe, type Way } from './types.ts';
+import { gitPush } from './compensation/gitPush.ts';
+import { kubectl } from './compensation/kubectl.ts';
+import { line } from './quote.ts';
+import {
+  type EffectPlan,
+  effectNotes,
+  type EffectEnded,
+  type EffectPlanned,
+  type Probe,
+  type Way,
+  type Answer,
+  type EffectUndone,
+  type Undo,
+} from './types.ts';
+import type { AuditRecord } from '@agentfleet/protocol/keeper';
+
+/** What has a way back; the first that knows the command speaks. */
+const known = [gitPush, kubectl] as const;
+
+/** The effects outside of the sandbox of what an act runs there, one for each command. Pure. */
+export function planEffects(external: readonly NormalCommand[], movesAbout: boolean): readonly EffectPlan[] {
+  return external.map(({ argv, via }) => {
+    // What only the run would tell, and what runs under another program or in another folder, is not understood well enough.
+    const clear = via.length === 0 && !movesAbout && argv.every((word) => !word.includes('…'));
+    const plan = clear ? known.map((of) => of(argv)).find((found) => found !== undefined) : undefined;
+    return plan ?? unknown(argv);
+  });
+}
+
+function unknown(argv: readonly string[]): EffectPlan {
+  const why = 'nothing is known that takes it back';
+  return { kind: 'Other', target: line(argv).slice(0, 200), look: () => Promise.resolve(() => Promise.resolve({ why })) };
+}
 
 export interface JournalOptions {
   readonly attempt: number;
@@ -69,4 +100,83 @@ export class EffectJournal {
     const ended: EffectEnded = { id, attempt, outcome, undo, why: way !== null && 'why' in way ? way.why : '' };
     return this.#options.note(effectNotes.ended, { ...ended });
   }
+}
+
+/** One effect as the event log tells it. */
+export interface RecordedEffect {
+  readonly planned: EffectPlanned;
+  /** Absent: nobody was there to see the end. */
+  readonly ended?: EffectEnded;
+  readonly undone: boolean;
+}
+
+/** Collects effects from an event log; what does not look like ours is left out. */
+export class EffectReader {
+  readonly #effects = new Map<string, RecordedEffect>();
+
+  readonly visit = (record: AuditRecord): void => {
+    if (record.type !== 'Noted') return;
+    const { kind, data } = record.body as { readonly kind?: unknown; readonly data?: unknown };
+    if (typeof data !== 'object' || data === null) return;
+    const { id } = data as { readonly id?: unknown };
+    if (typeof id !== 'string') return;
+    if (kind === effectNotes.planned) this.#effects.set(id, { planned: data as EffectPlanned, undone: false });
+    const known = this.#effects.get(id);
+    if (known === undefined) return;
+    if (kind === effectNotes.ended) this.#effects.set(id, { ...known, ended: data as EffectEnded });
+    if (kind === effectNotes.undone && (data as { readonly undone?: unknown }).undone === true)
+      this.#effects.set(id, { ...known, undone: true });
+  };
+
+  /** What may still stand outside of the sandbox, the newest first. */
+  get standing(): readonly RecordedEffect[] {
+    return [...this.#effects.values()].filter(({ ended, undone }) => !undone && ended?.outcome !== 'None').reverse();
+  }
+}
+
+export interface TakeBackOptions {
+  readonly attempt: number;
+  /** Runs a line for a shell where the act ran. */
+  readonly shell: (command: string) => Promise<Answer>;
+  readonly note: (kind: string, data: Readonly<Record<string, unknown>>) => Promise<void>;
+  /** Null when the command may run; else why a person has to run it. `approved`: a person allowed the act that it takes back. */
+  readonly hindrance: (command: string, approved: boolean) => string | null;
+}
+
+/**
+ * Takes effects back, the newest first. Returns what is left, in words for people: what stands, and the command that would
+ * take it back where there is one. Run again after a crash it does no harm: each way back proves first that it is needed.
+ */
+export async function takeBack(effects: readonly RecordedEffect[], options: TakeBackOptions): Promise<readonly string[]> {
+  const left: string[] = [];
+  for (const effect of effects) {
+    const why = await one(effect, options);
+    const undone: EffectUndone = { id: effect.planned.id, attempt: options.attempt, undone: why === null, why: why ?? '' };
+    await options.note(effectNotes.undone, { ...undone });
+    if (why !== null) left.push(told(effect, why));
+  }
+  return left;
+}
+
+function told({ planned, ended }: RecordedEffect, why: string): string {
+  const undo = ended?.undo;
+  const by = undo === null || undefined === undo ? '' : `; take it back with: ${undo.command}`;
+  const may = ended === undefined || ended.outcome === 'Unknown' || ended.outcome === 'Failed' ? ' may stand' : ' stands';
+  return `${planned.target}${may}: ${why}${by}`;
+}
+
+async function one({ planned, ended }: RecordedEffect, options: TakeBackOptions): Promise<string | null> {
+  if (ended === undefined) return 'nobody saw its end';
+  if (ended.undo === null) return ended.why;
+  const hindrance = options.hindrance(ended.undo.command, planned.approved);
+  if (hindrance !== null) return hindrance;
+  if (await isBack(ended.undo, options)) return null;
+  const { exitCode } = await options.shell(ended.undo.command);
+  if (await isBack(ended.undo, options)) return null;
+  return exitCode === 0 ? 'its way back ran and the target is not as it was' : `its way back ended with ${exitCode ?? 'a signal'}`;
+}
+
+async function isBack({ proof }: Undo, { shell }: TakeBackOptions): Promise<boolean> {
+  const { exitCode, stdout } = await shell(proof.command);
+  return exitCode === 0 && stdout.trim() === proof.expected.trim();
 }

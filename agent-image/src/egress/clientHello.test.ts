@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { connect, type ConnectionOptions } from 'node:tls';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { maxHelloBytes, readHello } from './clientHello.ts';
+import { maxHelloBytes, readHello } from './connection.ts';
 
 /** The first bytes that node:tls sends. */
 async function hello(options: ConnectionOptions): Promise<Buffer> {

@@ -5,8 +5,7 @@ import { silentLog, systemClock, type Clock } from '@agentfleet/kube';
 import type { GenerateRequest, GenerateResponse } from '@agentfleet/protocol/inference';
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
 import { AttemptFailure } from '../attempt/failure.ts';
-import { chooseExpert } from './choose.ts';
-import { ExpertsClient } from './client.ts';
+import { chooseExpert, ExpertsClient } from './client.ts';
 
 const request: GenerateRequest = {
   requestId: 'r1',

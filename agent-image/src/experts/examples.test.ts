@@ -3,7 +3,7 @@ import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
 import { loadAll } from 'js-yaml';
 import { expect, test } from 'vitest';
 import { domainOf } from '../attempt/languages.ts';
-import { chooseExpert } from './choose.ts';
+import { chooseExpert } from './client.ts';
 
 const folder = new URL('../../../examples/', import.meta.url);
 /** What a worker asks for: the domain of a file, or of none. */

@@ -1,3 +1,2 @@
-export { measureSources, type MeasurePorts } from './measure.ts';
-export { pythonSurfaces, type RunProgram } from './python.ts';
+export { measureSources, type MeasurePorts, pythonSurfaces, type RunProgram } from './measure.ts';
 export type { SourceChange, SourceFeatures } from './types.ts';

@@ -1,6 +1,8 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import type { Outcome } from '../attempt/ports.ts';
 import type { WriteResult } from '../report/index.ts';
+import { asError, type Authorize, type Clock, type Log } from '@agentfleet/kube';
+import { gateOf, TokenRefused, type AccessConfig } from '@agentfleet/protocol/tokens';
 
 /** What a worker tells Prometheus about itself. */
 export interface WorkerMetrics {
@@ -44,5 +46,19 @@ export function createMetrics(): WorkerMetrics {
     attempt: (outcome) => attempts.inc({ result: outcome.result, class: outcome.class ?? '' }),
     leaseFresh: (is) => fresh.set(is ? 1 : 0),
     auditGap: () => gaps.inc(),
+  };
+}
+
+/** Lets those read metrics who have a token for it. */
+export function authorizeReaders(config: AccessConfig, clock: Clock, log: Log): Authorize {
+  const gate = gateOf(config, { clock, onError: (error) => log.error('the key file cannot be read', { error: asError(error).message }) });
+  return async (authorization) => {
+    try {
+      await gate(authorization, 'Read');
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof TokenRefused)) throw error;
+      return { status: error.status, text: `token refused: ${error.message}` };
+    }
   };
 }

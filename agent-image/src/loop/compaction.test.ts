@@ -1,9 +1,8 @@
 import type { ConversationMessage } from '@agentfleet/protocol/chat';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compacted, planCompaction, summaryText } from './compaction.ts';
+import { compacted, planCompaction, summaryText, compactionLimit, openingLength, promptTokens, type Rendered } from './context.ts';
 import { emptyRecord, type WorkRecord } from './workRecord.ts';
-import { compactionLimit, openingLength, promptTokens, type Rendered } from './context.ts';
 
 const opening: ConversationMessage[] = [
   { role: 'System', text: 's'.repeat(2000) },

@@ -1,7 +1,7 @@
 import { newExecId } from '@agentfleet/keeper/client';
 import type { ConversationMessage, ToolCall, ToolDefinition } from '@agentfleet/protocol/chat';
 import type { ControlStep } from '@agentfleet/protocol/inference';
-import { asksForAnswer } from '../attempt/answer.ts';
+import { asksForAnswer } from '../attempt/artifacts.ts';
 import { AttemptFailure } from '../attempt/failure.ts';
 import { createGate } from '../attempt/gate.ts';
 import type { Outcome } from '../attempt/ports.ts';
@@ -13,9 +13,9 @@ import { act, callKeyOf, consider, leftOut, type Acted, type ActScope } from './
 import { budgetOf, type TokenBudget } from './budget.ts';
 import { spentBy } from './charges.ts';
 import { chooseAct, judgementOf } from './chooseAct.ts';
-import { planCompaction, summaryText } from './compaction.ts';
-import { controlSteps, howMany, isRisky, type MoreReason } from './compute.ts';
 import {
+  planCompaction,
+  summaryText,
   assertFits,
   compactionDue,
   corrected,
@@ -28,11 +28,11 @@ import {
   roomOf,
   type Rendered,
 } from './context.ts';
+import { controlSteps, howMany, isRisky, type MoreReason } from './compute.ts';
 import { generalistOf, openConversation, recordOf, type ChatExpert, type Conversation } from './conversation.ts';
 import { assess, maxCalls } from './discipline.ts';
-import { whenReachable } from './away.ts';
+import { whenReachable, type CallObserved, type Charge, type TreeMark } from './notes.ts';
 import { observed } from './observation.ts';
-import type { CallObserved, Charge, TreeMark } from './notes.ts';
 import { brief, openCalls, type Transcript } from './transcript.ts';
 
 /** Submissions that the checks may refuse before the attempt ends. */

@@ -3,6 +3,9 @@ import type { ModelProposal } from '../models/models.ts';
 import type { ConsideredProposal } from './chooseAct.ts';
 import type { McpListing } from '../tools/index.ts';
 import type { BackgroundProcess, PlanItem, UndoPoint } from '../tools/tool.ts';
+import { AttemptFailure } from '../attempt/failure.ts';
+import type { Scope } from '../attempt/scope.ts';
+import { sleep } from '@agentfleet/kube';
 
 /** A snapshot as the event log names it: a sandbox that was rebuilt gives ids anew, and keeps digests. */
 export type TreeMark = Pick<UndoPoint, 'id' | 'digest'>;
@@ -113,4 +116,24 @@ export interface CallObserved {
   readonly energy?: number;
   /** Of a call that the gates judged, for the planner. */
   readonly facts?: { readonly tool: 'Shell' | 'Editor'; readonly seconds: number; readonly budgetUsed: number };
+}
+
+/** How long a model that does not answer is waited for, and between two tries; ms. */
+const away = { mostMs: 600_000, betweenMs: 15_000 };
+
+/** Waits for a model that is away; its time is not of the budget, but of the deadline. @throws AttemptFailure Infrastructure */
+export async function whenReachable<T>({ context, meter, progress }: Scope, ask: () => Promise<T>): Promise<T> {
+  const until = context.clock.monotonic() + away.mostMs;
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      const passes = error instanceof AttemptFailure && error.failureClass === 'Infrastructure';
+      if (!passes || context.clock.monotonic() > until) throw error;
+      progress.say(`waiting for the model: ${error.message}`, { urgent: true });
+    }
+    const resume = meter.pause();
+    await sleep(context.clock, away.betweenMs, context.signal).finally(resume);
+    context.signal.throwIfAborted();
+  }
 }

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { plain } from '../tools/text.ts';
+import { plain } from '../tools/tool.ts';
 import { observationTokens, observed, shownBytes, textTokens } from './observation.ts';
 
 describe('what a model sees of output', () => {

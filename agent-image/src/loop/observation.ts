@@ -1,6 +1,6 @@
 import { maxNoteBytes } from '@agentfleet/protocol/keeper';
 import { TextDecoder } from 'node:util';
-import { plain } from '../tools/text.ts';
+import { plain } from '../tools/tool.ts';
 
 /** Tokens of an observation that the model sees at once. */
 export const observationTokens = 4000;

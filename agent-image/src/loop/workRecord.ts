@@ -1,7 +1,6 @@
 import type { ToolCall } from '@agentfleet/protocol/chat';
-import type { PlanItem } from '../tools/tool.ts';
+import { type PlanItem, plain } from '../tools/tool.ts';
 import { fenced } from '../models/fence.ts';
-import { plain } from '../tools/text.ts';
 import { observed, readsHandles, textTokens } from './observation.ts';
 import type { CallObserved } from './notes.ts';
 

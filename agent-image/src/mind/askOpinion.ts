@@ -1,12 +1,10 @@
 import { actFeatures, judgeBounds, scoreBounds, type PolicyVerdict } from '@agentfleet/protocol/inference';
 import type { ActInQuestion, SecondOpinion } from '../attempt/mind.ts';
 import { decisions } from '../rails/index.ts';
-import { abstention } from './calibration.ts';
+import { abstention, decide, type Voice, type Voices, actId, thresholdsOf } from './opinion.ts';
 import { partMillis, type Steering } from './control.ts';
 import type { Fleet } from './fleet.ts';
-import { decide, type Voice, type Voices } from './opinion.ts';
 import { scoresOrSilence } from './scores.ts';
-import { actId, thresholdsOf } from './verdicts.ts';
 
 /** Asks Policy and Verifier about an act, and decides together with the planner's newest word. */
 export async function askOpinion(fleet: Fleet, act: ActInQuestion, { voice: planner }: Steering): Promise<SecondOpinion> {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { silentLog, systemClock } from '@agentfleet/kube';
 import { PartsClient } from '../experts/index.ts';
 import { FleetMind } from './mind.ts';
-import { abstention } from './calibration.ts';
+import { abstention } from './opinion.ts';
 import { compute, startPartsServer, type PartsServer } from './testing/partsServer.ts';
 import type { CalibrationBrief } from '@agentfleet/protocol/pool';
 

@@ -1,6 +1,6 @@
 import type { AbsentExpert, ComputeBrief, ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
-import type { Features } from '@agentfleet/protocol/inference';
-import type { Participant } from '../attempt/mind.ts';
+import { type Features, docTestDelta, type Candidate, type EnergyHead } from '@agentfleet/protocol/inference';
+import type { Participant, RankingContext } from '../attempt/mind.ts';
 import type { Exchanges, Part, PartCapability, PartsClient } from '../experts/index.ts';
 import type { Comparison, Mirror } from '../shadow/index.ts';
 
@@ -158,4 +158,25 @@ const keyOf = ({ role, name }: Pick<Member, 'name' | 'role'>): string => `${role
 function shorten(text: string): string {
   const points = Array.from(text);
   return points.length <= maxTold ? text : `${points.slice(0, maxTold - 1).join('')}…`;
+}
+
+/** What is known about a candidate before it is tried, without asking anybody. */
+export function featuresBefore(candidate: Candidate, { suspicion }: Pick<RankingContext, 'suspicion'>): Features {
+  const { edits, score, rank, location } = candidate;
+  const suspicious = suspicion(location.path, location.line);
+  return {
+    proposalShare: score,
+    rank,
+    edits: edits.length,
+    files: new Set(edits.map(({ path }) => path)).size,
+    charsAdded: edits.reduce((sum, { after }) => sum + after.length, 0),
+    charsRemoved: edits.reduce((sum, { before }) => sum + before.length, 0),
+    docTestDelta: docTestDelta(edits),
+    ...(suspicious !== null && { suspicion: suspicious }),
+  };
+}
+
+/** Which head of the verifier a candidate is for: commands are what can do the most. */
+export function headOf({ acts = [] }: Candidate): EnergyHead {
+  return acts.length > 0 ? 'Shell' : 'Code';
 }

@@ -1,15 +1,61 @@
-import type { Candidate, ControlStep, Features, ScoreItem } from '@agentfleet/protocol/inference';
+import {
+  scoreBounds,
+  type Candidate,
+  type Edit,
+  type FocusFile,
+  type ControlStep,
+  type Features,
+  type ScoreItem,
+} from '@agentfleet/protocol/inference';
 import type { ActInQuestion, Control, Mind, Plan, Ranked, Ranking, RankingContext, SecondOpinion, Situation } from '../attempt/mind.ts';
 import { askControl, type Steering } from './control.ts';
-import { featuresBefore, headOf } from './features.ts';
-import { Fleet, type FleetOptions } from './fleet.ts';
-import { Likelihoods } from './likelihoods.ts';
-import { ordered } from './order.ts';
+import { featuresBefore, headOf, Fleet, type FleetOptions } from './fleet.ts';
+import { Likelihoods } from './prior.ts';
+import { ordered } from './opinion.ts';
 import { askOpinion } from './askOpinion.ts';
 import { Relevance } from './relevance.ts';
 import { schedule } from './schedule.ts';
 import { askScores } from './scores.ts';
-import { changedText } from './text.ts';
+import type { ComputeBrief, PoolBrief } from '@agentfleet/protocol/pool';
+
+const around = 2;
+
+/**
+ * What a candidate changes, as a diff without headers: `-` before lines that go, `+` before lines that come, a blank before
+ * the two lines on each side; then one line `$ command` for each act.
+ */
+function changedText({ edits, acts = [] }: Candidate, files: readonly FocusFile[]): string {
+  const contents = new Map(files.map(({ path, content }) => [path, content]));
+  const parts = edits.map((edit) => hunk(edit, contents.get(edit.path)));
+  return [...parts, ...acts.map(({ command }) => `$ ${command}`)].join('\n').slice(0, scoreBounds.maxTextChars);
+}
+
+/** One edit as whole lines; the bare texts where the file is not known. */
+function hunk({ range: { startByte, endByte }, before, after }: Edit, content: string | undefined): string {
+  if (content === undefined) return marked(before, after);
+  const bytes = Buffer.from(content, 'utf8');
+  const head = bytes.toString('utf8', 0, startByte);
+  const rest = bytes.toString('utf8', endByte);
+  const from = head.lastIndexOf('\n') + 1;
+  const to = rest.indexOf('\n');
+  const left = head.slice(from);
+  const right = to === -1 ? rest : rest.slice(0, to);
+  const above = head.slice(0, from).split('\n').slice(0, -1).slice(-around);
+  const below =
+    to === -1
+      ? []
+      : rest
+          .slice(to + 1)
+          .split('\n')
+          .slice(0, around);
+  const plain = (lines: readonly string[]): string[] => lines.map((line) => ` ${line}`);
+  return [...plain(above), marked(left + before + right, left + after + right), ...plain(below)].join('\n');
+}
+
+function marked(before: string, after: string): string {
+  const lines = (mark: string, text: string): string[] => (text === '' ? [] : text.split('\n').map((line) => `${mark}${line}`));
+  return [...lines('-', before), ...lines('+', after)].join('\n');
+}
 
 /** The learned parts of a pool, for one attempt. */
 export class FleetMind implements Mind {
@@ -107,4 +153,11 @@ export class FleetMind implements Mind {
       features,
     };
   }
+}
+
+/** The compute settings of a task: its profile's, else those of `default`. Acceptance refuses unknown names. */
+export function computeOf({ profiles }: Pick<PoolBrief, 'profiles'>, profile: string): ComputeBrief {
+  const found = profiles[profile] ?? profiles['default'];
+  if (found === undefined) throw new Error(`the brief has no profile ${profile} and none called default; the operator writes both`);
+  return found;
 }

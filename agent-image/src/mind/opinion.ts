@@ -1,4 +1,8 @@
-import type { ActInQuestion, SecondOpinion } from '../attempt/mind.ts';
+import type { ActInQuestion, SecondOpinion, Ranked, Ranking } from '../attempt/mind.ts';
+import type { CalibrationBrief, VerifierEndpoint } from '@agentfleet/protocol/pool';
+import type { EnergyHead, ScoreItem, ScoreResponse } from '@agentfleet/protocol/inference';
+import type { Comparison, Judged } from '../shadow/index.ts';
+import { weighedGain, weighedShare } from './prior.ts';
 
 /** What one part says about an act: nothing when the pool has none, why it is silent, or its numbers. */
 export type Voice<T> = T | { readonly silent: string } | null;
@@ -127,3 +131,79 @@ function lacking({ policy, verifier, whenUnavailable }: Voices, risk: ActInQuest
 
 const lasting: ReadonlySet<string> = new Set(['External', 'Destructive']);
 const restorable: ReadonlySet<string> = new Set(['ReadOnly', 'Reversible']);
+
+/**
+ * Why the probabilities of a verifier do not count; null: they do. A worker may run on while the operator does not, so it looks
+ * at the clock itself. Pure.
+ *
+ * @param told digest of the calibration that made the probabilities, as the answer says; undefined: not asked yet
+ * @param now wall time, ms; null: unknown, the operator's word counts
+ */
+export function abstention(brief: CalibrationBrief | undefined, told: string | null | undefined, now: number | null): string | null {
+  if (brief === undefined) return null;
+  const { abstains, until, digest } = brief;
+  if (abstains !== null) return `no calibration in force: ${abstains}`;
+  if (until !== undefined && now !== null && !(now < Date.parse(until))) return `calibration stale since ${until}`;
+  if (digest !== undefined && told !== undefined && told !== digest) return 'it answers by another calibration than the one in force';
+  return null;
+}
+
+/** Id of an act that gate 2 asks about, apart from those of candidates. */
+export const actId = 'act';
+
+/** What acts are measured by. */
+export type Thresholds = Pick<VerifierEndpoint, 'vetoBelowProbability' | 'warnBelowProbability'>;
+
+/** Those of the head, else those of the model. Pure. */
+export function thresholdsOf(verifier: VerifierEndpoint | null, head: EnergyHead): Thresholds {
+  const { vetoBelowProbability = 0, warnBelowProbability = 0 } = verifier?.heads?.find((one) => one.head === head) ?? verifier ?? {};
+  return { vetoBelowProbability, warnBelowProbability };
+}
+
+/** A verifier, and an answer of its. */
+export interface Scored {
+  readonly verifier: VerifierEndpoint;
+  readonly answer: ScoreResponse;
+}
+
+/** What each verifier alone makes of the acts of a request, by its own thresholds and calibration. Pure. */
+export function compareActs(items: readonly ScoreItem[], stable: Scored, shadow: Scored, now: number | null): Comparison {
+  const acts = items.flatMap(({ id, head }, at) =>
+    id === actId ? [{ stable: verdictOf(stable, at, head, now), shadow: verdictOf(shadow, at, head, now) }] : [],
+  );
+  return { acts };
+}
+
+function verdictOf({ verifier, answer }: Scored, at: number, head: EnergyHead, now: number | null): Judged {
+  const pSuccess = answer.scores[at]?.pSuccess ?? null;
+  const why = abstention(verifier.calibration, answer.calibration ?? null, now);
+  if (why !== null || pSuccess === null) return { verdict: 'Abstain', pSuccess: null };
+  const { vetoBelowProbability, warnBelowProbability } = thresholdsOf(verifier, head);
+  return { verdict: pSuccess < vetoBelowProbability ? 'Veto' : pSuccess < warnBelowProbability ? 'Warn' : 'Pass', pSuccess };
+}
+
+/**
+ * The best first: by energy where the verifier answered, ties by the expert's own order. Without energies the expert's order
+ * decides, weighed by the likelihoods that a language model gave. The margin is the gap of the two best in nats.
+ *
+ * @param weighGains whether likelihoods count beside the energies too, because the verifier does not read them
+ */
+export function ordered(candidates: readonly Ranked[], weighGains: boolean): Ranking {
+  const energies = candidates.some(({ energy }) => energy !== null);
+  const weighed = candidates.some(({ features }) => features.likelihoodGain !== undefined);
+  const gainOf = ({ features }: Ranked): number => (weighGains ? weighedGain(features.likelihoodGain) : 0);
+  const cost = (one: Ranked): number => (energies ? (one.energy ?? Number.POSITIVE_INFINITY) - gainOf(one) : expertCost(one));
+  const byRank = (a: Ranked, b: Ranked): number => a.candidate.rank - b.candidate.rank;
+  const ranked = candidates.toSorted((a, b) => (energies || weighed ? byCost(cost(a), cost(b)) : 0) || byRank(a, b));
+  const [first, second] = ranked;
+  const gap = first === undefined || second === undefined ? null : cost(second) - cost(first);
+  return { ranked, margin: gap === null || !Number.isFinite(gap) ? null : Math.max(0, gap) };
+}
+
+/** −ln of the expert's share, with the likelihood in it: both are nats, so their gap is a margin. */
+function expertCost({ candidate, features }: Ranked): number {
+  return -weighedShare(candidate.score, features.likelihoodGain);
+}
+
+/** Infinities differ by nothing. */
+const byCost = (a: number, b: number): number => (a === b ? 0 : a - b);

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Ranked } from '../attempt/mind.ts';
-import { ordered } from './order.ts';
+import { ordered } from './opinion.ts';
 import { candidate } from './testing/candidates.ts';
 
 const ranked = (name: string, rank: number, score: number, energy: number | null, likelihoodGain?: number): Ranked => ({

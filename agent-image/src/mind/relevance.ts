@@ -1,6 +1,6 @@
 import { embedBounds, type FailingTest } from '@agentfleet/protocol/inference';
 import { partMillis } from './control.ts';
-import { cosine } from './cosine.ts';
+import { cosine } from './prior.ts';
 import type { Fleet } from './fleet.ts';
 
 /** Vectors that are kept, the newest: of 512 numbers each, 8 MiB. */

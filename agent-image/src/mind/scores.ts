@@ -1,8 +1,7 @@
 import { featureSet, type EnergyScore, type ScoreItem, type ScoreResponse } from '@agentfleet/protocol/inference';
 import type { VerifierEndpoint } from '@agentfleet/protocol/pool';
-import { abstention } from './calibration.ts';
+import { abstention, compareActs } from './opinion.ts';
 import type { Fleet } from './fleet.ts';
-import { compareActs } from './verdicts.ts';
 
 /**
  * Energies by id, in batches of what the verifier takes. Null without a verifier or an answer: energies of one batch alone

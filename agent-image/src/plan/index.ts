@@ -2,9 +2,14 @@
  * The plan of an attempt, as data: a persistent tree of nodes, what must hold before and after each, and its digest
  * for `status.run.plan`. Pure; may import `protocol`.
  */
-export { establish, firstUnmet, noFacts, type Contract, type Fact, type Facts } from './contract.ts';
-export { planDigest } from './digest.ts';
 export {
+  establish,
+  firstUnmet,
+  noFacts,
+  type Contract,
+  type Fact,
+  type Facts,
+  planDigest,
   addNode,
   changeNode,
   endPlan,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { contentFindings } from './content.ts';
+import { contentFindings } from './rails.ts';
 
 test.each([
   ['.github/workflows/a.yml', 'on: pull_request_target\nsteps:\n  - run: make\n    env: { K: "${{ secrets.K }}" }\n', 'persistence'],

@@ -1,6 +1,6 @@
 import { rails } from './rail/index.ts';
 import { profiles, severities } from './types.ts';
-import { decisionTable } from './verdict.ts';
+import { decisionTable } from './rails.ts';
 
 /** The text of README.md, from the tables that decide; a test compares them. */
 export function railsPage(): string {

@@ -2,10 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { ApiError, KubeError, silentLog, type ResourceClient } from '@agentfleet/kube';
 import { settle, VirtualClock } from '@agentfleet/kube/testing';
 import type { AgentTask, Run } from '@agentfleet/protocol/api';
-import { classify } from './refusal.ts';
-import { Reporter } from './reporter.ts';
-import { baseOf, noUsage, usedSoFar, withinAssignment, withWallSeconds } from './usage.ts';
-import { runFilter } from './valid.ts';
+import { classify, Reporter, runFilter } from './reporter.ts';
+import { baseOf, noUsage, usedSoFar, withinAssignment, withWallSeconds } from './shape.ts';
 
 interface Write {
   readonly run: Run;
@@ -183,7 +181,7 @@ describe('what is carried over', () => {
   it('no more budget than was set aside of the caps of its pool', () => {
     const bounds = (own: object, aside?: object): unknown => {
       const of = task({ assignment: { attempt: 2, epoch: 5, ...(aside === undefined ? {} : { budget: aside }) } });
-      return withinAssignment({ ...of, spec: { ...of.spec, budget: own } } as AgentTask).spec.budget;
+      return withinAssignment({ ...of, spec: { ...of.spec, budget: own } }).spec.budget;
     };
     expect(bounds({ tokens: 7, cost: '1' })).toEqual({ tokens: 7, cost: '1' });
     expect(bounds({ tokens: 7, toolCalls: 3 }, { tokens: 5, cost: '0.5' })).toEqual({ tokens: 5, cost: '0.5', toolCalls: 3 });

@@ -1,9 +1,72 @@
-import { ApiError, asError, Backoff, deadline, sleep, type Clock, type Log, type Random, type ResourceClient } from '@agentfleet/kube';
-import type { AgentTask, Run } from '@agentfleet/protocol/api';
+import {
+  isApiError,
+  ApiError,
+  asError,
+  Backoff,
+  deadline,
+  sleep,
+  type Clock,
+  type Log,
+  type Random,
+  type ResourceClient,
+} from '@agentfleet/kube';
+import { Ajv, type ValidateFunction } from 'ajv';
+import { ajvOptions, Run, type AgentTask } from '@agentfleet/protocol/api';
 import type { Report } from '../attempt/ports.ts';
-import { classify } from './refusal.ts';
-import { trim } from './trim.ts';
-import type { ValidRun } from './valid.ts';
+import { trim } from './shape.ts';
+
+/** What a failed status write means. */
+export type Refusal =
+  /** The task has gone, was made anew, or is assigned to another worker or epoch: stop working on it. */
+  | 'NotMine'
+  /** The body is not what the API takes. */
+  | 'Invalid'
+  /** Trying again may help. */
+  | 'Retry';
+
+/** Name of the admission policy that only lets the assigned pod write, under the current epoch. */
+const fencePolicy = 'agenttask-worker-fence';
+
+export function classify(error: unknown): Refusal {
+  if (!isApiError(error)) return 'Retry';
+  if (error.code === 404) return 'NotMine';
+  if (error.code === 403 || error.code === 422) {
+    if (error.message.includes(fencePolicy)) return 'NotMine';
+    // A right that is missing may be granted yet; a body that is invalid stays so.
+    return error.code === 422 ? 'Invalid' : 'Retry';
+  }
+  return error.code === 400 ? 'Invalid' : 'Retry';
+}
+
+/** Fields that carry the report; without them it is refused anyway. */
+const required = new Set<string>(Run.required);
+
+export interface ValidRun {
+  readonly run: Run;
+  /** Fields that the API server would refuse, with the reason. */
+  readonly dropped: readonly string[];
+}
+
+/**
+ * Makes the function that leaves out what the API server would refuse: one wrong field must not cost the report of
+ * how the attempt ended.
+ */
+export function runFilter(): (run: Run) => ValidRun {
+  const ajv = new Ajv({ ...ajvOptions, useDefaults: false });
+  const checks = new Map<string, ValidateFunction>(Object.entries(Run.properties).map(([field, schema]) => [field, ajv.compile(schema)]));
+  return (run) => {
+    const dropped: string[] = [];
+    const kept = Object.entries(run).filter(([field, value]) => {
+      const check = checks.get(field);
+      if (value === undefined) return false;
+      if (required.has(field) || check?.(value) === true) return true;
+      const [error] = check?.errors ?? [];
+      dropped.push(`${field}${error?.instancePath ?? ''}: ${error?.message ?? 'unknown field'}`);
+      return false;
+    });
+    return { run: Object.fromEntries(kept) as Run, dropped };
+  };
+}
 
 /** The constant manager of `status.run`: another worker that takes the task over owns the same fields. */
 export const workerManager = 'agentfleet-worker';

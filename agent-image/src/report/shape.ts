@@ -1,4 +1,13 @@
-import { maxAnswerBytes, maxMessagesTaken, maxPatchCharacters, maxPlanNodes, type Run } from '@agentfleet/protocol/api';
+import {
+  maxAnswerBytes,
+  maxMessagesTaken,
+  maxPatchCharacters,
+  maxPlanNodes,
+  type Run,
+  toMicros,
+  type AgentTask,
+  type Usage,
+} from '@agentfleet/protocol/api';
 import { cut, cutAnswer, cutPatch } from './cut.ts';
 
 type Plan = NonNullable<Run['plan']>;
@@ -13,7 +22,7 @@ const dispensable: readonly ((node: PlanNode) => boolean)[] = [
 ];
 
 /** At most `max` nodes in their order: goals and what is running stay longest. */
-export function fewerNodes(plan: Plan, max: number): Plan {
+function fewerNodes(plan: Plan, max: number): Plan {
   let kept = plan;
   for (const gives of dispensable) {
     let excess = kept.length - max;
@@ -79,7 +88,7 @@ function shapedApproval(pending: NonNullable<Run['pendingApproval']>): NonNullab
 }
 
 /** The run with every list, text and number inside the API's bounds. Says nothing about patterns and the whole size. */
-export function shape(run: Run): Run {
+function shape(run: Run): Run {
   const { progress, plan, usage, experts, pendingApproval, artifacts, answer, messagesTaken, patch, rollback, outcome } = run;
   return {
     ...run,
@@ -95,4 +104,190 @@ export function shape(run: Run): Run {
     ...(rollback === undefined ? {} : { rollback: shapedRollback(rollback) }),
     ...(outcome === undefined ? {} : { outcome: shapedOutcome(outcome) }),
   };
+}
+
+/** Bytes of `status.run` as JSON. The whole status may have 8 KiB; the rest is the operator's. */
+export const maxRunBytes = 6 * 1024;
+
+type Reduction = (run: Run) => Run;
+
+const patchTo =
+  (max: number): Reduction =>
+  (run) =>
+    run.patch === undefined ? run : { ...run, patch: cutPatch(run.patch, max) };
+
+const answerTo =
+  (maxBytes: number): Reduction =>
+  (run) =>
+    run.answer === undefined ? run : { ...run, answer: cutAnswer(run.answer, maxBytes) };
+
+const planTo =
+  (nodes: number, intent: number): Reduction =>
+  (run) =>
+    run.plan === undefined
+      ? run
+      : { ...run, plan: fewerNodes(run.plan, nodes).map((node) => ({ ...node, intent: cut(node.intent, intent) })) };
+
+const artifactsTo =
+  (count: number): Reduction =>
+  (run) =>
+    run.artifacts === undefined ? run : { ...run, artifacts: run.artifacts.slice(0, count) };
+
+const messageTo =
+  (max: number): Reduction =>
+  (run) => ({
+    ...run,
+    ...(run.outcome?.message === undefined ? {} : { outcome: { ...run.outcome, message: cut(run.outcome.message, max) } }),
+    ...(run.progress?.message === undefined ? {} : { progress: { ...run.progress, message: cut(run.progress.message, max) } }),
+  });
+
+const effectsTo =
+  (count: number, max: number): Reduction =>
+  (run) => {
+    const { irreversible, ...rollback } = run.rollback ?? { irreversible: undefined };
+    if (run.rollback === undefined || irreversible === undefined) return run;
+    const kept = irreversible.slice(0, count).map((effect) => cut(effect, max));
+    return { ...run, rollback: { ...(rollback as typeof run.rollback), ...(kept.length === 0 ? {} : { irreversible: kept }) } };
+  };
+
+const approvalTo =
+  (max: number): Reduction =>
+  (run) => {
+    if (run.pendingApproval === undefined) return run;
+    const { evidence, question, ...rest } = run.pendingApproval;
+    // The summary begins with the question: whoever answers reads that at least.
+    const kept = {
+      ...(evidence === undefined ? {} : { evidence: cut(evidence, max) }),
+      ...(question === undefined ? {} : { question: cut(question, 2 * max) }),
+    };
+    return { ...run, pendingApproval: { ...rest, ...kept } };
+  };
+
+const checksTo =
+  (count: number): Reduction =>
+  (run) =>
+    run.outcome?.checks === undefined ? run : { ...run, outcome: { ...run.outcome, checks: run.outcome.checks.slice(0, count) } };
+
+const without =
+  (field: 'patch' | 'plan' | 'signals' | 'shadow' | 'artifacts' | 'experts' | 'pendingApproval' | 'snapshots' | 'answer'): Reduction =>
+  (run) => {
+    const { [field]: _, ...rest } = run;
+    return rest;
+  };
+
+const withoutCheckpoint: Reduction = (run) => {
+  if (run.snapshots === undefined) return run;
+  const { checkpointURI: _, ...snapshots } = run.snapshots;
+  return { ...run, snapshots };
+};
+
+/** From what is missed least to what is missed most; how the attempt ended and what was restored come last and stay. */
+const reductions: readonly Reduction[] = [
+  planTo(64, 48),
+  planTo(32, 48),
+  patchTo(1024),
+  planTo(16, 48),
+  effectsTo(8, 128),
+  messageTo(512),
+  approvalTo(256),
+  planTo(8, 32),
+  patchTo(512),
+  artifactsTo(8),
+  messageTo(256),
+  without('plan'),
+  without('patch'),
+  without('signals'),
+  artifactsTo(4),
+  effectsTo(4, 64),
+  withoutCheckpoint,
+  artifactsTo(2),
+  answerTo(512),
+  without('experts'),
+  without('shadow'),
+  without('artifacts'),
+  approvalTo(64),
+  messageTo(64),
+  without('snapshots'),
+  checksTo(8),
+  without('answer'),
+  effectsTo(0, 0),
+  without('pendingApproval'),
+];
+
+function bytes(run: Run): number {
+  return Buffer.byteLength(JSON.stringify(run));
+}
+
+/**
+ * The run inside the API's bounds and within {@link maxRunBytes}. Attempt, epoch, the result and its reason, the usage
+ * and the restored snapshot are never touched. Pure; trimming twice changes nothing more.
+ */
+export function trim(run: Run): Run {
+  let kept = shape(run);
+  for (const reduce of reductions) {
+    if (bytes(kept) <= maxRunBytes) return kept;
+    kept = reduce(kept);
+  }
+  return kept;
+}
+
+export const noUsage: Usage = {
+  tokensIn: 0,
+  tokensOut: 0,
+  toolCalls: 0,
+  cpuMillis: 0,
+  wallSeconds: 0,
+  candidates: 0,
+  vetoes: 0,
+  backtracks: 0,
+};
+
+/** What earlier attempts used, and what this one used before it came to this process. */
+export function usedSoFar(task: AgentTask): { readonly earlier: Usage; readonly before: Usage } {
+  const { assignment, run, totals } = task.status ?? {};
+  const same = run !== undefined && run.attempt === assignment?.attempt;
+  return { earlier: totals?.usage ?? noUsage, before: (same ? run.usage : undefined) ?? noUsage };
+}
+
+/**
+ * The task with no more budget than its assignment set aside of the caps of its pool: what is raised later, an assignment
+ * that comes later may use. Pure.
+ */
+export function withinAssignment(task: AgentTask): AgentTask {
+  const { tokens, cost } = task.status?.assignment?.budget ?? {};
+  if (tokens === undefined && cost === undefined) return task;
+  const own = task.spec.budget;
+  const budget = {
+    ...own,
+    ...(tokens === undefined ? {} : { tokens: Math.min(own.tokens ?? tokens, tokens) }),
+    ...(cost === undefined ? {} : { cost: own.cost !== undefined && toMicros(own.cost) < toMicros(cost) ? own.cost : cost }),
+  };
+  return { ...task, spec: { ...task.spec, budget } };
+}
+
+/** The usage with the seconds of this attempt, when the engine did not count them. */
+export function withWallSeconds(usage: Usage, before: Usage, elapsedMs: number): Usage {
+  return usage.wallSeconds > 0 ? usage : { ...usage, wallSeconds: before.wallSeconds + Math.ceil(elapsedMs / 1000) };
+}
+
+/**
+ * What a worker that takes an attempt over goes on reporting with: the newest report of the same attempt. An outcome or
+ * a rollback, or that the work rests, stays only when it was written under this very epoch.
+ */
+export function baseOf(task: AgentTask, attempt: number, epoch: number): Run {
+  const run = task.status?.run;
+  if (run === undefined) return { attempt, epoch };
+  // A new attempt of a task that has a durable copy still has it.
+  if (run.attempt !== attempt) {
+    const { snapshots, shadow, messagesTaken } = run;
+    const copied = snapshots?.checkpointURI === undefined ? {} : { snapshots };
+    // Copies are counted over all attempts, and a message is given once.
+    const lasting = { ...(shadow !== undefined && { shadow }), ...(messagesTaken !== undefined && { messagesTaken }) };
+    return { attempt, epoch, ...copied, ...lasting };
+  }
+  // Whoever waits for an approval says so again.
+  const { pendingApproval: _, ...mine } = run;
+  if (run.epoch === epoch) return mine;
+  const { outcome: __, rollback: ___, quiescedAt: ____, ...kept } = mine;
+  return { ...kept, epoch };
 }

@@ -6,9 +6,7 @@ import type { ShadowReport } from '@agentfleet/protocol/api';
 import type { ScoreResponse } from '@agentfleet/protocol/inference';
 import type { ShadowBrief, VerifierEndpoint } from '@agentfleet/protocol/pool';
 import { compared, noCounts, plus, type Judged } from './counts.ts';
-import { Lane } from './lane.ts';
-import { Mirror, type Answered } from './mirror.ts';
-import { isSampled } from './sampled.ts';
+import { Lane, Mirror, type Answered, isSampled } from './mirror.ts';
 
 const [rollout, revision] = ['bbbbbbbbbb-1', 'bbbbbbbbbb'];
 const verifier: VerifierEndpoint = {

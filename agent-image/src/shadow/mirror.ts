@@ -1,10 +1,110 @@
-import { asError, sleep, type Clock, type Log } from '@agentfleet/kube';
+import { asError, deadline, type Clock, sleep, type Log } from '@agentfleet/kube';
+import { routes, type GenerateRequest, type GenerateResponse, generateBounds } from '@agentfleet/protocol/inference';
+import type { Bearer } from '@agentfleet/protocol/tokens';
+import type { Dispatcher } from 'undici';
+import { answerReader, partReader, post, type Exchanges } from '../experts/index.ts';
+import { createHash } from 'node:crypto';
 import type { ShadowReport } from '@agentfleet/protocol/api';
 import type { ExpertEndpoint, ShadowBrief, VerifierEndpoint } from '@agentfleet/protocol/pool';
-import type { CopyCapability, CopyClient, CopyExchanges } from './ask.ts';
 import { compared, noCounts, plus, type Comparison } from './counts.ts';
-import type { Lane } from './lane.ts';
-import { isSampled } from './sampled.ts';
+import type { Experts } from '../attempt/ports.ts';
+
+/** All that can be copied. */
+export interface CopyExchanges extends Exchanges {
+  readonly Generate: { readonly request: GenerateRequest; readonly response: GenerateResponse };
+}
+export type CopyCapability = keyof CopyExchanges;
+
+/** One copy. */
+export interface Copy<C extends CopyCapability> {
+  readonly to: { readonly name: string; readonly url: string };
+  readonly capability: C;
+  readonly request: CopyExchanges[C]['request'];
+  readonly timeoutMillis: number;
+}
+
+/** Its answer and how long it took, or in words why there is none. */
+export type CopyAnswer<C extends CopyCapability> =
+  { readonly answer: CopyExchanges[C]['response']; readonly millis: number } | { readonly failed: string };
+
+export interface CopyOptions {
+  readonly clock: Clock;
+  readonly dispatcher?: Dispatcher;
+  readonly bearer?: Bearer | undefined;
+}
+
+/** Asks a shadow: once, within a time of its own. One instance serves all tasks of a worker. */
+export class CopyClient {
+  readonly #options: CopyOptions;
+  readonly #readPart = partReader();
+  readonly #readProposals = answerReader();
+
+  constructor(options: CopyOptions) {
+    this.#options = options;
+  }
+
+  /** Never rejects. */
+  async ask<C extends CopyCapability>({ to, capability, request, timeoutMillis }: Copy<C>, signal: AbortSignal): Promise<CopyAnswer<C>> {
+    const { clock, dispatcher, bearer } = this.#options;
+    const limit = deadline(clock, timeoutMillis, signal);
+    const began = clock.monotonic();
+    try {
+      const posting = { name: to.name, url: to.url, route: routes[capability], body: request, dispatcher, bearer };
+      const { status, text } = await post(posting, limit.signal);
+      if (status !== 200) return { failed: `it answered ${status}` };
+      const answer = this.#read(capability, text, request);
+      return { answer, millis: clock.monotonic() - began };
+    } catch (error) {
+      return { failed: limit.expired() ? `no answer within ${timeoutMillis} ms` : asError(error).message };
+    } finally {
+      limit.dispose();
+    }
+  }
+
+  #read<C extends CopyCapability>(capability: C, text: string, request: CopyExchanges[C]['request']): CopyExchanges[C]['response'] {
+    if (capability === 'Generate') return this.#readProposals(text, request as GenerateRequest);
+    const part: keyof Exchanges = capability;
+    return this.#readPart(part, text, request as Exchanges[typeof part]['request']);
+  }
+}
+
+/**
+ * How many copies a worker has under way. Real requests go first: where more of them wait for an answer than copies may be
+ * under way, no copy is sent.
+ */
+export class Lane {
+  #copies = 0;
+  #real = 0;
+
+  /** Takes a place for a copy; false: there is none, and the copy is dropped. */
+  enter(most: number): boolean {
+    if (this.#copies >= most || this.#real > most) return false;
+    this.#copies += 1;
+    return true;
+  }
+
+  leave(): void {
+    this.#copies -= 1;
+  }
+
+  /** A real request waits for its answer, until the function is called. */
+  waits(): () => void {
+    this.#real += 1;
+    return () => void (this.#real -= 1);
+  }
+}
+
+/** Parts of a hundred thousand, as those by which tasks go to a canary. */
+const parts = 100_000;
+
+/**
+ * Whether a request is copied: by a hash of the rollout and of the id of the request, which names task, attempt and number, so
+ * that it can be found out again which ones were. Pure.
+ */
+export function isSampled(rollout: string, requestId: string, percent: number): boolean {
+  const digest = createHash('sha256').update(`shadow\0${rollout}\0${requestId}`).digest();
+  return digest.readUInt32BE(0) % parts < (percent / 100) * parts;
+}
 
 export interface MirrorOptions {
   /** What is in shadow now, of the task's rollout; undefined once nothing is. */
@@ -162,4 +262,28 @@ function partOf({ experts, verifier }: ShadowBrief, { name, role }: Asked): Sent
   if (role === 'Verifier') return verifier ?? undefined;
   const alike = experts.filter((expert) => expert.role === role);
   return alike.find((expert) => expert.name === name) ?? alike[0];
+}
+
+/** Time beside the search's own budget, ms; as real requests have. */
+const marginMs = 15_000;
+
+/** Experts whose answered requests are copied; the answers are theirs. */
+export function mirroredExperts(experts: Experts, mirror: Pick<Mirror, 'question'> | undefined): Experts {
+  if (mirror === undefined) return experts;
+  return {
+    choose: (domain, weights) => experts.choose(domain, weights),
+    generate: async (expert, request, signal) => {
+      const question = mirror.question();
+      const answer = await experts.generate(expert, request, signal).finally(() => question.end());
+      const timeoutMillis = (request.budgetMillis ?? generateBounds.defaultBudgetMillis) + marginMs;
+      question.copy({ part: expert, capability: 'Generate', request, timeoutMillis, compare: (shadow) => sameFirst(answer, shadow) });
+      return answer;
+    },
+  };
+}
+
+/** The id of a candidate is a hash of what it changes. */
+function sameFirst(stable: GenerateResponse, shadow: GenerateResponse): Comparison {
+  const [mine, theirs] = [stable.candidates[0], shadow.candidates[0]];
+  return mine === undefined || theirs === undefined ? {} : { sameCandidate: mine.id === theirs.id };
 }

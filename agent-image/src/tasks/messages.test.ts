@@ -1,7 +1,6 @@
 import { maxMessagesTaken, type AgentTask, type Run } from '@agentfleet/protocol/api';
 import { expect, test } from 'vitest';
-import { messagesOf } from './messages.ts';
-import { Newest } from './newest.ts';
+import { messagesOf, Newest } from './tenure.ts';
 
 const message = (id: string) => ({ id, orderRef: { name: `o-${id}` }, requester: 'ann', text: `do ${id}`, at: '2030-01-01T00:00:00Z' });
 const taskWith = (...ids: readonly string[]): AgentTask => ({ status: { messages: ids.map(message) } }) as unknown as AgentTask;

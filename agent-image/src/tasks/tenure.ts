@@ -1,20 +1,73 @@
+import { type AgentTask, type Approval, type TaskMessage, maxMessagesTaken, type Directive } from '@agentfleet/protocol/api';
+import type { AttemptContext, AttemptEngine, Experts, Outcome, Report, Restored } from '../attempt/ports.ts';
+import { type Reporter, noUsage, usedSoFar, withinAssignment, withWallSeconds } from '../report/index.ts';
 import { asError, Backoff, deadline, sleep, type Clock, type Log, type Random } from '@agentfleet/kube';
-import type { AgentTask, Directive } from '@agentfleet/protocol/api';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
 import type { Mind } from '../attempt/mind.ts';
-import type { AttemptContext, AttemptEngine, Experts, Outcome, Report, Restored } from '../attempt/ports.ts';
 import type { ChatModels } from '../models/index.ts';
-import { noUsage, usedSoFar, withinAssignment, withWallSeconds, type Reporter } from '../report/index.ts';
 import type { Mirror } from '../shadow/index.ts';
 import type { ArtifactStore } from '../store/index.ts';
 import { Copies, type CopiesOptions } from './copies.ts';
 import { rollbackTarget } from './decide.ts';
 import { isSuperseded, outcomeOf } from './failures.ts';
-import { messagesOf } from './messages.ts';
-import { Newest } from './newest.ts';
-import type { Sandbox, SandboxLink } from './sandbox/connect.ts';
-import { floorOf, tooWeak } from './sandbox/isolation.ts';
-import { toldWall, watchWall } from './sandbox/wallWatch.ts';
+import { type Sandbox, type SandboxLink, floorOf, tooWeak, toldWall, watchWall } from './sandbox/connect.ts';
+
+/** The newest known state of one task, and a way to wait for the next one. */
+export class Newest {
+  #task: AgentTask;
+  readonly #waiters = new Set<() => void>();
+
+  constructor(task: AgentTask) {
+    this.#task = task;
+  }
+
+  see(task: AgentTask): void {
+    this.#task = task;
+    for (const resolve of this.#waiters) resolve();
+    this.#waiters.clear();
+  }
+
+  get task(): AgentTask {
+    return this.#task;
+  }
+
+  approvals(): readonly Approval[] {
+    return this.#task.status?.approvals ?? [];
+  }
+
+  messages(): readonly TaskMessage[] {
+    return this.#task.status?.messages ?? [];
+  }
+
+  /** Resolves at the next change, or when the signal is aborted; never rejects. */
+  async changed(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#waiters.add(resolve);
+    signal.addEventListener('abort', () => resolve(), { once: true });
+    await promise;
+    this.#waiters.delete(resolve);
+  }
+}
+
+/** What the engine is given of messages: those of `status.messages` that no report of this task has named as taken. */
+export function messagesOf(
+  newest: Pick<Newest, 'messages'>,
+  reporter: Pick<Reporter, 'run' | 'report'>,
+): Required<Pick<AttemptContext, 'messages' | 'messageTaken'>> {
+  const taken = (): readonly string[] => reporter.run.messagesTaken ?? [];
+  return {
+    messages: () => {
+      const known = new Set(taken());
+      return newest.messages().flatMap(({ id, text, requester }) => (known.has(id) ? [] : [{ id, text, by: requester }]));
+    },
+    messageTaken: (id) => {
+      const known = taken();
+      if (known.includes(id)) return;
+      reporter.report({ messagesTaken: [...known, id].slice(-maxMessagesTaken) }, { urgent: true });
+    },
+  };
+}
 
 export interface TenureOptions {
   readonly engine: AttemptEngine;

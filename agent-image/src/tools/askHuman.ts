@@ -1,7 +1,6 @@
 import { toolDefinition } from '@agentfleet/protocol/chat';
 import { questionDigest } from '../attempt/acts/canonical.ts';
-import { plain } from './text.ts';
-import type { Tool } from './tool.ts';
+import { plain, type Tool } from './tool.ts';
 
 /** Asks a person; the clocks of the task stand still until an answer comes, or the time for it is over. */
 export const askHuman: Tool = {

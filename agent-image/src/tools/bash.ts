@@ -1,12 +1,122 @@
-import { bashDefinition, commandSeconds, type CommandShell } from '@agentfleet/protocol/chat';
-import type { ExecResult } from '@agentfleet/keeper/client';
-import type { HandsCommand } from '../attempt/hands.ts';
+import { execBounds } from '@agentfleet/protocol/keeper';
+import { KeeperRefusal, type ExecResult } from '@agentfleet/keeper/client';
+import { watch, type Watched } from '../attempt/progress.ts';
+import { forModel } from './arguments.ts';
+import { report, count, plain, ArgumentError, type BackgroundProcess, type Observation, type ToolContext, type Tool } from './tool.ts';
+import { type CommandShell, bashDefinition, commandSeconds } from '@agentfleet/protocol/chat';
+import type { Hands, HandsCommand } from '../attempt/hands.ts';
 import { effectJournal, reachOfActs } from '../attempt/acts/outward.ts';
-import { background } from './background.ts';
-import { forModel } from './paths.ts';
-import { report } from './report.ts';
-import { argvOf } from './shell.ts';
-import { ArgumentError, type Observation, type Tool, type ToolContext } from './tool.ts';
+
+/** Processes that may run at one time, and how long a call waits for one by itself, seconds. */
+const maxRunning = 4;
+const defaultWait = 1;
+const killSeconds = 5;
+const limit = { seconds: execBounds.maxTimeoutSeconds, max: execBounds.maxTimeoutSeconds };
+
+/** A command as the tool got it: its line for the gates, and the program that runs it. */
+export interface BackgroundCall {
+  readonly name: string;
+  readonly command?: string | undefined;
+  readonly argv: (command: string) => readonly string[];
+  /** How long the call waits for the end, seconds. */
+  readonly wait?: number | undefined;
+}
+
+/** Starts a process, ends it, or looks at it. */
+async function background(call: BackgroundCall, context: ToolContext): Promise<Observation> {
+  const known = context.memory.processes.find(({ name }) => name === call.name);
+  if (call.command === undefined || call.command.trim() === 'kill') {
+    if (known === undefined) throw new ArgumentError(`background: nothing was started as ${call.name}; ${others(context)}`);
+    if (call.command === undefined) return look(known, call, context);
+    await context.scope.hands.call((keeper) => keeper.cancel(known.execId)).catch(ended);
+    return look(known, { ...call, wait: killSeconds }, context);
+  }
+  const execId = context.execId(0);
+  if (known?.execId !== execId) await assertRoom(call, known, context);
+  const argv = call.argv(call.command);
+  await forModel('background', () => context.scope.hands.start({ argv, execId, timeoutSeconds: execBounds.maxTimeoutSeconds }));
+  const end = `; the command "kill" with background "${call.name}" ends it`;
+  return look({ name: call.name, execId, seen: 0 }, call, context, end);
+}
+
+async function assertRoom(
+  { name, command = '' }: BackgroundCall,
+  known: BackgroundProcess | undefined,
+  context: ToolContext,
+): Promise<void> {
+  const { scope, gate, memory } = context;
+  if (gate.outward(command).external.length > 0)
+    throw new ArgumentError('background: a command that reaches out of the sandbox runs in the foreground only; leave background out');
+  if ((await scope.hands.info()).snapshots.engine !== 'CAS')
+    throw new ArgumentError('background: this sandbox cannot keep a process; run it and what uses it in one command');
+  const running = [];
+  for (const one of memory.processes) if (await runs(one, context)) running.push(one.name);
+  if (known !== undefined && running.includes(name))
+    throw new ArgumentError(`background: ${name} runs already; end it first with the command "kill", or take another name`);
+  if (running.length >= maxRunning)
+    throw new ArgumentError(
+      `background: ${count(running.length, 'process')} run already (${running.join(', ')}); end one first with "kill"`,
+    );
+}
+
+async function runs({ execId }: BackgroundProcess, { scope }: ToolContext): Promise<boolean> {
+  const isRunning = async (): Promise<boolean> => (await scope.hands.call((keeper) => keeper.waitFor(execId, 0))) === null;
+  return (await isRunning().catch(ended)) === true;
+}
+
+/** A sandbox that was rebuilt knows none of the processes of the one before. */
+function ended(error: unknown): null {
+  if (error instanceof KeeperRefusal && error.code === 'AF_EXEC_UNKNOWN') return null;
+  throw error;
+}
+
+/** @param hint for a process that runs */
+async function look(
+  process: BackgroundProcess,
+  { wait = defaultWait }: BackgroundCall,
+  { scope }: ToolContext,
+  hint = '',
+): Promise<Observation> {
+  const { name, execId, seen: after } = process;
+  const { clock, signal } = scope.context;
+  const look = (): Promise<Watched> =>
+    scope.hands.call((keeper) => watch((over) => keeper.follow(execId, after + 1, over), { after, ms: wait * 1000, clock, signal }));
+  const watched = await look().catch(ended);
+  if (watched === null) return { ok: false, text: `[${name} is gone with the sandbox that it ran in; start it again]`, process };
+  const { output, seen, end } = watched;
+  const text = plain(output).replace(/\n$/, '');
+  const running = `[${name} runs${text === '' ? ', no new output' : ''}${hint}]`;
+  const state = end === null ? `${text}${text === '' ? '' : '\n'}${running}` : report(output, end, limit, name);
+  return { text: state, ok: end === null || end.exitCode === 0, process: { name, execId, seen } };
+}
+
+function others({ memory }: ToolContext): string {
+  const names = memory.processes.map(({ name }) => name);
+  return names.length === 0 ? 'start it with a command' : `there are: ${names.join(', ')}`;
+}
+
+const programs = {
+  bash: ['bash', '-o', 'pipefail', '-c'],
+  sh: ['/bin/sh', '-o', 'pipefail', '-c'],
+  'plain sh': ['/bin/sh', '-c'],
+} as const satisfies Readonly<Record<CommandShell, readonly string[]>>;
+
+/** Asks for the best shell that runs a pipeline; writes nothing. */
+const question = `bash -o pipefail -c : 2>/dev/null && echo bash && exit
+(set -o pipefail) 2>/dev/null && echo sh && exit
+echo plain sh`;
+
+/** The shell of the image of a sandbox; null where it has none, so that no command line can be run. */
+export async function findShell(hands: Hands): Promise<CommandShell | null> {
+  const { stdout, end } = await hands.exec({ argv: ['/bin/sh', '-c', question], timeoutSeconds: 20 });
+  const found = stdout.trim();
+  return end.exitCode === 0 && Object.hasOwn(programs, found) ? (found as CommandShell) : null;
+}
+
+/** A command line as a program: both outputs are one stream, so that their order is that in which they were written. */
+function argvOf(shell: CommandShell, command: string): readonly string[] {
+  return ['/bin/sh', '-c', 'exec "$@" 2>&1', 'sh', ...programs[shell], command];
+}
 
 interface BashArguments {
   readonly command?: string;

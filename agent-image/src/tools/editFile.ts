@@ -3,9 +3,8 @@ import { KeeperRefusal } from '@agentfleet/keeper/client';
 import { toolDefinition } from '@agentfleet/protocol/chat';
 import type { Rewrite } from '../attempt/edits.ts';
 import { nearMiss } from './nearMiss.ts';
-import { forModel, linesAt, similarPath, wordsOf, workspacePath } from './paths.ts';
-import { count, linesOf, numbered, plain } from './text.ts';
-import { ArgumentError, type Observation, type Tool, type ToolContext } from './tool.ts';
+import { forModel, linesAt, similarPath, wordsOf, workspacePath } from './arguments.ts';
+import { count, linesOf, numbered, plain, ArgumentError, type Observation, type Tool, type ToolContext } from './tool.ts';
 
 interface EditArguments {
   readonly path: string;

@@ -5,11 +5,8 @@
  *
  * May import `attempt`, `checks`, `egress`, `protocol` and the keeper's client; never `loop` or `models`.
  */
-export { plain } from './text.ts';
-export { McpServers, nothingListed, type McpListing } from './mcp.ts';
-export { findShell } from './shell.ts';
-export { toolSet, toolsFor, type ResolvedCall, type ToolSet } from './registry.ts';
 export {
+  plain,
   ArgumentError,
   type BackgroundProcess,
   type LoopMemory,
@@ -21,3 +18,6 @@ export {
   type ToolContext,
   type UndoPoint,
 } from './tool.ts';
+export { McpServers, nothingListed, type McpListing } from './mcp.ts';
+export { findShell } from './bash.ts';
+export { toolSet, toolsFor, type ResolvedCall, type ToolSet } from './registry.ts';

@@ -8,9 +8,7 @@ import { poolRules } from '../attempt/reach.ts';
 import type { Scope } from '../attempt/scope.ts';
 import { HostList, type AddressRules } from '../egress/index.ts';
 import { McpConnection, McpFault, type McpServer } from './mcpConnection.ts';
-import { isAllowed } from './policy.ts';
-import { plain } from './text.ts';
-import type { Observation, Tool, ToolContext } from './tool.ts';
+import { isAllowed, plain, type Observation, type Tool, type ToolContext } from './tool.ts';
 
 /** A tool of a server as the log keeps it: what models see of it, equal in all workers. */
 export interface McpToolRecord {

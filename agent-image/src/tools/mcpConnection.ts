@@ -5,7 +5,7 @@ import type { Clock } from '@agentfleet/kube';
 import { secretBounds } from '@agentfleet/protocol/keeper';
 import type { McpServerBrief, PoolBrief } from '@agentfleet/protocol/pool';
 import { originFetch, reasonOf, type AddressRules, type OpenDialer, type OriginFetch } from '../egress/index.ts';
-import { plain } from './text.ts';
+import { plain } from './tool.ts';
 
 /** A server that a task may use. */
 export interface McpServer extends McpServerBrief {

@@ -1,4 +1,4 @@
-import { linesOf, numbered } from './text.ts';
+import { linesOf, numbered } from './tool.ts';
 
 /** Places that a message shows, lines of one of them, and lines of a file that are looked at. */
 const maxPlaces = 2;

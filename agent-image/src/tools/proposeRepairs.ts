@@ -9,9 +9,7 @@ import { AttemptFailure } from '../attempt/failure.ts';
 import { localise, type Focus } from '../attempt/localise.ts';
 import { SearchNode } from '../attempt/node.ts';
 import { propose } from '../attempt/proposals.ts';
-import { plain } from './text.ts';
-import { putBack, treeNow } from './trees.ts';
-import type { Observation, Tool, ToolContext } from './tool.ts';
+import { plain, putBack, treeNow, type Observation, type Tool, type ToolContext } from './tool.ts';
 
 /** Edits that are asked for, and those that are shown. */
 const asked = 16;

@@ -1,9 +1,8 @@
 import { KeeperRefusal } from '@agentfleet/keeper/client';
 import { toolDefinition } from '@agentfleet/protocol/chat';
 import type { FileEntry } from '@agentfleet/protocol/keeper';
-import { anyPath, forModel, linesAt, shownPath } from './paths.ts';
-import { count, linesOf, numbered, plain } from './text.ts';
-import { ArgumentError, type Observation, type Tool, type ToolContext } from './tool.ts';
+import { anyPath, forModel, linesAt, shownPath } from './arguments.ts';
+import { count, linesOf, numbered, plain, ArgumentError, type Observation, type Tool, type ToolContext } from './tool.ts';
 
 interface ReadArguments {
   readonly path?: string;

@@ -2,9 +2,7 @@ import { toolDefinition } from '@agentfleet/protocol/chat';
 import { tail } from '../attempt/checkRun.ts';
 import { broken, holds, prove, type Proof } from '../attempt/evidence.ts';
 import { countTests } from '../checks/index.ts';
-import { count, plain } from './text.ts';
-import { putBack, treeNow } from './trees.ts';
-import { ArgumentError, type Tool, type ToolContext } from './tool.ts';
+import { count, plain, putBack, treeNow, ArgumentError, type Tool, type ToolContext } from './tool.ts';
 
 /** Tests that one list names, and characters of the output of a check that does not hold. */
 const maxNamed = 20;

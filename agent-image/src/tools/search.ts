@@ -2,9 +2,8 @@ import { posix } from 'node:path';
 import { KeeperRefusal } from '@agentfleet/keeper/client';
 import { toolDefinition } from '@agentfleet/protocol/chat';
 import type { SearchMatch, SearchQuery, SearchResult } from '@agentfleet/protocol/keeper';
-import { anyPath, forModel, linesAt, shownPath, wordsOf } from './paths.ts';
-import { count, linesOf, plain } from './text.ts';
-import { ArgumentError, type Tool, type ToolContext } from './tool.ts';
+import { anyPath, forModel, linesAt, shownPath, wordsOf } from './arguments.ts';
+import { count, linesOf, plain, ArgumentError, type Tool, type ToolContext } from './tool.ts';
 
 interface SearchArguments {
   readonly pattern: string;

@@ -1,4 +1,4 @@
-import type { ToolDefinition } from '@agentfleet/protocol/chat';
+import { type ToolDefinition, usualBounds, type BoundedTool } from '@agentfleet/protocol/chat';
 import type { ActIdentity } from '../attempt/acts/earlierRun.ts';
 import type { Baseline } from '../attempt/baseline.ts';
 import type { Rewrite } from '../attempt/edits.ts';
@@ -6,6 +6,8 @@ import type { Gate } from '../attempt/gate.ts';
 import type { Prepared } from '../attempt/prepare.ts';
 import type { Scope } from '../attempt/scope.ts';
 import type { ShellAct } from '@agentfleet/protocol/inference';
+import type { ExecEnd } from '@agentfleet/protocol/keeper';
+import type { AttemptContext } from '../attempt/ports.ts';
 
 /** What a tool works with: the attempt, and which call this is. */
 export interface ToolContext {
@@ -123,4 +125,127 @@ export interface Tool {
    * Edit does the same on the same tree, so that tree is restored first.
    */
   run(args: Readonly<Record<string, unknown>>, context: ToolContext): Promise<Observation>;
+}
+
+/** CSI and OSC sequences, strings of DCS, PM, APC and SOS, and two-character escapes. */
+const ansi =
+  // oxlint-disable-next-line no-control-regex
+  /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]|(?:\u001b\]|\u009d)[^\u0007\u001b\u009c\n]*(?:\u0007|\u001b\\|\u009c)?|\u001b[P^_X][^\u001b\u009c\n]*(?:\u001b\\|\u009c)?|\u001b[ -/]*[0-~]/g;
+/** A character that a terminal draws over. */
+// oxlint-disable-next-line no-control-regex
+const overstruck = /[^\n\u0008]\u0008/g;
+// oxlint-disable-next-line no-control-regex
+const control = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
+/** What is not seen and may hide text: marks of direction, tags, width zero. The two joiners are letters of some scripts. */
+const hidden = /(?![\u200c\u200d])[\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+/** The text without what only a terminal obeys; characters that hide text are shown as `\u{…}`. */
+export function plain(text: string): string {
+  return text
+    .replaceAll(ansi, '')
+    .split('\n')
+    .map(lastDrawn)
+    .join('\n')
+    .replaceAll(overstruck, '')
+    .replaceAll(control, '')
+    .replaceAll(hidden, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`)
+    .toWellFormed();
+}
+
+/** What a line shows at last of which parts were drawn over each other, as progress bars are. */
+function lastDrawn(line: string): string {
+  if (!line.includes('\r')) return line;
+  return line.split('\r').findLast((part) => part !== '') ?? '';
+}
+
+/** `1 line`, `3 lines`. */
+export function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+}
+
+/** Lines with their numbers, aligned; `from` is the number of the first. */
+export function numbered(lines: readonly string[], from: number): string {
+  const width = String(from + lines.length - 1).length;
+  return lines.map((line, at) => `${String(from + at).padStart(width)} | ${line}`).join('\n');
+}
+
+/** Lines of a text; its last line feed ends a line and begins none. */
+export function linesOf(text: string): readonly string[] {
+  if (text === '') return [];
+  return (text.endsWith('\n') ? text.slice(0, -1) : text).split('\n');
+}
+
+/** A snapshot of the tree as it is: the newest of the conversation where it still is that. */
+export async function treeNow({ scope, memory }: ToolContext): Promise<string> {
+  const newest = memory.undoPoints.at(-1);
+  if (newest !== undefined && (await scope.hands.diff(newest.id)).entries.length === 0) return newest.id;
+  return (await scope.hands.snapshot('before checks')).id;
+}
+
+/** Puts the tree back: what ran under one check is not there for the next, nor for the model. */
+export async function putBack({ scope }: ToolContext, tree: string): Promise<void> {
+  if ((await scope.hands.diff(tree)).entries.length > 0) await scope.hands.restore(tree);
+}
+
+/** How long a command could take, and the most that it may be given, seconds. */
+export interface Limit {
+  readonly seconds: number;
+  readonly max: number;
+}
+
+/**
+ * Output and, on the last line, how the command ended.
+ *
+ * @param name of a background process
+ */
+export function report(output: string, end: ExecEnd, limit: Limit, name = ''): string {
+  const text = plain(output).replace(/\n$/, '');
+  const facts = [
+    howItEnded(end, limit),
+    ...(text === '' ? ['no output'] : []),
+    ...(dropped(end) > 0 ? [`${dropped(end)} bytes of output were not kept`] : []),
+    ...(end.swept > 0 ? [`${count(end.swept, 'process')} that it left running ended with it; background keeps one`] : []),
+  ];
+  return `${text}${text === '' ? '' : '\n'}[${name === '' ? '' : `${name}: `}${facts.join(', ')}]`;
+}
+
+function dropped({ dropped: { stdout, stderr } }: ExecEnd): number {
+  return stdout + stderr;
+}
+
+/** Exit status of a program that SIGPIPE ended. */
+const pipeClosed = 141;
+
+const killed: Readonly<Record<string, string>> = {
+  Cancelled: 'it was cancelled',
+  QuotaExceeded: 'the files of the workspace are over their size limit; delete what is not needed',
+  ProcessLimit: 'it had too many processes; start fewer at a time',
+  Shutdown: 'the sandbox was stopped',
+};
+
+function howItEnded(end: ExecEnd, { seconds, max }: Limit): string {
+  const after = `after ${(end.durationMs / 1000).toFixed(1)} s`;
+  if (end.error !== undefined) return `it could not start: ${plain(end.error.message)}`;
+  if (end.interrupted !== undefined) return 'the container was lost while it ran; what it did is unknown: look before you go on';
+  if (end.timedOut)
+    return `ended at its limit of ${seconds} s; do less at once${seconds < max ? `, raise timeout_seconds (at most ${max})` : ''} or use background`;
+  if (end.oom === true) return `ended ${after}: out of memory; use less`;
+  if (end.killed !== null) return `ended ${after}: ${killed[end.killed] ?? end.killed}`;
+  if (end.exitCode === null) return `ended ${after} by signal ${end.signal ?? 'unknown'}`;
+  const cause =
+    end.exitCode === pipeClosed ? ' (a part of the pipe wrote on when its reader, such as head, had ended; usually no fault)' : '';
+  return `exit status ${end.exitCode}${cause}, ${(end.durationMs / 1000).toFixed(1)} s`;
+}
+
+type Said = Pick<AttemptContext, 'task' | 'pool'>;
+
+/** Whether neither pool nor task denies a tool. Pure. */
+export function isAllowed({ task, pool }: Said, name: string): boolean {
+  return ![...(pool.tools?.deny ?? []), ...(task.spec.tools?.deny ?? [])].includes(name);
+}
+
+/** Most seconds of one call: what the task asks for, and never more than the pool allows, which may have less since. Pure. */
+export function boundOf({ task, pool }: Said, tool: BoundedTool): number {
+  const most = pool.tools?.timeouts[tool] ?? usualBounds[tool];
+  return Math.min(task.spec.tools?.timeouts?.[tool] ?? most, most);
 }

@@ -2,8 +2,7 @@ import { KeeperRefusal } from '@agentfleet/keeper/client';
 import { toolDefinition } from '@agentfleet/protocol/chat';
 import type { DiffEntry } from '@agentfleet/protocol/keeper';
 import type { Hands } from '../attempt/hands.ts';
-import { count, plain } from './text.ts';
-import { ArgumentError, type Observation, type Tool, type ToolContext, type UndoPoint } from './tool.ts';
+import { count, plain, ArgumentError, type Observation, type Tool, type ToolContext, type UndoPoint } from './tool.ts';
 
 /** Points that a list shows beside the start, and paths that a line names. */
 const maxPoints = 8;

@@ -1,6 +1,5 @@
 import { toolDefinition } from '@agentfleet/protocol/chat';
-import { count, plain } from './text.ts';
-import type { PlanItem, Tool } from './tool.ts';
+import { count, plain, type PlanItem, type Tool } from './tool.ts';
 
 /** Replaces the plan, which the loop puts before the model when older messages are summarised. */
 export const updatePlan: Tool = {

@@ -11,7 +11,7 @@ import {
   type TracePrompt,
 } from '@agentfleet/protocol/trace';
 import type { AcceptedNote, DecidedNote, TriedNote } from '../attempt/notes.ts';
-import type { TaskBeganNote } from '../attempt/taskBegan.ts';
+import type { TaskBeganNote } from '../attempt/progress.ts';
 import type { LoopNotes } from '../loop/notes.ts';
 import { TranscriptReader, type Transcript } from '../loop/transcript.ts';
 

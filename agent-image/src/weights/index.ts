@@ -1,3 +1,2 @@
 /** Weights of models, before an engine loads them: fetched from a bucket or a hub, hashed, their headers read. A job of the operator. */
-export { readWeightsConfig, type WeightsConfig } from './config.ts';
-export { runWeights, type WeightsRun } from './run.ts';
+export { readWeightsConfig, type WeightsConfig, runWeights, type WeightsRun } from './run.ts';

@@ -7,9 +7,8 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '@agentfleet/kube';
 import { weightsReportOf, type WeightsReport } from '@agentfleet/protocol/weights';
-import { readWeightsConfig } from './config.ts';
+import { readWeightsConfig, runWeights } from './run.ts';
 import { filesOf } from './source.ts';
-import { runWeights } from './run.ts';
 
 const log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined } as never;
 const { signal } = new AbortController();

@@ -184,7 +184,7 @@ export function judgingTask(task: PackTask, patch: string, place: Pick<ClusterPl
   if (chunks.length > mostChunks)
     throw new EvalError(`the patch and hidden check of ${task.id} are too large for an AgentTask; judge it in a local sandbox`);
   const suffix = `j${digestOf([patch, task.hidden]).slice('sha256:'.length, 'sha256:'.length + 8)}`;
-  const manifest = toAgentTask(task, { ...place, suffix, budget: { ...bounds } as AgentTask['spec']['budget'] });
+  const manifest = toAgentTask(task, { ...place, suffix, budget: { ...bounds } });
   const { command, timeoutSeconds } = task.hidden;
   const lay = { name: 'lay-out', command: ['sh', '-euc', 'printf %s "$@" | base64 -d | sh -eu', 'sh', ...chunks], timeoutSeconds: 120 };
   const spec = {

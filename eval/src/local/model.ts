@@ -129,7 +129,7 @@ function person(says: Approval['decision'], now: () => number): People & { asked
 function taskOf(task: AgentTask, { approvals }: Scenario): AgentTask {
   if (approvals === undefined) return task;
   const policy = { ...task.spec.policy, approvals: { require: [...approvals.require], timeoutSeconds: 600 } };
-  return { ...task, spec: { ...task.spec, policy: policy as AgentTask['spec']['policy'] } };
+  return { ...task, spec: { ...task.spec, policy: policy } };
 }
 
 /** Plays a scenario and tells what its event log and tree say. */

@@ -1,4 +1,13 @@
-import type { EngineMemory, EngineType, GenerateRequest, GenerateResponse, GeneratingRole } from '@agentfleet/protocol/inference';
+import type {
+  EngineMemory,
+  EngineType,
+  GenerateRequest,
+  GenerateResponse,
+  GeneratingRole,
+  Edit,
+  ShellAct,
+} from '@agentfleet/protocol/inference';
+import { createHash } from 'node:crypto';
 
 /** What an engine answers; who asked is added by the server. */
 export type Generated = Omit<GenerateResponse, 'requestId' | 'engine' | 'modelDigest'>;
@@ -39,4 +48,55 @@ export async function each(
     }
   }
   return outcomes;
+}
+
+/** Shannon entropy of weights after normalisation, in nats; 0 for none. */
+export function entropyNats(weights: readonly number[]): number {
+  const sum = weights.reduce((total, weight) => total + weight, 0);
+  if (sum <= 0) return 0;
+  let entropy = 0;
+  for (const weight of weights) {
+    const share = weight / sum;
+    if (share > 0) entropy -= share * Math.log(share);
+  }
+  return Math.max(0, entropy);
+}
+
+/** Id of a candidate: `sha256:` over its edits as canonical JSON, and over its acts where it has any; equal ones have equal ids. */
+export function candidateId(edits: readonly Edit[], acts: readonly ShellAct[] = []): string {
+  const members = edits.map(({ path, range, before, after, expectedSha256 }) => [
+    path,
+    range.startByte,
+    range.endByte,
+    before,
+    after,
+    expectedSha256,
+  ]);
+  const whole = acts.length === 0 ? members : { edits: members, acts: acts.map(({ tool, command }) => [tool, command]) };
+  return `sha256:${createHash('sha256').update(JSON.stringify(whole)).digest('hex')}`;
+}
+
+/** A line that may be wrong: its file by index, its number from 1. */
+export interface Suspect {
+  readonly file: number;
+  readonly line: number;
+}
+
+/**
+ * Lines with text, the most suspicious first: by Ochiai's coefficient of the spectrum, and where nothing was counted by
+ * their order. Equal ones keep the order of files and lines.
+ */
+export function suspects({ files, localisation }: Pick<GenerateRequest, 'files' | 'localisation'>, limit: number): readonly Suspect[] {
+  const { spectrum } = localisation;
+  const scores = new Map<string, number>();
+  for (const { path, line, passed, failed } of spectrum.lines) {
+    if (failed > 0) scores.set(`${path}:${line}`, failed / Math.sqrt(spectrum.failed * (failed + passed)));
+  }
+  const all = files.flatMap(({ path, content }, file) =>
+    content.split('\n').flatMap((text, at) => {
+      const score = scores.get(`${path}:${at + 1}`) ?? 0;
+      return text.trim() === '' || (scores.size > 0 && score === 0) ? [] : [{ file, line: at + 1, score }];
+    }),
+  );
+  return all.sort((a, b) => b.score - a.score || a.file - b.file || a.line - b.line).slice(0, limit);
 }

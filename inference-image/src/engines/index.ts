@@ -1,12 +1,10 @@
 import { dirname, join } from 'node:path';
-import type { Config } from '../config.ts';
-import type { LlamaConfig, VllmConfig } from '../engineConfig.ts';
+import type { Config, LlamaConfig, VllmConfig } from '../config.ts';
 import { ConfigError } from '@agentfleet/protocol/environment';
 import { createBuiltin, weightsFolder } from './builtin/index.ts';
-import { codeDigest } from './digest.ts';
+import { codeDigest, alone, generating, type ServedEngine } from './served.ts';
 import { createLlamaEngine, llamaWeights } from './llama/index.ts';
 import { readRecords, ReplayEngine } from './replay/index.ts';
-import { alone, generating, type ServedEngine } from './served.ts';
 import { createVllmEngine } from './vllm/index.ts';
 import { bundledGrammars, Grammars, installedGrammars, SynthEngine } from './synth/index.ts';
 

@@ -3,7 +3,7 @@ import { ConfigError, reader, type Env } from '@agentfleet/protocol/environment'
 import { readAccess, type AccessConfig } from '@agentfleet/protocol/tokens';
 import { parseListen, type Listen } from '../listen.ts';
 import { logLevels, type LogLevel } from '../logger.ts';
-import { parseCount, parseLevel, parsePath } from '../settings.ts';
+import { parseCount, parseLevel, parsePath } from '../config.ts';
 
 /** Everything the gateway takes from its environment. Models and keys are in files, which may change while it runs. */
 export interface GatewayConfig {

@@ -1,8 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { GatewayError } from './failure.ts';
-import { Lane } from './lane.ts';
-import { Replicas } from './replicas.ts';
-import { delayAfter, retryPolicy } from './retry.ts';
+import { Lane, Replicas, delayAfter, retryPolicy } from './route.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -1,11 +1,173 @@
+import { GatewayError } from './failure.ts';
+import { createHash } from 'node:crypto';
 import type { ChatRequest } from '@agentfleet/protocol/chat';
 import type { GatewayModel } from '@agentfleet/protocol/gateway';
-import { GatewayError } from './failure.ts';
-import { Lane } from './lane.ts';
 import { readKey } from './models.ts';
 import { providerFailure, type Ask } from './providers/index.ts';
-import { Replicas } from './replicas.ts';
 import { Transport } from './transport.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+
+export interface LaneLimits {
+  readonly concurrency: number;
+  readonly requestsPerMinute?: number | undefined;
+}
+
+/** Requests of a model that may wait; for each that may be under way. */
+const waitingForEach = 16;
+const minuteMs = 60_000;
+
+/**
+ * The requests of one model: so many under way, so many begun in any minute, the others in the order in which they came.
+ * Limits are those of this process; they may change while requests wait.
+ */
+export class Lane {
+  readonly #now: () => number;
+  #limits: LaneLimits;
+  #underWay = 0;
+  /** What lets each go. */
+  readonly #waiting: (() => void)[] = [];
+  /** When the requests of the last minute began. */
+  #begun: number[] = [];
+  #timer: NodeJS.Timeout | null = null;
+
+  /** @param now monotonic milliseconds */
+  constructor(limits: LaneLimits, now: () => number) {
+    this.#limits = limits;
+    this.#now = now;
+  }
+
+  get underWay(): number {
+    return this.#underWay;
+  }
+
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  set limits(limits: LaneLimits) {
+    this.#limits = limits;
+    this.#advance();
+  }
+
+  /**
+   * Resolves when the request may begin, with what ends it.
+   * @throws GatewayError when too many wait; the signal's reason
+   */
+  async enter(signal: AbortSignal): Promise<() => void> {
+    signal.throwIfAborted();
+    const { concurrency } = this.#limits;
+    if (this.#waiting.length >= concurrency * waitingForEach)
+      throw new GatewayError('RateLimited', `${this.#waiting.length} requests wait for this model; raise its concurrency or ask later`, {
+        retryAfterMs: Math.max(1000, this.#untilNext()),
+        isOwn: true,
+      });
+    const turn = Promise.withResolvers<void>();
+    const place = (): void => turn.resolve();
+    const leave = (): void => {
+      const at = this.#waiting.indexOf(place);
+      if (at !== -1) this.#waiting.splice(at, 1);
+      turn.reject(signal.reason as Error);
+    };
+    this.#waiting.push(place);
+    signal.addEventListener('abort', leave, { once: true });
+    this.#advance();
+    try {
+      await turn.promise;
+    } finally {
+      signal.removeEventListener('abort', leave);
+    }
+    return this.#leaving();
+  }
+
+  #leaving(): () => void {
+    let left = false;
+    return () => {
+      if (left) return;
+      left = true;
+      this.#underWay -= 1;
+      this.#advance();
+    };
+  }
+
+  #advance(): void {
+    while (this.#waiting.length > 0 && this.#underWay < this.#limits.concurrency && this.#untilNext() === 0) {
+      this.#underWay += 1;
+      this.#begun.push(this.#now());
+      this.#waiting.shift()?.();
+    }
+    const wait = this.#untilNext();
+    if (this.#waiting.length === 0 || wait === 0 || this.#timer !== null) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = null;
+      this.#advance();
+    }, wait);
+    this.#timer.unref();
+  }
+
+  /** How long until the rate allows one more, ms. */
+  #untilNext(): number {
+    const { requestsPerMinute } = this.#limits;
+    const from = this.#now() - minuteMs;
+    this.#begun = this.#begun.filter((at) => at > from);
+    if (requestsPerMinute === undefined || this.#begun.length < requestsPerMinute) return 0;
+    return Math.max(1, Math.ceil((this.#begun.at(-requestsPerMinute) ?? from) - from));
+  }
+}
+
+/** A replica may be so many requests busier than the idlest one until its conversations go elsewhere. */
+const spill = 4;
+/** A replica that did not answer is asked last for so long, ms. */
+const avoidMs = 10_000;
+
+interface Replica {
+  readonly url: string;
+  load: number;
+  failedAt: number;
+}
+
+/**
+ * Replicas of one model. Requests of one conversation go to one replica, whose prefix cache knows it: by rendezvous hashing, so
+ * that a replica that comes or goes moves few conversations. One that is much busier than others, or failed, is passed over.
+ */
+export class Replicas {
+  readonly #now: () => number;
+  #all: Replica[] = [];
+
+  /** @param now monotonic milliseconds */
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** Those there are now; the load of those that stay is kept. */
+  set urls(urls: readonly string[]) {
+    this.#all = urls.map((url) => this.#all.find((one) => one.url === url) ?? { url, load: 0, failedAt: Number.NEGATIVE_INFINITY });
+  }
+
+  /** Takes a replica for a request; `done` gives it back, with whether it failed to answer. */
+  take(conversation: string): { readonly url: string; readonly done: (failed: boolean) => void } {
+    const sound = this.#all.filter(({ failedAt }) => this.#now() - failedAt >= avoidMs);
+    const among = sound.length === 0 ? this.#all : sound;
+    const least = Math.min(...among.map(({ load }) => load));
+    const chosen = ranked(among, conversation).find(({ load }) => load - least < spill);
+    if (chosen === undefined) throw new Error('a model has no replica');
+    chosen.load += 1;
+    const done = (failed: boolean): void => {
+      chosen.load -= 1;
+      if (failed) chosen.failedAt = this.#now();
+    };
+    return { url: chosen.url, done };
+  }
+}
+
+/** Pure: the order in which replicas are wanted for a conversation. */
+function ranked(replicas: readonly Replica[], conversation: string): readonly Replica[] {
+  if (replicas.length < 2) return replicas;
+  const weigh = (url: string): string => createHash('sha256').update(`${conversation}\n${url}`).digest('hex');
+  return replicas
+    .map((one) => ({ one, weight: weigh(one.url) }))
+    .sort((a, b) => (a.weight < b.weight ? -1 : 1))
+    .map(({ one }) => one);
+}
 
 /** Who asks. */
 export interface Caller {
@@ -109,4 +271,51 @@ function tooLong({ name, timeoutSeconds }: GatewayModel): GatewayError {
 
 function bounded(body: ChatRequest, { maxOutputTokens }: GatewayModel): Ask['body'] {
   return { ...body, max_completion_tokens: Math.min(body.max_completion_tokens ?? maxOutputTokens, maxOutputTokens) };
+}
+
+export interface RetryPolicy {
+  /** Requests to the provider for one of a caller, the first included. */
+  readonly attempts: number;
+  readonly firstDelayMs: number;
+  readonly longestDelayMs: number;
+  /** A provider that asks for more patience gets none: its answer is passed on. */
+  readonly longestRetryAfterMs: number;
+}
+
+export const retryPolicy: RetryPolicy = { attempts: 4, firstDelayMs: 500, longestDelayMs: 8_000, longestRetryAfterMs: 30_000 };
+
+/** How long to wait after the n-th failure (1, 2, …), ms; null: not again. Pure. `random` is from 0 to below 1. */
+export function delayAfter(failure: GatewayError, failures: number, random: number, policy: RetryPolicy): number | null {
+  // Each timeout has cost the whole patience of the model.
+  const attempts = failure.code === 'ProviderTimeout' ? Math.min(2, policy.attempts) : policy.attempts;
+  if (!failure.retryable || failure.isOwn || failures >= attempts) return null;
+  const { retryAfterMs } = failure;
+  if (retryAfterMs !== undefined) return retryAfterMs > policy.longestRetryAfterMs ? null : retryAfterMs + random * policy.firstDelayMs;
+  const most = Math.min(policy.longestDelayMs, policy.firstDelayMs * 2 ** (failures - 1));
+  return most / 2 + (random * most) / 2;
+}
+
+export interface RetryOptions {
+  readonly policy: RetryPolicy;
+  readonly random: () => number;
+  /** Fires when the caller is gone: nothing is asked any more. */
+  readonly signal: AbortSignal;
+  readonly onRetry: (failure: GatewayError) => void;
+}
+
+/** Asks until there is an answer, or a failure that does not pass. `failures` counts those before. @throws GatewayError */
+export async function withRetries<T>(ask: (failures: number) => Promise<T>, { policy, random, signal, onRetry }: RetryOptions): Promise<T> {
+  for (let failures = 0; ;) {
+    try {
+      return await ask(failures);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof GatewayError)) throw error;
+      failures += 1;
+      const wait = delayAfter(error, failures, random(), policy);
+      if (wait === null) throw error;
+      onRetry(error);
+      await delay(wait, undefined, { signal });
+    }
+  }
 }

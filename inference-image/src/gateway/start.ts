@@ -11,7 +11,7 @@ import { Gateway } from './gateway.ts';
 import { ModelsFile } from './models.ts';
 import { createProviders } from './providers/index.ts';
 import { Recorder } from './record.ts';
-import { retryPolicy, type RetryPolicy } from './retry.ts';
+import { retryPolicy, type RetryPolicy } from './route.ts';
 
 export interface RunningGateway {
   readonly address: string;

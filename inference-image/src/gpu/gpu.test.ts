@@ -2,8 +2,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { heldGpu } from './held.ts';
-import { gpuTaskOf, runGpuTask, type GpuTask } from './task.ts';
+import { heldGpu, gpuTaskOf, runGpuTask, type GpuTask } from './held.ts';
 
 const uuid = 'GPU-8f1c2d3e-0a1b-4c5d-9e8f-001122334455';
 const other = 'GPU-8f1c2d3e-0a1b-4c5d-9e8f-00112233445f';

@@ -1,5 +1,54 @@
-import type { VisibleGpu } from './visible.ts';
-import { isGpuUuid } from './visible.ts';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** A GPU as the driver shows it to a container. */
+interface VisibleGpu {
+  readonly uuid: string | undefined;
+  readonly pciBusID: string;
+}
+
+/** Where GPUs show. */
+interface GpuPlaces {
+  /** One folder for each GPU, by its place on the bus. */
+  readonly driver: string;
+  readonly devices: string;
+}
+
+export const gpuPlaces: GpuPlaces = { driver: '/proc/driver/nvidia/gpus', devices: '/dev' };
+
+const uuidPattern = /^GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const busPattern = /^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$/;
+
+/** Whether it names a whole GPU. */
+function isGpuUuid(text: string): boolean {
+  return uuidPattern.test(text);
+}
+
+async function listed(folder: string): Promise<readonly string[]> {
+  try {
+    return (await readdir(folder)).sort();
+  } catch {
+    return []; // no driver, or none for this container
+  }
+}
+
+/** GPUs that the driver shows, in the order of their bus. Before the first use of a GPU its uuid may be unknown. */
+async function driverGpus({ driver }: GpuPlaces): Promise<readonly VisibleGpu[]> {
+  const buses = (await listed(driver)).filter((name) => busPattern.test(name));
+  return Promise.all(
+    buses.map(async (pciBusID): Promise<VisibleGpu> => {
+      const text = await readFile(join(driver, pciBusID, 'information'), 'utf8').catch(() => '');
+      const uuid = /^GPU UUID:\s*(\S+)\s*$/m.exec(text)?.[1];
+      return { uuid: uuid !== undefined && isGpuUuid(uuid) ? uuid : undefined, pciBusID };
+    }),
+  );
+}
+
+/** How many GPUs this container sees: by their device files, or by what the driver says. */
+async function visibleGpus(places: GpuPlaces): Promise<number> {
+  const files = (await listed(places.devices)).filter((name) => /^nvidia\d+$/.test(name));
+  return Math.max(files.length, (await driverGpus(places)).length);
+}
 
 /** The GPU that a container has by the device plugin. */
 export interface HeldGpu {
@@ -41,4 +90,46 @@ function only(named: string | undefined, shown: readonly VisibleGpu[]): HeldGpu 
     );
   }
   return { uuid: gpu.uuid, pciBusID: gpu.pciBusID };
+}
+
+/** What a container does with the GPU that it has instead of serving: the word after the program's name. */
+export const gpuTasks = ['tell-gpu', 'hold-gpu', 'probe-gpu'] as const;
+export type GpuTask = (typeof gpuTasks)[number];
+
+export interface GpuTaskOptions {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly places: GpuPlaces;
+  /** Where the kubelet reads the last words of a container. */
+  readonly lastWords: string;
+  /** Resolves when the container has to end. */
+  readonly ended: Promise<unknown>;
+}
+
+/** Of the command line; undefined: the process serves. */
+export function gpuTaskOf(args: readonly string[]): GpuTask | undefined {
+  return gpuTasks.find((task) => task === args[0]);
+}
+
+/**
+ * `tell-gpu` says which GPU the pod has by the device plugin and ends; `hold-gpu` keeps it and does nothing else;
+ * `probe-gpu` says how many GPUs a pod sees that asked for them by its environment. The answers are the last words of the
+ * container, which the API server shows: nobody has to reach it. Resolves with the exit code.
+ */
+export async function runGpuTask(task: GpuTask, { env, places, lastWords, ended }: GpuTaskOptions): Promise<number> {
+  if (task === 'hold-gpu') {
+    await ended;
+    return 0;
+  }
+  const tell = (answer: object): Promise<void> => writeFile(lastWords, JSON.stringify(answer));
+  if (task === 'probe-gpu') {
+    await tell({ gpus: await visibleGpus(places) });
+    return 0;
+  }
+  try {
+    await tell(heldGpu(env['NVIDIA_VISIBLE_DEVICES'], await driverGpus(places)));
+    return 0;
+  } catch (error) {
+    await tell({ error: error instanceof Error ? error.message : String(error) });
+    return 1;
+  }
 }

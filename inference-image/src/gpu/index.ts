@@ -1,4 +1,3 @@
 // What the image does for the operator on nodes whose GPUs a device plugin hands out: it holds one, says which, and looks
 // whether a pod gets one by its environment. No engine, no port.
-export { gpuTaskOf, runGpuTask, type GpuTask } from './task.ts';
-export { gpuPlaces } from './visible.ts';
+export { gpuTaskOf, runGpuTask, type GpuTask, gpuPlaces } from './held.ts';

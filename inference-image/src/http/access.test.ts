@@ -5,7 +5,7 @@ import { accessEnvironment, expertsAudience, metricsAudience } from '@agentfleet
 import { issuer, Signer, type TokenSpec } from '@agentfleet/protocol/tokens/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readConfig } from '../config.ts';
-import { example } from '../engines/synth/example.ts';
+import { example } from '../engines/synth/propose.ts';
 import { Logger } from '../logger.ts';
 import { startServer, type RunningServer } from '../start.ts';
 

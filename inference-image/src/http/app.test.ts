@@ -3,7 +3,7 @@ import { openGate } from '@agentfleet/protocol/tokens';
 import type { FastifyInstance } from 'fastify';
 import type { GenerateResponse, InferenceErrorBody } from '@agentfleet/protocol/inference';
 import { createEngine } from '../engines/index.ts';
-import { example } from '../engines/synth/example.ts';
+import { example } from '../engines/synth/propose.ts';
 import { Logger } from '../logger.ts';
 import { createServer, type Server } from '../server.ts';
 import { createApp } from './index.ts';

@@ -5,8 +5,7 @@ import { issuer, Signer, type TokenSpec } from '@agentfleet/protocol/tokens/test
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { Bed, testConfig } from '../controllers/expertpool/testing/bed.ts';
 import { resources } from '../runtime/resources.ts';
-import { authorizeReaders } from './authorize.ts';
-import { scraperAccount, ScraperTokens, secrets } from './scraperTokens.ts';
+import { authorizeReaders, scraperAccount, ScraperTokens, secrets } from './scraperTokens.ts';
 
 const scraper = 'system:serviceaccount:monitoring:prometheus';
 let signer: Signer;

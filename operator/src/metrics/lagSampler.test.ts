@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { lookMs, sampleLag } from './lagSampler.ts';
+import { lookMs, sampleLag } from './eventLoop.ts';
 
 /** A loop in virtual time: each look comes `late` ms after it was due. */
 class Loop {

@@ -2,7 +2,7 @@ import { Registry } from 'prom-client';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { expect, it } from 'vitest';
 import type { Caches } from '../runtime/context.ts';
-import { graceMs, isOverdue, registerOverdue } from './overdue.ts';
+import { graceMs, isOverdue, registerOverdue } from './fleet.ts';
 
 const startedAt = '2030-01-01T00:00:00Z';
 const due = Date.parse(startedAt) + 3_600_000 + 60_000;

@@ -1,7 +1,7 @@
 import { keyOf, type Clock, type Condition, type KubeObject } from '@agentfleet/kube';
 import type { Registry } from 'prom-client';
 import type { Caches } from '../runtime/context.ts';
-import { sampledGauge, type Sample } from './sampled.ts';
+import { sampledGauge, type Sample } from './fleet.ts';
 
 type Owners = Pick<Caches, 'pools' | 'energyModels'>;
 type Told = KubeObject & { readonly status?: { readonly conditions?: readonly Condition[] } };

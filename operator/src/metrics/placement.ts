@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
 import type { PlacementView, PlanHolder } from '../controllers/placement/index.ts';
 import { itemOf } from '../placement/index.ts';
-import { sampledGauge, type Sample } from './sampled.ts';
+import { sampledGauge, type Sample } from './fleet.ts';
 
 /** What is told of the GPUs when somebody asks. */
 export type ReadPlacement = () => PlacementView;

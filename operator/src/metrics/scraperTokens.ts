@@ -8,10 +8,12 @@ import {
   type LeaderRunnable,
   type Log,
   type Transport,
+  type Authorize,
 } from '@agentfleet/kube';
 import { fieldManagers } from '@agentfleet/protocol/api';
-import { metricsAudience, operatorMetricsAudience } from '@agentfleet/protocol/tokens';
+import { metricsAudience, operatorMetricsAudience, jwksInMemory, tokenGate, TokenRefused } from '@agentfleet/protocol/tokens';
 import { resources } from '../runtime/resources.ts';
+import type { OperatorContext } from '../runtime/context.ts';
 
 /** ServiceAccount whose tokens scrapers use; the chart makes it, without any right. */
 export const scraperAccount = 'agentfleet-metrics';
@@ -70,4 +72,19 @@ export class ScraperTokens implements LeaderRunnable {
     const client = new ResourceClient(transport, secrets);
     await client.patch({ namespace, name: secret }, { stringData }, { fieldManager: fieldManagers.operator, signal });
   }
+}
+
+/** Lets those read the operator's metrics who have a token for them; the signing keys are those that the operator read last. */
+export function authorizeReaders(tokens: OperatorContext['tokens'], metricsReaders: readonly string[], clock: Clock): Authorize {
+  const getKey = jwksInMemory(() => tokens.jwks());
+  return async (authorization) => {
+    const config = { issuer: tokens.issuer(), callers: null, metricsReaders };
+    try {
+      await tokenGate({ config, getKey, clock, metricsAudience: operatorMetricsAudience })(authorization, 'Read');
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof TokenRefused)) throw error;
+      return { status: error.status, text: `token refused: ${error.message}` };
+    }
+  };
 }

@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
 import type { Caches } from '../runtime/context.ts';
-import { registerShadowMetrics } from './shadow.ts';
+import { registerShadowMetrics } from './rollouts.ts';
 
 const id = 'bbbbbbbbbb-1';
 const acts = { both: 1, onlyFirst: 2, onlySecond: 3, neither: 4 };

@@ -3,7 +3,7 @@ import type { Registry } from 'prom-client';
 import { spendingName } from '../pools/names.ts';
 import { bookOf, capOf, currentBook, spendingKey, sumsOf, type Amount, type SpendingBook } from '../pools/spending.ts';
 import type { Caches } from '../runtime/context.ts';
-import { sampledGauge, type Sample } from './sampled.ts';
+import { sampledGauge, type Sample } from './fleet.ts';
 
 /** Namespaces of a pool that have series of their own: those that have spent most tokens. */
 const mostNamespaces = 64;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Lister } from '@agentfleet/kube';
-import type { ConfigMap, Pod } from '../runtime/objects.ts';
+import type { ConfigMap, Pod } from '../runtime/resources.ts';
 
 /** Value of the label `component` of a record. */
 export const recordComponent = 'warm-record';

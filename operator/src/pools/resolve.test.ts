@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AgentTask, ExpertPool, PoolGrant, PoolRight } from '@agentfleet/protocol/api';
 import { newPool } from '../controllers/agenttask/testing/objects.ts';
-import { poolLookup } from './lookup.ts';
-import { mayWarm, resolvePoolRef } from './resolve.ts';
+import { poolLookup, mayWarm, resolvePoolRef } from './resolve.ts';
 
 type PoolRef = AgentTask['spec']['poolRef'];
 

@@ -1,7 +1,9 @@
-import { labelMatcher } from '@agentfleet/kube';
-import type { AgentTask, ExpertPool } from '@agentfleet/protocol/api';
-import type { Namespace } from '../runtime/objects.ts';
-import { grantSnippet, templateRights, type Consent, type Consents } from './consent.ts';
+import { labelMatcher, type Lister, findCondition } from '@agentfleet/kube';
+import type { AgentTask, ExpertPool, PoolGrant, ChatEndpoint, Expert } from '@agentfleet/protocol/api';
+import type { Namespace, Pod } from '../runtime/resources.ts';
+import { grantSnippet, templateRights, type Consent, Consents, type ReachConfig } from './consent.ts';
+import { labels } from '@agentfleet/protocol/pool';
+import { workerServiceAccount } from './names.ts';
 
 /** Reads of the caches that tell which pool a task belongs to. */
 export interface PoolLookup {
@@ -96,4 +98,84 @@ function byAge({ metadata: a }: ExpertPool, { metadata: b }: ExpertPool): number
   return (
     order(a.creationTimestamp ?? '', b.creationTimestamp ?? '') || order(`${a.namespace ?? ''}/${a.name}`, `${b.namespace ?? ''}/${b.name}`)
   );
+}
+
+/** Index of tasks by the pool that they name. */
+export const poolIndex = 'pool';
+
+/** Value of the index for tasks that name no pool. */
+export const anyDefault = 'default';
+
+/** `namespace/name` of the pool that a task names, or `default`. */
+export function namedPool(task: AgentTask): string {
+  const { poolRef } = task.spec;
+  return poolRef === undefined ? anyDefault : `${poolRef.namespace ?? task.metadata.namespace ?? ''}/${poolRef.name}`;
+}
+
+/** The caches that tell which pool a task belongs to. */
+export interface PoolCaches {
+  readonly pools: { readonly lister: Lister<ExpertPool> };
+  readonly poolGrants: { readonly lister: Lister<PoolGrant> };
+  readonly namespaces: { readonly lister: Lister<Namespace> };
+}
+
+/** A lookup over the caches. It remembers the default pools, so it lives for one look only. */
+export function poolLookup(caches: PoolCaches, config: ReachConfig): PoolLookup {
+  let defaults: readonly ExpertPool[] | undefined;
+  return {
+    pool: (namespace, name) => caches.pools.lister.get(`${namespace}/${name}`),
+    defaultPools: () => (defaults ??= caches.pools.lister.list().filter((pool) => pool.spec.default)),
+    namespace: (name) => caches.namespaces.lister.get(name),
+    consents: new Consents(config, caches.poolGrants.lister),
+  };
+}
+
+/** Whether the operator has looked at the pool and can carry it out: nothing is made in other namespaces before. */
+export function isAccepted({ status }: ExpertPool): boolean {
+  return findCondition(status?.conditions, 'Accepted')?.status === 'True';
+}
+
+/** The server behind an API that an expert names; undefined: it is no such expert. */
+export function endpointOf({ engine }: Pick<Expert, 'engine'>): ChatEndpoint | undefined {
+  if (engine.type === 'OpenAI') return engine.openAI;
+  return engine.type === 'Anthropic' ? engine.anthropic : undefined;
+}
+
+/** Names of the credentials that the gateway of a pool holds, and no worker. */
+export function gatewayCredentials(experts: readonly Expert[]): ReadonlySet<string> {
+  return new Set(experts.flatMap((expert) => endpointOf(expert)?.credential ?? []));
+}
+
+/** Labels of what stands in a namespace for a pool of another one. */
+export const poolNamespaceLabel = 'agentfleet.dev/pool-namespace';
+
+/** Annotation of a sandbox that was made ahead: what it was made from, as a hash. */
+export const templateAnnotation = 'agentfleet.dev/template';
+
+/** Index of pods: sandboxes that were made ahead, by `namespace/name` of their pool; those too that a task has taken. */
+export const warmIndex = 'warm';
+
+/** `namespace/name` of the pool that made the sandbox ahead; undefined for every other pod. */
+export function warmPoolOf({ metadata }: Pod): string | undefined {
+  const { [labels.component]: component, [poolNamespaceLabel]: namespace, [labels.pool]: name } = metadata.labels ?? {};
+  return component === 'sandbox' && namespace !== undefined && name !== undefined ? `${namespace}/${name}` : undefined;
+}
+
+/** Whether the sandbox waits for a task. */
+export function isUnclaimed(pod: Pod): boolean {
+  return warmPoolOf(pod) !== undefined && pod.metadata.labels?.[labels.warm] === 'true';
+}
+
+/** How many sandboxes a pool wants to wait in a namespace, and for how long. */
+export function warmEntry(pool: ExpertPool, namespace: string) {
+  return pool.spec.sandbox.warm?.find((entry) => entry.namespace === namespace);
+}
+
+/**
+ * Whether a pod is a worker of the pool that its labels name, in its own namespace. Labels alone say nothing: it must also run
+ * as the account of the pool's workers, or it could neither read the tasks that it is given nor report about them.
+ */
+export function isWorkerPod({ metadata, spec }: Pod): boolean {
+  const { [labels.component]: component, [labels.pool]: pool } = metadata.labels ?? {};
+  return component === 'worker' && pool !== undefined && spec?.serviceAccountName === workerServiceAccount(pool);
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isWorkerPod } from './workerPods.ts';
+import { isWorkerPod } from './resolve.ts';
 
 const own = { 'agentfleet.dev/component': 'worker', 'agentfleet.dev/pool': 'coding' };
 

@@ -7,7 +7,7 @@ import { engineEvidence } from './engines.ts';
 import { readMetrics } from './metrics.ts';
 import { Designs } from './policy.ts';
 import { progress, type Seen } from './progress.ts';
-import { lateSampleOf } from './sample.ts';
+import { lateSampleOf } from './outcomes.ts';
 
 const [a, b] = ['aaaaaaaaaa', 'bbbbbbbbbb'];
 // A Sunday, in a window.

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newPool } from '../controllers/agenttask/testing/objects.ts';
 import { newModel } from '../controllers/energymodel/testing/models.ts';
 import { resources } from '../runtime/resources.ts';
-import { modelLockedBy, poolLockedBy, RolloutLock, type Decider } from './lock.ts';
+import { modelLockedBy, poolLockedBy, RolloutLock, type Decider } from './arm.ts';
 import { rolloutStatus } from './testing/status.ts';
 
 const idle = rolloutStatus({ stable: 'aaaaaaaaaa' });

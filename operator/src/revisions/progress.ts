@@ -1,4 +1,4 @@
-import { canonical } from '@agentfleet/kube';
+import { canonical, type NewEvent } from '@agentfleet/kube';
 import type { Rollout, RolloutStatus } from '@agentfleet/protocol/api';
 import {
   advance,
@@ -13,7 +13,7 @@ import {
 } from '../rollout/index.ts';
 import { gatesOf, policyOf, type Designs } from './policy.ts';
 import { statusOf, wholeOf, type Whole } from './state.ts';
-import { isWindowOpen } from './windows.ts';
+import { isWindowOpen } from './engines.ts';
 
 /** What is known from outside when it is decided how a rollout goes on. */
 export interface Seen extends Pick<Evidence, 'desired' | 'canaryEngines' | 'incompatible' | 'lockedBy'> {
@@ -129,4 +129,35 @@ function judge(
     // What copies said in shadow stands: there are none later.
     return last !== undefined && !speaks(gate.type, phase) ? last : evaluateGate(gate, canary, stable, last);
   });
+}
+
+interface Told {
+  readonly rollout?: RolloutStatus;
+}
+
+/** Whether the rollout is somewhere else than before. Pure. */
+export function rolloutMoved(present: Told | undefined, next: Told): boolean {
+  const [old, now] = [present?.rollout, next.rollout];
+  if (old === undefined || now === undefined) return old !== now;
+  const fields = ['phase', 'id', 'stable', 'canary', 'weight', 'step', 'retried'] as const;
+  return fields.some((field) => old[field] !== now[field]);
+}
+
+const warnings: ReadonlySet<string> = new Set([
+  'GateFailed',
+  'EnginesFailed',
+  'MissingData',
+  'NoGoldenResult',
+  'Frozen',
+  'Incompatible',
+  'NoPlace',
+  'ClockSkew',
+  'RevisionLost',
+]);
+
+/** What people should hear of a rollout: every other phase, and what holds it up. Pure. */
+export function rolloutEvent(present: Told | undefined, next: Told): NewEvent | undefined {
+  const [old, now] = [present?.rollout, next.rollout];
+  if (now === undefined || (old?.phase === now.phase && old.reason === now.reason && old.step === now.step)) return undefined;
+  return { type: warnings.has(now.reason) ? 'Warning' : 'Normal', reason: now.reason, action: 'Rollout', note: now.message.slice(0, 1024) };
 }

@@ -3,14 +3,12 @@ import type { AgentTask, Rollout, RolloutStatus } from '@agentfleet/protocol/api
 import { describe, expect, it } from 'vitest';
 import type { ArmEvidence } from '../rollout/index.ts';
 import { armWith } from '../rollout/gates/testing/evidence.ts';
-import { armsOf } from './arm.ts';
+import { armsOf, expertHash, poolRevision } from './arm.ts';
 import { addSeries, readMetrics, since } from './metrics.ts';
-import { engineEvidence } from './engines.ts';
+import { engineEvidence, isWindowOpen } from './engines.ts';
 import { Designs } from './policy.ts';
 import { isOpen, progress, type Seen } from './progress.ts';
-import { expertHash, poolRevision } from './revision.ts';
-import { lateSampleOf, sampleOf } from './sample.ts';
-import { isWindowOpen } from './windows.ts';
+import { lateSampleOf, sampleOf } from './outcomes.ts';
 
 const [a, b, c] = ['aaaaaaaaaa', 'bbbbbbbbbb', 'cccccccccc'];
 const spec = {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { RolloutStatus } from '@agentfleet/protocol/api';
-import { noShadow, type CopyCounts } from './shadow.ts';
-import { shadowWord, type ShadowView } from './shadowHealth.ts';
+import { noShadow, type CopyCounts, shadowWord, type ShadowView } from './shadow.ts';
 
 const start = Date.parse('2030-01-01T00:00:00Z');
 const status = { phase: 'Shadowing', canary: 'bbbbbbbbbb', since: '2030-01-01T00:00:00Z' } as RolloutStatus;

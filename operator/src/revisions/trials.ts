@@ -1,19 +1,16 @@
 import type { Rollout, RolloutStatus } from '@agentfleet/protocol/api';
 import type { ArmEvidence, CalibrationMaps, GoldenEvidence, HeldOut } from '../rollout/index.ts';
 import type { OperatorContext } from '../runtime/context.ts';
-import type { Pod } from '../runtime/objects.ts';
-import { revisionIndex } from '../runtime/taskIndexes.ts';
+import type { Pod } from '../runtime/resources.ts';
+import { revisionIndex } from '../runtime/taskCensus.ts';
 import { engineEvidence, type EngineReader } from './engines.ts';
 import { GoldenSets, type GoldenView } from './golden/index.ts';
-import { noTallies, type Sample } from './ledger.ts';
-import { LedgerWriter, type LedgerPlace } from './ledgerWriter.ts';
-import { Outcomes } from './outcomes.ts';
+import { noTallies, type Sample, LedgerWriter, type LedgerPlace } from './ledger.ts';
+import { Outcomes, lateSampleOf } from './outcomes.ts';
 import { Designs } from './policy.ts';
 import { isOpen, type Seen } from './progress.ts';
 import type { QueryReader } from './prometheus.ts';
-import { lateSampleOf } from './sample.ts';
-import { copiesUnderWay, noShadow, shadowEvidence } from './shadow.ts';
-import type { ShadowView } from './shadowHealth.ts';
+import { copiesUnderWay, noShadow, shadowEvidence, type ShadowView } from './shadow.ts';
 
 /** Whose rollout evidence is brought for. */
 export interface Trial {

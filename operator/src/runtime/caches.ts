@@ -12,16 +12,15 @@ import {
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { slotLabel } from '../placement/index.ts';
-import { namedPool, poolIndex } from '../pools/lookup.ts';
-import { warmIndex, warmPoolOf } from '../pools/warm.ts';
+import { namedPool, poolIndex, warmIndex, warmPoolOf } from '../pools/resolve.ts';
 import type { Caches } from './context.ts';
 import { NodeAbilities } from './nodeAbilities.ts';
-import type { Pod } from './objects.ts';
+import { type Pod, resources } from './resources.ts';
 import { OptionalCache } from './optionalCache.ts';
-import { resources } from './resources.ts';
 import { Shared } from './shared.ts';
-import { TaskCensus, unfinishedTasks } from './taskCensus.ts';
 import {
+  TaskCensus,
+  unfinishedTasks,
   dependenciesOf,
   dependencyIndex,
   revisionIndex,
@@ -30,7 +29,7 @@ import {
   wakeReasons,
   workerIndex,
   workerOf,
-} from './taskIndexes.ts';
+} from './taskCensus.ts';
 import { slimNamespace, slimNetworkPolicy, slimNode, slimObject, slimPod, slimTask } from './transforms.ts';
 
 /** What every cache is made with. The transport need not be fenced: caches only read. */
@@ -150,4 +149,24 @@ export function createCaches(options: CacheOptions): Caches {
     deployments: cacheOfOurs(options, resources.deployments),
     ...cachesOfStorage(options),
   };
+}
+
+/** Labels and annotations of tools that make a task again when it is deleted: Git would run it once more. */
+const tracks = {
+  labels: ['kustomize.toolkit.fluxcd.io/name', 'helm.toolkit.fluxcd.io/name', 'argocd.argoproj.io/instance'],
+  annotations: ['argocd.argoproj.io/tracking-id'],
+} as const;
+
+/**
+ * The label by which Argo CD tracks what it owns, unless an administrator chose another one or an annotation. People set it
+ * too: a task with it is rather kept too long than run twice.
+ */
+export const usualTrackingLabels: readonly string[] = ['app.kubernetes.io/instance'];
+
+/** Whether Git owns the task. `more`: labels that say so besides those that belong to one tool alone. Pure. */
+export function isTracked({ metadata }: Pick<AgentTask, 'metadata'>, more: readonly string[]): boolean {
+  return (
+    [...tracks.labels, ...more].some((key) => metadata.labels?.[key] !== undefined) ||
+    tracks.annotations.some((key) => metadata.annotations?.[key] !== undefined)
+  );
 }

@@ -15,7 +15,7 @@ import type {
   Pod,
   RuntimeClass,
   VolumeSnapshot,
-} from './objects.ts';
+} from './resources.ts';
 import type { OptionalCache } from './optionalCache.ts';
 
 /** Images by part. */

@@ -1,4 +1,4 @@
-import { keyOf, type Clock, type Handler, type Lease, type ObjectKey, type Timer } from '@agentfleet/kube';
+import { keyOf, type Clock, type Handler, type Lease, type ObjectKey, type Timer, channel, type Source } from '@agentfleet/kube';
 import { workerLease } from '@agentfleet/protocol/pool';
 
 interface Beat {
@@ -79,4 +79,25 @@ export class Heartbeats {
   #tell(key: ObjectKey): void {
     for (const listener of this.#listeners) listener(key);
   }
+}
+
+/** What is known of the cluster and changes without an event of a cache. */
+export interface Changing {
+  /** Calls the listener after every change; the function returned ends that. */
+  onChange(listener: () => void): () => void;
+}
+
+/** A source that fires for all of `keys` at every change. */
+export function changeSource(of: Changing, keys: () => readonly string[]): Source {
+  const changed = channel('changes');
+  const start: Source['start'] = (enqueue) => {
+    const onChange = (): void => {
+      for (const key of keys()) changed.enqueue(key);
+    };
+    const ends = [of.onChange(onChange), changed.source.start(enqueue)];
+    return () => {
+      for (const end of ends) end();
+    };
+  };
+  return { ...changed.source, start };
 }

@@ -1,22 +1,172 @@
-import { defineResource, type KubeObject } from '@agentfleet/kube';
-import { agentTask, agentTaskOrder, energyModel, expertPool, group, poolGrant, version } from '@agentfleet/protocol/api';
-import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool, Kind, PoolGrant } from '@agentfleet/protocol/api';
-import type {
-  ConfigMap,
-  ControllerRevision,
-  Deployment,
-  DeviceClass,
-  Job,
-  Namespace,
-  NetworkPolicy,
-  Node,
-  PersistentVolumeClaim,
-  Pod,
-  PodTemplate,
-  PublishedSlice,
-  RuntimeClass,
-  VolumeSnapshot,
-} from './objects.ts';
+import { type KubeObject, type LabelSelector, defineResource } from '@agentfleet/kube';
+import type { ResourceSlice } from '../placement/index.ts';
+import {
+  agentTask,
+  agentTaskOrder,
+  energyModel,
+  expertPool,
+  group,
+  poolGrant,
+  version,
+  type AgentTask,
+  type AgentTaskOrder,
+  type EnergyModel,
+  type ExpertPool,
+  type Kind,
+  type PoolGrant,
+} from '@agentfleet/protocol/api';
+
+/** The parts of `v1.Pod` that decisions look at; times are RFC 3339 strings. */
+export interface Pod extends KubeObject {
+  readonly spec?: {
+    readonly nodeName?: string;
+    readonly serviceAccountName?: string;
+    readonly containers?: readonly { readonly name: string; readonly image?: string }[];
+  };
+  readonly status?: {
+    readonly phase?: 'Pending' | 'Running' | 'Succeeded' | 'Failed' | 'Unknown';
+    readonly reason?: string;
+    readonly message?: string;
+    readonly podIP?: string;
+    readonly startTime?: string;
+    readonly conditions?: readonly PodCondition[];
+    readonly initContainerStatuses?: readonly ContainerStatus[];
+    readonly containerStatuses?: readonly ContainerStatus[];
+  };
+}
+
+export interface PodCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+/** How a container ended. */
+export interface Terminated {
+  readonly exitCode?: number;
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+export interface ContainerStatus {
+  readonly name: string;
+  readonly ready: boolean;
+  readonly restartCount: number;
+  readonly state?: {
+    readonly waiting?: { readonly reason?: string; readonly message?: string };
+    readonly running?: { readonly startedAt?: string };
+    readonly terminated?: Terminated;
+  };
+  /** How it ended before it was started again. */
+  readonly lastState?: { readonly terminated?: Terminated };
+}
+
+/** `networking.k8s.io/v1.NetworkPolicy`: of the rules only how many there are. */
+export interface NetworkPolicy extends KubeObject {
+  readonly spec?: {
+    readonly podSelector?: LabelSelector;
+    readonly policyTypes?: readonly string[];
+    readonly ingress?: readonly object[];
+    readonly egress?: readonly object[];
+  };
+}
+
+/** `v1.Namespace`. */
+export interface Namespace extends KubeObject {
+  readonly status?: { readonly phase?: 'Active' | 'Terminating' };
+}
+
+/** The parts of `v1.Node` that decisions look at. */
+export interface Node extends KubeObject {
+  readonly status?: {
+    /** `runtimeHandlers`: what each handler of the container runtime can; the default one has no name. Absent: the kubelet does not tell. */
+    readonly nodeInfo?: { readonly kubeletVersion?: string; readonly containerRuntimeVersion?: string; readonly bootID?: string };
+    /** Of GPUs that a device plugin hands out; nothing else is kept. */
+    readonly allocatable?: Readonly<Record<string, string>>;
+    readonly runtimeHandlers?: readonly { readonly name?: string; readonly features?: { readonly userNamespaces?: boolean } }[];
+  };
+}
+
+/** `resource.k8s.io/v1.ResourceSlice`. */
+export type PublishedSlice = KubeObject & ResourceSlice;
+
+/** `resource.k8s.io/v1.DeviceClass`. */
+export interface DeviceClass extends KubeObject {
+  readonly spec?: { readonly extendedResourceName?: string };
+}
+
+/** `node.k8s.io/v1.RuntimeClass`. */
+export interface RuntimeClass extends KubeObject {
+  readonly handler: string;
+  readonly scheduling?: { readonly nodeSelector?: Readonly<Record<string, string>> };
+}
+
+/** `v1.ConfigMap`. */
+export interface ConfigMap extends KubeObject {
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+/** The parts of `apps/v1.Deployment` that decisions look at. */
+export interface Deployment extends KubeObject {
+  readonly spec?: {
+    readonly replicas?: number;
+    readonly template?: { readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> } };
+  };
+  readonly status?: {
+    readonly observedGeneration?: number;
+    readonly replicas?: number;
+    readonly readyReplicas?: number;
+    readonly updatedReplicas?: number;
+    readonly conditions?: readonly PodCondition[];
+  };
+}
+
+/** The parts of `batch/v1.Job` that decisions look at. */
+export interface Job extends KubeObject {
+  readonly status?: { readonly conditions?: readonly PodCondition[] };
+}
+
+/** `v1.PodTemplate`; of its pods the parts that are looked at, the rest as it is. */
+export interface PodTemplate extends KubeObject {
+  readonly template?: {
+    readonly metadata?: { readonly labels?: Readonly<Record<string, string>>; readonly annotations?: Readonly<Record<string, string>> };
+    readonly spec?: TemplatePodSpec;
+  };
+}
+
+/** `v1.PodSpec` as somebody wrote it. */
+export interface TemplatePodSpec {
+  readonly containers?: readonly TemplateContainer[];
+  readonly volumes?: readonly { readonly name: string }[];
+  readonly [field: string]: unknown;
+}
+
+/** `v1.Container` as somebody wrote it. */
+export interface TemplateContainer {
+  readonly name: string;
+  readonly env?: readonly { readonly name: string }[];
+  readonly volumeMounts?: readonly { readonly name: string }[];
+  readonly [field: string]: unknown;
+}
+
+/** `apps/v1.ControllerRevision`: what was served under a name, for ever the same. */
+export interface ControllerRevision extends KubeObject {
+  readonly revision?: number;
+  readonly data?: unknown;
+}
+
+/** The parts of `v1.PersistentVolumeClaim` that decisions look at. */
+export interface PersistentVolumeClaim extends KubeObject {
+  readonly spec?: { readonly storageClassName?: string };
+  readonly status?: { readonly phase?: 'Pending' | 'Bound' | 'Lost' };
+}
+
+/** The parts of `snapshot.storage.k8s.io/v1.VolumeSnapshot` that decisions look at. */
+export interface VolumeSnapshot extends KubeObject {
+  readonly spec?: { readonly source?: { readonly persistentVolumeClaimName?: string } };
+  readonly status?: { readonly readyToUse?: boolean; readonly error?: { readonly message?: string } };
+}
 
 function ours<T extends KubeObject>({ kind, plural }: Kind) {
   return defineResource<T>({ group, version, plural, kind, namespaced: true });

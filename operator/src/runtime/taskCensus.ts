@@ -1,7 +1,61 @@
-import { asError, keyOf, ResourceClient, sleep, type Clock, type Informer, type Log, type Random, type Transport } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
+import { asError, keyOf, ResourceClient, sleep, type Clock, type Informer, type Log, type Random, type Transport } from '@agentfleet/kube';
 import { resources } from './resources.ts';
-import { TaskTally, traitsOf, type TaskGroup, type TaskTraits } from './taskTally.ts';
+
+type PoolRef = AgentTask['spec']['poolRef'];
+
+/** What tasks are counted by. */
+export interface TaskTraits {
+  readonly namespace: string;
+  readonly poolRef: PoolRef;
+  /** `namespace/name` of the worker that has them; undefined: none, or they have ended. */
+  readonly worker: string | undefined;
+  readonly phase: string;
+  readonly finished: boolean;
+}
+
+/** Tasks that are alike to pools. */
+export interface TaskGroup extends TaskTraits {
+  readonly count: number;
+}
+
+/** Where a task is counted. Pure. */
+export function traitsOf({ metadata, spec, status }: AgentTask): TaskTraits {
+  const { worker, workerNamespace = '' } = status?.assignment ?? {};
+  const finished = status?.finished === 'true';
+  return {
+    namespace: metadata.namespace ?? '',
+    poolRef: spec.poolRef,
+    worker: worker === undefined || finished ? undefined : `${workerNamespace}/${worker}`,
+    phase: status?.phase ?? 'Pending',
+    finished,
+  };
+}
+
+/** Counts of tasks by what they are to pools, by namespace: as many as there are kinds of tasks, not tasks. */
+class TaskTally {
+  readonly #namespaces = new Map<string, Map<string, TaskGroup>>();
+
+  add(traits: TaskTraits, change: 1 | -1 = 1): void {
+    const { namespace, poolRef, worker = '', phase, finished } = traits;
+    const key = [poolRef?.namespace ?? '', poolRef?.name ?? '', worker, phase, finished].join(' ');
+    const groups = this.#namespaces.get(namespace) ?? new Map<string, TaskGroup>();
+    const count = (groups.get(key)?.count ?? 0) + change;
+    if (count > 0) groups.set(key, { ...traits, count });
+    else groups.delete(key);
+    if (groups.size > 0) this.#namespaces.set(namespace, groups);
+    else this.#namespaces.delete(namespace);
+  }
+
+  in(namespace: string): Iterable<TaskGroup> {
+    return this.#namespaces.get(namespace)?.values() ?? [];
+  }
+
+  *[Symbol.iterator](): Generator<TaskGroup, undefined> {
+    for (const groups of this.#namespaces.values()) yield* groups.values();
+    return undefined;
+  }
+}
 
 /** Selects tasks that have not ended; those that nobody has looked at have no such field. */
 export const unfinishedTasks = 'status.finished!=true';
@@ -209,3 +263,63 @@ export class TaskCensus {
 function samePool(a: TaskTraits['poolRef'], b: TaskTraits['poolRef']): boolean {
   return a?.name === b?.name && a?.namespace === b?.namespace;
 }
+
+/** Index of tasks that have not ended by `namespace/name` of the worker that has them. */
+export const workerIndex = 'worker';
+
+/** Index of tasks that have not ended by what may wake them besides a free slot, see `wakeReasons`. */
+export const wakeIndex = 'wake';
+
+/** Values of the index for tasks that nobody has looked at, and for those whose changes are being undone. */
+export const wakeValues = { unseen: 'Unseen', rollingBack: 'RollingBack' } as const;
+
+/** Index of tasks that have not begun by `namespace/name` of what they depend on. */
+export const dependencyIndex = 'dependency';
+
+/** Index of tasks that have not ended by the revisions that they work with, and as `rollout <id>` by the one that counts them, as `shadow <id>` by the one that gets copies. */
+export const revisionIndex = 'revision';
+
+/** Revisions of an assignment, and its rollout. */
+export function revisionsOf({ status }: AgentTask): readonly string[] {
+  const { revision, verifierRevision, rollout, shadow } = status?.assignment ?? {};
+  const counted = [rollout === undefined ? undefined : `rollout ${rollout}`, shadow === undefined ? undefined : `shadow ${shadow}`];
+  const all = [revision, verifierRevision, ...counted];
+  return status?.finished === 'true' ? [] : all.filter((key) => key !== undefined);
+}
+
+/** Keys that the task waits for; none once it has begun, as it never waits again. */
+export function dependenciesOf({ metadata, spec, status }: AgentTask): readonly string[] {
+  if (status?.assignment !== undefined || status?.finished === 'true') return [];
+  return (spec.dependsOn ?? []).map(({ name }) => `${metadata.namespace ?? ''}/${name}`);
+}
+
+/** Worker of an assignment. */
+export function workerOf({ status }: AgentTask): readonly string[] {
+  const { worker, workerNamespace } = status?.assignment ?? {};
+  return status?.finished === 'true' || worker === undefined || workerNamespace === undefined ? [] : [`${workerNamespace}/${worker}`];
+}
+
+/**
+ * Reasons for which a task is neither accepted nor in a queue: few tasks have one at a time, so that whoever ends the
+ * reason finds them without looking at all. Also as `<reason> <namespace>`.
+ */
+export function wakeReasons({ status, metadata }: AgentTask): readonly string[] {
+  if (status?.finished === 'true') return [];
+  const reasons: string[] = status?.phase === 'RollingBack' ? [wakeValues.rollingBack] : [];
+  if (status?.conditions === undefined) reasons.push(wakeValues.unseen);
+  for (const { type, status: said, reason } of status?.conditions ?? []) {
+    if (said === 'True') continue;
+    if (type === 'Accepted' || (type === 'Scheduled' && lasting.has(reason))) reasons.push(reason);
+  }
+  const { namespace = '' } = metadata;
+  return reasons.flatMap((reason) => [reason, `${reason} ${namespace}`]);
+}
+
+/** Reasons of the condition Scheduled that a slot does not end. */
+const lasting: ReadonlySet<string> = new Set([
+  'NotAccepted',
+  'NamespaceNotPrepared',
+  'SandboxRefused',
+  'DependencyPending',
+  'SpendingCapReached',
+]);

@@ -1,6 +1,6 @@
 import type { AgentTask, AgentTaskSpec, AgentTaskStatus } from '@agentfleet/protocol/api';
 import { pluginResource } from '../placement/index.ts';
-import type { Namespace, NetworkPolicy, Node, Pod } from './objects.ts';
+import type { Namespace, NetworkPolicy, Node, Pod } from './resources.ts';
 
 /** kubectl's copy of the whole object. */
 const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';

@@ -1,10 +1,20 @@
 /** Pods that answer as an expert or a verifier: what a pool and an EnergyModel have in common. Imports runtime. */
 export * from './access.ts';
 export { boundedText, type BoundedQuestion } from './boundedText.ts';
-export { calibrationOf, type ToldCalibration } from './calibration.ts';
-export * from './info.ts';
+export {
+  calibrationOf,
+  type ToldCalibration,
+  type AskInfo,
+  type BearerFor,
+  InfoReader,
+  type ServerInfo,
+  askByHttp,
+  infoOf,
+  infoRetryMs,
+  originOf,
+} from './info.ts';
 export * from './pod.ts';
-export * from './podTrouble.ts';
+export { firstTrouble, isPreparing, isReady, podTrouble } from './podTrouble.ts';
 export * from './rollout.ts';
 export * from './seat.ts';
 export * from './server.ts';

@@ -2,7 +2,7 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { silentLog, systemClock } from '@agentfleet/kube';
 import { describe, expect, it } from 'vitest';
-import type { Pod } from '../runtime/objects.ts';
+import type { Pod } from '../runtime/resources.ts';
 import { askByHttp, infoOf, InfoReader, infoRetryMs, originOf, type AskInfo } from './info.ts';
 
 const digest = `sha256:${'a'.repeat(64)}`;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Pod } from '../runtime/objects.ts';
+import type { Pod } from '../runtime/resources.ts';
 import { podTrouble } from './podTrouble.ts';
 
 /** A pod whose only container waits to be started again after it ended so. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Deployment, Pod } from '../runtime/objects.ts';
+import type { Deployment, Pod } from '../runtime/resources.ts';
 import { firstTrouble } from './podTrouble.ts';
 import { newestReady, servingOf, type ServerView } from './rollout.ts';
 

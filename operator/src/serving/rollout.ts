@@ -1,5 +1,5 @@
 import { isReady, firstTrouble } from './podTrouble.ts';
-import type { Deployment, Pod } from '../runtime/objects.ts';
+import type { Deployment, Pod } from '../runtime/resources.ts';
 
 /** Whether every pod of the Deployment is of its present template and answers. */
 export function rolledOut(deployment: Deployment | undefined, replicas: number): boolean {

@@ -4,8 +4,8 @@ import type { AgentTask } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { Invariants } from '../../src/controllers/agenttask/testing/invariants.ts';
 import { recordComponent } from '../../src/pools/made.ts';
-import { isUnclaimed, poolNamespaceLabel } from '../../src/pools/warm.ts';
-import type { Pod } from '../../src/runtime/objects.ts';
+import { isUnclaimed, poolNamespaceLabel } from '../../src/pools/resolve.ts';
+import type { Pod } from '../../src/runtime/resources.ts';
 import type { History } from './history.ts';
 import type { MayDo } from './rules.ts';
 

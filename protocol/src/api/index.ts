@@ -5,7 +5,7 @@
 export * from './agenttask/index.ts';
 export * from './agenttaskorder/index.ts';
 export { customResourceDefinition, objectSchema } from './crd/definition.ts';
-export type { Column, Kind } from './crd/kind.ts';
+export type { Column, Kind } from './crd/definition.ts';
 export { kindReference } from './crd/reference.ts';
 export {
   CalibrationStatus,

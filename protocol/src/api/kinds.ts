@@ -1,6 +1,6 @@
 import { agentTask } from './agenttask/index.ts';
 import { agentTaskOrder } from './agenttaskorder/index.ts';
-import type { Kind } from './crd/kind.ts';
+import type { Kind } from './crd/definition.ts';
 import { energyModel } from './energymodel/index.ts';
 import { expertPool } from './expertpool/index.ts';
 import { poolGrant } from './poolgrant/index.ts';

@@ -1,7 +1,5 @@
-import type { AgentTask } from './agenttask/index.ts';
-import type { AgentTaskOrder } from './agenttaskorder/index.ts';
-import { agentTask } from './agenttask/index.ts';
-import { agentTaskOrder } from './agenttaskorder/index.ts';
+import { type AgentTask, agentTask } from './agenttask/index.ts';
+import { type AgentTaskOrder, agentTaskOrder } from './agenttaskorder/index.ts';
 import { objectSchema } from './crd/definition.ts';
 import { energyModel, type EnergyModel } from './energymodel/index.ts';
 import { expertPool, type ExpertPool } from './expertpool/index.ts';

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox';
-import { RequestId, type Answered } from './wire.ts';
+import { RequestId, type Answered } from './errors.ts';
 
 export const controlBounds = { maxSteps: 512, maxExperts: 16 } as const;
 

@@ -1,7 +1,6 @@
 import { Type, type Static } from 'typebox';
-import { generatingRoles, type EngineType } from './roles.ts';
+import { generatingRoles, type EngineType, RequestId } from './errors.ts';
 import { Spectrum } from './spectrum.ts';
-import { RequestId } from './wire.ts';
 
 export const generateBounds = {
   maxCandidates: 64,

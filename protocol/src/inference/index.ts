@@ -17,15 +17,51 @@
  */
 export * from './calibration.ts';
 export * from './control.ts';
-export * from './embed.ts';
-export * from './errors.ts';
+export {
+  EmbedRequest,
+  type EmbedResponse,
+  embedBounds,
+  JudgeRequest,
+  type JudgeResponse,
+  JudgedAct,
+  type PolicyLabel,
+  type PolicyVerdict,
+  judgeBounds,
+  policyLabels,
+  PriorRequest,
+  type PriorResponse,
+  type PriorScore,
+  priorBounds,
+  type EnergyScore,
+  ScoreItem,
+  ScoreRequest,
+  type ScoreResponse,
+  scoreBounds,
+} from './score.ts';
+export {
+  InferenceErrorBody,
+  type InferenceErrorCode,
+  inferenceErrors,
+  type BuiltinRole,
+  type Capability,
+  type EngineMemory,
+  type EngineType,
+  type GeneratingRole,
+  type InferenceInfo,
+  type Role,
+  builtinRoles,
+  capabilities,
+  capabilityOf,
+  engineTypes,
+  generatingRoles,
+  roles,
+  routes,
+  type Answered,
+  ItemId,
+  RequestId,
+} from './errors.ts';
 export { actFeatures, docTestDelta } from './extract.ts';
 export * from './features.ts';
 export * from './generate.ts';
-export * from './judge.ts';
-export * from './prior.ts';
 export * from './replay.ts';
-export * from './roles.ts';
-export * from './score.ts';
 export * from './spectrum.ts';
-export * from './wire.ts';

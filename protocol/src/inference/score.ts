@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox';
 import { energyHeads, Features, featureSet } from './features.ts';
-import { ItemId, RequestId, type Answered } from './wire.ts';
+import { ItemId, RequestId, type Answered } from './errors.ts';
+import { Edit, FocusFile } from './generate.ts';
 
 export const scoreBounds = { maxItems: 64, maxTextChars: 16_384 } as const;
 
@@ -48,4 +49,115 @@ export interface ScoreResponse extends Answered {
   readonly reads: readonly (keyof Features)[];
   /** `sha256:` of the calibration that made the probabilities, as `/v1/info` tells it; null or absent: there is none. */
   readonly calibration?: string | null;
+}
+
+export const embedBounds = { maxTexts: 64, maxTextChars: 8192 } as const;
+
+/** Body of `POST /v1/embed`. */
+export const EmbedRequest = Type.Object(
+  {
+    requestId: RequestId,
+    texts: Type.Array(Type.String({ minLength: 1, maxLength: embedBounds.maxTextChars }), { minItems: 1, maxItems: embedBounds.maxTexts }),
+  },
+  { additionalProperties: false },
+);
+export type EmbedRequest = Static<typeof EmbedRequest>;
+
+/** Answer of `POST /v1/embed`; vectors have length 1 and stand in the order of the request. */
+export interface EmbedResponse extends Answered {
+  readonly dimensions: number;
+  readonly vectors: readonly (readonly number[])[];
+}
+
+export const judgeBounds = { maxActs: 64, maxTextChars: 65_536 } as const;
+
+/** Classes of the policy classifier; all but `Benign` are unsafe. */
+export const policyLabels = ['Benign', 'Destructive', 'Exfiltration', 'Escape', 'Persistence', 'Tampering'] as const;
+export type PolicyLabel = (typeof policyLabels)[number];
+
+/** One act: a command line, or the new text of a file. */
+export const JudgedAct = Type.Object(
+  {
+    id: ItemId,
+    tool: Type.Enum(['ExecCode', 'Shell', 'FileWrite']),
+    /** The command as a shell would read it; for FileWrite the path. */
+    subject: Type.String({ minLength: 1, maxLength: judgeBounds.maxTextChars }),
+    /** The lines that FileWrite adds. */
+    content: Type.Optional(Type.String({ maxLength: judgeBounds.maxTextChars })),
+    /** Ids of the rails of gate 1 that found something. */
+    rails: Type.Array(Type.String({ maxLength: 64 }), { maxItems: 64 }),
+  },
+  { additionalProperties: false },
+);
+export type JudgedAct = Static<typeof JudgedAct>;
+
+/** Body of `POST /v1/judge`. */
+export const JudgeRequest = Type.Object(
+  { requestId: RequestId, acts: Type.Array(JudgedAct, { minItems: 1, maxItems: judgeBounds.maxActs }) },
+  { additionalProperties: false },
+);
+export type JudgeRequest = Static<typeof JudgeRequest>;
+
+export interface PolicyVerdict {
+  readonly id: string;
+  /** The likeliest class. */
+  readonly label: PolicyLabel;
+  /** Probability that the act is unsafe: 1 − P(Benign). */
+  readonly unsafe: number;
+  /** The rule that decided alone; null: the classifier did. */
+  readonly rule: string | null;
+}
+
+/** Answer of `POST /v1/judge`; verdicts stand in the order of the request. */
+export interface JudgeResponse extends Answered {
+  readonly verdicts: readonly PolicyVerdict[];
+}
+
+export const priorBounds = {
+  maxCandidates: 64,
+  maxFiles: 32,
+  maxWindowTokens: 64,
+  defaultWindowTokens: 16,
+  maxBudgetMillis: 60_000,
+} as const;
+
+/** Body of `POST /v1/prior`: how likely a language model finds each candidate's text, against the text that is there. */
+export const PriorRequest = Type.Object(
+  {
+    requestId: RequestId,
+    files: Type.Array(FocusFile, { minItems: 1, maxItems: priorBounds.maxFiles }),
+    candidates: Type.Array(
+      Type.Object({ id: ItemId, edits: Type.Array(Edit, { minItems: 1, maxItems: 64 }) }, { additionalProperties: false }),
+      {
+        minItems: 1,
+        maxItems: priorBounds.maxCandidates,
+        description: 'the most promising first: the budget may end the work',
+      },
+    ),
+    windowTokens: Type.Integer({
+      minimum: 1,
+      maximum: priorBounds.maxWindowTokens,
+      default: priorBounds.defaultWindowTokens,
+      description: 'tokens from the first one that differs',
+    }),
+    budgetMillis: Type.Integer({ minimum: 1, maximum: priorBounds.maxBudgetMillis, default: 5000 }),
+  },
+  { additionalProperties: false },
+);
+export type PriorRequest = Static<typeof PriorRequest>;
+
+/** Likelihood of one candidate. */
+export interface PriorScore {
+  readonly id: string;
+  /** ln p(text after) − ln p(text before) over the window, nats; higher is likelier. Null: not measured. */
+  readonly gainNats: number | null;
+}
+
+/** Answer of `POST /v1/prior`; scores stand in the order of the request. */
+export interface PriorResponse extends Answered {
+  readonly scores: readonly PriorScore[];
+  /** True when the budget ended the work. */
+  readonly truncated: boolean;
+  readonly tokens: number;
+  readonly millis: number;
 }

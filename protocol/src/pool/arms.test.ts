@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { assignedBrief } from './arms.ts';
-import type { ExpertEndpoint, PoolBrief } from './brief.ts';
+import { assignedBrief, type ExpertEndpoint, type PoolBrief } from './brief.ts';
 
 const expert = (url: string): ExpertEndpoint => ({ name: 'gen', role: 'Generalist', engine: 'Synth', domains: ['*'], url });
 const [a, b] = ['aaaaaaaaaa', 'bbbbbbbbbb'];

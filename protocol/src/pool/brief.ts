@@ -2,9 +2,10 @@ import { Type, type Static } from 'typebox';
 import { expertRoles } from '../api/expertpool/experts.ts';
 import { Price } from '../gateway/index.ts';
 import { energyHeads } from '../inference/features.ts';
-import { engineTypes } from '../inference/roles.ts';
+import { engineTypes } from '../inference/errors.ts';
 import { isolationLevels } from '../keeper/info.ts';
 import { traceConsents } from '../trace/index.ts';
+import type { Assignment } from '../api/agenttask/status.ts';
 
 const name = Type.String({ minLength: 1, maxLength: 253 });
 
@@ -251,3 +252,82 @@ export const PoolBrief = Type.Object(
   { additionalProperties: false },
 );
 export type PoolBrief = Static<typeof PoolBrief>;
+
+/** What of an assignment says who works and who judges. */
+type Named = Pick<Assignment, 'revision' | 'verifierRevision' | 'rollout'>;
+
+/**
+ * The brief with the experts and the verifier of the revisions that an assignment names; those that serve everybody where it
+ * names none. In words when the brief does not have them: the task must not be worked on by others, because its end is
+ * counted for them. Pure.
+ */
+export function assignedBrief(brief: PoolBrief, assignment: Named): PoolBrief | string {
+  const judged = withVerifier(brief, assignment);
+  const { revision } = assignment;
+  if (typeof judged === 'string' || revision === undefined) return judged;
+  const arm = brief.arms?.find((known) => known.revision === revision);
+  return arm === undefined ? unknown(revision) : { ...judged, experts: arm.experts, absent: arm.absent };
+}
+
+/** A task that is counted for nobody may be judged by the verifier of all others: its own went with its rollout. */
+function withVerifier(brief: PoolBrief, { verifierRevision, rollout }: Named): PoolBrief | string {
+  if (verifierRevision === undefined) return brief;
+  const arm = brief.verifierArms?.find((known) => known.revision === verifierRevision);
+  if (arm !== undefined) return { ...brief, verifier: arm.verifier };
+  return rollout === undefined ? brief : unknown(`${verifierRevision} of the verifier`);
+}
+
+function unknown(revision: string): string {
+  return `the brief of the pool does not name revision ${revision}; it is given with the next attempt`;
+}
+
+/** Labels of all objects that the operator makes. */
+export const labels = {
+  /** `sandbox`, `worker`, `expert`, `verifier`, `gateway`. */
+  component: 'agentfleet.dev/component',
+  task: 'agentfleet.dev/task',
+  pool: 'agentfleet.dev/pool',
+  expert: 'agentfleet.dev/expert',
+  /** Hash of what a server serves, where several revisions stand side by side. */
+  revision: 'agentfleet.dev/revision',
+  /** The EnergyModel that a pod serves. */
+  model: 'agentfleet.dev/energy-model',
+  /** `true` on a sandbox that waits for a task; gone when one has taken it. */
+  warm: 'agentfleet.dev/warm',
+} as const;
+
+/** Key of the brief inside its ConfigMap. */
+export const briefKey = 'pool.json';
+
+/**
+ * A worker's Lease has the name of its pod and these times, in seconds. A worker that could not renew for
+ * `selfStop` stops its tasks; for the operator it is lost after `duration`, which is longer.
+ */
+export const workerLease = { duration: 20, renew: 5, selfStop: 14 } as const;
+
+/** Environment of a worker, set by the operator. */
+export const workerEnvironment = {
+  podName: 'POD_NAME',
+  podNamespace: 'POD_NAMESPACE',
+  podUid: 'POD_UID',
+  serviceAccount: 'AGENTFLEET_SERVICE_ACCOUNT',
+  /** Name of the ConfigMap with the brief. */
+  brief: 'AGENTFLEET_POOL_CONFIGMAP',
+  concurrency: 'AGENTFLEET_CONCURRENCY',
+} as const;
+
+/** Port of probes and metrics of a worker. */
+export const workerPort = 7090;
+
+/** Port of the HTTP server of an expert or a verifier. */
+export const expertPort = 7080;
+
+/** Folder of the credentials of a pool in its workers: one file per credential, named like it. */
+export const credentialsDir = '/etc/agentfleet/credentials';
+
+/** Optional ConfigMap in the namespace of a pool; its key `ca.crt` is trusted by the workers beside the usual authorities. */
+export const authoritiesConfigMap = 'agentfleet-ca';
+export const authoritiesFile = '/etc/agentfleet/ca/ca.crt';
+
+/** Where the pool's own volume is mounted in its workers when it has no object storage. */
+export const artifactsDir = '/var/lib/agentfleet/artifacts';

@@ -3,6 +3,31 @@
  * Imports the keeper's enumerations and the engine-independent names only.
  */
 export * from './ablations.ts';
-export { assignedBrief } from './arms.ts';
-export * from './brief.ts';
-export * from './names.ts';
+export {
+  assignedBrief,
+  AbsentExpert,
+  ArtifactPlace,
+  CalibrationBrief,
+  ChatModel,
+  ComputeBrief,
+  EgressBrief,
+  ExpertArm,
+  ExpertEndpoint,
+  McpServerBrief,
+  PoolBrief,
+  ShadowBrief,
+  ToolsBrief,
+  VerifierArm,
+  VerifierEndpoint,
+  expertEngines,
+  artifactsDir,
+  authoritiesConfigMap,
+  authoritiesFile,
+  briefKey,
+  credentialsDir,
+  expertPort,
+  labels,
+  workerEnvironment,
+  workerLease,
+  workerPort,
+} from './brief.ts';

@@ -1,6 +1,136 @@
-import { looksAssigned, looksGenerated } from './entropy.ts';
-import { shapes } from './shapes.ts';
-import { merged, type Span } from './span.ts';
+import type { RedactionKind, SecretsRequest } from '../keeper/index.ts';
+
+/** Shannon entropy of a text's characters, in bits per character. */
+export function entropyOf(text: string): number {
+  const counts = new Map<string, number>();
+  for (const char of text) counts.set(char, (counts.get(char) ?? 0) + 1);
+  let bits = 0;
+  for (const count of counts.values()) bits -= (count / text.length) * Math.log2(count / text.length);
+  return bits;
+}
+
+const minBits = 4.2;
+/** Random base 62 changes between capitals, small letters and digits at 0.63 of its places, names that people write at far fewer. */
+const minChanges = 0.42;
+
+/**
+ * Whether only a generator writes such a word: letters of both cases and digits mixed as no name is. Hexadecimal digests,
+ * paths, identifiers and words are not; those of 32 to 100 characters are judged.
+ */
+function looksGenerated(word: string): boolean {
+  const bare = word.replace(/=+$/, '');
+  if (/[a-z]{7}|[A-Z]{7}|[_-]{2}|\/.*\/.*\//.test(bare)) return false;
+  if (countOf(bare, /[a-z]/g) < 5 || countOf(bare, /[A-Z]/g) < 5 || countOf(bare, /\d/g) < 3) return false;
+  return changes(bare) >= minChanges && entropyOf(bare) >= minBits;
+}
+
+/**
+ * Whether what a name like `password` gets is a value and no piece of code: digits among letters, and no word of a program.
+ */
+function looksAssigned(value: string): boolean {
+  const digits = countOf(value, /\d/g);
+  if (digits < 2 || countOf(value, /[A-Za-z]/g) < 4 || /[a-z]{8}|[A-Z]{8}/.test(value)) return false;
+  return changes(value) >= 0.3 && entropyOf(value) >= 3.1;
+}
+
+function countOf(text: string, pattern: RegExp): number {
+  return text.match(pattern)?.length ?? 0;
+}
+
+/** Share of neighbours that are of different classes. */
+function changes(text: string): number {
+  let changed = 0;
+  for (let at = 1; at < text.length; at++) if (classOf(text.charCodeAt(at)) !== classOf(text.charCodeAt(at - 1))) changed += 1;
+  return changed / (text.length - 1);
+}
+
+function classOf(code: number): number {
+  if (code >= 0x30 && code <= 0x39) return 0;
+  if (code >= 0x41 && code <= 0x5a) return 1;
+  if (code >= 0x61 && code <= 0x7a) return 2;
+  return 3;
+}
+
+/** A public shape of secrets. Every repetition is bounded, so that the time grows with the text only. */
+export interface Shape {
+  readonly kind: RedactionKind;
+  /** One of these stands in every text that matches: looked for first, as it is fast. */
+  readonly needs: readonly string[];
+  /** Global; the group `secret`, or else the whole match, is taken out. */
+  readonly pattern: RegExp;
+  /** Also: whether the text is no placeholder. */
+  readonly isSecret?: (text: string) => boolean;
+}
+
+const before = '(?<![A-Za-z0-9])';
+const after = '(?![A-Za-z0-9])';
+const shape = (kind: RedactionKind, needs: readonly string[], pattern: string, isSecret?: Shape['isSecret']): Shape => ({
+  kind,
+  needs,
+  pattern: new RegExp(`${before}(?:${pattern})`, 'gd'),
+  ...(isSecret === undefined ? {} : { isSecret }),
+});
+
+/** Words that stand where a password would in examples, and what a program puts one in. */
+function isNoPlaceholder(text: string): boolean {
+  return !/^[$%<{*[]|^(?:pass(?:word|wd)?|pwd|secret|token|user|x{2,16}|\.{2,16})$/i.test(text);
+}
+
+const url = '[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\\s:@/"\'<>`]{0,128}:(?<secret>[^\\s@/"\'<>`]{1,256})@(?=[A-Za-z0-9[])';
+const authorization =
+  '[Aa]uthorization["\']?\\s{0,3}[:=]\\s{0,3}["\']?(?:Bearer|Basic|[Tt]oken)\\s{1,3}(?<secret>[A-Za-z0-9._~+/=-]{16,4096})';
+
+const shapes: readonly Shape[] = [
+  shape('CloudKey', ['AKIA', 'ASIA', 'ABIA', 'ACCA'], `(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}${after}`),
+  shape('CloudKey', ['AIza'], 'AIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])'),
+  shape('CloudKey', ['GOCSPX-'], 'GOCSPX-[A-Za-z0-9_-]{28}'),
+  shape('CloudKey', ['AccountKey='], 'AccountKey=(?<secret>[A-Za-z0-9+/]{86}==)'),
+  shape('CloudKey', ['_v1_'], `do[opr]_v1_[a-f0-9]{64}${after}`),
+  shape('Token', ['ghp_', 'gho_', 'ghu_', 'ghs_', 'ghr_'], `gh[pousr]_[A-Za-z0-9]{36,255}${after}`),
+  shape('Token', ['github_pat_'], `github_pat_[A-Za-z0-9_]{60,255}${after}`),
+  shape('Token', ['glpat-', 'gldt-', 'glrt-', 'glcbt-'], '(?:glpat|gldt|glrt|glcbt)-[A-Za-z0-9_.-]{20,128}'),
+  shape('Token', ['xox'], 'xox[abeposr]-[A-Za-z0-9-]{10,255}'),
+  shape('Token', ['xapp-'], 'xapp-\\d-[A-Za-z0-9-]{20,255}'),
+  shape(
+    'Token',
+    ['hooks.slack.com/services/'],
+    'hooks\\.slack\\.com/services/(?<secret>T[A-Za-z0-9_]{6,16}/B[A-Za-z0-9_]{6,16}/[A-Za-z0-9_]{16,32})',
+  ),
+  shape('Token', ['_live_', '_test_'], `[rs]k_(?:live|test)_[A-Za-z0-9]{16,128}${after}`),
+  shape('Token', ['npm_'], `npm_[A-Za-z0-9]{36}${after}`),
+  shape('Token', ['pypi-AgE'], 'pypi-AgE[A-Za-z0-9_-]{50,512}'),
+  shape('Token', ['sk-'], 'sk-(?:ant-|proj-|svcacct-|or-|admin-)?[A-Za-z0-9_-]{32,255}', (text) => /\d/.test(text) && /[A-Z]/.test(text)),
+  shape('Token', ['hf_'], `hf_[A-Za-z0-9]{34}${after}`),
+  shape('Token', ['SG.'], 'SG\\.[A-Za-z0-9_-]{22}\\.[A-Za-z0-9_-]{43}'),
+  shape('Token', ['ya29.'], 'ya29\\.[A-Za-z0-9_-]{20,512}'),
+  shape('Token', ['hvs.', 'hvb.'], 'hv[sb]\\.[A-Za-z0-9_-]{24,255}'),
+  shape('Token', ['dckr_pat_'], 'dckr_pat_[A-Za-z0-9_-]{27}'),
+  shape('Token', ['AGE-SECRET-KEY-1'], 'AGE-SECRET-KEY-1[A-Z0-9]{58}'),
+  shape('Token', ['dapi'], `dapi[a-f0-9]{32}${after}`),
+  shape('Token', ['shpat_', 'shpca_', 'shppa_', 'shpss_'], `shp(?:at|ca|pa|ss)_[a-f0-9]{32}${after}`),
+  shape('Token', [':AA'], '\\d{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])'),
+  shape('Token', ['uthorization'], authorization, isNoPlaceholder),
+  shape('Jwt', ['eyJ'], '(?<![_-])eyJ[A-Za-z0-9_-]{8,2048}\\.eyJ[A-Za-z0-9_-]{8,6144}\\.[A-Za-z0-9_-]{8,2048}'),
+  shape('UrlPassword', ['://'], url, isNoPlaceholder),
+];
+
+/** A secret in a text: what is taken out, from `start` to before `end`. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+  readonly kind: RedactionKind;
+}
+
+/** In order and without overlaps; of two that overlap the first stays and grows. */
+function merged(spans: readonly Span[]): readonly Span[] {
+  const result: Span[] = [];
+  for (const span of [...spans].sort((a, b) => a.start - b.start || b.end - a.end)) {
+    const last = result.at(-1);
+    if (last === undefined || span.start >= last.end) result.push(span);
+    else if (span.end > last.end) result[result.length - 1] = { ...last, end: span.end };
+  }
+  return result;
+}
 
 const names = /pass(?:word|wd|phrase)|pwd|secret|token|api[_-]?key|access[_-]?key|account[_-]?key|auth[_-]?key|credential/gi;
 const assignment =
@@ -66,4 +196,88 @@ function isWrapped(text: string, word: string, at: number): boolean {
   if (word.length !== 64 && word.length !== 76) return false;
   const alone = (char: string | undefined): boolean => char === undefined || char === '\n' || char === '\r';
   return alone(text[at - 1]) && alone(text[at + word.length]);
+}
+
+/** Values that the worker declared, in the forms in which they appear. In memory only: never logged, never written. */
+export class DeclaredSecrets {
+  #texts: readonly string[] = [];
+  #bytes: readonly string[] = [];
+  #count = 0;
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** As they stand in texts. */
+  get texts(): readonly string[] {
+    return this.#texts;
+  }
+
+  /** As they stand in bytes, read as latin1. */
+  get bytes(): readonly string[] {
+    return this.#bytes;
+  }
+
+  /** Takes the place of all that were declared before. */
+  replace(secrets: SecretsRequest['secrets']): void {
+    this.#count = secrets.length;
+    this.#texts = [...new Set(secrets.flatMap(({ value }) => formsOf(value)))].sort((a, b) => b.length - a.length);
+    this.#bytes = this.#texts.map((text) => Buffer.from(text, 'utf8').toString('latin1'));
+  }
+}
+
+/** Plain, in a URL, in JSON, in base 64. */
+function formsOf(value: string): readonly string[] {
+  const bytes = Buffer.from(value, 'utf8');
+  return [
+    value,
+    encodeURIComponent(value),
+    JSON.stringify(value).slice(1, -1),
+    bytes.toString('base64').replace(/=+$/, ''),
+    bytes.toString('base64url'),
+  ];
+}
+
+/** Where the reading of a private key stands: on the line of its header, or on one of its own; null outside of one. */
+export type KeyState = 'Header' | 'Head' | 'Body' | 'Tail' | null;
+
+const begin = /-----BEGIN (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----/g;
+const end = /-----END (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----/;
+/** The rest of a key whose newlines are written as `\n`. */
+const escaped = /(?:\\r|\\n|[A-Za-z0-9+/=]){0,16384}(?:-----END (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----)?/y;
+
+/** Where the header of the next key stands; null for none. */
+export function nextKey(text: string): { readonly start: number; readonly end: number } | null {
+  begin.lastIndex = 0;
+  const head = begin.exec(text);
+  return head === null ? null : { start: head.index, end: begin.lastIndex };
+}
+
+/** How much of what follows a header on its line belongs to the key. */
+export function keyInLine(text: string): number {
+  escaped.lastIndex = 0;
+  return escaped.exec(text)?.[0].length ?? 0;
+}
+
+/**
+ * What a line inside a key leads to: the next state, `End` after its last line, or `Not` for a line that is none of a key's,
+ * so that a text that only mentions a key hides nothing else. Diffs put a sign before their lines.
+ */
+export function keyLine(line: string, state: KeyState): KeyState | 'End' | 'Not' {
+  const text = line.replace(/[\r\n]+$/, '').replace(/^[ \t]*[+-]?[ \t]*(?=[A-Za-z0-9+/=]|$)/, '');
+  if (end.test(line)) return 'End';
+  if (state === 'Tail') return 'Not';
+  if (state === 'Head' && (text === '' || /^[A-Za-z-]{3,16}: .{1,128}$/.test(text))) return 'Head';
+  if (/^[A-Za-z0-9+/=]{40,128}$/.test(text)) return 'Body';
+  if (state === 'Body' && /^=?[A-Za-z0-9+/=]{1,39}$/.test(text)) return 'Tail';
+  return 'Not';
+}
+
+/** Where an unfinished beginning of a key may stand at the end of a text; its length when there is none. */
+export function openKey(text: string): number {
+  const at = text.lastIndexOf('-----BEGIN');
+  if (at !== -1 && text.length - at < 80 && !text.slice(at).includes('\n') && !/-----BEGIN[^-]*-----/.test(text.slice(at))) return at;
+  const last = text.slice(-9);
+  const dashes = /-{1,5}(?:B|BE|BEG|BEGI)?$/.exec(last);
+  return dashes === null ? text.length : text.length - last.length + dashes.index;
 }

@@ -2,5 +2,4 @@
  * Takes secrets out of what leaves the keeper, and of what leaves a gateway for a model: by their shapes, by declared values, by entropy. Knows texts and bytes,
  * nothing of HTTP or of files.
  */
-export { Redacting, Redaction, type OnRedacted } from './redaction.ts';
-export { Redactor, type Tally } from './redactor.ts';
+export { Redacting, Redaction, type OnRedacted, Redactor, type Tally } from './redaction.ts';

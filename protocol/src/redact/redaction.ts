@@ -1,7 +1,155 @@
+import { redactionMarker, type RedactionKind, type RedactionCounts } from '../keeper/index.ts';
+import { findSecrets, keyInLine, keyLine, nextKey, openKey, type KeyState, type Span, DeclaredSecrets } from './find.ts';
 import { Transform } from 'node:stream';
-import type { RedactionCounts, RedactionKind } from '../keeper/index.ts';
-import { Redactor } from './redactor.ts';
-import { DeclaredSecrets } from './secrets.ts';
+
+/** A word that has not ended is held back up to this; longer ones are no secrets but data. */
+const maxHeld = 16 * 1024;
+/** No secret is longer, and so much of a longer word stays held. */
+const maxSecret = 12 * 1024;
+/** Of the line before, for names that stand before a value. */
+const contextChars = 512;
+const maxKeyLine = 20 * 1024;
+/** What is looked at at once. */
+const windowChars = 64 * 1024;
+
+/** Secrets that were found, by kind. */
+export type Tally = (kind: RedactionKind) => void;
+
+/**
+ * Takes the secrets out of a text that comes in pieces, wherever it is cut: the last word, and the beginning of what may be
+ * a declared value or a key, are held back until they are whole. Bytes are given as latin1.
+ */
+export class Redactor {
+  readonly #declared: readonly string[];
+  readonly #tally: Tally;
+  #held = '';
+  #context = '';
+  #key: KeyState = null;
+
+  constructor(declared: readonly string[], tally: Tally) {
+    this.#declared = declared;
+    this.#tally = tally;
+  }
+
+  /** Characters that wait for more. */
+  get held(): number {
+    return this.#held.length;
+  }
+
+  push(text: string): string {
+    this.#held += text;
+    // More of a word that has not ended: nothing can go yet, so nothing is looked at.
+    if (this.#key === null && this.#held.length < maxHeld && !/[ \t\r\n]/.test(text)) return '';
+    return this.#drain(false);
+  }
+
+  /**
+   * Gives what is held back when it is a plain word or pieces too short to tell anything, as the questions of programs are.
+   * When a secret begins with it after all, the rest of that is still taken out.
+   */
+  settle(): string {
+    const plain = /^[^A-Za-z0-9]{0,3}[A-Za-z]{0,12}[^A-Za-z0-9]{0,3}$/.test(this.#held) || !/[A-Za-z0-9+/=_.-]{6}/.test(this.#held);
+    return plain && this.#key === null && this.#declaredFrom(this.#held) === this.#held.length && openKey(this.#held) === this.#held.length
+      ? this.#drain(true)
+      : '';
+  }
+
+  /** Everything that is left. */
+  finish(): string {
+    return this.#drain(true);
+  }
+
+  #drain(all: boolean): string {
+    let out = '';
+    while (this.#held !== '') {
+      const step = this.#key === null ? this.#plain(all) : this.#inKey(all);
+      if (step === null) break;
+      out += step;
+    }
+    return out;
+  }
+
+  /** Swallows one line of a key; null when it is not whole yet. */
+  #inKey(all: boolean): string | null {
+    const found = this.#held.indexOf('\n');
+    if (found === -1 && !all && this.#held.length <= maxKeyLine) return null;
+    const line = found === -1 ? this.#held : this.#held.slice(0, found + 1);
+    if (this.#key === 'Header') return this.#afterHeader(line);
+    const next = keyLine(line, this.#key);
+    this.#key = next === 'End' || next === 'Not' ? null : next;
+    if (next === 'Not') return '\n';
+    this.#held = this.#held.slice(line.length);
+    return next === 'End' && line.endsWith('\n') ? '\n' : '';
+  }
+
+  #afterHeader(line: string): string {
+    const bare = line.trim() === '';
+    this.#key = bare && line.endsWith('\n') ? 'Head' : null;
+    this.#held = this.#held.slice(bare ? line.length : keyInLine(line));
+    return '';
+  }
+
+  /** Looks at what stands before the next key, at most a window of it; null when all of that has to wait. */
+  #plain(all: boolean): string | null {
+    const window = this.#held.slice(0, windowChars);
+    const key = nextKey(window);
+    const whole = this.#context + window.slice(0, key?.start ?? window.length);
+    const before = this.#context.length;
+    const last = all && window.length === this.#held.length;
+    const ready = key !== null || last ? whole.length : this.#ready(whole, before);
+    // Nothing is looked for before something may go: a word that grows byte by byte is looked at once.
+    if (key === null && ready <= before) return null;
+    const spans = findSecrets(whole, this.#declared);
+    const crossing = spans.find(({ start, end }) => start < ready && end > ready);
+    const cut = crossing?.start ?? ready;
+    if (key === null) return cut <= before ? null : this.#emit(whole, before, cut, spans);
+    const out = this.#emit(whole, before, cut, spans);
+    this.#held = this.#held.slice(key.end - key.start);
+    this.#context = '';
+    this.#key = 'Header';
+    this.#tally('PrivateKey');
+    return out + redactionMarker('PrivateKey');
+  }
+
+  #emit(whole: string, from: number, to: number, spans: readonly Span[]): string {
+    let out = '';
+    let at = from;
+    for (const { start, end, kind } of spans) {
+      if (end <= from || start >= to) continue;
+      out += whole.slice(at, Math.max(at, start)) + redactionMarker(kind);
+      at = end;
+      this.#tally(kind);
+    }
+    const next = Math.max(at, to);
+    out += whole.slice(at, next);
+    this.#held = this.#held.slice(next - from);
+    this.#context = whole.slice(Math.max(0, whole.lastIndexOf('\n', next - 1) + 1, next - contextChars), next);
+    return out;
+  }
+
+  /** Up to where nothing that follows can change what is a secret. */
+  #ready(whole: string, before: number): number {
+    const word = wordAt(whole, Math.max(before, whole.length - maxHeld));
+    const long = whole.length - word >= maxHeld ? whole.length - maxSecret : word;
+    return Math.min(long, this.#declaredFrom(whole), openKey(whole));
+  }
+
+  /** Where a declared value may have begun at the end of a text. */
+  #declaredFrom(text: string): number {
+    let from = text.length;
+    for (const value of this.#declared) {
+      const first = value.charAt(0);
+      let at = text.indexOf(first, Math.max(0, text.length - value.length + 1));
+      for (; at !== -1 && at < from; at = text.indexOf(first, at + 1)) if (value.startsWith(text.slice(at))) from = at;
+    }
+    return from;
+  }
+}
+
+/** Where the last word of a text begins, not before `least`. */
+function wordAt(text: string, least: number): number {
+  return Math.max(least, ...[' ', '\t', '\r', '\n'].map((space) => text.lastIndexOf(space) + 1));
+}
 
 /** What the redaction tells: once for every secret. */
 export type OnRedacted = (kind: RedactionKind) => void;

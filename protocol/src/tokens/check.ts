@@ -1,4 +1,5 @@
-import { errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose';
+import { errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey, createLocalJWKSet, type JSONWebKeySet } from 'jose';
+import { readFile, stat } from 'node:fs/promises';
 
 /** Wall time, ms since 1970. */
 export interface WallClock {
@@ -111,4 +112,86 @@ function instant(seconds: number | undefined): string {
 
 function quote(value: unknown): string {
   return (JSON.stringify(value) ?? 'none').slice(0, 200);
+}
+
+const checkEveryMs = 2000;
+
+/**
+ * A mounted file that the kubelet replaces now and then. It is looked at again at most every 2 s; when it cannot be read or
+ * parsed, what was read last stays in force.
+ */
+export class ChangingFile<T> {
+  readonly #file: string;
+  readonly #parse: (text: string) => T;
+  readonly #clock: WallClock;
+  readonly #onError: (error: unknown) => void;
+  #loaded: { readonly value: T; readonly stamp: string } | undefined;
+  #checkedAt = Number.NEGATIVE_INFINITY;
+  #checking: Promise<void> | null = null;
+
+  /** `parse` throws for a text that is of no use. */
+  constructor(file: string, parse: (text: string) => T, clock: WallClock, onError: (error: unknown) => void) {
+    this.#file = file;
+    this.#parse = parse;
+    this.#clock = clock;
+    this.#onError = onError;
+  }
+
+  /** What it holds now; undefined before it could be read for the first time. Never rejects. */
+  async current(): Promise<T | undefined> {
+    const fresh = this.#loaded !== undefined && this.#clock.now() - this.#checkedAt < checkEveryMs;
+    if (this.#checking !== null || !fresh) {
+      this.#checking ??= this.#load().finally(() => {
+        this.#checking = null;
+        this.#checkedAt = this.#clock.now();
+      });
+      await this.#checking;
+    }
+    return this.#loaded?.value;
+  }
+
+  async #load(): Promise<void> {
+    try {
+      // Kubernetes swaps the whole mounted folder: another inode, whatever the time says.
+      const { mtimeNs, ino, size } = await stat(this.#file, { bigint: true });
+      const stamp = `${mtimeNs}:${ino}:${size}`;
+      if (stamp === this.#loaded?.stamp) return;
+      this.#loaded = { value: this.#parse(await readFile(this.#file, 'utf8')), stamp };
+    } catch (error) {
+      this.#onError(error);
+    }
+  }
+}
+
+type KeySet = ReturnType<typeof createLocalJWKSet>;
+
+/** The cluster's signing keys from a mounted file: a key that was rotated out stops working, a new one is found. */
+export class JwksFile {
+  readonly #file: ChangingFile<KeySet>;
+
+  constructor(file: string, clock: WallClock, onError: (error: unknown) => void) {
+    this.#file = new ChangingFile(file, keySetOf, clock, onError);
+  }
+
+  /** To be given to `jwtVerify`. */
+  readonly getKey: JWTVerifyGetKey = async (header, token) => {
+    const keys = await this.#file.current();
+    if (keys === undefined) throw new errors.JWKSInvalid('the key file of the cluster is not readable yet');
+    return await keys(header, token);
+  };
+}
+
+/** Signing keys that the process itself reads from the API server. `jwks` gives their JSON, and throws before it is known. */
+export function jwksInMemory(jwks: () => string): JWTVerifyGetKey {
+  let known: { readonly text: string; readonly keys: KeySet } | undefined;
+  return async (header, token) => {
+    const text = jwks();
+    if (known?.text !== text) known = { text, keys: keySetOf(text) };
+    return await known.keys(header, token);
+  };
+}
+
+/** Throws for a text that is no key set. */
+function keySetOf(text: string): KeySet {
+  return createLocalJWKSet(JSON.parse(text) as JSONWebKeySet);
 }

@@ -1,4 +1,4 @@
-import { ModelFileError } from './architecture.ts';
+import { ModelFileError } from './report.ts';
 
 /** Reads little-endian values one after the other; whatever lies beyond the end is an error that says so. */
 export class ByteReader {

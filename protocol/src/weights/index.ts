@@ -1,4 +1,15 @@
 // What files of weights tell in their headers: sizes of the model, bytes of its tensors. Pure; imports nothing.
-export { ModelFileError, readConfig, type Architecture } from './architecture.ts';
-export { headerLength, lengthBytes, maxHeaderBytes, tensorBytes } from './safetensors.ts';
-export { WeightsReport, weightsFaults, weightsReportOf, type FoundWeights, type WeightsFault } from './report.ts';
+export {
+  ModelFileError,
+  readConfig,
+  type Architecture,
+  headerLength,
+  lengthBytes,
+  maxHeaderBytes,
+  tensorBytes,
+  WeightsReport,
+  weightsFaults,
+  weightsReportOf,
+  type FoundWeights,
+  type WeightsFault,
+} from './report.ts';

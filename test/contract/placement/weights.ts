@@ -1,5 +1,5 @@
 import { labels } from '@agentfleet/protocol/pool';
-import type { Pod } from '../../../operator/src/runtime/objects.ts';
+import type { Pod } from '../../../operator/src/runtime/resources.ts';
 
 /** What a kubelet says of pods where jobs read such weights at once, and all else that is bound is ready. */
 export function readingWeights(report: object): (pod: Pod) => object {

@@ -1,9 +1,124 @@
-import { countTests, failing, trusted, type ParsedResults } from '../results.ts';
-import { failingIds, judgeBaseline, mergeBaseline, wholeOf, type Baseline } from './baseline.ts';
-import { badEnd } from './end.ts';
-import { listsOf, type Lists } from './lists.ts';
+import { failing, wholeRun, type ParsedResults, type TestResult, countTests, trusted } from '../results.ts';
+import { failingIds, type Baseline, type BaselineTest, judgeBaseline, mergeBaseline, wholeOf, badEnd } from './baseline.ts';
 import { problemReasons, reason, testReasons } from './reasons.ts';
 import type { CheckClass, CheckRun, Expect, Reason, Verdict } from './types.ts';
+
+/** What became of each baseline test. */
+interface Lists {
+  readonly newlyPassing: string[];
+  readonly stillFailing: string[];
+  readonly missing: string[];
+  readonly newlySkipped: string[];
+  readonly regressed: string[];
+  readonly added: string[];
+}
+
+/** Compares id by id; `whole` is the result's command as one test. */
+function listsOf(baseline: Baseline, results: ParsedResults, whole: TestResult): Lists {
+  const lists: Lists = { newlyPassing: [], stillFailing: [], missing: [], newlySkipped: [], regressed: [], added: [] };
+  const now = new Map(results.tests.map((test) => [test.id, test]));
+  now.delete(wholeRun);
+  const opened = openContainers(baseline, now);
+  for (const [id, before] of baseline.tests) placeTest(lists, id, before, now.get(id), opened);
+  placeAdded(lists, baseline, now, opened);
+  if (baseline.evidence === 'Counts') placeUnnamed(lists, baseline, results);
+  if (failingIds(baseline).includes(wholeRun)) (whole.outcome === 'Passed' ? lists.newlyPassing : lists.stillFailing).push(wholeRun);
+  else if (baseline.run.state === 'Passing' && baseline.tests.size === 0 && whole.outcome !== 'Passed') lists.regressed.push(wholeRun);
+  for (const list of Object.values(lists) as string[][]) list.sort();
+  return lists;
+}
+
+type Opened = ReadonlyMap<string, readonly TestResult[]>;
+
+function placeTest(lists: Lists, id: string, before: BaselineTest, after: TestResult | undefined, opened: Opened): void {
+  const inside = opened.get(id);
+  if (after === undefined) {
+    if (inside !== undefined) return placeContainer(lists, id, inside);
+    // A folded skip is a place, not a test; what ran only sometimes may be gone.
+    if (before.kind === 'Location' || !before.always) return;
+    // With counts only, a test that no longer fails has no name.
+    lists.missing.push(id);
+  } else if (after.outcome === 'Skipped') {
+    if (before.state !== 'Skipped' && !before.everSkipped) lists.newlySkipped.push(id);
+  } else if (failing(after.outcome)) {
+    if (before.state === 'Passing' && !before.flaky) lists.regressed.push(id);
+    else lists.stillFailing.push(id);
+  } else if (before.state === 'Failing' && !before.flaky) lists.newlyPassing.push(id);
+}
+
+/** A file or package that could not be loaded and now runs tests. */
+function placeContainer(lists: Lists, id: string, inside: readonly TestResult[]): void {
+  if (inside.some(({ outcome }) => failing(outcome))) lists.stillFailing.push(id);
+  else if (inside.some(({ outcome }) => outcome === 'Passed')) lists.newlyPassing.push(id);
+  else lists.newlySkipped.push(id);
+}
+
+const separators = [' > ', '::', '.', '/', ' '];
+
+/** The tests that a container, which failed at the baseline, shows now. */
+function openContainers({ tests }: Baseline, now: ReadonlyMap<string, TestResult>): Opened {
+  const opened = new Map<string, readonly TestResult[]>();
+  const fresh = [...now.values()].filter(({ id }) => !tests.has(id)).sort((a, b) => (a.id < b.id ? -1 : 1));
+  for (const [id, { state, kind }] of tests) {
+    if (state !== 'Failing' || now.has(id)) continue;
+    const inside = separators.flatMap((separator) => startingWith(fresh, `${id}${separator}`));
+    // node:test does not name files; what is new may come from any that failed to load.
+    const found = inside.length > 0 || kind !== 'Container' || !/\.[cm]?[jt]sx?$/.test(id) ? inside : fresh;
+    if (found.length > 0) opened.set(id, found);
+  }
+  return opened;
+}
+
+/** The part of a sorted list that starts with `prefix`, found by halving: renaming all tests must not take quadratic time. */
+function startingWith(sorted: readonly TestResult[], prefix: string): TestResult[] {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((sorted[middle]?.id ?? '') < prefix) low = middle + 1;
+    else high = middle;
+  }
+  const found: TestResult[] = [];
+  for (let at = low; sorted[at]?.id.startsWith(prefix) === true; at += 1) found.push(sorted[at] as TestResult);
+  return found;
+}
+
+function placeAdded(lists: Lists, { tests, complete }: Baseline, now: ReadonlyMap<string, TestResult>, opened: Opened): void {
+  // Folded skips are places, and places move with the code: more of them than before hide a test that
+  // ran, unless tests came that nobody had seen.
+  const places = (ids: Iterable<readonly [string, { readonly kind: TestResult['kind'] }]>): number =>
+    [...ids].filter(([, { kind }]) => kind === 'Location').length;
+  const more = opened.size === 0 && complete && places(now) > places(tests);
+  for (const { id, outcome, kind } of now.values()) {
+    if (tests.has(id)) continue;
+    if (more && kind === 'Location' && outcome === 'Skipped') lists.newlySkipped.push(id);
+    else lists.added.push(id);
+    if (failing(outcome)) lists.stillFailing.push(id);
+  }
+}
+
+/**
+ * Passing tests without names: failing ones that vanished must have become passing ones, so there are
+ * at least that many more, no more skips, and no fewer tests in all.
+ */
+function placeUnnamed(lists: Lists, baseline: Baseline, results: ParsedResults): void {
+  const gone = lists.missing.splice(0);
+  const { passed, skipped } = results.unnamed;
+  const namedSkips = results.tests.filter(({ outcome }) => outcome === 'Skipped').length;
+  if (skipped + namedSkips > baseline.unnamed.skipped + [...baseline.tests.values()].filter(({ state }) => state === 'Skipped').length) {
+    lists.newlySkipped.push(`(${skipped + namedSkips - baseline.unnamed.skipped} more tests)`);
+  }
+  // A passing test that fails now has a name, and is in `added` until here.
+  const named = lists.added.filter((id) => results.tests.some((test) => test.id === id && failing(test.outcome)));
+  for (const id of named) {
+    lists.added.splice(lists.added.indexOf(id), 1);
+    lists.stillFailing.splice(lists.stillFailing.indexOf(id), 1);
+    lists.regressed.push(id);
+  }
+  const short = baseline.unnamed.passed + gone.length - passed - named.length;
+  if (short > 0) lists.missing.push(...gone, `(${short} tests, not named)`);
+  else lists.newlyPassing.push(...gone.filter((id) => baseline.tests.get(id)?.flaky === false));
+}
 
 /**
  * What the run of a check after an attempt proves, against one or more runs at snapshot 0.

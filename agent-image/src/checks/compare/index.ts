@@ -1,4 +1,3 @@
-export { judgeBaseline } from './baseline.ts';
+export { judgeBaseline, badEnd } from './baseline.ts';
 export { compare } from './compare.ts';
-export { badEnd } from './end.ts';
 export type { BaselineJudgement, CheckClass, CheckRun, Expect, Reason, ReasonCode, RunEnd, Verdict } from './types.ts';

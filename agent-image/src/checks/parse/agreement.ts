@@ -1,5 +1,5 @@
 import { countTests, failing, type CommandOutput, type Counts, type ParsedResults, type Problem } from '../results.ts';
-import { linesOf } from './text.ts';
+import { linesOf } from './collector.ts';
 
 /**
  * What every format has to satisfy: something ran, the exit code agrees with the tests, and nothing

@@ -1,7 +1,7 @@
 import type { CommandOutput, ResultFormat } from '../results.ts';
 import { looksLikeJUnit } from './junit.ts';
-import { tallyOf } from './pytestSession.ts';
-import { linesOf } from './text.ts';
+import { tallyOf } from './pytest.ts';
+import { linesOf } from './collector.ts';
 
 export interface Detection {
   readonly format: ResultFormat;

@@ -1,9 +1,180 @@
-import { type CommandOutput, type Counts, type Outcome, type ParsedResults } from '../results.ts';
+import { linesOf, splitLastWord, Collector, type Found } from './collector.ts';
+import type { CommandOutput, Counts, Outcome, ParsedResults } from '../results.ts';
 import { crossCheck } from './agreement.ts';
-import { Collector, type Found } from './collector.ts';
 import { parseJUnit } from './junit.ts';
-import { pytestSession, type Tally } from './pytestSession.ts';
-import { summaryEntry, verboseEntry, type Entry, type PytestWord } from './pytestLine.ts';
+
+/** What pytest's last line counts. */
+interface Tally {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+  readonly errors: number;
+  readonly xfailed: number;
+  readonly xpassed: number;
+}
+
+export interface PytestSession {
+  /** Lines before the sections of captured output. */
+  readonly progress: readonly string[];
+  /** Lines of the short test summary. */
+  readonly summary: readonly string[];
+  /** Null when the last line is not there. */
+  readonly tally: Tally | null;
+  readonly faults: readonly string[];
+}
+
+interface Ending {
+  readonly at: number;
+  readonly tally: Tally;
+  readonly captured: boolean;
+}
+
+/**
+ * Finds the parts of pytest's report (docs.pytest.org, "Managing pytest's output"). Text that tests
+ * printed is shown in "Captured" sections and cannot pass for the last line; a second last line
+ * outside of them can only be forged, or another run's, and is a fault.
+ */
+function pytestSession(stdout: string): PytestSession {
+  const { lines, ended } = linesOf(stdout);
+  const endings = findEndings(ended ? lines : lines.slice(0, -1));
+  const candidates = endings.filter(({ captured }) => !captured);
+  const last = candidates.at(-1);
+  const faults = candidates.length > 1 ? [`${candidates.length} last lines of pytest`] : [];
+  const end = last?.at ?? lines.length;
+  const header = headerBefore(lines, end);
+  const progressEnd = lines.findIndex(
+    (line, at) => at < end && /^=+ (?:ERRORS|FAILURES|PASSES|XPASSES|XFAILURES|warnings summary|short test summary info) =+$/.test(line),
+  );
+  return {
+    progress: lines.slice(0, progressEnd === -1 ? end : progressEnd),
+    summary: header === -1 ? [] : lines.slice(header + 1, end),
+    tally: last?.tally ?? null,
+    faults,
+  };
+}
+
+function headerBefore(lines: readonly string[], end: number): number {
+  for (let at = end - 1; at >= 0; at -= 1) if (/^=+ short test summary info =+$/.test(lines[at] ?? '')) return at;
+  return -1;
+}
+
+function findEndings(lines: readonly string[]): Ending[] {
+  const endings: Ending[] = [];
+  let captured = false;
+  lines.forEach((line, at) => {
+    if (/^-{3,} Captured (?:stdout|stderr|log) (?:setup|call|teardown) -{3,}$/.test(line)) captured = true;
+    else if (/^(?:={3,} [A-Za-z][A-Za-z ]{0,60} ={3,}|_{3,} .{1,500} _{3,})$/.test(line)) captured = false;
+    const tally = tallyOf(line);
+    if (tally !== null) endings.push({ at, tally, captured });
+  });
+  return endings;
+}
+
+const names: Readonly<Record<string, keyof Tally>> = {
+  passed: 'passed',
+  failed: 'failed',
+  skipped: 'skipped',
+  error: 'errors',
+  errors: 'errors',
+  xfailed: 'xfailed',
+  xpassed: 'xpassed',
+};
+
+/** `=== 1 failed, 2 passed in 0.12s ===`, with `-q` without the rules; null for any other line. */
+export function tallyOf(line: string): Tally | null {
+  if (line.length > 400) return null;
+  const text = line.replace(/^=+ /, '').replace(/ =+$/, '');
+  const parts = /^(\S.*) in \d[\d.]*s(?: \([\d:, a-z]+\))?$/.exec(text)?.[1];
+  if (parts === undefined) return null;
+  const tally = { passed: 0, failed: 0, skipped: 0, errors: 0, xfailed: 0, xpassed: 0 };
+  if (parts === 'no tests ran') return tally;
+  for (const part of parts.split(', ')) {
+    const count = /^(\d{1,9}) ([a-z][a-z ]{0,40})$/.exec(part);
+    if (count === null) return null;
+    const name = names[count[2] ?? ''];
+    if (name !== undefined) tally[name] += Number(count[1]);
+  }
+  return tally;
+}
+
+type PytestWord = 'PASSED' | 'FAILED' | 'SUBFAILED' | 'ERROR' | 'SKIPPED' | 'XFAIL' | 'XPASS';
+
+/** A result as pytest prints it, once per phase or subtest of a test. */
+interface Entry {
+  readonly id: string;
+  readonly word: PytestWord;
+  readonly times: number;
+  readonly kind: 'Test' | 'Location' | 'Container';
+  readonly message: string;
+}
+
+const words: readonly PytestWord[] = ['PASSED', 'FAILED', 'ERROR', 'SKIPPED', 'XFAIL', 'XPASS'];
+
+/** A line of the short test summary: `FAILED tests/a.py::test_x[1] - assert 1 == 2`. */
+function summaryEntry(line: string): Entry | null {
+  const sub = /^SUBFAIL(?:ED)?[([]/.test(line) ? subtestEnd(line) : -1;
+  if (sub !== -1) return { ...named(line.slice(sub)), word: 'SUBFAILED', times: 1 };
+  const word = words.find((candidate) => line.startsWith(`${candidate} `));
+  if (word === undefined) return null;
+  const rest = line.slice(word.length + 1);
+  const folded = /^\[(\d{1,6})\] (\S.*)$/.exec(rest);
+  if (word === 'SKIPPED' && folded !== null) {
+    return { id: (folded[2] ?? '').trim(), word, times: Number(folded[1]), kind: 'Location', message: '' };
+  }
+  const entry = named(rest);
+  return { ...entry, word, times: 1, kind: word === 'ERROR' && !entry.id.includes('::') ? 'Container' : 'Test' };
+}
+
+/** Where the node id starts after `SUBFAILED(i=1) ` or `SUBFAILED[msg] (i=1) `. */
+function subtestEnd(line: string): number {
+  const path = /[)\]] (?=[^\s()[\]]+::)/.exec(line);
+  return path === null ? -1 : path.index + 2;
+}
+
+/** Node id and message; a ` - ` inside the brackets of a parametrised id belongs to the id. */
+function named(rest: string): Pick<Entry, 'id' | 'message' | 'kind'> {
+  let depth = 0;
+  for (let at = 0; at < rest.length; at += 1) {
+    const char = rest[at];
+    if (char === '[') depth += 1;
+    else if (char === ']') depth -= 1;
+    else if (depth <= 0 && char === ' ' && rest.startsWith(' - ', at)) {
+      return { id: rest.slice(0, at), message: rest.slice(at + 3), kind: 'Test' };
+    }
+  }
+  // Unbalanced brackets in an id: better a message in the id than a wrong id.
+  return { id: rest, message: '', kind: 'Test' };
+}
+
+/** A line of `-v`: `tests/a.py::test_x PASSED   [ 50%]`, or xdist's `[gw0] [ 50%] PASSED tests/a.py::test_x`. */
+function verboseEntry(line: string): Entry | null {
+  const worker = /^\[gw\d+\] \[ *\d+%\] ([A-Z]+) (\S.*)$/.exec(line);
+  if (worker !== null) {
+    const word = words.find((candidate) => candidate === worker[1]);
+    return word === undefined ? null : { id: (worker[2] ?? '').trim(), word, times: 1, kind: 'Test', message: '' };
+  }
+  if (!line.includes('::') || line.startsWith(' ')) return null;
+  const text = withoutProgress(line.trimEnd());
+  const plain = splitLastWord(text, words) ?? splitLastWord(withoutReason(text), words);
+  if (plain === null || !plain[0].includes('::')) return null;
+  return { id: plain[0].trim(), word: plain[1], times: 1, kind: 'Test', message: '' };
+}
+
+/** Takes `[ 50%]`, `[ 3/16]` or a time off the end. */
+function withoutProgress(line: string): string {
+  const open = line.lastIndexOf('[');
+  if (open === -1 || !/^\[ *(?:\d+%|\d+\/\d+|[\d.]+m?s)\]$/.test(line.slice(open))) return line;
+  return line.slice(0, open).trimEnd();
+}
+
+function withoutReason(line: string): string {
+  if (!line.endsWith(')')) return line;
+  for (const word of ['SKIPPED', 'XFAIL', 'XPASS']) {
+    const at = line.indexOf(` ${word} (`);
+    if (at !== -1) return line.slice(0, at + word.length + 1);
+  }
+  return line;
+}
 
 const cure = 'add -rA or --junitxml=report.xml to the command';
 

@@ -1,6 +1,5 @@
 import type { CommandOutput, Outcome, ParsedResults } from '../results.ts';
-import { Collector, type Found } from './collector.ts';
-import { linesOf } from './text.ts';
+import { Collector, type Found, linesOf } from './collector.ts';
 
 const cure = 'run unittest with -v, once per check';
 

@@ -1,5 +1,73 @@
-import { child, named, walk, type Node } from '../../rails/syntax/node.ts';
-import { bindingsOf } from './bindings.ts';
+import { child, walk, type Node, named, type Grammars, withoutTypes } from '../../rails/syntax/node.ts';
+
+/** Names that a file binds anywhere, with how often. Scopes are not told apart: a name that is bound once is bound for all uses. */
+export function bindingsOf(root: Node): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  const add = (name: string): void => void counts.set(name, (counts.get(name) ?? 0) + 1);
+  for (const node of walk(root)) for (const part of binders(node)) for (const name of namesIn(part)) add(name);
+  return counts;
+}
+
+/** Parts of a node that bind names. */
+function binders(node: Node): readonly Node[] {
+  const field = (name: string): readonly Node[] => [child(node, name)].flatMap((one) => one ?? []);
+  switch (node.type) {
+    case 'variable_declarator':
+    case 'function_declaration':
+    case 'generator_function_declaration':
+    case 'function_expression':
+    case 'class_declaration':
+    case 'class':
+      return [...field('name'), ...field('parameters')];
+    case 'method_definition':
+      return field('parameters');
+    case 'arrow_function':
+      return [...field('parameter'), ...field('parameters')];
+    case 'catch_clause':
+      return field('parameter');
+    case 'for_in_statement':
+      return field('left');
+    case 'import_clause':
+      return node.children.filter(({ type }) => type === 'identifier');
+    case 'namespace_import':
+      return node.children.filter(({ type }) => type === 'identifier');
+    case 'import_specifier':
+      return [child(node, 'alias') ?? child(node, 'name')].flatMap((one) => one ?? []);
+    default:
+      return [];
+  }
+}
+
+/** Identifiers of a pattern; what stands to the right of a default is used, and counts as bound: that errs to silence. */
+function namesIn(pattern: Node): readonly string[] {
+  return [...walk(pattern)].flatMap(({ type, text }) =>
+    type === 'identifier' || type === 'shorthand_property_identifier_pattern' ? [text] : [],
+  );
+}
+
+/** How many arguments a function takes at most; Infinity where it may take any number. */
+export function mostArguments(definition: Node): number {
+  const parameters = child(definition, 'parameters');
+  if (parameters === null) return child(definition, 'parameter') === null ? Number.POSITIVE_INFINITY : 1;
+  const named = parameters.children.filter((one) => one.named && one.type !== 'comment');
+  const any = named.some(({ type }) => type === 'rest_pattern');
+  const body = child(definition, 'body');
+  const asks = body !== null && [...walk(body)].some(({ type, text }) => type === 'identifier' && text === 'arguments');
+  return any || asks ? Number.POSITIVE_INFINITY : named.length;
+}
+
+/** Functions of a file by name, with how many arguments they take; only those whose name is bound once. */
+export function functionsOf(root: Node, bindings: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
+  const found = new Map<string, number>();
+  for (const node of walk(root)) {
+    const name = child(node, 'name')?.text ?? '';
+    const value = node.type === 'variable_declarator' ? child(node, 'value') : node;
+    if (value === null || bindings.get(name) !== 1) continue;
+    if (value.type === 'function_declaration' || value.type === 'arrow_function' || value.type === 'function_expression')
+      found.set(name, mostArguments(value));
+  }
+  return found;
+}
 
 const decisions = new Set([
   'if_statement',
@@ -111,4 +179,22 @@ function variablesOf(node: Node): readonly string[] {
 function exportedNames(root: Node): ReadonlySet<string> {
   const names = root.children.filter(({ type }) => type === 'export_statement').flatMap((one) => [...walk(one)]);
   return new Set(names.flatMap(({ type, text: name }) => (type === 'identifier' ? [name] : [])));
+}
+
+/** A source of JavaScript or TypeScript as a tree, or in how many places it cannot be read; null: the parser does not tell. */
+export type ReadSource = { readonly root: Node } | { readonly broken: number } | null;
+
+/** Most places that are counted. */
+const mostBroken = 32;
+
+/** Parses a source; of TypeScript the types are taken out first, each replaced by as many blanks. Nothing is run. */
+export function readSource(path: string, text: string, grammars: Grammars): ReadSource {
+  if (/\.[jt]sx$/.test(path)) return null;
+  const plain = /\.[cm]?ts$/.test(path) ? withoutTypes(text) : text;
+  if (plain === null || typeof plain !== 'string') return plain;
+  const parsed = grammars.parse('javascript', plain);
+  if (parsed === null) return null;
+  if (!parsed.broken) return { root: parsed.root };
+  const places = [...walk(parsed.root)].filter(({ type }) => type === 'ERROR').length;
+  return { broken: Math.min(mostBroken, Math.max(1, places)) };
 }

@@ -1,6 +1,16 @@
 import type { ConversationMessage } from '@agentfleet/protocol/chat';
-import { compacted, planCompaction, summaryText } from '../compaction.ts';
-import { compactionDue, observationBound, promptTokens, reminder, roomOf, type Rendered, type Window } from '../context.ts';
+import {
+  compacted,
+  planCompaction,
+  summaryText,
+  compactionDue,
+  observationBound,
+  promptTokens,
+  reminder,
+  roomOf,
+  type Rendered,
+  type Window,
+} from '../context.ts';
 import { observed } from '../observation.ts';
 import { systemPrompt } from '../prompts.ts';
 import { emptyRecord } from '../workRecord.ts';

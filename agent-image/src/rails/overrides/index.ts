@@ -1,6 +1,5 @@
 import { extname } from 'node:path';
-import type { Grammars } from '../syntax/grammars.ts';
-import { withoutTypes } from '../syntax/types.ts';
+import { type Grammars, withoutTypes } from '../syntax/node.ts';
 import { scriptOverrides } from './javascript/index.ts';
 import type { Override } from './override.ts';
 import { pythonOverrides } from './python/index.ts';

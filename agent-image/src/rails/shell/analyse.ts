@@ -1,14 +1,12 @@
-import type { Grammars } from '../syntax/grammars.ts';
+import type { Grammars } from '../syntax/node.ts';
 import type { Act } from '../types.ts';
-import { assigned } from './assign.ts';
-import { code, shellText } from './code.ts';
+import { assigned } from './builtins.ts';
+import { code, shellText } from './fold.ts';
 import { fixed, type Command, type Value } from './command.ts';
 import { withoutMarks } from './marks.ts';
-import { prepare } from './prepare.ts';
+import { prepare, Scope } from './prepare.ts';
 import { freshLimits, type Frame, type Problem, type Run, type Site } from './run.ts';
-import { Scope } from './scope.ts';
-import { call } from './simple.ts';
-import { statement } from './statements.ts';
+import { call, statement } from './statements.ts';
 import { word } from './words.ts';
 
 /** Everything that an act runs, as far as its text tells. */

@@ -1,9 +1,7 @@
-import type { Grammars } from '../syntax/grammars.ts';
-import type { Node } from '../syntax/node.ts';
+import type { Grammars, Node } from '../syntax/node.ts';
 import type { Span } from '../types.ts';
 import type { Code, Command, Redirect, Value } from './command.ts';
-import type { Prepared } from './prepare.ts';
-import type { Scope } from './scope.ts';
+import type { Prepared, Scope } from './prepare.ts';
 
 /** Why a command line could not be understood in full. */
 export interface Problem {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { locate } from './location.ts';
+import { locate } from './s3Store.ts';
 
 const at = (uri: string, forcePathStyle: boolean) => locate({ uri, endpoint: 'https://s3.example.com:9000', forcePathStyle });
 

@@ -1,6 +1,5 @@
 import { XMLParser } from 'fast-xml-parser';
-import { StoreFailure } from '../failure.ts';
-import type { StoredEntry } from '../store.ts';
+import { StoreFailure, type StoredEntry, type StoreFailureCode } from '../store.ts';
 
 /** What S3 says about a request that it refused. */
 export interface S3Error {
@@ -39,7 +38,7 @@ function decode(text: string): string {
 }
 
 /** The error in the body of an answer; what is not XML of S3 (a proxy's page, nothing) has no code. */
-export function readError(text: string): S3Error {
+function readError(text: string): S3Error {
   try {
     const { Error: error } = parse(text) as { Error?: { Code?: unknown; Message?: unknown } };
     return { code: word(error?.Code), message: word(error?.Message) };
@@ -91,4 +90,72 @@ function listing(text: string): Listing | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** An answer that is no success. */
+export interface Answer {
+  readonly status: number;
+  readonly body: string;
+  readonly retryAfterMs: number;
+}
+
+/** Why a try failed, and when to try again (undefined: not). */
+export interface Refusal {
+  readonly failure: StoreFailure;
+  readonly retryMs: number | undefined;
+}
+
+const byCode: Readonly<Record<string, StoreFailureCode>> = {
+  AccessDenied: 'Denied',
+  AllAccessDisabled: 'Denied',
+  BadDigest: 'Corrupt',
+  EntityTooLarge: 'TooLarge',
+  ExpiredToken: 'Credential',
+  IncompleteBody: 'Unavailable',
+  InternalError: 'Unavailable',
+  InvalidAccessKeyId: 'Credential',
+  InvalidToken: 'Credential',
+  KeyTooLongError: 'InvalidKey',
+  NoSuchBucket: 'NoBucket',
+  NoSuchKey: 'NotFound',
+  QuotaExceeded: 'Full',
+  RequestTimeout: 'Unavailable',
+  ServiceUnavailable: 'Unavailable',
+  SignatureDoesNotMatch: 'Credential',
+  SlowDown: 'Unavailable',
+  XAdminUserNotFound: 'Credential', // versitygw's word for an unknown access key
+  XAmzContentSHA256Mismatch: 'Corrupt',
+};
+
+/** Without a code of S3. 404 is not among them: it may come from a proxy that knows no bucket at all. */
+const byStatus: Readonly<Record<number, StoreFailureCode>> = {
+  401: 'Credential',
+  403: 'Denied',
+  408: 'Unavailable',
+  413: 'TooLarge',
+  429: 'Unavailable',
+  507: 'Full',
+};
+
+const cures: Readonly<Record<string, string>> = {
+  PermanentRedirect: 'correct spec.storage.endpoint: the bucket is somewhere else',
+  TemporaryRedirect: 'correct spec.storage.endpoint: the bucket is somewhere else',
+  AuthorizationHeaderMalformed: 'correct spec.storage.region',
+  RequestTimeTooSkewed: 'correct the clock of the node or of the store',
+};
+
+/**
+ * The failure that an answer stands for, with S3's own words. `secret` is taken out of them, whatever the server
+ * says; `what` names the request.
+ */
+export function refusalOf(what: string, answer: Answer, secret: string | undefined): Refusal {
+  const { code, message } = readError(answer.body);
+  const kind = byCode[code] ?? byStatus[answer.status] ?? (answer.status >= 500 ? 'Unavailable' : 'Refused');
+  const said = [code, message].filter((words) => words !== '').join(': ');
+  const words = secret === undefined ? said : said.replaceAll(secret, '…');
+  const detail = words === '' ? '' : `, ${words.slice(0, 500)}`;
+  const cure = cures[code];
+  const failure = new StoreFailure(kind, `${what}: status ${answer.status}${detail}`, cure === undefined ? {} : { cure });
+  // Corrupt on the way in: the server saw other bytes than we signed; another try may get through.
+  return { failure, retryMs: kind === 'Unavailable' || kind === 'Corrupt' ? answer.retryAfterMs : undefined };
 }

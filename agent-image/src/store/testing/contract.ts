@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { maxArtifactBytes } from '../content.ts';
-import type { ArtifactStore } from '../store.ts';
+import { maxArtifactBytes, type ArtifactStore } from '../store.ts';
 
 /** An empty store of one kind. */
 export interface Bench {

@@ -3,10 +3,16 @@ import { lstat, mkdir, open, readdir, realpath, rename, rm, rmdir, unlink, type 
 import { randomUUID } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import type { Clock } from '@agentfleet/kube';
-import { collect, readContent } from '../content.ts';
-import { StoreFailure } from '../failure.ts';
-import { assertKey, unfinishedFolder } from '../key.ts';
-import type { ArtifactStore, StoredArtifact, StoredEntry } from '../store.ts';
+import {
+  collect,
+  readContent,
+  StoreFailure,
+  assertKey,
+  unfinishedFolder,
+  type ArtifactStore,
+  type StoredArtifact,
+  type StoredEntry,
+} from '../store.ts';
 
 export interface VolumeStoreOptions {
   /** Folder of the mounted volume. */

@@ -1,12 +1,92 @@
-import { Agent } from 'undici';
-import { asError, Backoff, sleep, type Clock, type Random, type TokenSource } from '@agentfleet/kube';
-import { KeeperClient } from '@agentfleet/keeper/client';
-import type { AgentTask, Run } from '@agentfleet/protocol/api';
-import { execBounds, keeperPort, type KeeperInfo } from '@agentfleet/protocol/keeper';
+import type { AgentTask, Run, OpenSandbox } from '@agentfleet/protocol/api';
+import { isolationLevels, type IsolationLevel, type KeeperInfo, execBounds, keeperPort } from '@agentfleet/protocol/keeper';
+import type { PoolBrief } from '@agentfleet/protocol/pool';
 import { AttemptFailure } from '../../attempt/failure.ts';
+import { Agent } from 'undici';
+import { asError, Backoff, sleep, type Clock, type Random, type TokenSource, findCondition, type Log } from '@agentfleet/kube';
+import { KeeperClient } from '@agentfleet/keeper/client';
 import { isSuperseded } from '../failures.ts';
-import { probed } from './isolation.ts';
-import { SandboxPod } from './pod.ts';
+
+/** The stronger of what the pool and the task demand. */
+export function floorOf(pool: Pick<PoolBrief, 'minIsolation'>, task: Pick<AgentTask, 'spec'>): IsolationLevel {
+  const own = task.spec.policy.minIsolation ?? 'Container';
+  return isolationLevels.indexOf(own) > isolationLevels.indexOf(pool.minIsolation) ? own : pool.minIsolation;
+}
+
+/** `status.run.isolation` of what the keeper found; undefined while it is still finding out. */
+export function probed({ isolation, network }: Pick<KeeperInfo, 'isolation' | 'network'>): Run['isolation'] | undefined {
+  if (isolation === null || network.state === 'Probing') return undefined;
+  const { level, landlockABI, userNamespace, runtimeClass } = isolation;
+  return { level, network: network.state, landlockABI, userNamespace, ...(runtimeClass === null ? {} : { runtimeClass }) };
+}
+
+/**
+ * Why nothing may run behind this wall; undefined when all is well. It is a failure of the infrastructure: the same task
+ * may run on another node.
+ */
+export function tooWeak(
+  found: NonNullable<Run['isolation']>,
+  floor: IsolationLevel,
+  allowUnenforcedNetwork: boolean,
+): AttemptFailure | undefined {
+  if (isolationLevels.indexOf(found.level) < isolationLevels.indexOf(floor)) {
+    const mistaken = found.runtimeClass !== undefined && found.level !== 'RuntimeClass';
+    const why = mistaken
+      ? ` (the kernel inside is not known to be another one than the node's, although the pod has RuntimeClass ${found.runtimeClass})`
+      : '';
+    const message = `the sandbox has isolation ${found.level}${why} and needs ${floor}; offer nodes that have it, or lower minIsolation of the pool or task`;
+    return new AttemptFailure('Infrastructure', 'IsolationTooWeak', message);
+  }
+  if (found.network === 'Enforced' || allowUnenforcedNetwork) return undefined;
+  const message = `the network of the sandbox is ${found.network}; install a network plugin that enforces NetworkPolicy, or set spec.policy.allowUnenforcedNetwork of the pool`;
+  return new AttemptFailure('Infrastructure', 'NetworkNotEnforced', message);
+}
+
+/** The sandbox pod of one tenure, as the operator tells of it in the task: until it is ready, and then whether it is still there. */
+export class SandboxPod {
+  readonly name: string;
+  readonly #lost = new AbortController();
+  readonly #waiters = new Set<() => void>();
+  #open: OpenSandbox | undefined;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  /** Aborted when the pod that was ready once is told no more, or is another one. A container that restarts is no loss. */
+  get lost(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  /** Takes note of a newer state of the task. */
+  see({ status }: AgentTask): void {
+    const told = status?.sandbox;
+    if (this.#open !== undefined) {
+      if (told?.uid !== this.#open.uid) this.#lost.abort(new Error(`sandbox pod ${this.name} is lost: ${whyNot(told)}`));
+      return;
+    }
+    if (told?.name !== this.name) return;
+    this.#open = told;
+    for (const resolve of this.#waiters) resolve();
+    this.#waiters.clear();
+  }
+
+  /** Resolves when the pod is ready and has an address. Rejects with the signal's reason. */
+  async ready(signal: AbortSignal): Promise<OpenSandbox> {
+    for (;;) {
+      signal.throwIfAborted();
+      if (this.#open !== undefined) return this.#open;
+      await new Promise<void>((resolve) => {
+        this.#waiters.add(resolve);
+        signal.addEventListener('abort', () => resolve(), { once: true });
+      });
+    }
+  }
+}
+
+function whyNot(told: OpenSandbox | undefined): string {
+  return told === undefined ? 'it was deleted, or has ended' : `the task has another one, ${told.name}`;
+}
 
 export interface ConnectorOptions {
   readonly tokens: TokenSource;
@@ -105,5 +185,48 @@ export class SandboxLink {
     }
     const message = `sandbox pod ${this.#ref.name} is ready, but its keeper was not within ${settleMs / 1000} s: ${why}; see the log of its keeper`;
     throw new AttemptFailure('Infrastructure', 'SandboxNotReady', message);
+  }
+}
+
+type Isolation = NonNullable<Run['isolation']>;
+
+/** How often the keeper is asked how its wall is, ms; it probes by itself once a minute. */
+const everyMs = 30_000;
+
+/** The wall as it may be told: not as enforced while the operator knows of a policy that opens it. Pure. */
+export function toldWall(found: Isolation, task: AgentTask): Isolation {
+  const opened = findCondition(task.status?.conditions, 'NetworkOpened')?.status === 'True';
+  return opened && found.network === 'Enforced' ? { ...found, network: 'NotEnforced' } : found;
+}
+
+export interface WallWatchOptions {
+  readonly keeper: Pick<KeeperClient, 'info'>;
+  /** As it was when the sandbox was opened. */
+  readonly found: Isolation;
+  /** The newest known state of the task. */
+  readonly task: () => AgentTask;
+  readonly report: (isolation: Isolation) => void;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/**
+ * Reports a wall that opens, or closes, while there is work behind it, until the signal; the operator then ends the
+ * attempt where the pool demands a wall. Never rejects: a keeper that is away is the business of who works with it.
+ */
+export async function watchWall({ keeper, found, task, report, clock, log }: WallWatchOptions, signal: AbortSignal): Promise<void> {
+  let told = toldWall(found, task());
+  while (!signal.aborted) {
+    try {
+      await sleep(clock, everyMs, signal);
+      const now = probed(await keeper.info(signal)) ?? found;
+      const next = toldWall(now, task());
+      if (next.network === told.network) continue;
+      told = next;
+      log.warn('the wall of the sandbox is another one', { network: next.network });
+      report(next);
+    } catch (error) {
+      if (!signal.aborted) log.info('the wall could not be asked for', { error: asError(error).message });
+    }
   }
 }

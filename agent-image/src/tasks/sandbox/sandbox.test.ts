@@ -2,8 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { TokenSource } from '@agentfleet/kube';
 import { VirtualClock } from '@agentfleet/kube/testing';
 import type { AgentTask } from '@agentfleet/protocol/api';
-import { floorOf, probed, tooWeak } from './isolation.ts';
-import { SandboxPod } from './pod.ts';
+import { floorOf, probed, tooWeak, SandboxPod } from './connect.ts';
 
 describe('tokens for sandboxes', () => {
   const pod = { name: 'worker-0', namespace: 'platform', uid: 'u' };

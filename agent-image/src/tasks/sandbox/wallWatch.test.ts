@@ -3,7 +3,7 @@ import { settle, VirtualClock } from '@agentfleet/kube/testing';
 import type { AgentTask, Run } from '@agentfleet/protocol/api';
 import type { KeeperInfo } from '@agentfleet/protocol/keeper';
 import { describe, expect, it } from 'vitest';
-import { toldWall, watchWall } from './wallWatch.ts';
+import { toldWall, watchWall } from './connect.ts';
 
 type Isolation = NonNullable<Run['isolation']>;
 type State = Isolation['network'];

@@ -1,6 +1,6 @@
 /** The engine Builtin: one role per server, each with weights of ours or a small model that the image brings. */
 import type { BuiltinRole } from '@agentfleet/protocol/inference';
-import type { BuiltinConfig } from '../../engineConfig.ts';
+import type { BuiltinConfig } from '../../config.ts';
 import type { ServedEngine } from '../served.ts';
 import { createEmbedder } from './embedder.ts';
 import { createPlanner } from './planner.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { BuiltinConfig } from '../../engineConfig.ts';
+import type { BuiltinConfig } from '../../config.ts';
 import { loadPlanner } from '../../models/planner/index.ts';
 import { alone, type ServedEngine } from '../served.ts';
 import { builtin } from './parts.ts';

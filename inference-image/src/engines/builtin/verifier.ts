@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { BuiltinConfig } from '../../engineConfig.ts';
+import type { BuiltinConfig } from '../../config.ts';
 import { loadEnergyModel } from '../../models/energy/index.ts';
 import { alone, type ServedEngine } from '../served.ts';
 import { builtin, type BuiltinParts } from './parts.ts';

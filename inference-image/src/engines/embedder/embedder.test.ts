@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { dimensions, installedFiles, SentenceEncoder } from './index.ts';
-import { Tokenizer } from './tokenizer.ts';
+import { Tokenizer } from './encoder.ts';
 
 const never = new AbortController().signal;
 let encoder: SentenceEncoder;

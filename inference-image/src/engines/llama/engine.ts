@@ -1,13 +1,22 @@
-import { Mutex } from './mutex.ts';
-import type { GenerateRequest, PriorRequest } from '@agentfleet/protocol/inference';
-import { generatingRoles } from '@agentfleet/protocol/inference';
+import { type GenerateRequest, type PriorRequest, generatingRoles } from '@agentfleet/protocol/inference';
 import { each, type Engine, type Generated, type Outcome } from '../engine.ts';
-import { SequenceLikelihood } from './likelihood.ts';
-import { loadLibrary, type Llama, type Model, type Sequence, type Token } from './library.ts';
-import { prior, type Priors } from './prior.ts';
-import { replySchema } from './prompt.ts';
-import { propose, type Reply, type Writer } from './propose.ts';
-import { example } from './example.ts';
+import { SequenceLikelihood, loadLibrary, type Llama, type Model, type Sequence, type Token, prior, type Priors } from './likelihood.ts';
+import { replySchema, propose, type Reply, type Writer, example } from './propose.ts';
+
+/** Lets one in at a time, in the order of asking. */
+export class Mutex {
+  #last: Promise<unknown> = Promise.resolve();
+
+  /** Runs `work` when all before it are done; one that was cancelled while it waited does not run. */
+  run<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(() => {
+      signal.throwIfAborted();
+      return work();
+    });
+    this.#last = turn.catch(() => undefined);
+    return turn;
+  }
+}
 
 export interface LlamaOptions {
   /** Path of the GGUF. */

@@ -4,11 +4,11 @@
  */
 import { access } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { codeDigest } from '../digest.ts';
+import { codeDigest } from '../served.ts';
 import { LlamaEngine, type LlamaOptions } from './engine.ts';
 
 export { LlamaEngine } from './engine.ts';
-export type { Priors } from './prior.ts';
+export type { Priors } from './likelihood.ts';
 
 /** Name of the weights below the folder of weights. */
 export const llamaWeights = 'smollm2-135m-instruct-q4_1.gguf';

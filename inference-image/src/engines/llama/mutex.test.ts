@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Mutex } from './mutex.ts';
+import { Mutex } from './engine.ts';
 
 const { signal } = new AbortController();
 

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import type { PriorRequest } from '@agentfleet/protocol/inference';
-import type { Likelihood } from './likelihood.ts';
-import { prior } from './prior.ts';
+import { type Likelihood, prior } from './likelihood.ts';
 import { replacing } from '../testing/request.ts';
 
 /** Tokens are characters; each has its own ln p wherever it stands. Tells what was asked. */

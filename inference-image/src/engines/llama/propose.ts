@@ -1,13 +1,73 @@
+import type { GenerateRequest, Edit, FocusFile, Candidate, PriorRequest } from '@agentfleet/protocol/inference';
+import type { Model, Token, Limits } from './likelihood.ts';
+import { type Suspect, candidateId, entropyNats, type Generated, suspects } from '../engine.ts';
+import { createHash } from 'node:crypto';
 import { Ajv } from 'ajv';
-import type { Candidate, GenerateRequest } from '@agentfleet/protocol/inference';
-import { candidateId } from '../candidateId.ts';
-import { entropyNats } from '../distribution.ts';
-import type { Generated } from '../engine.ts';
-import { promptTokens, replySchema } from './prompt.ts';
-import type { Limits } from './prior.ts';
-import { lineEdit } from './reply.ts';
-import { suspects, type Suspect } from '../suspects.ts';
-import type { Model, Token } from './library.ts';
+
+/** Lines that the model is shown around the one that it rewrites. */
+const around = 10;
+const maxLineChars = 200;
+const maxWordsChars = 400;
+
+/** What a reply must be: one line of the file, rewritten. */
+export const replySchema = {
+  type: 'object',
+  properties: { text: { type: 'string', maxLength: maxLineChars } },
+  required: ['text'],
+  additionalProperties: false,
+} as const;
+
+/** The prompt for one line, in the chat format of SmolLM2. Only the format's own marks are special tokens: what comes from the request cannot end a turn. */
+function promptTokens(model: Pick<Model, 'tokenize'>, request: GenerateRequest, suspect: Suspect): Token[] {
+  const mark = (text: string): Token[] => model.tokenize(text, true);
+  const plain = (text: string): Token[] => model.tokenize(text);
+  return [
+    ...mark('<|im_start|>system\n'),
+    ...plain(
+      'You repair programs. You are given a part of a file and one line of it that may be wrong. Answer with JSON: {"text": the corrected line}.',
+    ),
+    ...mark('<|im_end|>\n<|im_start|>user\n'),
+    ...plain(question(request, suspect)),
+    ...mark('<|im_end|>\n<|im_start|>assistant\n'),
+  ];
+}
+
+function question({ goal, files, localisation }: GenerateRequest, { file, line }: Suspect): string {
+  const { path = '', content = '' } = files[file] ?? {};
+  const lines = content.split('\n').map((text) => text.slice(0, maxLineChars));
+  const shown = lines.slice(Math.max(0, line - 1 - around), line + around).join('\n');
+  const failing = localisation.failingTests[0]?.message.slice(0, maxWordsChars) ?? '';
+  const failure = failing === '' ? '' : `A test fails: ${failing}\n`;
+  return `${goal.slice(0, maxWordsChars)}\n${failure}${path}:\n${shown}\n\nThe line that may be wrong:\n${lines[line - 1] ?? ''}\n`;
+}
+
+/**
+ * The edit that replaces one line by a reply; null when that changes nothing. A reply without indentation gets the
+ * line's: a small model rarely keeps it.
+ */
+function lineEdit({ path, content }: FocusFile, line: number, reply: string): Edit | null {
+  const lines = content.split('\n');
+  const before = lines[line - 1];
+  if (before === undefined) return null;
+  const indent = /^\s*/.exec(before)?.[0] ?? '';
+  const text = reply.replace(/\s+$/, '');
+  if (text === '') return null;
+  const after = /^\s/.test(text) ? text : indent + text;
+  if (after === before.replace(/\s+$/, '')) return null;
+  const startByte = Buffer.byteLength(
+    lines
+      .slice(0, line - 1)
+      .map((one) => `${one}\n`)
+      .join(''),
+  );
+  return {
+    path,
+    range: { startByte, endByte: startByte + Buffer.byteLength(before) },
+    before,
+    after,
+    expectedSha256: createHash('sha256').update(content).digest('hex'),
+  };
+}
 
 /** What writes one reply that fits the schema. */
 export interface Writer {
@@ -104,3 +164,23 @@ function ranked(found: readonly Found[], excluded: ReadonlySet<string>, { reques
     stats: { parsed: 0, considered: found.length, millis },
   };
 }
+
+const content = 'def add(a, b):\n    """Return the sum of a and b."""\n    return a - b\n';
+
+function replace(before: string, after: string): Edit {
+  const startByte = content.lastIndexOf(before);
+  const expectedSha256 = createHash('sha256').update(content).digest('hex');
+  return { path: 'add.py', range: { startByte, endByte: startByte + before.length }, before, after, expectedSha256 };
+}
+
+/** A request that any language model of code answers in one way: the sum is likelier than the power. */
+export const example: PriorRequest = {
+  requestId: 'prove',
+  files: [{ path: 'add.py', content }],
+  candidates: [
+    { id: 'sum', edits: [replace('-', '+')] },
+    { id: 'power', edits: [replace('-', '**')] },
+  ],
+  windowTokens: 8,
+  budgetMillis: 60_000,
+};

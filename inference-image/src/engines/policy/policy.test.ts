@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { JudgedAct } from '@agentfleet/protocol/inference';
 import { loadPolicy, type Policy } from './index.ts';
-import { lex } from './words.ts';
+import { lex } from './features.ts';
 
 let bytes: Buffer;
 let policy: Policy;

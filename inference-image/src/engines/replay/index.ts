@@ -1,3 +1,2 @@
 /** Recorded proposals, for tests and for demonstrations of bad behaviour. */
-export { readRecords } from './records.ts';
-export { ReplayEngine } from './replay.ts';
+export { readRecords, ReplayEngine } from './replay.ts';

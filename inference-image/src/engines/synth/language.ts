@@ -1,6 +1,45 @@
+import type { TextEdit } from './edit.ts';
+import type { SyntaxNode, GrammarName, SyntaxRules } from './syntax/index.ts';
 import type { FailingTest } from '@agentfleet/protocol/inference';
-import type { Operator, Proposal } from './operator.ts';
-import type { GrammarName, SyntaxNode, SyntaxRules } from './syntax/index.ts';
+
+/** One way to change the program at one node. */
+export interface Proposal {
+  readonly edits: readonly TextEdit[];
+  /** What was done, for people. */
+  readonly rationale: string;
+  /** Share within this operator at this node, relative to 1. */
+  readonly weight: number;
+}
+
+/**
+ * A kind of small repair. Operators are pure: they see one node and its file and know nothing of
+ * tests or suspicion. What does not parse afterwards is dropped later.
+ */
+export interface Operator<File> {
+  readonly name: string;
+  /** How often people's bugs are of this kind, relative to 1: a judgement, not a measurement. */
+  readonly prior: number;
+  /** Types of the nodes it looks at. */
+  readonly on: readonly string[];
+  propose(node: SyntaxNode, file: File): Iterable<Proposal>;
+}
+
+export function replace(node: SyntaxNode, after: string, weight = 1, rationale?: string): Proposal {
+  const edits = [{ start: node.start, end: node.end, after }];
+  return { edits, weight, rationale: rationale ?? `replace ${brief(node.text)} by ${brief(after)}` };
+}
+
+/** A text short enough for one sentence. */
+export function brief(text: string): string {
+  const line = text.replaceAll(/\s+/g, ' ').trim();
+  return line.length > 60 ? `\`${line.slice(0, 57)}…\`` : `\`${line}\``;
+}
+
+/** The anonymous child that is an operator sign, such as `+` or `not in`. */
+export function signOf(node: SyntaxNode, among: ReadonlySet<string> | Readonly<Record<string, unknown>>): SyntaxNode | null {
+  const has = (type: string): boolean => (among instanceof Set ? among.has(type) : Object.hasOwn(among, type));
+  return node.children.find((child) => !child.named && has(child.type)) ?? null;
+}
 
 /** The lines, from 1, whose suspicion is that of a node; `global` code runs for every test. */
 export interface NodeLines {
@@ -57,4 +96,53 @@ export function defineLanguage<File>(definition: LanguageDefinition<File>): Lang
     };
   };
   return { ...definition, open };
+}
+
+/** Words of a name: `ROUND_HALF_UP` and `roundHalfUp` are round, half, up. */
+function wordsOf(name: string): readonly string[] {
+  return name
+    .replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .toLowerCase()
+    .split('_')
+    .filter((word) => word !== '');
+}
+
+/** Whether a name is written as constants are, in capitals. */
+export const isConstant = (name: string): boolean => /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*$/.test(name) && name.length > 1;
+
+/**
+ * Whether two names look like members of one family: written in the same way, with the same first or last word.
+ *
+ * @example
+ * areSiblings('ROUND_DOWN', 'ROUND_HALF_UP'); // true
+ * areSiblings('read_text', 'write_text'); // true
+ */
+export function areSiblings(one: string, other: string): boolean {
+  if (one === other || isConstant(one) !== isConstant(other) || /^[A-Z]/.test(one) !== /^[A-Z]/.test(other)) return false;
+  const [a, b] = [wordsOf(one), wordsOf(other)];
+  if (a.length < 2 || b.length < 2) return false;
+  return a[0] === b[0] || a.at(-1) === b.at(-1);
+}
+
+/** What a failure says, and which operators answer to it: a judgement, not a measurement. */
+export type SymptomTable = readonly (readonly [RegExp, Readonly<Record<string, number>>])[];
+
+/**
+ * The highest factor of each operator among the rows that fit a message or the line of a trace that
+ * names the error.
+ *
+ * @param at index of that line, as for `Array.at`: runners print it first or last
+ */
+export function tableFactors(table: SymptomTable, tests: readonly FailingTest[], at: 0 | -1): Map<string, number> {
+  const factors = new Map<string, number>();
+  for (const [pattern, operators] of table) {
+    if (!tests.some((test) => pattern.test(test.message) || pattern.test(test.trace?.trim().split('\n').at(at) ?? ''))) continue;
+    for (const [name, factor] of Object.entries(operators)) factors.set(name, Math.max(factors.get(name) ?? 1, factor));
+  }
+  return factors;
+}
+
+/** Words and numbers that failing tests mention; candidates that bring one in are favoured a little. */
+export function mentioned(tests: readonly FailingTest[]): ReadonlySet<string> {
+  return new Set(tests.flatMap((test) => [...`${test.id} ${test.message}`.matchAll(/[A-Za-z_]\w+|\d+/g)].map((match) => match[0])));
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { areSiblings } from './names.ts';
+import { areSiblings } from './language.ts';
 
 test.each([
   ['ROUND_DOWN', 'ROUND_HALF_UP', true],

@@ -1,8 +1,10 @@
-import { canonical } from './edit.ts';
-import type { Language, LanguageFile, NodeLines } from './language.ts';
-import type { Proposal } from './operator.ts';
+import { canonical, sha256, type TextEdit } from './edit.ts';
+import type { Language, LanguageFile, NodeLines, Proposal } from './language.ts';
 import type { Entry } from './pool.ts';
-import type { SyntaxNode } from './syntax/index.ts';
+import type { SyntaxNode, Draft } from './syntax/index.ts';
+import type { GenerateRequest, Edit } from '@agentfleet/protocol/inference';
+import type { Sources } from './sources.ts';
+import { candidateId } from '../engine.ts';
 
 /** How the search weighs what operators propose. */
 export interface Weigher {
@@ -62,3 +64,116 @@ function mention(proposal: Proposal, node: SyntaxNode, weigher: Weigher): number
   }
   return 1;
 }
+
+/** Checks the candidates of one request; each file is parsed once. */
+export class Drafts {
+  readonly #request: GenerateRequest;
+  readonly #sources: Sources;
+  readonly #open = new Map<number, Draft | null>();
+
+  constructor(request: GenerateRequest, sources: Sources) {
+    this.#request = request;
+    this.#sources = sources;
+  }
+
+  /** True when the file's language would take the entry's text. */
+  async accepts({ file, edits }: Entry): Promise<boolean> {
+    const { path, content } = this.#request.files[file] ?? { path: '', content: '' };
+    const draft = this.#open.has(file) ? this.#open.get(file) : ((await this.#sources.of(path))?.parser.draft(content) ?? null);
+    this.#open.set(file, draft ?? null);
+    const edit = canonical(content, edits);
+    return edit !== null && draft?.accepts(edit) === true;
+  }
+
+  close(): void {
+    for (const draft of this.#open.values()) draft?.close();
+    this.#open.clear();
+  }
+}
+
+/** An entry's edits as the wire has them, and the id that follows from them. */
+export interface WireEntry {
+  readonly id: string;
+  readonly edits: readonly Edit[];
+}
+
+/** Turns entries into their wire form, each once: callers exclude by id again and again. */
+export class Wire {
+  readonly #files: readonly WireFile[];
+  readonly #known = new Map<string, WireEntry>();
+
+  constructor(request: GenerateRequest) {
+    this.#files = request.files.map(({ path, content }) => new WireFile(path, content));
+  }
+
+  of(entry: Entry): WireEntry {
+    const known = this.#known.get(entry.key);
+    if (known !== undefined) return known;
+    const file = this.#files[entry.file];
+    if (file === undefined) throw new RangeError(`there is no file ${entry.file}`);
+    const edits = entry.edits.map((edit) => file.edit(edit));
+    const made = { id: candidateId(edits), edits };
+    this.#known.set(entry.key, made);
+    return made;
+  }
+}
+
+/** One file with the byte offset of each of its lines. */
+class WireFile {
+  readonly #path: string;
+  readonly #content: string;
+  readonly #sha256: string;
+  readonly #lines: readonly { readonly at: number; readonly byte: number }[];
+
+  constructor(path: string, content: string) {
+    this.#path = path;
+    this.#content = content;
+    this.#sha256 = sha256(content);
+    const lines = [{ at: 0, byte: 0 }];
+    let byte = 0;
+    for (const { index } of content.matchAll(/\n/g)) {
+      byte += Buffer.byteLength(content.slice(lines.at(-1)?.at, index + 1));
+      lines.push({ at: index + 1, byte });
+    }
+    this.#lines = lines;
+  }
+
+  edit({ start, end, after }: TextEdit): Edit {
+    const before = this.#content.slice(start, end);
+    const startByte = this.#byte(start);
+    const range = { startByte, endByte: startByte + Buffer.byteLength(before) };
+    return { path: this.#path, range, before, after, expectedSha256: this.#sha256 };
+  }
+
+  #byte(offset: number): number {
+    let [low, high] = [0, this.#lines.length - 1];
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if ((this.#lines[middle]?.at ?? 0) <= offset) low = middle;
+      else high = middle - 1;
+    }
+    const line = this.#lines[low] ?? { at: 0, byte: 0 };
+    return line.byte + Buffer.byteLength(this.#content.slice(line.at, offset));
+  }
+}
+
+const path = 'add.py';
+
+/** A program with one wrong sign; the repair is among the first candidates of an engine that works. */
+export const example: GenerateRequest = {
+  requestId: 'example',
+  role: 'Generalist',
+  goal: 'Make the failing test pass.',
+  step: 0,
+  grammar: 'Edit',
+  files: [{ path, content: 'def add(a, b):\n    return a - b\n' }],
+  localisation: {
+    spectrum: { passed: 0, failed: 1, lines: [{ path, line: 2, passed: 0, failed: 1 }] },
+    failingTests: [{ id: 'test_add', message: 'AssertionError: assert add(1, 2) == 3' }],
+  },
+  k: 16,
+  maxEdits: 1,
+  exclude: [],
+  seed: 0,
+  budgetMillis: 10_000,
+};

@@ -1,12 +1,12 @@
 import { setImmediate as giveWay } from 'node:timers/promises';
 import type { GenerateRequest } from '@agentfleet/protocol/inference';
 import { InferenceError } from '../../failure.ts';
-import { canonical } from './edit.ts';
+import { canonical, sha256 } from './edit.ts';
 import { siteSuspicion, suspicionOf, traceLines, unreached } from './localise/index.ts';
 import { PoolBuilder, seededOrder, withPairs, type Cut, type Pool } from './pool.ts';
-import { proposeAt, type OpenFile, type Weigher } from './propose.ts';
+import { proposeAt, type OpenFile, type Weigher, Wire } from './propose.ts';
 import type { Sources } from './sources.ts';
-import { mentioned } from './symptoms.ts';
+import { mentioned } from './language.ts';
 import type { SyntaxNode } from './syntax/index.ts';
 
 /** Bound of one pool, and of the nodes that are looked at. */
@@ -104,4 +104,38 @@ function pairKey(request: GenerateRequest): Parameters<typeof withPairs>[1] {
     const edit = canonical(request.files[index]?.content ?? '', edits);
     return edit === null ? `${index}:same` : `${index}:${edit.start}:${edit.end}:${edit.after}`;
   };
+}
+
+/** A pool and the wire form of its entries. */
+export interface KeptPool {
+  readonly pool: Pool;
+  readonly wire: Wire;
+}
+
+/** Pools that are kept; each may hold some megabytes. */
+const kept = 16;
+
+/**
+ * Pools of the requests seen last. A caller asks again and again for the next k of the same program
+ * state, and requests of one batch often share it: the search runs once.
+ */
+export class PoolCache {
+  readonly #pools = new Map<string, KeptPool>();
+
+  async get(request: GenerateRequest, make: () => Promise<Pool>): Promise<KeptPool> {
+    const key = poolKey(request);
+    const known = this.#pools.get(key);
+    this.#pools.delete(key);
+    const found = known ?? { pool: await make(), wire: new Wire(request) };
+    // What a deadline cut short would be another pool the next time.
+    if (found.pool.cut !== 'Deadline') this.#pools.set(key, found);
+    const oldest = this.#pools.size > kept ? this.#pools.keys().next() : undefined;
+    if (oldest?.done === false) this.#pools.delete(oldest.value);
+    return found;
+  }
+}
+
+/** All that a pool depends on. */
+function poolKey({ files, localisation, maxEdits, seed }: GenerateRequest): string {
+  return sha256(JSON.stringify([files, localisation, maxEdits, seed]));
 }

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Candidate, GenerateRequest } from '@agentfleet/protocol/inference';
 import type { Generated } from '../engine.ts';
-import { example } from './example.ts';
+import { example } from './propose.ts';
 import { Grammars, installedGrammars, SynthEngine } from './index.ts';
-import { rules } from './python/rules.ts';
+import { rules } from './python/file.ts';
 import { SourceParser } from './syntax/index.ts';
 
 const path = 'm.py';

@@ -1,16 +1,12 @@
 import { setImmediate as giveWay } from 'node:timers/promises';
 import { generatingRoles, type Candidate, type GenerateRequest } from '@agentfleet/protocol/inference';
-import { entropyNats } from '../distribution.ts';
-import { each, type Engine, type Generated, type Outcome } from '../engine.ts';
+import { entropyNats, each, type Engine, type Generated, type Outcome } from '../engine.ts';
 import type { Entry } from './pool.ts';
-import { Drafts } from './drafts.ts';
-import { PoolCache, type KeptPool } from './poolCache.ts';
-import { example } from './example.ts';
+import { Drafts, example, type WireEntry } from './propose.ts';
+import { PoolCache, type KeptPool, search } from './search.ts';
 import { languages } from './languages.ts';
-import { search } from './search.ts';
 import { Sources } from './sources.ts';
 import type { Grammars } from './syntax/index.ts';
-import type { WireEntry } from './wire.ts';
 
 export interface SynthOptions {
   /** Closed with the engine. */

@@ -1,10 +1,8 @@
 import { generatingRoles, type Candidate, type EngineMemory, type GenerateRequest } from '@agentfleet/protocol/inference';
-import { entropyNats } from '../distribution.ts';
-import type { Engine, Generated, Outcome } from '../engine.ts';
+import { entropyNats, type Engine, type Generated, type Outcome } from '../engine.ts';
 import { InferenceError } from '../../failure.ts';
 import { VllmError, type Adapter, type ChatReply, type VllmControl } from './control.ts';
-import { conversation, proposalSchema } from './prompt.ts';
-import { proposalOf, type Proposal } from './proposal.ts';
+import { conversation, proposalSchema, proposalOf, type Proposal } from './proposal.ts';
 import type { Residency } from './residency.ts';
 
 export interface VllmEngineOptions {

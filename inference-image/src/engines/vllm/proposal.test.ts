@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { asking } from '../testing/request.ts';
-import { conversation } from './prompt.ts';
-import { proposalOf } from './proposal.ts';
+import { conversation, proposalOf } from './proposal.ts';
 
 const content = 'def add(a, b):\n    # für zwei Zahlen\n    return a - b\n';
 const file = { path: 'calc.py', content };

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Edit, FocusFile, GenerateRequest, Location, ShellAct } from '@agentfleet/protocol/inference';
-import { candidateId } from '../candidateId.ts';
+import { candidateId, suspects } from '../engine.ts';
 
 /** What an answer of the model comes to in the files of the request. */
 export interface Proposal {
@@ -95,4 +95,97 @@ function locate({ path, range, before }: Edit, files: readonly FocusFile[]): Loc
   // An edit that begins with the end of a line is about the next one.
   const shift = /^\n*/.exec(before)?.[0].length ?? 0;
   return { path, line: lines.length + shift, column: shift > 0 ? 0 : (lines.at(-1)?.length ?? 0) };
+}
+
+/** Characters of a token, at least: what is shown fits when it has at most that many of them. */
+const charsPerToken = 3;
+
+const maxFailures = 4;
+const maxWords = 2000;
+
+const instructions =
+  'You work on files of a project. You get a goal, what fails, and files with numbered lines. Answer with one JSON object. ' +
+  '"edits" are replacements: "find" is text that stands exactly once in the file "path", without line numbers, and "replace" is what takes its place. ' +
+  'Keep edits small. "reason" is one sentence.';
+
+const acting = ' "commands" are command lines for /bin/sh that are run in the project after the edits; leave them out where edits suffice.';
+
+/** What an answer has to be. */
+export function proposalSchema({ grammar, maxEdits, files }: Pick<GenerateRequest, 'grammar' | 'maxEdits' | 'files'>): object {
+  const edit = {
+    type: 'object',
+    properties: {
+      path: { type: 'string', ...(files.length > 0 && { enum: files.map(({ path }) => path) }) },
+      find: { type: 'string', minLength: 1, maxLength: 4000 },
+      replace: { type: 'string', maxLength: 8000 },
+    },
+    required: ['path', 'find', 'replace'],
+    additionalProperties: false,
+  };
+  const commands = { type: 'array', maxItems: 4, items: { type: 'string', minLength: 1, maxLength: 1000 } };
+  return {
+    type: 'object',
+    properties: {
+      // With the grammar of tools an edit may be as large as it needs: `maxEdits` bounds the search of edits alone.
+      edits: { type: 'array', maxItems: grammar === 'Tool' ? 8 : Math.max(maxEdits, 2), items: edit },
+      ...(grammar === 'Tool' && { commands }),
+      reason: { type: 'string', maxLength: 300 },
+    },
+    required: ['edits', 'reason'],
+    additionalProperties: false,
+  };
+}
+
+/** The conversation that asks for a proposal; `tokens` is room for all of it. */
+export function conversation(
+  request: GenerateRequest,
+  tokens: number,
+): readonly { readonly role: 'system' | 'user'; readonly content: string }[] {
+  const system = instructions + (request.grammar === 'Tool' ? acting : '');
+  const failures = request.localisation.failingTests.slice(0, maxFailures).map(({ id, message }) => `${id}: ${message.slice(0, maxWords)}`);
+  const goal = `Goal: ${request.goal}\n`;
+  const fails = failures.length === 0 ? '' : `What fails:\n${failures.join('\n')}\n`;
+  const room = Math.max(0, tokens * charsPerToken - system.length - goal.length - fails.length);
+  return [
+    { role: 'system', content: system },
+    { role: 'user', content: `${goal}${fails}${shown(request, room)}` },
+  ];
+}
+
+/** Lines of all files while there is room: the most suspicious with what is around them first, told in their order. */
+function shown(request: GenerateRequest, room: number): string {
+  const lines = request.files.map(({ content }) => content.split('\n'));
+  const chosen = lines.map(() => new Set<number>());
+  let left = room - request.files.reduce((sum, { path }) => sum + path.length + 8, 0);
+  const take = (file: number, line: number): boolean => {
+    const text = lines[file]?.[line - 1];
+    const taken = chosen[file];
+    if (text === undefined || taken === undefined || taken.has(line)) return true;
+    left -= text.length + 8;
+    if (left < 0) return false;
+    taken.add(line);
+    return true;
+  };
+  const order = suspects(request, 64);
+  for (const around of [0, 10, 40])
+    for (const { file, line } of order)
+      for (let at = line - around; at <= line + around; at += 1) if (!take(file, at)) return told(request, lines, chosen);
+  for (const [file, all] of lines.entries())
+    for (let at = 1; at <= all.length; at += 1) if (!take(file, at)) return told(request, lines, chosen);
+  return told(request, lines, chosen);
+}
+
+function told({ files }: GenerateRequest, lines: readonly (readonly string[])[], chosen: readonly ReadonlySet<number>[]): string {
+  return files
+    .map(({ path }, file) => {
+      const parts: string[] = [];
+      let last = 0;
+      for (const line of [...(chosen[file] ?? [])].sort((a, b) => a - b)) {
+        if (line !== last + 1) parts.push('…');
+        parts.push(`${line}| ${lines[file]?.[line - 1] ?? ''}`);
+        last = line;
+      }
+      return `--- ${path}\n${parts.join('\n')}\n`;
+    })
+    .join('');
 }

@@ -1,8 +1,15 @@
 import type { EnergyHead, EnergyScore, Features, ModelCalibration, ScoreItem } from '@agentfleet/protocol/inference';
 import { before, executed, gramsOf, ran } from './encode.ts';
-import { calibrationTold } from './told.ts';
-import { tableOf, wordEnergy, type WordModel } from './words.ts';
-import { readEnergyFile, type Calibration, type ContentModel, type EnergyHeadFile } from './file.ts';
+import {
+  calibrationTold,
+  tableOf,
+  wordEnergy,
+  type WordModel,
+  readEnergyFile,
+  type Calibration,
+  type ContentModel,
+  type EnergyHeadFile,
+} from './file.ts';
 
 /** λ of the model and of each head's features: E(x) = lambda·E_model(x) + heads[head]·(w·f(x)). */
 export interface EnergyWeights {

@@ -1,10 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseSelector } from './labelQuery.ts';
-import { keyOf, parseKey, toKey } from './object.ts';
-import { collectionPath, defineResource, objectPath } from './resource.ts';
-import { compareVersions } from './resourceVersion.ts';
-import { formatSelector, requirementsOf, type LabelSelector } from './selector.ts';
+import { parseSelector, formatSelector, requirementsOf, type LabelSelector } from './selector.ts';
+import { keyOf, parseKey, toKey, collectionPath, defineResource, objectPath, compareVersions } from './resource.ts';
 
 const word = fc.stringMatching(/^[a-z][a-z0-9/.]{0,8}[a-z0-9]$/);
 

@@ -1,6 +1,29 @@
 /** Names and shapes of the Kubernetes API as plain JSON. Imports nothing of this package. */
-export * from './labelQuery.ts';
-export * from './object.ts';
-export * from './resource.ts';
-export * from './resourceVersion.ts';
-export * from './selector.ts';
+export {
+  parseSelector,
+  type LabelRequirement,
+  type LabelSelector,
+  formatSelector,
+  labelMatcher,
+  matchesLabels,
+  requirementsOf,
+} from './selector.ts';
+export {
+  type Declaration,
+  type KubeObject,
+  type ManagedFields,
+  type ObjectKey,
+  type ObjectMeta,
+  type ObjectName,
+  type OwnerReference,
+  keyOf,
+  parseKey,
+  toKey,
+  type Resource,
+  collectionPath,
+  defineResource,
+  objectPath,
+  resourceName,
+  atLeast,
+  compareVersions,
+} from './resource.ts';

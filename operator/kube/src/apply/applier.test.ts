@@ -4,10 +4,7 @@ import { ResourceClient } from '../client/client.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { silentLog } from '../runtime/log.ts';
 import { eventually, testBed, widgets, type Bed, type Widget } from '../testing/widget.ts';
-import { Applier } from './applier.ts';
-import { contains } from './canonical.ts';
-import { addFinalizer, hasFinalizer, removeFinalizer } from './finalizers.ts';
-import { isControlledBy, withController } from './owners.ts';
+import { Applier, contains, addFinalizer, hasFinalizer, removeFinalizer, isControlledBy, withController } from './applier.ts';
 
 interface Scene extends AsyncDisposable {
   readonly applier: Applier<Widget>;

@@ -1,7 +1,42 @@
-import { keyOf, type Declaration, type KubeObject, type ObjectKey } from '../api/object.ts';
-import { compareVersions } from '../api/resourceVersion.ts';
+import { createHash } from 'node:crypto';
+import { keyOf, type Declaration, type KubeObject, type ObjectKey, compareVersions, type OwnerReference } from '../api/resource.ts';
 import type { ResourceClient } from '../client/client.ts';
-import { contains, contentHash } from './canonical.ts';
+import { KubeError } from '../runtime/errors.ts';
+
+/** JSON with sorted keys and without undefined: equal declarations give equal text. */
+export function canonical(value: unknown): string {
+  if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? 'null';
+  if (Array.isArray(value)) return `[${value.map((item) => canonical(item)).join(',')}]`;
+  const entries = Object.entries(value)
+    .filter(([, item]) => item !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${canonical(item)}`).join(',')}}`;
+}
+
+/** A short name of a declaration's content, 128 bits in base64url. */
+export function contentHash(value: unknown): string {
+  return createHash('sha256').update(canonical(value)).digest('base64url').slice(0, 22);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return value !== null && typeof value === 'object' && !Array.isArray(value);
+}
+
+/**
+ * Whether every declared field stands in the object with the same value. Lists must have the same length, their items
+ * may have more fields than declared, as the server fills defaults in. Where the server writes a value in another form
+ * (a quantity), the answer is false: the caller writes once more, and the server finds nothing to change.
+ */
+export function contains(object: unknown, declared: unknown): boolean {
+  if (declared === undefined) return true;
+  if (Array.isArray(declared)) {
+    return Array.isArray(object) && object.length === declared.length && declared.every((item, at) => contains(object[at], item));
+  }
+  if (isRecord(declared)) {
+    return isRecord(object) && Object.entries(declared).every(([key, item]) => contains(object[key], item));
+  }
+  return object === declared;
+}
 
 /** The cache that shows what is in place. */
 export interface AppliedView<T> {
@@ -93,4 +128,89 @@ export class Applier<T extends KubeObject> {
     const order = compareVersions(cached.metadata.resourceVersion, last.version);
     return (order !== undefined && order <= 0) || contains(cached, declaration);
   }
+}
+
+/** The owner that manages an object; at most one. */
+export function controllerOf(object: KubeObject): OwnerReference | undefined {
+  return object.metadata.ownerReferences?.find((reference) => reference.controller === true);
+}
+
+/** Whether this very incarnation of the owner controls the object: names come again, uids do not. */
+export function isControlledBy(object: KubeObject, owner: KubeObject): boolean {
+  return owner.metadata.uid !== undefined && controllerOf(object)?.uid === owner.metadata.uid;
+}
+
+/**
+ * The reference by which `owner` controls a child. With `blockOwnerDeletion` its writer needs `update` on the owner's
+ * finalizers subresource. Throws a TypeError when the owner has no uid or kind: it was not read from the server.
+ */
+export function controllerReference(owner: KubeObject, blockOwnerDeletion = true): OwnerReference {
+  const { apiVersion, kind } = owner;
+  const { name, uid } = owner.metadata;
+  if (apiVersion === undefined || kind === undefined || uid === undefined) {
+    throw new TypeError(`an owner needs apiVersion, kind and uid: ${kind ?? 'object'} ${name}`);
+  }
+  return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion };
+}
+
+/**
+ * The child's references with that of the controller. Throws AF_ALREADY_OWNED when another one controls the child, and
+ * a RangeError when the owner is in another namespace, which the garbage collector takes for a deleted owner.
+ */
+export function withController(owner: KubeObject, child: KubeObject, blockOwnerDeletion = true): readonly OwnerReference[] {
+  const ownerNamespace = owner.metadata.namespace ?? '';
+  if (ownerNamespace !== '' && ownerNamespace !== (child.metadata.namespace ?? '')) {
+    throw new RangeError(
+      `an owner in namespace ${ownerNamespace} cannot own ${child.metadata.name} in ${child.metadata.namespace ?? 'no namespace'}`,
+    );
+  }
+  const reference = controllerReference(owner, blockOwnerDeletion);
+  const present = controllerOf(child);
+  if (present !== undefined && present.uid !== reference.uid) {
+    const what = `controlled by ${present.kind} ${present.name} already`;
+    throw new KubeError('AF_ALREADY_OWNED', {
+      what,
+      where: `${child.kind ?? 'object'} ${child.metadata.name}`,
+      cure: 'Choose another name for the child',
+    });
+  }
+  return [...(child.metadata.ownerReferences ?? []).filter((other) => other.uid !== reference.uid), reference];
+}
+
+export function hasFinalizer(object: KubeObject, finalizer: string): boolean {
+  return object.metadata.finalizers?.includes(finalizer) ?? false;
+}
+
+/** A merge patch replaces the whole list, so it holds only for the version whose list was read. */
+function patchFinalizers<T extends KubeObject>(
+  client: ResourceClient<T>,
+  object: T,
+  finalizers: readonly string[],
+  signal?: AbortSignal,
+): Promise<T> {
+  const { uid, resourceVersion } = object.metadata;
+  return client.patch(object.metadata, { metadata: { uid, resourceVersion, finalizers } }, { signal });
+}
+
+/** Adds it unless it is there. Rejects with a conflict when the object has changed since it was read. */
+export async function addFinalizer<T extends KubeObject>(
+  client: ResourceClient<T>,
+  object: T,
+  finalizer: string,
+  signal?: AbortSignal,
+): Promise<T> {
+  if (hasFinalizer(object, finalizer)) return object;
+  return patchFinalizers(client, object, [...(object.metadata.finalizers ?? []), finalizer], signal);
+}
+
+/** Removes it if it is there. Rejects with a conflict when the object has changed since it was read. */
+export async function removeFinalizer<T extends KubeObject>(
+  client: ResourceClient<T>,
+  object: T,
+  finalizer: string,
+  signal?: AbortSignal,
+): Promise<T> {
+  if (!hasFinalizer(object, finalizer)) return object;
+  const rest = (object.metadata.finalizers ?? []).filter((other) => other !== finalizer);
+  return patchFinalizers(client, object, rest, signal);
 }

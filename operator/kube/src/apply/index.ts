@@ -1,5 +1,17 @@
 /** Writes: apply without needless ones, owners, finalizers. Imports api, client, runtime. */
-export * from './applier.ts';
-export { canonical, contains, contentHash } from './canonical.ts';
-export * from './finalizers.ts';
-export * from './owners.ts';
+export {
+  type AppliedView,
+  Applier,
+  type ApplierOptions,
+  type ApplyResult,
+  canonical,
+  contains,
+  contentHash,
+  addFinalizer,
+  hasFinalizer,
+  removeFinalizer,
+  controllerOf,
+  controllerReference,
+  isControlledBy,
+  withController,
+} from './applier.ts';

@@ -1,13 +1,10 @@
-import { keyOf, type KubeObject } from '../api/object.ts';
-import { atLeast, compareVersions } from '../api/resourceVersion.ts';
-import { resourceName } from '../api/resource.ts';
+import { keyOf, type KubeObject, atLeast, compareVersions, resourceName } from '../api/resource.ts';
 import { asError } from '../runtime/errors.ts';
-import { slices } from '../runtime/slices.ts';
+import { slices } from '../runtime/clock.ts';
 import { isApiError } from '../transport/apiError.ts';
 import type { WatchEvent } from '../watch/watch.ts';
 import { Reflector, type ReflectorOptions, type ReflectorState, type ReflectorTarget } from './reflector.ts';
-import { Store, type Indexer, type Lister } from './store.ts';
-import { VersionWaiters } from './waiters.ts';
+import { Store, type Indexer, type Lister, VersionWaiters } from './store.ts';
 
 /** Told of every change, after the cache shows it. They return at once: usually they only put a key into a queue. */
 export interface Handler<T> {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { KubeObject } from '../api/object.ts';
-import { defineResource } from '../api/resource.ts';
+import { type KubeObject, defineResource } from '../api/resource.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { silentLog } from '../runtime/log.ts';
 import { heapInUse } from '../testing/heap.ts';

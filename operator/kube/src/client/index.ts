@@ -1,3 +1,13 @@
 /** The verbs of the API on one resource. Imports api and transport. */
-export * from './client.ts';
-export * from './tokenSource.ts';
+export {
+  type ApplyOptions,
+  type CallOptions,
+  type DeleteOptions,
+  type ListOptions,
+  type ListPage,
+  type PatchOptions,
+  ResourceClient,
+  type WriteOptions,
+  TokenSource,
+  type TokenSourceOptions,
+} from './client.ts';

@@ -1,6 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { mergeConditions, removeCondition, setCondition, type Condition } from './conditions.ts';
-import { conditionFaults, kstatus, type WithConditions } from './kstatus.ts';
+import {
+  mergeConditions,
+  removeCondition,
+  setCondition,
+  type Condition,
+  conditionFaults,
+  kstatus,
+  type WithConditions,
+} from './conditions.ts';
 
 const t0 = Date.UTC(2030, 0, 1);
 const ready = { type: 'Ready', status: 'False', reason: 'Waiting', message: '', observedGeneration: 1 } as const;

@@ -1,4 +1,5 @@
 import { timestamp } from '../runtime/clock.ts';
+import type { KubeObject } from '../api/resource.ts';
 
 export type ConditionStatus = 'True' | 'False' | 'Unknown';
 
@@ -47,4 +48,55 @@ export function mergeConditions(
     const old = findCondition(present, next.type);
     return { ...next, lastTransitionTime: old?.status === next.status ? old.lastTransitionTime : timestamp(now) };
   });
+}
+
+/** What generic tools make of an object. */
+export type Kstatus = 'Current' | 'InProgress' | 'Failed' | 'Terminating';
+
+/** An object with the status that kstatus reads. */
+export interface WithConditions extends KubeObject {
+  readonly status?: { readonly observedGeneration?: number; readonly conditions?: readonly Condition[] };
+}
+
+/** The rules for custom resources, in their order (fluxcd/cli-utils pkg/kstatus/status/generic.go). */
+export function kstatus(object: WithConditions): Kstatus {
+  const { metadata, status } = object;
+  if (metadata.deletionTimestamp !== undefined) return 'Terminating';
+  if (status?.observedGeneration !== undefined && metadata.generation !== undefined && status.observedGeneration !== metadata.generation)
+    return 'InProgress';
+  if (isTrue(status?.conditions, 'Reconciling')) return 'InProgress';
+  if (isTrue(status?.conditions, 'Stalled')) return 'Failed';
+  const ready = findCondition(status?.conditions, 'Ready');
+  return ready === undefined || ready.status === 'True' ? 'Current' : 'InProgress';
+}
+
+/** Condition types that say something is wrong or under way when True. */
+const negative = ['Reconciling', 'Stalled'] as const;
+
+/**
+ * What an object's conditions break of Flux' contract (fluxcd/pkg runtime/conditions/check/fail.go); empty when nothing.
+ * For tests: to be asserted after every reconcile.
+ */
+export function conditionFaults(object: WithConditions): readonly string[] {
+  const conditions = object.status?.conditions;
+  const ready = findCondition(conditions, 'Ready');
+  const reconciling = isTrue(conditions, 'Reconciling');
+  const stalled = isTrue(conditions, 'Stalled');
+  const generation = object.metadata.generation ?? 0;
+  const checks: readonly (readonly [boolean, string])[] = [
+    [ready === undefined, 'Ready is missing'],
+    [reconciling && ready?.status === 'True', 'Reconciling and Ready are both True'],
+    [stalled && ready?.status === 'True', 'Stalled and Ready are both True'],
+    [reconciling && stalled, 'Reconciling and Stalled are both True'],
+    [
+      negative.some((type) => findCondition(conditions, type) !== undefined && !isTrue(conditions, type)),
+      'Reconciling and Stalled may be present only when True',
+    ],
+    [
+      (conditions ?? []).some((condition) => (condition.observedGeneration ?? 0) > generation),
+      'a condition observed a generation of the future',
+    ],
+    [(object.status?.observedGeneration ?? 0) > generation, 'observedGeneration is ahead of generation'],
+  ];
+  return checks.filter(([broken]) => broken).map(([, fault]) => fault);
 }

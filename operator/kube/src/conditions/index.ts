@@ -1,3 +1,15 @@
 /** Conditions, and what others read from them. Imports api, runtime. */
-export * from './conditions.ts';
-export * from './kstatus.ts';
+export {
+  type Condition,
+  type ConditionStatus,
+  type NewCondition,
+  findCondition,
+  isTrue,
+  mergeConditions,
+  removeCondition,
+  setCondition,
+  type Kstatus,
+  type WithConditions,
+  conditionFaults,
+  kstatus,
+} from './conditions.ts';

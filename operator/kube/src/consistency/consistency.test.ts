@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { KubeObject } from '../api/object.ts';
-import { compareVersions } from '../api/resourceVersion.ts';
+import { type KubeObject, compareVersions } from '../api/resource.ts';
 import { VirtualClock } from '../testing/virtualClock.ts';
 import { Consistency } from './consistency.ts';
 

@@ -1,5 +1,4 @@
-import { keyOf, type KubeObject, type ObjectKey } from '../api/object.ts';
-import { compareVersions } from '../api/resourceVersion.ts';
+import { keyOf, type KubeObject, type ObjectKey, compareVersions } from '../api/resource.ts';
 import type { Clock } from '../runtime/clock.ts';
 
 /** The cache that must see a write. */

@@ -8,10 +8,8 @@ import { silentLog } from '../runtime/log.ts';
 import { seededRandom } from '../testing/random.ts';
 import { settle, VirtualClock } from '../testing/virtualClock.ts';
 import { eventually, testBed, widgets, type Widget } from '../testing/widget.ts';
-import { Controller, type ControllerOptions, type Reconcile } from './controller.ts';
-import { done, requeueAfter, TerminalError } from './outcome.ts';
-import { generationChanged } from './predicates.ts';
-import { channel, toController, watches } from './source.ts';
+import { Controller, type ControllerOptions, type Reconcile, done, requeueAfter, TerminalError } from './controller.ts';
+import { generationChanged, channel, toController, watches } from './source.ts';
 
 interface Run {
   readonly controller: Controller;

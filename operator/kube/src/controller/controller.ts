@@ -1,15 +1,158 @@
-import type { Registry } from 'prom-client';
-import { parseKey, type ObjectKey, type ObjectName } from '../api/object.ts';
-import { systemClock, type Clock } from '../runtime/clock.ts';
-import { deadline } from '../runtime/deadline.ts';
+import { type ObjectKey, parseKey, type ObjectName } from '../api/resource.ts';
+import { type Clock, systemClock, deadline } from '../runtime/clock.ts';
+import type { Counter, Registry } from 'prom-client';
+import { counter, gauge, histogram } from '../runtime/metrics.ts';
 import { asError, isFenced } from '../runtime/errors.ts';
 import { silentLog, withFields, type Log } from '../runtime/log.ts';
 import type { RateLimiter } from '../queue/limiter.ts';
 import { WorkQueue, type QueueItem } from '../queue/queue.ts';
-import { ReconcileFloor } from './floor.ts';
-import { TerminalError, type Outcome } from './outcome.ts';
-import { noReconcileMetrics, reconcileMetrics, type ReconcileMetrics } from './reconcileMetrics.ts';
 import type { Enqueue, Source } from './source.ts';
+
+/**
+ * The least time between the beginnings of two reconciles of one object: an object that somebody rewrites in a loop,
+ * or that two controllers fight about, costs a bounded share of the workers (Cluster API, ReconcilerRateLimiting).
+ */
+export class ReconcileFloor {
+  readonly #clock: Clock;
+  readonly #floorMs: number;
+  /** Monotonic ms, the oldest first; an object that is past its floor is not kept. */
+  readonly #began = new Map<ObjectKey, number>();
+
+  constructor(clock: Clock, floorMs: number) {
+    this.#clock = clock;
+    this.#floorMs = floorMs;
+  }
+
+  /** Ms to wait before this object may be reconciled, or 0. */
+  waitMs(key: ObjectKey): number {
+    const began = this.#began.get(key);
+    return began === undefined ? 0 : Math.max(0, began + this.#floorMs - this.#clock.monotonic());
+  }
+
+  /** A reconcile begins now. */
+  begins(key: ObjectKey): void {
+    if (this.#floorMs <= 0) return;
+    const now = this.#clock.monotonic();
+    this.#began.delete(key);
+    this.#began.set(key, now);
+    for (const [old, began] of this.#began) {
+      if (began + this.#floorMs > now) break;
+      this.#began.delete(old);
+    }
+  }
+
+  /** Objects that are remembered. */
+  get size(): number {
+    return this.#began.size;
+  }
+}
+
+/** What a reconcile came to. Errors are thrown. */
+export type Outcome =
+  /** Nothing to do until something changes. */
+  | { readonly kind: 'done' }
+  /** Look again after this many ms, whatever happens before. */
+  | { readonly kind: 'requeueAfter'; readonly ms: number };
+
+export const done: Outcome = { kind: 'done' };
+
+/** Looks again after `ms`. Throws a RangeError unless it is a positive number. */
+export function requeueAfter(ms: number): Outcome {
+  if (!(ms > 0)) throw new RangeError(`requeueAfter must be a positive number of ms: received ${ms}`);
+  return { kind: 'requeueAfter', ms };
+}
+
+/** An error that trying again cannot cure: counted and logged, not retried until the object changes. */
+export class TerminalError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'TerminalError';
+  }
+}
+
+/** Of controller-runtime pkg/internal/controller/metrics/metrics.go. */
+const timeBuckets = [
+  0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5, 1.75, 2, 2.5, 3, 3.5, 4, 4.5,
+  5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60,
+];
+
+export type ReconcileResult = 'success' | 'error' | 'requeue' | 'requeue_after';
+
+interface ReconcileMetrics {
+  active(change: 1 | -1): void;
+  finished(result: ReconcileResult, ms: number): void;
+  error(): void;
+  terminal(): void;
+  panic(): void;
+  timeout(): void;
+  /** A reconcile was put off because a cache had not seen our own write. */
+  stale(): void;
+}
+
+const none = (): void => {};
+const noReconcileMetrics: ReconcileMetrics = {
+  active: none,
+  finished: none,
+  error: none,
+  terminal: none,
+  panic: none,
+  timeout: none,
+  stale: none,
+};
+
+function resultCounter(registry: Registry, controller: string): Counter<'controller' | 'result'> {
+  const total = counter(registry, {
+    name: 'controller_runtime_reconcile_total',
+    help: 'Total number of reconciliations per controller',
+    labelNames: ['controller', 'result'],
+  });
+  for (const result of ['success', 'error', 'requeue', 'requeue_after']) total.inc({ controller, result }, 0);
+  return total;
+}
+
+function setMaxConcurrent(registry: Registry, controller: string, maxConcurrent: number): void {
+  gauge(registry, {
+    name: 'controller_runtime_max_concurrent_reconciles',
+    help: 'Maximum number of concurrent reconciles per controller',
+    labelNames: ['controller'],
+  }).set({ controller }, maxConcurrent);
+}
+
+/** The controller_runtime_* metrics; all counters of this controller exist from the start, with 0. */
+function reconcileMetrics(registry: Registry, controller: string, maxConcurrent: number): ReconcileMetrics {
+  const own = { controller };
+  const plain = (name: string, help: string): (() => void) => {
+    const made = counter(registry, { name, help, labelNames: ['controller'] });
+    made.inc(own, 0);
+    return () => made.inc(own);
+  };
+  const total = resultCounter(registry, controller);
+  const time = histogram(registry, {
+    name: 'controller_runtime_reconcile_time_seconds',
+    help: 'Length of time per reconciliation per controller',
+    labelNames: ['controller'],
+    buckets: timeBuckets,
+  });
+  const active = gauge(registry, {
+    name: 'controller_runtime_active_workers',
+    help: 'Number of currently used workers per controller',
+    labelNames: ['controller'],
+  });
+  active.set(own, 0);
+  setMaxConcurrent(registry, controller, maxConcurrent);
+  return {
+    active: (change) => active.inc(own, change),
+    finished: (result, ms) => {
+      total.inc({ controller, result });
+      time.observe(own, ms / 1000);
+    },
+    error: plain('controller_runtime_reconcile_errors_total', 'Total number of reconciliation errors per controller'),
+    terminal: plain('controller_runtime_terminal_reconcile_errors_total', 'Total number of terminal reconciliation errors per controller'),
+    panic: plain('controller_runtime_reconcile_panics_total', 'Total number of reconciliation panics per controller'),
+    timeout: plain('controller_runtime_reconcile_timeouts_total', 'Total number of reconciliation timeouts per controller'),
+    stale: plain('controller_runtime_reconcile_stale_cache_skips_total', 'Reconciliations put off until the cache has seen our own writes'),
+  };
+}
 
 /** What one reconcile may use. */
 export interface ReconcileContext {

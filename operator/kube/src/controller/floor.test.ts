@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { VirtualClock } from '../testing/virtualClock.ts';
-import { Controller } from './controller.ts';
-import { ReconcileFloor } from './floor.ts';
-import { done, requeueAfter } from './outcome.ts';
+import { Controller, ReconcileFloor, done, requeueAfter } from './controller.ts';
 
 describe('the floor under reconciles of one object', () => {
   it('bounds what a loop about one object costs, keeps its last change, and does not hold others up', async () => {

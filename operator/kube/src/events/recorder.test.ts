@@ -3,8 +3,7 @@ import { ResourceClient } from '../client/client.ts';
 import { silentLog } from '../runtime/log.ts';
 import { eventually, testBed, type Bed, type Widget } from '../testing/widget.ts';
 import { VirtualClock } from '../testing/virtualClock.ts';
-import { cutBytes, events, type KubeEvent } from './event.ts';
-import { EventRecorder } from './recorder.ts';
+import { cutBytes, events, type KubeEvent, EventRecorder } from './recorder.ts';
 
 const about: Widget = { apiVersion: 'test.example.com/v1', kind: 'Widget', metadata: { name: 'w', namespace: 'default', uid: 'u1' } };
 const made = { type: 'Normal', reason: 'Made', action: 'Make', note: 'it was made' } as const;

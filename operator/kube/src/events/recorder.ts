@@ -1,12 +1,102 @@
-import type { KubeObject } from '../api/object.ts';
+import { defineResource, type KubeObject } from '../api/resource.ts';
+import { type Clock, microTimestamp, sleep, type Random } from '../runtime/clock.ts';
 import type { ResourceClient } from '../client/client.ts';
-import type { Random } from '../runtime/backoff.ts';
-import { microTimestamp, sleep, type Clock } from '../runtime/clock.ts';
 import { asError } from '../runtime/errors.ts';
 import type { Log } from '../runtime/log.ts';
 import { isApiError, isNotFound } from '../transport/apiError.ts';
-import { cutBytes, referenceTo, type KubeEvent, type NewEvent } from './event.ts';
-import { SpamGuard } from './spamGuard.ts';
+
+export interface ObjectReference {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly namespace?: string;
+  readonly name?: string;
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+}
+
+/** `events.k8s.io/v1` Event. */
+export interface KubeEvent extends KubeObject {
+  readonly eventTime: string;
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly action: string;
+  readonly note: string;
+  readonly regarding: ObjectReference;
+  readonly related?: ObjectReference;
+  readonly reportingController: string;
+  readonly reportingInstance: string;
+  readonly series?: { readonly count: number; readonly lastObservedTime: string };
+}
+
+export const events = defineResource<KubeEvent>({
+  group: 'events.k8s.io',
+  version: 'v1',
+  plural: 'events',
+  kind: 'Event',
+  namespaced: true,
+});
+
+/** What happened; emitted on transitions only, never at every reconcile. */
+export interface NewEvent {
+  readonly type: 'Normal' | 'Warning';
+  /** CamelCase, at most 128 bytes. */
+  readonly reason: string;
+  /** What was done or tried, at most 128 bytes. */
+  readonly action: string;
+  /** At most 1024 bytes; cut when longer. */
+  readonly note: string;
+  readonly related?: KubeObject;
+}
+
+export function referenceTo(object: KubeObject): ObjectReference {
+  const { name, namespace, uid, resourceVersion } = object.metadata;
+  const { apiVersion, kind } = object;
+  return { apiVersion, kind, name, namespace, uid, resourceVersion } as ObjectReference;
+}
+
+/** Cuts to a number of UTF-8 bytes without splitting a character. */
+export function cutBytes(text: string, most: number): string {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= most) return text;
+  let end = most;
+  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
+  return bytes.subarray(0, end).toString();
+}
+
+interface Bucket {
+  tokens: number;
+  /** Monotonic ms. */
+  last: number;
+}
+
+/** Events of one object: a burst of 25, then one in 300 s; the last 4096 objects are known (client-go tools/record/events_cache.go). */
+export class SpamGuard {
+  readonly #clock: Clock;
+  readonly #burst: number;
+  readonly #refillMs: number;
+  readonly #most: number;
+  readonly #buckets = new Map<string, Bucket>();
+
+  constructor(clock: Clock, burst = 25, refillMs = 300_000, most = 4096) {
+    this.#clock = clock;
+    this.#burst = burst;
+    this.#refillMs = refillMs;
+    this.#most = most;
+  }
+
+  /** False when this object has used its share up. */
+  allow(key: string): boolean {
+    const now = this.#clock.monotonic();
+    const known = this.#buckets.get(key);
+    const tokens = known === undefined ? this.#burst : Math.min(this.#burst, known.tokens + (now - known.last) / this.#refillMs);
+    const allowed = tokens >= 1;
+    // Set again, so that the Map's order is that of the last use.
+    this.#buckets.delete(key);
+    this.#buckets.set(key, { tokens: allowed ? tokens - 1 : tokens, last: now });
+    if (this.#buckets.size > this.#most) this.#buckets.delete(this.#buckets.keys().next().value ?? key);
+    return allowed;
+  }
+}
 
 export interface RecorderOptions {
   readonly client: ResourceClient<KubeEvent>;

@@ -1,13 +1,11 @@
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import type { Clock, Timer } from '../runtime/clock.ts';
-import { sleep } from '../runtime/clock.ts';
+import { type Clock, type Timer, sleep } from '../runtime/clock.ts';
 import { silentLog } from '../runtime/log.ts';
 import { seededRandom } from '../testing/random.ts';
 import { VirtualClock } from '../testing/virtualClock.ts';
 import { ApiError } from '../transport/apiError.ts';
-import { LeaderElector, type ElectorOptions } from './elector.ts';
-import type { Lease, LeaseClient } from './lease.ts';
+import { LeaderElector, type ElectorOptions, type Lease, type LeaseClient } from './elector.ts';
 
 const full = process.env['AGENTFLEET_FULL'] === '1';
 const histories = full ? 2000 : 40;

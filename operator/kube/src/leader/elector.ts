@@ -1,12 +1,75 @@
+import { type Clock, microTimestamp, sleep, type Random } from '../runtime/clock.ts';
+import type { Fence } from '../transport/types.ts';
+import { defineResource, type KubeObject } from '../api/resource.ts';
 import type { Registry } from 'prom-client';
-import type { Random } from '../runtime/backoff.ts';
-import { microTimestamp, sleep, type Clock } from '../runtime/clock.ts';
 import { asError, KubeError } from '../runtime/errors.ts';
 import type { Log } from '../runtime/log.ts';
 import { gauge } from '../runtime/metrics.ts';
 import { isConflict } from '../transport/apiError.ts';
-import { LeaseFence } from './fence.ts';
-import type { Lease, LeaseClient } from './lease.ts';
+
+/**
+ * Up while the lease was renewed within the renew deadline, by this process's monotonic clock, counted from *before*
+ * the renewal was sent. Others take the lease a lease duration after they saw that renewal, so with durations of 15 and
+ * 10 s a leader's fence falls before its successor's rises as long as no clock runs 1.5 times as fast as another.
+ */
+export class LeaseFence implements Fence {
+  readonly #clock: Clock;
+  readonly #renewDeadlineMs: number;
+  #renewedAt: number | undefined;
+
+  constructor(clock: Clock, renewDeadlineMs: number) {
+    this.#clock = clock;
+    this.#renewDeadlineMs = renewDeadlineMs;
+  }
+
+  remainingMs(): number {
+    return this.#renewedAt === undefined ? 0 : this.#renewedAt + this.#renewDeadlineMs - this.#clock.monotonic();
+  }
+
+  get up(): boolean {
+    return this.remainingMs() > 0;
+  }
+
+  /** A renewal that was sent at this time, monotonic ms, succeeded. */
+  renewed(sentAt: number): void {
+    this.#renewedAt = sentAt;
+  }
+
+  lower(): void {
+    this.#renewedAt = undefined;
+  }
+}
+
+/** `coordination.k8s.io/v1` Lease. */
+export interface Lease extends KubeObject {
+  readonly spec?: {
+    readonly holderIdentity?: string;
+    readonly leaseDurationSeconds?: number;
+    readonly acquireTime?: string;
+    readonly renewTime?: string;
+    readonly leaseTransitions?: number;
+  };
+}
+
+export const leases = defineResource<Lease>({
+  group: 'coordination.k8s.io',
+  version: 'v1',
+  plural: 'leases',
+  kind: 'Lease',
+  namespaced: true,
+});
+
+/** The three calls that an elector makes; a `ResourceClient<Lease>` has them. It must not be fenced. */
+export interface LeaseClient {
+  find(name: { readonly namespace: string; readonly name: string }, options: LeaseCall): Promise<Lease | undefined>;
+  create(lease: Lease, options: LeaseCall): Promise<Lease>;
+  update(lease: Lease, options: LeaseCall): Promise<Lease>;
+}
+
+export interface LeaseCall {
+  readonly signal?: AbortSignal | undefined;
+  readonly timeoutMs?: number;
+}
 
 export interface ElectorOptions {
   readonly client: LeaseClient;

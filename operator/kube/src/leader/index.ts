@@ -1,4 +1,2 @@
 /** One leader among several replicas, and the fence that keeps the others from writing. Imports api, runtime, transport. */
-export * from './elector.ts';
-export * from './fence.ts';
-export * from './lease.ts';
+export { type ElectorOptions, LeaderElector, LeaseFence, type Lease, type LeaseCall, type LeaseClient, leases } from './elector.ts';

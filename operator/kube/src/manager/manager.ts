@@ -1,11 +1,45 @@
+import { asError, isKubeError, KubeError } from '../runtime/errors.ts';
 import type { Registry } from 'prom-client';
 import { sleep, systemClock, type Clock } from '../runtime/clock.ts';
-import { asError, isKubeError, KubeError } from '../runtime/errors.ts';
 import { silentLog, type Log } from '../runtime/log.ts';
 import type { LeaderElector } from '../leader/elector.ts';
-import type { Check } from './checks.ts';
-import { serveEndpoints, type Authorize, type Endpoints } from './endpoints.ts';
-import { RunnableGroup, type Runnable } from './group.ts';
+import { type Check, serveEndpoints, type Authorize, type Endpoints } from './endpoints.ts';
+
+/** Runs until the signal is aborted. Rejecting stops the whole process. */
+export interface Runnable {
+  run(signal: AbortSignal): Promise<void>;
+}
+
+/** Parts that are started and stopped together. */
+class RunnableGroup {
+  readonly #stopAll: AbortController;
+  readonly #own = new AbortController();
+  #running: Promise<void>[] = [];
+  /** The first error of a part. */
+  failure: Error | undefined;
+
+  /** `stopAll` is aborted when a part fails. */
+  constructor(stopAll: AbortController) {
+    this.#stopAll = stopAll;
+  }
+
+  start(runnables: readonly Runnable[]): void {
+    this.#running = runnables.map(async (runnable) => {
+      try {
+        await runnable.run(this.#own.signal);
+      } catch (error) {
+        this.failure ??= asError(error);
+        this.#stopAll.abort();
+      }
+    });
+  }
+
+  /** Asks all parts to stop and resolves when they have. */
+  async stop(): Promise<void> {
+    this.#own.abort();
+    await Promise.all(this.#running);
+  }
+}
 
 /** A cache that has to be full before work begins; an `Informer` is one. */
 export interface ManagedCache extends Runnable {

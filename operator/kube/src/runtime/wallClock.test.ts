@@ -1,15 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { Consistency } from '../consistency/consistency.ts';
-import { SpamGuard } from '../events/spamGuard.ts';
+import { SpamGuard } from '../events/recorder.ts';
 import { bucketLimiter } from '../queue/limiter.ts';
 import { WorkQueue } from '../queue/queue.ts';
 import { VirtualClock } from '../testing/virtualClock.ts';
-import { parseRetryAfter } from '../transport/apiError.ts';
+import { parseRetryAfter, ApiError } from '../transport/apiError.ts';
 import { maxRetries, retryDelay } from '../transport/retry.ts';
-import { ApiError } from '../transport/apiError.ts';
-import { Backoff, reflectorBackoff } from './backoff.ts';
-import type { Clock } from './clock.ts';
-import { deadline } from './deadline.ts';
+import { Backoff, reflectorBackoff, type Clock, deadline } from './clock.ts';
 
 /** Time that passes as another clock's, under a wall clock that was set to another year. */
 function jumping(base: VirtualClock): { readonly clock: Clock; readonly set: (wall: number) => void } {

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { canonical } from '../apply/canonical.ts';
+import { canonical } from '../apply/applier.ts';
 import { timestamp } from '../runtime/clock.ts';
-import type { Json, Meta, Stored } from './json.ts';
-import { isJson } from './json.ts';
+import { type Json, type Meta, type Stored, isJson } from './json.ts';
 import { kindName, type KindDefinition } from './kinds.ts';
 import { badRequest, conflict, invalid, StatusError } from './status.ts';
 

@@ -1,4 +1,4 @@
-import { canonical } from '../apply/canonical.ts';
+import { canonical } from '../apply/applier.ts';
 import { isJson, type Json } from './json.ts';
 import { listType, type KindDefinition } from './kinds.ts';
 

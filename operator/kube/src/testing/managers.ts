@@ -1,4 +1,4 @@
-import { canonical } from '../apply/canonical.ts';
+import { canonical } from '../apply/applier.ts';
 import { fieldsTree, leavesOf, overlay, pathText, without, type Path, type Step } from './fields.ts';
 import type { Json, Stored } from './json.ts';
 import type { KindDefinition } from './kinds.ts';

@@ -1,4 +1,4 @@
-import { canonical } from '../apply/canonical.ts';
+import { canonical } from '../apply/applier.ts';
 import { timestamp, type Clock } from '../runtime/clock.ts';
 import { prepareCreate, prepareUpdate } from './admission.ts';
 import { collectGarbage } from './garbage.ts';

@@ -1,5 +1,4 @@
-import { parseSelector } from '../api/labelQuery.ts';
-import { matchesLabels } from '../api/selector.ts';
+import { parseSelector, matchesLabels } from '../api/selector.ts';
 import { at, type Stored } from './json.ts';
 import type { KindDefinition } from './kinds.ts';
 import { badRequest } from './status.ts';

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { defineResource } from '../api/resource.ts';
-import type { KubeObject } from '../api/object.ts';
+import { defineResource, type KubeObject } from '../api/resource.ts';
 import { ResourceClient } from '../client/client.ts';
 import { faultAtWrite } from './faults.ts';
 import { eventually, testBed, widgets } from './widget.ts';

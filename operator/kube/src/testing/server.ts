@@ -1,9 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import type { KubeObject } from '../api/object.ts';
-import type { Resource } from '../api/resource.ts';
-import { resourceName } from '../api/resource.ts';
+import { type KubeObject, type Resource, resourceName } from '../api/resource.ts';
 import { sleep, systemClock, type Clock } from '../runtime/clock.ts';
 import { plainConfig } from '../transport/kubeconfig.ts';
 import type { ClusterConfig, Credentials } from '../transport/types.ts';

@@ -1,5 +1,4 @@
-import { defineResource } from '../api/resource.ts';
-import type { KubeObject } from '../api/object.ts';
+import { defineResource, type KubeObject } from '../api/resource.ts';
 import { createTransport } from '../transport/transport.ts';
 import type { Transport } from '../transport/types.ts';
 import { startFakeServer, type FakeApiServer, type FakeServerOptions } from './server.ts';

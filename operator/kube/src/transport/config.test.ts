@@ -2,8 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { inClusterConfig } from './inCluster.ts';
-import { kubeconfigConfig } from './kubeconfig.ts';
+import { inClusterConfig, kubeconfigConfig } from './kubeconfig.ts';
 
 async function folder(files: Readonly<Record<string, string>>): Promise<AsyncDisposable & { readonly path: string }> {
   const path = await mkdtemp(join(tmpdir(), 'kube-config-'));

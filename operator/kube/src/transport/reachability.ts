@@ -1,5 +1,4 @@
-import type { Random } from '../runtime/backoff.ts';
-import { sleep, type Clock } from '../runtime/clock.ts';
+import { type Random, sleep, type Clock } from '../runtime/clock.ts';
 import { isApiError } from './apiError.ts';
 import { isKubeError } from '../runtime/errors.ts';
 

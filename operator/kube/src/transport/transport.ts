@@ -1,17 +1,72 @@
 import type { Registry } from 'prom-client';
+import { counter, histogram } from '../runtime/metrics.ts';
+import type { Method, ApiRequest, ApiStream, ClusterConfig, Fence, Query, Transport } from './types.ts';
+import { type Log, silentLog } from '../runtime/log.ts';
 import type { Dispatcher } from 'undici';
-import type { Random } from '../runtime/backoff.ts';
-import { sleep, systemClock, type Clock } from '../runtime/clock.ts';
-import { deadline, type Deadline } from '../runtime/deadline.ts';
+import { type Random, sleep, systemClock, type Clock, deadline, type Deadline } from '../runtime/clock.ts';
 import { asError, KubeError } from '../runtime/errors.ts';
-import { silentLog, type Log } from '../runtime/log.ts';
 import { apiErrorOf, isApiError, parseRetryAfter } from './apiError.ts';
 import { PoolSet } from './pools.ts';
-import { requestMetrics, type RequestMetrics } from './requestMetrics.ts';
 import { inService, Reachability } from './reachability.ts';
 import { isRefusedIdentity, RetryBudget, retryDelay } from './retry.ts';
-import type { ApiRequest, ApiStream, ClusterConfig, Fence, Query, Transport } from './types.ts';
-import { WarningLog } from './warnings.ts';
+
+/** Seconds; client-go's buckets (controller-runtime pkg/metrics/client_go_adapter.go, and component-base). */
+const latencyBuckets = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60];
+
+interface RequestMetrics {
+  /** `code` is the HTTP status, or `<error>` when there was none. */
+  observe(method: Method, code: string, seconds: number): void;
+}
+
+/** rest_client_requests_total and rest_client_request_duration_seconds, under client-go's names. */
+function requestMetrics(registry: Registry | undefined, host: string): RequestMetrics {
+  if (registry === undefined) return { observe: () => {} };
+  const total = counter(registry, {
+    name: 'rest_client_requests_total',
+    help: 'Number of HTTP requests, partitioned by status code, method, and host.',
+    labelNames: ['code', 'method', 'host'],
+  });
+  const duration = histogram(registry, {
+    name: 'rest_client_request_duration_seconds',
+    help: 'Request latency in seconds. Broken down by verb, and host.',
+    labelNames: ['verb', 'host'],
+    buckets: latencyBuckets,
+  });
+  return {
+    observe: (method, code, seconds) => {
+      total.inc({ code, method, host });
+      duration.observe({ verb: method, host }, seconds);
+    },
+  };
+}
+
+/** `299 - "text"` (RFC 7234 §5.5; KEP-1693). */
+const warningForm = /(?:^|,\s*)299 \S+ "((?:[^"\\]|\\.)*)"/g;
+
+const mostRemembered = 1000;
+
+/** Logs each warning of the server once; what was said is remembered up to a limit. */
+export class WarningLog {
+  readonly #log: Log;
+  readonly #seen = new Set<string>();
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  read(header: string | string[] | undefined): void {
+    if (header === undefined) return;
+    for (const line of typeof header === 'string' ? [header] : header) {
+      for (const [, text = ''] of line.matchAll(warningForm)) this.#say(text.replaceAll(/\\(.)/g, '$1'));
+    }
+  }
+
+  #say(text: string): void {
+    if (this.#seen.has(text) || this.#seen.size >= mostRemembered) return;
+    this.#seen.add(text);
+    this.#log.warn('the API server warns', { warning: text });
+  }
+}
 
 export interface TransportOptions {
   /** `<binary>/<version> (<os>/<arch>) <component>/<commit>`. */

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Log } from '../runtime/log.ts';
-import { silentLog } from '../runtime/log.ts';
-import { WarningLog } from './warnings.ts';
+import { type Log, silentLog } from '../runtime/log.ts';
+import { WarningLog } from './transport.ts';
 
 function told(): { readonly warnings: WarningLog; readonly said: unknown[] } {
   const said: unknown[] = [];

@@ -1,3 +1,2 @@
 /** One watch from its request to its end. Imports api, runtime, transport. */
-export * from './lines.ts';
-export * from './watch.ts';
+export { LineSplitter, type WatchEnd, type WatchEvent, type WatchOptions, watch } from './watch.ts';

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { LineSplitter } from './lines.ts';
+import { LineSplitter } from './watch.ts';
 
 function split(chunks: readonly Uint8Array[]): string[] {
   const splitter = new LineSplitter();

@@ -2,7 +2,7 @@ import { findCondition } from '@agentfleet/kube';
 import { fromMicros, toMicros, usualPolicyProfiles, type AgentTask, type ExpertPool } from '@agentfleet/protocol/api';
 import { isolationLevels, type IsolationLevel } from '@agentfleet/protocol/keeper';
 import { consentCovers } from '@agentfleet/protocol/trace';
-import { gatewayCredentials } from '../../pools/endpoints.ts';
+import { gatewayCredentials } from '../../pools/resolve.ts';
 import { emptyBook, excessOf, remainingOf } from '../../pools/spending.ts';
 import { withoutGround } from './groundRefusal.ts';
 import { hostRefusal } from './hostRefusal.ts';

@@ -1,6 +1,5 @@
 import { findCondition } from '@agentfleet/kube';
-import { maxShownApprovals } from '@agentfleet/protocol/api';
-import type { AgentTaskOrder, AgentTaskStatus, Approval } from '@agentfleet/protocol/api';
+import { maxShownApprovals, type AgentTaskOrder, type AgentTaskStatus, type Approval } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
 import { decide } from './decide.ts';
 import type { Decision, Snapshot } from './snapshot.ts';

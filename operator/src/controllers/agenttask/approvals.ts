@@ -1,8 +1,12 @@
 import { timestamp } from '@agentfleet/kube';
-import { maxShownApprovals } from '@agentfleet/protocol/api';
-import type { AgentTask, AgentTaskOrder, Approval } from '@agentfleet/protocol/api';
-import type { PendingApproval } from './course.ts';
+import { maxShownApprovals, type AgentTask, type AgentTaskOrder, type Approval } from '@agentfleet/protocol/api';
+import type { PendingApproval, Course, Undone } from './course.ts';
 import type { Facts } from './facts.ts';
+import type { Books } from './attempts.ts';
+import { storedAt } from './suspension.ts';
+import { neverStarted } from './start.ts';
+import type { Verdict } from './verdict.ts';
+import { rescuer } from './placing.ts';
 
 /** What has been decided about an act; the newest word counts. */
 export function decisionAbout(approvals: readonly Approval[], action: string): Approval | undefined {
@@ -76,4 +80,89 @@ export function howToAnswer({ metadata }: Pick<AgentTask, 'metadata'>, { kind, s
 export function decisionNote({ action, decision, orderRef, requester }: Approval): string {
   if (orderRef === undefined) return `the time was over before anybody decided about act ${action}`;
   return `${requester ?? 'somebody'} ${decision.toLowerCase()} ${decision === 'Answered' ? 'question' : 'act'} ${action} by AgentTaskOrder ${orderRef.name}`;
+}
+
+/** Ms in which a worker has to be found that restores. */
+export const noWorkerMs = 120_000;
+
+/** Ms in which a live worker has to have restored; large trees take minutes. */
+export const restoreMs = 900_000;
+
+/** What remains to be done once the verdict is given. */
+export function undoing(facts: Facts, books: Books, verdict: Verdict): Course {
+  const undone = nothingBegan(facts, books) ?? settled(facts, verdict);
+  if (undone !== 'Pending') return { kind: 'End', verdict, undone };
+  const { snapshot, now, assignment } = facts;
+  const since = Math.max(Date.parse(books.attempts.at(-1)?.endedAt ?? ''), Date.parse(assignment?.since ?? ''));
+  const alive = snapshot.assigned !== undefined && snapshot.assigned.lost === undefined;
+  const worker = alive ? undefined : rescuer(snapshot);
+  const untilMs = (worker === undefined ? since : now) + (alive || worker !== undefined ? restoreMs : noWorkerMs);
+  if (now < untilMs) return { kind: 'Rollback', verdict, untilMs, ...(worker === undefined ? {} : { worker }) };
+  const message = `no worker restored the tree within ${(alive ? restoreMs : noWorkerMs) / 1000} s; the sandbox was deleted with all that was changed in it`;
+  return { kind: 'End', verdict, undone: { status: 'True', reason: 'Discarded', message } };
+}
+
+/** No attempt came to where something could be changed: there is nothing to undo or to keep. */
+function nothingBegan({ assignment }: Facts, { attempts }: Books): Undone | undefined {
+  const ended = attempts.length > 0 && attempts.at(-1)?.number === assignment?.attempt;
+  return ended && neverStarted(attempts) ? discarded('no sandbox came to work, so nothing was changed') : undefined;
+}
+
+/** What is known of the changes without asking a worker; undefined where there is nothing to tell. */
+function settled(facts: Facts, verdict: Verdict): Undone | undefined | 'Pending' {
+  const { assignment, cancel, sandbox, sandboxLoss } = facts;
+  if (verdict.result === 'Succeeded' || assignment === undefined) return undefined;
+  if (cancel === 'Terminate') return discarded('the sandbox was deleted at once, with all that was changed in it');
+  const kept = keeps(facts, verdict);
+  if (kept !== undefined) return kept;
+  if (sandbox === undefined || sandboxLoss !== undefined) return discarded(`${whyGone(facts)}; all that was changed in it went with it`);
+  if (untouched(facts)) return discarded('the sandbox was deleted before anything was changed in it');
+  if (facts.assignment?.directive === 'Rollback' && facts.run?.rollback === undefined && facts.run?.outcome?.reason === 'RollbackFailed') {
+    return discarded(
+      `nothing could be restored (${facts.run.outcome.message ?? 'no snapshot'}); the sandbox was deleted with all that was changed in it`,
+    );
+  }
+  return restored(facts, verdict) ?? 'Pending';
+}
+
+/** A suspended task gave its sandbox back; every other one lost it. */
+function whyGone({ atRest, sandboxLoss }: Facts): string {
+  return atRest ? 'the sandbox was deleted when the task was suspended' : (sandboxLoss ?? 'there is no sandbox');
+}
+
+function discarded(message: string): Undone {
+  return { status: 'True', reason: 'Discarded', message };
+}
+
+function keeps(facts: Facts, verdict: Verdict): Undone | undefined {
+  const { cancel, spec, sandbox, atRest } = facts;
+  const stopped = verdict.result === 'Cancelled' && cancel === 'Stop';
+  const wanted = verdict.result === 'Failed' && spec.rollback.whenFailed === 'Keep';
+  if (!stopped && !wanted) return undefined;
+  const why = stopped ? 'spec.cancel is Stop' : 'spec.rollback.whenFailed is Keep';
+  const tree =
+    sandbox === undefined && atRest
+      ? `the sandbox was deleted when the task was suspended${storedAt(facts)}`
+      : 'the tree stays as the agent left it, for as long as the sandbox does (spec.retention.sandboxSeconds, 900 s where it is 0)';
+  return { status: 'False', reason: 'Kept', message: `${why}: ${tree}` };
+}
+
+/** No worker could reach it, or none came to the first snapshot. */
+function untouched({ status, sandboxIs }: Facts): boolean {
+  return sandboxIs?.ready !== true && status.run?.snapshots?.initial === undefined;
+}
+
+/** A report from before the directive is about an attempt's own restore, not about this one. */
+function restored({ run, assignment, now, snapshot, sandbox }: Facts, verdict: Verdict): Undone | undefined {
+  const report = run?.rollback;
+  if (report === undefined || assignment?.directive !== 'Rollback') return undefined;
+  const { snapshot: id, verified } = report;
+  const order = verdict.result === 'Cancelled' ? snapshot.cancelOrder : undefined;
+  const record = { snapshot: id, verified, at: timestamp(now), ...(order === undefined ? {} : { orderRef: { name: order } }) };
+  const lasting = report.irreversible?.length ?? 0;
+  const rest = lasting === 0 ? '' : `; ${lasting} effects could not be undone, see status.run.rollback.irreversible`;
+  if (verified) return { status: 'True', reason: 'Restored', message: `snapshot ${id} is restored and its hash verified${rest}`, record };
+  const where = `sandbox pod ${sandbox?.metadata.name ?? ''}`;
+  const message = `snapshot ${id} was restored, but the tree does not have its hash; the ${where} is kept for inspection until the task is deleted${rest}`;
+  return { status: 'False', reason: 'NotVerified', message, record };
 }

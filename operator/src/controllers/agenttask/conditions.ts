@@ -5,7 +5,7 @@ import { howToAnswer } from './approvals.ts';
 import type { Course, Rest, Undone } from './course.ts';
 import type { Facts } from './facts.ts';
 import { networkOpened, openedMessage } from './openings.ts';
-import { staySeconds } from './retention.ts';
+import { staySeconds } from './storage.ts';
 import { suspendedBecause } from './suspension.ts';
 import type { Verdict } from './verdict.ts';
 

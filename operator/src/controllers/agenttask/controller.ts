@@ -1,11 +1,13 @@
 import {
+  keyOf,
+  type Clock,
+  type NewEvent,
   Consistency,
   Controller,
   done,
   hasFinalizer,
   isConflict,
   isNotFound,
-  keyOf,
   requeueAfter,
   watches,
   type KubeObject,
@@ -17,24 +19,75 @@ import type { AgentTask } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { Heartbeats } from '../../runtime/heartbeats.ts';
 import type { Caches, OperatorContext } from '../../runtime/context.ts';
-import { usualTrackingLabels } from '../../runtime/tracking.ts';
-import { Afterlife } from './afterlife.ts';
+import { usualTrackingLabels } from '../../runtime/caches.ts';
+import { Afterlife } from './storage.ts';
 import { decide } from './decide.ts';
-import { taskMetrics, type TaskMetrics } from './endings.ts';
+import { taskMetrics, type TaskMetrics, sandboxFinalizer } from './attempts.ts';
 import { Executor } from './execute.ts';
 import { Ledger } from './ledger.ts';
-import { sandboxFinalizer } from './names.ts';
-import { byTurn, type Turn } from './queue/poolQueue.ts';
-import type { Order } from './queue/turns.ts';
+import { byTurn, type Turn, type Order } from './queue/poolQueue.ts';
 import { Dependencies } from './dependencies.ts';
 import { Observer, type Hindrances, type Live } from './observe.ts';
 import { SpendingBooks } from './spendingBooks.ts';
 import { hasEnded, surelyEndedAt } from './sandboxState.ts';
 import type { Decision, Snapshot } from './snapshot.ts';
-import { Unfit, unfitEvent } from './unfit.ts';
 import { Volumes } from './volumes.ts';
-import { TemplateHashes } from './warmTemplate.ts';
+import { TemplateHashes } from './sandboxTemplate.ts';
 import { Wakes } from './wakes.ts';
+
+/** Time until a task whose status did not fit is tried again without a change, ms. */
+export const unfitMs = 3_600_000;
+
+interface Known {
+  readonly uid: string | undefined;
+  readonly generation: number | undefined;
+  /** Monotonic ms. */
+  readonly until: number;
+}
+
+/**
+ * Tasks that the server took, and whose status it does not take beside their spec, because both together are too large for
+ * its storage. Nothing can be done about such a task before somebody changes it, as nothing that was done could be told.
+ */
+class Unfit {
+  readonly #clock: Clock;
+  readonly #known = new Map<string, Known>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** The status of the task did not fit. */
+  note(task: AgentTask): void {
+    const { uid, generation } = task.metadata;
+    this.#known.set(keyOf(task), { uid, generation, until: this.#clock.monotonic() + unfitMs });
+  }
+
+  /** Ms for which the task is to be left alone; 0 for one that was changed since, or made anew. */
+  restMs(task: AgentTask): number {
+    const known = this.#known.get(keyOf(task));
+    if (known === undefined) return 0;
+    const { uid, generation } = task.metadata;
+    const rest = known.uid === uid && known.generation === generation ? known.until - this.#clock.monotonic() : 0;
+    if (rest <= 0) this.#known.delete(keyOf(task));
+    return Math.max(0, rest);
+  }
+
+  forget(key: string): void {
+    this.#known.delete(key);
+  }
+}
+
+/** What people are told; `said` are the words of the server. Pure. */
+function unfitEvent(said: string): NewEvent {
+  const cure = 'make spec.workspace.inline smaller, or let spec.workspace name a Git repository or a ConfigMap';
+  return {
+    type: 'Warning',
+    reason: 'StatusTooLarge',
+    action: 'Report',
+    note: `the status does not fit beside the spec: ${cure} (${said})`,
+  };
+}
 
 /** What tests set. */
 export interface AgentTaskControllerOptions {

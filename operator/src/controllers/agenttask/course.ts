@@ -1,6 +1,6 @@
 import type { AgentTaskStatus, Run } from '@agentfleet/protocol/api';
 import type { Held } from '../../pools/spending.ts';
-import type { Pod } from '../../runtime/objects.ts';
+import type { Pod } from '../../runtime/resources.ts';
 import type { Refusal } from './acceptance.ts';
 import type { WorkerView } from './snapshot.ts';
 import type { Verdict } from './verdict.ts';

@@ -1,7 +1,7 @@
 import { conditionFaults, findCondition } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
-import type { Pod } from '../../runtime/objects.ts';
+import type { Pod } from '../../runtime/resources.ts';
 import { decide } from './decide.ts';
 import type { Decision, Snapshot } from './snapshot.ts';
 import { newPool } from './testing/objects.ts';

@@ -1,26 +1,52 @@
-import { canonical, hasFinalizer, isControlledBy, timestamp } from '@agentfleet/kube';
-import type { AgentTaskStatus, Approval, Assignment, OpenSandbox } from '@agentfleet/protocol/api';
-import { cappedBudget } from '../../pools/spending.ts';
-import { warmPoolOf } from '../../pools/warm.ts';
-import { armsOf } from '../../revisions/arm.ts';
-import { approvalsOf } from './approvals.ts';
-import { closeAttempt, type Books, type Ending } from './attempts.ts';
-import { courseOf } from './choose.ts';
-import { conditionsOf, storyOf } from './conditions.ts';
+import type { Approval, AgentTaskStatus, Assignment, OpenSandbox } from '@agentfleet/protocol/api';
+import { refusalOf } from './acceptance.ts';
+import { awaitedAct, approvalsOf, undoing } from './approvals.ts';
+import { backoffUntil, type Books, type Ending, closeAttempt, sandboxFinalizer } from './attempts.ts';
 import type { Course, SandboxChoice } from './course.ts';
+import { type Facts, factsOf } from './facts.ts';
+import { placing } from './placing.ts';
+import { spentSandbox, failedBeforeStart } from './start.ts';
+import { restOf } from './suspension.ts';
+import { type Verdict, endingOf, verdictOf } from './verdict.ts';
+import { canonical, hasFinalizer, isControlledBy, timestamp } from '@agentfleet/kube';
+import { cappedBudget } from '../../pools/spending.ts';
+import { warmPoolOf } from '../../pools/resolve.ts';
+import { armsOf } from '../../revisions/arm.ts';
+import { conditionsOf, storyOf } from './conditions.ts';
 import { clockOf } from './clock.ts';
-import { factsOf, type Facts } from './facts.ts';
 import { waitingMessages } from './messages.ts';
 import { milestones } from './milestones.ts';
-import { sandboxFinalizer } from './names.ts';
-import { afterTheEnd } from './retention.ts';
+import { afterTheEnd, storagePlan, type StoragePlan } from './storage.ts';
 import { hasEnded } from './sandboxState.ts';
 import type { Action, Decision, DesiredStatus, Snapshot } from './snapshot.ts';
 import { settlementOf } from './spending.ts';
-import { failedBeforeStart, spentSandbox } from './start.ts';
-import { storagePlan, type StoragePlan } from './storage.ts';
-import { timers } from './timers.ts';
-import { endingOf, verdictOf } from './verdict.ts';
+import { timers } from './wakes.ts';
+
+/** What the status will say about attempts and decisions of people. */
+export interface Records {
+  readonly books: Books;
+  readonly approvals: readonly Approval[];
+}
+
+/** Chooses the course. `ending` is that of the attempt that ends now; the books hold it. Pure. */
+function courseOf(facts: Facts, { books, approvals }: Records, ending: Ending | undefined, verdict: Verdict | undefined): Course {
+  const { status, spec, assignment, cancel, snapshot } = facts;
+  if (status.finished === 'true') return { kind: 'Ended' };
+  if (verdict !== undefined) return undoing(facts, books, verdict);
+  const open = facts.open && ending === undefined;
+  if (open && cancel === 'Stop') return { kind: 'Stop' };
+  if (open && !spec.suspend && assignment?.directive === 'Run') {
+    const pending = awaitedAct(facts, approvals);
+    return pending === undefined ? { kind: 'Run' } : { kind: 'Await', pending };
+  }
+  if (spec.suspend) {
+    const refusal = assignment === undefined ? refusalOf(snapshot, false) : undefined;
+    if (refusal !== undefined) return { kind: 'Refuse', refusal };
+    const spent = facts.sandbox !== undefined && facts.sandbox.metadata.name === spentSandbox(facts, books.attempts);
+    return { kind: 'Suspend', rest: spent ? 'Ending' : restOf(facts) };
+  }
+  return placing(facts, books, open ? 0 : backoffUntil(books.attempts, spec));
+}
 
 /** Shortest time between two writes that only tell of another place in the queue, ms. */
 const positionMs = 15_000;

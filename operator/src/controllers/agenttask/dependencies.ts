@@ -2,7 +2,7 @@ import { isNotFound, keyOf, ResourceClient, type Transport } from '@agentfleet/k
 import type { AgentTask } from '@agentfleet/protocol/api';
 import type { Caches } from '../../runtime/context.ts';
 import { resources } from '../../runtime/resources.ts';
-import { dependenciesOf } from '../../runtime/taskIndexes.ts';
+import { dependenciesOf } from '../../runtime/taskCensus.ts';
 
 /** What became of the tasks that a task depends on; names in the order of its spec. */
 export interface DependencyView {

@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
-import { taskMetrics } from './endings.ts';
+import { taskMetrics } from './attempts.ts';
 
 const condition = (type: string, reason: string) => ({
   type,

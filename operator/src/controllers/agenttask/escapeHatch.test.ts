@@ -1,6 +1,6 @@
 import { hasFinalizer } from '@agentfleet/kube';
 import { expect, test } from 'vitest';
-import { sandboxFinalizer } from './names.ts';
+import { sandboxFinalizer } from './attempts.ts';
 import { Bed } from './testing/bed.ts';
 import { newTask } from './testing/objects.ts';
 import { obedient, playWorkers, succeeds, works } from './testing/scriptedWorker.ts';

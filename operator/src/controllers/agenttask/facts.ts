@@ -1,7 +1,14 @@
 import { findCondition, isControlledBy } from '@agentfleet/kube';
-import { cancelModes } from '@agentfleet/protocol/api';
-import type { AgentTask, AgentTaskSpec, AgentTaskStatus, Assignment, CancelMode, Run } from '@agentfleet/protocol/api';
-import type { Pod } from '../../runtime/objects.ts';
+import {
+  cancelModes,
+  type AgentTask,
+  type AgentTaskSpec,
+  type AgentTaskStatus,
+  type Assignment,
+  type CancelMode,
+  type Run,
+} from '@agentfleet/protocol/api';
+import type { Pod } from '../../runtime/resources.ts';
 import type { Attempt } from './attempts.ts';
 import { remainingMs } from './deadline.ts';
 import { lossOf, sandboxState, usablePods, type SandboxState } from './sandboxState.ts';

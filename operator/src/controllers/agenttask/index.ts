@@ -1,4 +1,15 @@
 /** AgentTask: what its sandbox looks like. Pure functions; imports protocol only. */
-export * from './names.ts';
-export { sandboxNetworkPolicy, type NetworkPolicyManifest } from './sandboxNetworkPolicy.ts';
-export { sandboxPod, type SandboxPodInput } from './sandboxPod.ts';
+export {
+  hiddenDir,
+  homeDir,
+  jwksConfigMap,
+  keeperPort,
+  labels,
+  linkSecret,
+  sandboxFinalizer,
+  sandboxUid,
+  scratchDir,
+  storeDir,
+  workspaceDir,
+} from './attempts.ts';
+export { sandboxNetworkPolicy, type NetworkPolicyManifest, sandboxPod, type SandboxPodInput } from './sandboxPod.ts';

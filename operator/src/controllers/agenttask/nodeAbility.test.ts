@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { Node, RuntimeClass } from '../../runtime/objects.ts';
+import type { Node, RuntimeClass } from '../../runtime/resources.ts';
 import { withoutGround } from './groundRefusal.ts';
 import { NodeAbilities } from '../../runtime/nodeAbilities.ts';
 import { handlerOffered, hasOwnUsers, imageVolumes, nodesWithUsers, userNamespaces, type Ground } from './nodeAbility.ts';
-import { templateHash, warmPod } from './warmTemplate.ts';
+import { templateHash, warmPod } from './sandboxTemplate.ts';
 import { config } from './testing/stage.ts';
 import { newPool } from './testing/objects.ts';
 import { snapshotOf, taskOf } from './testing/snapshots.ts';

@@ -2,7 +2,7 @@ import type { ExpertPool } from '@agentfleet/protocol/api';
 import type { IsolationLevel } from '@agentfleet/protocol/keeper';
 import type { Caches } from '../../runtime/context.ts';
 import { NodeAbilities } from '../../runtime/nodeAbilities.ts';
-import type { Node, RuntimeClass } from '../../runtime/objects.ts';
+import type { Node, RuntimeClass } from '../../runtime/resources.ts';
 
 /** What the cluster can run sandboxes on, as of one moment. */
 export interface Ground {

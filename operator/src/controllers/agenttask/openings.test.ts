@@ -1,10 +1,9 @@
 import { ResourceClient } from '@agentfleet/kube';
 import { labels } from '@agentfleet/protocol/pool';
 import { describe, expect, test } from 'vitest';
-import type { NetworkPolicy } from '../../runtime/objects.ts';
-import { resources } from '../../runtime/resources.ts';
+import { type NetworkPolicy, resources } from '../../runtime/resources.ts';
 import { openedMessage, openingsOf } from './openings.ts';
-import { sandboxNetworkPolicy } from './sandboxNetworkPolicy.ts';
+import { sandboxNetworkPolicy } from './sandboxPod.ts';
 import { Bed } from './testing/bed.ts';
 import { condition, finish, isReady, told } from './testing/look.ts';
 import { newPool, newTask } from './testing/objects.ts';

@@ -1,9 +1,9 @@
 import { labelMatcher } from '@agentfleet/kube';
 import type { AgentTask, ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
-import type { NetworkPolicy, Pod } from '../../runtime/objects.ts';
+import type { NetworkPolicy, Pod } from '../../runtime/resources.ts';
 import { mergedTemplate } from './sandboxBounds.ts';
-import { sandboxNetworkPolicy } from './sandboxNetworkPolicy.ts';
+import { sandboxNetworkPolicy } from './sandboxPod.ts';
 
 /** Reason of a task whose wall somebody's NetworkPolicy opens, and the type of its condition. */
 export const networkOpened = 'NetworkOpened';

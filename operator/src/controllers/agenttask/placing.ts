@@ -1,7 +1,8 @@
+import type { Snapshot, WorkerView } from './snapshot.ts';
 import { timestamp } from '@agentfleet/kube';
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import { nameOf, refusalOf } from './acceptance.ts';
-import type { Attempt, Books } from './attempts.ts';
+import { type Attempt, type Books, jwksConfigMap } from './attempts.ts';
 import type { Course, SandboxChoice } from './course.ts';
 import type { Facts } from './facts.ts';
 import { perNamespaceOf } from '../../pools/limits.ts';
@@ -9,9 +10,25 @@ import { sandboxName } from './sandboxTemplate.ts';
 import { spendingFor } from './spending.ts';
 import { spentSandbox } from './start.ts';
 import { claimFor } from './storage.ts';
-import type { WorkerView } from './snapshot.ts';
 import { outcomeMessage } from './verdict.ts';
-import { leastLoaded } from './workerChoice.ts';
+import { briefKey } from '@agentfleet/protocol/pool';
+import { briefName } from '../../pools/names.ts';
+import type { Caches } from '../../runtime/context.ts';
+import type { ConfigMap } from '../../runtime/resources.ts';
+
+/** The worker that had the task comes first: it knows it. Else the one with the fewest tasks, by name where they are equal. */
+function leastLoaded(workers: readonly WorkerView[], before: { readonly worker: string } | undefined): WorkerView | undefined {
+  const first = workers.find(({ name }) => name === before?.worker);
+  return first ?? [...workers].sort((a, b) => a.load - b.load || (a.name < b.name ? -1 : 1))[0];
+}
+
+/** The ready worker that takes over what has to be undone; slots do not matter for that. */
+export function rescuer({ workers }: Snapshot): WorkerView | undefined {
+  return leastLoaded(
+    workers.filter(({ ready }) => ready),
+    undefined,
+  );
+}
 
 /** Gives the task a worker and a sandbox, or says what it waits for. */
 export function placing(all: Facts, books: Books, notBefore: number): Course {
@@ -158,4 +175,38 @@ function roomFor({ snapshot, assignment, task }: Facts, pool: ExpertPool): Room 
     'WaitingForSlot',
     worker === undefined ? `all slots are taken (${slots})` : `tasks whose turn is earlier take the free slots (${slots})`,
   );
+}
+
+/** Tells whether the pool's controllers have made ready what sandboxes and workers need in a namespace. */
+export class Preparations {
+  readonly #configMaps: Caches['configMaps'];
+  readonly #briefs = new WeakMap<ConfigMap, ReadonlySet<string>>();
+
+  constructor({ configMaps }: Pick<Caches, 'configMaps'>) {
+    this.#configMaps = configMaps;
+  }
+
+  has(pool: ExpertPool, namespace: string): boolean {
+    return this.of(pool)(namespace);
+  }
+
+  /** Tells it of many namespaces at one moment. */
+  of(pool: ExpertPool): (namespace: string) => boolean {
+    const { lister } = this.#configMaps;
+    const brief = lister.get(`${pool.metadata.namespace ?? ''}/${briefName(pool.metadata.name)}`);
+    if (brief === undefined) return () => false;
+    const known = this.#briefs.get(brief) ?? namespacesOf(brief);
+    this.#briefs.set(brief, known);
+    return (namespace) => known.has(namespace) && lister.get(`${namespace}/${jwksConfigMap}`) !== undefined;
+  }
+}
+
+/** A brief that cannot be read names no namespace: its pool's controller will write it again. */
+function namespacesOf({ data }: ConfigMap): ReadonlySet<string> {
+  try {
+    const { namespaces } = JSON.parse(data?.[briefKey] ?? '{}') as { readonly namespaces?: readonly string[] };
+    return new Set(namespaces);
+  } catch {
+    return new Set();
+  }
 }

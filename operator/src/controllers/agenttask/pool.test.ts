@@ -1,6 +1,6 @@
 import { findCondition } from '@agentfleet/kube';
 import { describe, expect, test } from 'vitest';
-import { occupies } from './queue/standing.ts';
+import { occupies } from './queue/poolQueue.ts';
 import { Bed } from './testing/bed.ts';
 import { newPool, newTask } from './testing/objects.ts';
 import { obedient, playWorkers, succeeds, works } from './testing/scriptedWorker.ts';

@@ -1,6 +1,6 @@
 import type { ExpertPool, Sandbox } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
-import type { RuntimeClass } from '../../runtime/objects.ts';
+import type { RuntimeClass } from '../../runtime/resources.ts';
 import type { Ground } from './nodeAbility.ts';
 import { mergedTemplate, sandboxNotAllowed } from './sandboxBounds.ts';
 import { newPool, newTask } from './testing/objects.ts';

@@ -1,5 +1,5 @@
 import type { V1Container, V1EnvVar, V1Pod, V1PodSecurityContext, V1VolumeMount } from '@kubernetes/client-node';
-import { hiddenDir } from './names.ts';
+import { hiddenDir } from './attempts.ts';
 
 /** Where the layers lie, in the keeper's container only. */
 export const layersDir = '/var/lib/agentfleet-layers';

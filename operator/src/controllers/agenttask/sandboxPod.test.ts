@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { sandboxNetworkPolicy } from './sandboxNetworkPolicy.ts';
-import { sandboxPod, type SandboxPodInput } from './sandboxPod.ts';
+import { sandboxNetworkPolicy, sandboxPod, type SandboxPodInput } from './sandboxPod.ts';
 
 const input: SandboxPodInput = {
   name: 'fix-parser-1',

@@ -8,6 +8,9 @@ import type {
   V1SecurityContext,
   V1Volume,
   V1VolumeMount,
+  V1NetworkPolicy,
+  V1NetworkPolicyIngressRule,
+  V1NetworkPolicySpec,
 } from '@kubernetes/client-node';
 import type { OwnerReference } from '@agentfleet/kube';
 import type { Sandbox } from '@agentfleet/protocol/api';
@@ -23,7 +26,7 @@ import {
   scratchDir,
   storeDir,
   workspaceDir,
-} from './names.ts';
+} from './attempts.ts';
 import type { NodeChoice } from './nodeAbility.ts';
 import { withLayers } from './sandboxLayers.ts';
 
@@ -281,4 +284,37 @@ const linkKey: V1EnvVar = { name: 'AGENTFLEET_LINK_KEY', valueFrom: { secretKeyR
 
 function fromField(name: string, fieldPath: string): V1EnvVar {
   return { name, valueFrom: { fieldRef: { fieldPath } } };
+}
+
+/** A NetworkPolicy as it goes over the wire: client-node's type spells the member `from` as `_from`. */
+export type NetworkPolicyManifest = Omit<V1NetworkPolicy, 'spec'> & {
+  spec: Omit<V1NetworkPolicySpec, 'ingress'> & {
+    ingress: (Omit<V1NetworkPolicyIngressRule, '_from'> & { from: NonNullable<V1NetworkPolicyIngressRule['_from']> })[];
+  };
+};
+
+/**
+ * The wall of all sandboxes in a namespace: nothing goes out, and only workers of the given
+ * namespaces reach the keeper's port. Pure.
+ */
+export function sandboxNetworkPolicy(namespace: string, workerNamespaces: readonly string[]): NetworkPolicyManifest {
+  return {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'NetworkPolicy',
+    metadata: { name: 'agentfleet-sandbox', namespace },
+    spec: {
+      podSelector: { matchLabels: { [labels.component]: 'sandbox' } },
+      policyTypes: ['Ingress', 'Egress'],
+      egress: [],
+      ingress: [
+        {
+          from: workerNamespaces.map((name) => ({
+            namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': name } },
+            podSelector: { matchLabels: { [labels.component]: 'worker' } },
+          })),
+          ports: [{ protocol: 'TCP', port: keeperPort }],
+        },
+      ],
+    },
+  };
 }

@@ -1,6 +1,6 @@
 import { isControlledBy } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
-import type { ContainerStatus, Pod } from '../../runtime/objects.ts';
+import type { ContainerStatus, Pod } from '../../runtime/resources.ts';
 
 /** Seconds after the end of its grace period in which a pod may still run although nobody hears of its node. */
 export const graceSlackSeconds = 60;

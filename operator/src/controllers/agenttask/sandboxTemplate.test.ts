@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { sandboxPod } from './sandboxPod.ts';
-import type { Node } from '../../runtime/objects.ts';
+import type { Node } from '../../runtime/resources.ts';
 import type { Ground } from './nodeAbility.ts';
 import { bytesOf, sandboxInput, sandboxName } from './sandboxTemplate.ts';
 import { newPool, newTask } from './testing/objects.ts';

@@ -1,13 +1,16 @@
 import { createHash } from 'node:crypto';
-import { controllerReference } from '@agentfleet/kube';
+import { controllerReference, canonical, type KubeObject } from '@agentfleet/kube';
 import type { AgentTask, ExpertPool, Sandbox } from '@agentfleet/protocol/api';
 import type { IsolationLevel } from '@agentfleet/protocol/keeper';
-import { workerServiceAccount } from '../../pools/names.ts';
+import { workerServiceAccount, childName } from '../../pools/names.ts';
 import type { OperatorConfig } from '../../runtime/context.ts';
 import { isolationFloor } from './acceptance.ts';
 import { hasOwnUsers, imageVolumes, nodesWithUsers, userMode, type Ground } from './nodeAbility.ts';
 import { mergedTemplate } from './sandboxBounds.ts';
-import type { SandboxPodInput } from './sandboxPod.ts';
+import { type SandboxPodInput, sandboxPod } from './sandboxPod.ts';
+import { labels } from '@agentfleet/protocol/pool';
+import { poolNamespaceLabel, templateAnnotation } from '../../pools/resolve.ts';
+import type { Pod } from '../../runtime/resources.ts';
 
 const longest = 63;
 
@@ -44,7 +47,7 @@ export function bytesOf(quantity: string): number {
 }
 
 /** Where sandboxes of a pool come from. */
-export interface TemplateSource {
+interface TemplateSource {
   readonly pool: ExpertPool;
   readonly config: OperatorConfig;
   readonly issuer: string;
@@ -52,7 +55,7 @@ export interface TemplateSource {
 }
 
 /** What all sandboxes of one template and one floor of isolation have in common. */
-export function poolTemplate(
+function poolTemplate(
   template: Sandbox,
   floor: IsolationLevel,
   { pool, config, issuer, ground }: TemplateSource,
@@ -84,11 +87,7 @@ function shares(size: number, limit: string | undefined): Pick<SandboxPodInput, 
 }
 
 /** What hangs on the nodes of one moment: not part of what makes two sandboxes equal, so that a node turns nothing over. */
-export function nodesFor(
-  template: Sandbox,
-  hostUsers: boolean | undefined,
-  ground: Ground,
-): Pick<SandboxPodInput, 'nodes' | 'runnerVolume'> {
+function nodesFor(template: Sandbox, hostUsers: boolean | undefined, ground: Ground): Pick<SandboxPodInput, 'nodes' | 'runnerVolume'> {
   const nodes = hostUsers === false ? nodesWithUsers(ground, template) : undefined;
   return { ...(imageVolumes(ground, template) ? { runnerVolume: true } : {}), ...(nodes === undefined ? {} : { nodes }) };
 }
@@ -105,4 +104,67 @@ export function sandboxInput(name: string, { task, pool, ...source }: TemplateSo
     task: task.metadata.name,
     owner: controllerReference(task),
   };
+}
+
+/** What all sandboxes of a pool are made from. */
+export type WarmSource = TemplateSource;
+
+type Input = Omit<SandboxPodInput, 'name' | 'namespace'>;
+
+/** A sandbox without a task, and without anything that makes one differ from another. */
+function manifest(input: Input, namespace: string): Pod {
+  return sandboxPod({ ...input, name: '', namespace }) as unknown as Pod;
+}
+
+function inputOf(source: WarmSource, floor: IsolationLevel): Input {
+  return poolTemplate(source.pool.spec.sandbox.template ?? {}, floor, source);
+}
+
+/**
+ * Hash of what a sandbox is made from under a floor of isolation: a task takes a waiting one only when its own would have
+ * been made from the same. On which nodes it may run, and how it gets its runner, does not count: one node that comes would
+ * turn all of them over. Pure.
+ */
+export function templateHash(source: WarmSource, floor: IsolationLevel): string {
+  return createHash('sha256')
+    .update(canonical(manifest(inputOf(source, floor), '')))
+    .digest('hex')
+    .slice(0, 16);
+}
+
+/** A sandbox to be made ahead: it names its pool and no task, and the server gives it its name. Pure. */
+export function warmPod(
+  source: WarmSource,
+  namespace: string,
+): Omit<Pod, 'metadata'> & { readonly metadata: Partial<KubeObject['metadata']> } {
+  const { pool } = source;
+  const floor = pool.spec.policy.minIsolation;
+  const input = inputOf(source, floor);
+  const nodes = nodesFor(pool.spec.sandbox.template ?? {}, input.hostUsers, source.ground);
+  const { metadata, ...rest } = manifest({ ...input, ...nodes }, namespace);
+  const { name: _, ...kept } = metadata;
+  return {
+    ...rest,
+    metadata: {
+      ...kept,
+      generateName: `${childName(pool.metadata.name, 'warm')}-`,
+      labels: { ...metadata.labels, [labels.warm]: 'true', [poolNamespaceLabel]: pool.metadata.namespace ?? '' },
+      annotations: { ...metadata.annotations, [templateAnnotation]: templateHash(source, floor) },
+    },
+  };
+}
+
+/** Remembers hashes: each look at a task asks for one. */
+export class TemplateHashes {
+  readonly #known = new WeakMap<ExpertPool, Map<string, string>>();
+
+  of(source: WarmSource, floor: IsolationLevel): string {
+    const known = this.#known.get(source.pool) ?? new Map<string, string>();
+    this.#known.set(source.pool, known);
+    const { userNamespace, template = {} } = source.pool.spec.sandbox;
+    const key = `${floor} ${source.issuer} ${hasOwnUsers(userNamespace, floor, source.ground, template)}`;
+    let hash = known.get(key);
+    if (hash === undefined) known.set(key, (hash = templateHash(source, floor)));
+    return hash;
+  }
 }

@@ -2,7 +2,7 @@ import type { NewEvent } from '@agentfleet/kube';
 import type { AgentTask, AgentTaskOrder, AgentTaskStatus, RolloutStatus } from '@agentfleet/protocol/api';
 import type { Amount, Held } from '../../pools/spending.ts';
 import type { Resolution } from '../../pools/resolve.ts';
-import type { PersistentVolumeClaim, Pod, VolumeSnapshot } from '../../runtime/objects.ts';
+import type { PersistentVolumeClaim, Pod, VolumeSnapshot } from '../../runtime/resources.ts';
 import type { ClaimChoice } from './course.ts';
 import type { DependencyView } from './dependencies.ts';
 import type { Ground } from './nodeAbility.ts';

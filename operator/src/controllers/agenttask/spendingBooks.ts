@@ -2,13 +2,24 @@ import { channel, findCondition, keyOf, ResourceClient, type Enqueue, type Sourc
 import type { AgentTask, ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { spendingName } from '../../pools/names.ts';
-import { amountOf, bookOf, bookText, emptyBook, excessOf, remainingOf, setAside, settle, spendingKey } from '../../pools/spending.ts';
-import type { Amount, Held, SpendingBook } from '../../pools/spending.ts';
-import { LedgerWriter, type LedgerPlace } from '../../revisions/ledgerWriter.ts';
+import {
+  amountOf,
+  bookOf,
+  bookText,
+  emptyBook,
+  excessOf,
+  remainingOf,
+  setAside,
+  settle,
+  spendingKey,
+  type Amount,
+  type Held,
+  type SpendingBook,
+} from '../../pools/spending.ts';
+import { LedgerWriter, type LedgerPlace } from '../../revisions/ledger.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
-import type { ConfigMap } from '../../runtime/objects.ts';
-import { resources } from '../../runtime/resources.ts';
-import { wakeIndex } from '../../runtime/taskIndexes.ts';
+import { type ConfigMap, resources } from '../../runtime/resources.ts';
+import { wakeIndex } from '../../runtime/taskCensus.ts';
 import { spendingReason, unsettledReason, type HeldIn, type SpendingView } from './spending.ts';
 
 /** Writes that one change is tried with when others write too. */

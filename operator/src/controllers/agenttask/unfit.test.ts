@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { Bed } from './testing/bed.ts';
 import { newTask } from './testing/objects.ts';
 import { obedient, playWorkers, works } from './testing/scriptedWorker.ts';
-import { unfitMs } from './unfit.ts';
+import { unfitMs } from './controller.ts';
 
 /** As a real server answers when etcd refuses the object. */
 const tooLarge = { kind: 'error', code: 500, reason: 'Unknown', message: 'etcdserver: request is too large' } as const;

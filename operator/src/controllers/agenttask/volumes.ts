@@ -16,8 +16,7 @@ import {
 import type { AgentTask, SandboxStorage } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import type { Caches } from '../../runtime/context.ts';
-import type { PersistentVolumeClaim, VolumeSnapshot } from '../../runtime/objects.ts';
-import { resources } from '../../runtime/resources.ts';
+import { type PersistentVolumeClaim, type VolumeSnapshot, resources } from '../../runtime/resources.ts';
 import type { ClaimChoice } from './course.ts';
 import type { StorageView } from './snapshot.ts';
 

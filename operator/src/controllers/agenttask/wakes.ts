@@ -1,17 +1,23 @@
 import { channel, keyOf, lowPriority, type Enqueue, type Source } from '@agentfleet/kube';
 import type { AgentTask, ExpertPool, PoolGrant } from '@agentfleet/protocol/api';
 import { briefKey, labels } from '@agentfleet/protocol/pool';
-import { anyDefault, poolIndex } from '../../pools/lookup.ts';
-import { isWorkerPod } from '../../pools/workerPods.ts';
+import { anyDefault, poolIndex, isWorkerPod } from '../../pools/resolve.ts';
 import type { Caches } from '../../runtime/context.ts';
-import type { ConfigMap, NetworkPolicy, Pod } from '../../runtime/objects.ts';
-import { dependencyIndex, wakeIndex, wakeValues, workerIndex } from '../../runtime/taskIndexes.ts';
+import type { ConfigMap, NetworkPolicy, Pod } from '../../runtime/resources.ts';
+import { dependencyIndex, wakeIndex, wakeValues, workerIndex } from '../../runtime/taskCensus.ts';
 import { groundReasons } from './groundRefusal.ts';
 import type { Ledger } from './ledger.ts';
-import { jwksConfigMap } from './names.ts';
+import { jwksConfigMap } from './attempts.ts';
 import { sameAbility } from './nodeAbility.ts';
 import { isReady, type Observer } from './observe.ts';
-import { standing } from './queue/standing.ts';
+import { standing } from './queue/poolQueue.ts';
+import type { Course } from './course.ts';
+import type { Facts } from './facts.ts';
+import { sandboxUntil, taskUntil } from './storage.ts';
+import { deadlineSecondsOf, queuedUntil } from './deadline.ts';
+import { surelyEndedAt } from './sandboxState.ts';
+import type { DesiredStatus } from './snapshot.ts';
+import { startTimeoutSeconds, startUntil } from './start.ts';
 
 export interface WakesOptions {
   readonly caches: Caches;
@@ -157,4 +163,56 @@ export class Wakes {
   #waiting(value: string): void {
     for (const task of this.#options.caches.tasks.lister.byIndex(wakeIndex, value)) this.#enqueue(keyOf(task));
   }
+}
+
+/** Whoever waits is woken when a slot becomes free; this is for a wake-up that was lost, and for the shown position. */
+const waitMs = { first: 15_000, perPlace: 1_000, longest: 300_000 } as const;
+
+/** Ms after which time alone may change the decision; undefined when it cannot. At least 1. */
+export function timers(facts: Facts, course: Course, status: DesiredStatus, storageMs: number | undefined): number | undefined {
+  const { now, snapshot, task } = facts;
+  const moments = [
+    sandboxUntil(facts, status),
+    taskUntil(facts, status),
+    ...snapshot.pods.filter((pod) => pod.metadata.deletionTimestamp !== undefined).map(surelyEndedAt),
+    ...courseMoments(facts, course, status),
+    now + (storageMs ?? Infinity),
+  ];
+  if (task.metadata.deletionTimestamp !== undefined) return undefined;
+  const next = Math.min(...moments.filter((at) => at > now));
+  return Number.isFinite(next) ? Math.max(1, Math.ceil(next - now)) : undefined;
+}
+
+function courseMoments(facts: Facts, course: Course, status: DesiredStatus): readonly number[] {
+  const { now, remainingMs, snapshot } = facts;
+  // The deadline of a clock that runs from now on is not known to the facts. That a worker is lost is told, see Wakes.
+  const resumes = remainingMs === Infinity && status.clock !== undefined && status.clock.pausedAt === undefined;
+  const deadline = resumes ? now + deadlineSecondsOf(snapshot) * 1000 : now + remainingMs;
+  switch (course.kind) {
+    case 'Ended':
+    case 'End':
+      return [];
+    case 'Suspend':
+      return [startUntil(facts)];
+    case 'Await':
+      return [Date.parse(course.pending.expires)];
+    case 'Refuse':
+      return [now + waitMs.longest];
+    case 'Wait':
+      return [
+        course.untilMs ?? now + Math.min(waitMs.longest, waitMs.first + waitMs.perPlace * (course.position ?? 0)),
+        deadline,
+        queuedUntil(status, snapshot),
+      ];
+    case 'Rollback':
+      return [course.untilMs];
+    case 'Bind': {
+      const starts = status.assignment?.sandboxReadyAt === undefined;
+      return [deadline, starts ? now + startTimeoutSeconds(snapshot.resolution.pool) * 1000 : Infinity];
+    }
+    case 'Run':
+    case 'Stop':
+      break;
+  }
+  return [deadline, startUntil(facts)];
 }

@@ -1,26 +1,30 @@
 import {
+  Applier,
+  keyOf,
+  ResourceClient,
   annotationsChanged,
   anyOf,
   Controller,
   done,
   generationChanged,
   isConflict,
-  keyOf,
   requeueAfter,
-  ResourceClient,
   toController,
   versionChanged,
   watches,
+  type ObjectKey,
+  type Outcome,
+  type ReconcileContext,
+  type Source,
 } from '@agentfleet/kube';
-import type { ObjectKey, Outcome, ReconcileContext, Source } from '@agentfleet/kube';
-import type { EnergyModel } from '@agentfleet/protocol/api';
-import { labels } from '@agentfleet/protocol/pool';
-import type { RolloutLock, Trials } from '../../revisions/index.ts';
+import { fieldManagers, type EnergyModel, type EnergyModelStatus } from '@agentfleet/protocol/api';
+import { rolloutEvent, rolloutMoved, type RolloutLock, type Trials } from '../../revisions/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
-import type { Namespace, Pod } from '../../runtime/objects.ts';
-import { changeSource } from '../../runtime/changeSource.ts';
+import { resources, type Namespace, type Pod } from '../../runtime/resources.ts';
+import { readyEvent } from '../expertpool/statusWriter.ts';
+import { labels } from '@agentfleet/protocol/pool';
+import { changeSource } from '../../runtime/heartbeats.ts';
 import { verifierName } from '../../pools/names.ts';
-import { resources } from '../../runtime/resources.ts';
 import { infoRetryMs, isPreparing, newestReady, type InfoReader } from '../../serving/index.ts';
 import type { ChildCaches } from '../expertpool/caches.ts';
 import type { ChildWriter } from '../expertpool/children.ts';
@@ -30,13 +34,28 @@ import { planChanged } from '../placement/changes.ts';
 import { NoteReader, notePollMs } from '../expertpool/notes.ts';
 import { isGone, makesAnew } from '../expertpool/presence.ts';
 import { judgeCalibration } from './calibration.ts';
-import { decideModel } from './decide.ts';
+import { decideModel, modelStatus } from './decide.ts';
 import { modelKinds, observeModel, type ModelObserver } from './observe.ts';
 import type { ModelSnapshot } from './snapshot.ts';
 import { withModelPlan } from './rollout/plan.ts';
 import { ModelRollouts } from './rollout/rollouts.ts';
-import { modelStatus } from './status.ts';
-import { modelStatusWriter } from './statusWriter.ts';
+
+/** Writes the status: one apply, and only when it tells something new. */
+function modelStatusWriter({ transport, caches, events }: OperatorContext) {
+  const client = new ResourceClient<EnergyModel>(transport, resources.energyModels);
+  const applier = new Applier({ client, view: caches.energyModels, fieldManager: fieldManagers.operator, subresource: 'status' });
+  caches.energyModels.addHandler({ onDelete: (model) => applier.forget(keyOf(model)) });
+  return async ({ apiVersion, kind, metadata, status: present }: EnergyModel, status: EnergyModelStatus, signal: AbortSignal) => {
+    const { name, namespace = '', uid } = metadata;
+    // Where a rollout moves, what it was decided by must be what stands there.
+    const version = rolloutMoved(present, status) ? metadata.resourceVersion : undefined;
+    // The uid: a model of the same name that was made since is another one.
+    const { written } = await applier.apply({ apiVersion, kind, metadata: { name, namespace, uid }, status }, signal, undefined, version);
+    if (!written) return;
+    for (const event of [readyEvent(present, status), rolloutEvent(present, status)])
+      if (event !== undefined) events.record({ apiVersion, kind, metadata }, event);
+  };
+}
 
 /** What this controller needs beside the context. */
 export interface EnergyModelOptions {

@@ -1,4 +1,4 @@
-import type { EnergyModel } from '@agentfleet/protocol/api';
+import { type EnergyModel, maxModelArms, type EnergyModelStatus } from '@agentfleet/protocol/api';
 import { itemOf } from '../../placement/index.ts';
 import { verifierName } from '../../pools/names.ts';
 import { resources } from '../../runtime/resources.ts';
@@ -7,9 +7,9 @@ import type { Manifest } from '../expertpool/manifests/manifest.ts';
 import { identity, surplus, takenNames } from '../expertpool/ownership.ts';
 import { seated } from '../expertpool/seating.ts';
 import { modelNeedsGpu } from '../placement/owners.ts';
-import { seatOf, type Seat } from '../../serving/index.ts';
-import { artifactFault } from './artifacts.ts';
+import { seatOf, type Seat, rolledOut, serverUrl, servingOf, withImage, type Serving } from '../../serving/index.ts';
 import {
+  artifactFault,
   modelHoldersWall,
   modelKeys,
   modelLabels,
@@ -18,11 +18,16 @@ import {
   verifierService,
   verifierWall,
 } from './manifests.ts';
-import { asArm, modelRecord } from './rollout/arms.ts';
+import { asArm, modelRecord } from './rollout/plan.ts';
 import type { ModelArm, ModelPlan, ModelSnapshot } from './snapshot.ts';
+import { mergeConditions, type NewCondition } from '@agentfleet/kube';
+import { shadowWord } from '../../revisions/index.ts';
+import { cut, type Word } from '../expertpool/conditions.ts';
+import { rolloutWord } from '../expertpool/rollout/word.ts';
+import { armCalibration, calibrationStatus, judgeCalibration, thresholdsInForce } from './calibration.ts';
 
 /** What is to be written for a model, in the order in which it is made. */
-export type ModelDecision = PoolDecision;
+type ModelDecision = PoolDecision;
 
 /** The place of pods by the plan in force; those of a revision have one of their own. */
 function seatOfModel(model: EnergyModel, revision?: string): Seat {
@@ -84,4 +89,111 @@ export function decideModel(snapshot: ModelSnapshot): ModelDecision {
       ? [identity(resources.deployments, verifierName(name))]
       : [...plan.keep, ...plan.arms.map(({ revision }) => identity(resources.deployments, verifierName(name, revision)))];
   return { apply, remove: surplus(model, apply, children, kept), obstacles: obstaclesOf(snapshot) };
+}
+
+/**
+ * Why it is known that the artifact is another one than the spec demands: the server refused to start because of it, or one
+ * that answers says so. Undefined when it is not known.
+ */
+function mismatch({ model, deployment, info }: ModelSnapshot, { fault }: Serving): string | undefined {
+  const { digest } = model.spec.artifact;
+  if (digest === undefined) return undefined;
+  const cure = 'correct spec.artifact.digest, or bring the image that has it';
+  if (fault?.message.includes('AGENTFLEET_ARTIFACT_DIGEST') === true) return `${fault.message}; ${cure}`;
+  // While pods are replaced the old ones may answer.
+  const told = info?.artifact ?? digest;
+  if (told === digest || !rolledOut(deployment, model.spec.resources.replicas)) return undefined;
+  return `the pods tell ${told}, and spec.artifact.digest is ${digest}; ${cure}`;
+}
+
+function servingNow(snapshot: ModelSnapshot, decision: ModelDecision): Serving {
+  const { model, image, deployment, notes } = snapshot;
+  const pods = snapshot.pods.filter(withImage(image));
+  const serving = servingOf({ wanted: model.spec.resources.replicas, deployment, pods, notes, obstacle: decision.obstacles[0] });
+  const message = decision.obstacles.length > 0 ? undefined : mismatch(snapshot, serving);
+  const phase = serving.ready > 0 ? 'Degraded' : 'Unavailable';
+  return message === undefined ? serving : { ...serving, phase, fault: { reason: 'DigestMismatch', message, stalled: true } };
+}
+
+function wordOf({ fault, phase, ready }: Serving): Word {
+  if (fault !== undefined) return { status: 'False', ...fault };
+  // As with a Deployment, nothing is what was asked for.
+  if (phase === 'Scaled') return { status: 'True', reason: 'ScaledToZero', message: 'spec.resources.replicas is 0, so nothing is scored' };
+  return { status: 'True', reason: 'Ready', message: `${ready} pods score` };
+}
+
+function phaseOf({ phase, fault }: Serving, snapshot: ModelSnapshot): NonNullable<EnergyModelStatus['phase']> {
+  if (phase === 'Scaled') return 'Unavailable';
+  return snapshot.deployment === undefined && fault?.stalled !== true ? 'Pending' : phase;
+}
+
+interface Words {
+  readonly whole: Word;
+  readonly calibrated: Word;
+  /** Undefined: the model has no rollout. */
+  readonly rollout: Word | undefined;
+  /** Undefined: nothing is in shadow. */
+  readonly shadow: Word | undefined;
+}
+
+function conditionsOf(
+  model: EnergyModel,
+  { whole, calibrated, rollout, shadow }: Words,
+  now: number,
+): NonNullable<EnergyModelStatus['conditions']> {
+  const ready = whole.status === 'True';
+  const words: readonly (readonly [string, Word | undefined])[] = [
+    ['Ready', whole],
+    ['Reconciling', ready || whole.stalled === true ? undefined : { ...whole, status: 'True' }],
+    ['Calibrated', calibrated],
+    ['RolloutHealthy', rollout],
+    ['ShadowHealthy', shadow],
+    ['Stalled', !ready && whole.stalled === true ? { ...whole, status: 'True' } : undefined],
+  ];
+  const observedGeneration = model.metadata.generation ?? 0;
+  const desired = words.flatMap(([type, word]): readonly NewCondition[] =>
+    word === undefined ? [] : [{ type, status: word.status, reason: word.reason, message: cut(word.message), observedGeneration }],
+  );
+  return [...mergeConditions(model.status?.conditions, desired, now)];
+}
+
+type Arm = NonNullable<EnergyModelStatus['arms']>[number];
+
+/** A revision that has pods, with what its own calibration makes of its answers. */
+function armStatus(model: EnergyModel, { infos }: ModelSnapshot, arm: ModelArm, now: number): Arm {
+  const info = infos?.get(arm.revision);
+  const own = asArm(model, arm);
+  const judgement = judgeCalibration({ model: own, info }, now);
+  return {
+    revision: arm.revision,
+    endpoint: serverUrl(verifierName(model.metadata.name, arm.revision), model.metadata.namespace ?? ''),
+    ...(info?.artifact == null ? {} : { digest: info.artifact }),
+    thresholdsInForce: thresholdsInForce(own, judgement),
+    ...armCalibration(judgement),
+  };
+}
+
+/** Status of a model as it is after a decision. Pure. `now` is wall time in ms. */
+export function modelStatus(snapshot: ModelSnapshot, decision: ModelDecision, now: number): EnergyModelStatus {
+  const { model, info, plan } = snapshot;
+  const serving = servingNow(snapshot, decision);
+  const judgement = judgeCalibration(snapshot, now);
+  const { told } = judgement;
+  const shadow = shadowWord(plan?.status, plan?.shadow, now);
+  const words = { whole: wordOf(serving), calibrated: judgement.word, rollout: rolloutWord(plan?.status), shadow };
+  return {
+    observedGeneration: model.metadata.generation ?? 0,
+    conditions: conditionsOf(model, words, now),
+    phase: phaseOf(serving, snapshot),
+    endpoint: serverUrl(verifierName(model.metadata.name, plan?.serving?.revision), model.metadata.namespace ?? ''),
+    // Of the artifact and not of the code around it: what spec.artifact.digest may demand.
+    ...(info?.artifact == null ? {} : { digest: info.artifact }),
+    replicas: serving.replicas,
+    ready: serving.ready,
+    thresholdsInForce: thresholdsInForce(model, judgement),
+    ...(told === undefined ? {} : { calibration: calibrationStatus(told) }),
+    ...(plan?.status === undefined
+      ? {}
+      : { arms: plan.arms.slice(0, maxModelArms).map((arm) => armStatus(model, snapshot, arm, now)), rollout: plan.status }),
+  };
 }

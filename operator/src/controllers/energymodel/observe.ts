@@ -3,12 +3,12 @@ import type { EnergyModel } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { verifierName } from '../../pools/names.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
-import type { Pod } from '../../runtime/objects.ts';
+import type { Pod } from '../../runtime/resources.ts';
 import { clusterAccess, newestReady, type InfoReader, type ServerInfo } from '../../serving/index.ts';
 import { childKinds, type ChildCaches } from '../expertpool/caches.ts';
 import type { Child } from '../expertpool/children.ts';
 import type { NoteReader } from '../expertpool/notes.ts';
-import { recordedModels } from './rollout/arms.ts';
+import { recordedModels } from './rollout/plan.ts';
 import type { ModelSnapshot } from './snapshot.ts';
 
 /** What models are observed with. */

@@ -1,6 +1,6 @@
 import type { EnergyModel, RolloutStatus } from '@agentfleet/protocol/api';
 import type { ShadowView } from '../../revisions/index.ts';
-import type { Deployment, Pod } from '../../runtime/objects.ts';
+import type { Deployment, Pod } from '../../runtime/resources.ts';
 import type { ClusterAccess, ServerInfo } from '../../serving/index.ts';
 import type { Child } from '../expertpool/children.ts';
 

@@ -1,8 +1,7 @@
 import { conditionFaults, kstatus, type Condition } from '@agentfleet/kube';
 import { describe, expect, it } from 'vitest';
-import type { Deployment, Pod } from '../../runtime/objects.ts';
-import { decideModel } from './decide.ts';
-import { modelStatus } from './status.ts';
+import type { Deployment, Pod } from '../../runtime/resources.ts';
+import { decideModel, modelStatus } from './decide.ts';
 import { newModelSnapshot } from './testing/models.ts';
 import type { ModelSnapshot } from './snapshot.ts';
 

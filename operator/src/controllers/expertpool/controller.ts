@@ -1,11 +1,9 @@
-import { Controller, done, isConflict, requeueAfter, ResourceClient } from '@agentfleet/kube';
+import { Controller, done, isConflict, requeueAfter, ResourceClient, type Outcome, type ReconcileContext } from '@agentfleet/kube';
 import type { ExpertPool } from '@agentfleet/protocol/api';
-import type { Outcome, ReconcileContext } from '@agentfleet/kube';
 import type { RolloutLock, Trials } from '../../revisions/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { Heartbeats } from '../../runtime/heartbeats.ts';
-import type { Namespace } from '../../runtime/objects.ts';
-import { resources } from '../../runtime/resources.ts';
+import { type Namespace, resources } from '../../runtime/resources.ts';
 import type { ChildCaches } from './caches.ts';
 import type { ChildWriter } from './children.ts';
 import { lostStatus } from './conditions.ts';

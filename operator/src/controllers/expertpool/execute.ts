@@ -1,7 +1,5 @@
-import { isApiError } from '@agentfleet/kube';
-import type { ApiError, KubeObject } from '@agentfleet/kube';
-import type { Deployment } from '../../runtime/objects.ts';
-import { resources } from '../../runtime/resources.ts';
+import { isApiError, type ApiError, type KubeObject } from '@agentfleet/kube';
+import { type Deployment, resources } from '../../runtime/resources.ts';
 import type { ChildWriter } from './children.ts';
 import type { Obstacle, PoolDecision } from './decide.ts';
 import type { Manifest } from './manifests/manifest.ts';

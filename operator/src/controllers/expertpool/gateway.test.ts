@@ -1,7 +1,7 @@
 import { gatewayPort } from '@agentfleet/protocol/gateway';
 import { labels } from '@agentfleet/protocol/pool';
 import { describe, expect, it } from 'vitest';
-import type { Pod } from '../../runtime/objects.ts';
+import type { Pod } from '../../runtime/resources.ts';
 import { decidePool } from './decide.ts';
 import type { PoolSnapshot } from './snapshot.ts';
 import {

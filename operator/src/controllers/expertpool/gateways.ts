@@ -1,10 +1,9 @@
 import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
-import { gatewayCredentials } from '../../pools/endpoints.ts';
+import { gatewayCredentials } from '../../pools/resolve.ts';
 import { gatewayName } from '../../pools/names.ts';
 import { shortHash } from '../../revisions/index.ts';
-import type { Pod } from '../../runtime/objects.ts';
-import { resources } from '../../runtime/resources.ts';
+import { type Pod, resources } from '../../runtime/resources.ts';
 import { isReady } from '../../serving/index.ts';
 import { chatExperts } from './manifests/chat.ts';
 import { gatewayDeployment, gatewayParts, type Gateway } from './manifests/gateway.ts';

@@ -1,8 +1,7 @@
-import type { KubeEvent, Transport } from '@agentfleet/kube';
-import { silentLog } from '@agentfleet/kube';
+import { type KubeEvent, type Transport, silentLog } from '@agentfleet/kube';
 import { VirtualClock } from '@agentfleet/kube/testing';
 import { describe, expect, it } from 'vitest';
-import type { Pod } from '../../runtime/objects.ts';
+import type { Pod } from '../../runtime/resources.ts';
 import { newestWarning, NoteReader, notePollMs } from './notes.ts';
 
 const event = (type: 'Normal' | 'Warning', note: string, eventTime: string): KubeEvent =>

@@ -1,5 +1,5 @@
 import { asError, events, ResourceClient, type Clock, type KubeEvent, type Log, type Transport } from '@agentfleet/kube';
-import type { Pod } from '../../runtime/objects.ts';
+import type { Pod } from '../../runtime/resources.ts';
 import { isPreparing } from '../../serving/index.ts';
 
 /** How long an answer is believed, ms. */

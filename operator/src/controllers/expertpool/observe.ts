@@ -1,10 +1,10 @@
 import type { EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { artifactsClaim } from '../../pools/names.ts';
-import { warmIndex } from '../../pools/warm.ts';
+import { warmIndex } from '../../pools/resolve.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { Heartbeats } from '../../runtime/heartbeats.ts';
-import type { Pod } from '../../runtime/objects.ts';
+import type { Pod } from '../../runtime/resources.ts';
 import { clusterAccess, newestReady, type AskInfo, type InfoReader } from '../../serving/index.ts';
 import { accessIndex, childKinds, type ChildCaches } from './caches.ts';
 import type { Child } from './children.ts';

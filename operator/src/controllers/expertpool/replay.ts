@@ -1,7 +1,6 @@
 import { contentHash, ResourceClient, type Clock, type Transport } from '@agentfleet/kube';
 import type { ExpertPool } from '@agentfleet/protocol/api';
-import type { ConfigMap } from '../../runtime/objects.ts';
-import { resources } from '../../runtime/resources.ts';
+import { type ConfigMap, resources } from '../../runtime/resources.ts';
 import { homeOf } from './manifests/manifest.ts';
 
 /** A recording: the hash of what its pods read, or why they cannot read it. */

@@ -7,19 +7,20 @@ import {
   toController,
   versionChanged,
   watches,
+  type Informer,
+  type KubeObject,
+  type ObjectKey,
+  type Predicate,
+  type Source,
 } from '@agentfleet/kube';
-import type { Informer, KubeObject, ObjectKey, Predicate, Source } from '@agentfleet/kube';
 import type { AgentTask, EnergyModel, ExpertPool, PoolGrant } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { planChanged } from '../placement/changes.ts';
-import { anyDefault, namedPool } from '../../pools/lookup.ts';
-import { warmEntry, warmPoolOf } from '../../pools/warm.ts';
+import { anyDefault, namedPool, warmEntry, warmPoolOf } from '../../pools/resolve.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
-import type { Heartbeats } from '../../runtime/heartbeats.ts';
-import type { Pod } from '../../runtime/objects.ts';
-import { resources } from '../../runtime/resources.ts';
-import { traitsOf } from '../../runtime/taskTally.ts';
-import { changeSource } from '../../runtime/changeSource.ts';
+import { type Heartbeats, changeSource } from '../../runtime/heartbeats.ts';
+import { type Pod, resources } from '../../runtime/resources.ts';
+import { traitsOf } from '../../runtime/taskCensus.ts';
 import { accessOf, childKinds, type ChildCaches } from './caches.ts';
 import { countedAs } from './snapshot.ts';
 import { poolKey } from './tenancy.ts';

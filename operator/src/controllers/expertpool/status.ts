@@ -1,11 +1,11 @@
 import type { Expert, ExpertPoolStatus } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
-import type { Pod } from '../../runtime/objects.ts';
+import type { Pod } from '../../runtime/resources.ts';
 import { grantSnippet } from '../../pools/consent.ts';
 import { artifactsClaim, workersName } from '../../pools/names.ts';
-import { isWorkerPod } from '../../pools/workerPods.ts';
+import { isWorkerPod } from '../../pools/resolve.ts';
 import { shadowWord } from '../../revisions/index.ts';
-import { warmCounts } from '../warmpool/counts.ts';
+import { warmCounts } from '../warmpool/decide.ts';
 import { conditionsOf, cut, type Aspects, type Word } from './conditions.ts';
 import type { Obstacle, PoolDecision } from './decide.ts';
 import { rolloutWord } from './rollout/word.ts';

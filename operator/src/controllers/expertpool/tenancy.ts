@@ -1,10 +1,9 @@
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
-import { poolLookup } from '../../pools/lookup.ts';
+import { poolLookup, mayWarm, resolvePoolRef, type PoolLookup } from '../../pools/resolve.ts';
 import { templateRights, type MissingGrant, type ReachConfig } from '../../pools/consent.ts';
-import { mayWarm, resolvePoolRef, type PoolLookup } from '../../pools/resolve.ts';
 import type { Caches } from '../../runtime/context.ts';
-import type { TaskGroup, TaskTraits } from '../../runtime/taskTally.ts';
+import type { TaskGroup, TaskTraits } from '../../runtime/taskCensus.ts';
 import { homeOf } from './manifests/manifest.ts';
 
 type TenancyCaches = Pick<Caches, 'census' | 'pools' | 'poolGrants' | 'pods' | 'namespaces'>;

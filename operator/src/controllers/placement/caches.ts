@@ -1,8 +1,7 @@
 import { labels } from '@agentfleet/protocol/pool';
 import type { CacheOptions } from '../../runtime/caches.ts';
-import type { DeviceClass, PublishedSlice } from '../../runtime/objects.ts';
+import { type DeviceClass, type PublishedSlice, resources } from '../../runtime/resources.ts';
 import { OptionalCache } from '../../runtime/optionalCache.ts';
-import { resources } from '../../runtime/resources.ts';
 import { slimObject } from '../../runtime/transforms.ts';
 import { placementComponent } from './claims.ts';
 

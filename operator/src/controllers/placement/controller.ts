@@ -1,9 +1,21 @@
-import { allOf, anyOf, Controller, requeueAfter, versionChanged, watches } from '@agentfleet/kube';
-import type { Informer, KubeObject, Outcome, Predicate, ReconcileContext, Source } from '@agentfleet/kube';
+import {
+  allOf,
+  anyOf,
+  Controller,
+  requeueAfter,
+  versionChanged,
+  watches,
+  type Informer,
+  type KubeObject,
+  type Outcome,
+  type Predicate,
+  type ReconcileContext,
+  type Source,
+} from '@agentfleet/kube';
 import { labels } from '@agentfleet/protocol/pool';
 import { slotLabel } from '../../placement/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
-import type { ControllerRevision, Deployment, Node, Pod } from '../../runtime/objects.ts';
+import type { ControllerRevision, Deployment, Node, Pod } from '../../runtime/resources.ts';
 import type { GpuCaches } from './caches.ts';
 import { decidePlacement, type PlacementDecision } from './decide.ts';
 import { cachedLedger, observePlacement, type Ledger, type PlacementSources } from './observe.ts';

@@ -1,6 +1,6 @@
 import { canonical, findCondition, mergeConditions, type Condition, type KubeObject } from '@agentfleet/kube';
 import type { EnergyModel, ExpertPool, PlanStatus } from '@agentfleet/protocol/api';
-import type { Pod } from '../../runtime/objects.ts';
+import type { Pod } from '../../runtime/resources.ts';
 import { admit, type ProgressOf } from './admit.ts';
 import { claimsOf, surplusClaims, type ClaimManifest } from './claims.ts';
 import { inventoryOf, type ClusterView, type Inventory } from './inventory.ts';

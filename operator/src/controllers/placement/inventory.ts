@@ -13,7 +13,7 @@ import {
   type SlotState,
 } from '../../placement/index.ts';
 import type { GpuDriver } from '../../runtime/context.ts';
-import type { DeviceClass, Node, PublishedSlice } from '../../runtime/objects.ts';
+import type { DeviceClass, Node, PublishedSlice } from '../../runtime/resources.ts';
 import { countedSlots, injectionsOf, isCounted, sharingNodes, type HolderView, type Injections } from './reserve/index.ts';
 import { defaultMigClass } from './claimNames.ts';
 import { pluginSliceNodes } from './pluginSlices.ts';

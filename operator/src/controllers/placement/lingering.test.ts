@@ -2,7 +2,7 @@ import type { ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { expect, test } from 'vitest';
 import { slotLabel } from '../../placement/index.ts';
-import type { Deployment, Pod } from '../../runtime/objects.ts';
+import type { Deployment, Pod } from '../../runtime/resources.ts';
 import type { PlacementSnapshot } from './decide.ts';
 import { lingeringOn, occupantsOf, type Occupant } from './lingering.ts';
 import { gpuPool, onGpu, snapshot } from './testing/box.ts';

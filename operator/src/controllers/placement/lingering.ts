@@ -1,7 +1,7 @@
 import { labels } from '@agentfleet/protocol/pool';
 import type { KubeObject } from '@agentfleet/kube';
 import { itemOf, slotLabel, valuesIn } from '../../placement/index.ts';
-import type { Deployment, Pod } from '../../runtime/objects.ts';
+import type { Deployment, Pod } from '../../runtime/resources.ts';
 import type { Holder } from './problem.ts';
 
 /** An engine that has pods on a slot, or a Deployment that makes them there. */

@@ -13,7 +13,7 @@ import {
 } from '../../placement/index.ts';
 import { gpuIndex, onGpus } from '../../runtime/caches.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
-import type { ConfigMap, ControllerRevision, Deployment, Pod } from '../../runtime/objects.ts';
+import type { ConfigMap, ControllerRevision, Deployment, Pod } from '../../runtime/resources.ts';
 import { exceeded, rolledOut } from '../../serving/index.ts';
 import type { Progress } from './admit.ts';
 import type { GpuCaches } from './caches.ts';

@@ -1,5 +1,5 @@
 import { nodeOfSlot, parseSlotName, pluginSlices } from '../../placement/index.ts';
-import type { Node } from '../../runtime/objects.ts';
+import type { Node } from '../../runtime/resources.ts';
 import type { Inventory, PlanSlot } from './inventory.ts';
 import type { Owner } from './owners.ts';
 

@@ -2,8 +2,7 @@ import { Applier, findCondition, isConflict, isNotFound, keyOf, ResourceClient, 
 import { fieldManagers, type EnergyModel, type ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import type { OperatorContext } from '../../runtime/context.ts';
-import type { ConfigMap } from '../../runtime/objects.ts';
-import { resources } from '../../runtime/resources.ts';
+import { type ConfigMap, resources } from '../../runtime/resources.ts';
 import type { GpuCaches } from './caches.ts';
 import { placementComponent, type ClaimManifest } from './claims.ts';
 import type { PlacementDecision, PlacementStatus } from './decide.ts';

@@ -1,19 +1,48 @@
-import { Consistency, Controller, done, keyOf, requeueAfter, watches, type Outcome, type Source } from '@agentfleet/kube';
 import type { ExpertPool } from '@agentfleet/protocol/api';
+import { isUnclaimed, warmEntry, warmIndex, warmPoolOf, poolLookup, mayWarm, isAccepted } from '../../pools/resolve.ts';
+import type { ReachConfig } from '../../pools/consent.ts';
+import type { Caches, OperatorContext } from '../../runtime/context.ts';
+import type { Namespace, ConfigMap, Pod } from '../../runtime/resources.ts';
+import { Preparations } from '../agenttask/placing.ts';
+import { type WarmPlace, decideWarm } from './decide.ts';
+import { Consistency, Controller, done, keyOf, requeueAfter, watches, type Outcome, type Source } from '@agentfleet/kube';
 import { labels } from '@agentfleet/protocol/pool';
-import { isAccepted } from '../../pools/accepted.ts';
 import { recordComponent, recordKeys } from '../../pools/made.ts';
-import { warmPoolOf } from '../../pools/warm.ts';
-import type { ConfigMap, Pod } from '../../runtime/objects.ts';
-import type { OperatorContext } from '../../runtime/context.ts';
-import { jwksConfigMap } from '../agenttask/names.ts';
-import { Preparations } from '../agenttask/prepared.ts';
+import { jwksConfigMap } from '../agenttask/attempts.ts';
 import { groundOf, sameAbility } from '../agenttask/nodeAbility.ts';
-import { TemplateHashes, type WarmSource } from '../agenttask/warmTemplate.ts';
-import { decideWarm } from './decide.ts';
-import { WarmExecutor } from './execute.ts';
-import { placesOf } from './observe.ts';
-import { WarmRecords } from './record.ts';
+import { TemplateHashes, type WarmSource } from '../agenttask/sandboxTemplate.ts';
+import { WarmExecutor, WarmRecords } from './execute.ts';
+
+/** Whether nothing may be made in the namespace any more. */
+function goes({ metadata, status }: Namespace): boolean {
+  return metadata.deletionTimestamp !== undefined || status?.phase === 'Terminating';
+}
+
+/** Namespaces in which sandboxes of the pool wait or are to wait. `pool` is undefined when it is gone or going. */
+function placesOf(
+  caches: Caches,
+  reach: ReachConfig,
+  preparations: Preparations,
+  key: string,
+  pool: ExpertPool | undefined,
+): readonly WarmPlace[] {
+  const { pods, namespaces } = caches;
+  const lookup = poolLookup(caches, reach);
+  const waiting = pods.lister.byIndex(warmIndex, key).filter(isUnclaimed);
+  const wanted = pool?.spec.sandbox.warm ?? [];
+  const names = new Set([...wanted.map(({ namespace }) => namespace), ...waiting.map(({ metadata }) => metadata.namespace ?? '')]);
+  return [...names].sort().map((name) => {
+    const namespace = namespaces.lister.get(name);
+    const allowed = pool !== undefined && namespace !== undefined && !goes(namespace) && mayWarm(pool, name, lookup);
+    return {
+      namespace: name,
+      entry: allowed ? warmEntry(pool, name) : undefined,
+      // A pool that cannot be carried out as it is gets nothing new.
+      prepared: allowed && isAccepted(pool) && preparations.has(pool, name),
+      pods: waiting.filter(({ metadata }) => metadata.namespace === name),
+    };
+  });
+}
 
 /** What tests set. */
 export interface WarmPoolOptions {

@@ -1,9 +1,8 @@
 import { labels } from '@agentfleet/protocol/pool';
 import { describe, expect, test } from 'vitest';
-import { poolNamespaceLabel, templateAnnotation } from '../../pools/warm.ts';
-import type { Pod } from '../../runtime/objects.ts';
-import { warmCounts } from './counts.ts';
-import { decideWarm, startingAtOnce, type WarmPlace } from './decide.ts';
+import { poolNamespaceLabel, templateAnnotation } from '../../pools/resolve.ts';
+import type { Pod } from '../../runtime/resources.ts';
+import { warmCounts, decideWarm, startingAtOnce, type WarmPlace } from './decide.ts';
 
 const now = Date.UTC(2030, 0, 1, 1);
 const running = (ready: boolean): Pod['status'] => ({

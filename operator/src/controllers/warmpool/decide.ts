@@ -1,6 +1,6 @@
-import type { WarmSandboxes } from '@agentfleet/protocol/api';
-import { templateAnnotation } from '../../pools/warm.ts';
-import type { Pod } from '../../runtime/objects.ts';
+import type { WarmSandboxes, ExpertPoolStatus } from '@agentfleet/protocol/api';
+import { templateAnnotation, isUnclaimed } from '../../pools/resolve.ts';
+import type { Pod } from '../../runtime/resources.ts';
 import { lossOf, sandboxState } from '../agenttask/sandboxState.ts';
 
 /** What is known about one namespace in which sandboxes wait, or are to wait. */
@@ -119,4 +119,12 @@ export function decideWarm({ places, madeAt, isOurs, template }: WarmSnapshot, n
     actions: places.flatMap((place) => decidePlace(place, view, now)),
     requeueAfterMs: ages.length === 0 ? undefined : Math.max(1, Math.min(...ages)),
   };
+}
+
+/** Counts the sandboxes that were made ahead for one pool (index `warm` of the cache of pods); those that go count no more. Pure. */
+export function warmCounts(pods: readonly Pod[]): NonNullable<ExpertPoolStatus['sandboxes']> {
+  const present = pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  const waiting = present.filter(isUnclaimed);
+  const warm = waiting.filter((pod) => sandboxState(pod, false).ready).length;
+  return { warm, starting: waiting.length - warm, claimed: present.length - waiting.length };
 }

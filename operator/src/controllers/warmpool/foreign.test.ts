@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { resources } from '../../runtime/resources.ts';
-import { Claims } from '../agenttask/claim.ts';
+import { Claims } from '../agenttask/execute.ts';
 import { Bed } from '../agenttask/testing/bed.ts';
 import { isReady } from '../agenttask/testing/look.ts';
 import { newPool, newTask } from '../agenttask/testing/objects.ts';

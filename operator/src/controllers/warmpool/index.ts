@@ -3,4 +3,4 @@
  * the controller of pools imports the counts.
  */
 export { createWarmPoolController, type WarmPoolOptions } from './controller.ts';
-export { warmCounts } from './counts.ts';
+export { warmCounts } from './decide.ts';

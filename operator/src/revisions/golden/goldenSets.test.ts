@@ -5,8 +5,7 @@ import { newTask } from '../../controllers/agenttask/testing/objects.ts';
 import { Rollouts } from '../../controllers/expertpool/testing/rollouts.ts';
 import { patchPool } from '../../../test/crash/scenarios/steps.ts';
 import { World } from '../../../test/crash/world.ts';
-import type { PodTemplate } from '../../runtime/objects.ts';
-import { resources } from '../../runtime/resources.ts';
+import { type PodTemplate, resources } from '../../runtime/resources.ts';
 import { GoldenJobs, goldenTemplate, passes, type End, type Made } from './testing/jobs.ts';
 
 const expert = (...domains: readonly string[]): object => ({

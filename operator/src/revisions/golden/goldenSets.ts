@@ -1,3 +1,5 @@
+import { type GoldenReport, goldenReportOf, type GoldenArm } from '@agentfleet/protocol/golden';
+import { type Job, type Pod, type PodCondition, type Terminated, resources } from '../../runtime/resources.ts';
 import {
   asError,
   isAlreadyExists,
@@ -9,19 +11,114 @@ import {
   type Transport,
 } from '@agentfleet/kube';
 import { fieldManagers, type Rollout, type RolloutStatus } from '@agentfleet/protocol/api';
-import type { GoldenArm } from '@agentfleet/protocol/golden';
 import { goldenJobName } from '../../pools/names.ts';
 import type { GoldenEvidence, HeldOut } from '../../rollout/index.ts';
-import type { Job, Pod } from '../../runtime/objects.ts';
-import { resources } from '../../runtime/resources.ts';
 import { podTrouble } from '../../serving/index.ts';
-import type { LedgerPlace, LedgerWriter } from '../ledgerWriter.ts';
+import type { LedgerPlace, LedgerWriter } from '../ledger.ts';
 import { isOpen } from '../progress.ts';
-import { shortHash } from '../revision.ts';
-import { findEntry, goldenEntries, goldenKey, textWith, type GoldenEntry } from './entry.ts';
-import { goldenJob, rolloutLabel } from './job.ts';
-import { isRunning, outcomeOf } from './outcome.ts';
-import { TemplateReader, type GoldenTemplate } from './template.ts';
+import { shortHash } from '../arm.ts';
+import { goldenJob, rolloutLabel, TemplateReader, type GoldenTemplate } from './job.ts';
+
+/** What is kept of one revision's run of one golden set. */
+export interface GoldenEntry {
+  readonly revision: string;
+  /** Hash of what is run. */
+  readonly set: string;
+  /** Number of the Job, from 0. */
+  readonly run: number;
+  /** Jobs in a row whose pod the cluster took away. */
+  readonly lost: number;
+  readonly report?: GoldenReport;
+  /** Why there is no result until somebody changes something. */
+  readonly fault?: string;
+  /** The word of the annotation that asks for another try, as it was when the Job ended. */
+  readonly word?: string;
+}
+
+/** Key of the ConfigMap. */
+const goldenKey = 'golden.json';
+
+/** Entries that are kept: of the revisions and sets that were run last. */
+const mostEntries = 24;
+
+/** The entries of a text; none where it cannot be read, by which what is asked for is run again. Pure. */
+export function goldenEntries(text: string | undefined): readonly GoldenEntry[] {
+  try {
+    const value: unknown = JSON.parse(text ?? '[]');
+    return Array.isArray(value) ? (value as readonly GoldenEntry[]) : [];
+  } catch {
+    return [];
+  }
+}
+
+const isOf =
+  (revision: string, set: string) =>
+  (entry: GoldenEntry): boolean =>
+    entry.revision === revision && entry.set === set;
+
+/** What is known of a set and a revision. Pure. */
+function findEntry(entries: readonly GoldenEntry[], revision: string, set: string): GoldenEntry | undefined {
+  return entries.find(isOf(revision, set));
+}
+
+/** The text with one entry in place of what was known before. Pure. */
+export function textWith(entries: readonly GoldenEntry[], entry: GoldenEntry): string {
+  const others = entries.filter((other) => !isOf(entry.revision, entry.set)(other));
+  return JSON.stringify([...others, entry].slice(-mostEntries));
+}
+
+/** How a Job ended. `Lost`: the cluster took its pod away, which says nothing of the set. */
+export type Outcome = 'Running' | 'Lost' | { readonly report: GoldenReport } | { readonly fault: string };
+
+const mostWords = 200;
+
+function ended({ status }: Job): PodCondition | undefined {
+  return status?.conditions?.find(({ type, status }) => (type === 'Complete' || type === 'Failed') && status === 'True');
+}
+
+/** Whether a Job goes on. Pure. */
+function isRunning(job: Job): boolean {
+  return ended(job) === undefined;
+}
+
+/** Evicted, preempted, or refused by a kubelet: then the pod says why, or its condition does. */
+function takenAway({ status }: Pod): boolean {
+  const disrupted = status?.conditions?.some(({ type, status }) => type === 'DisruptionTarget' && status === 'True') === true;
+  return disrupted || status?.reason !== undefined;
+}
+
+function words(message: string | undefined): string {
+  const text = (message ?? '').replaceAll(/\s+/g, ' ').trim();
+  return text === '' ? '' : `: ${text.length <= mostWords ? text : `${text.slice(0, mostWords).toWellFormed()}…`}`;
+}
+
+function failed(name: string, pod: Pod, container: string, terminated: Terminated | undefined): Outcome {
+  const log = `see the log of pod ${pod.metadata.name}, and change the PodTemplate`;
+  if (terminated === undefined || terminated.exitCode === 0)
+    return { fault: `Job ${name} failed, and not by container ${container}, which says the result; ${log}` };
+  const { exitCode = '?', reason = 'Error', message } = terminated;
+  return { fault: `container ${container} of Job ${name} ended with ${exitCode} (${reason})${words(message)}; ${log}` };
+}
+
+/**
+ * What became of a Job. A failure is never a result, and never run again unless it was the cluster's.
+ * @param pods of the Job, as the server has them
+ */
+function outcomeOf(job: Job, pods: readonly Pod[], container: string, timeoutSeconds: number): Outcome {
+  const end = ended(job);
+  const { name } = job.metadata;
+  if (end === undefined) return 'Running';
+  if (end.reason === 'DeadlineExceeded')
+    return { fault: `Job ${name} did not end in ${timeoutSeconds} s; raise goldenSet.timeoutSeconds, or shorten the set` };
+  const [pod] = pods;
+  const of = pod?.status?.containerStatuses?.find((status) => status.name === container)?.state?.terminated;
+  if (pod === undefined) return 'Lost';
+  if (end.type === 'Failed') return takenAway(pod) ? 'Lost' : failed(name, pod, container, of);
+  const report = goldenReportOf(of?.message);
+  if (!('fault' in report)) return { report };
+  const say = 'its termination message has to be {"passed": n, "total": m}';
+  return { fault: `container ${container} of Job ${name}: ${report.fault}; ${say}; change the PodTemplate` };
+}
 
 /** Whose golden sets are run. */
 export interface GoldenQuestion {

@@ -1,4 +1,4 @@
-import { normalCdf, normalDensity, normalQuantile } from './normal.ts';
+import { normalCdf, normalDensity, normalQuantile } from './distributions.ts';
 
 /** What a rollout promises about its own errors. */
 export interface DesignGoal {

@@ -66,3 +66,124 @@ export function quantile(values: readonly number[], p: number): number | undefin
   const [low, high] = [sorted[Math.floor(place)], sorted[Math.ceil(place)]];
   return low === undefined || high === undefined ? undefined : low + (high - low) * (place - Math.floor(place));
 }
+
+/**
+ * The standard normal distribution function, to 1e-15 for all x.
+ * Series and continued fraction as in Marsaglia, "Evaluating the Normal Distribution", J. Stat. Software 11(4), 2004.
+ */
+export function normalCdf(x: number): number {
+  if (x === Infinity) return 1;
+  if (x === -Infinity) return 0;
+  if (Math.abs(x) > 7) return x < 0 ? upperTail(-x) : 1 - upperTail(x);
+  let sum = x;
+  let term = x;
+  for (let divisor = 3; Math.abs(term) > 1e-17 * Math.abs(sum); divisor += 2) {
+    term *= (x * x) / divisor;
+    sum += term;
+    if (divisor > 1000) break;
+  }
+  return 0.5 + sum * normalDensity(x);
+}
+
+/** The tail beyond a large x by its continued fraction. */
+function upperTail(x: number): number {
+  let fraction = x;
+  for (let level = 60; level >= 1; level -= 1) fraction = x + level / fraction;
+  return normalDensity(x) / fraction;
+}
+
+export function normalDensity(x: number): number {
+  return Math.exp(-0.5 * x * x) / Math.sqrt(2 * Math.PI);
+}
+
+/** The x below which a share `p` of the standard normal distribution lies. By bisection: to 1e-12. */
+export function normalQuantile(p: number): number {
+  if (!(p > 0 && p < 1)) return p <= 0 ? -Infinity : Infinity;
+  let low = -40;
+  let high = 40;
+  for (let step = 0; step < 100; step += 1) {
+    const middle = (low + high) / 2;
+    if (normalCdf(middle) < p) low = middle;
+    else high = middle;
+  }
+  return (low + high) / 2;
+}
+
+/** Of pairs of yes and no: how often each of the four was said. */
+export interface Table {
+  readonly both: number;
+  readonly onlyFirst: number;
+  readonly onlySecond: number;
+  readonly neither: number;
+}
+
+export interface Kappa {
+  readonly value: number;
+  readonly lower: number;
+  readonly upper: number;
+}
+
+/** Added to each cell for the limits: without it a few agreements and no disagreement would have no error at all. */
+const prior = 0.5;
+
+/**
+ * Kappa of Cohen, and its limits `z` standard errors away (Cohen, Educational and Psychological Measurement 20, 1960), from
+ * cells with a half more. Undefined where chance alone agrees always: both said the same of all, so that nothing is known of
+ * the other answer.
+ */
+export function kappa(table: Table, z: number): Kappa | undefined {
+  const found = of(table);
+  if (found === undefined) return undefined;
+  const { both, onlyFirst, onlySecond, neither } = table;
+  const smoothed = of({ both: both + prior, onlyFirst: onlyFirst + prior, onlySecond: onlySecond + prior, neither: neither + prior });
+  const { value, error } = smoothed ?? found;
+  return { value: found.value, lower: value - z * error, upper: value + z * error };
+}
+
+function of({ both, onlyFirst, onlySecond, neither }: Table): { readonly value: number; readonly error: number } | undefined {
+  const total = both + onlyFirst + onlySecond + neither;
+  if (total === 0) return undefined;
+  const [first, second] = [(both + onlyFirst) / total, (both + onlySecond) / total];
+  const observed = (both + neither) / total;
+  const expected = first * second + (1 - first) * (1 - second);
+  if (expected >= 1) return undefined;
+  const error = Math.sqrt((observed * (1 - observed)) / (total * (1 - expected) ** 2));
+  return { value: (observed - expected) / (1 - expected), error };
+}
+
+/** Tasks that were judged, and how many of them passed. */
+export interface Tally {
+  readonly passed: number;
+  readonly total: number;
+}
+
+/** Wilson's score limits of a proportion, `z` standard errors wide. Both 0 and 1 for no observation. */
+export function wilson({ passed, total }: Tally, z: number): { readonly lower: number; readonly upper: number } {
+  if (total === 0) return { lower: 0, upper: 1 };
+  const share = passed / total;
+  const centre = share + (z * z) / (2 * total);
+  const half = Math.abs(z) * Math.sqrt((share * (1 - share)) / total + (z * z) / (4 * total * total));
+  const scale = 1 + (z * z) / total;
+  return { lower: Math.max(0, (centre - half) / scale), upper: Math.min(1, (centre + half) / scale) };
+}
+
+/**
+ * The limit of the difference canary − stable that lies `z` standard errors below the estimate (above it for negative z):
+ * Newcombe's hybrid of Wilson's limits (Statistics in Medicine 17, 1998, method 10). It never leaves −1…1 and holds its level
+ * near 0 and 1, where the usual one does not.
+ */
+export function differenceLimit(canary: Tally, stable: Tally, z: number): number {
+  if (canary.total === 0 || stable.total === 0) return z >= 0 ? -1 : 1;
+  const difference = canary.passed / canary.total - stable.passed / stable.total;
+  const c = wilson(canary, z);
+  const s = wilson(stable, z);
+  const [share, other] = [canary.passed / canary.total, stable.passed / stable.total];
+  if (z >= 0) return difference - Math.hypot(share - c.lower, s.upper - other);
+  return difference + Math.hypot(c.upper - share, other - s.lower);
+}
+
+/** Tasks of one arm that carry as much information about the difference as both arms do. */
+export function effectiveSamples(canary: Tally, stable: Tally): number {
+  if (canary.total === 0 || stable.total === 0) return 0;
+  return 1 / (1 / canary.total + 1 / stable.total);
+}

@@ -1,5 +1,5 @@
 import type { Design } from './design.ts';
-import { differenceLimit, effectiveSamples, type Tally } from './proportions.ts';
+import { differenceLimit, effectiveSamples, type Tally } from './distributions.ts';
 
 export type Judgement = 'Promote' | 'Refuse' | 'Continue';
 

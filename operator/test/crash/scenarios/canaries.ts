@@ -1,8 +1,7 @@
 import { labels } from '@agentfleet/protocol/pool';
 import { expect } from 'vitest';
-import type { Deployment } from '../../../src/runtime/objects.ts';
+import { type Deployment, resources } from '../../../src/runtime/resources.ts';
 import { newPool } from '../../../src/controllers/agenttask/testing/objects.ts';
-import { resources } from '../../../src/runtime/resources.ts';
 import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';
 import { gen, isReady, pools, publishGpus, specialist } from './gpus.ts';

@@ -11,7 +11,7 @@ import {
   succeeds,
   works as working,
 } from '../../../src/controllers/agenttask/testing/scriptedWorker.ts';
-import { templateAnnotation } from '../../../src/pools/warm.ts';
+import { templateAnnotation } from '../../../src/pools/resolve.ts';
 import { resources } from '../../../src/runtime/resources.ts';
 import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';

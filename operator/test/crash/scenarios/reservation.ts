@@ -6,8 +6,7 @@ import { Rollouts } from '../../../src/controllers/expertpool/testing/rollouts.t
 import { holderView } from '../../../src/controllers/placement/reserve/holders.ts';
 import { isReserve } from '../../../src/controllers/placement/reserve/observe.ts';
 import { board, pluginNode } from '../../../src/controllers/placement/testing/plugin.ts';
-import type { Deployment, Node, Pod } from '../../../src/runtime/objects.ts';
-import { resources } from '../../../src/runtime/resources.ts';
+import { type Deployment, type Node, type Pod, resources } from '../../../src/runtime/resources.ts';
 import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';
 import { digest, guardSlots, isReady, models, remove } from './gpus.ts';

@@ -1,6 +1,6 @@
 /** AgentTaskOrder: what a person decides about a running or finished task. Immutable; `create` is the permission. */
 import type { Static } from 'typebox';
-import { ageColumn, type Kind } from '../crd/kind.ts';
+import { ageColumn, type Kind } from '../crd/definition.ts';
 import { conditions, observedGeneration, type Resource } from '../meta.ts';
 import {
   choice,

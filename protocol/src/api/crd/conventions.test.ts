@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { kinds } from '../kinds.ts';
-import { conventionBreaches } from './conventions.ts';
-import { structural, type Node } from './structural.ts';
+import { conventionBreaches, structural, type Node } from './definition.ts';
 
 describe('conventions of the API', () => {
   const parts = kinds.flatMap((kind) => (['spec', 'status'] as const).map((part) => [`${kind.kind}.${part}`, kind[part], part] as const));

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { agentTask } from '../agenttask/index.ts';
 import { kinds } from '../kinds.ts';
 import { fieldRows, kindReference, ruleMessages } from './reference.ts';
-import type { Node } from './structural.ts';
+import type { Node } from './definition.ts';
 
 const rows = new Map(fieldRows(agentTask.spec as Node, 'spec').map((row) => [row.path, row]));
 

@@ -1,7 +1,6 @@
 import { IsOptional } from 'typebox';
 import { mutabilityOf, rulesOf, type Mutability } from '../schema/index.ts';
-import type { Kind } from './kind.ts';
-import type { Node } from './structural.ts';
+import type { Kind, Node } from './definition.ts';
 
 /** One line of a field table. */
 export interface FieldRow {

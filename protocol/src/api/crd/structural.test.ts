@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { describe, expect, it } from 'vitest';
 import { choice, flag, immutable, integer, optional, struct, text } from '../schema/index.ts';
-import { structural, type Node } from './structural.ts';
+import { structural, type Node } from './definition.ts';
 
 const asNode = (schema: object): Node => schema as Node;
 

@@ -1,6 +1,6 @@
 /** EnergyModel: the verifier that judges acts before they happen. */
 import type { Static } from 'typebox';
-import { ageColumn, conditionColumn, nameFitsLabel, type Kind } from '../crd/kind.ts';
+import { ageColumn, conditionColumn, nameFitsLabel, type Kind } from '../crd/definition.ts';
 import { conditions, observedGeneration, type Resource } from '../meta.ts';
 import { containerResources } from '../agenttask/sandbox.ts';
 import { energyHeads } from '../../inference/features.ts';

@@ -1,7 +1,7 @@
 /** ExpertPool: who does the work, where it may come from and what it may use. */
 import type { Static } from 'typebox';
 import { containerResources, sandboxTemplate } from '../agenttask/sandbox.ts';
-import { ageColumn, conditionColumn, nameFitsLabel, type Kind } from '../crd/kind.ts';
+import { ageColumn, conditionColumn, nameFitsLabel, type Kind } from '../crd/definition.ts';
 import type { Resource } from '../meta.ts';
 import { poolGateRule, Rollout } from '../rollout/index.ts';
 import { choice, flag, integer, labelName, listByKey, optional, reference, rule, struct } from '../schema/index.ts';

@@ -1,6 +1,6 @@
 /** PoolGrant: the consent of a namespace that pools of other namespaces reach into it. As Gateway API's ReferenceGrant. */
 import type { Static } from 'typebox';
-import { ageColumn, type Kind } from '../crd/kind.ts';
+import { ageColumn, type Kind } from '../crd/definition.ts';
 import type { Resource } from '../meta.ts';
 import { atomicList, choice, labelName, objectName, optional, setOf, struct } from '../schema/index.ts';
 

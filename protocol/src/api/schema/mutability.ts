@@ -1,7 +1,6 @@
 import { IsOptional, Type, type TInteger, type TObject, type TProperties, type TSchema, type TString } from 'typebox';
 import { extend, mutabilityKey, rule, rulesKey, rulesOf, withRules, type Mutability, type Rule } from './rule.ts';
-import type { StructOptions } from './shapes.ts';
-import { struct } from './shapes.ts';
+import { type StructOptions, struct } from './scalars.ts';
 
 /** Marks a field that may change at any time. */
 export function mutable<S extends TSchema>(schema: S): S {

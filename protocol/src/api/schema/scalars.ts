@@ -1,5 +1,16 @@
-import { Type, type TBoolean, type TInteger, type TString, type TUnsafe } from 'typebox';
-import { rule, withRules } from './rule.ts';
+import {
+  Type,
+  type TBoolean,
+  type TInteger,
+  type TString,
+  type TUnsafe,
+  type Static,
+  type TArray,
+  type TObject,
+  type TProperties,
+  type TSchema,
+} from 'typebox';
+import { rule, withRules, rulesKey, type Rule } from './rule.ts';
 
 /** Limits of a string; `max` counts Unicode characters and is never absent, because CEL's cost depends on it. */
 export interface TextOptions {
@@ -113,4 +124,171 @@ export function resourceQuantity(description: string): TUnsafe<string | number> 
     pattern: quantityPattern,
     'x-kubernetes-int-or-string': true,
   });
+}
+
+/** What an object schema may carry besides its properties. */
+export interface StructOptions {
+  readonly rules?: readonly Rule[];
+  /** Left out, the object is there all the same, with the defaults of its members. */
+  readonly filled?: boolean;
+  /** The whole object belongs to one manager: no fields inside it are tracked. */
+  readonly atomic?: boolean;
+}
+
+/** Written out, because the API server checks the default of an object before it fills in those of its members. */
+function defaultsOf(properties: TProperties): Readonly<Record<string, unknown>> {
+  const entries = Object.entries(properties as Record<string, { readonly default?: unknown }>);
+  return Object.fromEntries(
+    entries.filter(([, { default: value }]) => value !== undefined).map(([name, { default: value }]) => [name, value]),
+  );
+}
+
+/** An object with exactly these members. */
+export function struct<P extends TProperties>(description: string, properties: P, options: StructOptions = {}): TObject<P> {
+  return Type.Object(properties, {
+    description,
+    additionalProperties: false,
+    ...(options.filled === true ? { default: defaultsOf(properties) } : {}),
+    ...(options.atomic === true ? { 'x-kubernetes-map-type': 'atomic' } : {}),
+    ...(options.rules === undefined ? {} : { [rulesKey]: options.rules }),
+  });
+}
+
+/** Bounds of a list; `max` is never absent, because CEL's cost depends on it. */
+export interface ListOptions {
+  readonly max: number;
+  readonly min?: number;
+  readonly rules?: readonly Rule[];
+  readonly default?: readonly string[];
+}
+
+function list<T extends TSchema>(description: string, items: T, options: ListOptions, kind: Readonly<Record<string, unknown>>): TArray<T> {
+  return Type.Array(items, {
+    description,
+    maxItems: options.max,
+    ...(options.min === undefined ? {} : { minItems: options.min }),
+    ...(options.default === undefined ? {} : { default: options.default }),
+    ...kind,
+    ...(options.rules === undefined ? {} : { [rulesKey]: options.rules }),
+  });
+}
+
+/** A list that is replaced as a whole. */
+export function atomicList<T extends TSchema>(description: string, items: T, options: ListOptions): TArray<T> {
+  return list(description, items, options, { 'x-kubernetes-list-type': 'atomic' });
+}
+
+/** A list without duplicates whose order says nothing. */
+export function setOf<T extends TString | TUnsafe<string>>(description: string, items: T, options: ListOptions): TArray<T> {
+  return list(description, items, options, { 'x-kubernetes-list-type': 'set' });
+}
+
+/** A list of objects that differ in `key`; the API server refuses two with the same. */
+export function listByKey<P extends TProperties>(
+  description: string,
+  key: string & keyof P,
+  items: TObject<P>,
+  options: ListOptions,
+): TArray<TObject<P>> {
+  return list(description, items, options, { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': [key] });
+}
+
+/** A map from string to string, where Kubernetes itself has one (labels, annotations, selectors). */
+export function mapOf(
+  description: string,
+  values: TString,
+  options: { readonly max: number; readonly rules?: readonly Rule[] },
+): TUnsafe<Record<string, Static<TString>>> {
+  return Type.Unsafe<Record<string, string>>({
+    type: 'object',
+    description,
+    additionalProperties: values,
+    maxProperties: options.max,
+    ...(options.rules === undefined ? {} : { [rulesKey]: options.rules }),
+  });
+}
+
+const label = '[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?';
+
+/** A name inside an object: an RFC 1123 label. */
+export function labelName(description: string, fallback?: string): TString {
+  return text(description, { max: 63, min: 1, pattern: `^${label}$`, ...(fallback === undefined ? {} : { default: fallback }) });
+}
+
+/** The name of another object: an RFC 1123 subdomain. */
+export function objectName(description: string): TString {
+  return text(description, { max: 253, min: 1, pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$' });
+}
+
+/** A reference to an object of the same namespace. */
+export function reference(description: string): TObject<{ name: TString }> {
+  return struct(description, { name: objectName('Name of the object.') });
+}
+
+/** A host name without scheme, port or wildcard. */
+export function hostName(description: string): TString {
+  return text(description, { max: 253, min: 1, pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$' });
+}
+
+/** A host name and a port. */
+export const HostPort = struct('A host, by its exact name, and a port.', {
+  host: hostName('Host name; no wildcards.'),
+  port: integer('TCP port.', 1, 65_535, 443),
+});
+
+/** Whether a CEL string expression is a path that stays below the folder it starts in. */
+export function isRelativePath(expression: string): string {
+  return `${expression}.split('/').all(part, part != '' && part != '.' && part != '..')`;
+}
+
+/** A path below a folder, with `/` between the names. `path` is the field's name in messages. */
+export function relativePath(description: string, path: string): TString {
+  return withRules(
+    text(description, { max: 512, min: 1, pattern: '^[^\\x00-\\x1f\\x7f\\\\]*$' }),
+    rule(isRelativePath('self'), `${path} must be relative without empty, '.' or '..' parts; write it like src/lib`),
+  );
+}
+
+/** Members of a union by the value of `type`; null where the type needs no member. */
+export type Members = Readonly<Record<string, TSchema | null>>;
+
+/** The object's type: for each value of `type` the one member that goes with it. */
+export type UnionOf<M extends Members> = {
+  [K in keyof M & string]: { type: K } & (M[K] extends TSchema ? { [P in MemberName<K>]: Static<M[K]> } : unknown);
+}[keyof M & string];
+
+/** Types that are an acronym and nothing else: their members are all in lower case. */
+const acronyms = ['AUC', 'ECE'] as const;
+
+type MemberName<K extends string> = K extends (typeof acronyms)[number] ? Lowercase<K> : Uncapitalize<K>;
+
+/** Name of the member that belongs to a value of `type`: `ConfigMap` → `configMap`, `AUC` → `auc`. */
+export function memberName(type: string): string {
+  if (acronyms.some((acronym) => acronym === type)) return type.toLowerCase();
+  return type.charAt(0).toLowerCase() + type.slice(1);
+}
+
+function memberRule(path: string, type: string): Rule {
+  const member = memberName(type);
+  return rule(
+    `self.type == '${type}' ? has(self.${member}) : !has(self.${member})`,
+    `${path}.${member} must be set exactly when ${path}.type is ${type}; set the member that the type names and no other`,
+  );
+}
+
+/**
+ * A discriminated union: `type`, and exactly the member that it names.
+ * `path` is the field's name in messages. JSON Schema validators see the members only; the API server enforces the pairing.
+ */
+export function union<M extends Members>(description: string, path: string, members: M, extra: readonly Rule[] = []): TUnsafe<UnionOf<M>> {
+  const types = Object.keys(members);
+  const withMember = types.filter((type) => members[type] !== null);
+  const schema = Type.Object(
+    {
+      type: choice('Which member is set.', types),
+      ...Object.fromEntries(withMember.map((type) => [memberName(type), Type.Optional(members[type]!)])),
+    },
+    { description, additionalProperties: false, [rulesKey]: [...withMember.map((type) => memberRule(path, type)), ...extra] },
+  );
+  return Type.Unsafe<UnionOf<M>>(schema);
 }

@@ -3,7 +3,7 @@ import type { Override } from '../override.ts';
 import { classesOf, parametersOf } from './classes.ts';
 import { decisive, suspicionOf } from './methods.ts';
 import { outsideOf } from './outside.ts';
-import { returnsOf } from './paths.ts';
+import { returnsOf } from './evidence.ts';
 
 /** What a Python module holds that decides by itself how assertions end. */
 export function pythonOverrides(root: Node): readonly Override[] {

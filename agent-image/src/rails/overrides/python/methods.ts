@@ -1,8 +1,7 @@
 import { child, named, walk, type Node } from '../../syntax/node.ts';
 import { parametersOf, type Class, type Method } from './classes.ts';
-import { Evidence, provesSame } from './evidence.ts';
+import { Evidence, provesSame, returnsOf, type Fact, type Return } from './evidence.ts';
 import { localsOf } from './locals.ts';
-import { returnsOf, type Fact, type Return } from './paths.ts';
 
 /** Types whose values tests write down: an object that is one and compares otherwise equals what it is not. */
 const valueTypes =

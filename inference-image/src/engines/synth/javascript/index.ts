@@ -1,8 +1,7 @@
 import { defineLanguage, type LanguageDefinition } from '../language.ts';
-import { ScriptFile } from './file.ts';
-import { lines } from './lines.ts';
+import { ScriptFile, lines } from './file.ts';
 import { operators } from './operators/index.ts';
-import { rules } from './rules.ts';
+import { rules } from './operator.ts';
 import { symptomFactors } from './symptoms.ts';
 import { types } from './syntax.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parserOf } from '../testing/table.ts';
-import { lines } from './lines.ts';
-import { rules } from './rules.ts';
+import { lines } from './file.ts';
+import { rules } from './operator.ts';
 import type { SyntaxNode } from './syntax.ts';
 
 const parser = parserOf('typescript', rules);

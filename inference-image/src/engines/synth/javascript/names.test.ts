@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parserOf } from '../testing/table.ts';
 import { Names, type NameInfo } from './names.ts';
-import { rules } from './rules.ts';
+import { rules } from './operator.ts';
 import { types, type SyntaxNode } from './syntax.ts';
 
 const parser = parserOf('typescript', rules);

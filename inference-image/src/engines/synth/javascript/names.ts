@@ -1,6 +1,179 @@
-import { kindByUse, type Kind } from './kinds.ts';
-import { scopeAt, scopesOf, type Binding, type Declared, type Scope, type Scopes } from './scope.ts';
-import { isFunction, types, type SyntaxNode } from './syntax.ts';
+import { kindOf, kindOfType, type Kind, kindByUse } from './kinds.ts';
+import { isConstant } from '../language.ts';
+import { isFunction, type SyntaxNode, types } from './syntax.ts';
+
+/** How a name is declared. */
+type Declared = 'const' | 'let' | 'var' | 'parameter' | 'function' | 'class' | 'import';
+
+/** One name of one scope. */
+interface Binding {
+  readonly name: string;
+  readonly declared: Declared;
+  kind: Kind;
+  /** Text offset from which it holds a value: a declaration's end, a loop's body, a function's start. */
+  readonly boundAt: number;
+  /** Where its value comes from. */
+  readonly value: SyntaxNode | null;
+  reads: number;
+  writes: number;
+}
+
+/** Names of one block, function or module. */
+class Scope {
+  readonly node: SyntaxNode;
+  readonly parent: Scope | null;
+  readonly names = new Map<string, Binding>();
+
+  constructor(node: SyntaxNode, parent: Scope | null) {
+    this.node = node;
+    this.parent = parent;
+  }
+
+  declare(name: string, declared: Declared, boundAt: number, kind: Kind = 'unknown', value: SyntaxNode | null = null): void {
+    const known = this.names.get(name);
+    if (known === undefined) this.names.set(name, { name, declared, kind, boundAt, value, reads: 0, writes: 0 });
+    else if (known.kind === 'unknown') known.kind = kind;
+  }
+
+  /** The binding that a name stands for here, by the rules of lexical scope. */
+  resolve(name: string): Binding | null {
+    return this.names.get(name) ?? this.parent?.resolve(name) ?? null;
+  }
+}
+
+/** The scopes of a file by the nodes that open them. */
+type Scopes = ReadonlyMap<SyntaxNode, Scope>;
+
+const openers = new Set([
+  'program',
+  'statement_block',
+  'for_statement',
+  'for_in_statement',
+  'catch_clause',
+  'switch_body',
+  'class_static_block',
+]);
+
+/** Whether a scope of its own begins at the node. A function's body shares the one of its parameters. */
+function opens(node: SyntaxNode): boolean {
+  if (isFunction(node)) return true;
+  if (node.type === 'statement_block') return node.parent === null || !isFunction(node.parent);
+  return openers.has(node.type);
+}
+
+function scopesOf(root: SyntaxNode, skipped: ReadonlySet<string>): Scopes {
+  const scopes = new Map<SyntaxNode, Scope>();
+  for (const node of root.walk(new Set([...skipped].filter((type) => type !== 'import_statement')))) {
+    const outer = node.parent === null ? null : scopeAt(node.parent, scopes);
+    if (outer === null || opens(node)) scopes.set(node, new Scope(node, outer));
+    declareAt(node, scopes, outer);
+  }
+  return scopes;
+}
+
+/** The innermost scope around the node, or opened by it. */
+function scopeAt(node: SyntaxNode, scopes: Scopes): Scope | null {
+  for (let at: SyntaxNode | null = node; at !== null; at = at.parent) {
+    const found = scopes.get(at);
+    if (found !== undefined) return found;
+  }
+  return null;
+}
+
+function functionScope(scope: Scope): Scope {
+  let at = scope;
+  while (at.parent !== null && !isFunction(at.node)) at = at.parent;
+  return at;
+}
+
+/** Notes what the node declares, if it declares something. */
+function declareAt(node: SyntaxNode, scopes: Map<SyntaxNode, Scope>, outer: Scope | null): void {
+  const own = scopes.get(node);
+  if (node.type === 'variable_declarator') declareVariable(node, outer);
+  else if (node.type === 'for_in_statement') declareLoop(node, own);
+  else if (isFunction(node)) declareFunction(node, own, outer);
+  else if (node.type === 'class_declaration') declareNamed(node, outer, 'class');
+  else if (node.type === 'catch_clause') declarePattern(node.child('parameter'), own, 'let', node.child('body')?.start ?? node.start);
+  else if (node.type === 'import_specifier') declareImport(node.child('alias') ?? node.child('name'), outer);
+  else if (node.type === 'identifier' && /^(import_clause|namespace_import)$/.test(node.parent?.type ?? '')) declareImport(node, outer);
+}
+
+function declareVariable(node: SyntaxNode, outer: Scope | null): void {
+  const word = node.parent?.children.find((child) => !child.named)?.type;
+  const declared = word === 'const' || word === 'let' ? word : 'var';
+  const scope = outer === null || declared !== 'var' ? outer : functionScope(outer);
+  const value = node.child('value');
+  const kind = kindOfType(node.child('type')) ?? (value === null ? 'unknown' : kindOf(value));
+  declarePattern(node.child('name'), scope, declared, node.end, kind, value);
+}
+
+function declareLoop(node: SyntaxNode, own: Scope | undefined): void {
+  const word = node.children.find((child) => child.field === 'kind')?.type;
+  if (word === undefined || own === undefined) return;
+  const declared = word === 'const' || word === 'let' ? word : 'var';
+  const scope = declared === 'var' && own.parent !== null ? functionScope(own.parent) : own;
+  const isKey = node.children.some((child) => child.type === 'in');
+  declarePattern(
+    node.child('left'),
+    scope,
+    declared,
+    node.child('body')?.start ?? node.end,
+    isKey ? 'string' : 'unknown',
+    node.child('right'),
+  );
+}
+
+function declareFunction(node: SyntaxNode, own: Scope | undefined, outer: Scope | null): void {
+  if (/^(generator_)?function_declaration$/.test(node.type)) declareNamed(node, outer, 'function');
+  else if (node.type !== 'method_definition') declareNamed(node, own ?? null, 'function');
+  declarePattern(node.child('parameter'), own, 'parameter', node.start);
+  for (const parameter of node.child('parameters')?.namedChildren ?? []) {
+    const pattern = parameter.child('pattern') ?? parameter;
+    const initial = parameter.child('value') ?? (parameter.type === 'assignment_pattern' ? parameter.child('right') : null);
+    const kind = kindOfType(parameter.child('type')) ?? (initial === null ? 'unknown' : kindOf(initial));
+    declarePattern(pattern, own, 'parameter', node.start, kind);
+  }
+}
+
+function declareNamed(node: SyntaxNode, scope: Scope | null | undefined, declared: 'function' | 'class'): void {
+  const name = node.child('name');
+  if (name !== null) scope?.declare(name.text, declared, declared === 'function' ? 0 : node.end, 'function');
+}
+
+function declareImport(name: SyntaxNode | null, outer: Scope | null): void {
+  const isType = name?.ancestor('import_statement')?.children.some((child) => child.type === 'type') === true;
+  const isTypeName = name?.parent?.children.some((child) => child.type === 'type') === true;
+  if (name !== null && !isType && !isTypeName) outer?.declare(name.text, 'import', 0, isConstant(name.text) ? 'unknown' : 'function');
+}
+
+/** Declares each name of a pattern; only a plain name has the kind of the whole value. */
+function declarePattern(
+  pattern: SyntaxNode | null,
+  scope: Scope | null | undefined,
+  declared: Declared,
+  boundAt: number,
+  kind: Kind = 'unknown',
+  value: SyntaxNode | null = null,
+): void {
+  if (pattern === null || scope == null) return;
+  const whole = pattern.type === 'identifier';
+  for (const name of boundNames(pattern)) {
+    const rest: Kind = name.parent?.type === 'rest_pattern' && name.ancestor('object_pattern') === null ? 'array' : 'unknown';
+    scope.declare(name.text, declared, boundAt, whole ? kind : rest, value);
+  }
+}
+
+/** The identifiers that a pattern binds; defaults and keys are left out. */
+export function* boundNames(pattern: SyntaxNode): Generator<SyntaxNode> {
+  if (['identifier', 'shorthand_property_identifier_pattern'].includes(pattern.type)) yield pattern;
+  else if (/^(object_)?assignment_pattern$/.test(pattern.type)) yield* boundIn(pattern.child('left'));
+  else if (pattern.type === 'pair_pattern') yield* boundIn(pattern.child('value'));
+  else if (/^(object|array|rest)_pattern$/.test(pattern.type)) for (const child of pattern.namedChildren) yield* boundNames(child);
+}
+
+function* boundIn(pattern: SyntaxNode | null): Generator<SyntaxNode> {
+  if (pattern !== null) yield* boundNames(pattern);
+}
 
 export type { Kind } from './kinds.ts';
 

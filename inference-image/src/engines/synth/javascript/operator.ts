@@ -1,9 +1,11 @@
 import type { TextEdit } from '../edit.ts';
-import { brief, type Operator as AnyOperator, type Proposal } from '../operator.ts';
+import { brief, type Operator as AnyOperator, type Proposal } from '../language.ts';
 import type { ScriptFile } from './file.ts';
-import { isListed, type SyntaxNode } from './syntax.ts';
+import { isListed, type SyntaxNode, functions, loops } from './syntax.ts';
+import type { Node } from 'web-tree-sitter';
+import type { SyntaxRules } from '../syntax/index.ts';
 
-export { brief, replace, signOf, type Proposal } from '../operator.ts';
+export { brief, replace, signOf, type Proposal } from '../language.ts';
 
 /** A kind of small repair of JavaScript and TypeScript. */
 export type Operator = AnyOperator<ScriptFile>;
@@ -75,3 +77,100 @@ export function isValue(node: SyntaxNode): boolean {
   if (parent.type === 'pair') return node.field === 'value';
   return !/(declaration|specifier|clause|function_expression|pattern)$|^expression_statement$/.test(parent.type);
 }
+
+const loopTypes = new Set<string>(loops);
+const functionTypes = new Set<string>(functions);
+const binders = ['lexical_declaration', 'class_declaration'];
+
+/** A jump needs something to leave: `break` also leaves a `switch`. A labelled one is left to the label. */
+function jumpsFrom(node: Node): boolean {
+  if (node.namedChildren.some((child) => child.type === 'statement_identifier')) return true;
+  for (let at = node.parent; at !== null; at = at.parent) {
+    if (loopTypes.has(at.type)) return true;
+    if (at.type === 'switch_statement' && node.type === 'break_statement') return true;
+    if (functionTypes.has(at.type)) return false;
+  }
+  return false;
+}
+
+function functionAround(node: Node): Node | null {
+  let at = node.parent;
+  while (at !== null && !functionTypes.has(at.type) && at.type !== 'class_static_block') at = at.parent;
+  return at;
+}
+
+/** `await` stands in an async function, or outside of all in a module. */
+function mayAwait(node: Node): boolean {
+  const around = functionAround(node);
+  return around === null || around.children.some((child) => child.type === 'async');
+}
+
+/** `a ?? b || c` needs brackets, and so does `-a ** b`. */
+function mixesWell(node: Node): boolean {
+  const sign = node.childForFieldName('operator')?.type;
+  const [left, right] = [node.childForFieldName('left'), node.childForFieldName('right')];
+  const inner = [left, right].map((side) => (side?.type === 'binary_expression' ? side.childForFieldName('operator')?.type : undefined));
+  if (sign === '??') return !inner.some((other) => other === '||' || other === '&&');
+  if (sign === '||' || sign === '&&') return !inner.includes('??');
+  return sign !== '**' || (left?.type !== 'unary_expression' && left?.type !== 'await_expression');
+}
+
+/** Nothing is assigned to `a?.b`, to a call or to a literal. */
+function isTarget(node: Node | null): boolean {
+  if (node === null) return false;
+  const inner = node.type === 'parenthesized_expression' ? (node.namedChildren[0] ?? node) : node;
+  if (['identifier', 'undefined', 'array_pattern', 'object_pattern', 'non_null_expression'].includes(inner.type))
+    return inner.text !== 'undefined';
+  return /^(member|subscript)_expression$/.test(inner.type) && inner.descendantsOfType('optional_chain').length === 0;
+}
+
+/** One scope binds a name with `let`, `const` or `class` once. */
+function bindsOnce(block: Node): boolean {
+  const names = block.namedChildren
+    .filter((child) => binders.includes(child.type))
+    .flatMap((child) =>
+      child.type === 'class_declaration'
+        ? [child.childForFieldName('name')?.text ?? '']
+        : child.namedChildren.map((declarator) => declarator.childForFieldName('name')?.text ?? ''),
+    );
+  return new Set(names).size === names.length;
+}
+
+/** A constant has a value from the start. */
+function isInitialised(node: Node): boolean {
+  const isConstant = node.children[0]?.type === 'const' && node.parent?.type !== 'ambient_declaration';
+  return (
+    !isConstant || node.namedChildren.every((child) => child.type !== 'variable_declarator' || child.childForFieldName('value') !== null)
+  );
+}
+
+/** The grammar lets arguments be empty, as elements of an array may be. */
+function hasNoGap(node: Node): boolean {
+  return node.children.every((child, at) => child.type !== ',' || !/^[(,]$/.test(node.children[at - 1]?.type ?? ''));
+}
+
+const checks: Readonly<Record<string, (node: Node) => boolean>> = {
+  break_statement: jumpsFrom,
+  continue_statement: jumpsFrom,
+  return_statement: (node) => functionAround(node) !== null,
+  await_expression: mayAwait,
+  binary_expression: mixesWell,
+  assignment_expression: (node) => isTarget(node.childForFieldName('left')),
+  augmented_assignment_expression: (node) => isTarget(node.childForFieldName('left')),
+  update_expression: (node) => isTarget(node.childForFieldName('argument')),
+  arguments: hasNoGap,
+  statement_block: bindsOnce,
+  program: bindsOnce,
+  lexical_declaration: isInitialised,
+};
+
+/**
+ * What JavaScript asks beyond its grammar. A file in which the grammar does not know something is
+ * still repaired elsewhere.
+ */
+export const rules: SyntaxRules = {
+  checked: Object.keys(checks),
+  isPlacedWell: (node) => checks[node.type]?.(node) ?? true,
+  tolerant: true,
+  local: true,
+};

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parserOf } from '../testing/table.ts';
-import { rules } from './rules.ts';
+import { rules } from './operator.ts';
 
 describe('the parser of JavaScript', () => {
   const parser = parserOf('typescript', rules);

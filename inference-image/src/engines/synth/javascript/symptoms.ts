@@ -1,5 +1,5 @@
 import type { FailingTest } from '@agentfleet/protocol/inference';
-import { tableFactors, type SymptomTable } from '../symptoms.ts';
+import { tableFactors, type SymptomTable } from '../language.ts';
 
 const table: SymptomTable = [
   [

@@ -1,3 +1,2 @@
 /** Where to look: suspicion of lines from a spectrum, and of statements from lines and traces. */
-export { siteSuspicion, traceLines, unreached } from './site.ts';
-export { suspicionOf } from './suspicion.ts';
+export { siteSuspicion, traceLines, unreached, suspicionOf } from './site.ts';

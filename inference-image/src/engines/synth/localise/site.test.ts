@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { siteSuspicion, traceLines } from './site.ts';
-import { suspicionOf } from './suspicion.ts';
+import { siteSuspicion, traceLines, suspicionOf } from './site.ts';
 
 const lines = suspicionOf({
   passed: 1,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { dstar, ochiai, suspicionOf } from './suspicion.ts';
+import { dstar, ochiai, suspicionOf } from './site.ts';
 
 describe('suspicion of lines', () => {
   it('is one for a line that exactly the failing tests run', () => {

@@ -1,5 +1,8 @@
 import { namesAt, type NameInfo, type ScopeCache } from './names.ts';
-import { functionOf, type SyntaxNode } from './syntax.ts';
+import { functionOf, type SyntaxNode, statementOf } from './syntax.ts';
+import type { NodeLines } from '../language.ts';
+import type { Node } from 'web-tree-sitter';
+import type { SyntaxRules } from '../syntax/index.ts';
 
 export interface FunctionInfo {
   readonly name: string;
@@ -88,3 +91,42 @@ export function parametersOf(definition: SyntaxNode): readonly string[] {
   });
   return names.filter((name) => name !== '' && name !== 'self' && name !== 'cls' && !name.startsWith('*'));
 }
+
+/** The lines that speak for a node: its statement's, or the head of a statement with a body. */
+export function lines(node: SyntaxNode): NodeLines {
+  const statement = statementOf(node) ?? node;
+  const body = statement.child('body') ?? statement.child('consequence') ?? statement.children.find((child) => child.type === 'block');
+  const global = functionOf(statement) === null;
+  // Defaults matter to those who call the function.
+  if (statement.type === 'function_definition') return bodyStart(statement);
+  if (body == null) return { from: statement.row + 1, to: statement.endRow + 1, global };
+  // A clause such as `elif` or `except` has its own line.
+  if (node !== statement && node.row >= body.row) return { from: node.row + 1, to: node.row + 1, global };
+  return { from: statement.row + 1, to: Math.max(statement.row, body.row - 1) + 1, global };
+}
+
+/** A function stands for the first lines that run when it is called. */
+function bodyStart(definition: SyntaxNode): NodeLines {
+  const body = definition.child('body');
+  const first = body?.namedChildren.find((statement) => statement.namedChildren[0]?.type !== 'string') ?? definition;
+  return { from: first.row + 1, to: first.row + 1, global: false };
+}
+
+const loops = new Set(['for_statement', 'while_statement']);
+const functions = new Set(['function_definition', 'lambda']);
+const checked = ['block', 'break_statement', 'continue_statement', 'return_statement', 'yield'];
+
+/** What the grammar lets through and Python does not: empty blocks, stray `break` and `return`. */
+function isPlacedWell(node: Node): boolean {
+  if (node.type === 'block') return node.namedChildren.some((child) => child.type !== 'comment');
+  const jumps = node.type === 'break_statement' || node.type === 'continue_statement';
+  for (let at = node.parent; at !== null; at = at.parent) {
+    if (jumps && loops.has(at.type)) return true;
+    if (functions.has(at.type)) return !jumps;
+    if (at.type === 'class_definition') return false;
+  }
+  return false;
+}
+
+/** What Python asks beyond its grammar; a file that it would not compile is not repaired. */
+export const rules: SyntaxRules = { checked, isPlacedWell, tolerant: false, local: false };

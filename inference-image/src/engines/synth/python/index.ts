@@ -1,9 +1,7 @@
 import { defineLanguage } from '../language.ts';
-import { PythonFile } from './file.ts';
-import { lines } from './lines.ts';
+import { PythonFile, lines, rules } from './file.ts';
 import { operators } from './operators/index.ts';
-import { rules } from './rules.ts';
-import { symptomFactors } from './symptoms.ts';
+import { symptomFactors } from './operator.ts';
 
 /** All that knows Python. */
 export const python = defineLanguage<PythonFile>({

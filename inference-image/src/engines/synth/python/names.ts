@@ -1,4 +1,4 @@
-import { isConstant } from '../names.ts';
+import { isConstant } from '../language.ts';
 import { functionOf, type SyntaxNode } from './syntax.ts';
 
 /** What a name most likely holds, by how it is assigned and used. */

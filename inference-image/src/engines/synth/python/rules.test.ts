@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parserOf } from '../testing/table.ts';
-import { rules } from './rules.ts';
+import { rules } from './file.ts';
 
 describe('the parser of Python', () => {
   const parser = parserOf('python', rules);

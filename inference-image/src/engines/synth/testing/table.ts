@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { apply } from '../edit.ts';
-import type { Operator } from '../operator.ts';
+import type { Operator } from '../language.ts';
 import { Grammars, installedGrammars, SourceParser, type GrammarName, type SyntaxNode, type SyntaxRules } from '../syntax/index.ts';
 
 /** A text, a text that the operator must make of it, and texts that it must not make. */

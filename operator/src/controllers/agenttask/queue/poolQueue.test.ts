@@ -1,7 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { byTurn, PoolQueue, type Bounds, type Place } from './poolQueue.ts';
-import { Turns } from './turns.ts';
+import { byTurn, PoolQueue, type Bounds, type Place, Turns } from './poolQueue.ts';
 
 const anywhere: Bounds = { perNamespace: Infinity, blocked: () => false };
 

@@ -1,14 +1,11 @@
 import { keyOf } from '@agentfleet/kube';
 import type { AgentTask, ExpertPool, PoolGrant } from '@agentfleet/protocol/api';
-import { anyDefault, namedPool, poolIndex, poolLookup } from '../../../pools/lookup.ts';
+import { anyDefault, namedPool, poolIndex, poolLookup, resolvePool, type PoolLookup } from '../../../pools/resolve.ts';
 import type { ReachConfig } from '../../../pools/consent.ts';
-import { resolvePool, type PoolLookup } from '../../../pools/resolve.ts';
 import type { Caches } from '../../../runtime/context.ts';
-import type { Namespace } from '../../../runtime/objects.ts';
+import type { Namespace } from '../../../runtime/resources.ts';
 import type { Ledger } from '../ledger.ts';
-import { byTurn, PoolQueue, type Place, type Turn } from './poolQueue.ts';
-import { isCrowdedOut } from './standing.ts';
-import type { Order } from './turns.ts';
+import { byTurn, PoolQueue, type Place, type Turn, isCrowdedOut, type Order } from './poolQueue.ts';
 
 interface Found extends Place {
   readonly pool: string;

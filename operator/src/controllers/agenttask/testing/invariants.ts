@@ -1,8 +1,8 @@
 import { conditionFaults, findCondition, keyOf, type Handler, type KubeObject } from '@agentfleet/kube';
 import type { AgentTask, Usage } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
-import { isUnclaimed } from '../../../pools/warm.ts';
-import type { Pod } from '../../../runtime/objects.ts';
+import { isUnclaimed } from '../../../pools/resolve.ts';
+import type { Pod } from '../../../runtime/resources.ts';
 import { decisionAbout } from '../approvals.ts';
 import { addUsage } from '../attempts.ts';
 import { schemaFaults } from './objects.ts';

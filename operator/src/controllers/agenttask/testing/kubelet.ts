@@ -1,8 +1,7 @@
 import { isConflict, isNotFound, type ResourceClient } from '@agentfleet/kube';
 import type { FakeApiServer } from '@agentfleet/kube/testing';
 import { labels } from '@agentfleet/protocol/pool';
-import type { Pod } from '../../../runtime/objects.ts';
-import { resources } from '../../../runtime/resources.ts';
+import { type Pod, resources } from '../../../runtime/resources.ts';
 
 const names = ['keeper', 'tools'] as const;
 

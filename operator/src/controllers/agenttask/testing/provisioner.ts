@@ -1,6 +1,5 @@
 import { isConflict, isNotFound, ResourceClient } from '@agentfleet/kube';
-import type { PersistentVolumeClaim, VolumeSnapshot } from '../../../runtime/objects.ts';
-import { resources } from '../../../runtime/resources.ts';
+import { type PersistentVolumeClaim, type VolumeSnapshot, resources } from '../../../runtime/resources.ts';
 import type { Stage } from './stage.ts';
 
 /** Names of the classes that the provisioner serves. */

@@ -1,6 +1,6 @@
 import type { AgentTask, AgentTaskStatus, Assignment, FailureClass } from '@agentfleet/protocol/api';
-import type { Pod } from '../../../runtime/objects.ts';
-import { sandboxFinalizer } from '../names.ts';
+import type { Pod } from '../../../runtime/resources.ts';
+import { sandboxFinalizer } from '../attempts.ts';
 import type { Snapshot, WorkerView } from '../snapshot.ts';
 import { newPool, newTask } from './objects.ts';
 import { usage } from './scriptedWorker.ts';

@@ -3,10 +3,9 @@ import type { FakeApiServer, KindDefinition, SeenRequest, VirtualClock } from '@
 import type { AgentTask, AgentTaskOrder, ExpertPool } from '@agentfleet/protocol/api';
 import { briefKey, labels } from '@agentfleet/protocol/pool';
 import { briefName, workerServiceAccount } from '../../../pools/names.ts';
-import { isUnclaimed } from '../../../pools/warm.ts';
-import type { ConfigMap, Pod } from '../../../runtime/objects.ts';
-import { resources } from '../../../runtime/resources.ts';
-import { jwksConfigMap } from '../names.ts';
+import { isUnclaimed } from '../../../pools/resolve.ts';
+import { type ConfigMap, type Pod, resources } from '../../../runtime/resources.ts';
+import { jwksConfigMap } from '../attempts.ts';
 import { Kubelet } from './kubelet.ts';
 
 const ours = { statusSubresource: true, generation: true } as const;

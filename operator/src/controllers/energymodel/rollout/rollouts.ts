@@ -1,8 +1,8 @@
-import { rolloutAnnotations, type EnergyModel, type Rollout, type RolloutStatus } from '@agentfleet/protocol/api';
-import { featureSet, type ModelCalibration } from '@agentfleet/protocol/inference';
-import { itemOf } from '../../../placement/index.ts';
-import { rolloutLedgerName, verifierName } from '../../../pools/names.ts';
+import { type RolloutStatus, rolloutAnnotations, type EnergyModel, type Rollout } from '@agentfleet/protocol/api';
+import type { GoldenArm } from '@agentfleet/protocol/golden';
+import { labels } from '@agentfleet/protocol/pool';
 import {
+  type GoldenQuestion,
   isOpen,
   modelLockedBy,
   progress,
@@ -12,19 +12,46 @@ import {
   type Seen,
   type Trials,
 } from '../../../revisions/index.ts';
+import { type Job, resources } from '../../../runtime/resources.ts';
+import { verifierArms } from '../../expertpool/manifests/brief.ts';
+import type { ModelSnapshot, ModelArm, ModelPlan } from '../snapshot.ts';
+import { featureSet, type ModelCalibration } from '@agentfleet/protocol/inference';
+import { itemOf } from '../../../placement/index.ts';
+import { rolloutLedgerName, verifierName } from '../../../pools/names.ts';
 import type { CalibrationMaps, HeldOut } from '../../../rollout/index.ts';
 import type { OperatorContext } from '../../../runtime/context.ts';
-import { revisionIndex } from '../../../runtime/taskIndexes.ts';
+import { revisionIndex } from '../../../runtime/taskCensus.ts';
 import { exceeded, rolledOut, type ServerInfo } from '../../../serving/index.ts';
 import { keptJobs } from '../../expertpool/rollout/golden.ts';
-import { artifactFault } from '../artifacts.ts';
+import { artifactFault, modelLabels } from '../manifests.ts';
 import { lostOf, shortOf, withPlaces } from '../../expertpool/rollout/places.ts';
 import { modelNeedsGpu } from '../../placement/owners.ts';
 import { judgeCalibration, type Judgement } from '../calibration.ts';
-import { modelLabels } from '../manifests.ts';
-import type { ModelArm, ModelPlan, ModelSnapshot } from '../snapshot.ts';
-import { modelSets } from './golden.ts';
 import { desiredModel, leavingModel, modelPlan, type InUse } from './plan.ts';
+
+/** What is asked of the golden sets of a model, apart from where its book lies and what its rollout says. */
+export type ModelSets = Pick<GoldenQuestion, 'kind' | 'labels' | 'status' | 'ready' | 'arm' | 'jobs' | 'pods'>;
+
+/** How golden sets find the revisions of a model: as its status tells where they answer. Pure. */
+function modelSets(snapshot: ModelSnapshot, ready: (revision: string) => boolean): ModelSets {
+  const { model, children, goldenPods = [] } = snapshot;
+  const { name, namespace = '' } = model.metadata;
+  const status: RolloutStatus | undefined = model.status?.rollout;
+  const arm = (revision: string, rollout: string): GoldenArm | undefined => {
+    const found = verifierArms(model).verifierArms?.find((known) => known.revision === revision);
+    if (found === undefined) return undefined;
+    return { kind: 'EnergyModel', name, namespace, revision, rollout, experts: [], verifier: found.verifier };
+  };
+  return {
+    kind: 'model',
+    labels: { [labels.model]: name },
+    status,
+    ready,
+    arm,
+    jobs: children.flatMap(({ resource, object }) => (resource === resources.jobs ? [object as Job] : [])),
+    pods: goldenPods,
+  };
+}
 
 /** What became of a look at the rollout of a model. `release` once the status is written. */
 export type PlannedModel =

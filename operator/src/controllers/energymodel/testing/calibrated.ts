@@ -1,6 +1,5 @@
 import { featureSet, type HeadCalibration } from '@agentfleet/protocol/inference';
-import type { Deployment, Pod } from '../../../runtime/objects.ts';
-import { resources } from '../../../runtime/resources.ts';
+import { type Deployment, type Pod, resources } from '../../../runtime/resources.ts';
 import type { AskInfo } from '../../../serving/index.ts';
 
 /** What a verifier tells of itself. */

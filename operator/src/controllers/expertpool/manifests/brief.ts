@@ -1,8 +1,19 @@
 import { defaultCompute, type Compute, type EnergyModel, type Expert, type ExpertPool, type RolloutStatus } from '@agentfleet/protocol/api';
 import { gatewayAudience } from '@agentfleet/protocol/gateway';
 import type { EnergyHead } from '@agentfleet/protocol/inference';
-import { ablationAnnotations, ablationNames, artifactsDir, briefKey, credentialsDir } from '@agentfleet/protocol/pool';
-import type { ArtifactPlace, ComputeBrief, EgressBrief, ExpertEndpoint, PoolBrief, VerifierEndpoint } from '@agentfleet/protocol/pool';
+import {
+  ablationAnnotations,
+  ablationNames,
+  artifactsDir,
+  briefKey,
+  credentialsDir,
+  type ArtifactPlace,
+  type ComputeBrief,
+  type EgressBrief,
+  type ExpertEndpoint,
+  type PoolBrief,
+  type VerifierEndpoint,
+} from '@agentfleet/protocol/pool';
 import { artifactsClaim, briefName, expertName, verifierName } from '../../../pools/names.ts';
 import { resources } from '../../../runtime/resources.ts';
 import { serverUrl } from '../../../serving/index.ts';

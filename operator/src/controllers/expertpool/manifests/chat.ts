@@ -1,7 +1,7 @@
 import type { ChatEndpoint, Expert, ExpertPool } from '@agentfleet/protocol/api';
 import { gatewayFiles, type GatewayModel, type GatewayModels, type Price } from '@agentfleet/protocol/gateway';
 import type { ChatModel } from '@agentfleet/protocol/pool';
-import { endpointOf } from '../../../pools/endpoints.ts';
+import { endpointOf } from '../../../pools/resolve.ts';
 import { expertName } from '../../../pools/names.ts';
 import { servedNames, vllmPort } from '../../../serving/vllm/index.ts';
 import { homeOf } from './manifest.ts';

@@ -5,7 +5,7 @@ import { gatewayAudience, gatewayFiles, gatewayPort, gatewayWord } from '@agentf
 import type { EgressBrief } from '@agentfleet/protocol/pool';
 import { serviceAccountSubject } from '@agentfleet/protocol/tokens';
 import { basename, dirname } from 'node:path';
-import { endpointOf, gatewayCredentials } from '../../../pools/endpoints.ts';
+import { endpointOf, gatewayCredentials } from '../../../pools/resolve.ts';
 import { gatewayName, poolKeysName, workerServiceAccount } from '../../../pools/names.ts';
 import { resources } from '../../../runtime/resources.ts';
 import { serverDeployment, withAccess, withMounted, type ClusterAccess, type Mounted } from '../../../serving/index.ts';

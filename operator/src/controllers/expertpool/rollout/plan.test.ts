@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Deployment } from '../../../runtime/objects.ts';
-import { resources } from '../../../runtime/resources.ts';
+import { type Deployment, resources } from '../../../runtime/resources.ts';
 import { newPool } from '../../agenttask/testing/objects.ts';
 import { decidePool } from '../decide.ts';
 import { poolBrief } from '../manifests/brief.ts';

@@ -3,8 +3,7 @@ import type { Expert, ExpertPool, RolloutStatus } from '@agentfleet/protocol/api
 import { labels } from '@agentfleet/protocol/pool';
 import { expertName, gatewayName, revisionRecordName, rolloutLedgerName } from '../../../pools/names.ts';
 import { isOpen, poolRevision } from '../../../revisions/index.ts';
-import type { Deployment } from '../../../runtime/objects.ts';
-import { resources } from '../../../runtime/resources.ts';
+import { type Deployment, resources } from '../../../runtime/resources.ts';
 import { rolledOut, wasSeated } from '../../../serving/index.ts';
 import { deploymentsOf } from '../servers.ts';
 import { partsOfPlainGateway } from '../gateways.ts';

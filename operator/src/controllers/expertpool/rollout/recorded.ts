@@ -1,7 +1,7 @@
 import { isControlledBy } from '@agentfleet/kube';
 import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
 import type { Images } from '../../../runtime/context.ts';
-import type { ControllerRevision } from '../../../runtime/objects.ts';
+import type { ControllerRevision } from '../../../runtime/resources.ts';
 import type { RecordedArm } from '../snapshot.ts';
 
 interface Content {

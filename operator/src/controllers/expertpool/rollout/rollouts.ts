@@ -1,7 +1,7 @@
 import { keyOf } from '@agentfleet/kube';
 import { rolloutAnnotations, type ExpertPool, type Rollout, type RolloutStatus } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
-import { anyDefault, poolIndex } from '../../../pools/lookup.ts';
+import { anyDefault, poolIndex } from '../../../pools/resolve.ts';
 import { rolloutLedgerName } from '../../../pools/names.ts';
 import {
   poolLockedBy,
@@ -13,7 +13,7 @@ import {
   type Trials,
 } from '../../../revisions/index.ts';
 import type { OperatorContext } from '../../../runtime/context.ts';
-import { revisionIndex } from '../../../runtime/taskIndexes.ts';
+import { revisionIndex } from '../../../runtime/taskCensus.ts';
 import { exceeded, rolledOut } from '../../../serving/index.ts';
 import { serverHash } from '../serverHash.ts';
 import { deploymentsOf } from '../servers.ts';

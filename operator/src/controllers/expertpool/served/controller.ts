@@ -1,13 +1,25 @@
 import { randomBytes } from 'node:crypto';
-import { anyOf, channel, Controller, done, keyOf, watches } from '@agentfleet/kube';
-import type { Change, KubeObject, Outcome, Predicate, ReconcileContext, Source } from '@agentfleet/kube';
+import {
+  anyOf,
+  channel,
+  Controller,
+  done,
+  keyOf,
+  watches,
+  type Change,
+  type KubeObject,
+  type Outcome,
+  type Predicate,
+  type ReconcileContext,
+  type Source,
+} from '@agentfleet/kube';
 import type { AgentTask, ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
-import { isAccepted } from '../../../pools/accepted.ts';
+import { isAccepted } from '../../../pools/resolve.ts';
 import type { Caches, OperatorContext } from '../../../runtime/context.ts';
 import { resources } from '../../../runtime/resources.ts';
-import { traitsOf } from '../../../runtime/taskTally.ts';
-import { jwksConfigMap } from '../../agenttask/names.ts';
+import { traitsOf } from '../../../runtime/taskCensus.ts';
+import { jwksConfigMap } from '../../agenttask/attempts.ts';
 import { accessIndex, accessOf, type ChildCaches } from '../caches.ts';
 import type { Child, ChildWriter } from '../children.ts';
 import { homeOf } from '../manifests/manifest.ts';

@@ -1,13 +1,11 @@
 import type { KubeObject } from '@agentfleet/kube';
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
-import { isAccepted } from '../../../pools/accepted.ts';
+import { isAccepted, poolNamespaceLabel } from '../../../pools/resolve.ts';
 import { accessName, workerServiceAccount } from '../../../pools/names.ts';
-import { poolNamespaceLabel } from '../../../pools/warm.ts';
-import type { Namespace } from '../../../runtime/objects.ts';
-import { resources } from '../../../runtime/resources.ts';
-import { jwksConfigMap } from '../../agenttask/names.ts';
-import { sandboxNetworkPolicy } from '../../agenttask/sandboxNetworkPolicy.ts';
+import { type Namespace, resources } from '../../../runtime/resources.ts';
+import { jwksConfigMap } from '../../agenttask/attempts.ts';
+import { sandboxNetworkPolicy } from '../../agenttask/sandboxPod.ts';
 import type { Child } from '../children.ts';
 import { homeOf, type Manifest } from '../manifests/manifest.ts';
 import { identity } from '../ownership.ts';

@@ -1,9 +1,8 @@
 import { isAlreadyExists, isNotFound, ResourceClient, type KubeObject, type Transport } from '@agentfleet/kube';
 import { fieldManagers } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
-import type { Namespace } from '../../../runtime/objects.ts';
-import { resources } from '../../../runtime/resources.ts';
-import { linkSecret } from '../../agenttask/names.ts';
+import { type Namespace, resources } from '../../../runtime/resources.ts';
+import { linkSecret } from '../../agenttask/attempts.ts';
 
 /** `v1.Secret` as it is written; it is never read. */
 interface LinkSecret extends KubeObject {

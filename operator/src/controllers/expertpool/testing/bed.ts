@@ -14,8 +14,7 @@ import { labels } from '@agentfleet/protocol/pool';
 import { Registry } from 'prom-client';
 import type { ProcessConfig } from '../../../config.ts';
 import type { AskMetrics } from '../../../revisions/index.ts';
-import type { Deployment, PersistentVolumeClaim, Pod } from '../../../runtime/objects.ts';
-import { resources } from '../../../runtime/resources.ts';
+import { type Deployment, type PersistentVolumeClaim, type Pod, resources } from '../../../runtime/resources.ts';
 import type { AskInfo } from '../../../serving/index.ts';
 import { createOperator, type Operator } from '../../../start.ts';
 

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isConflict, isNotFound, leases, ResourceClient, type Lease } from '@agentfleet/kube';
 import { labels } from '@agentfleet/protocol/pool';
-import type { Deployment, Pod } from '../../../runtime/objects.ts';
-import { resources } from '../../../runtime/resources.ts';
+import { type Deployment, type Pod, resources } from '../../../runtime/resources.ts';
 import type { Stage } from '../../agenttask/testing/stage.ts';
 
 /** A Deployment as its controller reads it. */

@@ -1,6 +1,6 @@
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
-import type { Deployment, Pod } from '../../../runtime/objects.ts';
+import type { Deployment, Pod } from '../../../runtime/resources.ts';
 import type { PoolSnapshot } from '../snapshot.ts';
 import { testAccess } from '../../../serving/testing/access.ts';
 

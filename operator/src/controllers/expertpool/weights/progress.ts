@@ -1,6 +1,6 @@
 import { deadline, type Clock } from '@agentfleet/kube';
 import { labels } from '@agentfleet/protocol/pool';
-import type { Pod } from '../../../runtime/objects.ts';
+import type { Pod } from '../../../runtime/resources.ts';
 import { originOf, type AskInfo } from '../../../serving/index.ts';
 
 /** How far a fetch of weights is. */

@@ -1,7 +1,7 @@
 import type { Expert, ExpertPool, ExpertPoolStatus } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { weightsReportOf, type WeightsReport } from '@agentfleet/protocol/weights';
-import type { Pod } from '../../../runtime/objects.ts';
+import type { Pod } from '../../../runtime/resources.ts';
 import { podTrouble } from '../../../serving/index.ts';
 import { cut, type Word } from '../conditions.ts';
 import { draftOf, nameBeside, weightsOf, type WeightsItem } from './items.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { labels } from '@agentfleet/protocol/pool';
 import type { ExpertPool, ExpertPoolStatus } from '@agentfleet/protocol/api';
-import type { Pod } from '../../../runtime/objects.ts';
+import type { Pod } from '../../../runtime/resources.ts';
 import { newPool } from '../../agenttask/testing/objects.ts';
 import { decidePool } from '../decide.ts';
 import { poolStatus } from '../status.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Pod } from '../../../runtime/objects.ts';
+import type { Pod } from '../../../runtime/resources.ts';
 import { board } from '../testing/plugin.ts';
 import { holderPod, holderView } from './holders.ts';
 import { holdersInUse } from './observe.ts';

@@ -1,7 +1,7 @@
 import { canonical, type OwnerReference } from '@agentfleet/kube';
 import { labels } from '@agentfleet/protocol/pool';
 import { gpuRuntimeClass, gpuTolerations, hostname, slotClaimName, slotLabel, type SlotBinding } from '../../../placement/index.ts';
-import type { Pod } from '../../../runtime/objects.ts';
+import type { Pod } from '../../../runtime/resources.ts';
 import { containerSecurity, podSecurity } from '../../../serving/index.ts';
 import { referenceOf } from '../claims.ts';
 import type { Owner } from '../owners.ts';

@@ -1,7 +1,7 @@
 import { labels } from '@agentfleet/protocol/pool';
 import { holderAnnotation, valuesIn } from '../../../placement/index.ts';
 import type { Caches } from '../../../runtime/context.ts';
-import type { Deployment, Pod } from '../../../runtime/objects.ts';
+import type { Deployment, Pod } from '../../../runtime/resources.ts';
 import { gpuIndex, onGpus } from '../../../runtime/caches.ts';
 import { holderComponent } from './holders.ts';
 import { probeComponent, probeName } from './probe.ts';

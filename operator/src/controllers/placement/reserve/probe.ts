@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { OwnerReference } from '@agentfleet/kube';
 import { labels } from '@agentfleet/protocol/pool';
 import { gpuRuntimeClass, gpuTolerations, hostname, type Injection } from '../../../placement/index.ts';
-import type { Node, Pod } from '../../../runtime/objects.ts';
+import type { Node, Pod } from '../../../runtime/resources.ts';
 import { containerSecurity, podSecurity } from '../../../serving/index.ts';
 import type { ProbeAnswer } from '../slots.ts';
 

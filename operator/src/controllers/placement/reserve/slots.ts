@@ -1,5 +1,5 @@
 import { bytesOf, pluginGpus, usableBytes, type SlotBinding } from '../../../placement/index.ts';
-import type { Node } from '../../../runtime/objects.ts';
+import type { Node } from '../../../runtime/resources.ts';
 import { podTrouble } from '../../../serving/index.ts';
 import type { ClusterView, PlanSlot } from '../inventory.ts';
 import type { HolderView } from './holders.ts';

@@ -1,8 +1,7 @@
 import { fieldManagers } from '@agentfleet/protocol/api';
 import { isAlreadyExists, isConflict, isNotFound, ResourceClient } from '@agentfleet/kube';
 import type { OperatorContext } from '../../../runtime/context.ts';
-import type { ConfigMap, Pod } from '../../../runtime/objects.ts';
-import { resources } from '../../../runtime/resources.ts';
+import { type ConfigMap, type Pod, resources } from '../../../runtime/resources.ts';
 import { endSeconds, holderPod, type HolderChanges } from './holders.ts';
 import { reserveSelector } from './observe.ts';
 import { probePod, type ProbeChanges } from './probe.ts';

@@ -1,6 +1,6 @@
 import type { EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
 import type { Device } from '../../../placement/index.ts';
-import type { PublishedSlice } from '../../../runtime/objects.ts';
+import type { PublishedSlice } from '../../../runtime/resources.ts';
 import type { PlacementSnapshot } from '../decide.ts';
 import type { ClusterView } from '../inventory.ts';
 import { emptyBook } from '../slots.ts';

@@ -1,4 +1,4 @@
-import type { Node, Pod } from '../../../runtime/objects.ts';
+import type { Node, Pod } from '../../../runtime/resources.ts';
 import { decidePlacement, type PlacementDecision, type PlacementSnapshot } from '../decide.ts';
 import type { ClusterView } from '../inventory.ts';
 import { holderPod, holderView } from '../reserve/holders.ts';

@@ -1,7 +1,7 @@
 import { controllerReference } from '@agentfleet/kube';
 import type { ExpertPool, PlanStatus, RolloutStatus } from '@agentfleet/protocol/api';
 import { poolRevision } from '../../../revisions/index.ts';
-import type { ControllerRevision } from '../../../runtime/objects.ts';
+import type { ControllerRevision } from '../../../runtime/resources.ts';
 import { serverHash } from '../../expertpool/serverHash.ts';
 import type { PlacementSnapshot } from '../decide.ts';
 import { snapshot } from './box.ts';

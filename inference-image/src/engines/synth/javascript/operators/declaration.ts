@@ -1,5 +1,5 @@
 import { brief, replace, type Operator } from '../operator.ts';
-import { boundNames } from '../scope.ts';
+import { boundNames } from '../names.ts';
 
 /** A declaration that hides another one, a `var` that all rounds share, a `const` that changes. */
 export const declaration: Operator = {

@@ -1,4 +1,4 @@
-import { areSiblings } from '../../names.ts';
+import { areSiblings } from '../../language.ts';
 import { replace, type Operator } from '../operator.ts';
 
 const most = 10;

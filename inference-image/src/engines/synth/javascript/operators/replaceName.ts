@@ -1,4 +1,4 @@
-import { areSiblings } from '../../names.ts';
+import { areSiblings } from '../../language.ts';
 import { isRead, type Kind, type NameInfo } from '../names.ts';
 import { replace, type Operator, type Proposal } from '../operator.ts';
 import type { ScriptFile } from '../file.ts';

@@ -1,7 +1,6 @@
 import { testOperatorIn, type Row } from '../../testing/table.ts';
 import { ScriptFile } from '../file.ts';
-import type { Operator } from '../operator.ts';
-import { rules } from '../rules.ts';
+import { type Operator, rules } from '../operator.ts';
 
 /** Tests an operator for JavaScript and TypeScript by a table, with the grammar of TypeScript. */
 export function testOperator(operator: Operator, rows: readonly Row[]): void {

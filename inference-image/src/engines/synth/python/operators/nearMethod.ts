@@ -1,4 +1,4 @@
-import { areSiblings } from '../../names.ts';
+import { areSiblings } from '../../language.ts';
 import type { PythonFile } from '../file.ts';
 import { replace, type Operator } from '../operator.ts';
 import type { SyntaxNode } from '../syntax.ts';

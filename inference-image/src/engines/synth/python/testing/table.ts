@@ -1,7 +1,6 @@
 import { testOperatorIn, type Row } from '../../testing/table.ts';
-import { PythonFile } from '../file.ts';
+import { PythonFile, rules } from '../file.ts';
 import type { Operator } from '../operator.ts';
-import { rules } from '../rules.ts';
 
 /** Tests an operator for Python by a table. */
 export function testOperator(operator: Operator, rows: readonly Row[]): void {
