@@ -1,0 +1,66 @@
+import { VirtualClock } from '@agentfleet/kube/testing';
+import { describe, expect, it } from 'vitest';
+import { AttemptFailure } from '../attempt/index.ts';
+import type { Scope } from '../attempt/scope.ts';
+import { whenReachable } from './notes.ts';
+
+const minute = 60_000;
+const gone = new AttemptFailure('Infrastructure', 'ModelUnreachable', 'the gateway of expert gen does not answer');
+
+/** What a task sees of a model that is away for so long: what it says, the time that is not counted, the end. */
+async function outage(ms: number, error: Error = gone) {
+  const clock = new VirtualClock();
+  const said: string[] = [];
+  let paused = 0;
+  const stop = new AbortController();
+  const scope = {
+    context: { clock, signal: stop.signal },
+    meter: {
+      pause: () => {
+        const since = clock.monotonic();
+        return () => (paused += clock.monotonic() - since);
+      },
+    },
+    progress: { say: (text: string) => said.push(text) },
+  } as unknown as Scope;
+  const begin = clock.monotonic();
+  const asked = whenReachable(scope, () => (clock.monotonic() - begin < ms ? Promise.reject(error) : Promise.resolve('an answer')));
+  const settled = asked.then(
+    (value) => ({ value }),
+    (reason: unknown) => ({ reason }),
+  );
+  return { clock, said, stop, settled, paused: () => paused };
+}
+
+describe('a model that is away', () => {
+  it('is waited for; the time is not of the budget, and the task says what it waits for', async () => {
+    const { clock, said, settled, paused } = await outage(5 * minute);
+    await clock.advance(6 * minute);
+    expect(await settled).toEqual({ value: 'an answer' });
+    expect(paused()).toBe(5 * minute);
+    expect(new Set(said)).toEqual(new Set(['waiting for the model: the gateway of expert gen does not answer']));
+  });
+
+  it('for an hour ends the attempt after ten minutes as Infrastructure, which is not charged', async () => {
+    const { clock, settled, paused } = await outage(60 * minute);
+    await clock.advance(60 * minute);
+    expect(await settled).toEqual({ reason: gone });
+    expect(paused()).toBeGreaterThanOrEqual(10 * minute);
+    expect(paused()).toBeLessThan(11 * minute);
+  });
+
+  it('keeps nobody from stopping', async () => {
+    const { clock, settled, stop } = await outage(60 * minute);
+    await clock.advance(minute);
+    stop.abort(new Error('stopped'));
+    await clock.advance(minute);
+    expect(await settled).toMatchObject({ reason: { message: 'stopped' } });
+  });
+
+  it('is not one that refuses', async () => {
+    const refused = new AttemptFailure('InvalidInput', 'CredentialRefused', 'the key is not accepted');
+    const { settled, said } = await outage(60 * minute, refused);
+    expect(await settled).toEqual({ reason: refused });
+    expect(said).toEqual([]);
+  });
+});
