@@ -6,6 +6,7 @@ export const typicalStatus: Node = {
   ...fullTaskStatus,
   assignment: {
     ...(fullTaskStatus['assignment'] as Node),
+    budget: undefined,
     revision: undefined,
     verifierRevision: undefined,
     rollout: undefined,
