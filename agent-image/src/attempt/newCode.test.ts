@@ -50,6 +50,10 @@ test('errors are read from the output where the format of the runner names none'
   expect(missingNames(printed('FAILED (errors=1)\n'))).toEqual([]);
 });
 
+test('a report of blanks is read in one pass', () => {
+  expect(missingNames(focus([`E ${' '.repeat(5000)}\n${'E '.repeat(5000)}`]))).toEqual([]);
+});
+
 test('only experts that edit expressions are excused', () => {
   const needs = focus(["AttributeError: module 'calc' has no attribute 'multiply'"]);
   const synth = { role: 'Generalist', engine: 'Synth' } as const;

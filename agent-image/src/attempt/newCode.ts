@@ -18,7 +18,7 @@ const missing = [
 ];
 
 /** A line of a report that names an error; of an assertion pytest shows the expression alone. */
-const errorLine = /^(?:[E#]\s+|\s+)*(?:Uncaught )?(?:\w[\w.]*(?:Error|Exception)\b|assert\b|\S+: error TS\d).*$/gm;
+const errorLine = /^[ \t]*(?:[E#][ \t]+)*(?:Uncaught )?(?:\w[\w.]*(?:Error|Exception)\b|assert\b|\S+: error TS\d).*$/gm;
 
 /** What test runners put around the error of a file that does not load. */
 const wrapper = /\bImportError(?:: Failed to import test module| while importing test module)/;
