@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { encodeFrame, FrameError, FrameParser, frameLimits, handshakeLimits, type Frame } from './connection.ts';
+import { encodeFrame, FrameError, FrameParser, frameLimits, handshakeLimits, type Frame } from './frame.ts';
 
 function parseAll(parser: FrameParser, bytes: Buffer, cuts: readonly number[]): Frame[] {
   const frames: Frame[] = [];

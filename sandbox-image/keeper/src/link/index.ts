@@ -1,5 +1,5 @@
 /** The keeper's side of the link to the runner (`LINK.md`). Knows frames and keys, nothing of commands' journals. */
-export { encodeFrame, FrameError, FrameParser, frameLimits } from './connection.ts';
+export { encodeFrame, FrameError, FrameParser, frameLimits } from './frame.ts';
 export type { LinkEvents, LinkState, RunnerLink } from './connection.ts';
 export type {
   CommandMessage,

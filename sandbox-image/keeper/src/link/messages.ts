@@ -1,5 +1,5 @@
 import type { ExecLimits, TerminalSize } from '@agentfleet/protocol/keeper';
-import type { Frame, FrameHeader } from './connection.ts';
+import type { Frame, FrameHeader } from './frame.ts';
 
 /** Starts a command; the body is its standard input. */
 export type ExecFrame = {

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../clock.ts';
 import { createLogger } from '../logger.ts';
 import { acceleratedClock, FakeRunner, waitUntil } from '../testing/index.ts';
-import { encodeFrame } from './connection.ts';
+import { encodeFrame } from './frame.ts';
 import type { CommandMessage, SessionMessage } from './messages.ts';
 import { LinkServer } from './server.ts';
 

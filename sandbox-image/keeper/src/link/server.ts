@@ -2,7 +2,8 @@ import { chmod, rm } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../logger.ts';
-import { Connection, type ConnectionEvents, type Frame, type LinkEvents, type LinkState, type RunnerLink } from './connection.ts';
+import { type Frame } from './frame.ts';
+import { Connection, type ConnectionEvents, type LinkEvents, type LinkState, type RunnerLink } from './connection.ts';
 import { parseMessage, type RunnerInfo, type ToRunner } from './messages.ts';
 
 export interface LinkServerOptions {

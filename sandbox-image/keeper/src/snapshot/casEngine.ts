@@ -40,7 +40,7 @@ import { type Base, SnapshotFiles } from './records/snapshotFiles.ts';
 import { applyPlan, checkContents, resetXattrs, restoreFailure } from './restore/apply.ts';
 import { planRestore, prune } from './restore/plan.ts';
 import { RootMap, Staging } from './restore/staging.ts';
-import { ModeGuard } from './scan/nodeReader.ts';
+import { ModeGuard } from './scan/modeGuard.ts';
 import { StatCache } from './scan/statCache.ts';
 import { Serial, Slices } from './slices.ts';
 import { makeBundle } from './revert/bundle.ts';

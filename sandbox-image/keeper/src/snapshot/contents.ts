@@ -5,7 +5,8 @@ import type { ManifestEntry } from './manifest.ts';
 import type { ObjectStore } from './objects/objectStore.ts';
 import { displayPath, sysPath, type BytePath } from './pathBytes.ts';
 import type { RootMap } from './restore/staging.ts';
-import { type ModeGuard, openFile } from './scan/nodeReader.ts';
+import { openFile } from './scan/openFile.ts';
+import { type ModeGuard } from './scan/modeGuard.ts';
 
 const OWNER_SEARCH = 0o100;
 const PIECE_BYTES = 1024 * 1024;

@@ -19,7 +19,7 @@ export { CURRENT } from './engine.ts';
 export type { CollectIntent, CollectReason, CollectReport, Retention } from './collector.ts';
 export { openCasEngine } from './casEngine.ts';
 export { openOverlayEngine, type OverlayOptions } from './overlay/overlayEngine.ts';
-export type { LayeredRoot, Mounter } from './overlay/overlayEngine.ts';
+export type { LayeredRoot, Mounter } from './overlay/mounter.ts';
 export type { CasOptions } from './casEngine.ts';
 export { SnapshotError, type SnapshotErrorCode } from './errors.ts';
 export { hexOf, manifestText, type Manifest, type ManifestEntry, type SkippedPath } from './manifest.ts';

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
-import { encodeFrame, FrameParser, frameLimits, type Frame, type FrameHeader, keeperMac, runnerMac } from '../link/connection.ts';
+import { encodeFrame, FrameParser, frameLimits, type Frame, type FrameHeader } from '../link/frame.ts';
+import { keeperMac, runnerMac } from '../link/connection.ts';
 
 export interface FakeRunnerOptions {
   readonly path: string;

@@ -8,7 +8,7 @@ import { bytesOf, displayPath, sysPath, type BytePath } from '../../snapshot/ind
 import { isBinary } from '../replace.ts';
 import { resolveFolder, standsAt } from '../resolve.ts';
 import { walk } from '../look.ts';
-import { globPattern, regexPattern, textPattern, type Pattern } from './syntax.ts';
+import { globPattern, regexPattern, textPattern, type Pattern } from './pattern.ts';
 
 const defaultMatches = 200;
 const shownChars = 400;

@@ -1,5 +1,4 @@
 import { KeeperError } from '../../failure.ts';
-import { Matcher } from './matcher.ts';
 
 /** Ranges of code points, both ends included. */
 export interface CharSet {
@@ -10,7 +9,7 @@ export interface CharSet {
 export type Assertion = 'start' | 'end' | 'boundary' | 'inside';
 
 /** A regular expression taken apart. */
-type Node =
+export type Node =
   | { readonly kind: 'set'; readonly set: CharSet }
   | { readonly kind: 'assert'; readonly what: Assertion }
   | { readonly kind: 'cat' | 'alt'; readonly parts: readonly Node[] }
@@ -37,7 +36,7 @@ const maxDepth = 50;
 const maxRepeat = 1000;
 
 /** Takes a pattern apart. @throws KeeperError `AF_INVALID` naming the place */
-function parseRegex(pattern: string): Node {
+export function parseRegex(pattern: string): Node {
   const parser = new Parser(pattern);
   return parser.whole();
 }
@@ -210,7 +209,7 @@ export type Instruction =
 const maxInstructions = 1000;
 
 /** Thompson's construction (1968). @throws KeeperError `AF_INVALID` for a pattern that grows too large */
-function compile(node: Node): readonly Instruction[] {
+export function compile(node: Node): readonly Instruction[] {
   const program: Instruction[] = [];
   emit(program, node);
   add(program, { op: 'match' });
@@ -262,50 +261,7 @@ function emitRepeat(program: Instruction[], part: Node, min: number, max: number
   for (const fork of forks) program[fork] = { op: 'fork', to: [fork + 1, program.length] };
 }
 
-/** What is sought in a line. */
-export interface Pattern {
-  /** Where the first match begins; -1 when there is none. */
-  find(line: string): number;
-  /** A text that every matching line holds; null when none is known. Asked first, because it is fast. */
-  readonly needs: string | null;
-}
-
-const maxNeed = 32;
-
-/** @throws KeeperError `AF_INVALID` */
-export function regexPattern(regex: string, ignoreCase: boolean): Pattern {
-  const node = parseRegex(regex);
-  const matcher = new Matcher(compile(node), ignoreCase);
-  return { find: (line) => matcher.find(line), needs: ignoreCase ? null : needOf(node) };
-}
-
-export function textPattern(text: string, ignoreCase: boolean): Pattern {
-  const parts = Array.from(text, (char): Node => ({ kind: 'set', set: { negated: false, ranges: [[point(char), point(char)]] } }));
-  const matcher = new Matcher(compile({ kind: 'cat', parts }), ignoreCase);
-  return { find: (line) => matcher.find(line), needs: ignoreCase ? null : text.slice(0, maxNeed) };
-}
-
-/** A pattern of file names as one of whole paths: `*` and `?` stop at a slash, `**` does not. */
-export function globPattern(glob: string): (path: string) => boolean {
-  const body = glob
-    .replaceAll(/[\\^$.|+()[\]{}]/g, String.raw`\$&`)
-    .replaceAll(/\*\*\/|\*\*|\*|\?/g, (wild) => (wild === '**/' ? '(?:.*/)?' : wild === '**' ? '.*' : wild === '*' ? '[^/]*' : '[^/]'));
-  const matcher = new Matcher(compile(parseRegex(`^${glob.includes('/') ? '' : '(?:.*/)?'}${body}$`)), false);
-  return (path) => matcher.find(path) >= 0;
-}
-
-/** The longest run of single characters that the whole pattern cannot do without. */
-function needOf(node: Node): string | null {
-  const parts = node.kind === 'cat' ? node.parts : [node];
-  let [best, run] = ['', ''];
-  for (const part of parts) {
-    const [range] = part.kind === 'set' && !part.set.negated && part.set.ranges.length === 1 ? part.set.ranges : [];
-    run = range !== undefined && range[0] === range[1] ? run + String.fromCodePoint(range[0]) : '';
-    if (run.length > best.length) best = run;
-  }
-  return best === '' ? null : best.slice(0, maxNeed);
-}
-
-function point(char: string): number {
+/** The code point of a character. */
+export function point(char: string): number {
   return char.codePointAt(0) ?? 0;
 }

@@ -1,5 +1,5 @@
 import type { Rewritten } from '../ast/index.ts';
-import type { GrammarName } from './check.ts';
+import type { GrammarName } from './languages.ts';
 
 /** An error or missing node: line and column from 1, and the text of its line. */
 export interface Fault {

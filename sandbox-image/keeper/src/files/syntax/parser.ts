@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../../clock.ts';
 import type { Answers, Job, ParserFiles, Reply } from './jobs.ts';
-import { languageOf } from './check.ts';
+import { languageOf } from './languages.ts';
 
 export interface SyntaxParserOptions {
   readonly clock: Clock;

@@ -6,7 +6,7 @@ import { Language, Parser, type Tree } from 'web-tree-sitter';
 import { rewriteTree, type ParseText } from '../ast/index.ts';
 import { faultsOf } from './faults.ts';
 import type { Answers, Job, ParserFiles, Reply } from './jobs.ts';
-import type { GrammarName } from './check.ts';
+import type { GrammarName } from './languages.ts';
 
 /** Node has it; its type declarations do not. */
 declare const WebAssembly: { readonly Memory: new (pages: { readonly initial: number; readonly maximum: number }) => object };

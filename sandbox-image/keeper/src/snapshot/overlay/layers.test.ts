@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Layers } from './layers.ts';
-import type { LayeredRoot, Mounter } from './overlayEngine.ts';
+import type { LayeredRoot, Mounter } from './mounter.ts';
 
 let dir: string;
 let mounted: (readonly LayeredRoot[])[];

@@ -4,7 +4,7 @@ import { errnoOf, SnapshotError } from '../errors.ts';
 import { sysPath, type BytePath, bytesOf } from '../pathBytes.ts';
 import { type Below, NOTHING, type TreeChanges } from '../scan/scanner.ts';
 import type { RootBytes } from '../engine.ts';
-import type { LayeredRoot, Mounter } from './overlayEngine.ts';
+import type { LayeredRoot, Mounter } from './mounter.ts';
 
 /** What is mounted: numbers of layers, `lower` from the top to the bottom. */
 interface Stack {

@@ -1,3 +1,4 @@
+import { type Mounter } from './mounter.ts';
 import fs from 'node:fs';
 import type { Readable } from 'node:stream';
 import type { ExternalEffect } from '@agentfleet/protocol/keeper';
@@ -20,25 +21,6 @@ import type { Below } from '../scan/scanner.ts';
 import { Serial } from '../slices.ts';
 import { checkRoots } from '../storeLayout.ts';
 import { Layers } from './layers.ts';
-
-/** One root as the mounter wants it. */
-export interface LayeredRoot {
-  readonly target: string;
-  /** Directories from the top to the bottom. */
-  readonly lower: readonly string[];
-  readonly upper: string;
-  readonly work: string;
-}
-
-/** Who may mount. A rejection says that nothing has changed. */
-export interface Mounter {
-  /** Puts new mounts in the place of the old ones, here and where commands run. */
-  mount(roots: readonly LayeredRoot[]): Promise<void>;
-  /** Makes `upper` one layer that reads as all of `lower`. */
-  flatten(roots: readonly LayeredRoot[]): Promise<void>;
-  /** Removes directories with all that is in them. */
-  remove(paths: readonly string[]): Promise<void>;
-}
 
 export interface OverlayOptions extends Omit<CasOptions, 'changes'> {
   /** A directory of this engine alone, that commands cannot reach, on the file system of the volumes. */

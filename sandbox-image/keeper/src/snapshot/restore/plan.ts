@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import type { RootBytes } from '../engine.ts';
 import { errnoOf } from '../errors.ts';
 import type { Slices } from '../slices.ts';
-import { chmodNoFollow, Reach } from './apply.ts';
+import { chmodNoFollow, Reach } from './reach.ts';
 
 /** What a restore has to do, in the order of the fields. Pure data; {@link applyPlan} does it. */
 export interface RestorePlan {

@@ -6,7 +6,7 @@ import type { ManifestEntry } from '../manifest.ts';
 import { writeSparse } from '../objects/holes.ts';
 import type { ObjectStore } from '../objects/objectStore.ts';
 import { sysPath, type BytePath } from '../pathBytes.ts';
-import { Reach } from './apply.ts';
+import { Reach } from './reach.ts';
 
 const FOLDER = fs.constants.O_RDONLY | fs.constants.O_DIRECTORY | fs.constants.O_NOFOLLOW;
 const NEW_FILE = fs.constants.O_WRONLY | fs.constants.O_CREAT | fs.constants.O_EXCL | fs.constants.O_NOFOLLOW;

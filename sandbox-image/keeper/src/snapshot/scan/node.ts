@@ -1,7 +1,7 @@
 import type { BigIntStats } from 'node:fs';
 import type { ManifestEntry, SkippedPath } from '../manifest.ts';
 import type { BytePath } from '../pathBytes.ts';
-import type { SeenStat } from './statCache.ts';
+import type { SeenStat } from './statCursor.ts';
 
 /**
  * What the last scan saw at one path: the stat cache, shaped as the tree. A directory that did not

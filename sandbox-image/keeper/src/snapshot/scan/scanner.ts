@@ -8,8 +8,10 @@ import type { ObjectStore } from '../objects/objectStore.ts';
 import type { Slices } from '../slices.ts';
 import type { TreeStats } from '../treeStats.ts';
 import type { XattrAccess } from '../xattrs.ts';
-import { LISTABLE, type ModeGuard, NodeReader } from './nodeReader.ts';
-import { type StatCache, type StatCursor, type ToldStat, ToldStats } from './statCache.ts';
+import { LISTABLE, type ModeGuard } from './modeGuard.ts';
+import { NodeReader } from './nodeReader.ts';
+import { type StatCursor, type ToldStat } from './statCursor.ts';
+import { type StatCache, ToldStats } from './statCache.ts';
 import { MAX_NOTED, TreeBudget, TreeTooLarge, type TreeLimits } from './treeLimits.ts';
 import { XattrScan } from './xattrScan.ts';
 

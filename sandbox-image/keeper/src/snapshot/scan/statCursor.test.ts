@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vit
 import { Harness } from '../testing/harness.ts';
 import { buildRunner } from '../testing/runner.ts';
 import { treeStatsByRunner, type TreeStats } from '../treeStats.ts';
-import { StatCursor } from './statCache.ts';
+import { StatCursor } from './statCursor.ts';
 
 const runner = buildRunner();
 afterAll(() => runner?.remove());

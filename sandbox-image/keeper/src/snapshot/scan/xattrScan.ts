@@ -2,7 +2,8 @@ import { SnapshotError } from '../errors.ts';
 import { makeEntry } from '../manifest.ts';
 import type { BytePath } from '../pathBytes.ts';
 import { TooManyXattrs, type XattrAccess, type XattrAnswer, type XattrReader } from '../xattrs.ts';
-import { LISTABLE, type ModeGuard, OWNER_READ } from './nodeReader.ts';
+import { OWNER_READ } from './openFile.ts';
+import { LISTABLE, type ModeGuard } from './modeGuard.ts';
 import type { TreeNode } from './node.ts';
 import { TreeTooLarge } from './treeLimits.ts';
 

@@ -1,0 +1,18 @@
+/** One root as the mounter wants it. */
+export interface LayeredRoot {
+  readonly target: string;
+  /** Directories from the top to the bottom. */
+  readonly lower: readonly string[];
+  readonly upper: string;
+  readonly work: string;
+}
+
+/** Who may mount. A rejection says that nothing has changed. */
+export interface Mounter {
+  /** Puts new mounts in the place of the old ones, here and where commands run. */
+  mount(roots: readonly LayeredRoot[]): Promise<void>;
+  /** Makes `upper` one layer that reads as all of `lower`. */
+  flatten(roots: readonly LayeredRoot[]): Promise<void>;
+  /** Removes directories with all that is in them. */
+  remove(paths: readonly string[]): Promise<void>;
+}

@@ -1,0 +1,71 @@
+import fs from 'node:fs';
+import { chmodAt } from '../atPath.ts';
+import { errnoOf } from '../errors.ts';
+import { sysPath, type BytePath } from '../pathBytes.ts';
+
+/** Read and search permission for the owner of a folder. */
+export const LISTABLE = 0o500;
+
+/**
+ * Opens up files and directories of ours that their mode closes to us (0000 and the like) and
+ * closes them again. Every such change is first noted in a journal in the store, so that a killed
+ * keeper puts the modes back when it opens the store again: looking must not change the tree.
+ */
+export class ModeGuard {
+  readonly #journal: string;
+  #open = 0;
+
+  constructor(journal: string) {
+    this.#journal = journal;
+  }
+
+  /** Adds `bits` to the mode of `abs`; false when it is not ours to change. Call {@link shut} for every true. */
+  widen(abs: BytePath, mode: number, bits: number): boolean {
+    fs.appendFileSync(this.#journal, `${JSON.stringify([abs, mode, mode | bits])}\n`, { mode: 0o600 });
+    this.#open++;
+    try {
+      const there = chmodAt(abs, mode | bits);
+      if (!there) this.#done();
+      return there;
+    } catch (error) {
+      this.#done();
+      if (errnoOf(error) === 'EPERM') return false;
+      throw error;
+    }
+  }
+
+  /** What was moved meanwhile keeps its mode: a path is all that is known of it. */
+  shut(abs: BytePath, mode: number): void {
+    chmodAt(abs, mode);
+    this.#done();
+  }
+
+  /** Puts back the modes that a killed keeper left open, unless someone has changed them since. */
+  recover(): void {
+    for (const line of readLines(this.#journal).reverse()) {
+      const [abs, mode, widened] = JSON.parse(line) as [BytePath, number, number];
+      try {
+        const now = fs.lstatSync(sysPath(abs));
+        if (!now.isSymbolicLink() && (now.mode & 0o7777) === widened) chmodAt(abs, mode);
+      } catch (error) {
+        if (!['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM'].includes(errnoOf(error))) throw error;
+      }
+    }
+    fs.rmSync(this.#journal, { force: true });
+  }
+
+  #done(): void {
+    this.#open--;
+    if (this.#open === 0) fs.rmSync(this.#journal, { force: true });
+  }
+}
+
+/** Whole lines of a journal; a torn last line was written for a change that was not made. */
+function readLines(path: string): string[] {
+  try {
+    return fs.readFileSync(path, 'utf8').split('\n').slice(0, -1);
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return [];
+    throw error;
+  }
+}

@@ -1,0 +1,75 @@
+import type { BytePath } from '../pathBytes.ts';
+
+/** What tells whether a path is as it was: the part of `fs.Stats` that {@link isSame} looks at. */
+export interface SeenStat {
+  ino: number;
+  ctimeMs: number;
+  mtimeMs: number;
+  size: number;
+  mode: number;
+  nlink: number;
+}
+
+/** One record, of a name that the walk has come to. */
+export interface ToldStat extends SeenStat {
+  /** Of a folder of whose names some may have no record: they are not known to be as they were. */
+  isBlind: boolean;
+}
+
+/** Depth, length of the name and whether it is blind, then six numbers; the name follows. */
+const HEAD_BYTES = 54;
+
+/**
+ * Reads the records of `runner stat` in step with the scanner's walk, which has the same order. What has no record
+ * (below a folder that was closed to the runner) or has one that the walk does not know is passed over.
+ */
+export class StatCursor {
+  /** What has no record is as it was told last. */
+  readonly changesOnly: boolean;
+  readonly #bytes: Buffer;
+  readonly #view: DataView;
+  readonly #told: ToldStat = { ino: 0, ctimeMs: 0, mtimeMs: 0, size: 0, mode: 0, nlink: 0, isBlind: false };
+  #at = 0;
+
+  constructor(bytes: Buffer, changesOnly = false) {
+    this.changesOnly = changesOnly;
+    this.#bytes = bytes;
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+
+  /** The record of the next name that the walk comes to, valid until the next call; null when there is none. */
+  find(name: BytePath, depth: number): ToldStat | null {
+    while (this.#at + HEAD_BYTES <= this.#bytes.length) {
+      const at = this.#at;
+      const [recordDepth, length] = [this.#view.getUint16(at, true), this.#view.getUint16(at + 2, true)];
+      if (recordDepth < depth) return null;
+      const order = recordDepth > depth ? -1 : this.#compare(at + HEAD_BYTES, length, name);
+      if (order > 0) return null;
+      this.#at = at + HEAD_BYTES + length;
+      if (order === 0) return this.#read(at + 4);
+    }
+    return null;
+  }
+
+  #read(at: number): ToldStat {
+    const told = this.#told;
+    told.isBlind = this.#view.getUint16(at, true) !== 0;
+    told.ino = this.#view.getFloat64(at + 2, true);
+    told.ctimeMs = this.#view.getFloat64(at + 10, true);
+    told.mtimeMs = this.#view.getFloat64(at + 18, true);
+    told.size = this.#view.getFloat64(at + 26, true);
+    told.mode = this.#view.getFloat64(at + 34, true);
+    told.nlink = this.#view.getFloat64(at + 42, true);
+    return told;
+  }
+
+  /** Bytewise: negative when the record's name comes first. */
+  #compare(at: number, length: number, name: BytePath): number {
+    const shared = Math.min(length, name.length);
+    for (let index = 0; index < shared; index++) {
+      const order = (this.#bytes[at + index] ?? 0) - name.charCodeAt(index);
+      if (order !== 0) return order;
+    }
+    return length - name.length;
+  }
+}
