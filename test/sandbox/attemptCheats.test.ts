@@ -143,7 +143,8 @@ test.each(cheats.filter(([name]) => unguarded.has(name)))('without protection, o
 test('what one check lets the source write is not there for the next one', { timeout: 360_000 }, async () => {
   const own = await bench.open();
   const quick = { name: 'quick', command: ['python3', '-c', 'import calc; assert calc.add(1, 1) == 2'] };
-  const checks = [quick, { name: 'unit', command: ['sh', 'run.sh'] }] as unknown as AgentTaskSpec['checks'];
+  // The quickest check runs first; the sleep makes the order certain on a machine of any speed.
+  const checks = [quick, { name: 'unit', command: ['sh', '-c', 'sleep 3; exec sh run.sh'] }] as unknown as AgentTaskSpec['checks'];
   const run = bed.begin(own, { spec: spec(twoChecks, { checks }), experts: unfiltered(() => bed.expert) });
   expect(await bed.engine.run(run.context)).toMatchObject({ result: 'Failed', class: 'CheckFailed' });
   expect(run.messages).toContain('verifying: check unit');

@@ -1,4 +1,4 @@
-import { ModeGuard } from './modeGuard.ts';
+import type { ModeGuard } from './modeGuard.ts';
 import { OWNER_READ, openFile } from './openFile.ts';
 import fs from 'node:fs';
 import { FolderOpener, namesAt } from '../atPath.ts';
