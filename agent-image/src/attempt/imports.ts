@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 
 /** `import … from 'x'`, `export … from 'x'`, `import 'x'`, `import('x')`, `require('x')`: the module names of a source text. */
-const specifier = /(?:\bfrom\s*|\bimport\s*\(?\s*|\brequire\s*\(\s*)(['"])([^'"\n]+)\1/g;
+const specifier = /(?:\bfrom\s*|\bimport\s*(?:\(\s*)?|\brequire\s*\(\s*)(['"])([^'"\n]+)\1/g;
 
 /** What a module name may stand for; TypeScript is imported by the name of what it is compiled to. */
 const endings = ['', '.ts', '.tsx', '.mts', '.cts', '.js', '.mjs', '.cjs', '.jsx', '/index.ts', '/index.js'] as const;

@@ -12,7 +12,7 @@ const missing = [
   /\bdoes not provide an export named '(?<name>[\w$]+)'/,
   /\bReferenceError: (?<name>[\w$]+) is not defined/,
   /(?<name>[\w$]+)\)? is not a (?:function|constructor)\b/,
-  /\berror TS(?:2305|2724): .* exported member (?:named )?'(?<name>[\w$]+)'/,
+  /\berror TS(?:2305|2724): .{0,2000} exported member (?:named )?'(?<name>[\w$]+)'/,
   /\berror TS2339: Property '(?<name>[\w$]+)' does not exist/,
   /\berror TS(?:2304|2552): Cannot find name '(?<name>[\w$]+)'/,
 ];

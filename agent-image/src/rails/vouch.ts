@@ -51,7 +51,7 @@ const runners = new Map<string, RegExp>([
   ['gradle', /^.*\b(?:test|build|check|assemble)\b/],
   ['gradlew', /^.*\b(?:test|build|check|assemble)\b/],
   ['dotnet', /^(?:build|test|format)\b/],
-  ['make', /^(?:(?:-j\S*|all|build|test|tests|check|lint|clean|format|dist) ?)*$/],
+  ['make', /^(?:(?:-j\S*|all|build|test|tests|check|lint|clean|format|dist)(?: |$))*$/],
   ['cmake', /^(?:-[SB]|--build)\b/],
   ['ctest', /^/],
   ['node', /^--test\b/],

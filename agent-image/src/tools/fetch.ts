@@ -5,13 +5,13 @@ import { getPage, PageFault, type Page } from '../egress/index.ts';
 import { boundOf, plain, ArgumentError, type Observation, type Tool, type ToolContext } from './tool.ts';
 
 /** Elements whose content nobody reads. */
-const unread = /<(script|style|noscript|template|svg)\b[^>]*>[^]*?(?:<\/\1\s*>|$)/gi;
+const unread = /<(script|style|noscript|template|svg)\b[^<>]*>[^]*?(?:<\/\1\s*>|$)/gi;
 const comments = /<!--[^]*?(?:-->|$)/g;
 const blocks =
-  /<\/?(?:p|div|section|article|header|footer|main|nav|aside|ul|ol|dl|dt|dd|table|tr|h[1-6]|pre|blockquote|br|hr|form|title)\b[^>]*>/gi;
-const items = /<li\b[^>]*>/gi;
+  /<\/?(?:p|div|section|article|header|footer|main|nav|aside|ul|ol|dl|dt|dd|table|tr|h[1-6]|pre|blockquote|br|hr|form|title)\b[^<>]*>/gi;
+const items = /<li\b[^<>]*>/gi;
 const cells = /<\/t[dh]\s*>/gi;
-const tags = /<\/?[a-z!][^>]*>/gi;
+const tags = /<\/?[a-z!][^<>]*>/gi;
 
 const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' ' };
 

@@ -156,7 +156,7 @@ const sed: Unwrapper = (command) =>
   command.argv.slice(1).flatMap(({ text, from }) => {
     const [, code] = /(?:^|[;\n}{]|\d|\/)\s*e\s+([^\n;]+)/.exec(text) ?? [];
     if (code !== undefined) return [shell({ text: code, from })];
-    const replaced = /^s(.)(?:\\.|(?!\1)[^\\])*\1((?:\\.|(?!\1)[^\\])*)\1[gIip0-9]*e/.exec(text);
+    const replaced = /^s([^\\\n])(?:\\.|(?!\1)[^\\])*\1((?:\\.|(?!\1)[^\\])*)\1[gIip0-9]*e/.exec(text);
     return replaced === null ? [] : [shell({ text: replaced[2] as string, from })];
   });
 
