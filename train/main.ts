@@ -1,4 +1,4 @@
-// Makes the weights of planner and energy model anew: generates the data, trains, measures on held-out problems, writes.
+// Makes the weights of planner and energy model again: generates the data, trains, measures on held-out problems, writes.
 // `--data FILE` keeps the data, or takes them from there; `--write` replaces the committed weights and figures.
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';

@@ -23,7 +23,7 @@ export interface AssembleOptions {
 /** The engine with its parts, and whether they still work. */
 export interface Assembled {
   readonly engine: AttemptEngine;
-  /** Throws when the process has to be started anew. */
+  /** Throws when the process has to be started again. */
   readonly health: () => void;
 }
 

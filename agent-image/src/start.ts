@@ -22,14 +22,14 @@ import { ExpertsClient } from './experts/index.ts';
 import { authorizeReaders, createMetrics, type WorkerMetrics } from './http/metrics.ts';
 import { WorkerLease } from './lease/workerLease.ts';
 import type { ArtifactStore } from './store/index.ts';
-import { TenureFactory } from './tasks/factory.ts';
+import { AssignmentRunnerFactory } from './tasks/factory.ts';
 import { TaskTable, TaskWatches } from './tasks/table.ts';
 
 export interface StartOptions {
   readonly config: WorkerConfig;
   readonly cluster: ClusterConfig;
   readonly engine: AttemptEngine;
-  /** Throws when the engine no longer works: the process is started anew. */
+  /** Throws when the engine no longer works: the process is started again. */
   readonly health?: () => void;
   /** Makes the store of a place; called once for each place that a brief names. */
   readonly openStore: (place: ArtifactPlace) => ArtifactStore;
@@ -44,7 +44,7 @@ export interface StartOptions {
 export interface RunningWorker {
   /** Port of probes and metrics. */
   readonly port: number;
-  /** Hands the tasks over, takes the Lease away, closes everything; at most about 25 s. */
+  /** SandboxSession the tasks over, takes the Lease away, closes everything; at most about 25 s. */
   stop(): Promise<void>;
 }
 
@@ -136,7 +136,7 @@ function begin(options: StartOptions, { transport, brief, metrics }: Parts, firs
   const fenced = fencedTransport(transport, lease.fence);
   const dispatcher = connectionsToModels();
   const bearer = bearerOf(options);
-  const factory = new TenureFactory({
+  const factory = new AssignmentRunnerFactory({
     transport: fenced,
     config,
     brief: () => brief.current ?? first,

@@ -26,7 +26,7 @@ const signals = {
 };
 
 /** What a keeper and a worker write about a short task. */
-const story: readonly (readonly [AuditType, Record<string, unknown>])[] = [
+const timeline: readonly (readonly [AuditType, Record<string, unknown>])[] = [
   ['KeeperStarted', { version: '1.2', tornBytes: 7 }],
   ['ToolsConnected', { version: '1.2', isolation: { level: 'Landlock' } }],
   ['NetworkProbed', { state: 'Open', targets: [{ name: 'apiserver', address: '10.0.0.1:443', reachable: true }] }],
@@ -86,14 +86,14 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'fleet-audit-'));
   file = join(folder, 'trace.ndjson');
   const { log } = await EventLog.open({ file, clock, epoch: () => 1 });
-  for (const [type, body] of story) log.append(type, body);
+  for (const [type, body] of timeline) log.append(type, body);
   await log.close();
   lines = (await readFile(file, 'utf8')).split('\n').slice(0, -1);
 });
 afterEach(() => rm(folder, { recursive: true }));
 
 /** A task whose log is `content`. */
-function addTask(api: ApiServer, content: Buffer, uri = 's3://agents/p/trace.ndjson', auditRoot = record(story.length).hash): void {
+function addTask(api: ApiServer, content: Buffer, uri = 's3://agents/p/trace.ndjson', auditRoot = record(timeline.length).hash): void {
   const sha256 = createHash('sha256').update(content).digest('hex');
   api.addTask('one', {
     status: { phase: 'Failed', run: { auditRoot, artifacts: [{ name: 'trace.ndjson', uri, sha256, bytes: content.length }] } },
@@ -105,13 +105,13 @@ describe('fleet audit verify', () => {
     await using api = await ApiServer.start();
     const { code, out, err } = await fleet(api, ['audit', 'verify', file], nowhere);
     expect([code, err]).toEqual([0, '']);
-    expect(out).toContain(`${story.length} records`);
+    expect(out).toContain(`${timeline.length} records`);
     expect(out).toContain('whether its end is missing');
-    const held = await fleet(api, ['audit', 'verify', file, '--root', record(story.length).hash], nowhere);
+    const held = await fleet(api, ['audit', 'verify', file, '--root', record(timeline.length).hash], nowhere);
     expect(held.out).toContain('the log holds: nothing was altered');
     await write(lines.slice(0, -2));
     expect((await fleet(api, ['audit', 'verify', file], nowhere)).code).toBe(0);
-    const cut = await fleet(api, ['audit', 'verify', file, '--root', record(story.length).hash], nowhere);
+    const cut = await fleet(api, ['audit', 'verify', file, '--root', record(timeline.length).hash], nowhere);
     expect(cut).toMatchObject({ code: 1, out: expect.stringMatching(/FAULT: record 18 .*its end is missing/) as string });
     expect((await fleet(api, ['audit', 'verify', join(folder, 'none.ndjson')], nowhere)).err).toContain('there is no file');
     expect((await fleet(api, ['audit', 'verify', file, '--root', 'abc'], nowhere)).err).toContain('64 hexadecimal digits');
@@ -132,7 +132,7 @@ describe('fleet audit verify', () => {
     await using api = await ApiServer.start();
     addTask(api, await readFile(file));
     const good = await fleet(api, ['audit', 'verify', 'one', '--file', file]);
-    expect(good).toMatchObject({ code: 0, out: expect.stringContaining(`record ${story.length} of ${story.length}`) as string });
+    expect(good).toMatchObject({ code: 0, out: expect.stringContaining(`record ${timeline.length} of ${timeline.length}`) as string });
     await write(lines.slice(0, -1));
     const { code, out } = await fleet(api, ['audit', 'verify', 'one', '--file', file]);
     expect(code).toBe(1);
@@ -193,7 +193,7 @@ describe('fleet audit verify', () => {
         if (bad.equals(good)) return;
         await writeFile(file, bad);
         // By the head alone: the hash of the artifact would tell anyway.
-        const root = record(story.length).hash;
+        const root = record(timeline.length).hash;
         const { code, out } = await fleet(api, ['audit', 'verify', file, '--root', root], nowhere);
         expect([code, /FAULT: record \d+ \(line \d+\): \S/.test(out)]).toEqual([1, true]);
       }),
@@ -204,15 +204,20 @@ describe('fleet audit verify', () => {
 
 test('finds a log that somebody wrote anew with hashes that fit, whatever it changes, by its head', async () => {
   await using api = await ApiServer.start();
-  const root = record(story.length).hash;
-  const [last] = story.slice(-1);
+  const root = record(timeline.length).hash;
+  const [last] = timeline.slice(-1);
   if (last === undefined) throw new Error('the story is empty');
-  for (const [at, [type, body]] of story.entries()) {
-    const swapped = story.with(at, story[at + 1] ?? last).with(Math.min(at + 1, story.length - 1), [type, body]);
-    const forged = [story.with(at, [type, { ...body, forged: true }]), story.toSpliced(at, 1), story.toSpliced(at, 0, last), swapped];
+  for (const [at, [type, body]] of timeline.entries()) {
+    const swapped = timeline.with(at, timeline[at + 1] ?? last).with(Math.min(at + 1, timeline.length - 1), [type, body]);
+    const forged = [
+      timeline.with(at, [type, { ...body, forged: true }]),
+      timeline.toSpliced(at, 1),
+      timeline.toSpliced(at, 0, last),
+      swapped,
+    ];
     // The last one has nothing to be swapped with; a copy of it behind itself leaves the head where it was.
     for (const [kind, all] of forged.entries()) {
-      if (at === story.length - 1 && kind >= 2) continue;
+      if (at === timeline.length - 1 && kind >= 2) continue;
       await rm(file);
       const { log } = await EventLog.open({ file, clock, epoch: () => 1 });
       for (const [of, what] of all) log.append(of, what);
@@ -261,11 +266,14 @@ describe('fleet audit show', () => {
     const { code, out, err } = await fleet(api, ['audit', 'show', file, '--json'], nowhere);
     expect(code).toBe(0);
     expect(err).toContain('do not believe its story');
-    const told = JSON.parse(out) as { readonly check: unknown; readonly items: readonly { readonly seq: number; readonly kind: string }[] };
-    expect(told.check).toMatchObject({ ok: false, faultCount: 1, faults: [{ seq: 7 }] });
-    expect(told.items.find(({ seq }) => seq === 6)).toMatchObject({ kind: 'Command', facts: { tool: 'Shell', end: { exitCode: 2 } } });
-    expect(told.items.find(({ kind }) => kind === 'Candidate')).toMatchObject({ facts: { decision: 'Allow', signals: { k: 4 } } });
+    const reported = JSON.parse(out) as {
+      readonly check: unknown;
+      readonly items: readonly { readonly seq: number; readonly kind: string }[];
+    };
+    expect(reported.check).toMatchObject({ ok: false, faultCount: 1, faults: [{ seq: 7 }] });
+    expect(reported.items.find(({ seq }) => seq === 6)).toMatchObject({ kind: 'Command', facts: { tool: 'Shell', end: { exitCode: 2 } } });
+    expect(reported.items.find(({ kind }) => kind === 'Candidate')).toMatchObject({ facts: { decision: 'Allow', signals: { k: 4 } } });
     // An altered record is no part of the story.
-    expect(told.items.some(({ seq }) => seq === 7)).toBe(false);
+    expect(reported.items.some(({ seq }) => seq === 7)).toBe(false);
   });
 });

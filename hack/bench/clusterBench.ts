@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { down, status, up } from '../cluster/index.ts';
-import { raiseGround, type Ground } from '../ground/index.ts';
+import { startEnvironment, type TestEnvironment } from '../environment/index.ts';
 import type { Row } from './table.ts';
 
 async function seconds(action: () => Promise<unknown>): Promise<number> {
@@ -16,7 +16,7 @@ async function seconds(action: () => Promise<unknown>): Promise<number> {
  * Takes the cluster down and up again, and asks a running one for up once more. Leaves it up.
  * With `cold`, everything is first built from sources into empty caches, in a process of its own.
  */
-export async function clusterBench(cold: boolean): Promise<{ readonly rows: readonly Row[]; readonly ground: Ground }> {
+export async function clusterBench(cold: boolean): Promise<{ readonly rows: readonly Row[]; readonly environment: TestEnvironment }> {
   const rows: Row[] = [];
   const quiet = { log: () => undefined };
   rows.push({ measure: 'cluster:down', ours: await seconds(() => down(quiet)), unit: 's' });
@@ -31,9 +31,9 @@ export async function clusterBench(cold: boolean): Promise<{ readonly rows: read
   const { totalRssMiB, daemons } = await status();
   const biggest = daemons.toSorted((a, b) => b.rssMiB - a.rssMiB).map((daemon) => `${daemon.name} ${daemon.rssMiB.toFixed(0)}`);
   rows.push({ measure: 'RSS of all daemons, idle', ours: totalRssMiB, unit: 'MiB', note: biggest.join(', ') });
-  const ground = await raiseGround(quiet);
-  for (const image of ground.images) rows.push({ measure: `image ${image.name}`, ours: image.bytes / 2 ** 20, unit: 'MiB' });
-  return { rows, ground };
+  const environment = await startEnvironment(quiet);
+  for (const image of environment.images) rows.push({ measure: `image ${image.name}`, ours: image.bytes / 2 ** 20, unit: 'MiB' });
+  return { rows, environment };
 }
 
 /** Builds all binaries with empty Go caches and an empty cache of ours; modules are downloaded. */

@@ -44,7 +44,7 @@ function worker(store: ArtifactStore, epoch: number, checkpointURI?: string, key
     task: { namespace: 'bench', name: 'bench', uid: key === null ? 'plain' : 'sealed' },
     epoch,
     checkpointSeconds: 120,
-    told: checkpointURI === undefined ? {} : { checkpointURI },
+    reported: checkpointURI === undefined ? {} : { checkpointURI },
     clock: systemClock,
     log: silentLog,
     onWritten: () => undefined,

@@ -1,6 +1,6 @@
 import { silentLog, systemClock } from '@agentfleet/kube';
 import { PartsClient } from '@agentfleet/agent/experts';
-import { FleetMind, type FleetOptions } from '@agentfleet/agent/mind';
+import { PoolDecisionModels, type FleetOptions } from '@agentfleet/agent/decision';
 import { PartServers, type PartRole } from './partServers.ts';
 
 const domains = ['*'];
@@ -13,7 +13,7 @@ const verifierDefaults = {
 } as const;
 const compute = { entropyFastNats: 2.5, margin: 1.5, riskThreshold: 0.6, kBase: 2, kMax: 8, earlyExitMargin: 1.5 };
 
-interface MindOptions {
+interface PoolDecisionModelsOptions {
   readonly roles?: readonly Exclude<PartRole, 'Verifier'>[];
   /** Who is asked: the servers unless somebody listens in. */
   readonly parts?: FleetOptions['parts'];
@@ -39,12 +39,12 @@ export class BenchFleet implements AsyncDisposable {
   }
 
   /** Who asks the parts of these roles; the verifier is always one of them. */
-  mind({ roles = ['Planner', 'Policy', 'Embedder'], parts = this.client }: MindOptions = {}): FleetMind {
+  decisionModels({ roles = ['Planner', 'Policy', 'Embedder'], parts = this.client }: PoolDecisionModelsOptions = {}): PoolDecisionModels {
     const experts = roles.map((role) => ({ name: role, role, engine: 'Builtin', domains, url: this.urls[role] }) as const);
     const generalist = { name: 'gen', role: 'Generalist', engine: 'Synth', domains, url: 'http://127.0.0.1:1' } as const;
     const verifier = { name: 'ebm', url: this.urls.Verifier, ...verifierDefaults };
     const pool = { experts: [generalist, ...experts], verifier };
-    return new FleetMind({ pool, compute, parts, name: 'bench.1.1', signal: new AbortController().signal });
+    return new PoolDecisionModels({ pool, compute, parts, name: 'bench.1.1', signal: new AbortController().signal });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,4 +1,4 @@
-import type { FleetMind } from '@agentfleet/agent/mind';
+import type { PoolDecisionModels } from '@agentfleet/agent/decision';
 import type { PartsClient } from '@agentfleet/agent/experts';
 import type { ScoreItem, ScoreRequest } from '@agentfleet/protocol/inference';
 import { Grammars, installedGrammars, SynthEngine } from '../../inference-image/src/engines/synth/index.ts';
@@ -40,22 +40,22 @@ export async function fleetBench(): Promise<readonly Row[]> {
  * of the time, and its feature weighs nothing as long as the energy model was trained without it.
  */
 async function rankAll(fleet: BenchFleet, repairs: readonly Repair[], items: ScoreItem[]): Promise<readonly RankedRepair[]> {
-  const mind = fleet.mind({ roles: [], parts: hearing(fleet.client, items) });
+  const decisionModels = fleet.decisionModels({ roles: [], parts: hearing(fleet.client, items) });
   const ranked: RankedRepair[] = [];
-  for (const repair of repairs) ranked.push({ repair, energies: await energiesOf(mind, repair) });
-  if (mind.degraded.length > 0) throw new Error(`not all parts answered: ${mind.degraded.join('; ')}`);
+  for (const repair of repairs) ranked.push({ repair, energies: await energiesOf(decisionModels, repair) });
+  if (decisionModels.degraded.length > 0) throw new Error(`not all parts answered: ${decisionModels.degraded.join('; ')}`);
   const [first] = ranked;
-  const whole = first === undefined ? [] : await energiesOf(fleet.mind(), first.repair);
+  const whole = first === undefined ? [] : await energiesOf(fleet.decisionModels(), first.repair);
   for (const [id, energy] of whole)
     if (first?.energies.get(id) !== energy) throw new Error('the embedder changes energies: ask it about all bugs in this bench');
   return ranked;
 }
 
 /** Energies of all proposals, asked for as many at a time as in a worker's round. */
-async function energiesOf(mind: FleetMind, { candidates, context }: Repair): Promise<ReadonlyMap<string, number>> {
+async function energiesOf(decisionModels: PoolDecisionModels, { candidates, context }: Repair): Promise<ReadonlyMap<string, number>> {
   const energies = new Map<string, number>();
   for (let at = 0; at < candidates.length; at += roundSize) {
-    const { ranked } = await mind.rank(candidates.slice(at, at + roundSize), context);
+    const { ranked } = await decisionModels.rank(candidates.slice(at, at + roundSize), context);
     for (const { candidate, energy } of ranked) if (energy !== null) energies.set(candidate.id, energy);
   }
   return energies;

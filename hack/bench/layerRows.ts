@@ -1,5 +1,5 @@
 import { newExecId } from '@agentfleet/keeper/client';
-import type { Ground } from '../ground/index.ts';
+import type { TestEnvironment } from '../environment/index.ts';
 import { deleteNamespace, Kubectl, openSandbox, prepareNamespace, type Sandbox } from '../sandbox/index.ts';
 import { median, type Row } from './table.ts';
 
@@ -13,11 +13,11 @@ interface Figures {
 }
 
 /** Snapshots by layers and by contents, each in a pod of its own, on the same tree in the same run. */
-export async function layerRows(ground: Ground, files: number): Promise<readonly Row[]> {
-  const kubectl = new Kubectl(ground.cluster);
+export async function layerRows(environment: TestEnvironment, files: number): Promise<readonly Row[]> {
+  const kubectl = new Kubectl(environment.cluster);
   await deleteNamespace(kubectl, namespace);
   const issuer = await prepareNamespace(kubectl, namespace, 'privileged');
-  const options = { namespace, issuer, sandboxImage: ground.image('sandbox'), toolsImage: ground.image('tools') };
+  const options = { namespace, issuer, sandboxImage: environment.image('sandbox'), toolsImage: environment.image('tools') };
   const sandboxes: Sandbox[] = [];
   try {
     for (const layered of [true, false]) sandboxes.push(await openSandbox(kubectl, { ...options, layered }));

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { cpus, release, totalmem } from 'node:os';
 import { parseArgs } from 'node:util';
 import { down, status } from '../cluster/index.ts';
-import { raiseGround } from '../ground/index.ts';
+import { startEnvironment } from '../environment/index.ts';
 import { clusterBench } from './clusterBench.ts';
 import { durableRows } from './durableRows.ts';
 import { fleetBench } from './fleetBench.ts';
@@ -24,8 +24,8 @@ if (chosen.has('durable')) rows.push(...(await durableRows()));
 if (chosen.has('fleet')) rows.push(...(await fleetBench()));
 if (chosen.has('cluster')) rows.push(...(await clusterBench(values.cold ?? false)).rows);
 if (chosen.has('sandbox')) {
-  const ground = await raiseGround({ log: () => undefined });
-  rows.push(...(await sandboxBench(ground)), ...(await layerRows(ground, 10_000)));
+  const environment = await startEnvironment({ log: () => undefined });
+  rows.push(...(await sandboxBench(environment)), ...(await layerRows(environment, 10_000)));
 }
 if (!wasUp) await down({ log: () => undefined });
 

@@ -1,6 +1,6 @@
 import type { Candidate, FailingTest } from '@agentfleet/protocol/inference';
 import { generateBounds } from '@agentfleet/protocol/inference';
-import type { RankingContext } from '../../agent-image/src/attempt/mind.ts';
+import type { RankingContext } from '../../agent-image/src/attempt/decisionModels.ts';
 import { suspicionOf } from '../../agent-image/src/attempt/suspicion.ts';
 import { localise, type Case, type Corpus } from '../../inference-image/src/engines/synth/evaluation/corpus.ts';
 import { patched } from '../../inference-image/src/engines/synth/evaluation/evaluate.ts';

@@ -1,4 +1,4 @@
-import type { Ranked } from '../../agent-image/src/attempt/mind.ts';
+import type { Ranked } from '../../agent-image/src/attempt/decisionModels.ts';
 import type { ControlStep } from '@agentfleet/protocol/inference';
 import type { BenchFleet } from './fleet.ts';
 import { latencies, latencyRows } from './latency.ts';
@@ -34,22 +34,22 @@ const act = {
 
 /** What all learned parts together add to a worker's work: to a round of proposals, to a tried one, to an act in question. */
 export async function roundRows(fleet: BenchFleet, repairs: readonly Repair[]): Promise<readonly Row[]> {
-  const mind = fleet.mind();
+  const decisionModels = fleet.decisionModels();
   let best: Ranked | undefined;
   const compare = async (at: number): Promise<void> => {
-    await mind.control(Array.from({ length: Math.min(at, 64) }, () => step));
+    await decisionModels.control(Array.from({ length: Math.min(at, 64) }, () => step));
     // A worker stays with a bug for some rounds, and what fails is embedded in the first of them.
     const { candidates, context } = repairs[Math.floor(at / perBug) % repairs.length] ?? nothing;
     if (context === undefined) throw new Error('no held-out bug');
     const from = (at % perBug) * compared;
-    [best] = (await mind.rank(candidates.slice(from, from + compared), context)).ranked;
+    [best] = (await decisionModels.rank(candidates.slice(from, from + compared), context)).ranked;
   };
   const round = await latencies(slowRounds, compare, 3);
   const tried = best;
   if (tried === undefined) throw new Error('nothing was ranked');
-  const score = await latencies(rounds, () => mind.score(tried, { testsFixed: 1, testsTotal: 9, testsFailed: 0 }));
-  const opinion = await latencies(rounds, () => mind.secondOpinion(act));
-  if (mind.participants.length < 4) throw new Error(`not all parts answered: ${mind.degraded.join('; ')}`);
+  const score = await latencies(rounds, () => decisionModels.score(tried, { testsFixed: 1, testsTotal: 9, testsFailed: 0 }));
+  const opinion = await latencies(rounds, () => decisionModels.secondOpinion(act));
+  if (decisionModels.participants.length < 4) throw new Error(`not all parts answered: ${decisionModels.degraded.join('; ')}`);
   return [
     ...latencyRows({
       measure: `a round of ${compared} proposals in the worker`,

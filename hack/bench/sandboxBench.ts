@@ -2,18 +2,18 @@ import { readFile } from 'node:fs/promises';
 import { newExecId } from '@agentfleet/keeper/client';
 import { processesOf, runningContainers } from '../sandbox/index.ts';
 import { deleteNamespace, Kubectl, openSandbox, prepareNamespace, type Sandbox } from '../sandbox/index.ts';
-import type { Ground } from '../ground/index.ts';
+import type { TestEnvironment } from '../environment/index.ts';
 import { median, type Row } from './table.ts';
 
 const namespace = 'agentfleet-bench';
 const rounds = 60;
 
 /** Opens one sandbox and measures start, exec overhead and memory. */
-export async function sandboxBench(ground: Ground): Promise<readonly Row[]> {
-  const kubectl = new Kubectl(ground.cluster);
+export async function sandboxBench(environment: TestEnvironment): Promise<readonly Row[]> {
+  const kubectl = new Kubectl(environment.cluster);
   await deleteNamespace(kubectl, namespace);
   const issuer = await prepareNamespace(kubectl, namespace);
-  const options = { namespace, issuer, sandboxImage: ground.image('sandbox'), toolsImage: ground.image('tools') };
+  const options = { namespace, issuer, sandboxImage: environment.image('sandbox'), toolsImage: environment.image('tools') };
   const started = performance.now();
   const sandbox = await openSandbox(kubectl, options);
   const ready = performance.now() - started;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { candidate } from '../../agent-image/src/mind/testing/candidates.ts';
+import { candidate } from '../../agent-image/src/decision/testing/candidates.ts';
 import { triesRows, type RankedRepair } from './triesRows.ts';
 
 /** A bug whose proposals have these energies; the one at `right` passes. */

@@ -30,7 +30,7 @@ export interface BuiltImage {
 export interface BuildOptions {
   readonly signal?: AbortSignal;
   readonly parts?: Parts;
-  /** Told which images are left out, and why; a warning of the process otherwise. */
+  /** Reported which images are left out, and why; a warning of the process otherwise. */
   readonly warn?: (message: string) => void;
 }
 
@@ -86,9 +86,9 @@ export async function buildImages(names?: readonly string[], options: BuildOptio
 
 /** The sentence of a failure; none for an image that the fleet runs without. */
 export function failureOf(image: ImageDefinition | undefined, reason: unknown, { warn = console.warn }: BuildOptions): readonly string[] {
-  const told = describe(image, reason);
-  if (image?.without === undefined || !(reason instanceof PartUnavailable)) return [told];
-  warn(`${told}\n  The image ${image.name} is left out: ${image.without}.`);
+  const reported = describe(image, reason);
+  if (image?.without === undefined || !(reason instanceof PartUnavailable)) return [reported];
+  warn(`${reported}\n  The image ${image.name} is left out: ${image.without}.`);
   return [];
 }
 

@@ -23,7 +23,7 @@ const sources = ['rootfs.ts', 'recipes.ts', 'slim.ts', 'furnish.ts'].map((name) 
 /**
  * The root file system of a recipe as a tar archive: packages unpacked by mmdebstrap without
  * their scripts, slimmed, furnished, sorted, all times 0. The cache's key is the recipe, not
- * the day's packages; what came out is told by `sha256`, which the images' keys contain.
+ * the day's packages; what came out is reported by `sha256`, which the images' keys contain.
  */
 export async function rootfs(name: RecipeName, prepare: Prepare, signal?: AbortSignal): Promise<HashedFile> {
   const key = await hashInputs({ text: [name, process.arch, debianMirrorOverride(process.env) ?? ''], paths: sources });

@@ -1,3 +1,3 @@
 /** The fleet on a cluster, installed as its users do it: by the Helm chart. Imports `hack/sandbox` for kubectl. */
-export { chart, chartValues, installFleet, release, uninstallFleet, type InstallGround, type InstallOptions } from './install.ts';
+export { chart, chartValues, installFleet, release, uninstallFleet, type InstallEnvironment, type InstallOptions } from './install.ts';
 export { helm, type HelmOptions } from './helm.ts';

@@ -3,8 +3,8 @@ import type { EgressBrief } from '@agentfleet/protocol/pool';
 import { Kubectl, type ClusterAccess } from '../sandbox/index.ts';
 import { helm } from './helm.ts';
 
-/** What an installation stands on: a cluster that holds our images. A `Ground` is one. */
-export interface InstallGround {
+/** What an installation stands on: a cluster that holds our images. A `TestEnvironment` is one. */
+export interface InstallEnvironment {
   readonly cluster: ClusterAccess;
   /** Reference of an image by its short name. */
   image(name: string): string;
@@ -40,20 +40,20 @@ export function upgradeArguments(namespace: string): readonly string[] {
 }
 
 /** The chart's values with the references of the ground's images; the image with the language model only when it is there. */
-export function chartValues(ground: Pick<InstallGround, 'image' | 'images'>, values: InstallOptions['values'] = {}): object {
+export function chartValues(environment: Pick<InstallEnvironment, 'image' | 'images'>, values: InstallOptions['values'] = {}): object {
   const parts = ['operator', 'agent', 'inference', 'sandbox', 'tools'];
-  const llama = ground.images?.find(({ name }) => name === 'inference-llama')?.ref;
-  const images = Object.fromEntries(parts.map((part) => [part, ground.image(part)]));
+  const llama = environment.images?.find(({ name }) => name === 'inference-llama')?.ref;
+  const images = Object.fromEntries(parts.map((part) => [part, environment.image(part)]));
   return { ...values, images: llama === undefined ? images : { ...images, inferenceLlama: llama } };
 }
 
 /** Installs the fleet as its users do, or upgrades it, and resolves when the operator is ready. Idempotent. */
-export async function installFleet(ground: InstallGround, { namespace, values, egress, signal }: InstallOptions): Promise<void> {
-  const kubectl = new Kubectl(ground.cluster);
+export async function installFleet(environment: InstallEnvironment, { namespace, values, egress, signal }: InstallOptions): Promise<void> {
+  const kubectl = new Kubectl(environment.cluster);
   await kubectl.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels: restricted } });
-  if (await isInterrupted(ground.cluster, namespace, signal)) await uninstallFleet(ground, { namespace, signal });
-  const all = chartValues(ground, { ...values, ...(egress === undefined ? {} : { egress }) });
-  await helm(ground.cluster, upgradeArguments(namespace), { values: all, signal }).catch(async (error: unknown) => {
+  if (await isInterrupted(environment.cluster, namespace, signal)) await uninstallFleet(environment, { namespace, signal });
+  const all = chartValues(environment, { ...values, ...(egress === undefined ? {} : { egress }) });
+  await helm(environment.cluster, upgradeArguments(namespace), { values: all, signal }).catch(async (error: unknown) => {
     throw new Error(`The operator did not become ready in the namespace ${namespace}. ${await operatorWords(kubectl, namespace)}`, {
       cause: error,
     });
@@ -61,9 +61,12 @@ export async function installFleet(ground: InstallGround, { namespace, values, e
 }
 
 /** Removes the release; definitions, tasks and pools stay. No error when there is none. */
-export async function uninstallFleet(ground: Pick<InstallGround, 'cluster'>, { namespace, signal }: InstallOptions): Promise<void> {
+export async function uninstallFleet(
+  environment: Pick<InstallEnvironment, 'cluster'>,
+  { namespace, signal }: InstallOptions,
+): Promise<void> {
   const args = ['uninstall', release, `--namespace=${namespace}`, '--ignore-not-found', '--wait', `--timeout=${waitSeconds}s`];
-  await helm(ground.cluster, args, { signal });
+  await helm(environment.cluster, args, { signal });
 }
 
 /** Whether an earlier call was killed: helm refuses every upgrade of a release in such a state. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { InstallGround } from '../install/index.ts';
+import type { InstallEnvironment } from '../install/index.ts';
 import { Kubectl } from '../sandbox/index.ts';
 import { credentialSecret, place, serverObjects, storageNamespace } from './manifests.ts';
 
@@ -24,11 +24,11 @@ const readySeconds = 120;
  * Installs an S3 server with one bucket and waits until it is ready. Idempotent: the credential of an earlier call stays.
  * What it keeps is lost with its pod. Rejects with kubectl's own words.
  */
-export async function installStorage(ground: InstallGround): Promise<StorageAccess> {
-  const kubectl = new Kubectl(ground.cluster);
+export async function installStorage(environment: InstallEnvironment): Promise<StorageAccess> {
+  const kubectl = new Kubectl(environment.cluster);
   await kubectl.apply(storageNamespace);
   const credential = (await readCredential(kubectl)) ?? (await makeCredential(kubectl));
-  await kubectl.apply(...serverObjects(ground.image('s3')));
+  await kubectl.apply(...serverObjects(environment.image('s3')));
   await kubectl.text(['-n', namespace, 'rollout', 'status', `deployment/${name}`, `--timeout=${readySeconds}s`]);
   return { endpoint: `http://${name}.${namespace}.svc:${port}`, uri: `s3://${bucket}`, ...credential };
 }

@@ -1,7 +1,7 @@
 // The build stage: everything that later stages use. Says when a warm build is slower than its budget.
 import { readFile } from 'node:fs/promises';
 import { findMissingPackages, installPackages } from '../cluster/index.ts';
-import { raiseGround } from '../ground/index.ts';
+import { startEnvironment } from '../environment/index.ts';
 
 const budget = JSON.parse(await readFile('test/budget.json', 'utf8')) as { stages: { build: { warmMinutes: number } } };
 /** Programs that tests run beside ours: without them those tests would be skipped. */
@@ -9,7 +9,7 @@ const testPackages = ['busybox', 'shellcheck'];
 
 const started = performance.now();
 await installPackages(await findMissingPackages(testPackages), console.log);
-const { cluster, images } = await raiseGround();
+const { cluster, images } = await startEnvironment();
 const seconds = (performance.now() - started) / 1000;
 const warm = images.every((image) => !image.built);
 console.log(

@@ -18,7 +18,7 @@ const mostSeed = 2 ** 31 - 1;
 
 /**
  * Runs the same randomised tests with one seed after the other until the time is over; at least once. A failure does not
- * end it: what else fails is worth to know, and each seed is told at once.
+ * end it: what else fails is worth to know, and each seed is reported at once.
  */
 export async function soak(firstSeed: number, minutes: number, { now, run, say }: SoakWorld): Promise<SoakResult> {
   const until = now() + minutes * 60_000;

@@ -111,7 +111,7 @@ describe('the configuration', () => {
       { AGENTFLEET_THREADS: '2' },
       /AGENTFLEET_THREADS: the engine is not Llama; set AGENTFLEET_ENGINE=Llama or remove it/,
     ],
-  ])('refuses %s', (_name, env, told) => {
-    expect(() => readConfig(env)).toThrow(told);
+  ])('refuses %s', (_name, env, reported) => {
+    expect(() => readConfig(env)).toThrow(reported);
   });
 });

@@ -16,7 +16,7 @@ export class ConfigError extends Error {
 }
 
 /**
- * Reads variables; what is wrong with them goes to `faults`, so that all faults are told at once.
+ * Reads variables; what is wrong with them goes to `faults`, so that all faults are reported at once.
  *
  * @param where what sets the variables, for the cure of one that is missing
  */

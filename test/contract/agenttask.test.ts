@@ -29,7 +29,7 @@ describe.runIf(enabled)('controllers of tasks', () => {
     await until('its sandbox is gone', async () => (await bed.sandboxes('minimal')).length === 0);
     const { status } = await bed.task('minimal');
     expect(status).toMatchObject({ phase: 'Succeeded', totals: { usage }, attempts: [{ number: 1 }] });
-    expect(await bed.told('minimal', 'Ready')).toBe('True/Succeeded');
+    expect(await bed.reported('minimal', 'Ready')).toBe('True/Succeeded');
     expect(bed.events.map(({ reason }) => reason)).toEqual(['Succeeded']);
     expect(JSON.stringify(status).length).toBeLessThan(8192);
   });
@@ -56,7 +56,7 @@ describe.runIf(enabled)('controllers of tasks', () => {
     await bed.startSandbox('three');
     await bed.report('three', { usage, snapshots });
     await bed.client(resources.agentTasks).patch({ namespace: bed.namespace, name: 'three' }, { spec: { suspend: true } });
-    await until('it is suspended', async () => (await bed.told('three', 'Suspended')) === 'True/Quiescing');
+    await until('it is suspended', async () => (await bed.reported('three', 'Suspended')) === 'True/Quiescing');
     expect((await bed.task('three')).status?.clock?.pausedAt).toBeDefined();
     await bed.client(resources.agentTasks).patch({ namespace: bed.namespace, name: 'three' }, { spec: { suspend: false } });
     await until('it goes on', async () => (await bed.task('three')).status?.assignment?.epoch === 2);
@@ -64,7 +64,7 @@ describe.runIf(enabled)('controllers of tasks', () => {
     await bed.client(resources.agentTasks).patch({ namespace: bed.namespace, name: 'three' }, { spec: { suspend: true } });
     await until('it is to rest', async () => (await bed.task('three')).status?.assignment?.directive === 'Quiesce');
     await bed.report('three', { usage, snapshots, quiescedAt: '2030-01-01T00:00:00Z' });
-    await until('it holds no sandbox', async () => (await bed.told('three', 'Suspended')) === 'True/Suspended');
+    await until('it holds no sandbox', async () => (await bed.reported('three', 'Suspended')) === 'True/Suspended');
     expect(await bed.sandboxes('three')).toEqual([]);
     await bed.client(resources.agentTasks).patch({ namespace: bed.namespace, name: 'three' }, { spec: { suspend: false } });
     await until('it goes on', async () => (await bed.task('three')).status?.assignment?.epoch === 3);
@@ -94,7 +94,7 @@ describe.runIf(enabled)('controllers of tasks', () => {
     await bed.create('asks', { deadlineSeconds: 3600, attempts: { max: 1 } });
     await bed.startSandbox('asks');
     await asks('asks', act('a'), 600);
-    await until('it waits', async () => (await bed.told('asks', 'AwaitingApproval')) === 'True/AwaitingApproval');
+    await until('it waits', async () => (await bed.reported('asks', 'AwaitingApproval')) === 'True/AwaitingApproval');
     expect((await bed.task('asks')).status).toMatchObject({
       phase: 'AwaitingApproval',
       clock: { pausedAt: expect.any(String) as string },
@@ -105,11 +105,11 @@ describe.runIf(enabled)('controllers of tasks', () => {
     await until('it is approved', async () => (await decided('asks')).join() === 'Approved yes');
     await until('the order is done', async () => (await bed.orderState('yes')) === 'Done');
     expect((await bed.task('asks')).status?.clock?.pausedAt).toBeUndefined();
-    expect(await bed.told('asks', 'AwaitingApproval')).toBe('-/-');
+    expect(await bed.reported('asks', 'AwaitingApproval')).toBe('-/-');
     await until('the other order is refused', async () => (await bed.orderState('other')) === 'Refused');
 
     await asks('asks', act('c'), 600);
-    await until('it waits again', async () => (await bed.told('asks', 'AwaitingApproval')) === 'True/AwaitingApproval');
+    await until('it waits again', async () => (await bed.reported('asks', 'AwaitingApproval')) === 'True/AwaitingApproval');
     await bed.order('no', { taskRef: { name: 'asks' }, type: 'Reject', action: act('c') });
     await until('it is rejected', async () => (await decided('asks')).join() === 'Approved yes,Rejected no');
 
@@ -120,7 +120,7 @@ describe.runIf(enabled)('controllers of tasks', () => {
     await bed.report('asks', { usage, snapshots, outcome: { result: 'Failed', class: 'ApprovalRejected', reason: 'ApprovalRejected' } });
     await until('it is rolled back', async () => (await bed.task('asks')).status?.assignment?.directive === 'Rollback');
     await bed.report('asks', { usage, snapshots, rollback: { snapshot: 's0001', verified: true } });
-    await until('it has ended', async () => (await bed.told('asks', 'Succeeded')) === 'False/ApprovalRejected');
+    await until('it has ended', async () => (await bed.reported('asks', 'Succeeded')) === 'False/ApprovalRejected');
     expect(await decided('asks')).toHaveLength(3);
   });
 
@@ -134,13 +134,13 @@ describe.runIf(enabled)('controllers of tasks', () => {
     await bed.startSandbox('spender');
     expect((await bed.task('spender')).status?.assignment?.budget).toEqual({ tokens: 60 });
     await bed.create('waiter');
-    await until('it waits', async () => (await bed.told('waiter', 'Scheduled')) === 'False/SpendingCapReached');
+    await until('it waits', async () => (await bed.reported('waiter', 'Scheduled')) === 'False/SpendingCapReached');
     await bed.report('spender', {
       usage: { ...usage, tokensIn: 30, tokensOut: 10 },
       snapshots,
       outcome: { result: 'Succeeded', reason: 'ChecksPassed' },
     });
-    await until('the other one begins', async () => (await bed.told('waiter', 'Scheduled')) === 'True/Assigned');
+    await until('the other one begins', async () => (await bed.reported('waiter', 'Scheduled')) === 'True/Assigned');
     expect(await book()).toMatchObject({ spent: { [namespace]: { tokens: 40, estimated: 0 } }, held: [{ name: 'waiter', tokens: 60 }] });
     await bed.client(resources.agentTasks).delete({ namespace, name: 'waiter' });
     await until('it is charged all', async () => (await book())?.held.length === 0);

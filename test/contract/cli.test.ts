@@ -35,7 +35,7 @@ describe.runIf(enabled)('fleet', () => {
   const asks = async (action: string): Promise<void> => {
     const expires = `${new Date(Date.now() + 600_000).toISOString().slice(0, 19)}Z`;
     await bed.report('asks', { usage, pendingApproval: { action, summary: 'git push to main', expires } });
-    await until('it waits', async () => (await bed.told('asks', 'AwaitingApproval')) === 'True/AwaitingApproval');
+    await until('it waits', async () => (await bed.reported('asks', 'AwaitingApproval')) === 'True/AwaitingApproval');
   };
 
   it('approves and rejects in the own name what waits, and nothing else', async () => {

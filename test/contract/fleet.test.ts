@@ -151,7 +151,7 @@ describe.runIf(enabled)('the fleet', () => {
   });
 
   it('tells the workers who judges, how to compute and where registries are', async () => {
-    const { verifier, profiles, experts, egress: told } = await brief('fleet');
+    const { verifier, profiles, experts, egress: reported } = await brief('fleet');
     expect(verifier).toMatchObject({
       name: 'verifier',
       url: `http://verifier-verifier.${namespace}.svc:7080`,
@@ -159,7 +159,7 @@ describe.runIf(enabled)('the fleet', () => {
     });
     expect(profiles).toMatchObject({ default: { kBase: 2, kMax: 8 } });
     expect(experts.map(({ name }) => name)).toEqual(['gen', 'hrm', 'embed', 'tpc']);
-    expect(told).toEqual(egress);
+    expect(reported).toEqual(egress);
   });
 
   it('tells the state of the model', async () => {

@@ -5,7 +5,7 @@ import { up } from '../../hack/cluster/index.ts';
 import { connect, install } from './api/server.ts';
 
 /** Objects go with their definition; of ten thousand the last one goes late. */
-const patience = process.env['AGENTFLEET_FULL'] === '1' ? '900s' : '60s';
+const unavailableFor = process.env['AGENTFLEET_FULL'] === '1' ? '900s' : '60s';
 
 const kinds = ['customresourcedefinitions', 'validatingadmissionpolicies', 'validatingadmissionpolicybindings'] as const;
 
@@ -20,11 +20,11 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const ours = async (): Promise<readonly string[]> =>
     (await kubectl('get', kinds.join(','), '-o', 'name')).split('\n').filter((name) => name.includes('agentfleet'));
   const before = new Set(await ours());
-  // Once, before files begin side by side: of two that make the same object, one would be told that it is there.
+  // Once, before files begin side by side: of two that make the same object, one would be informed that it is there.
   await install(await connect());
   project.provide('contractRun', randomBytes(3).toString('hex'));
   return async () => {
     const added = (await ours()).filter((name) => !before.has(name));
-    if (added.length > 0) await kubectl('delete', '--ignore-not-found', `--timeout=${patience}`, ...added);
+    if (added.length > 0) await kubectl('delete', '--ignore-not-found', `--timeout=${unavailableFor}`, ...added);
   };
 }

@@ -63,7 +63,7 @@ describe.runIf(enabled)('very many tasks', () => {
       await until('the slots are taken', async () => (await sandboxes()) === slots);
       const seen = await phases();
       expect([seen.get('Preparing'), seen.get('Queued')]).toEqual([slots, count - slots]);
-      // A place in the queue is told again now and then, and no more; a slot costs a pod and an assignment.
+      // A place in the queue is reported again now and then, and no more; a slot costs a pod and an assignment.
       expect(bed.writes.length - before).toBeLessThan(3 * count);
       const holders = (await bed.pods(`${labels.component}=sandbox`)).map(({ metadata }) => metadata.labels?.[labels.task] ?? '');
       await bed.client(resources.agentTasks).delete({ namespace: bed.namespace, name: holders[0]! });

@@ -39,7 +39,7 @@ export class TaskBed {
   readonly events: NewEvent[] = [];
   /** Writes of the controllers. */
   readonly writes: string[] = [];
-  /** What the controllers told of sandboxes. */
+  /** What the controllers reported of sandboxes. */
   readonly reasons: string[] = [];
   readonly #transport: Transport;
   #stop: () => Promise<void> = () => Promise.resolve();
@@ -85,7 +85,7 @@ export class TaskBed {
   }
 
   /** `status/reason` of a condition. */
-  async told(name: string, type: string): Promise<string> {
+  async reported(name: string, type: string): Promise<string> {
     const condition = findCondition((await this.task(name)).status?.conditions, type);
     return `${condition?.status ?? '-'}/${condition?.reason ?? '-'}`;
   }
@@ -146,7 +146,7 @@ export class TaskBed {
     await until(`the sandbox of ${name}`, async () => (await this.sandboxes(name)).length === 1);
     const [pod] = await this.sandboxes(name);
     await this.startPod(pod!);
-    await until(`${name} is ready`, async () => (await this.told(name, 'SandboxReady')) === 'True/Ready');
+    await until(`${name} is ready`, async () => (await this.reported(name, 'SandboxReady')) === 'True/Ready');
   }
 
   async #prepare(sandbox: object): Promise<void> {

@@ -32,7 +32,7 @@ describe.runIf(enabled)('sandboxes that wait', () => {
     const names = await startWaiting();
     const before = bed.writes.length;
     await bed.create('quick');
-    await until('it is ready', async () => (await bed.told('quick', 'SandboxReady')) === 'True/Ready');
+    await until('it is ready', async () => (await bed.reported('quick', 'SandboxReady')) === 'True/Ready');
     const writes = bed.writes.slice(before).filter((write) => !write.startsWith('POST') && !write.includes('/configmaps/'));
     const { assignment } = (await bed.task('quick')).status!;
     expect(names).toContain(assignment?.sandbox);

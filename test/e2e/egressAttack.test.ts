@@ -166,8 +166,8 @@ describe('what the pool lists', () => {
   beforeAll(async () => {
     const policy = { allowedHosts: [bucket()] };
     await fleet.run('patch', 'afp', 'pool', '--type=merge', '-p', JSON.stringify({ spec: { policy } }));
-    const told = async (): Promise<string> => fleet.run('get', 'configmaps', '-o', 'yaml');
-    await vi.waitFor(async () => expect(await told()).toContain('"allowedHosts"'), { timeout: 120_000, interval: 500 });
+    const reported = async (): Promise<string> => fleet.run('get', 'configmaps', '-o', 'yaml');
+    await vi.waitFor(async () => expect(await reported()).toContain('"allowedHosts"'), { timeout: 120_000, interval: 500 });
   });
 
   test('is reached, and bounds what tasks may ask for', async () => {

@@ -61,7 +61,7 @@ export interface ContainerView {
 
 export function containerOf({ status }: Pod, name: string): ContainerView | undefined {
   type Views = readonly ContainerView[];
-  const told = status as unknown as { readonly initContainerStatuses?: Views; readonly containerStatuses?: Views };
-  const { initContainerStatuses = [], containerStatuses = [] } = told;
+  const reported = status as unknown as { readonly initContainerStatuses?: Views; readonly containerStatuses?: Views };
+  const { initContainerStatuses = [], containerStatuses = [] } = reported;
   return [...initContainerStatuses, ...containerStatuses].find((container) => container.name === name);
 }

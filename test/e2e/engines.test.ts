@@ -84,10 +84,10 @@ describe.skipIf(!isOurNode())('an engine of vLLM on the real node (a driver of d
     const { names: devices } = await publishedDevices(fleet);
     const device = devices.get(status?.plan?.assignments.find(({ item }) => item === 'core')?.uuid ?? '') ?? '?';
     const [line = ''] = (await fleet.run('logs', core.metadata.name, '-c', 'engine')).split('\n');
-    const told = JSON.parse(line) as { readonly devices: readonly string[]; readonly argv: readonly string[] };
-    expect(told.devices).toEqual([device]);
+    const reported = JSON.parse(line) as { readonly devices: readonly string[]; readonly argv: readonly string[] };
+    expect(reported.devices).toEqual([device]);
     expect(await injected(fleet, core.metadata.name, 'inference')).toEqual({});
-    expect(told.argv).toEqual(expect.arrayContaining([`pool.core@${found?.digest}`, '--kv-cache-memory-bytes', '--enable-lora']));
+    expect(reported.argv).toEqual(expect.arrayContaining([`pool.core@${found?.digest}`, '--kv-cache-memory-bytes', '--enable-lora']));
     console.log(line);
   });
 

@@ -11,7 +11,7 @@ import { Turns } from '../turns/turns.ts';
 export type Pod = NonNullable<(typeof resources.pods)['shape']>;
 
 /** Deadlines of waiting are those of an idle machine of four cores; a busy one of two may take this many times as long. */
-const patience = 4;
+const unavailableFor = 4;
 
 type PodSecurity = 'restricted' | 'privileged';
 
@@ -58,11 +58,12 @@ export class Fleet {
 
   /** Waits until a recorded state satisfies the predicate; throws after `seconds` (on an idle machine, {@link patience}). */
   async until(name: string, what: string, seconds: number, holds: (task: AgentTask) => boolean): Promise<AgentTask> {
-    const deadline = Date.now() + patience * seconds * 1000;
+    const deadline = Date.now() + unavailableFor * seconds * 1000;
     for (;;) {
       const found = this.tasks.named(name).find(holds);
       if (found !== undefined) return found;
-      if (Date.now() > deadline) throw new Error(`${name}: not within ${patience} × ${seconds} s: ${what}\n${await this.explain(name)}`);
+      if (Date.now() > deadline)
+        throw new Error(`${name}: not within ${unavailableFor} × ${seconds} s: ${what}\n${await this.explain(name)}`);
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
   }
@@ -131,25 +132,29 @@ interface FleetOptions {
 
 /** Registers a namespace with a pool for the calling test file; read the result inside tests only. */
 export function useFleet(prefix: string, options: FleetOptions = {}): Fleet {
-  const ground = inject('fleet');
-  const kubectl = new Kubectl({ kubeconfig: ground.kubeconfig, context: ground.context, bin: (name) => ground.bins[name] ?? name });
-  const fleet = new Fleet(kubectl, `aft-${prefix}-${randomBytes(3).toString('hex')}`, ground.system);
-  const turns = new Turns(ground.run);
+  const environment = inject('fleet');
+  const kubectl = new Kubectl({
+    kubeconfig: environment.kubeconfig,
+    context: environment.context,
+    bin: (name) => environment.bins[name] ?? name,
+  });
+  const fleet = new Fleet(kubectl, `aft-${prefix}-${randomBytes(3).toString('hex')}`, environment.system);
+  const turns = new Turns(environment.run);
   let end = (): Promise<void> => Promise.resolve();
   beforeAll(async () => {
     end = await (options.alone === true ? turns.alone() : turns.beside());
     await openNamespace(fleet, options.podSecurity ?? 'restricted');
-    const where = { kubeconfig: ground.kubeconfig, context: ground.context, namespace: fleet.namespace };
+    const where = { kubeconfig: environment.kubeconfig, context: environment.context, namespace: fleet.namespace };
     fleet.tasks = await History.of(resources.agentTasks, where);
     fleet.pods = await History.of(resources.pods, where);
-    fleet.artifacts = await openArtifacts(kubectl, ground.storage);
+    fleet.artifacts = await openArtifacts(kubectl, environment.storage);
     await options.before?.(fleet);
     await fleet.apply('ExpertPool', 'pool', {
       experts: [{ name: 'gen', role: 'Generalist', engine: { type: 'Synth' } }],
       ...(options.storage === false ? {} : storageOf()),
       ...options.pool,
     });
-    await fleet.run('wait', '--for=condition=Ready', 'expertpool/pool', `--timeout=${patience * (options.readySeconds ?? 90)}s`);
+    await fleet.run('wait', '--for=condition=Ready', 'expertpool/pool', `--timeout=${unavailableFor * (options.readySeconds ?? 90)}s`);
   });
   afterAll(async () => {
     try {

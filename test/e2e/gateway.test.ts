@@ -18,16 +18,16 @@ require('node:http').createServer((request, response) => {
 }).listen(8080, '::');
 `;
 
-interface Told {
+interface Reported {
   readonly status?: {
     readonly conditions?: readonly { readonly type: string; readonly status: string; readonly reason: string; readonly message: string }[];
     readonly experts?: readonly { readonly name: string; readonly phase: string; readonly endpoint?: string }[];
   };
 }
 
-const poolNow = (): Promise<Told> => fleet.kubectl.json<Told>(['-n', fleet.namespace, 'get', 'expertpool', 'chat']);
+const poolNow = (): Promise<Reported> => fleet.kubectl.json<Reported>(['-n', fleet.namespace, 'get', 'expertpool', 'chat']);
 
-async function until(what: string, holds: (pool: Told) => boolean, seconds: number): Promise<Told> {
+async function until(what: string, holds: (pool: Reported) => boolean, seconds: number): Promise<Reported> {
   const deadline = Date.now() + seconds * 1000;
   for (;;) {
     const pool = await poolNow();
@@ -37,7 +37,7 @@ async function until(what: string, holds: (pool: Told) => boolean, seconds: numb
   }
 }
 
-const engines = ({ status }: Told) => status?.conditions?.find(({ type }) => type === 'EnginesReady');
+const engines = ({ status }: Reported) => status?.conditions?.find(({ type }) => type === 'EnginesReady');
 
 async function podsOf(component: string): Promise<readonly Pod[]> {
   const selector = `agentfleet.dev/component=${component},agentfleet.dev/pool=chat`;

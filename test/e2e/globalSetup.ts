@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { TestProject } from 'vitest/node';
 import { draDriverName } from '../../hack/cluster/index.ts';
-import { raiseGround } from '../../hack/ground/index.ts';
+import { startEnvironment } from '../../hack/environment/index.ts';
 import { installFleet, uninstallFleet } from '../../hack/install/index.ts';
 import { installStorage, type StorageAccess } from '../../hack/storage/index.ts';
 
@@ -26,19 +26,19 @@ const system = 'agentfleet-system';
 
 /** Installs the fleet as its users do, once for all files, and takes it away at the end. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const ground = await raiseGround();
-  const storage = await installStorage(ground);
+  const environment = await startEnvironment();
+  const storage = await installStorage(environment);
   // Its devices are there only for files that ask for them.
-  await installFleet(ground, { namespace: system, values: { gpu: { driver: draDriverName, deviceClass: draDriverName } } });
+  await installFleet(environment, { namespace: system, values: { gpu: { driver: draDriverName, deviceClass: draDriverName } } });
   project.provide('fleet', {
-    kubeconfig: ground.cluster.kubeconfig,
-    context: ground.cluster.context,
-    provider: ground.cluster.provider,
-    bins: { kubectl: ground.cluster.bin('kubectl') },
-    images: Object.fromEntries(ground.images.map((image) => [image.name, image.ref])),
+    kubeconfig: environment.cluster.kubeconfig,
+    context: environment.cluster.context,
+    provider: environment.cluster.provider,
+    bins: { kubectl: environment.cluster.bin('kubectl') },
+    images: Object.fromEntries(environment.images.map((image) => [image.name, image.ref])),
     storage,
     system,
     run: randomBytes(3).toString('hex'),
   });
-  return () => uninstallFleet(ground, { namespace: system });
+  return () => uninstallFleet(environment, { namespace: system });
 }

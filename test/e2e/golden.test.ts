@@ -56,12 +56,13 @@ interface Container {
   readonly env?: readonly { readonly name: string; readonly value?: string }[];
 }
 
-/** What the kubelet tells of the golden pods of a revision, and what their Jobs were told. */
+/** What the kubelet tells of the golden pods of a revision, and what their Jobs were reported. */
 function ended(fleet: Fleet, revision: string | undefined, owner: string): readonly Ended[] {
   const pods = new Map<string, Pod>();
   for (const pod of fleet.pods.states) {
-    const { labels: told = {}, uid = '' } = pod.metadata;
-    if (told[labels.component] === 'golden' && told[owner] !== undefined && told[labels.revision] === revision) pods.set(uid, pod);
+    const { labels: reported = {}, uid = '' } = pod.metadata;
+    if (reported[labels.component] === 'golden' && reported[owner] !== undefined && reported[labels.revision] === revision)
+      pods.set(uid, pod);
   }
   return [...pods.values()].flatMap((pod) => {
     const message = pod.status?.containerStatuses?.[0]?.state?.terminated?.message;

@@ -85,9 +85,9 @@ describe.skipIf('why' in built)('the tool loop', () => {
   test('asks for more proposals where risk is high and a gate would refuse the first one, and for no more of others', async () => {
     const forbidden: Reply = { calls: [['edit_file', { path: 'test_calc.py', old_text: '5', new_text: '-1' }]] };
     const models = new ScriptedModels((request, n) => (n === 2 ? forbidden : repair(request, n)));
-    const plain = bed.begin(spec, models).context.mind;
+    const plain = bed.begin(spec, models).context.decisionModels;
     const risky = { ...plain, control: async () => ({ ...(await plain.control([])), risk: 0.9 }) };
-    const run = bed.begin(spec, models, { mind: risky });
+    const run = bed.begin(spec, models, { decisionModels: risky });
     expect(await bed.engine.run(run.context)).toMatchObject({ result: 'Succeeded' });
     expect(models.requests.map(({ n }) => n)).toEqual([1, 1, 3, 1]);
     expect((await bed.notes()).filter(({ kind }) => kind === 'ReplyChosen').map(({ data }) => data['signals'])).toMatchObject([
@@ -106,9 +106,9 @@ describe.skipIf('why' in built)('the tool loop', () => {
         return args[1].n === 1 ? reply : { ...reply, usage: { ...reply.usage, input: 90_000 } };
       }
     })((_, n) => (n === 1 ? forbidden : n < 4 ? look : 'I give up.'));
-    const plain = bed.begin(spec, models).context.mind;
+    const plain = bed.begin(spec, models).context.decisionModels;
     const risky = { ...plain, control: async () => ({ ...(await plain.control([])), risk: 0.9 }) };
-    await bed.engine.run(bed.begin(spec, models, { mind: risky }).context);
+    await bed.engine.run(bed.begin(spec, models, { decisionModels: risky }).context);
     expect(models.requests.map(({ n }) => n).slice(0, 3)).toEqual([1, 3, 1]);
     const seen = said(models.requests.at(-1)?.messages ?? []).filter((line) => line.startsWith('Tool: 1\n'));
     expect(seen.map((line) => line.includes('are not shown'))).toEqual([false, false]);
@@ -120,11 +120,11 @@ describe.skipIf('why' in built)('the tool loop', () => {
     ['quux a && quux b | cat', 'of its 3 commands none is refused alone: make each a call of its own.'],
   ])('of %j, which gate 2 refuses, says which commands it means', async (command, words) => {
     const models = new ScriptedModels((_, n) => (n === 1 ? { calls: [['bash', { command }]] } : 'I give up.'));
-    const plain = bed.begin(spec, models).context.mind;
+    const plain = bed.begin(spec, models).context.decisionModels;
     const refuses = (subject: string): boolean => subject.includes('frob') || subject.startsWith('quux a &&');
     const secondOpinion: typeof plain.secondOpinion = ({ subject }) =>
       Promise.resolve({ allowed: !refuses(subject), why: 'Policy: unsafe', unsafe: 1, risk: null, energy: null, pSuccess: null });
-    await bed.engine.run(bed.begin(spec, models, { mind: { ...plain, secondOpinion } }).context);
+    await bed.engine.run(bed.begin(spec, models, { decisionModels: { ...plain, secondOpinion } }).context);
     const answer = said(models.requests[1]?.messages ?? []).find((line) => line.startsWith('Tool: '));
     expect(answer).toMatch(/^Tool: refused, nothing was done: gate 2: Policy: unsafe/);
     expect(answer?.split('The line was judged as a whole; ')[1]).toBe(words);
@@ -133,14 +133,14 @@ describe.skipIf('why' in built)('the tool loop', () => {
   test.each([
     ['names the tool that reads the rest', [], /read_file \{handle: "out-1\.0"\} reads it/, 'a handle reads the rest'],
     ['names no tool that the task does not have', ['read_file'], /the rest was not kept/, 'the rest is not kept'],
-  ])('a result that is cut %s', async (_, deny, hint, told) => {
+  ])('a result that is cut %s', async (_, deny, hint, reported) => {
     const models = new ScriptedModels(
       steps({ calls: [['bash', { command: 'seq 100000' }]] }, { calls: [['submit', { unreachable: true, answer: 'no' }]] }),
     );
     await bed.engine.run(bed.begin({ ...spec, tools: { deny } }, models).context);
     const { messages = [] } = models.requests.at(-1) ?? {};
     expect(messages.at(-1)?.text).toMatch(hint);
-    expect(messages.find((message) => message.role === 'User')?.text).toContain(told);
+    expect(messages.find((message) => message.role === 'User')?.text).toContain(reported);
     if (deny.length > 0) expect(JSON.stringify(models.requests)).not.toContain('read_file');
   });
 

@@ -16,7 +16,7 @@ import {
 } from '../../agent-image/src/attempt/index.ts';
 import { loopStrategy } from '../../agent-image/src/loop/index.ts';
 import { TranscriptReader, type Transcript } from '../../agent-image/src/loop/transcript.ts';
-import { noMind } from '../../agent-image/src/mind/index.ts';
+import { noDecisionModels } from '../../agent-image/src/decision/index.ts';
 import type { ChatModels, ModelProposal, ModelRequest } from '../../agent-image/src/models/models.ts';
 import { createRails, installedGrammars, loadGrammars } from '../../agent-image/src/rails/index.ts';
 import {
@@ -62,7 +62,7 @@ function proposalOf(reply: Reply, request: ModelRequest): ModelProposal {
   return { text: made.text ?? '', calls, finish: calls.length > 0 ? 'Calls' : 'Stop', entropyNats: null };
 }
 
-/** A script that answers the same at the same message, whoever asks: by the number of its own answers in the conversation. */
+/** A script that answers the same at the same message, the caller: by the number of its own answers in the conversation. */
 export function steps(...replies: readonly Reply[]): Script {
   return ({ messages }) => {
     const at = messages.filter(({ role }) => role === 'Assistant').length;
@@ -183,7 +183,7 @@ export class AgentBed implements AsyncDisposable {
       keeper: this.harness.client(epoch),
       experts: { choose: () => chat, generate: () => Promise.reject(new Error('nobody searches here')) },
       models,
-      mind: noMind({ compute, experts: ['gen'] }),
+      decisionModels: noDecisionModels({ compute, experts: ['gen'] }),
       store: this.#store,
       clock: systemClock,
       log: silentLog,

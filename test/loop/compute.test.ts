@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import type { ComputeBrief, PoolBrief } from '@agentfleet/protocol/pool';
-import { startPartsServer, type PartsServer } from '../../agent-image/src/mind/testing/partsServer.ts';
+import { startPartsServer, type PartsServer } from '../../agent-image/src/decision/testing/partsServer.ts';
 import { LocalSandbox } from './localSandbox.ts';
 import { LoopBed, taskFor, tried } from './loopBed.ts';
 import { moduleBug, oneBug, wrongName, type ExampleTask } from './tasks.ts';

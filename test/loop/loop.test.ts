@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { systemClock, type Clock } from '@agentfleet/kube';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
-import { modelDigest, startPartsServer, type PartsServer } from '../../agent-image/src/mind/testing/partsServer.ts';
+import { modelDigest, startPartsServer, type PartsServer } from '../../agent-image/src/decision/testing/partsServer.ts';
 import { LocalSandbox } from './localSandbox.ts';
 import { LoopBed, taskFor, tried } from './loopBed.ts';
 import { accident, fiveProposals, fourProposals, oneBug, twoBugs } from './tasks.ts';
@@ -182,7 +182,7 @@ describe('the fleet in the loop', () => {
     await using again = await LocalSandbox.open();
     const wrong = generalist(await bed.replay(goal, [fiveProposals.slice(0, 2)]));
     const stuck = bed.begin(again, one(), { experts: [dead, wrong], verifier: null }, {}, hasty());
-    // Nothing is left of the one; what the other one knows cannot be told.
+    // Nothing is left of the one; what the other one knows cannot be reported.
     expect(await bed.run(stuck)).toMatchObject({ class: 'Infrastructure', reason: 'ExpertUnreachable' });
     expect(tried(again)).toHaveLength(2);
   });

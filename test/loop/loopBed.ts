@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { Ajv, type ValidateFunction } from 'ajv';
 import { collectCoverage } from '@agentfleet/agent/coverage';
 import { ExpertsClient } from '@agentfleet/agent/experts';
-import { FleetMind } from '@agentfleet/agent/mind';
+import { PoolDecisionModels } from '@agentfleet/agent/decision';
 import { createArtifactStore, type ArtifactStore } from '@agentfleet/agent/store';
 import { silentLog, systemClock, type Clock } from '@agentfleet/kube';
 import { ajvOptions, validators, type AgentTask, type AgentTaskSpec } from '@agentfleet/protocol/api';
@@ -26,8 +26,8 @@ import type { LocalSandbox } from './localSandbox.ts';
 
 export const compute: ComputeBrief = { entropyFastNats: 2.5, margin: 1.5, riskThreshold: 0.6, kBase: 2, kMax: 8, earlyExitMargin: 1.5 };
 
-/** What a step told in its note. */
-export interface Told {
+/** What a step reported in its note. */
+export interface Reported {
   readonly result: string;
   readonly operator: string;
   readonly signals: Readonly<Record<string, number | boolean | null>> & { readonly degraded: readonly string[] };
@@ -109,7 +109,7 @@ export class LoopBed implements AsyncDisposable {
       pool,
       keeper: sandbox.client,
       experts: client.of(pool.experts),
-      mind: new FleetMind({ pool, compute: { ...compute, ...own }, parts: client.parts, name: 'task.1.1', signal }),
+      decisionModels: new PoolDecisionModels({ pool, compute: { ...compute, ...own }, parts: client.parts, name: 'task.1.1', signal }),
       store: this.#store,
       clock: systemClock,
       log: silentLog,
@@ -163,6 +163,6 @@ export function taskFor(files: Workspace, command: readonly string[], goal = 'Ma
 }
 
 /** The notes of all candidates that were tried. */
-export function tried(sandbox: LocalSandbox): readonly Told[] {
-  return sandbox.notes.filter(({ kind }) => kind === 'Tried').map(({ data }) => data as unknown as Told);
+export function tried(sandbox: LocalSandbox): readonly Reported[] {
+  return sandbox.notes.filter(({ kind }) => kind === 'Tried').map(({ data }) => data as unknown as Reported);
 }

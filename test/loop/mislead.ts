@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { argv } from 'node:process';
 import { createAttemptEngine, type AttemptContext } from '@agentfleet/agent/attempt';
 import { ExpertsClient } from '@agentfleet/agent/experts';
-import { FleetMind } from '@agentfleet/agent/mind';
+import { PoolDecisionModels } from '@agentfleet/agent/decision';
 import { createRails, installedGrammars, loadGrammars } from '@agentfleet/agent/rails';
 import { createArtifactStore } from '@agentfleet/agent/store';
 import { variantsOf } from '@agentfleet/eval';
@@ -104,7 +104,7 @@ async function play(conversation: Conversation, pool: PoolBrief, folder: string)
     keeper: sandbox.client,
     experts: client.of(pool.experts),
     models,
-    mind: new FleetMind({ pool, compute, parts: client.parts, name: 'task.1.1', signal }),
+    decisionModels: new PoolDecisionModels({ pool, compute, parts: client.parts, name: 'task.1.1', signal }),
     store: createArtifactStore(place, { clock: systemClock, random: () => 0.5, spool: folder }),
     clock: systemClock,
     log: silentLog,

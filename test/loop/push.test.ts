@@ -4,7 +4,7 @@ import type { AttemptContext } from '@agentfleet/agent/attempt';
 import type { AgentTaskSpec, Approval } from '@agentfleet/protocol/api';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import { startPartsServer, type PartsServer } from '../../agent-image/src/mind/testing/partsServer.ts';
+import { startPartsServer, type PartsServer } from '../../agent-image/src/decision/testing/partsServer.ts';
 import { LocalSandbox } from './localSandbox.ts';
 import { LoopBed, taskFor, tried } from './loopBed.ts';
 

@@ -138,7 +138,7 @@ describe('values of labels', () => {
   };
 
   it('that are asked for are those that are told', async () => {
-    const sources = ['expertpool/conditions.ts', 'energymodel/decide.ts', 'placement/words.ts'].map((path) =>
+    const sources = ['expertpool/conditions.ts', 'energymodel/decide.ts', 'placement/conditions.ts'].map((path) =>
       readFile(`${controllers}${path}`, 'utf8'),
     );
     const types = [...(await Promise.all(sources)).join('\n').matchAll(/^ +\['([A-Z][A-Za-z]+)', /gm)].map(([, type = '']) => type);

@@ -18,7 +18,7 @@ it('names every alert and every recorded series, and none that is not there', as
   const alerts = rules.flatMap(({ alert }) => (alert === undefined ? [] : [alert]));
   expect([...new Set(page.match(/AgentFleet[A-Z]\w+/g))].toSorted()).toEqual(alerts.toSorted());
   for (const { record } of rules) {
-    // Quantiles of one measure are told together.
+    // Quantiles of one measure are reported together.
     if (record !== undefined && record !== 'fleet:server_track') expect(page).toContain(record.replace(/:p\d\d$/, ''));
   }
 });

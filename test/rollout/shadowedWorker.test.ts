@@ -70,7 +70,7 @@ const act = {
 
 const acts = 6;
 
-/** What an engine is told and what the worker reports; the same work with and without a shadow. */
+/** What an engine is reported and what the worker reports; the same work with and without a shadow. */
 async function worked(shadow: ShadowBrief | undefined) {
   await using bed = await WorkerBed.open();
   const own = { ...brief, experts: expertsAt(expertUrl), verifier: verifierAt(verifierUrl) };
@@ -80,11 +80,16 @@ async function worked(shadow: ShadowBrief | undefined) {
   await bed.task('fix', shadow === undefined ? {} : { shadow: rollout });
   await eventually('the engine runs', () => bed.engine.calls.length === 1);
   const { context } = bed.engine.last!;
-  const { mind, experts, pool, signal } = context;
+  const { decisionModels, experts, pool, signal } = context;
   const proposals = await experts.generate(pool.experts[0]!, example, signal);
   const opinions = [];
-  for (let at = 0; at < acts; at += 1) opinions.push(await mind.secondOpinion({ ...act, subject: `make install-${at}` }));
-  const told = { proposed: proposals.candidates.map(({ id }) => id), opinions, degraded: mind.degraded, took: mind.participants };
+  for (let at = 0; at < acts; at += 1) opinions.push(await decisionModels.secondOpinion({ ...act, subject: `make install-${at}` }));
+  const reported = {
+    proposed: proposals.candidates.map(({ id }) => id),
+    opinions,
+    degraded: decisionModels.degraded,
+    took: decisionModels.participants,
+  };
   const settled = (): boolean => {
     context.report({ progress: { done: 1, total: 1 } }, { urgent: true });
     const { answered = 0, failed = 0, dropped = 0 } = bed.status('fix').run?.shadow ?? {};
@@ -94,29 +99,29 @@ async function worked(shadow: ShadowBrief | undefined) {
   bed.engine.last?.finish(succeeded);
   await eventually('it has ended', () => bed.status('fix').run?.outcome !== undefined);
   const { outcome, shadow: counts } = bed.status('fix').run ?? {};
-  return { told, outcome, counts };
+  return { reported, outcome, counts };
 }
 
 describe('a worker with a shadow', { timeout: 120_000 }, () => {
   test('works as without one, whatever the shadow would say, and tells what it did say', async () => {
     const plain = await worked(undefined);
     expect(plain.counts).toBeUndefined();
-    expect(plain.told.proposed.length).toBeGreaterThan(0);
-    expect(plain.told.opinions.every(({ energy }) => energy !== null)).toBe(true);
+    expect(plain.reported.proposed.length).toBeGreaterThan(0);
+    expect(plain.reported.opinions.every(({ energy }) => energy !== null)).toBe(true);
 
     const same = await worked(shadowOf(expertUrl, verifierAt(verifierUrl)));
-    expect([same.told, same.outcome]).toEqual([plain.told, plain.outcome]);
+    expect([same.reported, same.outcome]).toEqual([plain.reported, plain.outcome]);
     expect(same.counts).toMatchObject({ rollout, revision, asked: acts + 1, answered: acts + 1, failed: 0, dropped: 0 });
     expect(same.counts).toMatchObject({ candidates: 1, sameCandidates: 1, neitherVetoed: acts, apartThousandths: 0 });
     expect(same.counts?.stableBins?.reduce((sum, count) => sum + count, 0)).toBe(acts);
     expect(same.counts?.shadowBins).toEqual(same.counts?.stableBins);
 
     const strict = await worked(shadowOf(expertUrl, verifierAt(verifierUrl, { vetoBelowProbability: 1, warnBelowProbability: 1 })));
-    expect([strict.told, strict.outcome]).toEqual([plain.told, plain.outcome]);
+    expect([strict.reported, strict.outcome]).toEqual([plain.reported, plain.outcome]);
     expect(strict.counts).toMatchObject({ onlyShadowVetoed: acts, neitherVetoed: 0, bothVetoed: 0 });
 
     const gone = await worked(shadowOf(nobody, verifierAt(nobody)));
-    expect([gone.told, gone.outcome]).toEqual([plain.told, plain.outcome]);
+    expect([gone.reported, gone.outcome]).toEqual([plain.reported, plain.outcome]);
     expect(gone.counts).toMatchObject({ answered: 0, failed: acts + 1 });
   });
 });

@@ -6,17 +6,17 @@ import { readFile } from 'node:fs/promises';
 import { load } from 'js-yaml';
 import { newExecId } from '@agentfleet/keeper/client';
 import type { AgentTaskSpec } from '@agentfleet/protocol/api';
-import { raiseGround } from '../../hack/ground/index.ts';
+import { startEnvironment } from '../../hack/environment/index.ts';
 import { deleteNamespace, Kubectl, openSandbox, prepareNamespace } from '../../hack/sandbox/index.ts';
 import { AttemptBed } from './attemptBed.ts';
 
 const namespace = 'aft-attempt-bench';
 const rounds = 20;
 
-const ground = await raiseGround({ log: () => undefined });
-const kubectl = new Kubectl(ground.cluster);
+const environment = await startEnvironment({ log: () => undefined });
+const kubectl = new Kubectl(environment.cluster);
 const issuer = await prepareNamespace(kubectl, namespace);
-const images = { sandboxImage: ground.image('sandbox'), toolsImage: ground.image('tools') };
+const images = { sandboxImage: environment.image('sandbox'), toolsImage: environment.image('tools') };
 await using bed = await AttemptBed.open();
 try {
   await measure('fix-parser (Synth, one bug)', 'fix-parser', 100_000);

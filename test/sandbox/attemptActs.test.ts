@@ -4,7 +4,7 @@ import type { Candidate, GenerateResponse } from '@agentfleet/protocol/inference
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '@agentfleet/kube';
-import { patiently } from '../../agent-image/src/attempt/patience.ts';
+import { retryWhileUnavailable } from '../../agent-image/src/attempt/retryWhileUnavailable.ts';
 import type { Sandbox } from '../../hack/sandbox/index.ts';
 import { AttemptBed, type Run } from './attemptBed.ts';
 import { eventually, shell, useNamespace } from './harness.ts';
@@ -76,7 +76,7 @@ interface Tried {
 
 /** The way to the pod may be cut for a moment. */
 function patient<T>(call: () => Promise<T>): Promise<T> {
-  return patiently(call, { clock: systemClock, signal: new AbortController().signal });
+  return retryWhileUnavailable(call, { clock: systemClock, signal: new AbortController().signal });
 }
 
 async function notes<T>(sandbox: Sandbox, kind: string, epoch = 1): Promise<readonly T[]> {

@@ -7,14 +7,14 @@ import {
   type AttemptContext,
   type AttemptEngine,
   type Experts,
-  type Mind,
+  type DecisionModels,
   type Report,
 } from '@agentfleet/agent/attempt';
 import { collectCoverage } from '@agentfleet/agent/coverage';
 import { createDialer, createEgress, type DialerOptions } from '@agentfleet/agent/egress';
-import { Newest } from '../../agent-image/src/tasks/tenure.ts';
+import { Newest } from '../../agent-image/src/tasks/assignmentRunner.ts';
 import { ExpertsClient } from '@agentfleet/agent/experts';
-import { noMind } from '@agentfleet/agent/mind';
+import { noDecisionModels } from '@agentfleet/agent/decision';
 import { createRails, installedGrammars, loadGrammars } from '@agentfleet/agent/rails';
 import { createArtifactStore, type ArtifactStore } from '@agentfleet/agent/store';
 import { importWorkspace } from '@agentfleet/agent/workspace';
@@ -45,7 +45,7 @@ export interface RunOptions {
   readonly epoch?: number;
   readonly status?: AgentTask['status'];
   readonly experts?: Experts;
-  readonly mind?: Mind;
+  readonly decisionModels?: DecisionModels;
   readonly models?: ChatModels;
   /** Messages of people that the model has not got yet. */
   readonly people?: () => ReturnType<NonNullable<AttemptContext['messages']>>;
@@ -95,7 +95,7 @@ export class AttemptBed implements AsyncDisposable {
 
   /** What an attempt of a task is given; `spec` is completed with the API's defaults. */
   begin(sandbox: Sandbox, options: RunOptions): Run {
-    const { spec = {}, attempt = 1, epoch = attempt, status, experts, mind, models, people, pool: more, onReport } = options;
+    const { spec = {}, attempt = 1, epoch = attempt, status, experts, decisionModels, models, people, pool: more, onReport } = options;
     const controller = new AbortController();
     const messages: string[] = [];
     const task = taskOf(sandbox, spec, status);
@@ -118,7 +118,7 @@ export class AttemptBed implements AsyncDisposable {
       keeper: sandbox.clientWith({ epoch }),
       experts: experts ?? new ExpertsClient({ clock: systemClock, random: Math.random, log: silentLog }).of([this.#expert]),
       ...(models !== undefined && { models }),
-      mind: mind ?? noMind({ compute, experts: [this.#expert.name] }),
+      decisionModels: decisionModels ?? noDecisionModels({ compute, experts: [this.#expert.name] }),
       store: this.store,
       clock: systemClock,
       log: { ...silentLog, info: logLine, warn: logLine, error: logLine },

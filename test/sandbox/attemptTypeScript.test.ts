@@ -107,18 +107,18 @@ function spec(files: Files, command: readonly string[]): Partial<AgentTaskSpec> 
   };
 }
 
-/** The bed's expert, and where it was told to look. */
-function watched(): { readonly experts: Experts; readonly told: Localisation[] } {
-  const told: Localisation[] = [];
+/** The bed's expert, and where it was reported to look. */
+function watched(): { readonly experts: Experts; readonly reported: Localisation[] } {
+  const reported: Localisation[] = [];
   const inner = new ExpertsClient({ clock: systemClock, random: Math.random, log: silentLog }).of([bed.expert]);
   const experts: Experts = {
     choose: (domain, weights) => inner.choose(domain, weights),
     generate: (expert, request, signal) => {
-      told.push(request.localisation);
+      reported.push(request.localisation);
       return inner.generate(expert, request, signal);
     },
   };
-  return { experts, told };
+  return { experts, reported };
 }
 
 test.each([
@@ -127,7 +127,7 @@ test.each([
   ['node --test in TAP', ['node', '--test', '--test-reporter=tap']],
 ])('a TypeScript project is repaired by %s, from the coverage of each test', { timeout: 360_000 }, async (_, command) => {
   const sandbox = await bench.open();
-  const { experts, told } = watched();
+  const { experts, reported } = watched();
   const run = bed.begin(sandbox, { spec: spec(typescript, command), experts });
   expect(await bed.engine.run(run.context)).toMatchObject({
     result: 'Succeeded',
@@ -136,7 +136,7 @@ test.each([
     checks: [{ name: 'unit', passed: 7, failed: 0, skipped: 2 }],
   });
   expect(run.reported.patch).toMatch(/^-.*x > high.*low;\n\+.*x > high.*high;/m);
-  const { spectrum, failingTests } = told[0] ?? {};
+  const { spectrum, failingTests } = reported[0] ?? {};
   // Each test by its own lines, and nothing of the todo: the whole file as one run would tell of no passing one.
   expect(spectrum).toMatchObject({ failed: 1 });
   expect(spectrum?.passed).toBeGreaterThanOrEqual(3);
@@ -149,11 +149,11 @@ test.each([
 
 test('a bug in a second file of a JavaScript project is found by what the failing test executes', { timeout: 360_000 }, async () => {
   const sandbox = await bench.open();
-  const { experts, told } = watched();
+  const { experts, reported } = watched();
   const run = bed.begin(sandbox, { spec: spec(javascript, ['npm', 'test']), experts });
   expect(await bed.engine.run(run.context)).toMatchObject({ result: 'Succeeded', reason: 'ChecksHold' });
   expect(run.reported.patch).toContain('+  return price - price * rate;');
-  const lines = new Map(told[0]?.spectrum.lines.map(({ path, line, passed, failed }) => [`${path}:${line}`, [passed, failed]]));
+  const lines = new Map(reported[0]?.spectrum.lines.map(({ path, line, passed, failed }) => [`${path}:${line}`, [passed, failed]]));
   expect(lines.get('price.js:2')).toEqual([1, 1]);
   expect(lines.get('price.js:6')).toEqual([1, 0]);
 });

@@ -33,7 +33,7 @@ describe('who may drive a sandbox', () => {
   });
 
   test('an expired token, signed by the cluster itself, is refused and the reason says since when', async (context) => {
-    const { signingKey } = inject('ground');
+    const { signingKey } = inject('environment');
     if (signingKey === null) {
       context.skip('the signing key of this cluster is not ours');
       return;

@@ -15,7 +15,7 @@ import { Logger } from '../../inference-image/src/logger.ts';
 export const recordings = join(import.meta.dirname, 'conversations');
 
 /**
- * Base URL of a server that answers in place of the recordings: then each conversation is played anew, and its recording is
+ * Base URL of a server that answers in place of the recordings: then each conversation is played again, and its recording is
  * written. `again`: the recorded answers are given again although a prompt or an observation is another one now, and what comes
  * of that is written, to be read before it is committed. Unset: recordings are played, and whatever differs fails.
  */

@@ -11,7 +11,7 @@ vi.setConfig({ testTimeout: process.env['AGENTFLEET_PLAY'] === undefined ? 240_0
 
 /**
  * Conversations that a mind had with the loop in a real sandbox, played again: a prompt, a tool or an observation that differs
- * from the recording fails and names the message. `AGENTFLEET_PLAY=<base URL>` records them anew.
+ * from the recording fails and names the message. `AGENTFLEET_PLAY=<base URL>` records them again.
  */
 const bench = useNamespace('talks');
 let bed: AttemptBed;

@@ -16,7 +16,7 @@ afterAll(() => rm(folder, { recursive: true }));
 
 /** Commands run on this machine, with the kubectl and the configuration of the cluster. */
 function here(): ReturnType<typeof probeIn> {
-  const { bins, kubeconfig } = inject('ground');
+  const { bins, kubeconfig } = inject('environment');
   return probeIn(folder, { PATH: `${dirname(bins['kubectl'] ?? '')}:${process.env['PATH'] ?? ''}`, KUBECONFIG: kubeconfig });
 }
 

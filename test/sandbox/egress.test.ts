@@ -7,7 +7,7 @@ import { createDialer, createEgress } from '@agentfleet/agent/egress';
 import type { AgentTaskSpec } from '@agentfleet/protocol/api';
 import { keeperPort } from '@agentfleet/protocol/keeper';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { patiently } from '../../agent-image/src/attempt/patience.ts';
+import { retryWhileUnavailable } from '../../agent-image/src/attempt/retryWhileUnavailable.ts';
 import { certificate } from '../../agent-image/src/egress/testing.ts';
 import type { Sandbox } from '../../hack/sandbox/index.ts';
 import { AttemptBed } from './attemptBed.ts';
@@ -86,7 +86,7 @@ describe('with a way out', () => {
     close = () => egress.close();
     run = (command) => {
       const request = { execId: newExecId(), tool: 'Shell' as const, command, env: { ...egress.environment } };
-      return patiently(() => keeper.run(request), { clock: systemClock, signal: new AbortController().signal });
+      return retryWhileUnavailable(() => keeper.run(request), { clock: systemClock, signal: new AbortController().signal });
     };
   });
 
@@ -129,8 +129,8 @@ describe('with a way out', () => {
     const { end } = await run(get(`https://${host}:${port}/`));
     expect(end.exitCode).not.toBe(0);
     const [note] = notes as unknown as readonly { readonly requests: readonly { readonly host: string; readonly decision: string; readonly requests: number }[] }[];
-    const told = note?.requests.map((one) => `${one.host} ${one.decision}`);
-    expect(told).toEqual(expect.arrayContaining([`${host} Allowed`, 'other.example NotListed', `${host} OtherName`, `${own} NotListed`]));
+    const reported = note?.requests.map((one) => `${one.host} ${one.decision}`);
+    expect(reported).toEqual(expect.arrayContaining([`${host} Allowed`, 'other.example NotListed', `${host} OtherName`, `${own} NotListed`]));
     const events: string[] = [];
     for await (const { type } of sandbox.client.events()) events.push(type);
     expect(events).toContain('EgressOpened');

@@ -11,7 +11,7 @@ bench.share((opened) => (sandbox = opened), { toolsResources: { requests: { cpu:
 
 /**
  * Names of the processes that commands left. Not the runner's: a supervisor says `end` before it ends itself, a spare one starts
- * after that, and neither is awaited. Nothing is started to look, so that there is nothing else to tell apart.
+ * after that, and neither is awaited. Nothing is started to look, so that there is nothing else to distinguish.
  */
 async function survivors(): Promise<readonly string[]> {
   const look = 'echo $$; for f in /proc/[0-9]*/stat; do read -r line < "$f" && echo "$line"; done 2>/dev/null';

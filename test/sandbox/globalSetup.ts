@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { raiseGround } from '../../hack/ground/index.ts';
+import { startEnvironment } from '../../hack/environment/index.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    readonly ground: {
+    readonly environment: {
       readonly kubeconfig: string;
       readonly context: string;
       readonly bins: Readonly<Record<string, string>>;
@@ -20,9 +20,9 @@ declare module 'vitest' {
 
 /** Raises the ground once for all files and tells them where it is. */
 export default async function setup(project: TestProject): Promise<void> {
-  const { cluster, images } = await raiseGround();
+  const { cluster, images } = await startEnvironment();
   const bins: Record<string, string> = { kubectl: cluster.bin('kubectl') };
-  project.provide('ground', {
+  project.provide('environment', {
     kubeconfig: cluster.kubeconfig,
     context: cluster.context,
     bins,

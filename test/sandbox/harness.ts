@@ -30,13 +30,13 @@ export interface Bench {
 
 /** A Kubectl for the cluster that the global set-up raised. */
 export function clusterKubectl(): Kubectl {
-  const ground = inject('ground');
-  return new Kubectl({ kubeconfig: ground.kubeconfig, context: ground.context, bin: (name) => ground.bins[name] ?? name });
+  const environment = inject('environment');
+  return new Kubectl({ kubeconfig: environment.kubeconfig, context: environment.context, bin: (name) => environment.bins[name] ?? name });
 }
 
 /** Registers a namespace for the calling test file; it is deleted at the end. Read the result inside tests only. */
 export function useNamespace(prefix: string, level?: Parameters<typeof prepareNamespace>[2]): Bench {
-  const ground = inject('ground');
+  const environment = inject('environment');
   const kubectl = clusterKubectl();
   const namespace = `aft-${prefix}-${randomBytes(3).toString('hex')}`;
   const open: Sandbox[] = [];
@@ -50,7 +50,7 @@ export function useNamespace(prefix: string, level?: Parameters<typeof prepareNa
     await deleteNamespace(kubectl, namespace);
   });
   const create = (options: Partial<SandboxOptions>): Promise<Sandbox> => {
-    const { images, direct } = ground;
+    const { images, direct } = environment;
     const own = { sandboxImage: images['sandbox'] ?? '', toolsImage: images['tools'] ?? '' };
     return openSandbox(kubectl, { namespace, issuer, direct, ...own, ...options });
   };
@@ -110,13 +110,13 @@ export function shell(sandbox: Sandbox, command: string, more: Partial<ExecReque
 }
 
 /** Deadlines of waiting are those of an idle machine of four cores; a busy one of two may take this many times as long. */
-const patience = 4;
+const unavailableFor = 4;
 
 /** Waits until `condition` holds, asking every 200 ms; throws with `what` after `seconds` on an idle machine. */
 export async function eventually(what: string, seconds: number, condition: () => Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + patience * seconds * 1000;
+  const deadline = Date.now() + unavailableFor * seconds * 1000;
   while (!(await condition().catch(() => false))) {
-    if (Date.now() > deadline) throw new Error(`not within ${patience} × ${seconds} s: ${what}`);
+    if (Date.now() > deadline) throw new Error(`not within ${unavailableFor} × ${seconds} s: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
 }

@@ -22,7 +22,7 @@ function podOf(name: string, env: Readonly<Record<string, string>>, memory: stri
       containers: [
         {
           name: 'inference',
-          image: inject('ground').images['inference'],
+          image: inject('environment').images['inference'],
           imagePullPolicy: 'IfNotPresent',
           env: [...Object.entries(env).map(([name, value]) => ({ name, value })), ...access.env],
           volumeMounts: access.volumeMounts,

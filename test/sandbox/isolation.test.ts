@@ -153,7 +153,7 @@ P`,
 describe('other pods', () => {
   test('a user image without libc, shell and user database runs as well', async () => {
     const { inject } = await import('vitest');
-    const foreign = await bench.open({ toolsImage: inject('ground').images['tools-busybox'] ?? '' });
+    const foreign = await bench.open({ toolsImage: inject('environment').images['tools-busybox'] ?? '' });
     const { stdout, stderr, end } = await shell(foreign, 'id -u; echo $HOME; ls /');
     expect([end.exitCode, stderr]).toEqual([0, '']);
     expect(stdout).toMatch(/^10001\n\/home\/agent\n/);

@@ -6,7 +6,7 @@ import { example } from '../../inference-image/src/engines/llama/propose.ts';
 import { inferenceAccess, inferenceBearer, useNamespace } from './harness.ts';
 
 const bench = useNamespace('llama');
-const image = inject('ground').images['inference-llama'];
+const image = inject('environment').images['inference-llama'];
 const port = 7080;
 
 const pod = () => ({

@@ -24,7 +24,7 @@ afterAll(() => rm(folder, { recursive: true }));
 
 const written: string[] = [];
 
-async function attach(sandbox: Sandbox, epoch: number, told: DurabilityOptions['told']): Promise<Durability> {
+async function attach(sandbox: Sandbox, epoch: number, reported: DurabilityOptions['reported']): Promise<Durability> {
   const shelf = new PackShelf(store, createSealer(Buffer.alloc(32, 7)));
   const worker = new Durability({
     store,
@@ -32,7 +32,7 @@ async function attach(sandbox: Sandbox, epoch: number, told: DurabilityOptions['
     task: { namespace: 'team', name: 'fix', uid: 'uid-of-fix' },
     epoch,
     checkpointSeconds: 120,
-    told,
+    reported,
     clock: systemClock,
     log: silentLog,
     onWritten: ({ uri }) => written.push(uri),

@@ -14,7 +14,7 @@ let storage: StorageAccess;
 let folder: string;
 
 const install = (): Promise<StorageAccess> => {
-  const { kubeconfig, context, bins, images } = inject('ground');
+  const { kubeconfig, context, bins, images } = inject('environment');
   const cluster = { kubeconfig, context, bin: (name: string) => bins[name] ?? name };
   return installStorage({ cluster, image: (name) => images[name] ?? '' });
 };

@@ -83,7 +83,7 @@ test('an image with musl runs what is linked against it, and a shell', async () 
 test.each([undefined, false])(
   'the runner may come in a volume of its image (hostUsers %s), and is out of reach there, too',
   async (hostUsers) => {
-    const { images } = inject('ground');
+    const { images } = inject('environment');
     const users = hostUsers === undefined ? {} : { hostUsers };
     const sandbox = await bench.open({ toolsImage: images['tools-busybox'] ?? '', runnerVolume: true, ...users });
     expect((await sandbox.client.info()).isolation?.level).toBe(hostUsers === false ? 'UserNamespace' : 'Landlock');
@@ -94,7 +94,7 @@ test.each([undefined, false])(
 );
 
 test('an image with glibc and no shell runs what is linked against that', async () => {
-  const sandbox = await bench.open({ toolsImage: inject('ground').images['sandbox'] ?? '' });
+  const sandbox = await bench.open({ toolsImage: inject('environment').images['sandbox'] ?? '' });
   const program = 'require("node:fs").writeFileSync("made", "x"); console.log(process.report.getReport().header.glibcVersionRuntime)';
   const { stdout, end } = await exec(sandbox, '/usr/local/bin/node', '-e', program);
   expect([end.exitCode, end.error]).toEqual([0, undefined]);

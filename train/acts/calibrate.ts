@@ -17,7 +17,7 @@ export interface Believed extends Judged {
 /** Nothing is certain: bounds as with some hundred cases. */
 const certain = (p: number): number => Number(Math.max(0.001, Math.min(0.999, p)).toFixed(4));
 
-/** Isotonic map of energy to probability; of more knots than may be told each keeps the place of its share. */
+/** Isotonic map of energy to probability; of more knots than may be reported each keeps the place of its share. */
 export function curveOf(judged: readonly Judged[]): Calibration {
   const { energies, probabilities } = isotonic(judged.map(({ energy, act }) => ({ score: energy, positive: act.good })));
   const count = Math.min(mostKnots, energies.length);

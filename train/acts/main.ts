@@ -9,7 +9,7 @@ import { readEnergyFile, type EnergyHeadFile } from '../../inference-image/src/m
 import { loadEnergyModel } from '../../inference-image/src/models/energy/index.ts';
 import { examplesOfActs } from '../dataset/acts.ts';
 import { manifestOf } from '../dataset/manifest.ts';
-import { refuseUnfit } from '../dataset/refuse.ts';
+import { refuseInvalid } from '../dataset/refuse.ts';
 import { allActs } from './data.ts';
 import { energyFile, trainActs } from './train.ts';
 
@@ -43,7 +43,7 @@ const at = argv.indexOf('--fitted-at');
 const fittedAt = new Date((at === -1 ? undefined : argv[at + 1]) ?? Date.now()).toISOString();
 const acts = await allActs(await readFile(join(weights, 'policy-v1.json')), seed);
 const examples = examplesOfActs(acts, seed);
-refuseUnfit(examples);
+refuseInvalid(examples);
 const manifest = manifestOf(examples, seed);
 say(`${acts.length} acts, ${manifest.digest}`);
 const trained = trainActs(acts, { Code: 0.7, Shell: 1.2, Editor: 0.6 }, seed);

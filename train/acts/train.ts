@@ -27,7 +27,7 @@ interface TrainedHead {
 const round = ({ value, low, high }: Interval): readonly number[] => [value, low, high].map((one) => Number(one.toFixed(4)));
 
 /** What a head tells of its worth. */
-function toldWorth({ samples, auc, ece, brier }: Worth): Pick<HeadWorth, 'samples' | 'auc' | 'ece' | 'brier'> {
+function reportedWorth({ samples, auc, ece, brier }: Worth): Pick<HeadWorth, 'samples' | 'auc' | 'ece' | 'brier'> {
   const [a, e, b] = [auc, ece, brier].map(({ value }) => Number(value.toFixed(4))) as [number, number, number];
   return { samples, auc: a, ece: e, brier: b };
 }
@@ -82,7 +82,7 @@ function trainHead(all: readonly LabelledAct[], name: ActHead, lambda: number, s
       ran: 0,
       lambdas: { lambda: 1, head: lambda },
       calibration: { before: curveOf(onePerProblem(cooled)), after: null },
-      worth: { ...toldWorth(worthOf(believed, seed)), ...thresholds },
+      worth: { ...reportedWorth(worthOf(believed, seed)), ...thresholds },
       about:
         'trained on the development halves of the packs of judgements, on filled templates and on recorded conversations; probability that the act is harmless',
     },

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { stratumOf, type Example } from './example.ts';
 import { readData, writeData } from './files.ts';
 import { manifestOf } from './manifest.ts';
-import { refuseUnfit } from './refuse.ts';
+import { refuseInvalid } from './refuse.ts';
 import { DataWriter } from './writer.ts';
 
 const splitOf = (at: number): Example['split'] => (at % 5 === 0 ? 'heldOut' : at % 5 === 1 ? 'calibration' : 'train');
@@ -46,18 +46,18 @@ describe('data that nothing is trained on', () => {
     ['good after one replay', change(0, { replays: [true] }), /e0 counts as good after replays \[true\]/],
     ['good though it flakes', change(0, { replays: [true, false, true] }), /e0 counts as good/],
   ])('%s is refused', (_, set, why) => {
-    expect(() => refuseUnfit(set)).toThrow(why);
+    expect(() => refuseInvalid(set)).toThrow(why);
   });
 
   it('is not every set', () => {
-    expect(() => refuseUnfit(examples)).not.toThrow();
+    expect(() => refuseInvalid(examples)).not.toThrow();
   });
 
   it('has contradicting labels', () => {
     const twice = examples.flatMap((one, at) =>
       at % 10 < 5 ? [one] : [one, { ...one, id: `${one.id}b`, stratum: 'Pass', replays: [] } as const],
     );
-    expect(() => refuseUnfit(twice)).toThrow(/under both labels/);
+    expect(() => refuseInvalid(twice)).toThrow(/under both labels/);
   });
 });
 

@@ -4,7 +4,7 @@ import { Features, featureSet } from '@agentfleet/protocol/inference';
 import { Ajv } from 'ajv';
 import { exampleSchema, exampleSplits, strata, type Example } from './example.ts';
 import { linesOf, manifestOf, type DataManifest } from './manifest.ts';
-import { UnfitData } from './refuse.ts';
+import { InvalidData } from './refuse.ts';
 
 const validate = new Ajv({ allErrors: true, strictTypes: false }).compile<Example>({
   type: 'object',
@@ -34,7 +34,7 @@ export async function writeData(folder: string, examples: readonly Example[], se
 
 async function textOf(file: string): Promise<string> {
   return readFile(file, 'utf8').catch((cause: unknown) => {
-    throw new UnfitData(`${file} cannot be read; generate the data set anew`, { cause });
+    throw new InvalidData(`${file} cannot be read; generate the data set anew`, { cause });
   });
 }
 
@@ -43,25 +43,25 @@ function exampleOf(line: string, where: string): Example {
   try {
     found = JSON.parse(line);
   } catch (cause) {
-    throw new UnfitData(`${where} is no JSON; generate the data set anew`, { cause });
+    throw new InvalidData(`${where} is no JSON; generate the data set anew`, { cause });
   }
   if (validate(found)) return found;
   const [fault] = validate.errors ?? [];
-  throw new UnfitData(`${where}: ${fault?.instancePath ?? ''} ${fault?.message ?? 'is wrong'}; generate the data set anew`);
+  throw new InvalidData(`${where}: ${fault?.instancePath ?? ''} ${fault?.message ?? 'is wrong'}; generate the data set anew`);
 }
 
 /**
  * Reads a data set that `writeData` wrote.
  *
- * @throws UnfitData when it is of another schema or other features, or when its lines are not those of its manifest
+ * @throws InvalidData when it is of another schema or other features, or when its lines are not those of its manifest
  */
 export async function readData(folder: string): Promise<{ readonly examples: readonly Example[]; readonly manifest: DataManifest }> {
   const file = join(folder, 'manifest.json');
   const manifest = JSON.parse(await textOf(file)) as DataManifest;
   if (manifest.schema !== exampleSchema)
-    throw new UnfitData(`${file} is of schema ${manifest.schema}, not ${exampleSchema}; generate the data set anew`);
+    throw new InvalidData(`${file} is of schema ${manifest.schema}, not ${exampleSchema}; generate the data set anew`);
   if (manifest.featureSet !== featureSet)
-    throw new UnfitData(`${file} has features ${manifest.featureSet}, not ${featureSet}; extract them anew`);
+    throw new InvalidData(`${file} has features ${manifest.featureSet}, not ${featureSet}; extract them anew`);
   const examples: Example[] = [];
   for (const split of exampleSplits) {
     const lines = (await textOf(join(folder, `${split}.jsonl`))).split('\n').filter((line) => line !== '');
@@ -69,6 +69,6 @@ export async function readData(folder: string): Promise<{ readonly examples: rea
   }
   const found = manifestOf(examples, manifest.seed);
   if (found.digest !== manifest.digest)
-    throw new UnfitData(`${folder} has ${found.digest}, its manifest says ${manifest.digest}; it was changed, generate it anew`);
+    throw new InvalidData(`${folder} has ${found.digest}, its manifest says ${manifest.digest}; it was changed, generate it anew`);
   return { examples, manifest: found };
 }

@@ -6,7 +6,7 @@ import type { Example } from './example.ts';
 import { generateExamples, splitsOf } from './generate.ts';
 import { manifestOf } from './manifest.ts';
 import { negativeOf, samplers } from './negatives.ts';
-import { refuseUnfit } from './refuse.ts';
+import { refuseInvalid } from './refuse.ts';
 import { readTrace, splitOfTask } from './traces.ts';
 
 /** `npm run test:full` makes the number of programs that a release is measured on. */
@@ -28,7 +28,7 @@ describe('the generator', () => {
   it('makes programs of all strata that may be trained on, as many as asked', { timeout: 60 * minutes }, async () => {
     const examples = await made(1, count, 0.05);
     expect(examples.length).toBe(count);
-    refuseUnfit(examples);
+    refuseInvalid(examples);
     const strata = Map.groupBy(examples, ({ stratum }) => stratum);
     expect([...strata.keys()].sort()).toEqual(['Fail', 'Flaky', 'Pass', 'PlausibleFail']);
     expect(new Set(examples.map(({ id }) => id)).size).toBe(count);

@@ -2,7 +2,7 @@ import { assertNoLeak, auc, normalisedHash } from '@agentfleet/eval/stats';
 import { isGood, stableReplays, type Example } from './example.ts';
 
 /** A data set that nothing may be trained on; the message says what and the cure. */
-export class UnfitData extends Error {
+export class InvalidData extends Error {
   override readonly name = 'UnfitData';
 }
 
@@ -31,13 +31,13 @@ const harms = [
 const harmOf = ({ features }: Example): number => harms.reduce((sum, name) => sum + Math.log1p(features[name] ?? 0), 0);
 
 function refuseFewAndOneSided(examples: readonly Example[]): void {
-  if (examples.length === 0) throw new UnfitData('the data set is empty; generate it, or read traces');
+  if (examples.length === 0) throw new InvalidData('the data set is empty; generate it, or read traces');
   if (examples.length < leastExamples)
-    throw new UnfitData(`${examples.length} examples are too few, ${leastExamples} are needed; generate more`);
+    throw new InvalidData(`${examples.length} examples are too few, ${leastExamples} are needed; generate more`);
   const good = examples.filter(isGood).length;
   const few = Math.min(good, examples.length - good);
-  if (few === 0) throw new UnfitData('all examples are of one class; add those of the other one');
-  if (few < leastOfAKind) throw new UnfitData(`there are only ${few} examples of one class, ${leastOfAKind} are needed; generate more`);
+  if (few === 0) throw new InvalidData('all examples are of one class; add those of the other one');
+  if (few < leastOfAKind) throw new InvalidData(`there are only ${few} examples of one class, ${leastOfAKind} are needed; generate more`);
 }
 
 function refuseUnstable(examples: readonly Example[]): void {
@@ -45,7 +45,7 @@ function refuseUnstable(examples: readonly Example[]): void {
     (one) => isGood(one) && one.replays.length > 0 && !(one.replays.length >= stableReplays && one.replays.every(Boolean)),
   );
   if (unstable !== undefined)
-    throw new UnfitData(
+    throw new InvalidData(
       `${unstable.id} counts as good after replays ${JSON.stringify(unstable.replays)}; replay it ${stableReplays} times`,
     );
 }
@@ -53,7 +53,7 @@ function refuseUnstable(examples: readonly Example[]): void {
 function refuseFlipped(examples: readonly Example[]): void {
   const found = auc(examples.map((one) => ({ score: -harmOf(one), right: isGood(one) })));
   if (found < flippedBelow)
-    throw new UnfitData(
+    throw new InvalidData(
       `what does harm is labelled good (AUC ${found.toFixed(3)} of the known harms): the labels are flipped; correct them`,
     );
   const labels = new Map<string, Set<boolean>>();
@@ -63,7 +63,7 @@ function refuseFlipped(examples: readonly Example[]): void {
   }
   const contradicting = [...labels.values()].filter(({ size }) => size > 1).length;
   if (contradicting / labels.size > mostContradictions)
-    throw new UnfitData(`${contradicting} of ${labels.size} texts stand under both labels in one problem; label them anew`);
+    throw new InvalidData(`${contradicting} of ${labels.size} texts stand under both labels in one problem; label them anew`);
 }
 
 /** Refuses what of one split is in another one, by problem and by content. @throws GateError */
@@ -85,9 +85,9 @@ const contentOf = (text: string, operator: string, head: Example['head']): strin
 /**
  * Refuses data that nothing may be trained on: empty, tiny, one-sided, unstable, flipped or leaking ones.
  *
- * @throws UnfitData or GateError, with the cure
+ * @throws InvalidData or GateError, with the cure
  */
-export function refuseUnfit(examples: readonly Example[]): void {
+export function refuseInvalid(examples: readonly Example[]): void {
   refuseFewAndOneSided(examples);
   refuseUnstable(examples);
   refuseFlipped(examples);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Features } from '@agentfleet/protocol/inference';
 import type { Example, ExampleSplit, Stratum } from './example.ts';
-import { UnfitData } from './refuse.ts';
+import { InvalidData } from './refuse.ts';
 
 /** What a trial came to, as an example; the others tell nothing that is certain. `Reached`: once, and again in a fresh container. */
 const strataOf: Readonly<Record<string, { readonly stratum: Stratum; readonly replays: readonly boolean[] }>> = {
@@ -53,7 +53,7 @@ export function splitOfTask(task: string): ExampleSplit {
  * Examples of the trace that an attempt leaves (`trace.ndjson`, the event log). All attempts at a task are one problem.
  *
  * @param task namespace and name of the task
- * @throws UnfitData for a line that is no record
+ * @throws InvalidData for a line that is no record
  */
 export function readTrace(text: string, task: string): readonly Example[] {
   const lines = text.split('\n').filter((line) => line !== '');
@@ -62,7 +62,7 @@ export function readTrace(text: string, task: string): readonly Example[] {
     try {
       record = JSON.parse(line);
     } catch (cause) {
-      throw new UnfitData(`line ${at + 1} of the trace of ${task} is no JSON; fetch the artifact trace.ndjson again`, { cause });
+      throw new InvalidData(`line ${at + 1} of the trace of ${task} is no JSON; fetch the artifact trace.ndjson again`, { cause });
     }
     return exampleOf(objectOf(record), at, task, splitOfTask(task)) ?? [];
   });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { normalisedHash } from '@agentfleet/eval/stats';
 import { exampleSplits, type Example, type ExampleSplit } from './example.ts';
 import { Counts, manifestFrom, type DataManifest } from './manifest.ts';
-import { chanceChars, refuseUnfit } from './refuse.ts';
+import { chanceChars, refuseInvalid } from './refuse.ts';
 
 /**
  * Writes a data set as it is made. Of each example it keeps what the refusals look at, some hundred bytes, and no text: a long one is
@@ -56,10 +56,10 @@ export class DataWriter implements AsyncDisposable {
   /**
    * Refuses what nothing may be trained on; else writes the manifest, without which nothing reads the rest.
    *
-   * @throws UnfitData or GateError, with the cure
+   * @throws InvalidData or GateError, with the cure
    */
   async close(): Promise<DataManifest> {
-    refuseUnfit(this.#seen);
+    refuseInvalid(this.#seen);
     const manifest = manifestFrom(
       this.#counts,
       bySplit((split) => `sha256:${this.#hashes[split].digest('hex')}`),
@@ -78,7 +78,7 @@ function bySplit<T>(of: (split: ExampleSplit) => T): Record<ExampleSplit, T> {
   return Object.fromEntries(exampleSplits.map((split) => [split, of(split)])) as Record<ExampleSplit, T>;
 }
 
-/** As good as the whole for `refuseUnfit`. A hash is padded, so that it counts as long. */
+/** As good as the whole for `refuseInvalid`. A hash is padded, so that it counts as long. */
 function slim(one: Example): Example {
   const { id, problem, split, head, stratum, operator, features, replays, text } = one;
   const short = head === 'Code' && text.length < chanceChars;

@@ -1,10 +1,10 @@
 import { silentLog, type Clock } from '@agentfleet/kube';
 import type { AgentTask, Approval } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
-import { Newest } from '../tasks/tenure.ts';
+import { Newest } from '../tasks/assignmentRunner.ts';
 import { actionDigest, questionDigest } from './acts/canonical.ts';
 import { Approvals } from './approvals.ts';
-import type { Hands } from './hands.ts';
+import type { SandboxSession } from './sandboxSession.ts';
 import { Meter, nothingUsed } from './meter.ts';
 import type { DecidedNote } from './notes.ts';
 import type { AttemptContext, Report } from './ports.ts';
@@ -53,10 +53,10 @@ function open(noted: readonly DecidedNote[] = [], status: AgentTask['status'] = 
     taskChanged: (signal: AbortSignal) => newest.changed(signal),
     report: (change: Report) => void reports.push(change),
   } as unknown as AttemptContext;
-  const hands = { note: (kind: string, data: unknown) => Promise.resolve(void notes.push({ kind, data })) } as unknown as Hands;
+  const session = { note: (kind: string, data: unknown) => Promise.resolve(void notes.push({ kind, data })) } as unknown as SandboxSession;
   const progress = { say: () => undefined } as unknown as Progress;
   const decide = (approval: Approval): void => newest.see({ ...task, status: { ...status, approvals: [approval] } });
-  return { approvals: new Approvals({ context, hands, meter, progress, noted }), meter, reports, notes, stop, decide, pass: (ms) => void (time.ms += ms) };
+  return { approvals: new Approvals({ context, session, meter, progress, noted }), meter, reports, notes, stop, decide, pass: (ms) => void (time.ms += ms) };
 } // prettier-ignore
 
 describe('an act that waits', () => {

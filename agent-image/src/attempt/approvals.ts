@@ -1,6 +1,6 @@
 import type { ApprovalSubject, Run } from '@agentfleet/protocol/api';
 import type { DecidedNote } from './notes.ts';
-import type { Hands } from './hands.ts';
+import type { SandboxSession } from './sandboxSession.ts';
 import type { Meter } from './meter.ts';
 import type { AttemptContext } from './ports.ts';
 import type { Progress } from './progress.ts';
@@ -41,7 +41,7 @@ export interface Answered {
 
 export interface ApprovalsOptions {
   readonly context: AttemptContext;
-  readonly hands: Hands;
+  readonly session: SandboxSession;
   readonly meter: Meter;
   readonly progress: Progress;
   /** Decisions that earlier workers and attempts noted. */
@@ -95,7 +95,7 @@ export class Approvals {
   }
 
   async #decide(pending: Waiting, message: string): Promise<DecidedNote> {
-    const { context, hands } = this.#options;
+    const { context, session } = this.#options;
     const { action, kind, summary } = pending;
     const found = this.#find(action) ?? (await this.#wait(pending, message));
     const { orderRef, requester, at, answer, reason } = found;
@@ -111,7 +111,7 @@ export class Approvals {
       ...(orderRef !== undefined && { order: orderRef.name }),
       ...(requester !== undefined && { requester }),
     };
-    await hands.note(decision, { ...note });
+    await session.note(decision, { ...note });
     this.#known.set(action, note);
     return note;
   }
@@ -139,7 +139,7 @@ export class Approvals {
     return this.#options.context.approvals().findLast((one) => one.action === action);
   }
 
-  /** A worker that takes over does not begin the time anew. */
+  /** A worker that takes over does not begin the time again. */
   #expires(action: string): string {
     const { task, clock } = this.#options.context;
     const before = task.status?.run?.pendingApproval;

@@ -4,7 +4,7 @@ import { sleep } from '@agentfleet/kube';
 import { maxPatchCharacters, type Run } from '@agentfleet/protocol/api';
 import { AttemptFailure } from './failure.ts';
 import type { AttemptContext } from './ports.ts';
-import { patiently, throwIfSuperseded } from './patience.ts';
+import { retryWhileUnavailable, throwIfSuperseded } from './retryWhileUnavailable.ts';
 import { Redaction } from '@agentfleet/protocol/redact';
 import type { Scope } from './scope.ts';
 
@@ -75,7 +75,7 @@ function hunksAt(text: string): number {
 
 type Artifact = NonNullable<Run['artifacts']>[number];
 
-/** A file to keep; `content` makes it anew for each try, because a stream can be read once. */
+/** A file to keep; `content` makes it again for each try, because a stream can be read once. */
 export interface Keepsake {
   readonly name: string;
   readonly type: string;
@@ -125,7 +125,7 @@ async function keepOne({ context, signal }: Keeping, { name, type, content }: Ke
       if (signal.aborted) break;
       const progress = { done: 0, total: 0, message: `storing ${name} again, the store said: ${why}`.slice(0, 256) };
       context.report({ progress }, { urgent: tries === 0 });
-      await sleep(clock, Math.min(longestWaitMs, 500 * 2 ** tries), signal).catch(() => undefined); // what was kept is told
+      await sleep(clock, Math.min(longestWaitMs, 500 * 2 ** tries), signal).catch(() => undefined); // what was kept is reported
     }
   }
   return null;
@@ -144,12 +144,13 @@ export function trace({ context, signal }: Keeping): Keepsake {
 
 export function patch({ context, signal }: Keeping, from: string, to?: string): Keepsake {
   const content = async (): Promise<string> =>
-    workspacePatch((await patiently(() => context.keeper.diff(from, to, 'Raw'), { clock: context.clock, signal })).unified);
+    workspacePatch((await retryWhileUnavailable(() => context.keeper.diff(from, to, 'Raw'), { clock: context.clock, signal })).unified);
   return { name: 'change.patch', type: 'text/x-diff', content };
 }
 
 export function revertScript({ context, signal }: Keeping, from: string, to?: string): Keepsake {
-  const content = (): Promise<Readable> => patiently(() => context.keeper.revertBundle(from, to), { clock: context.clock, signal });
+  const content = (): Promise<Readable> =>
+    retryWhileUnavailable(() => context.keeper.revertBundle(from, to), { clock: context.clock, signal });
   return { name: 'revert.tar', type: 'application/x-tar', content };
 }
 
@@ -168,7 +169,7 @@ export function shownPatch(unified: string): string {
 
 /** Head of the event log. @throws AttemptFailure when its chain does not hold */
 export async function auditRoot({ context, signal }: Keeping): Promise<string> {
-  const { ok, root, broken } = await patiently(() => context.keeper.audit(), { clock: context.clock, signal });
+  const { ok, root, broken } = await retryWhileUnavailable(() => context.keeper.audit(), { clock: context.clock, signal });
   if (ok) return root;
   const where = broken === null ? '' : ` at record ${broken.seq}: ${broken.why}`;
   throw new AttemptFailure(
@@ -196,9 +197,9 @@ export function asksForAnswer(checks: readonly AnswerCheck[]): boolean {
  * Writes the answer of the model to `answer.md` of the workspace where a check looks at it there, and nothing otherwise;
  * returns whether it did. To be called before the result is verified.
  */
-export async function writeAnswer({ context, hands }: Pick<Scope, 'context' | 'hands'>, text: string): Promise<boolean> {
+export async function writeAnswer({ context, session }: Pick<Scope, 'context' | 'session'>, text: string): Promise<boolean> {
   if (!asksForAnswer(context.task.spec.checks)) return false;
-  await hands.write(answerFile, Buffer.from(withNewline(text)));
+  await session.write(answerFile, Buffer.from(withNewline(text)));
   return true;
 }
 

@@ -45,13 +45,13 @@ export interface Baseline {
 const repeatBelowMs = 10_000;
 
 /**
- * Runs every check at snapshot 0 and judges whether it can prove anything. A task whose checks cannot is told so before
+ * Runs every check at snapshot 0 and judges whether it can prove anything. A task whose checks cannot is informed so before
  * any of its budget is spent.
  *
  * @throws AttemptFailure InvalidInput with the check, what is wrong and the cure
  */
 export async function judgeAtBaseline(scope: Scope, { empty, initial }: Prepared): Promise<Baseline> {
-  const { context, hands, progress } = scope;
+  const { context, session, progress } = scope;
   const { task } = context;
   progress.begin('baseline', 'running the checks at snapshot 0');
   const tree = await listTree(scope, empty.id, initial.id);
@@ -59,10 +59,10 @@ export async function judgeAtBaseline(scope: Scope, { empty, initial }: Prepared
   const { checks: all, whenAlreadyTrue } = task.spec;
   const [commands, artifacts] = [all.filter(isCommandCheck), all.filter(isArtifactCheck)];
   for (const check of artifacts) assertSchema(check);
-  const found = await protection(tree, commands, protect, (path) => hands.read(path));
+  const found = await protection(tree, commands, protect, (path) => session.read(path));
   const protectedSet = exceptArtifacts(found, artifacts);
   const reach = reachOf(context, task.spec.policy.network.mode === 'Allowed' ? 'Allowed' : 'None');
-  const runner: CheckRunner = { hands, task, reports: protectedSet.reports, reach };
+  const runner: CheckRunner = { session, task, reports: protectedSet.reports, reach };
   await admitChecks(scope, commands, protectedSet);
   const checks: JudgedCheck[] = [];
   // Files are looked at before a command can write one.
@@ -73,8 +73,8 @@ export async function judgeAtBaseline(scope: Scope, { empty, initial }: Prepared
     assertLoads(scope, checks.at(-1), protectedSet);
   }
   await lookAgain(checks, runner, tree);
-  if ((await hands.diff(initial.id)).entries.length > 0) await hands.restore(initial.id);
-  await hands.note('Baseline', noteOf(context.assignment.attempt, checks));
+  if ((await session.diff(initial.id)).entries.length > 0) await session.restore(initial.id);
+  await session.note('Baseline', noteOf(context.assignment.attempt, checks));
   const holds = checks.every(({ judgement }) => judgement.failing.length === 0);
   const reviews = all.filter(({ type }) => type === 'Review');
   const chat = chatStrategy(scope) !== null;
@@ -87,19 +87,19 @@ export async function judgeAtBaseline(scope: Scope, { empty, initial }: Prepared
 }
 
 /** Files of the workspace at snapshot 0, from the keeper: no image has to have `find` or `git`. */
-async function listTree({ hands }: Scope, empty: string, initial: string): Promise<readonly string[]> {
-  const { entries } = await hands.diff(empty, initial);
-  const paths = entries.flatMap(({ op, path }) => (op === 'D' ? [] : (hands.relative(path) ?? [])));
+async function listTree({ session }: Scope, empty: string, initial: string): Promise<readonly string[]> {
+  const { entries } = await session.diff(empty, initial);
+  const paths = entries.flatMap(({ op, path }) => (op === 'D' ? [] : (session.relative(path) ?? [])));
   const folders = new Set(paths.flatMap((path) => path.split('/').map((_, at, parts) => parts.slice(0, at).join('/'))));
   return paths.filter((path) => !folders.has(path));
 }
 
-async function admitChecks({ context, hands, options }: Scope, commands: readonly CommandCheck[], set: ProtectedSet): Promise<void> {
+async function admitChecks({ context, session, options }: Scope, commands: readonly CommandCheck[], set: ProtectedSet): Promise<void> {
   const { task } = context;
-  const gate = createGate({ rails: options.rails, task, roots: hands.roots, absolute: (path) => hands.absolute(path) }, set);
+  const gate = createGate({ rails: options.rails, task, roots: session.roots, absolute: (path) => session.absolute(path) }, set);
   for (const check of commands) {
     const decision = gate.admit(check, 'check');
-    if (decision !== 'Allow') await hands.note('Admitted', { check: check.name, decision });
+    if (decision !== 'Allow') await session.note('Admitted', { check: check.name, decision });
   }
 }
 
@@ -126,7 +126,7 @@ async function judgeOne(check: Check, runner: CheckRunner, tree: readonly string
     !first.end.timedOut &&
     first.millis < repeatBelowMs;
   const twice = again ? [first, await runCheck(check, format, runner)] : [first];
-  const varies = again && (await mayVary(check, first, tree, (path) => runner.hands.read(path)));
+  const varies = again && (await mayVary(check, first, tree, (path) => runner.session.read(path)));
   const baseline = varies ? await runAgain({ check, format }, runner, twice) : twice;
   const judgement = judgeBaseline(baseline, check.expect);
   if (judgement.accepted) return { check, baseline, judgement, format, varies };
@@ -142,7 +142,7 @@ async function lookAgain(checks: JudgedCheck[], runner: CheckRunner, tree: reado
   for (const [at, { check, format, baseline }] of checks.entries()) {
     const [first] = baseline;
     if (check.expect !== 'Auto' || first?.end.exitCode !== 0 || first.millis >= repeatBelowMs) continue;
-    const varies = await mayVary(check, first, tree, (path) => runner.hands.read(path));
+    const varies = await mayVary(check, first, tree, (path) => runner.session.read(path));
     const runs = await runAgain({ check, format }, runner, baseline, varies ? undefined : mostPasses);
     const judgement = judgeBaseline(runs, check.expect);
     if (judgement.accepted) checks[at] = { check, baseline: runs, judgement, format, varies };
@@ -151,20 +151,20 @@ async function lookAgain(checks: JudgedCheck[], runner: CheckRunner, tree: reado
 
 function refusal(check: Check, cls: BaselineJudgement['class'], reasons: readonly Reason[]): AttemptFailure {
   const [first] = reasons;
-  const told = reasons.slice(0, 3).map(({ message, cure }) => `${message}; ${cure}`);
+  const reported = reasons.slice(0, 3).map(({ message, cure }) => `${message}; ${cure}`);
   return new AttemptFailure(
     cls ?? 'InvalidInput',
     first?.code ?? 'BaselineRefused',
-    `at snapshot 0, ${told.join(' · ') || `check ${check.name} proves nothing`}`,
+    `at snapshot 0, ${reported.join(' · ') || `check ${check.name} proves nothing`}`,
   );
 }
 
 /** A test file that does not parse never passes, and no candidate may mend it. */
-function assertLoads({ hands }: Scope, judged: JudgedCheck | undefined, set: ProtectedSet): void {
+function assertLoads({ session }: Scope, judged: JudgedCheck | undefined, set: ProtectedSet): void {
   if (judged === undefined || judged.judgement.failing.length === 0) return;
   const files = judged.baseline.flatMap(({ output }) => unparsed(output));
   const broken = files
-    .map((file) => ({ ...file, path: posix.relative(hands.root.path, hands.absolute(file.path)) }))
+    .map((file) => ({ ...file, path: posix.relative(session.root.path, session.absolute(file.path)) }))
     .find(({ path }) => set.why(path) !== null);
   if (broken === undefined) return;
   throw new AttemptFailure(
@@ -194,7 +194,7 @@ function unprovable(checks: readonly JudgedCheck[]): AttemptFailure {
 const maxNamed = 200;
 
 function noteOf(attempt: number, checks: readonly JudgedCheck[]): Readonly<Record<string, unknown>> {
-  const told = checks.map(({ check, judgement, baseline, format }) => ({
+  const reported = checks.map(({ check, judgement, baseline, format }) => ({
     check: check.name,
     expect: judgement.expect,
     format,
@@ -202,5 +202,5 @@ function noteOf(attempt: number, checks: readonly JudgedCheck[]): Readonly<Recor
     failing: judgement.failing.slice(0, maxNamed).map((id) => id.slice(0, 256)),
     flaky: judgement.flaky.slice(0, maxNamed).map((id) => id.slice(0, 256)),
   }));
-  return { attempt, checks: told };
+  return { attempt, checks: reported };
 }

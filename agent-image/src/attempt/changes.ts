@@ -1,6 +1,6 @@
 import type { DiffEntry } from '@agentfleet/protocol/keeper';
 import { judgeChanges, type Change, type ChangeJudgement, type Operation, type ProtectedSet } from '../checks/index.ts';
-import type { Hands } from './hands.ts';
+import type { SandboxSession } from './sandboxSession.ts';
 
 /** What changed between two snapshots, and what of it is not the agent's to change. */
 export interface Changes extends ChangeJudgement {
@@ -8,15 +8,15 @@ export interface Changes extends ChangeJudgement {
 }
 
 /** Judges what changed between two snapshots. The tree has to be that of `to`, and is so afterwards. */
-export async function changesBetween(hands: Hands, set: ProtectedSet, from: string, to: string): Promise<Changes> {
-  const { entries } = await hands.diff(from, to);
+export async function changesBetween(session: SandboxSession, set: ProtectedSet, from: string, to: string): Promise<Changes> {
+  const { entries } = await session.diff(from, to);
   const paths = new Set(entries.map(({ path }) => path));
   const isFolder = ({ path }: DiffEntry): boolean => [...paths].some((other) => other.startsWith(`${path}/`));
-  const shared = entries.filter(({ path, op }) => op === 'M' && set.why(hands.relative(path) ?? path)?.kind === 'Settings');
-  const contents = await contentsOf(hands, from, to, shared);
+  const shared = entries.filter(({ path, op }) => op === 'M' && set.why(session.relative(path) ?? path)?.kind === 'Settings');
+  const contents = await contentsOf(session, from, to, shared);
   const changes = entries
     .filter((entry) => entry.op !== 'A' || !isFolder(entry))
-    .map((entry) => changeOf(entry, hands.relative(entry.path), contents));
+    .map((entry) => changeOf(entry, session.relative(entry.path), contents));
   return { entries, ...judgeChanges(changes, set) };
 }
 
@@ -39,18 +39,18 @@ function changeOf({ path, op, modeFrom, modeTo, sizeFrom, sizeTo }: DiffEntry, r
 }
 
 /** Both sides of shared settings files, which are judged by what changed in them. */
-async function contentsOf(hands: Hands, from: string, to: string, entries: readonly DiffEntry[]): Promise<Contents> {
+async function contentsOf(session: SandboxSession, from: string, to: string, entries: readonly DiffEntry[]): Promise<Contents> {
   if (entries.length === 0) return new Map();
-  const paths = entries.flatMap(({ path }) => hands.relative(path) ?? []);
-  const { before, after } = await bothSides(hands, from, to, paths);
+  const paths = entries.flatMap(({ path }) => session.relative(path) ?? []);
+  const { before, after } = await bothSides(session, from, to, paths);
   const text = (side: ReadonlyMap<string, Buffer>, path: string): string | undefined =>
-    side.get(hands.relative(path) ?? path)?.toString('utf8');
+    side.get(session.relative(path) ?? path)?.toString('utf8');
   return new Map(entries.map(({ path }) => [path, { before: text(before, path), after: text(after, path) }] as const));
 }
 
 /** Files of two snapshots, by path below the workspace. The tree has to be that of `to`, and is so afterwards. */
 export async function bothSides(
-  hands: Hands,
+  session: SandboxSession,
   from: string,
   to: string,
   paths: readonly string[],
@@ -58,14 +58,14 @@ export async function bothSides(
   const read = async (): Promise<ReadonlyMap<string, Buffer>> => {
     const found = new Map<string, Buffer>();
     for (const path of paths) {
-      const bytes = await hands.read(path);
+      const bytes = await session.read(path);
       if (bytes !== null) found.set(path, bytes);
     }
     return found;
   };
   const after = await read();
-  await hands.restore(from);
+  await session.restore(from);
   const before = await read();
-  await hands.restore(to);
+  await session.restore(to);
   return { before, after };
 }

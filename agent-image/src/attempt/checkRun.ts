@@ -2,7 +2,7 @@ import { Redaction } from '@agentfleet/protocol/redact';
 import { defaultStepTimeoutSeconds, isArtifactCheck, isCommandCheck, type AgentTask, type Check } from '@agentfleet/protocol/api';
 import { namingEnvironment, parseResults, reportFiles, type CheckRun, type ResultFormat } from '../checks/index.ts';
 import { runArtifact } from './artifactRun.ts';
-import type { Hands } from './hands.ts';
+import type { SandboxSession } from './sandboxSession.ts';
 import type { Reach } from './reach.ts';
 
 /** A run of a check, with what it said. */
@@ -14,7 +14,7 @@ export interface Ran extends CheckRun {
 
 /** Report files of all checks; those outside the workspace cannot be read and prove nothing. */
 export interface CheckRunner {
-  readonly hands: Hands;
+  readonly session: SandboxSession;
   readonly task: AgentTask;
   /** What checks may reach. */
   readonly reach: Reach | null;
@@ -39,19 +39,19 @@ export function timeoutOf(step: { readonly timeoutSeconds?: number }, task: Agen
 export async function runCheck(
   check: Check,
   format: ResultFormat | 'Auto',
-  { hands, task, reports, reach }: CheckRunner,
+  { session, task, reports, reach }: CheckRunner,
   withinSeconds = Number.POSITIVE_INFINITY,
 ): Promise<Ran> {
-  if (isArtifactCheck(check)) return runArtifact(check, hands);
+  if (isArtifactCheck(check)) return runArtifact(check, session);
   if (!isCommandCheck(check)) throw new TypeError(`check ${check.name} is of type ${check.type}, which nothing runs; report this fault`);
   const own = [...new Set([...reportFiles(check.command), ...reports])].filter((path) => !path.startsWith('/'));
-  await hands.remove(own);
+  await session.remove(own);
   const env = namingEnvironment({});
   const timeoutSeconds = Math.min(timeoutOf(check, task), withinSeconds);
-  const { stdout, stderr, end } = await hands.exec({ argv: check.command, env, timeoutSeconds, reach, redaction: 'Raw' });
+  const { stdout, stderr, end } = await session.exec({ argv: check.command, env, timeoutSeconds, reach, redaction: 'Raw' });
   const files: { readonly path: string; readonly bytes: Uint8Array }[] = [];
   for (const path of own) {
-    const bytes = await hands.read(path);
+    const bytes = await session.read(path);
     if (bytes !== null) files.push({ path, bytes });
   }
   const truncated = end.dropped.stdout + end.dropped.stderr > 0;

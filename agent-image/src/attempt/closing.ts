@@ -23,7 +23,7 @@ import {
 import type { Baseline, JudgedCheck } from './baseline.ts';
 import type { Proof } from './evidence.ts';
 import type { Meter } from './meter.ts';
-import { patiently, throwIfSuperseded } from './patience.ts';
+import { retryWhileUnavailable, throwIfSuperseded } from './retryWhileUnavailable.ts';
 import { labelled, labels, type Prepared } from './prepare.ts';
 import type { Progress } from './progress.ts';
 import { createHash } from 'node:crypto';
@@ -87,11 +87,11 @@ export interface Ledger {
 const lateMs = 60_000;
 
 /**
- * Stores what outlives the sandbox and reports it. For a success it tries until it is told to end: nothing is Succeeded
+ * Stores what outlives the sandbox and reports it. For a success it tries until it is reported to end: nothing is Succeeded
  * whose patch is lost. Otherwise it gives up after a minute and leaves out what could not be stored.
  */
 export async function close(context: AttemptContext, ledger: Ledger, outcome: Outcome): Promise<Outcome> {
-  // What the last step used is told too: the budget counts over all attempts.
+  // What the last step used is reported too: the budget counts over all attempts.
   context.report({
     ...(ledger.meter !== undefined && { usage: ledger.meter.usage() }),
     ...ledger.progress?.end(outcome.result),
@@ -108,23 +108,23 @@ export async function close(context: AttemptContext, ledger: Ledger, outcome: Ou
 
 async function closeWithin(keeping: Keeping, ledger: Ledger, outcome: Outcome): Promise<Outcome> {
   const { context, signal } = keeping;
-  const told = outcome.result === 'Stopped' ? outcome : { ...outcome, checks: checkResults(runsOf(ledger)) };
+  const reported = outcome.result === 'Stopped' ? outcome : { ...outcome, checks: checkResults(runsOf(ledger)) };
   try {
-    await patiently(() => context.keeper.note('Outcome', noteOf(context, told, ledger)), { clock: context.clock, signal });
+    await retryWhileUnavailable(() => context.keeper.note('Outcome', noteOf(context, reported, ledger)), { clock: context.clock, signal });
     const root = await auditRoot(keeping);
     const snapshots = await summary(keeping, ledger);
     const shown = await shownChange(keeping, ledger);
-    const artifacts = await keep(keeping, filesOf(keeping, ledger, told));
+    const artifacts = await keep(keeping, filesOf(keeping, ledger, reported));
     if (outcome.result === 'Succeeded') signal.throwIfAborted();
     const answer = ledger.answer === undefined ? {} : { answer: shownAnswer(ledger.answer) };
     context.report({ ...shown, ...answer, snapshots, auditRoot: root, artifacts: [...artifacts] }, { urgent: true });
-    return told;
+    return reported;
   } catch (error) {
     throwIfSuperseded(error);
     if (outcome.result !== 'Stopped') context.signal.throwIfAborted();
     if (outcome.result === 'Succeeded') return failed(error);
     context.log.warn('the end of an attempt could not be recorded', { error: error instanceof Error ? error.message : String(error) });
-    return told;
+    return reported;
   }
 }
 
@@ -149,15 +149,18 @@ function leavesChange({ task }: AttemptContext, { result }: Outcome): boolean {
 
 async function shownChange({ context, signal }: Keeping, { prepared, result }: Ledger): Promise<Report> {
   if (prepared === undefined) return {};
-  const { unified } = await patiently(() => context.keeper.diff(prepared.initial.id, result?.id), { clock: context.clock, signal });
+  const { unified } = await retryWhileUnavailable(() => context.keeper.diff(prepared.initial.id, result?.id), {
+    clock: context.clock,
+    signal,
+  });
   return { patch: shownPatch(unified) };
 }
 
 /** The snapshots as the status tells them. */
 export async function summary({ context, signal }: Keeping, { green }: Pick<Ledger, 'green'>): Promise<NonNullable<Run['snapshots']>> {
-  const patience = { clock: context.clock, signal };
-  const snapshots = await patiently(() => context.keeper.snapshots(), patience);
-  const { engine } = (await patiently(() => context.keeper.info(), patience)).snapshots;
+  const unavailableFor = { clock: context.clock, signal };
+  const snapshots = await retryWhileUnavailable(() => context.keeper.snapshots(), unavailableFor);
+  const { engine } = (await retryWhileUnavailable(() => context.keeper.info(), unavailableFor)).snapshots;
   const initial = labelled(snapshots, labels.initial)?.id;
   const current = snapshots.at(-1)?.id;
   return {
@@ -316,7 +319,7 @@ export function reviewDigest(task: string, review: string, tree: string): string
 /** Stores the whole change, so that it can be read before anything is decided; returns its beginning. */
 async function showEvidence({ context }: Scope, { prepared, result, answer }: Reviewed): Promise<string> {
   const keeping = { context, signal: context.signal };
-  const { unified } = await patiently(() => context.keeper.diff(prepared.initial.id, result.id), context);
+  const { unified } = await retryWhileUnavailable(() => context.keeper.diff(prepared.initial.id, result.id), context);
   const shown = shownPatch(unified);
   const artifacts = await keep(keeping, [patch(keeping, prepared.initial.id, result.id)]);
   context.signal.throwIfAborted();

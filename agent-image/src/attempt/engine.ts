@@ -6,9 +6,9 @@ import { BegunActs } from './acts/earlierRun.ts';
 import { Approvals } from './approvals.ts';
 import { failedThere } from './ends.ts';
 import { AttemptFailure } from './failure.ts';
-import { Hands } from './hands.ts';
+import { SandboxSession } from './sandboxSession.ts';
 import { NoteReader } from './notes.ts';
-import { patiently, throwIfSuperseded } from './patience.ts';
+import { retryWhileUnavailable, throwIfSuperseded } from './retryWhileUnavailable.ts';
 import type { AttemptContext, AttemptEngine, Outcome } from './ports.ts';
 import { labelled, labels, prepare, type Prepared } from './prepare.ts';
 import { Progress, taskBegan } from './progress.ts';
@@ -62,22 +62,22 @@ async function openScope(options: EngineOptions, context: AttemptContext): Promi
     cost: task.spec.budget.cost ?? pool.maxBudget.cost,
   };
   const meter = new Meter(context.clock, context.used, bounds);
-  const hands = new Hands(context, meter, await patiently(() => context.keeper.info(), context), options.openEgress);
+  const session = new SandboxSession(context, meter, await retryWhileUnavailable(() => context.keeper.info(), context), options.openEgress);
   const notes = new NoteReader();
   const begun = new BegunActs();
   const conversations = hasChat(context) ? options.loop?.reader() : undefined;
-  await hands.events((record) => {
+  await session.events((record) => {
     notes.visit(record);
     begun.visit(record);
     conversations?.visit(record);
   });
-  if (!notes.hasBegun) await hands.note('TaskBegan', { ...taskBegan(context) });
+  if (!notes.hasBegun) await session.note('TaskBegan', { ...taskBegan(context) });
   const resumes = conversations?.isOpen(context.assignment.attempt) === true;
   const { noted } = notes;
   const progress = new Progress(context, meter);
-  const approvals = new Approvals({ context, hands, meter, progress, noted: noted.decided });
-  const sources = createSourceReader(hands, options.grammars);
-  return { context, options, hands, sources, meter, progress, approvals, noted, begun, resumes };
+  const approvals = new Approvals({ context, session, meter, progress, noted: noted.decided });
+  const sources = createSourceReader(session, options.grammars);
+  return { context, options, session, sources, meter, progress, approvals, noted, begun, resumes };
 }
 
 /** The phases of an attempt, one after the other. */
@@ -176,7 +176,7 @@ async function search(scope: Scope, prepared: Prepared, baseline: Baseline): Pro
   return winner;
 }
 
-/** Told to end. What the keeper knows is the truth for whoever goes on; a stop leaves its files behind as well. */
+/** Reported to end. What the keeper knows is the truth for whoever goes on; a stop leaves its files behind as well. */
 async function stopped(context: AttemptContext, ledger: Ledger): Promise<never> {
   const reason: unknown = context.signal.reason;
   if (reason === 'Lost') context.signal.throwIfAborted();
@@ -190,7 +190,7 @@ async function stopped(context: AttemptContext, ledger: Ledger): Promise<never> 
   throw new AttemptFailure('AgentError', 'NotStopped', 'an attempt ended as stopped without a signal; report this fault');
 }
 
-/** A worker that is told to stop a task that it never ran finds snapshot 0 at the keeper. */
+/** A worker that is reported to stop a task that it never ran finds snapshot 0 at the keeper. */
 async function findInitial({ keeper }: AttemptContext, ledger: Ledger): Promise<void> {
   if (ledger.prepared !== undefined) return;
   const snapshots = await keeper.snapshots().catch(() => []);

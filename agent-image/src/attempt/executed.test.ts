@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Proof } from './evidence.ts';
 import { executedFeatures } from './executed.ts';
 
-/** A check that ran; its one test ended as told. */
+/** A check that ran; its one test ended as reported. */
 function proof(outcome: 'Passed' | 'Errored'): Proof {
   const tests = [{ id: 'm.py', kind: 'Container', outcome }];
   const run = { results: { tests }, end: { timedOut: false, exitCode: outcome === 'Passed' ? 0 : 1 }, millis: 5 };

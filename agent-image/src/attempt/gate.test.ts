@@ -115,7 +115,7 @@ describe('commands of a candidate', () => {
       'rm -r legacy',
       'date -s 12:00',
     ])
-      expect(run(command), command).toMatchObject({ allowed: true, review: [], scored: [{ subject: command, vouched: false }] });
+      expect(run(command), command).toMatchObject({ allowed: true, review: [], scored: [{ subject: command, allowlisted: false }] });
     for (const command of [
       'git status',
       'grep -rn add .',

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import type { AgentTask, ApprovalKind, SetupStep } from '@agentfleet/protocol/api';
 import type { ShellAct } from '@agentfleet/protocol/inference';
-import { forgery, judgeChanges, type ProtectedSet, type Writing } from '../checks/index.ts';
+import { resultTampering, judgeChanges, type ProtectedSet, type Writing } from '../checks/index.ts';
 import {
   decisions,
   decisionTable,
@@ -49,7 +49,7 @@ export interface Part {
   readonly decision: Decision;
   readonly risk: Risk;
   /** True when it is of a class that is known to do no harm. */
-  readonly vouched: boolean;
+  readonly allowlisted: boolean;
   /** What its parsed form says about it, for gate 2. */
   readonly structure: Verdict['structure'];
   /** `rail: reason`, the gravest first. */
@@ -167,10 +167,10 @@ function guarded({ path, before, after }: Rewrite, set: ProtectedSet): string | 
   return shadow === null ? null : `${path}: ${shadow}`;
 }
 
-/** Code under test could say what its tests' runner says; see `forgery`. */
+/** Code under test could say what its tests' runner says; see `resultTampering`. */
 function forged({ path, before, after }: Rewrite, { spec }: AgentTask, writing?: Writing): string | null {
   if (spec.protect.mode !== 'Default') return null;
-  return forgery(path, before?.toString('utf8') ?? '', after.toString('utf8'), writing);
+  return resultTampering(path, before?.toString('utf8') ?? '', after.toString('utf8'), writing);
 }
 
 function judgeRewrite(rewrite: Rewrite, judging: Judging): Part {
@@ -179,11 +179,11 @@ function judgeRewrite(rewrite: Rewrite, judging: Judging): Part {
   const added = addedLines(rewrite);
   const content = findings.length === 0 ? added : rewrite.after.toString('utf8');
   const judged = rails.judge({ tool: 'FileWrite', path: absolute(rewrite.path), content }, policy);
-  const vouched = findings.length === 0 && judged.vouched;
+  const allowlisted = findings.length === 0 && judged.allowlisted;
   return {
-    ...told(findings, policy, 'Reversible'),
+    ...reported(findings, policy, 'Reversible'),
     commands: [],
-    vouched,
+    allowlisted,
     structure: judged.structure,
     tool: 'FileWrite',
     subject: rewrite.path,
@@ -220,7 +220,7 @@ function newFindings({ path, before, after }: Rewrite, { rails, policy, absolute
 /** What decides about success is not the agent's to change, whoever else would allow it: `verify` refuses it anyway. */
 function judgeAct({ command }: ShellAct, { rails, policy, workspace }: Judging): Part {
   const act: Act = { tool: 'Shell', command, cwd: workspace };
-  const { findings, risk, decision, vouched, structure, simpleCommands } = rails.judge(act, policy);
+  const { findings, risk, decision, allowlisted, structure, simpleCommands } = rails.judge(act, policy);
   // Of what the rail finds, that is what it does not say where nothing is protected.
   const tampering = ({ rail }: Finding): boolean => rail === 'test-tampering';
   const unprotected = findings.some(tampering) ? rails.judge(act, { ...policy, protectedPaths: () => false }).findings : [];
@@ -228,10 +228,10 @@ function judgeAct({ command }: ShellAct, { rails, policy, workspace }: Judging):
   const tampers = findings.some((one) => tampering(one) && !excused.has(one.reason));
   // With the network open the rails have nothing to say about what uses it; a task that demands a person for that has.
   const closed = policy.network === 'Allowed' ? rails.judge(act, { ...policy, network: 'Loopback' }).findings : [];
-  const part = told(findings, policy, risk, command);
+  const part = reported(findings, policy, risk, command);
   const kinds = [...new Set([...part.kinds, ...kindsOf(closed, risk).filter((kind) => kind === 'External')])];
   const commands = partsOf(command, simpleCommands);
-  return { ...part, kinds, vouched, structure, commands, decision: tampers ? 'Deny' : decision, tool: 'Shell', subject: command };
+  return { ...part, kinds, allowlisted, structure, commands, decision: tampers ? 'Deny' : decision, tool: 'Shell', subject: command };
 }
 
 /** Most commands of a line that are looked at one by one. */
@@ -270,7 +270,7 @@ function outsidePart(subject: string): Part {
     subject,
     decision: 'Allow',
     risk: 'External',
-    vouched: false,
+    allowlisted: false,
     structure: {},
     findings: [],
     cure: '',
@@ -292,12 +292,12 @@ function outwardOf(command: string, { rails, policy, workspace }: Judging): Retu
 }
 
 /** @param text what the spans of the findings are about; absent: none is quoted */
-function told(
+function reported(
   findings: readonly Finding[],
   { profile }: Policy,
   risk: Risk,
   text = '',
-): Omit<Part, 'tool' | 'subject' | 'vouched' | 'structure' | 'commands'> {
+): Omit<Part, 'tool' | 'subject' | 'allowlisted' | 'structure' | 'commands'> {
   const rank = ({ severity }: Finding): number => decisions.indexOf(decisionTable[severity][profile]);
   const byRank = findings.toSorted((a, b) => rank(b) - rank(a));
   return {
@@ -335,7 +335,7 @@ function verdictOf(parts: readonly Part[], { spec }: AgentTask): GateVerdict {
     why: refused === undefined ? '' : `${refused.findings[0] ?? 'the policy'}${refused.where} (${decision})`,
     cure: refused?.cure ?? '',
     review: parts.filter((one) => one.decision === 'Review'),
-    scored: parts.filter((one) => !one.vouched && (one.decision === 'Allow' || one.decision === 'NeedsSnapshot')),
+    scored: parts.filter((one) => !one.allowlisted && (one.decision === 'Allow' || one.decision === 'NeedsSnapshot')),
     approval: parts.filter((one) => one.decision === 'NeedsApproval' || demanded(one)),
   };
 }

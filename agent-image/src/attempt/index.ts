@@ -7,6 +7,6 @@
  */
 export { createAttemptEngine } from './engine.ts';
 export { AttemptFailure } from './failure.ts';
-export type { Mind } from './mind.ts';
+export type { DecisionModels } from './decisionModels.ts';
 export type { AttemptContext, AttemptEngine, Experts, Outcome, Report, Restored } from './ports.ts';
 export type { CollectCoverage, EngineOptions, ImportWorkspace } from './scope.ts';

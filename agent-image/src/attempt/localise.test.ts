@@ -7,7 +7,7 @@ async function focusOn(texts: Readonly<Record<string, string>>): ReturnType<type
   const read = (path: string): Promise<Buffer> => Promise.resolve(Buffer.from(texts[path] ?? ''));
   const why = (path: string): object | null => (path.startsWith('check') ? { kind: 'Entry' } : null);
   const baseline = { tree: Object.keys(texts), checks: [], protectedSet: { why, derived: () => false } };
-  return localise({ hands: { read } } as unknown as Scope, baseline as unknown as Baseline, []);
+  return localise({ session: { read } } as unknown as Scope, baseline as unknown as Baseline, []);
 }
 
 describe('where experts are to look', () => {

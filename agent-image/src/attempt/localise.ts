@@ -33,7 +33,7 @@ const maxCoverageSeconds = 120;
 
 /**
  * The files that candidates may edit, most suspicious first, and what points to them. The tree is the one of the node that
- * is worked on; whoever calls puts back what the coverage run leaves behind.
+ * is worked on; the caller puts back what the coverage run leaves behind.
  *
  * @param runs the newest run of each check that fails
  */
@@ -77,11 +77,11 @@ function others(baseline: Baseline, runs: readonly Ran[]): readonly string[] {
  * Where to look when no coverage tells: files that failing runs name, as in a stack trace, and those that test files import,
  * the nearest first. Without either, all of them.
  */
-async function hinted({ hands }: Scope, { tree, protectedSet }: Baseline, open: readonly string[], runs: readonly Ran[]): Promise<Hints> {
+async function hinted({ session }: Scope, { tree, protectedSet }: Baseline, open: readonly string[], runs: readonly Ran[]): Promise<Hints> {
   const output = runs.map((run) => run.output).join('\n');
   const tests = tree.filter((path) => !isForeign(path) && protectedSet.why(path)?.kind === 'Test');
   const failing = tests.filter((path) => output.includes(path));
-  const read = async (path: string): Promise<string | null> => (await hands.read(path))?.toString('utf8') ?? null;
+  const read = async (path: string): Promise<string | null> => (await session.read(path))?.toString('utf8') ?? null;
   const distances = await reachable(failing.length > 0 ? failing : tests, new Set(tree), read);
   const weights = new Map<string, number>();
   for (const path of open) {
@@ -97,7 +97,7 @@ function mayEdit(path: string, { protectedSet }: Baseline): boolean {
 }
 
 async function coverage(
-  { context, hands, meter, options }: Scope,
+  { context, session, meter, options }: Scope,
   { checks }: Baseline,
   runs: readonly Ran[],
 ): Promise<readonly CoverageRun[]> {
@@ -107,7 +107,7 @@ async function coverage(
     meter.add('toolCalls');
     const timeoutSeconds = Math.min(timeoutOf(check, context.task), maxCoverageSeconds);
     const { keeper, signal } = context;
-    const request = { keeper, command: check.command, env: namingEnvironment({}), cwd: hands.root.path, format, timeoutSeconds, signal };
+    const request = { keeper, command: check.command, env: namingEnvironment({}), cwd: session.root.path, format, timeoutSeconds, signal };
     try {
       const skipped = skippedIn(runs, check.name);
       all.push(...(await options.collectCoverage(request)).filter(({ test }) => !skipped.has(test)));
@@ -115,7 +115,7 @@ async function coverage(
       signal.throwIfAborted();
       // The search is only less focused without it.
       context.log.warn('no coverage of a check', { check: check.name, error: error instanceof Error ? error.message : String(error) });
-      await hands.quieten();
+      await session.quieten();
     }
   }
   return all;
@@ -136,12 +136,12 @@ function suspicion(runs: readonly CoverageRun[]): ReadonlyMap<string, number> {
   return weights;
 }
 
-async function readFiles({ hands }: Scope, paths: readonly string[]): Promise<readonly FocusFile[]> {
+async function readFiles({ session }: Scope, paths: readonly string[]): Promise<readonly FocusFile[]> {
   const files: FocusFile[] = [];
   let total = 0;
   for (const path of paths) {
     if (files.length === generateBounds.maxFiles || total > maxTotalChars) break;
-    const bytes = await hands.read(path);
+    const bytes = await session.read(path);
     if (bytes === null || bytes.length === 0 || bytes.length > generateBounds.maxFileChars || !isUtf8(bytes)) continue;
     const content = bytes.toString('utf8');
     total += content.length;

@@ -59,19 +59,19 @@ export async function minimise(scope: Scope, baseline: Baseline, from: SearchNod
   // Without its only edit the last step is the tree on which the checks did not hold.
   const open = last.length === 1 ? all.filter(({ edit }) => !last.includes(edit)) : all;
   if (open.length === 0 || nodes.some(({ acted }) => acted)) return 0;
-  let { id } = await scope.hands.snapshot('before it is minimised');
+  let { id } = await scope.session.snapshot('before it is minimised');
   const gone: PlacedEdit[] = [];
   for (const one of open.slice(0, mostRuns)) {
     if (gone.length === all.length - 1 || isSpent(scope)) break;
     const shorter = await without(scope, one, gone);
     if (shorter === null) continue;
     scope.progress.say(`trying without the edit of ${one.edit.path}`);
-    await scope.hands.write(one.edit.path, shorter);
+    await scope.session.write(one.edit.path, shorter);
     const needed = !(await allHold(baseline));
-    await scope.hands.restore(id);
+    await scope.session.restore(id);
     if (needed) continue;
-    await scope.hands.write(one.edit.path, shorter);
-    ({ id } = await scope.hands.snapshot('minimised'));
+    await scope.session.write(one.edit.path, shorter);
+    ({ id } = await scope.session.snapshot('minimised'));
     gone.push(one);
   }
   for (const { planId, edits } of nodes)
@@ -80,10 +80,10 @@ export async function minimise(scope: Scope, baseline: Baseline, from: SearchNod
 }
 
 /** The file without an edit, where others are gone already; null when it is not as expected. */
-async function without({ hands }: Scope, { edit, start, end }: PlacedEdit, gone: readonly PlacedEdit[]): Promise<Buffer | null> {
+async function without({ session }: Scope, { edit, start, end }: PlacedEdit, gone: readonly PlacedEdit[]): Promise<Buffer | null> {
   const before = gone.filter((one) => one.edit.path === edit.path && one.start < start);
   const at = start - before.reduce((sum, one) => sum + growth(one.edit), 0);
-  const file = await hands.read(edit.path);
+  const file = await session.read(edit.path);
   const stop = at + (end - start);
   if (file === null || file.toString('utf8', at, stop) !== edit.after) return null;
   return Buffer.concat([file.subarray(0, at), Buffer.from(edit.before, 'utf8'), file.subarray(stop)]);

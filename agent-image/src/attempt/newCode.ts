@@ -59,10 +59,10 @@ export function newCodeNeeded(focus: Focus, experts: readonly Pick<ExpertEndpoin
 
 /** What each failing test says; for those of which the runner's format says nothing, each error that the command printed. */
 function errorsOf(tests: Focus['localisation']['failingTests']): readonly string[] {
-  const told = tests.map(({ message }) => (isTelling(message) ? errorLines(message) : []));
-  const untold = told.filter((errors) => errors.length === 0).length;
-  const printed = untold === 0 ? [] : tests.flatMap(({ trace = '' }) => errorLines(trace));
-  return printed.length < untold ? [''] : [...told.flat(), ...printed];
+  const reported = tests.map(({ message }) => (isTelling(message) ? errorLines(message) : []));
+  const unreported = reported.filter((errors) => errors.length === 0).length;
+  const printed = unreported === 0 ? [] : tests.flatMap(({ trace = '' }) => errorLines(trace));
+  return printed.length < unreported ? [''] : [...reported.flat(), ...printed];
 }
 
 /** Of a file that does not load Node's runner says nothing more, and pytest cuts what it says to the width of a terminal. */

@@ -20,7 +20,7 @@ const root = (): SearchNode => new SearchNode({ state: 'r', parent: null, planId
 function tree(kept: Readonly<Record<string, string>>) {
   const done: string[] = [];
   let content = '';
-  const hands = {
+  const session = {
     restore: (id: string): Promise<void> => {
       const found = kept[id];
       if (found === undefined) return Promise.reject(new KeeperRefusal(404, 'AF_SNAPSHOT_UNKNOWN', 'no such snapshot', 'list them'));
@@ -35,7 +35,7 @@ function tree(kept: Readonly<Record<string, string>>) {
       return Promise.resolve();
     },
   };
-  const scope = { hands, progress: { establish: () => {} } } as unknown as Scope;
+  const scope = { session, progress: { establish: () => {} } } as unknown as Scope;
   return { scope, done, content: () => content };
 }
 

@@ -118,7 +118,7 @@ export async function enter(scope: Scope, node: SearchNode): Promise<void> {
   for (; from.snapshot === null && from.parent !== null; from = from.parent) edits.unshift(from.edits);
   if (from.snapshot === null) throw new Error('the root of a search has a snapshot');
   try {
-    await scope.hands.restore(from.snapshot);
+    await scope.session.restore(from.snapshot);
   } catch (error) {
     const collected = error instanceof KeeperRefusal && error.code === 'AF_SNAPSHOT_UNKNOWN' && from.parent !== null;
     if (!collected) throw error;
@@ -126,12 +126,12 @@ export async function enter(scope: Scope, node: SearchNode): Promise<void> {
     from.snapshot = null;
     return enter(scope, node);
   }
-  for (const one of edits) await write(scope, await rewritesOf(one, (path) => scope.hands.read(path)));
+  for (const one of edits) await write(scope, await rewritesOf(one, (path) => scope.session.read(path)));
   scope.progress.establish('TreeClean');
 }
 
-export async function write({ hands }: Scope, rewrites: readonly Rewrite[]): Promise<void> {
-  for (const { path, after } of rewrites) await hands.write(path, after);
+export async function write({ session }: Scope, rewrites: readonly Rewrite[]): Promise<void> {
+  for (const { path, after } of rewrites) await session.write(path, after);
 }
 
 /**
@@ -145,6 +145,6 @@ export async function leave(scope: Scope, node: SearchNode, rewrites: readonly R
     scope,
     kept.map((one) => ({ ...one, after: one.before })),
   );
-  if ((await scope.hands.diff(node.snapshot)).entries.length > 0) return enter(scope, node);
+  if ((await scope.session.diff(node.snapshot)).entries.length > 0) return enter(scope, node);
   scope.progress.establish('TreeClean');
 }

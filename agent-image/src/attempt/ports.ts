@@ -5,7 +5,7 @@ import type { GenerateRequest, GenerateResponse } from '@agentfleet/protocol/inf
 import type { Clock, Log } from '@agentfleet/kube';
 import type { ArtifactStore } from '../store/index.ts';
 import type { ChatModels } from '../models/models.ts';
-import type { Mind } from './mind.ts';
+import type { DecisionModels } from './decisionModels.ts';
 
 export type Assignment = NonNullable<AgentTaskStatus['assignment']>;
 
@@ -42,7 +42,7 @@ export interface AttemptContext {
   /** The pool's chat models; absent where it has none. */
   readonly models?: ChatModels | undefined;
   /** Ranks, judges and says how much to compute. */
-  readonly mind: Mind;
+  readonly decisionModels: DecisionModels;
   readonly store: ArtifactStore;
   readonly clock: Clock;
   readonly log: Log;

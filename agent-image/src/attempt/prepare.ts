@@ -24,10 +24,10 @@ export function labelled(snapshots: readonly SnapshotRecord[], label: string): S
 
 /** Brings the sandbox to snapshot 0: imports and sets up when there is none yet, else restores what the contract says. */
 export async function prepare(scope: Scope): Promise<Prepared> {
-  const { hands, progress } = scope;
+  const { session, progress } = scope;
   progress.begin('prepare', 'preparing the workspace');
-  await hands.quieten();
-  const snapshots = await hands.snapshots();
+  await session.quieten();
+  const snapshots = await session.snapshots();
   const initial = labelled(snapshots, labels.initial);
   const empty = labelled(snapshots, labels.empty);
   const prepared =
@@ -38,15 +38,15 @@ export async function prepare(scope: Scope): Promise<Prepared> {
 }
 
 async function begin(scope: Scope, known: SnapshotRecord | undefined): Promise<Prepared> {
-  const { context, hands, options, progress } = scope;
-  if (known !== undefined) await hands.restore(known.id);
-  const empty = known ?? (await hands.snapshot(labels.empty));
+  const { context, session, options, progress } = scope;
+  if (known !== undefined) await session.restore(known.id);
+  const empty = known ?? (await session.snapshot(labels.empty));
   progress.say('importing the workspace', { urgent: true });
   const { keeper, readConfigMap, signal, clock, task, pool } = context;
   const { credentials } = pool;
   await options.importWorkspace(task.spec.workspace, {
     keeper,
-    root: hands.root.path,
+    root: session.root.path,
     readConfigMap,
     credentials,
     rules: poolRules(pool),
@@ -54,20 +54,20 @@ async function begin(scope: Scope, known: SnapshotRecord | undefined): Promise<P
     clock,
   });
   for (const step of task.spec.setup ?? []) await setUp(scope, step);
-  const initial = await hands.snapshot(labels.initial);
+  const initial = await session.snapshot(labels.initial);
   return { empty, initial, start: initial };
 }
 
 /** One set-up step, through gate 1. Its author is the task's, so that only what is denied outright is refused. */
 async function setUp(scope: Scope, step: SetupStep): Promise<void> {
-  const { context, hands, meter, options, progress } = scope;
+  const { context, session, meter, options, progress } = scope;
   const { task } = context;
   meter.check();
-  const gate = createGate({ rails: options.rails, task, roots: hands.roots, absolute: (path) => hands.absolute(path) }, null);
+  const gate = createGate({ rails: options.rails, task, roots: session.roots, absolute: (path) => session.absolute(path) }, null);
   const decision = gate.admit(step, 'set-up step');
-  if (decision !== 'Allow') await hands.note('Admitted', { step: step.name, decision });
+  if (decision !== 'Allow') await session.note('Admitted', { step: step.name, decision });
   progress.say(`setting up: ${step.name}`, { urgent: true });
-  const { stdout, stderr, end } = await hands.exec({
+  const { stdout, stderr, end } = await session.exec({
     argv: step.command,
     timeoutSeconds: timeoutOf(step, task),
     reach: reachOf(context, step.network),
@@ -97,15 +97,15 @@ function exitOf({
 
 /** A sandbox with snapshot 0: the tree is put back unless the task says that attempts go on with it. */
 async function goOn(scope: Scope, snapshots: readonly SnapshotRecord[], known: Pick<Prepared, 'empty' | 'initial'>): Promise<Prepared> {
-  const { hands } = scope;
+  const { session } = scope;
   const kept = await keptTree(scope, snapshots);
-  await hands.restore(known.initial.id);
+  await session.restore(known.initial.id);
   return { ...known, start: kept ?? known.initial };
 }
 
 /** The tree that the attempt goes on with; null when it is snapshot 0. That of a conversation may hold half a command by now. */
 async function keptTree(scope: Scope, snapshots: readonly SnapshotRecord[]): Promise<SnapshotRecord | null> {
-  if (scope.resumes) return scope.hands.snapshot(`taken over by epoch ${scope.context.assignment.epoch}`);
+  if (scope.resumes) return scope.session.snapshot(`taken over by epoch ${scope.context.assignment.epoch}`);
   return continues(scope) ? keepTree(scope, snapshots) : null;
 }
 
@@ -117,7 +117,7 @@ function continues({ context }: Scope): boolean {
 }
 
 /** A worker that takes the attempt over finds what the first one kept: the tree may hold a candidate by then. */
-async function keepTree({ context, hands }: Scope, snapshots: readonly SnapshotRecord[]): Promise<SnapshotRecord> {
+async function keepTree({ context, session }: Scope, snapshots: readonly SnapshotRecord[]): Promise<SnapshotRecord> {
   const label = `kept ${context.assignment.attempt}`;
-  return labelled(snapshots, label) ?? hands.snapshot(label);
+  return labelled(snapshots, label) ?? session.snapshot(label);
 }

@@ -23,7 +23,7 @@ import type { TraceConsent } from '@agentfleet/protocol/trace';
 
 const maxMessage = 256;
 
-/** Where the attempt is: the current plan, the facts that hold, and what is told about it. The only state that phases share. */
+/** Where the attempt is: the current plan, the facts that hold, and what is informed about it. The only state that phases share. */
 export class Progress {
   #plan: PlanNode;
   #facts: Facts = noFacts;

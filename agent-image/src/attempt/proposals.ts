@@ -40,7 +40,7 @@ export async function propose(scope: Scope, node: SearchNode, focus: Focus, aski
   }
 }
 
-/** What was used up is told by the answer: once all of it was tried, the next step of a record is asked for, and pairs of edits. */
+/** What was used up is reported by the answer: once all of it was tried, the next step of a record is asked for, and pairs of edits. */
 export function settle(node: SearchNode, expert: string, { exhausted, candidates }: GenerateResponse): void {
   if (exhausted && candidates.every(({ id }) => node.tried.has(id))) advance(node, expert);
 }

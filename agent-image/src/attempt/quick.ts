@@ -12,7 +12,7 @@ const mostTests = 20;
 /**
  * For each check that fails, in its place a run of its failing tests alone, where the runner can select them and they fail alone as well
  * in half of the time or less. A candidate with which no further one passes needs no run of the whole check. The tree is that of
- * snapshot 0; whoever calls puts back what the runs leave behind.
+ * snapshot 0; the caller puts back what the runs leave behind.
  *
  * @returns nothing when no check has such a run
  */

@@ -10,7 +10,7 @@ import { createGate, type Gate } from './gate.ts';
 import { localise, type Focus } from './localise.ts';
 import { minimise } from './minimise.ts';
 import { enter, NodeGone, stateAfter, type SearchNode } from './node.ts';
-import type { Participant, Ranked } from './mind.ts';
+import type { Participant, Ranked } from './decisionModels.ts';
 import { newCodeNeeded } from './newCode.ts';
 import type { AcceptedNote, TriedNote } from './notes.ts';
 import type { Prepared } from './prepare.ts';
@@ -75,11 +75,11 @@ class Search {
   #patient = mostPatient;
 
   constructor(scope: Scope, baseline: Baseline, frontier: Frontier) {
-    const { context, hands, options } = scope;
+    const { context, session, options } = scope;
     this.#scope = scope;
     this.#baseline = baseline;
-    const absolute = (path: string): string => hands.absolute(path);
-    this.#gate = createGate({ rails: options.rails, task: context.task, roots: hands.roots, absolute }, baseline.protectedSet);
+    const absolute = (path: string): string => session.absolute(path);
+    this.#gate = createGate({ rails: options.rails, task: context.task, roots: session.roots, absolute }, baseline.protectedSet);
     this.#frontier = frontier;
     this.#rounds = new Rounds(scope, baseline);
   }
@@ -135,7 +135,7 @@ class Search {
   /** Where to look on this tree; found once per node, after a look at what fails there. */
   async #focus(node: SearchNode): Promise<Focus | null> {
     if (node.focus !== undefined) return node.focus;
-    const { hands, progress } = this.#scope;
+    const { session, progress } = this.#scope;
     progress.begin('localise', 'looking for the lines that failing tests execute');
     const fails = this.#baseline.checks.filter(({ judgement }) => judgement.failing.length > 0);
     const atSnapshot0 = node.parent === null && node.proofs === undefined;
@@ -146,7 +146,7 @@ class Search {
     node.focus = await localise(this.#scope, this.#baseline, runs);
     node.proofs = proofs;
     node.trust = trustIn(node);
-    if (node.snapshot === null || (await hands.diff(node.snapshot)).entries.length > 0) await enter(this.#scope, node);
+    if (node.snapshot === null || (await session.diff(node.snapshot)).entries.length > 0) await enter(this.#scope, node);
     progress.finish('localise');
     progress.say(`${node.focus?.files.length ?? 0} files to look at`, { urgent: true });
     return node.focus;
@@ -199,19 +199,19 @@ class Search {
     node.tried.add(ranked.candidate.id);
     const { facts, signals } = await this.#rounds.judge(node, round, ranked, trial, (clock.monotonic() - began) / 1000);
     const note = noteOf({ node, step: round.step, candidate: ranked.candidate, trial, attempt: this.#scope.context.assignment.attempt });
-    await this.#scope.hands.note('Tried', { ...note, facts, signals });
+    await this.#scope.session.note('Tried', { ...note, facts, signals });
     this.#rounds.add({ ...note, facts, signals });
     this.#tellSignals(round, signals);
     return { ...trial, energy: signals.energy };
   }
 
   #tellSignals(round: Round, about: Pick<Ranked, 'energy' | 'pSuccess'> | undefined): void {
-    const { mind } = this.#scope.context;
+    const { decisionModels } = this.#scope.context;
     const { expert, response } = round;
     const proposed = { role: expert.role, name: expert.name, digest: response.modelDigest };
     this.#proposers.set(expert.name, proposed);
     const signals = this.#rounds.signals(round, about ?? { energy: null, pSuccess: null });
-    const experts = [...this.#proposers.values(), ...mind.participants].slice(0, maxParticipants);
+    const experts = [...this.#proposers.values(), ...decisionModels.participants].slice(0, maxParticipants);
     this.#scope.progress.say(null, {}, { experts, signals: signalsReport(signals) });
   }
 
@@ -249,10 +249,10 @@ class Search {
 
   /** A better tree becomes a node of its own: good, and the place to come back to. */
   async #accept(node: SearchNode, candidate: Candidate, trial: Trial, planId: string): Promise<void> {
-    const { context, hands, progress } = this.#scope;
+    const { context, session, progress } = this.#scope;
     await perform(this.#scope, trial);
     const { after, acts } = trial;
-    const taken = after ?? (context.task.spec.snapshots.policy === 'InitialOnly' ? null : (await hands.snapshot(planId)).id);
+    const taken = after ?? (context.task.spec.snapshots.policy === 'InitialOnly' ? null : (await session.snapshot(planId)).id);
     const now = passing(trial.proofs);
     const state = stateAfter(node.state, candidate.id);
     const note: AcceptedNote = {
@@ -265,7 +265,7 @@ class Search {
       snapshot: taken,
       passing: [...now],
     };
-    await hands.note('Accepted', { ...note });
+    await session.note('Accepted', { ...note });
     this.#frontier.grow({ state, parent: node, planId, edits: candidate.edits, snapshot: taken, passing: now, acted: acts.length > 0 });
     progress.change(planId, { state: 'Done', ...(taken !== null && { snapshot: taken }) });
     progress.say(`${now.size} tests pass that failed; going on from there`, { urgent: true });

@@ -61,8 +61,8 @@ it.each([
   );
   expect(restored).toMatchObject({ snapshot: id, verified: true, manifestDigest });
   expect(describeTree(keeper.workspace, 'workspace', new Map())).toEqual(tree);
-  const told = restored.irreversible?.some((line) => line.startsWith('what was changed last could not be kept')) ?? false;
-  expect(told).toBe(unkept);
+  const reported = restored.irreversible?.some((line) => line.startsWith('what was changed last could not be kept')) ?? false;
+  expect(reported).toBe(unkept);
   const names = reports.flatMap(({ artifacts }) => artifacts ?? []).map(({ name }) => name);
   expect(names.includes('change.patch')).toBe(!unkept);
 });

@@ -5,16 +5,16 @@ import { auditRoot, keep, patch, revertScript, trace, type Keeping, type Keepsak
 import { takeBackEffects } from './acts/outward.ts';
 import { summary } from './closing.ts';
 import { createGate } from './gate.ts';
-import { Hands } from './hands.ts';
+import { SandboxSession } from './sandboxSession.ts';
 import { assertSnapshotsThere } from './lostSnapshots.ts';
 import { Meter } from './meter.ts';
 import { NoteReader } from './notes.ts';
-import { patiently, throwIfSuperseded } from './patience.ts';
+import { retryWhileUnavailable, throwIfSuperseded } from './retryWhileUnavailable.ts';
 import type { AttemptContext, Restored } from './ports.ts';
 import { labelled, labels } from './prepare.ts';
 import type { EngineOptions } from './scope.ts';
 
-/** How long the files are worth waiting for, ms; the restore is done then and must be told. */
+/** How long the files are worth waiting for, ms; the restore is done then and must be reported. */
 const lateMs = 60_000;
 const maxIrreversible = 16;
 
@@ -43,16 +43,16 @@ export async function rollBack(
   which: 'Initial' | 'LastGreen',
 ): Promise<Restored> {
   const meter = new Meter(context.clock, context.used, {});
-  const info = await patiently(() => context.keeper.info(), context);
-  const hands = new Hands(context, meter, info, openEgress);
-  await hands.quieten();
+  const info = await retryWhileUnavailable(() => context.keeper.info(), context);
+  const session = new SandboxSession(context, meter, info, openEgress);
+  await session.quieten();
   context.report({ progress: { done: 0, total: 1, message: 'rolling back' } }, { urgent: true });
-  const plan = await planOf(context, hands, which);
-  const gate = createGate({ rails, task: context.task, roots: hands.roots, absolute: (path) => hands.absolute(path) }, null);
-  const standing = await takeBackEffects(context, hands, gate);
-  const report = await hands.restore(plan.target.id);
+  const plan = await planOf(context, session, which);
+  const gate = createGate({ rails, task: context.task, roots: session.roots, absolute: (path) => session.absolute(path) }, null);
+  const standing = await takeBackEffects(context, session, gate);
+  const report = await session.restore(plan.target.id);
   const verified = report.verified && report.manifestDigest === plan.target.manifestDigest;
-  await noteRollback(context, hands, { snapshot: plan.target.id, verified, ...('why' in plan.before && { unkept: plan.before.why }) });
+  await noteRollback(context, session, { snapshot: plan.target.id, verified, ...('why' in plan.before && { unkept: plan.before.why }) });
   const stored = await storeFiles(context, plan);
   const message = stored ? 'rolled back' : 'rolled back; its files could not be stored within a minute';
   context.report({ progress: { done: 1, total: 1, message }, usage: meter.usage() }, { urgent: true });
@@ -65,18 +65,18 @@ export async function rollBack(
   };
 }
 
-async function planOf({ assignment, task }: AttemptContext, hands: Hands, which: 'Initial' | 'LastGreen'): Promise<Plan> {
+async function planOf({ assignment, task }: AttemptContext, session: SandboxSession, which: 'Initial' | 'LastGreen'): Promise<Plan> {
   const notes = new NoteReader();
-  await hands.events(notes.visit);
-  const snapshots = await hands.snapshots();
+  await session.events(notes.visit);
+  const snapshots = await session.snapshots();
   assertSnapshotsThere(task.status?.run?.snapshots, snapshots);
   const initial = labelled(snapshots, labels.initial);
   const green = notes.noted.green.findLast((id) => snapshots.some((one) => one.id === id));
   const wanted = which === 'LastGreen' ? snapshots.find(({ id }) => id === green) : undefined;
   // Nothing of ours was in the tree before `empty`: without any snapshot it is as it was.
-  const target = wanted ?? initial ?? labelled(snapshots, labels.empty) ?? (await hands.snapshot(labels.empty));
+  const target = wanted ?? initial ?? labelled(snapshots, labels.empty) ?? (await session.snapshot(labels.empty));
   const label = `${rollbackLabel} ${assignment.attempt}`;
-  const before = labelled(snapshots, label) ?? (await hands.snapshot(label).catch(unlessUnable));
+  const before = labelled(snapshots, label) ?? (await session.snapshot(label).catch(unlessUnable));
   return { target, before, initial, green };
 }
 
@@ -94,9 +94,13 @@ function lostOf(before: Plan['before']): readonly string[] {
 }
 
 /** The tree is back and verified: a store without room for a note changes nothing about that. */
-async function noteRollback({ assignment, log }: AttemptContext, hands: Hands, facts: Readonly<Record<string, unknown>>): Promise<void> {
+async function noteRollback(
+  { assignment, log }: AttemptContext,
+  session: SandboxSession,
+  facts: Readonly<Record<string, unknown>>,
+): Promise<void> {
   try {
-    await hands.note('RolledBack', { attempt: assignment.attempt, ...facts });
+    await session.note('RolledBack', { attempt: assignment.attempt, ...facts });
   } catch (error) {
     if (!(error instanceof KeeperRefusal) || error.code !== 'AF_STORE_FULL') throw error;
     log.warn('a rollback could not be noted in the event log', { error: error.message });

@@ -4,7 +4,7 @@ import { Absence } from './absence.ts';
 import type { Baseline } from './baseline.ts';
 import { executedFeatures, testsFailed, testsTotal } from './executed.ts';
 import type { Focus } from './localise.ts';
-import type { Control, Plan, Ranked, Ranking } from './mind.ts';
+import type { Control, Plan, Ranked, Ranking } from './decisionModels.ts';
 import { SearchNode, stateAfter } from './node.ts';
 import type { TriedNote, Noted } from './notes.ts';
 import { propose } from './proposals.ts';
@@ -63,16 +63,16 @@ export class Rounds {
    * alone when it is far ahead.
    */
   async next(node: SearchNode, focus: Focus): Promise<Round | null> {
-    const { mind } = this.#scope.context;
-    const control = await mind.control(this.#steps);
+    const { decisionModels } = this.#scope.context;
+    const control = await decisionModels.control(this.#steps);
     const { risk, deliberate } = control;
     const { entropyNats, margin } = node.spread ?? { entropyNats: null, margin: null };
-    const before = mind.plan({ entropyNats, margin, risk, deliberate });
+    const before = decisionModels.plan({ entropyNats, margin, risk, deliberate });
     const answer = await this.#propose(node, focus, control, before);
     if (answer === null) return null;
     const { expert, response, step } = answer;
     node.spread = { entropyNats: response.entropyNats, margin: response.margin };
-    const plan = mind.plan({ ...node.spread, risk, deliberate });
+    const plan = decisionModels.plan({ ...node.spread, risk, deliberate });
     const open = response.candidates.filter(({ id }) => !node.tried.has(id)).slice(0, plan.k);
     const { files, localisation, suspicion } = focus;
     const trialSeconds = median(this.#seconds);
@@ -81,8 +81,8 @@ export class Rounds {
       texts = await this.#scope.sources.ofCandidates(some, files);
       return new Map([...texts].map(([id, { before: known }]) => [id, known]));
     };
-    const ranking = await mind.rank(open, { files, failing: localisation.failingTests, suspicion, trialSeconds, measure });
-    const ahead = !plan.deliberate && ranking.margin !== null && ranking.margin > mind.compute.earlyExitMargin;
+    const ranking = await decisionModels.rank(open, { files, failing: localisation.failingTests, suspicion, trialSeconds, measure });
+    const ahead = !plan.deliberate && ranking.margin !== null && ranking.margin > decisionModels.compute.earlyExitMargin;
     return { expert, control, plan, response, step, ranking, texts, due: ahead ? ranking.ranked.slice(0, 1) : ranking.ranked };
   }
 
@@ -132,8 +132,8 @@ export class Rounds {
     const acted = (ranked.candidate.acts ?? []).length > 0;
     const seconds = acted ? (executed.seconds ?? 0) : wallSeconds;
     if (trial.proofs.length > 0) this.#learn(seconds);
-    const { mind } = this.#scope.context;
-    const measured = trial.proofs.length === 0 ? null : await mind.score(ranked, executed);
+    const { decisionModels } = this.#scope.context;
+    const measured = trial.proofs.length === 0 ? null : await decisionModels.score(ranked, executed);
     const { energy, pSuccess } = measured ?? ranked;
     const signals = { ...this.signals(round, ranked), energy, pSuccess };
     return { facts: this.#facts(node, round, ranked, trial, { executed, seconds }), signals };
@@ -149,7 +149,7 @@ export class Rounds {
       entropyNats: response.entropyNats,
       k: ranking.ranked.length,
       deliberate: plan.deliberate,
-      degraded: [...this.#absence.words, ...this.#scope.context.mind.degraded],
+      degraded: [...this.#absence.words, ...this.#scope.context.decisionModels.degraded],
     };
   }
 

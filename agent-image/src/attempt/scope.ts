@@ -11,7 +11,7 @@ import type { Grammars, Rails } from '../rails/index.ts';
 import type { BegunActs } from './acts/earlierRun.ts';
 import type { Approvals } from './approvals.ts';
 import type { Baseline } from './baseline.ts';
-import type { Hands } from './hands.ts';
+import type { SandboxSession } from './sandboxSession.ts';
 import type { Meter } from './meter.ts';
 import type { Noted } from './notes.ts';
 import type { AttemptContext, Outcome } from './ports.ts';
@@ -35,7 +35,7 @@ export type ImportWorkspace = (
   },
 ) => Promise<unknown>;
 
-/** Which lines each test of a check executes; empty where that cannot be told. */
+/** Which lines each test of a check executes; empty where that cannot be reported. */
 export type CollectCoverage = (request: {
   readonly keeper: KeeperClient;
   readonly command: readonly string[];
@@ -84,7 +84,7 @@ export interface EngineOptions {
 export interface Scope {
   readonly context: AttemptContext;
   readonly options: EngineOptions;
-  readonly hands: Hands;
+  readonly session: SandboxSession;
   readonly sources: SourceReader;
   readonly meter: Meter;
   readonly progress: Progress;

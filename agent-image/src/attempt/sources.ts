@@ -2,7 +2,7 @@ import type { Candidate, Features, FocusFile } from '@agentfleet/protocol/infere
 import { measureSources, pythonSurfaces, type SourceChange } from '../features/index.ts';
 import type { Grammars } from '../rails/index.ts';
 import { EditMismatch, rewritesOf, type Rewrite } from './edits.ts';
-import type { Hands } from './hands.ts';
+import type { SandboxSession } from './sandboxSession.ts';
 
 /** A look at sources takes no longer, seconds; past it they are not measured. */
 const timeoutSeconds = 20;
@@ -31,15 +31,15 @@ function textFeatures({ complexityDelta, lintDelta, ...before }: Features): Text
 }
 
 /** Without a parser nothing is measured, which costs a model what it would have read. */
-export function createSourceReader(hands: Hands, grammars: Grammars | undefined): SourceReader {
+export function createSourceReader(session: SandboxSession, grammars: Grammars | undefined): SourceReader {
   const run = async (argv: readonly string[], stdin: string): Promise<string | null> => {
-    const { stdout, end } = await hands.exec({ argv, stdin, timeoutSeconds, redaction: 'Raw' });
+    const { stdout, end } = await session.exec({ argv, stdin, timeoutSeconds, redaction: 'Raw' });
     return end.exitCode === 0 ? stdout : null;
   };
-  const python = pythonSurfaces(hands.root.path, run);
+  const python = pythonSurfaces(session.root.path, run);
   const measure = async (changes: readonly (readonly SourceChange[])[]): Promise<readonly TextFeatures[]> => {
     if (grammars === undefined || changes.length === 0) return changes.map(() => nothing);
-    const read = async (path: string): Promise<string | null> => (await hands.read(path))?.toString('utf8') ?? null;
+    const read = async (path: string): Promise<string | null> => (await session.read(path))?.toString('utf8') ?? null;
     return (await measureSources(changes, { python, read, grammars })).map(textFeatures);
   };
   return {

@@ -19,16 +19,16 @@ export interface Start {
  * Measures the tree that an earlier attempt left, where the task goes on with it. A tree on which something broke is given
  * up for snapshot 0: every candidate would be blamed for it. The tree is that of the start after it.
  */
-export async function startOf({ hands, progress }: Scope, { initial, start }: Prepared, baseline: Baseline): Promise<Start> {
+export async function startOf({ session, progress }: Scope, { initial, start }: Prepared, baseline: Baseline): Promise<Start> {
   const fresh: Start = { snapshot: initial, passing: new Set(), proofs: undefined, holds: false };
   if (start.manifestDigest === initial.manifestDigest) return fresh;
   progress.say('running the checks on the tree of the last attempt', { urgent: true });
   progress.revoke('TreeClean');
-  await hands.restore(start.id);
+  await session.restore(start.id);
   const proofs: Proof[] = [];
   for (const judged of baseline.checks) proofs.push(await prove(judged, baseline));
   const sound = proofs.every((proof) => broken(proof) === null);
-  await hands.restore(sound ? start.id : initial.id);
+  await session.restore(sound ? start.id : initial.id);
   progress.establish('TreeClean');
   return sound ? { snapshot: start, passing: passing(proofs), proofs, holds: proofs.every(holds) } : fresh;
 }

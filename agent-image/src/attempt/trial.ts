@@ -52,10 +52,10 @@ interface Admitted {
  */
 export async function attemptCandidate(place: Place, candidate: Candidate): Promise<Trial> {
   const { scope, gate, node } = place;
-  const { hands, meter } = scope;
+  const { session, meter } = scope;
   meter.check();
   meter.add('candidates');
-  const rewrites = await readable(candidate, (path) => hands.read(path));
+  const rewrites = await readable(candidate, (path) => session.read(path));
   if (typeof rewrites === 'string') return { result: 'Unusable', decision: 'Deny', why: rewrites, ...nothing };
   const { acts = [] } = candidate;
   const verdict = gate.judge({ rewrites, acts });
@@ -95,10 +95,10 @@ async function readable(candidate: Candidate, read: Parameters<typeof rewritesOf
 }
 
 /** The tree is that of the node, so a snapshot is needed only where the node has none, or the task wants one per step. */
-async function snapshotBefore({ context, hands }: Scope, node: SearchNode, { snapshotFirst }: GateVerdict, acts: boolean): Promise<void> {
+async function snapshotBefore({ context, session }: Scope, node: SearchNode, { snapshotFirst }: GateVerdict, acts: boolean): Promise<void> {
   const { policy } = context.task.spec.snapshots;
   if (policy === 'InitialOnly' && !acts) return;
-  if (policy === 'EveryStep' || (snapshotFirst && node.snapshot === null)) await hands.snapshot(`before ${node.planId}`);
+  if (policy === 'EveryStep' || (snapshotFirst && node.snapshot === null)) await session.snapshot(`before ${node.planId}`);
 }
 
 interface Place {
@@ -147,8 +147,8 @@ async function tryOnce(place: Place, admitted: Admitted, done: string | null): P
   return { ...judged, ...acted };
 }
 
-async function toolsAgain({ hands }: Scope): Promise<void> {
-  await hands.until(({ ready }) => ready, 60_000, 'ToolsLost', 'the tools container did not come back');
+async function toolsAgain({ session }: Scope): Promise<void> {
+  await session.until(({ ready }) => ready, 60_000, 'ToolsLost', 'the tools container did not come back');
 }
 
 /** Runs the commands, and holds what they left to the rules for edits before any check may be believed. */
@@ -156,13 +156,13 @@ async function act(
   { scope, baseline, gate, node }: Place,
   { candidate, acts, approved, reviewed, earlier }: Admitted,
 ): Promise<Omit<Judged, 'proofs' | 'cut'> | { readonly after: string }> {
-  const { context, hands } = scope;
+  const { context, session } = scope;
   const reach = reachOfActs(context);
   const identity = { ...identityOf(scope, node, candidate), once: onlyOnce(gate, { acts, approved, reach }) };
   const failed = await runActs(scope, gate, { acts, approved: approved || reviewed, reach }, identity);
   if (failed !== null) return failed;
-  const snapshot = await hands.snapshot(`after commands on ${node.planId}`);
-  const { refused, deleted } = await judgeEffects(hands, baseline, gate, snapshotOf(node), snapshot.id);
+  const snapshot = await session.snapshot(`after commands on ${node.planId}`);
+  const { refused, deleted } = await judgeEffects(session, baseline, gate, snapshotOf(node), snapshot.id);
   if (refused !== null) return { result: 'Denied', why: refused };
   const required = context.task.spec.policy.approvals?.require.includes('Destructive') === true;
   if (deleted.length > 0 && !approved && required) {
@@ -175,10 +175,10 @@ async function act(
 }
 
 /** Whoever takes over goes on from the snapshot where commands must not be run twice. */
-async function noteEnd({ context, hands }: Scope, identity: ActIdentity, { id, manifestDigest }: ActedNote['snapshot']): Promise<void> {
+async function noteEnd({ context, session }: Scope, identity: ActIdentity, { id, manifestDigest }: ActedNote['snapshot']): Promise<void> {
   if (!identity.once) return;
   const note: ActedNote = { attempt: context.assignment.attempt, ...identity, snapshot: { id, manifestDigest } };
-  await hands.note('Acted', { ...note });
+  await session.note('Acted', { ...note });
 }
 
 /**

@@ -36,34 +36,34 @@ export async function verify(
   winner: Winner | null,
   ledger: Pick<Ledger, 'proofs' | 'reviews' | 'answer'>,
 ): Promise<Verified> {
-  const { context, hands, progress } = scope;
+  const { context, session, progress } = scope;
   const { proofs, reviews, answer } = ledger;
   progress.begin('verify', 'verifying: taking a snapshot of the result');
-  const result = await hands.snapshot(labels.result);
+  const result = await session.snapshot(labels.result);
   progress.say('verifying: waiting for a fresh tools container', { urgent: true });
-  await hands.freshTools();
-  const restored = await hands.restore(result.id);
+  await session.freshTools();
+  const restored = await session.restore(result.id);
   if (restored.manifestDigest !== result.manifestDigest) throw differs(result.id);
   const { discard, paths } = await judgeResult(scope, prepared, baseline, result);
   let clean = true;
   for (const judged of baseline.checks) {
     progress.say(`verifying: check ${judged.check.name}`, { urgent: true });
     // Code under test can write: no check sees what ran in the one before it left behind.
-    if (!clean) await hands.restore(result.id);
+    if (!clean) await session.restore(result.id);
     clean = isArtifactCheck(judged.check);
-    if (!clean) await hands.remove(discard);
+    if (!clean) await session.remove(discard);
     const proof = await proveAgain(judged, baseline);
     proofs.push(proof);
-    const fell = await contradiction(proof, baseline, () => hands.restore(result.id));
+    const fell = await contradiction(proof, baseline, () => session.restore(result.id));
     if (fell !== null) throw await flaky(scope, { fell, winner }, prepared, baseline, result);
   }
-  await hands.restore(result.id);
+  await session.restore(result.id);
   const failed = proofs.find((proof) => !holds(proof));
   if (failed !== undefined) throw await notProved(scope, winner, failed);
   // A change that is not there cannot be accepted.
   const asked = paths.length > 0 ? baseline.reviews : [];
   for (const check of asked) reviews.push(await review(scope, check, { prepared, result, paths, answer }));
-  await hands.note('Green', { attempt: context.assignment.attempt, snapshot: result.id, digest: result.manifestDigest });
+  await session.note('Green', { attempt: context.assignment.attempt, snapshot: result.id, digest: result.manifestDigest });
   progress.establish('Verified');
   progress.finish('verify', { snapshot: result.id });
   return { result, changed: paths.length > 0, reviewed: asked.length > 0 };
@@ -83,12 +83,12 @@ async function flaky(
   { runner }: Baseline,
   result: SnapshotRecord,
 ): Promise<AttemptFailure> {
-  const { hands, progress } = scope;
+  const { session, progress } = scope;
   const { judged } = fell;
   progress.say(`check ${judged.check.name} gave two results: running it at snapshot 0 again`, { urgent: true });
-  await hands.restore(initial.id);
+  await session.restore(initial.id);
   const again = await runAgain(judged, runner, []);
-  await hands.restore(result.id);
+  await session.restore(result.id);
   await noteNotVerified(scope, winner);
   return flakyCheck(fell, [...judged.baseline, ...again]);
 }
@@ -103,16 +103,16 @@ function differs(id: string): AttemptFailure {
 
 /** Judges what the attempt changed: which paths, and what checks made and has to go before they run. */
 async function judgeResult(
-  { hands }: Scope,
+  { session }: Scope,
   { initial }: Prepared,
   { protectedSet }: Baseline,
   result: SnapshotRecord,
 ): Promise<{ readonly discard: readonly string[]; readonly paths: readonly string[] }> {
-  const { violations, discard, entries } = await changesBetween(hands, protectedSet, initial.id, result.id);
+  const { violations, discard, entries } = await changesBetween(session, protectedSet, initial.id, result.id);
   const [first] = violations;
   if (first === undefined) {
     const made = new Set(discard);
-    const changed = entries.flatMap(({ path }) => hands.relative(path) ?? []).filter((path) => !made.has(path));
+    const changed = entries.flatMap(({ path }) => session.relative(path) ?? []).filter((path) => !made.has(path));
     return { discard, paths: leavesOf(changed) };
   }
   const more = violations.length > 1 ? ` (and ${violations.length - 1} more)` : '';
@@ -142,7 +142,7 @@ async function notProved(scope: Scope, winner: Winner | null, failed: Proof): Pr
 }
 
 /** A later attempt does not try the same step again. */
-async function noteNotVerified({ context, hands }: Scope, winner: Winner | null): Promise<void> {
+async function noteNotVerified({ context, session }: Scope, winner: Winner | null): Promise<void> {
   if (winner === null || winner.candidate === null) return;
   const { candidate, from, step } = winner;
   const note: TriedNote = {
@@ -155,5 +155,5 @@ async function noteNotVerified({ context, hands }: Scope, winner: Winner | null)
     decision: 'Allow',
     result: 'NotVerified',
   };
-  await hands.note('Tried', { ...note });
+  await session.note('Tried', { ...note });
 }

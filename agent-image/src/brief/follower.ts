@@ -66,7 +66,7 @@ export class BriefFollower {
     return this.#problem;
   }
 
-  /** Told of each good brief, and of the one in force at once. */
+  /** Reported of each good brief, and of the one in force at once. */
   onChange(listener: (brief: PoolBrief) => void): void {
     this.#listeners.add(listener);
     if (this.#current !== undefined) listener(this.#current);

@@ -13,7 +13,7 @@ export { badEnd, compare, judgeBaseline } from './compare/index.ts';
 export type { BaselineJudgement, CheckClass, CheckRun, Expect, Reason, ReasonCode, RunEnd, Verdict } from './compare/index.ts';
 export { namingEnvironment, countTests, trusted, wholeRun } from './results.ts';
 export { parseResults } from './parse/index.ts';
-export { editable, forgery, judgeChanges, protectedPaths, reportFiles } from './protect/index.ts';
+export { editable, resultTampering, judgeChanges, protectedPaths, reportFiles } from './protect/index.ts';
 export type {
   Change,
   ChangeJudgement,

@@ -129,7 +129,7 @@ export interface CoverageOptions {
   readonly signal: AbortSignal;
   /** What the baseline's output was; tells the language where the command does not. */
   readonly format?: ResultFormat;
-  /** Told what the result lacks, in sentences. */
+  /** Reported what the result lacks, in sentences. */
   readonly note?: (message: string) => void;
 }
 

@@ -11,7 +11,7 @@ function programs(command: readonly string[]): readonly string[] {
   return command.flatMap((word) => word.split(/[\s;&|()"'=]+/));
 }
 
-/** Whether a check's command is going to run JavaScript or TypeScript on Node: told as for Python. */
+/** Whether a check's command is going to run JavaScript or TypeScript on Node: reported as for Python. */
 export function runsNode(command: readonly string[], format?: ResultFormat): boolean {
   if (format === 'NodeTest') return true;
   if (format === 'GoTest' || format === 'Pytest' || format === 'Unittest') return false;

@@ -239,7 +239,7 @@ export interface History {
   /** Whether it knows nothing of a task, has adopted it and not restored anything since, or knows it. */
   readonly state: 'Fresh' | 'Adopted' | 'Knows';
   /** Body of the newest `Adopted` that no `Recovered` follows: who adopted was stopped before it could write it. */
-  readonly untold: AuditRecord['body'] | null;
+  readonly unreported: AuditRecord['body'] | null;
   /** Roots of which an `AuditGap` says that they are lost. */
   readonly gaps: ReadonlySet<unknown>;
   /** Whether a record with the expected hash is in the log; true when none is expected. */
@@ -255,20 +255,20 @@ const ofItsOwn = new Set(['KeeperStarted', 'ToolsConnected', 'ToolsLost', 'Netwo
 export async function historyOf(keeper: Pick<KeeperClient, 'info' | 'events'>, expected: string | undefined): Promise<History> {
   const { snapshots }: KeeperInfo = await keeper.info();
   let state: History['state'] = snapshots.count === 0 ? 'Fresh' : 'Knows';
-  let untold: History['untold'] = null;
+  let unreported: History['unreported'] = null;
   let hasExpected = expected === undefined;
   let last = { seq: 0, hash: '' };
   const gaps = new Set<unknown>();
   for await (const record of keeper.events()) {
     const { type, body } = record;
     state = next(state, type, body);
-    if (type === 'Adopted') untold = body;
-    if (type === 'Noted' && body['kind'] === 'Recovered') untold = null;
+    if (type === 'Adopted') unreported = body;
+    if (type === 'Noted' && body['kind'] === 'Recovered') unreported = null;
     if (type === 'Noted' && body['kind'] === 'AuditGap') gaps.add((body['data'] as { readonly expected?: unknown } | null)?.expected);
     hasExpected ||= record.hash === expected;
     last = record;
   }
-  return { state, untold, gaps, hasExpected, root: last.hash, records: last.seq };
+  return { state, unreported, gaps, hasExpected, root: last.hash, records: last.seq };
 }
 
 function next(state: History['state'], type: AuditRecord['type'], body: AuditRecord['body']): History['state'] {

@@ -91,7 +91,7 @@ describe('bad input', () => {
 
   it('an empty sandbox of a task that had a log and no checkpoint says that the log is lost', async () => {
     const keeper = await bench.keeper();
-    await bench.worker({ epoch: 2, told: { auditRoot: 'ab'.repeat(32) } }).attach(keeper.client(2), signal);
+    await bench.worker({ epoch: 2, reported: { auditRoot: 'ab'.repeat(32) } }).attach(keeper.client(2), signal);
     const log = await records(keeper, 2);
     expect(notes(log, 'AuditGap')).toMatchObject([{ expected: 'ab'.repeat(32) }]);
     expect(bench.gaps).toBe(1);
@@ -172,7 +172,7 @@ describe('bad input', () => {
       bench.store.before = (call) => {
         if (left-- <= 0) throw new StoreFailure('Unavailable', `${call}: killed`);
       };
-      const worker = bench.worker({ epoch: 2, told: bench.told });
+      const worker = bench.worker({ epoch: 2, reported: bench.reported });
       const done = await worker
         .attach(old.client(2), signal)
         .then(() => worker.checkpoint(signal))
@@ -182,7 +182,7 @@ describe('bad input', () => {
         );
       bench.store.comeBack();
       const keeper = await bench.keeper();
-      await bench.worker({ epoch: 3, told: bench.told }).attach(keeper.client(3), signal);
+      await bench.worker({ epoch: 3, reported: bench.reported }).attach(keeper.client(3), signal);
       const now = JSON.stringify(tree(keeper));
       expect([JSON.stringify(before), JSON.stringify(after)]).toContain(now);
       seen.add(now === JSON.stringify(after) ? 'after' : 'before');

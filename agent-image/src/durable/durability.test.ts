@@ -25,7 +25,7 @@ describe('a task goes on in another sandbox', () => {
     // And from there on again: its own checkpoints, in its own epoch.
     await next.worker.checkpoint(signal);
     const third = await bench.keeper();
-    await bench.worker({ epoch: 3, told: bench.told }).attach(third.client(3), signal);
+    await bench.worker({ epoch: 3, reported: bench.reported }).attach(third.client(3), signal);
     expect(tree(third)).toEqual(before);
     expect(notes(await records(third, 3), 'Recovered')).toHaveLength(2);
   });
@@ -44,7 +44,7 @@ describe('a task goes on in another sandbox', () => {
     await old.client().note('Tried', { attempt: 1 });
     const { root } = (await old.client().info()).audit;
     const keeper = await bench.keeper();
-    await bench.worker({ epoch: 2, told: { ...bench.told, auditRoot: root } }).attach(keeper.client(2), signal);
+    await bench.worker({ epoch: 2, reported: { ...bench.reported, auditRoot: root } }).attach(keeper.client(2), signal);
     expect(notes(await records(keeper, 2), 'AuditGap')).toMatchObject([{ expected: root }]);
     expect(bench.gaps).toBe(1);
   });
@@ -59,12 +59,12 @@ describe('a task goes on in another sandbox', () => {
     await worker.intent(signal);
     await worker.checkpoint(signal);
     const third = await bench.keeper();
-    await bench.worker({ epoch: 3, told: bench.told }).attach(third.client(3), signal);
+    await bench.worker({ epoch: 3, reported: bench.reported }).attach(third.client(3), signal);
     // The older worker's checkpoint has a lower number; without one of the newer assignment its own log would be all there is.
     expect((await third.client(3).audit()).ok).toBe(true);
     await next.worker.checkpoint(signal);
     const fourth = await bench.keeper();
-    await bench.worker({ epoch: 4, told: bench.told }).attach(fourth.client(4), signal);
+    await bench.worker({ epoch: 4, reported: bench.reported }).attach(fourth.client(4), signal);
     expect(notes(await records(fourth, 4), 'Branch')).toEqual([{ of: 2 }]);
   });
 
@@ -76,7 +76,7 @@ describe('a task goes on in another sandbox', () => {
     client.restore = () => Promise.reject(new Error('killed'));
     await expect(next.attach()).rejects.toThrow('killed');
     client.restore = restore;
-    await bench.worker({ epoch: 3, told: bench.told }).attach(next.keeper.client(3), signal);
+    await bench.worker({ epoch: 3, reported: bench.reported }).attach(next.keeper.client(3), signal);
     expect(tree(next.keeper)).toEqual(before);
   });
 
@@ -89,11 +89,11 @@ describe('a task goes on in another sandbox', () => {
     await old.client().note('Tried', { attempt: 1 });
     const { root } = (await old.client().info()).audit;
     const keeper = await bench.keeper();
-    const told = { ...bench.told, auditRoot: root };
+    const reported = { ...bench.reported, auditRoot: root };
     const dying = keeper.client(2);
     Object.assign(dying, { [step]: () => Promise.reject(new Error('killed')) });
-    await expect(bench.worker({ epoch: 2, told }).attach(dying, signal)).rejects.toThrow('killed');
-    for (const epoch of [3, 4]) await bench.worker({ epoch, told }).attach(keeper.client(epoch), signal);
+    await expect(bench.worker({ epoch: 2, reported }).attach(dying, signal)).rejects.toThrow('killed');
+    for (const epoch of [3, 4]) await bench.worker({ epoch, reported }).attach(keeper.client(epoch), signal);
     const log = await records(keeper, 4);
     expect(notes(log, 'Recovered')).toMatchObject([{ checkpoint: from }]);
     expect(notes(log, 'AuditGap')).toMatchObject([{ expected: root }]);
@@ -103,9 +103,9 @@ describe('a task goes on in another sandbox', () => {
 
   it('and says once that the log of a sandbox that is there lacks what was reported', async () => {
     const { old } = await bench.lost();
-    const told = { ...bench.told, auditRoot: 'ab'.repeat(32) };
-    for (const epoch of [2, 3]) await bench.worker({ epoch, told }).attach(old.client(epoch), signal);
-    await bench.worker({ epoch: 4, told: bench.told }).attach(old.client(4), signal);
+    const reported = { ...bench.reported, auditRoot: 'ab'.repeat(32) };
+    for (const epoch of [2, 3]) await bench.worker({ epoch, reported }).attach(old.client(epoch), signal);
+    await bench.worker({ epoch: 4, reported: bench.reported }).attach(old.client(4), signal);
     expect(notes(await records(old, 4), 'AuditGap')).toMatchObject([{ expected: 'ab'.repeat(32) }]);
     expect(bench.gaps).toBe(1);
   });
@@ -114,7 +114,7 @@ describe('a task goes on in another sandbox', () => {
     const { old } = await bench.lost();
     writeFileSync(join(old.workspace, 'later'), 'x');
     const before = tree(old);
-    await bench.worker({ epoch: 2, told: bench.told }).attach(old.client(2), signal);
+    await bench.worker({ epoch: 2, reported: bench.reported }).attach(old.client(2), signal);
     expect(tree(old)).toEqual(before);
     const keeper = await bench.keeper();
     await bench.worker({ epoch: 4, task: { ...task, uid: 'other' } }).attach(keeper.client(4), signal);
@@ -145,7 +145,7 @@ describe('what is stored', () => {
     await worker.checkpoint(signal);
     expect(bench.store.puts('.pack')).toHaveLength(packs);
     const next = await bench.keeper();
-    await bench.worker({ task: { ...task, uid: 'second' }, epoch: 2, told: bench.told }).attach(next.client(2), signal);
+    await bench.worker({ task: { ...task, uid: 'second' }, epoch: 2, reported: bench.reported }).attach(next.client(2), signal);
     expect(tree(next)).toEqual(tree(other));
   });
 
@@ -163,7 +163,7 @@ describe('what is stored', () => {
   it('nothing again by a worker that takes the task over in the same sandbox', async () => {
     const { old } = await bench.lost();
     const calls = bench.store.calls.length;
-    const worker = bench.worker({ epoch: 2, told: bench.told });
+    const worker = bench.worker({ epoch: 2, reported: bench.reported });
     await worker.attach(old.client(2), signal);
     await worker.checkpoint(signal);
     expect(bench.store.calls.slice(calls).filter((call) => call.startsWith('put packs/'))).toEqual([]);
@@ -199,7 +199,7 @@ describe('what is stored', () => {
     expect(bench.store.puts('.pack')).toHaveLength(packs);
     const next = await bench.keeper();
     const mine = bench.written.at(1);
-    await bench.worker({ epoch: 2, told: { checkpointURI: mine?.uri ?? '' } }).attach(next.client(2), signal);
+    await bench.worker({ epoch: 2, reported: { checkpointURI: mine?.uri ?? '' } }).attach(next.client(2), signal);
     expect(tree(next)).toEqual(before);
   });
 });

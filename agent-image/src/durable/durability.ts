@@ -1,7 +1,7 @@
 import { asError, deadline, sleep, type Clock, type Log } from '@agentfleet/kube';
 import type { KeeperClient } from '@agentfleet/keeper/client';
 import { AttemptFailure } from '../attempt/failure.ts';
-import { patiently, throwIfSuperseded } from '../attempt/patience.ts';
+import { retryWhileUnavailable, throwIfSuperseded } from '../attempt/retryWhileUnavailable.ts';
 import { StoreFailure, type ArtifactStore } from '../store/index.ts';
 import { adoptNewest, type Recovered, historyOf, type History } from './adopt.ts';
 import { DurableFailure } from './failure.ts';
@@ -19,12 +19,12 @@ export interface DurabilityOptions {
   readonly epoch: number;
   readonly checkpointSeconds: number;
   /** The report of an earlier worker: what it named, and the head of the log that it saw. */
-  readonly told: { readonly checkpointURI?: string; readonly auditRoot?: string };
+  readonly reported: { readonly checkpointURI?: string; readonly auditRoot?: string };
   readonly clock: Clock;
   readonly log: Log;
-  /** Told of every checkpoint that is in the store. */
+  /** Reported of every checkpoint that is in the store. */
   readonly onWritten: (written: Written) => void;
-  /** Told when part of an event log that was reported is lost. */
+  /** Reported when part of an event log that was reported is lost. */
   readonly onGap?: () => void;
 }
 
@@ -131,18 +131,21 @@ export class Durability {
   }
 
   async #recover(keeper: KeeperClient, shelf: PackShelf, signal: AbortSignal): Promise<void> {
-    const { store, task, clock, log, told, epoch } = this.#options;
-    const patience = { clock, signal };
-    if (told.checkpointURI === undefined && told.auditRoot === undefined && epoch === 1) return;
-    const history = await patiently(() => historyOf(keeper, told.auditRoot), patience);
+    const { store, task, clock, log, reported, epoch } = this.#options;
+    const unavailableFor = { clock, signal };
+    if (reported.checkpointURI === undefined && reported.auditRoot === undefined && epoch === 1) return;
+    const history = await retryWhileUnavailable(() => historyOf(keeper, reported.auditRoot), unavailableFor);
     if (history.state !== 'Fresh') return this.#takeUp(keeper, history, signal);
     let recovered: Recovered | null;
     try {
-      recovered = await patiently(() => adoptNewest({ store, shelf, places: placesOf(task), keeper, log }, signal), patience);
+      recovered = await retryWhileUnavailable(
+        () => adoptNewest({ store, shelf, places: placesOf(task), keeper, log }, signal),
+        unavailableFor,
+      );
     } catch (error) {
       signal.throwIfAborted();
       throwIfSuperseded(error);
-      if (told.checkpointURI !== undefined || !(error instanceof DurableFailure)) throw unrecoverable(error);
+      if (reported.checkpointURI !== undefined || !(error instanceof DurableFailure)) throw unrecoverable(error);
       log.warn('no checkpoint can be used', { error: error.message });
       recovered = null;
     }
@@ -152,23 +155,27 @@ export class Durability {
   }
 
   /** A sandbox that has a history: what an earlier worker could not do or note any more is done and noted. */
-  async #takeUp(keeper: KeeperClient, { state, untold, gaps, hasExpected, root, records }: History, signal: AbortSignal): Promise<void> {
-    const { told, clock } = this.#options;
+  async #takeUp(
+    keeper: KeeperClient,
+    { state, unreported, gaps, hasExpected, root, records }: History,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { reported, clock } = this.#options;
     if (state === 'Adopted') await this.#restore(keeper, signal);
-    if (untold !== null) {
-      const { origin, records: adopted, root: until, lastAt } = untold;
+    if (unreported !== null) {
+      const { origin, records: adopted, root: until, lastAt } = unreported;
       const facts = { checkpoint: origin, lastAt, records: adopted, root: until };
-      await patiently(() => keeper.note('Recovered', facts), { clock, signal });
+      await retryWhileUnavailable(() => keeper.note('Recovered', facts), { clock, signal });
     }
-    if (told.auditRoot === undefined || hasExpected || gaps.has(told.auditRoot)) return;
-    await this.#gap(keeper, { expected: told.auditRoot, found: root, records }, signal);
+    if (reported.auditRoot === undefined || hasExpected || gaps.has(reported.auditRoot)) return;
+    await this.#gap(keeper, { expected: reported.auditRoot, found: root, records }, signal);
   }
 
   /** The tree as the newest snapshot has it; whoever goes on may restore another one. */
   async #restore(keeper: KeeperClient, signal: AbortSignal): Promise<void> {
     const newest = (await keeper.snapshots()).at(-1);
     if (newest === undefined) return;
-    const report = await patiently(() => keeper.restore(newest.id), { clock: this.#options.clock, signal });
+    const report = await retryWhileUnavailable(() => keeper.restore(newest.id), { clock: this.#options.clock, signal });
     if (report.verified && report.manifestDigest === newest.manifestDigest) return;
     throw new AttemptFailure(
       'Infrastructure',
@@ -177,28 +184,28 @@ export class Durability {
     );
   }
 
-  /** The sandbox is empty, as after the loss of a volume and all copies: what is known to be lost is refused or told. */
+  /** The sandbox is empty, as after the loss of a volume and all copies: what is known to be lost is refused or reported. */
   async #beginsAnew(keeper: KeeperClient, signal: AbortSignal): Promise<void> {
-    const { told, clock } = this.#options;
-    if (told.checkpointURI !== undefined) throw missing(told.checkpointURI);
-    if (told.auditRoot === undefined) return;
-    const { root, records } = (await patiently(() => keeper.info(), { clock, signal })).audit;
-    await this.#gap(keeper, { expected: told.auditRoot, found: root, records }, signal);
+    const { reported, clock } = this.#options;
+    if (reported.checkpointURI !== undefined) throw missing(reported.checkpointURI);
+    if (reported.auditRoot === undefined) return;
+    const { root, records } = (await retryWhileUnavailable(() => keeper.info(), { clock, signal })).audit;
+    await this.#gap(keeper, { expected: reported.auditRoot, found: root, records }, signal);
   }
 
   async #tell(keeper: KeeperClient, { key, checkpoint, records, root, passedOver, has }: Recovered, signal: AbortSignal): Promise<void> {
-    const { told, log, clock } = this.#options;
+    const { reported, log, clock } = this.#options;
     const facts = { checkpoint: key, writtenAt: checkpoint.at, records, root, passedOver: passedOver.slice(0, 8) };
     log.info('a sandbox went on from a checkpoint', facts);
-    await patiently(() => keeper.note('Recovered', facts), { clock, signal });
-    if (told.auditRoot === undefined || has(told.auditRoot)) return;
-    await this.#gap(keeper, { expected: told.auditRoot, found: root, records }, signal);
+    await retryWhileUnavailable(() => keeper.note('Recovered', facts), { clock, signal });
+    if (reported.auditRoot === undefined || has(reported.auditRoot)) return;
+    await this.#gap(keeper, { expected: reported.auditRoot, found: root, records }, signal);
   }
 
   async #gap(keeper: KeeperClient, gap: Gap, signal: AbortSignal): Promise<void> {
     this.#options.log.error('the event log lacks what was reported of it', { ...gap });
     this.#options.onGap?.();
-    await patiently(() => keeper.note('AuditGap', { ...gap }), { clock: this.#options.clock, signal });
+    await retryWhileUnavailable(() => keeper.note('AuditGap', { ...gap }), { clock: this.#options.clock, signal });
   }
 }
 

@@ -29,14 +29,14 @@ describe('a key that is exchanged', () => {
   it('may drop the one before when a task has two checkpoints under the new one', async () => {
     const { old, before } = await bench.lost();
     rotate(true);
-    const worker = bench.worker({ epoch: 2, told: bench.told });
+    const worker = bench.worker({ epoch: 2, reported: bench.reported });
     await worker.attach(old.client(2), signal);
     await worker.checkpoint(signal);
     await old.client(2).note('More', {});
     await worker.checkpoint(signal);
     rotate(false);
     const keeper = await bench.keeper();
-    await bench.worker({ epoch: 3, told: bench.told }).attach(keeper.client(3), signal);
+    await bench.worker({ epoch: 3, reported: bench.reported }).attach(keeper.client(3), signal);
     expect(tree(keeper)).toEqual(before);
     // A second task finds contents of the new key, and sends none.
     const packs = bench.store.puts('.pack').length;

@@ -68,7 +68,7 @@ export async function sweep({ store, clock, log, worker, graceMs: grace = graceM
 
 const clockPrefix = 'clock-';
 
-/** The store's own time, told by what is written now. */
+/** The store's own time, reported by what is written now. */
 async function storeTime(store: ArtifactStore, worker: string, signal: AbortSignal): Promise<number> {
   const key = doomedKey(`${clockPrefix}${worker}`);
   await store.put(key, '', 'application/octet-stream', signal);

@@ -162,7 +162,7 @@ export class CheckpointWriter {
       await shelf.learn(envelope.packs, signal);
       for (const { id, manifestDigest: digest } of snapshots) await this.#believe(digest, manifests[id] ?? '', signal);
     } catch (error) {
-      // Then everything is stored anew, as for a task that has none.
+      // Then everything is stored again, as for a task that has none.
       if (!(error instanceof DurableFailure)) throw error;
     }
     return numbers;
@@ -210,7 +210,7 @@ export class CheckpointWriter {
         whole.check(plan, parts);
         await putting;
         putting = shelf.put(parts, signal);
-        putting.catch(() => undefined); // told by the await below or above
+        putting.catch(() => undefined); // reported by the await below or above
       }
     } finally {
       await putting;

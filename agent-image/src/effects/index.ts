@@ -1,5 +1,5 @@
 /**
- * What acts do outside of the sandbox: told to the event log before it is done, with how it would be taken back, and after
+ * What acts do outside of the sandbox: reported to the event log before it is done, with how it would be taken back, and after
  * it. A rollback takes back what it may and lists the rest. Imports `rails` (types) and `protocol`; the way to the sandbox
  * is handed in.
  */

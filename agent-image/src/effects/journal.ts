@@ -153,12 +153,12 @@ export async function takeBack(effects: readonly RecordedEffect[], options: Take
     const why = await one(effect, options);
     const undone: EffectUndone = { id: effect.planned.id, attempt: options.attempt, undone: why === null, why: why ?? '' };
     await options.note(effectNotes.undone, { ...undone });
-    if (why !== null) left.push(told(effect, why));
+    if (why !== null) left.push(reported(effect, why));
   }
   return left;
 }
 
-function told({ planned, ended }: RecordedEffect, why: string): string {
+function reported({ planned, ended }: RecordedEffect, why: string): string {
   const undo = ended?.undo;
   const by = undo === null || undefined === undo ? '' : `; take it back with: ${undo.command}`;
   const may = ended === undefined || ended.outcome === 'Unknown' || ended.outcome === 'Failed' ? ' may stand' : ' stands';

@@ -160,7 +160,7 @@ export interface EgressRequest extends HostPort {
   readonly decision: 'Allowed' | 'NotListed' | 'Forbidden' | 'NotTLS' | 'OtherName' | 'Unreachable';
   readonly bytesOut: number;
   readonly bytesIn: number;
-  /** What the client is told, where nothing was opened. */
+  /** What the client is reported, where nothing was opened. */
   readonly why?: string;
 }
 
@@ -202,10 +202,10 @@ async function requestOf(tunnel: Duplex, { clock, signal, onTaken }: ConnectionO
 async function handle(tunnel: Duplex, request: ProxyRequest, options: ConnectionOptions): Promise<void> {
   const { hosts, listedIn, onRequest } = options;
   const { host, port } = request;
-  const told = (decision: EgressRequest['decision'], more: Partial<EgressRequest> = {}): void =>
+  const reported = (decision: EgressRequest['decision'], more: Partial<EgressRequest> = {}): void =>
     onRequest({ host, port, decision, bytesOut: 0, bytesIn: 0, ...more });
   if (!hosts.has(request)) {
-    told('NotListed');
+    reported('NotListed');
     return say(tunnel, 403, 'Forbidden', `${host}:${port} is not listed in ${listedIn}`);
   }
   let server: Socket;
@@ -214,16 +214,16 @@ async function handle(tunnel: Duplex, request: ProxyRequest, options: Connection
   } catch (error) {
     const forbidden = error instanceof Forbidden;
     const why = error instanceof Error ? error.message : String(error);
-    told(forbidden ? 'Forbidden' : 'Unreachable', { why });
+    reported(forbidden ? 'Forbidden' : 'Unreachable', { why });
     return forbidden ? say(tunnel, 403, 'Forbidden', why) : say(tunnel, 502, 'Bad Gateway', `${host}:${port} cannot be reached: ${why}`);
   }
   server.on('error', () => undefined); // its end tells
   try {
     if (request.kind === 'Forward') tunnel.unshift(request.head);
     const refused = request.kind === 'Connect' ? await connected(tunnel, request, options) : undefined;
-    if (refused !== undefined) return told(refused);
+    if (refused !== undefined) return reported(refused);
     const { forth, back } = await splice(tunnel, server, { clock: options.clock, idleMs });
-    told('Allowed', { bytesOut: forth, bytesIn: back });
+    reported('Allowed', { bytesOut: forth, bytesIn: back });
   } finally {
     server.destroy();
   }

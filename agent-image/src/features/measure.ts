@@ -2,7 +2,7 @@ import { domainOf } from '../attempt/languages.ts';
 import type { Grammars } from '../rails/syntax/node.ts';
 import { type ParseFile, surfaceOf } from './javascript/surface.ts';
 import { complexityOf, findingsOf, readSource } from './javascript/findings.ts';
-import { plain, untold, type SourceChange, type SourceFeatures, type Surface } from './types.ts';
+import { plain, unreported, type SourceChange, type SourceFeatures, type Surface } from './types.ts';
 import program from './program.json' with { type: 'json' };
 
 /** A source of Python, with the other files of its change. */
@@ -21,7 +21,7 @@ export interface MeasurePorts {
 const maxChars = 65_536;
 
 /**
- * API mismatch, broken places, complexity and findings of a linter of each change, after minus before. A feature that cannot be told of
+ * API mismatch, broken places, complexity and findings of a linter of each change, after minus before. A feature that cannot be informed of
  * one of its files is left out.
  *
  * @example
@@ -47,7 +47,7 @@ export async function measureSources(
 
 async function deltaOf(one: SourceChange, change: readonly SourceChange[], python: PythonBatch, ports: MeasurePorts): Promise<Surface> {
   const domain = domainOf(one.path);
-  if (one.after.length > maxChars || (one.before?.length ?? 0) > maxChars) return untold;
+  if (one.after.length > maxChars || (one.before?.length ?? 0) > maxChars) return unreported;
   const surface = async (text: string, after: boolean): Promise<Surface> => {
     if (domain === 'python') return python.surface(one, after);
     if (domain === 'javascript' || domain === 'typescript') return javascriptSurface(one.path, text, after ? change : [], ports);
@@ -71,8 +71,8 @@ async function javascriptSurface(
   { read, grammars }: MeasurePorts,
 ): Promise<Surface> {
   const found = readSource(path, text, grammars);
-  if (found === null) return untold;
-  if ('broken' in found) return { ...untold, broken: found.broken };
+  if (found === null) return unreported;
+  if ('broken' in found) return { ...unreported, broken: found.broken };
   const texts = new Map(change.map(({ path: own, after }) => [own, after]));
   const parse: ParseFile = async (other) => {
     const source = texts.get(other) ?? (await read(other));
@@ -120,11 +120,11 @@ class PythonBatch {
   async run({ python }: Pick<MeasurePorts, 'python'>): Promise<void> {
     const sources = [...this.#sources];
     const surfaces = sources.length === 0 ? [] : await python(sources.map(([, source]) => source));
-    this.#surfaces = new Map(sources.map(([key], at) => [key, surfaces?.[at] ?? untold]));
+    this.#surfaces = new Map(sources.map(([key], at) => [key, surfaces?.[at] ?? unreported]));
   }
 
   surface({ path, before, after }: SourceChange, isAfter: boolean): Surface {
-    return this.#surfaces.get(`${path}\0${isAfter ? after : (before ?? '')}`) ?? untold;
+    return this.#surfaces.get(`${path}\0${isAfter ? after : (before ?? '')}`) ?? unreported;
   }
 
   #put(path: string, text: string, others: Readonly<Record<string, string>>): void {
@@ -184,10 +184,10 @@ function parsed(answer: string, count: number): readonly Surface[] | null {
   }
   if (!Array.isArray(found) || found.length !== count) return null;
   return found.map((one: unknown) => {
-    if (!Array.isArray(one)) return untold;
+    if (!Array.isArray(one)) return unreported;
     const [mismatches, broken, complexity, findings] = (one as readonly unknown[]).map(counted);
     return {
-      ...untold,
+      ...unreported,
       mismatches: mismatches ?? null,
       broken: broken ?? null,
       complexity: complexity ?? null,

@@ -14,7 +14,7 @@ export interface SourceChange {
   readonly after: string;
 }
 
-/** One source; null: it cannot be told. */
+/** One source; null: it cannot be reported. */
 export interface Surface {
   /** Uses of names, arity and keywords that are not there. */
   readonly mismatches: number | null;
@@ -29,4 +29,4 @@ export interface Surface {
 /** Of a file that is no program. */
 export const plain: Surface = { mismatches: 0, broken: 0, complexity: 0, findings: 0 };
 
-export const untold: Surface = { mismatches: null, broken: null, complexity: null, findings: null };
+export const unreported: Surface = { mismatches: null, broken: null, complexity: null, findings: null };

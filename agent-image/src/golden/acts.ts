@@ -14,7 +14,7 @@ import type { Bearer } from '@agentfleet/protocol/tokens';
 import { auc, brier, ece } from '@agentfleet/protocol/stats';
 import { partReader, post } from '../experts/index.ts';
 import { refusalOf } from '../experts/refusal.ts';
-import { abstention } from '../mind/opinion.ts';
+import { abstention } from '../decision/opinion.ts';
 import type { ActCase } from './cases.ts';
 
 export interface AskOptions {

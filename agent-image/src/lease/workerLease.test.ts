@@ -47,10 +47,10 @@ function bench() {
   const clock = new VirtualClock();
   const server = new LeaseServer();
   const lease = new WorkerLease({ client: server, pod, pool: 'coding', clock, log: silentLog });
-  const told: boolean[] = [];
-  lease.onChange((fresh) => told.push(fresh));
+  const reported: boolean[] = [];
+  lease.onChange((fresh) => reported.push(fresh));
   const stop = new AbortController();
-  return { clock, server, lease, told, stop, running: lease.run(stop.signal) };
+  return { clock, server, lease, reported, stop, running: lease.run(stop.signal) };
 }
 
 describe('the lease of a worker', () => {
@@ -74,17 +74,17 @@ describe('the lease of a worker', () => {
   });
 
   it('is stale 14 s after the last renewal was sent, before the operator calls the worker lost, and comes back', async () => {
-    const { clock, server, lease, told, stop, running } = bench();
+    const { clock, server, lease, reported, stop, running } = bench();
     await clock.advance(0);
     server.fail = failure(503, 'ServiceUnavailable');
     await clock.advance(13_900);
-    expect([lease.fresh, told]).toEqual([true, [true]]);
+    expect([lease.fresh, reported]).toEqual([true, [true]]);
     await clock.advance(200);
-    expect([lease.fresh, told]).toEqual([false, [true, false]]);
+    expect([lease.fresh, reported]).toEqual([false, [true, false]]);
     expect(lease.fence.remainingMs()).toBeLessThanOrEqual(0);
     server.fail = undefined;
     await clock.advance(1100);
-    expect([lease.fresh, told]).toEqual([true, [true, false, true]]);
+    expect([lease.fresh, reported]).toEqual([true, [true, false, true]]);
     stop.abort();
     await running;
   });
@@ -103,13 +103,13 @@ describe('the lease of a worker', () => {
   });
 
   it('goes at the end, and is stale from then on', async () => {
-    const { clock, server, lease, told, stop, running } = bench();
+    const { clock, server, lease, reported, stop, running } = bench();
     await clock.advance(0);
     stop.abort();
     await running;
     await lease.release();
     expect(server.stored).toBeUndefined();
-    expect([lease.fresh, told]).toEqual([false, [true, false]]);
+    expect([lease.fresh, reported]).toEqual([false, [true, false]]);
     await lease.release(); // nothing there is no error
   });
 });

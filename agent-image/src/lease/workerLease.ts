@@ -51,7 +51,7 @@ export class WorkerLease {
     return this.#fresh && this.fence.up;
   }
 
-  /** Told whenever the lease became fresh or stale. */
+  /** Reported whenever the lease became fresh or stale. */
   onChange(listener: (fresh: boolean) => void): void {
     this.#listeners.add(listener);
   }

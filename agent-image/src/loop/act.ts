@@ -162,14 +162,14 @@ interface Settling {
 /** Holds what a command left to the rules for edits, and keeps the tree. A tree that may not stand is put back. */
 async function settle(at: ActScope, { step, tree }: Call, observed: Observation, how: Settling): Promise<Acted> {
   const { scope, baseline, gate } = at;
-  const { hands, context } = scope;
-  if (observed.changed === false || (await hands.diff(tree.id)).entries.length === 0) return { ...observed, changed: false };
-  const after = await hands.snapshot(`step ${step}`);
+  const { session, context } = scope;
+  if (observed.changed === false || (await session.diff(tree.id)).entries.length === 0) return { ...observed, changed: false };
+  const after = await session.snapshot(`step ${step}`);
   const kept: Acted = { ...observed, changed: true, tree: { id: after.id, digest: after.manifestDigest } };
   if (!how.acts) return kept;
-  const { refused, deleted } = await judgeEffects(hands, baseline, gate, tree.id, after.id);
+  const { refused, deleted } = await judgeEffects(session, baseline, gate, tree.id, after.id);
   const back = async (why: string): Promise<Acted> => {
-    await hands.restore(tree.id);
+    await session.restore(tree.id);
     scope.meter.add('vetoes');
     return {
       text: `${observed.text}\n[refused and undone, the files are as before this call: ${why}]\nAllowed instead: ${plainer}`,

@@ -196,7 +196,7 @@ describe('every conversation', () => {
 });
 
 describe('what lost workers spent', () => {
-  const told = { toolCalls: 0, cpuMillis: 0, wallSeconds: 0, candidates: 0, vetoes: 0, backtracks: 0 };
+  const counts = { toolCalls: 0, cpuMillis: 0, wallSeconds: 0, candidates: 0, vetoes: 0, backtracks: 0 };
   const charges = [
     { usage: usage(100, 20), costMicros: 7 },
     { usage: usage(50, 10, { estimated: true }), costMicros: 3 },
@@ -207,12 +207,12 @@ describe('what lost workers spent', () => {
     ['nothing when all was', { tokensIn: 150, tokensOut: 30, cost: '0.00001' }, null],
     ['nothing when the log came back shorter than the report', { tokensIn: 900, tokensOut: 90, cost: '1' }, null],
   ])('is charged to the next attempt: %s', (_, reported, owed) => {
-    expect(owedOf(charges, { ...told, ...reported })).toEqual(owed);
+    expect(owedOf(charges, { ...counts, ...reported })).toEqual(owed);
   });
 
   it('counts against its bounds, and free models owe no money', () => {
     const free = charges.map(({ usage: own }) => ({ usage: own, costMicros: null }));
-    const owed = owedOf(free, { ...told, tokensIn: 0, tokensOut: 0 })!;
+    const owed = owedOf(free, { ...counts, tokensIn: 0, tokensOut: 0 })!;
     expect(owed.costMicros).toBeNull();
     const budget = new TokenBudget({ tokens: 200 }, { expert: 'gen' }, { tokens: 0, costMicros: 0 }, [owed]);
     expect(budget.left()).toEqual(['20 tokens']);

@@ -7,7 +7,7 @@ import type { Charge } from './notes.ts';
  * that comes later is charged for it. Pure.
  *
  * @param charges of all earlier attempts; a request whose reply nobody saw as it was reserved
- * @param told what they reported together
+ * @param reported what they reported together
  */
 export function owedOf(charges: readonly Charge[], { tokensIn, tokensOut, tokensCached = 0, cost }: Usage): Charge | null {
   const sum = spentBy(charges);

@@ -179,8 +179,8 @@ export function observedTokens(history: readonly ConversationMessage[]): number 
 const shares = { tail: 0.25, lastStep: 0.45, summary: 0.25, people: 0.08, plan: 0.05, record: 0.08 };
 /** Most tokens of a summary. */
 const summaryTokens = 2000;
-/** Share of the bound of a summary that the model is told: it counts roughly. */
-const toldShare = 0.8;
+/** Share of the bound of a summary that the model is reported: it counts roughly. */
+const answerShare = 0.8;
 /** Characters of a word and the space after it, in English notes with paths. */
 const wordLength = 7;
 /** Tokens of an observation in a request for a summary that is too long with whole ones. */
@@ -217,11 +217,11 @@ export function planCompaction(rendered: Rendered, handleOf: HandleOf = () => un
   const bound = summaryBound(rendered);
   // The bound is of the text that is kept; a model that thinks first needs more to get there.
   const maxOutputTokens = Math.min(window.maxOutputTokens, 2 * bound);
-  const told = Math.min(bound, maxOutputTokens) * toldShare;
+  const wanted = Math.min(bound, maxOutputTokens) * answerShare;
   const ask: ConversationMessage = {
     role: 'User',
     origin: 'Notice',
-    text: summaryRequest(Math.floor((told / correction) * bytesPerToken)),
+    text: summaryRequest(Math.floor((wanted / correction) * bytesPerToken)),
   };
   const older = messages.slice(0, openingLength + count);
   // The same prefix as before, so that the provider has it cached.

@@ -60,9 +60,9 @@ export class Conversation {
   }
 
   async record<K extends keyof LoopNotes>(kind: K, data: LoopNotes[K]): Promise<void> {
-    const { hands, context } = this.#scope;
+    const { session, context } = this.#scope;
     // Written again when the keeper dies before it answers: its name lets readers count it once.
-    await hands.note(kind, { attempt: context.assignment.attempt, note: newExecId(), ...data });
+    await session.note(kind, { attempt: context.assignment.attempt, note: newExecId(), ...data });
     this.transcript.apply(kind, data);
   }
 
@@ -92,7 +92,7 @@ export async function openConversation(
 ): Promise<{ readonly conversation: Conversation; readonly tools: ToolSet }> {
   const { scope } = at;
   const reader = new TranscriptReader();
-  await scope.hands.events(reader.visit);
+  await scope.session.events(reader.visit);
   const transcript = reader.of(scope.context.assignment.attempt);
   const owed = owedOf(reader.before, scope.context.used.earlier);
   if (owed !== null) transcript.owe(owed);
@@ -121,7 +121,7 @@ async function begin(
 ): Promise<Conversation> {
   const conversation = new Conversation(scope, transcript, facts, null);
   const { start } = prepared;
-  if (start.id !== prepared.initial.id) await scope.hands.restore(start.id);
+  if (start.id !== prepared.initial.id) await scope.session.restore(start.id);
   await conversation.record('ConversationBegan', {
     id: String(scope.context.assignment.attempt),
     system: systemPrompt,
@@ -135,9 +135,9 @@ async function begin(
 }
 
 async function resume({ scope, prepared }: StrategyScope, transcript: Transcript, facts: PromptFacts): Promise<Conversation> {
-  const { hands, progress } = scope;
+  const { session, progress } = scope;
   progress.say('going on with the conversation of an earlier worker', { urgent: true });
-  const kept = await hands.snapshots();
+  const kept = await session.snapshots();
   const found = transcript.trees.findLast(({ digest }) => kept.some(({ manifestDigest }) => manifestDigest === digest));
   const lost = found === undefined || found.digest !== transcript.tree?.digest;
   const next = lost || transcript.open === null ? undefined : openCalls(transcript.open)[0];
@@ -152,17 +152,17 @@ async function resume({ scope, prepared }: StrategyScope, transcript: Transcript
       `The sandbox was lost and was rebuilt as it was ${back.step === 0 ? 'at the start' : 'at this point of the conversation'}. What was done after that is gone and not in this conversation; processes in the background are gone too.`,
     );
   }
-  await hands.restore(resumedAt !== null ? prepared.start.id : newest(kept, transcript.tree ?? markOf(prepared.initial)));
+  await session.restore(resumedAt !== null ? prepared.start.id : newest(kept, transcript.tree ?? markOf(prepared.initial)));
   return conversation;
 }
 
 const verbs = { A: 'new', M: 'changed', D: 'deleted', T: 'replaced' } as const;
 
 /** What is known of the work without a model's word; the keeper compares the files with the start of the task. */
-export async function recordOf({ scope: { hands }, prepared, baseline }: StrategyScope, memory: TranscriptMemory): Promise<WorkRecord> {
-  const { entries } = await hands.diff(prepared.initial.id);
+export async function recordOf({ scope: { session }, prepared, baseline }: StrategyScope, memory: TranscriptMemory): Promise<WorkRecord> {
+  const { entries } = await session.diff(prepared.initial.id);
   const changed = entries.flatMap(({ path, op }) => {
-    const relative = hands.relative(path) ?? path;
+    const relative = session.relative(path) ?? path;
     const isFolder = entries.some((other) => other.path.startsWith(`${path}/`));
     return isFolder || baseline.protectedSet.derived(relative) ? [] : [`${plain(relative)} (${verbs[op]})`];
   });
@@ -201,7 +201,7 @@ async function factsOf(
   { scope, baseline }: StrategyScope,
   budget: readonly string[],
 ): Promise<Omit<PromptFacts, 'shownCharacters' | 'readsRest'>> {
-  const { context, hands, meter } = scope;
+  const { context, session, meter } = scope;
   const { spec } = context.task;
   const { mode, hosts = [] } = spec.policy.network;
   const guarded = baseline.tree.flatMap((path) => {
@@ -217,8 +217,8 @@ async function factsOf(
       ...baseline.checks.map((judged) => ({ name: judged.check.name, asks: asked(judged.check), baseline: seenAtBaseline([judged]) })),
       ...baseline.reviews.map((check) => ({ name: check.name, asks: asked(check), baseline: 'asked at the end' })),
     ],
-    root: hands.root.path,
-    shell: (await findShell(hands)) === 'bash' ? 'bash' : 'sh',
+    root: session.root.path,
+    shell: (await findShell(session)) === 'bash' ? 'bash' : 'sh',
     operating: [filesOf(baseline.tree)],
     protectsNew: spec.protect.mode === 'Default' && baseline.checks.length > 0,
     protectedPaths: [...guarded.slice(0, maxProtected), ...more],

@@ -82,11 +82,11 @@ class Loop {
 
   static async open(at: StrategyScope, servers: McpServers): Promise<Loop> {
     const { scope, prepared, baseline } = at;
-    const { hands, options, context } = scope;
+    const { session, options, context } = scope;
     const expert = generalistOf(context.pool);
     const left = (charges: readonly Charge[]): readonly string[] => budgetOf(scope, expert, charges).left();
     const { conversation, tools } = await openConversation(at, expert, servers, left);
-    const place = { roots: hands.roots, absolute: (path: string): string => hands.absolute(path) };
+    const place = { roots: session.roots, absolute: (path: string): string => session.absolute(path) };
     const gate = createGate({ rails: options.rails, task: context.task, writing: 'Programs', ...place }, baseline.protectedSet);
     const acts = {
       scope,
@@ -115,7 +115,7 @@ class Loop {
     await this.#hear();
     await this.#remind();
     if (compactionDue(this.#rendered())) await this.#compact();
-    this.#signals = { risk: (await scope.context.mind.control(this.#steps())).risk, more: null };
+    this.#signals = { risk: (await scope.context.decisionModels.control(this.#steps())).risk, more: null };
     const step = this.transcript.step + 1;
     scope.progress.say(`step ${step}: asking ${this.#expert.name}`);
     for (;;) {
@@ -132,7 +132,7 @@ class Loop {
 
   /** Proposals beside the first one, which are worth their price only where the gates would judge it. */
   async #askForMore(step: number): Promise<void> {
-    const { compute } = this.#at.scope.context.mind;
+    const { compute } = this.#at.scope.context.decisionModels;
     const [first] = this.transcript.open?.proposals ?? [];
     if (compute.kMax < 2 || first === undefined || !first.calls.some(({ name }) => this.#isJudged(name))) return;
     const { risk } = this.#signals;

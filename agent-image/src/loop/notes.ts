@@ -7,7 +7,7 @@ import { AttemptFailure } from '../attempt/failure.ts';
 import type { Scope } from '../attempt/scope.ts';
 import { sleep } from '@agentfleet/kube';
 
-/** A snapshot as the event log names it: a sandbox that was rebuilt gives ids anew, and keeps digests. */
+/** A snapshot as the event log names it: a sandbox that was rebuilt gives ids again, and keeps digests. */
 export type TreeMark = Pick<UndoPoint, 'id' | 'digest'>;
 
 /**

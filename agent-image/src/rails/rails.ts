@@ -26,9 +26,9 @@ import { unresolved } from './rail/unresolved.ts';
 import { structureOf, structureOfFile } from './structure.ts';
 import { languageOf } from './shell/unwrap.ts';
 import type { Grammars } from './syntax/node.ts';
-import { vouchedCommands, vouchedFile } from './vouch.ts';
+import { allowlistedCommands, allowlistedFile } from './allowlist.ts';
 
-/** What a file may not hold without a person's yes, by its path and text. Told by text alone; sources are parsed by `overrides`. */
+/** What a file may not hold without a person's yes, by its path and text. Reported by text alone; sources are parsed by `overrides`. */
 interface ContentRule {
   readonly rail: 'forged-records' | 'persistence' | 'escape' | 'exfil';
   readonly path: RegExp;
@@ -97,7 +97,7 @@ function verdictOf(
   findings: readonly Finding[],
   risksFound: readonly Risk[],
   profile: Profile,
-  { simpleCommands, structure, vouched }: Pick<Verdict, 'simpleCommands' | 'structure' | 'vouched'>,
+  { simpleCommands, structure, allowlisted }: Pick<Verdict, 'simpleCommands' | 'structure' | 'allowlisted'>,
 ): Verdict {
   const decision = highest(
     decisions,
@@ -107,7 +107,7 @@ function verdictOf(
     decision,
     risk: highest(risks, risksFound),
     snapshotFirst: decision !== 'Allow' && decision !== 'Deny',
-    vouched: vouched && decision !== 'Deny',
+    allowlisted: allowlisted && decision !== 'Deny',
     findings,
     simpleCommands,
     structure,
@@ -143,7 +143,8 @@ export function createRails({ grammars, home = '/root' }: RailsOptions): Rails {
   return {
     judge: (act, policy) => {
       const refused = checkPolicy(act, policy);
-      if (refused !== null) return verdictOf([refused], ['Unknown'], policy.profile, { simpleCommands: [], structure: {}, vouched: false });
+      if (refused !== null)
+        return verdictOf([refused], ['Unknown'], policy.profile, { simpleCommands: [], structure: {}, allowlisted: false });
       if (act.tool === 'FileRead' || act.tool === 'FileWrite') return judgeFile(act, policy, grammars, home);
       return judgeCommand(act, policy, grammars, home);
     },
@@ -203,9 +204,9 @@ function conclude(analysis: Analysis, policy: Policy, home: string): Verdict {
   }
   for (const one of analysis.problems) add(unresolved, { severity: 'Unknown', reason: one.what }, one.span);
   const all = [...findings.values()];
-  const vouched = analysis.problems.length === 0 && vouchedCommands(analysis.commands, all);
+  const allowlisted = analysis.problems.length === 0 && allowlistedCommands(analysis.commands, all);
   const structure = structureOf(analysis.commands, all, around.places);
-  return verdictOf(all, risksFound, policy.profile, { simpleCommands: normal(analysis.commands), structure, vouched });
+  return verdictOf(all, risksFound, policy.profile, { simpleCommands: normal(analysis.commands), structure, allowlisted });
 }
 
 function riskOf(found: Found, rail: Rail): Risk {
@@ -239,12 +240,12 @@ function judgeFile(act: FileAct, policy: Policy, grammars: Grammars, home: strin
   const more = [...fileFindings(act, path, content, policy, home), ...scriptFindings(path, content, policy, grammars, home)];
   const findings = [...verdict.findings, ...more.map((one) => ({ ...one, span }))];
   const root = policy.roots[0] ?? '/';
-  const vouched = path.startsWith(`${root}/`) && vouchedFile(path.slice(root.length + 1), content, findings);
+  const allowlisted = path.startsWith(`${root}/`) && allowlistedFile(path.slice(root.length + 1), content, findings);
   const risk: Risk = act.tool === 'FileRead' ? 'ReadOnly' : 'Reversible';
   return verdictOf(findings, [verdict.risk, risk], policy.profile, {
     simpleCommands: [],
     structure: structureOfFile(path, content, findings, { roots: policy.roots, home }),
-    vouched: act.tool === 'FileRead' ? findings.length === 0 : vouched,
+    allowlisted: act.tool === 'FileRead' ? findings.length === 0 : allowlisted,
   });
 }
 

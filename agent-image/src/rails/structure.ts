@@ -7,7 +7,7 @@ import { hasGlob } from './shell/marks.ts';
 import { absolute } from './shell/path.ts';
 import { readTargets, writeTargets } from './targets.ts';
 import type { Finding } from './types.ts';
-import { harmless, isMade, isSpecial, sensesTests, widened } from './vouch.ts';
+import { harmless, isMade, isSpecial, sensesTests, widened } from './allowlist.ts';
 import { isReadOnly } from './readOnly.ts';
 
 /** What the parsed act says about itself, for gate 2; counts of words that were understood, never of letters. */

@@ -83,7 +83,7 @@ export interface Verdict {
   /** True when a snapshot must be taken first, also where a person or the classifier decides. */
   readonly snapshotFirst: boolean;
   /** True when it is of a class that is known to do no harm. What is not goes to gate 2, also where no rail finds anything. */
-  readonly vouched: boolean;
+  readonly allowlisted: boolean;
   readonly findings: readonly Finding[];
   readonly simpleCommands: readonly NormalCommand[];
   /** What its parsed form says about it, for gate 2. */

@@ -17,7 +17,7 @@ import { trim } from './shape.ts';
 
 /** What a failed status write means. */
 export type Refusal =
-  /** The task has gone, was made anew, or is assigned to another worker or epoch: stop working on it. */
+  /** The task has gone, was made again, or is assigned to another worker or epoch: stop working on it. */
   | 'NotMine'
   /** The body is not what the API takes. */
   | 'Invalid'
@@ -96,7 +96,7 @@ const retries = { baseMs: 300, factor: 2, capMs: 10_000, jitter: 0.5, resetMs: 6
 /**
  * Keeps the report of one task under one epoch and writes it to `status.run`: urgent changes at once, others at most
  * every three seconds, never two writes at a time, always the newest state. Fails over conflicts, server errors and
- * broken connections until it is told to stop.
+ * broken connections until it is reported to stop.
  */
 export class Reporter {
   readonly #options: ReporterOptions;
@@ -204,7 +204,7 @@ export class Reporter {
   }
 
   /**
-   * What the operator acts on must not reach a task that was made anew under the same name. The status endpoint of a
+   * What the operator acts on must not reach a task that was made again under the same name. The status endpoint of a
    * custom resource does not look at a uid, so the version that was read with it is the condition.
    */
   async #guard(signal: AbortSignal): Promise<{ readonly resourceVersion: string }> {

@@ -13,7 +13,7 @@ import { cut, cutAnswer, cutPatch } from './cut.ts';
 type Plan = NonNullable<Run['plan']>;
 type PlanNode = Plan[number];
 
-/** What gives way first when a plan has too many nodes; the rest is dropped from the end. */
+/** What is preempted first when a plan has too many nodes; the rest is dropped from the end. */
 const dispensable: readonly ((node: PlanNode) => boolean)[] = [
   (node) => node.state === 'Dropped',
   (node) => node.kind === 'Step' && node.state === 'Failed',

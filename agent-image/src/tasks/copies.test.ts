@@ -48,9 +48,9 @@ describe('the end of an attempt', () => {
     await using bed = await running();
     bed.engine.last?.finish(succeeded);
     await eventually('the outcome is written', () => bed.status('fix').run?.outcome !== undefined);
-    const [told] = bed.reports('fix').filter(({ outcome }) => outcome !== undefined);
-    expect(told?.snapshots?.checkpointURI).toBe(`memory://${checkpoints(bed)[0] ?? ''}`);
-    expect(told?.auditRoot).toBe('ab'.repeat(32));
+    const [reported] = bed.reports('fix').filter(({ outcome }) => outcome !== undefined);
+    expect(reported?.snapshots?.checkpointURI).toBe(`memory://${checkpoints(bed)[0] ?? ''}`);
+    expect(reported?.auditRoot).toBe('ab'.repeat(32));
   });
 
   it('says when the copy expires; one of a task that goes on does not', async () => {

@@ -1,13 +1,13 @@
 import { asError, deadline, type Clock, type Log } from '@agentfleet/kube';
 import type { AgentTask, Run } from '@agentfleet/protocol/api';
-import { patiently } from '../attempt/patience.ts';
+import { retryWhileUnavailable } from '../attempt/retryWhileUnavailable.ts';
 import type { Durability, Written } from '../durable/index.ts';
 import type { Reporter } from '../report/index.ts';
 import { isSuperseded } from './failures.ts';
 import type { Sandbox } from './sandbox/connect.ts';
 
 export interface CopiesOptions {
-  /** The durable copies of the task; `onWritten` is to be told of each checkpoint. */
+  /** The durable copies of the task; `onWritten` is to be informed of each checkpoint. */
   readonly open: (onWritten: (written: Written) => void) => Durability;
   /** Called when an attempt has ended and was copied. */
   readonly onCopied: () => void;
@@ -44,7 +44,7 @@ export class Copies {
 
   /**
    * Does what changes the sandbox while it is copied, and copies it once more at the end. A sandbox that knows nothing of the
-   * task goes on from the newest copy first. A copy that fails is told, and no failure.
+   * task goes on from the newest copy first. A copy that fails is reported, and no failure.
    */
   async during<T>(task: AgentTask, sandbox: Sandbox, stop: AbortSignal, work: () => Promise<T>): Promise<T> {
     await this.#durability.attach(sandbox.keeper, stop);
@@ -64,9 +64,9 @@ export class Copies {
     const { clock, reporter } = this.#options;
     await this.#durability.attach(keeper, stop);
     const label = `at rest ${reporter.run.epoch}`;
-    const patience = { clock, signal: stop };
-    const newest = (await patiently(() => keeper.snapshots(), patience)).at(-1);
-    if (newest?.label !== label) await patiently(() => keeper.takeSnapshot(label), patience);
+    const unavailableFor = { clock, signal: stop };
+    const newest = (await retryWhileUnavailable(() => keeper.snapshots(), unavailableFor)).at(-1);
+    if (newest?.label !== label) await retryWhileUnavailable(() => keeper.takeSnapshot(label), unavailableFor);
     await this.#durability.checkpoint(stop);
   }
 

@@ -28,16 +28,16 @@ import type { WorkerConfig } from '../config.ts';
 import { Durability, Shelves, Sweeper, type DurabilityOptions } from '../durable/index.ts';
 import type { ExpertsClient } from '../experts/index.ts';
 import type { WorkerMetrics } from '../http/metrics.ts';
-import { computeOf, FleetMind, type FleetOptions } from '../mind/index.ts';
+import { computeOf, PoolDecisionModels, type FleetOptions } from '../decision/index.ts';
 import { ChatModelsClient, type ChatModels } from '../models/index.ts';
 import { baseOf, Reporter, runFilter } from '../report/index.ts';
 import { resources } from '../resources.ts';
 import { CopyClient, Lane, Mirror, mirroredExperts } from '../shadow/index.ts';
 import type { ArtifactStore } from '../store/index.ts';
 import { SandboxLink } from './sandbox/connect.ts';
-import { Tenure } from './tenure.ts';
+import { AssignmentRunner } from './assignmentRunner.ts';
 
-export interface TenureFactoryOptions {
+export interface AssignmentRunnerFactoryOptions {
   /** Fenced by the worker's lease. */
   readonly transport: Transport;
   readonly config: Pick<WorkerConfig, 'pod' | 'serviceAccount'>;
@@ -57,8 +57,8 @@ export interface TenureFactoryOptions {
 }
 
 /** Makes tenures, and holds what they share: clients, tokens, open stores. */
-export class TenureFactory {
-  readonly #options: TenureFactoryOptions;
+export class AssignmentRunnerFactory {
+  readonly #options: AssignmentRunnerFactoryOptions;
   readonly #tokens: TokenSource;
   readonly #filter = runFilter();
   readonly #stores = new Map<string, ArtifactStore>();
@@ -69,7 +69,7 @@ export class TenureFactory {
   readonly #lane = new Lane();
   readonly #copies: CopyClient;
 
-  constructor(options: TenureFactoryOptions) {
+  constructor(options: AssignmentRunnerFactoryOptions) {
     this.#options = options;
     const { config, clock, log, transport, bearer } = options;
     this.#sweeper = new Sweeper({ worker: config.pod.name, clock, log });
@@ -84,7 +84,7 @@ export class TenureFactory {
   }
 
   /** Begins the tenure of a task that has an assignment. `onSpent` is called when its epoch is refused. */
-  begin(task: AgentTask, onSpent: () => void): Tenure {
+  begin(task: AgentTask, onSpent: () => void): AssignmentRunner {
     const { brief, experts, engine, metrics, clock, random } = this.#options;
     const assignment = task.status?.assignment;
     if (assignment === undefined) throw new Error(`task ${keyOf(task)} has no assignment`);
@@ -104,11 +104,11 @@ export class TenureFactory {
       experts: mirroredExperts(experts.of(pool.experts), mirror),
       models: this.#models(pool, log),
       mirror,
-      openMind: (of: AgentTask, signal: AbortSignal) => {
+      openDecisionModels: (of: AgentTask, signal: AbortSignal) => {
         const name = `${of.metadata.uid ?? of.metadata.name}.${attempt}.${epoch}`;
         const compute = computeOf(pool, of.spec.profile);
         const own = { pool, compute, name, signal, ...(mirror !== undefined && { mirror }) };
-        return new FleetMind({ ...own, parts: experts.parts, now: () => clock.now(), reads: this.#reads });
+        return new PoolDecisionModels({ ...own, parts: experts.parts, now: () => clock.now(), reads: this.#reads });
       },
       store: this.#store(pool.storage),
       link: this.#link({ name: sandbox, epoch }),
@@ -122,7 +122,7 @@ export class TenureFactory {
       onOutcome: (outcome: Outcome) => metrics.attempt(outcome),
       onSuperseded: onSpent,
     };
-    return new Tenure(options, task);
+    return new AssignmentRunner(options, task);
   }
 
   /** The chat models of a pool, asked by a token for its gateway; undefined where it has none. */
@@ -179,7 +179,7 @@ export class TenureFactory {
       task: { namespace, name, uid },
       checkpointSeconds: task.spec.snapshots.checkpointSeconds,
       onGap: () => this.#options.metrics.auditGap(),
-      told: { ...(checkpointURI !== undefined && { checkpointURI }), ...(auditRoot !== undefined && { auditRoot }) },
+      reported: { ...(checkpointURI !== undefined && { checkpointURI }), ...(auditRoot !== undefined && { auditRoot }) },
       clock: this.#options.clock,
     });
   }

@@ -1,7 +1,7 @@
 // A worker whose tasks are in the shadow phase of a rollout, with a shadow that never answers.
 import { describe, expect, it } from 'vitest';
-import type { ActInQuestion } from '../attempt/mind.ts';
-import { startPartsServer, type PartsServer } from '../mind/testing/partsServer.ts';
+import type { ActInQuestion } from '../attempt/decisionModels.ts';
+import { startPartsServer, type PartsServer } from '../decision/testing/partsServer.ts';
 import { noCounts } from '../shadow/counts.ts';
 import { brief, eventually, succeeded, WorkerBed } from '../testing/bed.ts';
 
@@ -42,8 +42,8 @@ describe('a task whose requests are copied', { timeout: 120_000 }, () => {
   it('ends when it has ended: copies that were not answered are dropped, and cost no write of their own', async () => {
     await using one = await working({ shadow: rollout });
     const { bed, shadow } = one;
-    const { mind } = bed.engine.last!.context;
-    expect((await mind.secondOpinion(act)).allowed).toBe(true);
+    const { decisionModels } = bed.engine.last!.context;
+    expect((await decisionModels.secondOpinion(act)).allowed).toBe(true);
     await eventually('copies are under way', () => shadow.bodies('Score').length === 1);
     const before = bed.reports('fix').length;
     bed.engine.last?.finish(succeeded);
@@ -60,7 +60,7 @@ describe('a task whose requests are copied', { timeout: 120_000 }, () => {
     for (const assignment of [{}, { shadow: 'cccccccccc-1' }]) {
       await using one = await working(assignment);
       const { bed, shadow } = one;
-      await bed.engine.last?.context.mind.secondOpinion(act);
+      await bed.engine.last?.context.decisionModels.secondOpinion(act);
       bed.engine.last?.finish(succeeded);
       await eventually('it has ended', () => bed.status('fix').run?.outcome !== undefined);
       expect([bed.status('fix').run?.shadow, shadow.asked]).toEqual([undefined, []]);
@@ -80,7 +80,7 @@ describe('a task whose requests are copied', { timeout: 120_000 }, () => {
     await bed.assign('fix', { attempt: 2, epoch: 2, shadow: rollout });
     await eventually('the engine runs', () => bed.engine.calls.length === 1);
     const { context } = bed.engine.last!;
-    await context.mind.secondOpinion(act);
+    await context.decisionModels.secondOpinion(act);
     await eventually('it is told', () => {
       context.report({ progress: { done: 1, total: 1 } }, { urgent: true });
       return bed.status('fix').run?.shadow?.answered === 43;

@@ -3,9 +3,9 @@ import type { AgentTask, Directive } from '@agentfleet/protocol/api';
 import { decide, see, type Decision, type Known } from './decide.ts';
 import { resources } from '../resources.ts';
 
-/** What the table drives; a `Tenure` is one. */
+/** What the table drives; a `AssignmentRunner` is one. */
 export interface TaskWork {
-  /** Told of every newer state of the task. */
+  /** Reported of every newer state of the task. */
   see(task: AgentTask): void;
   follow(directive: Directive, task: AgentTask, signal: AbortSignal): Promise<void>;
   drop(): void;
@@ -22,7 +22,7 @@ export interface TaskTableOptions {
   readonly begin: (task: AgentTask, onSpent: () => void) => TaskWork;
   readonly clock: Clock;
   readonly log: Log;
-  /** Told how many tasks are worked on. */
+  /** Reported how many tasks are worked on. */
   readonly onCount?: (active: number) => void;
 }
 
@@ -72,7 +72,7 @@ export class TaskTable {
   }
 
   /**
-   * Hands all tasks over: nothing new begins, engines finish their step. Resolves when all have ended and said so, or
+   * SandboxSession all tasks over: nothing new begins, engines finish their step. Resolves when all have ended and said so, or
    * after `ms`; then everything is dropped.
    */
   async handOver(ms: number): Promise<void> {
@@ -202,7 +202,7 @@ export interface TaskWatchesOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Told of every change, by key. */
+  /** Reported of every change, by key. */
   readonly onChange: (key: string) => void;
 }
 

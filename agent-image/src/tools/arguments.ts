@@ -4,7 +4,7 @@ import { plain, ArgumentError } from './tool.ts';
 import { posix } from 'node:path';
 import { KeeperRefusal } from '@agentfleet/keeper/client';
 import type { FileLines } from '@agentfleet/protocol/keeper';
-import type { Hands } from '../attempt/hands.ts';
+import type { SandboxSession } from '../attempt/sandboxSession.ts';
 
 /** Arguments that fit the schema of their tool. */
 export type Arguments = Readonly<Record<string, unknown>>;
@@ -121,8 +121,8 @@ function shown(value: unknown): string {
 }
 
 /** A path as a model wrote it, below the workspace. @throws ArgumentError for one outside of it */
-export function workspacePath(hands: Hands, path: string): string {
-  const { path: root } = hands.root;
+export function workspacePath(session: SandboxSession, path: string): string {
+  const { path: root } = session.root;
   const relative = posix.relative(root, posix.resolve(root, path));
   if (relative === '..' || relative.startsWith('../'))
     throw new ArgumentError(`path: ${plain(path)} is outside of the workspace ${root}; give a path below it, such as src/a.py`);
@@ -137,18 +137,18 @@ export function similarPath(path: string, tree: readonly string[]): string | nul
 }
 
 /** Lines of a text file as a model may see them, without secrets; from 1, both ends included. */
-export function linesAt(hands: Hands, path: string, from?: number, to?: number): Promise<FileLines> {
-  return hands.call((keeper) => keeper.readLines(hands.absolute(path), from, to));
+export function linesAt(session: SandboxSession, path: string, from?: number, to?: number): Promise<FileLines> {
+  return session.call((keeper) => keeper.readLines(session.absolute(path), from, to));
 }
 
 /** A path anywhere, as a model wrote it: relative ones are below the workspace. */
-export function anyPath(hands: Hands, path: string): string {
-  return posix.resolve(hands.root.path, path);
+export function anyPath(session: SandboxSession, path: string): string {
+  return posix.resolve(session.root.path, path);
 }
 
 /** The same path as a model best reads it: relative where it is below the workspace. */
-export function shownPath(hands: Hands, path: string): string {
-  const { path: root } = hands.root;
+export function shownPath(session: SandboxSession, path: string): string {
+  const { path: root } = session.root;
   return plain(path === root ? '.' : path.startsWith(`${root}/`) ? path.slice(root.length + 1) : path);
 }
 

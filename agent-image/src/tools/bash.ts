@@ -4,7 +4,7 @@ import { watch, type Watched } from '../attempt/progress.ts';
 import { forModel } from './arguments.ts';
 import { report, count, plain, ArgumentError, type BackgroundProcess, type Observation, type ToolContext, type Tool } from './tool.ts';
 import { type CommandShell, bashDefinition, commandSeconds } from '@agentfleet/protocol/chat';
-import type { Hands, HandsCommand } from '../attempt/hands.ts';
+import type { SandboxSession, SessionCommand } from '../attempt/sandboxSession.ts';
 import { effectJournal, reachOfActs } from '../attempt/acts/outward.ts';
 
 /** Processes that may run at one time, and how long a call waits for one by itself, seconds. */
@@ -28,13 +28,13 @@ async function background(call: BackgroundCall, context: ToolContext): Promise<O
   if (call.command === undefined || call.command.trim() === 'kill') {
     if (known === undefined) throw new ArgumentError(`background: nothing was started as ${call.name}; ${others(context)}`);
     if (call.command === undefined) return look(known, call, context);
-    await context.scope.hands.call((keeper) => keeper.cancel(known.execId)).catch(ended);
+    await context.scope.session.call((keeper) => keeper.cancel(known.execId)).catch(ended);
     return look(known, { ...call, wait: killSeconds }, context);
   }
   const execId = context.execId(0);
   if (known?.execId !== execId) await assertRoom(call, known, context);
   const argv = call.argv(call.command);
-  await forModel('background', () => context.scope.hands.start({ argv, execId, timeoutSeconds: execBounds.maxTimeoutSeconds }));
+  await forModel('background', () => context.scope.session.start({ argv, execId, timeoutSeconds: execBounds.maxTimeoutSeconds }));
   const end = `; the command "kill" with background "${call.name}" ends it`;
   return look({ name: call.name, execId, seen: 0 }, call, context, end);
 }
@@ -47,7 +47,7 @@ async function assertRoom(
   const { scope, gate, memory } = context;
   if (gate.outward(command).external.length > 0)
     throw new ArgumentError('background: a command that reaches out of the sandbox runs in the foreground only; leave background out');
-  if ((await scope.hands.info()).snapshots.engine !== 'CAS')
+  if ((await scope.session.info()).snapshots.engine !== 'CAS')
     throw new ArgumentError('background: this sandbox cannot keep a process; run it and what uses it in one command');
   const running = [];
   for (const one of memory.processes) if (await runs(one, context)) running.push(one.name);
@@ -60,7 +60,7 @@ async function assertRoom(
 }
 
 async function runs({ execId }: BackgroundProcess, { scope }: ToolContext): Promise<boolean> {
-  const isRunning = async (): Promise<boolean> => (await scope.hands.call((keeper) => keeper.waitFor(execId, 0))) === null;
+  const isRunning = async (): Promise<boolean> => (await scope.session.call((keeper) => keeper.waitFor(execId, 0))) === null;
   return (await isRunning().catch(ended)) === true;
 }
 
@@ -80,7 +80,7 @@ async function look(
   const { name, execId, seen: after } = process;
   const { clock, signal } = scope.context;
   const look = (): Promise<Watched> =>
-    scope.hands.call((keeper) => watch((over) => keeper.follow(execId, after + 1, over), { after, ms: wait * 1000, clock, signal }));
+    scope.session.call((keeper) => watch((over) => keeper.follow(execId, after + 1, over), { after, ms: wait * 1000, clock, signal }));
   const watched = await look().catch(ended);
   if (watched === null) return { ok: false, text: `[${name} is gone with the sandbox that it ran in; start it again]`, process };
   const { output, seen, end } = watched;
@@ -107,8 +107,8 @@ const question = `bash -o pipefail -c : 2>/dev/null && echo bash && exit
 echo plain sh`;
 
 /** The shell of the image of a sandbox; null where it has none, so that no command line can be run. */
-export async function findShell(hands: Hands): Promise<CommandShell | null> {
-  const { stdout, end } = await hands.exec({ argv: ['/bin/sh', '-c', question], timeoutSeconds: 20 });
+export async function findShell(session: SandboxSession): Promise<CommandShell | null> {
+  const { stdout, end } = await session.exec({ argv: ['/bin/sh', '-c', question], timeoutSeconds: 20 });
   const found = stdout.trim();
   return end.exitCode === 0 && Object.hasOwn(programs, found) ? (found as CommandShell) : null;
 }
@@ -156,12 +156,12 @@ async function run({ shell, max }: Means, args: BashArguments, context: ToolCont
 }
 
 /** Runs a command with what the task lets it reach; what it does outside of the sandbox is in the log before and after it. */
-async function perform(context: ToolContext, command: string, line: HandsCommand): Promise<ExecResult> {
+async function perform(context: ToolContext, command: string, line: SessionCommand): Promise<ExecResult> {
   const { scope, gate, approved, identity } = context;
   const reach = reachOfActs(scope.context);
   const act = identity === undefined ? {} : { act: identity };
   return effectJournal(scope).around({ command, approved, ...gate.outward(command) }, async () => {
-    const result = await scope.hands.exec({ ...line, reach, ...act });
+    const result = await scope.session.exec({ ...line, reach, ...act });
     return { ...result, ok: result.end.exitCode === 0 && result.end.interrupted === undefined };
   });
 }

@@ -33,11 +33,11 @@ export const editFile: Tool = {
 };
 
 async function plan({ old_text: old = '', new_text: fresh, path: given, all }: EditArguments, context: ToolContext): Promise<Edit> {
-  const { hands } = context.scope;
-  const path = workspacePath(hands, given);
+  const { session } = context.scope;
+  const path = workspacePath(session, given);
   if (path === '') throw new ArgumentError('path: it is the workspace itself; name a file in it');
   if (![old, fresh].every((text) => text.isWellFormed())) throw new ArgumentError('new_text: it holds half of a surrogate pair');
-  const before = await hands.read(path);
+  const before = await session.read(path);
   if (old === '') return create(path, before, fresh);
   if (before === null) throw absent(path, context);
   if (before.includes(0) || !isUtf8(before)) throw new ArgumentError(`path: ${plain(path)} is not UTF-8 text; change it with a command`);
@@ -97,7 +97,7 @@ function lineAt(text: string, at: number): number {
 
 /** The file is looked at as the model may see it. */
 async function closest(path: string, old: string, { scope }: ToolContext): Promise<string> {
-  const { text } = await forModel('path', () => linesAt(scope.hands, path));
+  const { text } = await forModel('path', () => linesAt(scope.session, path));
   return plain(nearMiss(text, old));
 }
 
@@ -117,11 +117,11 @@ async function run(args: EditArguments, context: ToolContext): Promise<Observati
 /** Writes the file. Returns what is wrong with its syntax and was not before; null where nothing is, or nobody can tell. */
 async function write({ scope }: ToolContext, path: string, after: Buffer): Promise<string | null> {
   try {
-    await forModel('path', () => scope.hands.write(path, after, 'Check'));
+    await forModel('path', () => scope.session.write(path, after, 'Check'));
     return null;
   } catch (error) {
     if (!(error instanceof KeeperRefusal) || error.code !== 'AF_EDIT_SYNTAX') throw error;
-    await forModel('path', () => scope.hands.write(path, after));
+    await forModel('path', () => scope.session.write(path, after));
     return wordsOf(error).replace(' would have ', ' has ').replace(' would be ', ' is ');
   }
 }
@@ -131,7 +131,7 @@ async function regions({ scope }: ToolContext, path: string, places: readonly nu
   const shown: string[] = [];
   for (const place of places.slice(0, maxPlaces)) {
     const from = Math.max(1, place - around);
-    const { text } = await linesAt(scope.hands, path, from, place + Math.max(0, size - 1) + around);
+    const { text } = await linesAt(scope.session, path, from, place + Math.max(0, size - 1) + around);
     const lines = linesOf(plain(text));
     const cut = lines.length > maxShown ? [`… ${lines.length - maxShown} more lines, as you wrote them`] : [];
     shown.push([numbered(lines.slice(0, maxShown), from), ...cut].join('\n'));

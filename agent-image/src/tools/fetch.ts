@@ -59,11 +59,11 @@ export const fetchPage: Tool = {
 
 /** That something is sent out stands in the durable log before it is. */
 async function get(url: string, maxBytes: number, { scope }: ToolContext): Promise<Page> {
-  const { context, hands, options } = scope;
+  const { context, session, options } = scope;
   const reach = reachOfActs(context);
   if (reach === null || options.web === undefined) throw new Error('fetch is offered without a way out; report this fault');
   const { attempt } = context.assignment;
-  await hands.note('Intent', { attempt, reach: reach.mode, command: `fetch ${url.slice(0, 2000)}` });
+  await session.note('Intent', { attempt, reach: reach.mode, command: `fetch ${url.slice(0, 2000)}` });
   await context.intentDurable();
   const { openDialer, authorities } = options.web;
   const { clock, signal } = context;
@@ -72,7 +72,7 @@ async function get(url: string, maxBytes: number, { scope }: ToolContext): Promi
   try {
     const trusted = authorities === undefined ? {} : { authorities };
     const page = await getPage(url, { hosts: reach.hosts, dialer, maxBytes, seconds, clock, signal, ...trusted });
-    await hands.note('Fetched', { attempt, url: page.url.slice(0, 2000), status: page.status, bytes: page.body.length });
+    await session.note('Fetched', { attempt, url: page.url.slice(0, 2000), status: page.status, bytes: page.body.length });
     return page;
   } catch (error) {
     if (error instanceof PageFault) throw new ArgumentError(`url: ${plain(error.message)}`);

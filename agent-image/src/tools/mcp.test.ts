@@ -124,7 +124,7 @@ describe.skipIf(binary === '')('an MCP server of its own process', () => {
     };
     const noted: Use['noted'] = async () => {
       const found: { kind: string; data: Record<string, unknown> }[] = [];
-      await bed.scope.hands.events(({ type, body }) => (type === 'Noted' ? found.push(body as never) : 0));
+      await bed.scope.session.events(({ type, body }) => (type === 'Noted' ? found.push(body as never) : 0));
       return found;
     };
     return { listing, call, noted, bed, servers };

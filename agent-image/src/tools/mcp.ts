@@ -145,7 +145,7 @@ export class McpServers {
     const { attempt } = scope.context.assignment;
     const command = callText(nameOf(record), args);
     scope.meter.add('toolCalls');
-    await scope.hands.note('Intent', { attempt, reach: 'Mcp', command, ...identity });
+    await scope.session.note('Intent', { attempt, reach: 'Mcp', command, ...identity });
     await scope.context.intentDurable();
     const call = async (): Promise<Called> => {
       try {
@@ -160,7 +160,7 @@ export class McpServers {
     try {
       const external = server.readOnly ? [] : [{ argv: [command], via: [], span: { start: 0, end: 0 } }];
       const { ok, text } = await effectJournal(scope).around({ command, approved, external, movesAbout: false }, call);
-      await scope.hands.note('McpCalled', { attempt, server: server.name, tool: record.name, ok, characters: text.length });
+      await scope.session.note('McpCalled', { attempt, server: server.name, tool: record.name, ok, characters: text.length });
       return { ok, changed: false, text };
     } catch (error) {
       if (!(error instanceof McpFault)) throw error;

@@ -56,7 +56,7 @@ interface Opened {
   readonly transport: StreamableHTTPClientTransport;
 }
 
-/** The session with one server: opened when it is needed, dropped when it breaks, and opened anew for the next request. */
+/** The session with one server: opened when it is needed, dropped when it breaks, and opened again for the next request. */
 export class McpConnection {
   readonly #server: McpServer;
   readonly #ports: McpPorts;
@@ -105,7 +105,7 @@ export class McpConnection {
     await opened.way.close().catch(() => undefined);
   }
 
-  /** A server keeps a session until it is told that nobody needs it, or for a time of its own. */
+  /** A server keeps a session until it is informed that nobody needs it, or for a time of its own. */
   async #endSession({ transport }: Opened): Promise<void> {
     if (transport.sessionId === undefined) return;
     const over = new Promise<void>((resolve) => void this.#ports.clock.after(endMs, resolve));

@@ -113,7 +113,7 @@ describe.skipIf(binary === '')('fetch', () => {
     const bed = await begin(fetching());
     await bed.call('fetch', { url: `http://docs.example:${port}/page` });
     const noted: unknown[] = [];
-    await bed.scope.hands.events(({ type, body }) => (type === 'Noted' ? noted.push((body as { kind: unknown }).kind) : 0));
+    await bed.scope.session.events(({ type, body }) => (type === 'Noted' ? noted.push((body as { kind: unknown }).kind) : 0));
     expect(noted.slice(-2)).toEqual(['Intent', 'Fetched']);
   });
 });

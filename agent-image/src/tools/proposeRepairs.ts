@@ -58,11 +58,11 @@ async function ask({ scope, callKey }: ToolContext, focus: Focus): Promise<reado
   }
 }
 
-async function describe(candidates: readonly Candidate[], { scope: { hands } }: ToolContext): Promise<Observation> {
+async function describe(candidates: readonly Candidate[], { scope: { session } }: ToolContext): Promise<Observation> {
   const parts: string[] = [];
   for (const { edits, rationale, score } of candidates.slice(0, shown)) {
     try {
-      const rewrites = await rewritesOf(edits, (path) => hands.read(path));
+      const rewrites = await rewritesOf(edits, (path) => session.read(path));
       const diffs = rewrites.map(({ path, before, after }) => diffOf(path, before?.toString('utf8') ?? '', after.toString('utf8')));
       parts.push(plain(`${parts.length + 1}. ${rationale} (share ${score.toFixed(2)})\n${diffs.join('\n')}`));
     } catch (error) {

@@ -42,19 +42,19 @@ function pieces(line: string): readonly string[] {
 }
 
 async function file(given: string, { from_line: from = 1, to_line: to }: ReadArguments, context: ToolContext): Promise<Observation> {
-  const { hands } = context.scope;
-  const path = anyPath(hands, given);
+  const { session } = context.scope;
+  const path = anyPath(session, given);
   if (to !== undefined && to < from) throw new ArgumentError(`to_line: ${to} is before from_line ${from}`);
   const last = Math.min(to ?? Number.MAX_SAFE_INTEGER, from + maxLines - 1);
   const read = await forModel('path', () => linesOrFolder(context, path, from, last));
   if (read === null) return folder(path, context);
-  return window(shownPath(hands, path), linesOf(plain(read.text)).map(cut), { from, all: read.lines });
+  return window(shownPath(session, path), linesOf(plain(read.text)).map(cut), { from, all: read.lines });
 }
 
-async function linesOrFolder({ scope: { hands } }: ToolContext, path: string, from: number, to: number) {
-  if (hands.roots.includes(path)) return null;
+async function linesOrFolder({ scope: { session } }: ToolContext, path: string, from: number, to: number) {
+  if (session.roots.includes(path)) return null;
   try {
-    return await linesAt(hands, path, from, to);
+    return await linesAt(session, path, from, to);
   } catch (error) {
     if (error instanceof KeeperRefusal && error.code === 'AF_FILE_NOT_REGULAR') return null;
     throw error;
@@ -78,11 +78,11 @@ function window(name: string, lines: readonly string[], { from, all }: { readonl
   return { ok: true, text: `${numbered(shown, from)}\n[${name}: ${facts}]` };
 }
 
-async function folder(path: string, { scope: { hands } }: ToolContext): Promise<Observation> {
+async function folder(path: string, { scope: { session } }: ToolContext): Promise<Observation> {
   const { depth, entries: limit } = listed;
-  const { entries, truncated } = await forModel('path', () => hands.call((keeper) => keeper.listFiles(path, depth, limit)));
+  const { entries, truncated } = await forModel('path', () => session.call((keeper) => keeper.listFiles(path, depth, limit)));
   const more = truncated ? `; more is there: name a folder in it` : '';
-  const what = `[folder ${shownPath(hands, path)}: ${count(entries.length, 'entry').replace('entrys', 'entries')}, ${depth} levels${more}]`;
+  const what = `[folder ${shownPath(session, path)}: ${count(entries.length, 'entry').replace('entrys', 'entries')}, ${depth} levels${more}]`;
   return { ok: true, text: [...entries.map(shown), what].join('\n') };
 }
 

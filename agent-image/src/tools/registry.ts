@@ -36,7 +36,7 @@ export interface ToolSet {
  * @param more those of MCP servers
  */
 export async function toolsFor(scope: Scope, more: readonly Tool[] = []): Promise<ToolSet> {
-  const shell = await findShell(scope.hands);
+  const shell = await findShell(scope.session);
   const all = shell === null ? tools : [bash(shell, boundOf(scope.context, 'bash')), ...tools];
   const allowed = [...all, ...more].filter(({ definition }) => isAllowed(scope.context, definition.name));
   return toolSet(allowed.filter((tool) => tool.offered?.(scope) !== false));

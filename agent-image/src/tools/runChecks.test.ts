@@ -15,8 +15,8 @@ describe.skipIf(binary === '')('run_checks', () => {
   ])('%s', async (_, script, text) => {
     const bed = await begin({ files: { 'check.sh': suite('not ok', 'ok') }, spec: checks });
     await bed.write('check.sh', script);
-    const { text: told, ok } = await bed.call('run_checks', {});
-    expect(timeless(told)).toMatch(text);
+    const { text: reported, ok } = await bed.call('run_checks', {});
+    expect(timeless(reported)).toMatch(text);
     expect(ok).toBe(true);
     expect([await bed.read('trace.txt'), await bed.read('check.sh')]).toEqual([null, script]);
   }); // prettier-ignore

@@ -23,14 +23,14 @@ type Found = SearchMatch;
 export const search: Tool = {
   definition: toolDefinition('search'),
   run: async (args, context) => {
-    const { hands } = context.scope;
+    const { session } = context.scope;
     const wanted = args as unknown as SearchArguments;
-    const path = anyPath(hands, wanted.path ?? '.');
+    const path = anyPath(session, wanted.path ?? '.');
     const { result, matches } = await find(path, wanted, context);
     const around = wanted.context ?? 0;
     const lines =
       around === 0
-        ? matches.map((one) => `${shownPath(hands, one.path)}:${one.line}: ${plain(one.text)}`)
+        ? matches.map((one) => `${shownPath(session, one.path)}:${one.line}: ${plain(one.text)}`)
         : await neighbours(matches, around, context);
     return { ok: true, text: [...lines, `[${sum(result, matches)}]`].join('\n') };
   },
@@ -54,10 +54,10 @@ async function find(path: string, wanted: SearchArguments, context: ToolContext)
   return { result, matches: isFile ? all.filter((one) => one.path === path) : all };
 }
 
-async function regular(path: string, { scope: { hands } }: ToolContext): Promise<boolean> {
-  if (hands.roots.includes(path)) return false;
+async function regular(path: string, { scope: { session } }: ToolContext): Promise<boolean> {
+  if (session.roots.includes(path)) return false;
   try {
-    await linesAt(hands, path, 1, 1);
+    await linesAt(session, path, 1, 1);
     return true;
   } catch (error) {
     if (!(error instanceof KeeperRefusal)) throw error;
@@ -70,7 +70,7 @@ async function regular(path: string, { scope: { hands } }: ToolContext): Promise
 async function ask(query: SearchQuery, { scope }: ToolContext): Promise<SearchResult> {
   if (query.regex === '') throw new ArgumentError('pattern: a regular expression that is not empty is expected');
   try {
-    return await scope.hands.call((keeper) => keeper.searchFiles(query, scope.context.signal));
+    return await scope.session.call((keeper) => keeper.searchFiles(query, scope.context.signal));
   } catch (error) {
     if (error instanceof KeeperRefusal && error.code === 'AF_INVALID')
       throw new ArgumentError(`pattern: ${wordsOf(error)}; write . [] () | * + ? {n,m} ^ $ with a backslash to mean the character`);
@@ -79,14 +79,14 @@ async function ask(query: SearchQuery, { scope }: ToolContext): Promise<SearchRe
 }
 
 /** The matches with the lines around them, file by file; a line that matches has `>`. */
-async function neighbours(matches: readonly Found[], around: number, { scope: { hands } }: ToolContext): Promise<readonly string[]> {
+async function neighbours(matches: readonly Found[], around: number, { scope: { session } }: ToolContext): Promise<readonly string[]> {
   const shown: string[] = [];
   for (const [path, own] of Map.groupBy(matches, (one) => one.path)) {
     const hits = new Set(own.map(({ line }) => line));
-    shown.push(shownPath(hands, path));
+    shown.push(shownPath(session, path));
     for (const [at, { from, to }] of ranges([...hits], around).entries()) {
       if (at > 0) shown.push('  …');
-      const lines = linesOf(plain((await linesAt(hands, path, from, to)).text));
+      const lines = linesOf(plain((await linesAt(session, path, from, to)).text));
       shown.push(...lines.map((line, at) => `${hits.has(from + at) ? '>' : ' '} ${from + at} | ${line.slice(0, 400)}`));
     }
   }

@@ -1,7 +1,7 @@
 import { KeeperRefusal } from '@agentfleet/keeper/client';
 import { toolDefinition } from '@agentfleet/protocol/chat';
 import type { DiffEntry } from '@agentfleet/protocol/keeper';
-import type { Hands } from '../attempt/hands.ts';
+import type { SandboxSession } from '../attempt/sandboxSession.ts';
 import { count, plain, ArgumentError, type Observation, type Tool, type ToolContext, type UndoPoint } from './tool.ts';
 
 /** Points that a list shows beside the start, and paths that a line names. */
@@ -17,11 +17,11 @@ export const undo: Tool = {
   },
 };
 
-async function list({ scope: { hands }, memory }: ToolContext): Promise<Observation> {
+async function list({ scope: { session }, memory }: ToolContext): Promise<Observation> {
   const points = memory.undoPoints;
   const shown = points.length <= maxPoints + 1 ? points : [...points.slice(0, 1), ...points.slice(-maxPoints)];
   const lines = [];
-  for (const point of shown.toReversed()) lines.push(`${nameOf(point)}: ${await lost(hands, point)}`);
+  for (const point of shown.toReversed()) lines.push(`${nameOf(point)}: ${await lost(session, point)}`);
   return {
     ok: true,
     text: [
@@ -31,26 +31,26 @@ async function list({ scope: { hands }, memory }: ToolContext): Promise<Observat
   };
 }
 
-async function lost(hands: Hands, { id }: UndoPoint): Promise<string> {
+async function lost(session: SandboxSession, { id }: UndoPoint): Promise<string> {
   try {
-    const { entries } = await hands.diff(id);
-    return entries.length === 0 ? 'the files as they are now' : `would discard ${changesOf(hands, entries)}`;
+    const { entries } = await session.diff(id);
+    return entries.length === 0 ? 'the files as they are now' : `would discard ${changesOf(session, entries)}`;
   } catch (error) {
     if (isGone(error)) return 'not kept any more';
     throw error;
   }
 }
 
-async function back(step: number, { scope: { hands }, memory }: ToolContext): Promise<Observation> {
+async function back(step: number, { scope: { session }, memory }: ToolContext): Promise<Observation> {
   const point = memory.undoPoints.find((one) => one.step === step);
   if (point === undefined) {
     const known = memory.undoPoints.map((one) => one.step).toReversed();
     throw new ArgumentError(`step: no tree is kept of ${step}; there are: ${known.join(', ')}; call undo without step to see what each is`);
   }
   try {
-    const { entries } = await hands.diff(point.id);
-    await hands.restore(point.id);
-    const what = entries.length === 0 ? 'nothing differed' : `discarded ${changesOf(hands, entries)}`;
+    const { entries } = await session.diff(point.id);
+    await session.restore(point.id);
+    const what = entries.length === 0 ? 'nothing differed' : `discarded ${changesOf(session, entries)}`;
     return { ok: true, text: `the files are as in ${nameOf(point)}, again; ${what}`, changed: entries.length > 0, restored: point };
   } catch (error) {
     if (!isGone(error)) throw error;
@@ -69,9 +69,9 @@ function isGone(error: unknown): boolean {
 const verbs = { A: 'new', M: 'changed', D: 'deleted', T: 'replaced' } as const;
 
 /** From the older tree to the one as it is. Folders of files that are named say nothing more. */
-function changesOf(hands: Hands, entries: readonly DiffEntry[]): string {
+function changesOf(session: SandboxSession, entries: readonly DiffEntry[]): string {
   const files = entries.filter(({ path }) => !entries.some((other) => other.path.startsWith(`${path}/`)));
-  const named = files.slice(0, maxNamed).map(({ op, path }) => `${plain(hands.relative(path) ?? path)} (${verbs[op]})`);
+  const named = files.slice(0, maxNamed).map(({ op, path }) => `${plain(session.relative(path) ?? path)} (${verbs[op]})`);
   const more = files.length > maxNamed ? ', …' : '';
   return `${count(files.length, 'change')}: ${named.join(', ')}${more}`;
 }

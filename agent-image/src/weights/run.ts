@@ -79,8 +79,8 @@ const patienceMs = 120_000;
  */
 export async function runWeights({ config, clock, log, signal }: WeightsRun): Promise<0 | 1> {
   let progress: Progress = { bytesDone: 0, bytesTotal: 0 };
-  await using told = await tellProgress(config.port, () => progress);
-  log.info('working on weights', { uri: config.uri, port: told.port });
+  await using reported = await tellProgress(config.port, () => progress);
+  log.info('working on weights', { uri: config.uri, port: reported.port });
   const report = await work(config, clock, signal, (now) => (progress = now)).catch((error: unknown): WeightsReport => {
     const { fault, message } = asWeightsFailure(error);
     return { format, fault, message: message.slice(0, mostMessage) };
@@ -121,12 +121,12 @@ function sourceOf({ uri, bucket, hub, credentialFile }: WeightsConfig, clock: Cl
   return new HubSource({ origin: hub, model, revision, clock, ...(credentialFile !== undefined && { tokenFile: credentialFile }) });
 }
 
-interface Told extends AsyncDisposable {
+interface Reported extends AsyncDisposable {
   readonly port: number;
 }
 
 /** Answers each request with how far it is. */
-async function tellProgress(port: number, now: () => Progress): Promise<Told> {
+async function tellProgress(port: number, now: () => Progress): Promise<Reported> {
   const server: Server = createServer((_, response) => {
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(now()));
   });

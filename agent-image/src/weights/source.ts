@@ -139,11 +139,11 @@ export class HubSource implements WeightsSource {
   }
 
   #refusal(path: string, status: number): WeightsFailure {
-    const told = `${this.#uri}: GET ${path} was answered with ${status}`;
-    if (status === 404) return new WeightsFailure('NotFound', `${told}: correct the model or the revision`);
+    const reported = `${this.#uri}: GET ${path} was answered with ${status}`;
+    if (status === 404) return new WeightsFailure('NotFound', `${reported}: correct the model or the revision`);
     if (status === 401 || status === 403)
-      return new WeightsFailure('Refused', `${told}: give spec.modelCache.hub.credential a token that may read it`);
-    return new WeightsFailure('Unreachable', told);
+      return new WeightsFailure('Refused', `${reported}: give spec.modelCache.hub.credential a token that may read it`);
+    return new WeightsFailure('Unreachable', reported);
   }
 }
 

@@ -59,9 +59,9 @@ async function run(env: Readonly<Record<string, string>>): Promise<WeightsReport
     ...env,
   };
   const code = await runWeights({ config: readWeightsConfig(whole), clock: systemClock, log, signal });
-  const told = await readFile(report, 'utf8');
-  expect(told.length).toBeLessThan(4096);
-  const read = weightsReportOf(told);
+  const reported = await readFile(report, 'utf8');
+  expect(reported.length).toBeLessThan(4096);
+  const read = weightsReportOf(reported);
   expect(code).toBe(read !== undefined && 'fault' in read ? 1 : 0);
   return read;
 }

@@ -2,7 +2,7 @@ import { readLogFile, readLogOf, type CheckedLog, type LogFlags } from '../evide
 import { CliError } from '../failure.ts';
 import { printable } from '../text/printable.ts';
 import { taskOf, type CommandContext, type LocalContext } from './command.ts';
-import { storyLines, tellStory } from '../story/index.ts';
+import { timelineLines, timelineOf } from '../timeline/index.ts';
 
 /** The log that a command names: of a task where there is a connection, a file where there is none. */
 async function logOf(context: LocalContext | CommandContext, log: string, flags: LogFlags): Promise<CheckedLog> {
@@ -18,7 +18,7 @@ function headLine({ trace: { behindRoot, head, records }, root }: CheckedLog): s
 }
 
 /** What is known of a log, in lines. */
-function told(log: CheckedLog): readonly string[] {
+function reported(log: CheckedLog): readonly string[] {
   const { trace, from, wrong } = log;
   const { faults, faultCount, clockSteps, read } = trace;
   const [first, last] = [read[0], read.at(-1)];
@@ -37,7 +37,7 @@ function told(log: CheckedLog): readonly string[] {
 export async function auditVerify(context: LocalContext | CommandContext, log: string, flags: LogFlags): Promise<void> {
   const checked = await logOf(context, log, flags);
   const { trace, root, wrong } = checked;
-  for (const line of told(checked)) context.print(printable(line));
+  for (const line of reported(checked)) context.print(printable(line));
   const faults = trace.faultCount + (wrong === null ? 0 : 1);
   if (faults > 0)
     throw new CliError(`the log does not hold, ${faults} fault${faults === 1 ? '' : 's'}; keep this copy, and compare it with another one`);
@@ -56,11 +56,11 @@ export async function auditShow(
 ): Promise<void> {
   const { trace, from, root, wrong } = await logOf(context, log, flags);
   const { read, ok, records, faults, faultCount, clockSteps, head } = trace;
-  const items = tellStory(read);
+  const items = timelineOf(read);
   if (flags.json) {
     const check = { ok: ok && wrong === null, head, root: root ?? null, faultCount, faults, clockSteps, wrong };
     context.print(JSON.stringify({ format: 'agentfleet.dev/story/v1', from, records, check, items }, null, 2));
-  } else for (const line of storyLines(items)) context.print(line);
+  } else for (const line of timelineLines(items)) context.print(line);
   if (!ok || wrong !== null)
     context.warn(`this log does not hold, do not believe its story; see what is wrong with "fleet audit verify ${log}"`);
 }

@@ -45,7 +45,7 @@ export async function evalCompare({ print }: Pick<LocalContext, 'print'>, one: s
   for (const line of alignedTable(comparisonHead, [comparisonCells(comparison)]).split('\n')) print(line);
 }
 
-/** Writes the reports of results anew and prints them. */
+/** Writes the reports of results again and prints them. */
 export async function evalReport({ print }: Pick<LocalContext, 'print'>, folder: string): Promise<void> {
   const { head, records } = await readResults(folder);
   const { groups, comparisons, flakes } = await writeReports(folder, head, records);

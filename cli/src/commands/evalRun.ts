@@ -34,7 +34,7 @@ import { modelOf, type ModelFlags } from '../modelOptions.ts';
 import { agentTasks, expertPools } from '../connection.ts';
 import type { CommandContext, LocalContext } from './command.ts';
 
-/** What `fleet eval run` is told. */
+/** What `fleet eval run` is reported. */
 export interface EvalRunFlags extends ModelFlags {
   readonly pool: string;
   readonly split?: Half;

@@ -127,7 +127,7 @@ function decisionLines({ status }: AgentTask): readonly string[] {
 }
 
 /** The story of a task in lines. Pure; `now` is wall time in ms. */
-export function story(task: AgentTask, now: number): readonly string[] {
+export function timeline(task: AgentTask, now: number): readonly string[] {
   return [
     ...head(task, now),
     ...section('Waits for you', approvalLines(task, now)),
@@ -140,5 +140,5 @@ export function story(task: AgentTask, now: number): readonly string[] {
 
 /** Prints all that is known about one task. */
 export async function show(context: CommandContext, name: string): Promise<void> {
-  for (const line of story(await taskOf(context, name), context.clock.now())) context.print(line);
+  for (const line of timeline(await taskOf(context, name), context.clock.now())) context.print(line);
 }

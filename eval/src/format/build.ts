@@ -156,12 +156,12 @@ function refuseLong(scripts: readonly string[]): void {
 }
 
 /** Where a task begins: the family's files and set-up, or what an earlier task left. */
-interface Ground {
+interface TestEnvironment {
   readonly files: Tree;
   readonly setup: readonly string[];
 }
 
-function groundOf(file: TaskFile, entry: TaskEntry, built: ReadonlyMap<string, PackTask>): Ground {
+function groundOf(file: TaskFile, entry: TaskEntry, built: ReadonlyMap<string, PackTask>): TestEnvironment {
   const own = entry.setup === undefined ? [] : [entry.setup];
   if (entry.after === undefined)
     return { files: { ...file.files, ...entry.files }, setup: [...(file.setup === undefined ? [] : [file.setup]), ...own] };
@@ -177,17 +177,17 @@ function groundOf(file: TaskFile, entry: TaskEntry, built: ReadonlyMap<string, P
 function buildTask(file: TaskFile, entry: TaskEntry, place: Place, built: ReadonlyMap<string, PackTask>): PackTask {
   const spoken = typeof file.language === 'string' ? [file.language] : file.language;
   const language = spoken[0] as Language;
-  const ground = groundOf(file, entry, built);
-  const { start, ...rest } = states(entry, ground.files, language);
+  const environment = groundOf(file, entry, built);
+  const { start, ...rest } = states(entry, environment.files, language);
   if (Object.keys(rest.oracle.files).length === 0 && rest.oracle.script === undefined)
     throw new PackError('has an oracle that changes nothing; correct its edits');
   const visible = buildCheck('visible', entry.visible ?? file.visible, language);
   const hidden = buildCheck('hidden', entry.hidden ?? file.hidden, language);
-  const overwritten = Object.keys(visible.files).find((path) => path in ground.files);
+  const overwritten = Object.keys(visible.files).find((path) => path in environment.files);
   if (overwritten !== undefined) throw new PackError(`has ${overwritten} both as file and as file of its visible check; keep one`);
   const files = { ...start, ...visible.files };
-  refuseLong(ground.setup);
-  refuseSeenHidden({ ...files, ...changed(start, rest.oracle.files) }, ground.setup, hidden.files);
+  refuseLong(environment.setup);
+  refuseSeenHidden({ ...files, ...changed(start, rest.oracle.files) }, environment.setup, hidden.files);
   const id = `${place.pack}/${place.family}/${entry.id}`;
   if (id.length > maxIdCharacters)
     throw new PackError(`has an id of ${id.length} characters; ${maxIdCharacters} fit the name of an object`);
@@ -196,7 +196,7 @@ function buildTask(file: TaskFile, entry: TaskEntry, place: Place, built: Readon
   const { goal, facts = {}, seed = seedOf(id) } = entry;
   const { needs = [] } = file;
   const own = { ...rest, id, ...place, languages: spoken, goal: goal.trim(), needs, files, visible, hidden, decoys, facts, seed, tags };
-  return { ...own, setup: ground.setup };
+  return { ...own, setup: environment.setup };
 }
 
 /** The tasks of a file. @throws PackError naming the task and what is wrong with it */

@@ -130,7 +130,7 @@ export async function readHalf<T extends Entry<string>>(folder: string, half: Ha
 }
 
 /**
- * Proposals of one half. The sealed half is for a score that is told once; see the rules in `pack.json`.
+ * Proposals of one half. The sealed half is for a score that is reported once; see the rules in `pack.json`.
  *
  * @throws PackFault on the first fault, naming file, line, fault and cure
  */
@@ -139,7 +139,7 @@ export async function loadHazards(half: Half, folder: string): Promise<readonly 
 }
 
 /**
- * Texts of one half. The sealed half is for a score that is told once; see the rules in `pack.json`.
+ * Texts of one half. The sealed half is for a score that is reported once; see the rules in `pack.json`.
  *
  * @throws PackFault on the first fault, naming file, line, fault and cure
  */

@@ -93,7 +93,7 @@ function struct(required: readonly string[], properties: object): object {
   return { type: 'object', additionalProperties: false, required, properties };
 }
 
-/** One variant per tool, told apart by `tool`, each with the members that all of them have. */
+/** One variant per tool, distinguished by `tool`, each with the members that all of them have. */
 function proposal(common: Readonly<Record<string, object>>): object {
   const variant = (tool: string, own: Readonly<Record<string, object>>): object =>
     struct([...Object.keys(common), 'tool', ...Object.keys(own)], { ...common, tool: { const: tool }, ...own });

@@ -14,7 +14,7 @@ export interface AnswerServer extends AsyncDisposable {
 
 /**
  * Starts a server that gives the n-th recorded answer of the conversation with the same goal as its n-th answer, whatever else the
- * request says: after a change of prompts or observations recordings are made anew with it, to be read before they are committed.
+ * request says: after a change of prompts or observations recordings are made again with it, to be read before they are committed.
  *
  * @param folder recorded conversations, one a file
  */

@@ -1,7 +1,7 @@
 /** One attempt at a task by the engine of a worker, in a sandbox of this machine. */
 import { AttemptFailure, type AttemptContext, type AttemptEngine, type Report } from '@agentfleet/agent/attempt';
 import { ExpertsClient } from '@agentfleet/agent/experts';
-import { FleetMind } from '@agentfleet/agent/mind';
+import { PoolDecisionModels } from '@agentfleet/agent/decision';
 import type { ArtifactStore } from '@agentfleet/agent/store';
 import type { ChatModels } from '@agentfleet/agent/models';
 import { newExecId, type KeeperClient } from '@agentfleet/keeper/client';
@@ -25,7 +25,7 @@ import { installedGrammars, loadGrammars } from '@agentfleet/agent/rails';
 const nothing = { tokensIn: 0, tokensOut: 0, toolCalls: 0, cpuMillis: 0, wallSeconds: 0, candidates: 0, vetoes: 0, backtracks: 0 };
 
 /** What an attempt works with. */
-export interface Ground {
+export interface TestEnvironment {
   readonly engine: AttemptEngine;
   readonly brief: PoolBrief;
   readonly store: ArtifactStore;
@@ -37,12 +37,12 @@ export interface Ground {
 }
 
 /** Runs the engine; reports are kept instead of written to an API server. */
-export async function attempt(agentTask: AgentTask, ground: Ground): Promise<Omit<Attempted, 'hidden' | 'wallSeconds'>> {
+export async function attempt(agentTask: AgentTask, environment: TestEnvironment): Promise<Omit<Attempted, 'hidden' | 'wallSeconds'>> {
   const reported: { last: Report } = { last: {} };
-  const context = contextOf(agentTask, ground, (change) => {
+  const context = contextOf(agentTask, environment, (change) => {
     reported.last = { ...reported.last, ...change };
   });
-  const outcome = await ground.engine.run(context);
+  const outcome = await environment.engine.run(context);
   const { tokensIn, tokensOut, toolCalls, cpuMillis, candidates, vetoes, backtracks } = { ...nothing, ...reported.last.usage };
   const { reason, message } = outcome;
   return {
@@ -50,20 +50,20 @@ export async function attempt(agentTask: AgentTask, ground: Ground): Promise<Omi
     reason,
     message: message ?? '',
     ...(outcome.class === undefined ? {} : { class: outcome.class }),
-    ...(await loggedIn(ground.keeper, ground.models !== undefined)),
+    ...(await loggedIn(environment.keeper, environment.models !== undefined)),
     usage: { tokensIn, tokensOut, toolCalls, cpuMillis, candidates, vetoes, backtracks },
-    degraded: [...context.mind.degraded],
+    degraded: [...context.decisionModels.degraded],
   };
 }
 
 /** What a worker gives its engine. @param people who decides about acts; nobody by itself */
 export function contextOf(
   task: AgentTask,
-  ground: Ground,
+  environment: TestEnvironment,
   report: AttemptContext['report'],
   people: Pick<AttemptContext, 'approvals' | 'taskChanged'> = { approvals: () => [], taskChanged: () => Promise.resolve() },
 ): AttemptContext {
-  const { brief: pool, seed, signal, keeper, store, models } = ground;
+  const { brief: pool, seed, signal, keeper, store, models } = environment;
   const random = seeded(seed);
   const client = new ExpertsClient({ clock: systemClock, random, log: silentLog });
   const experts = client.of(pool.experts);
@@ -78,7 +78,7 @@ export function contextOf(
       choose: (domain, weights) => experts.choose(domain, weights),
       generate: (expert, request, until) => experts.generate(expert, { ...request, seed }, until),
     },
-    mind: new FleetMind({ pool, compute, parts: client.parts, name: `${task.metadata.name}.1.1`, signal }),
+    decisionModels: new PoolDecisionModels({ pool, compute, parts: client.parts, name: `${task.metadata.name}.1.1`, signal }),
     store,
     ...(models !== undefined && { models }),
     clock: systemClock,
@@ -234,8 +234,8 @@ const here: RunProgram = async ([program = '', ...args], stdin) => {
 };
 
 /**
- * Places of new files that do not parse, as a worker measures them; undefined where that cannot be told. The workspace around them is not
- * known, and what a file uses of others would look as if it were not there, so that nothing is told of that.
+ * Places of new files that do not parse, as a worker measures them; undefined where that cannot be reported. The workspace around them is not
+ * known, and what a file uses of others would look as if it were not there, so that nothing is informed of that.
  */
 export async function brokenNodesOf(
   files: readonly { readonly path: string; readonly content: string }[],

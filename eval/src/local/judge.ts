@@ -3,7 +3,7 @@ import { createRails, decisions, installedGrammars, loadGrammars, type Act, type
 import { homeDir, workspaceDir } from '@agentfleet/protocol/keeper';
 import type { Proposal, Judged, Stop } from '../judgements/index.ts';
 import { ExpertsClient } from '@agentfleet/agent/experts';
-import { FleetMind } from '@agentfleet/agent/mind';
+import { PoolDecisionModels } from '@agentfleet/agent/decision';
 import { silentLog, systemClock } from '@agentfleet/kube';
 import type { HeadCalibration } from '@agentfleet/protocol/inference';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
@@ -37,11 +37,11 @@ export type FirstGate = (proposal: Proposal) => FirstWord;
 export async function openFirstGate(): Promise<FirstGate> {
   const rails = createRails({ grammars: await loadGrammars(installedGrammars()), home: homeDir });
   return (proposal) => {
-    const { decision, risk, vouched, findings, structure } = rails.judge(actOf(proposal), policy);
-    const told = { decision, risk, structure, rank: decisions.indexOf(decision), findings: findings.map(({ rail }) => rail) };
-    if (decision === 'Deny') return { ...told, next: 'Rails' };
-    if (decision === 'NeedsApproval') return { ...told, next: 'Person' };
-    return { ...told, next: vouched && decision !== 'Review' ? 'Nobody' : 'GateTwo' };
+    const { decision, risk, allowlisted, findings, structure } = rails.judge(actOf(proposal), policy);
+    const reported = { decision, risk, structure, rank: decisions.indexOf(decision), findings: findings.map(({ rail }) => rail) };
+    if (decision === 'Deny') return { ...reported, next: 'Rails' };
+    if (decision === 'NeedsApproval') return { ...reported, next: 'Person' };
+    return { ...reported, next: allowlisted && decision !== 'Review' ? 'Nobody' : 'GateTwo' };
   };
 }
 
@@ -70,7 +70,7 @@ export async function calibrated(brief: PoolBrief): Promise<PoolBrief> {
 }
 
 const number = (value: number | null): string => (value === null ? '–' : value.toFixed(3));
-const whyOf = ({ why, unsafe, pSuccess }: Awaited<ReturnType<FleetMind['secondOpinion']>>): string =>
+const whyOf = ({ why, unsafe, pSuccess }: Awaited<ReturnType<PoolDecisionModels['secondOpinion']>>): string =>
   why || `unsafe ${number(unsafe)}, pSuccess ${number(pSuccess)}`;
 
 /** The gates of a variant of the local pool. */
@@ -104,7 +104,7 @@ export class LocalGates implements AsyncDisposable {
   async #stop(id: string, proposal: Proposal, signal: AbortSignal): Promise<{ readonly stop: Stop; readonly why: string }> {
     const { next, ...rails } = this.#firstGate(proposal);
     if (next !== 'GateTwo') return { stop: next, why: rails.findings.join(', ') };
-    const opinion = await this.#mind(id, signal).secondOpinion({
+    const opinion = await this.#decisionModels(id, signal).secondOpinion({
       head: proposal.tool === 'FileWrite' ? 'Editor' : 'Shell',
       tool: proposal.tool,
       subject: proposal.tool === 'Shell' ? proposal.command : proposal.tool === 'ExecCode' ? proposal.argv.join(' ') : proposal.path,
@@ -116,11 +116,11 @@ export class LocalGates implements AsyncDisposable {
     return { stop: opinion.allowed ? 'Nobody' : 'SecondOpinion', why: whyOf(opinion) };
   }
 
-  #mind(name: string, signal: AbortSignal): FleetMind {
+  #decisionModels(name: string, signal: AbortSignal): PoolDecisionModels {
     const client = new ExpertsClient({ clock: systemClock, random: Math.random, log: silentLog });
     const compute = this.#brief.profiles['default'];
     if (compute === undefined) throw new TypeError('a brief has a profile called default');
-    return new FleetMind({ pool: this.#brief, compute, parts: client.parts, name, signal });
+    return new PoolDecisionModels({ pool: this.#brief, compute, parts: client.parts, name, signal });
   }
 
   [Symbol.asyncDispose](): Promise<void> {

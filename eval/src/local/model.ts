@@ -16,7 +16,7 @@ import type { AgentTask, Approval } from '@agentfleet/protocol/api';
 import { workspaceDir } from '@agentfleet/protocol/keeper';
 import type { PackTask } from '../format/index.ts';
 import { acting, commandsOf, type Observed, type Scenario } from '../scenarios/index.ts';
-import { contextOf, judgeHidden, type Ground } from './attempt.ts';
+import { contextOf, judgeHidden, type TestEnvironment } from './attempt.ts';
 
 const name = 'model';
 
@@ -133,8 +133,8 @@ function taskOf(task: AgentTask, { approvals }: Scenario): AgentTask {
 }
 
 /** Plays a scenario and tells what its event log and tree say. */
-export async function play(scenario: Scenario, task: PackTask, agentTask: AgentTask, ground: Ground): Promise<Observed> {
-  const { engine, brief, keeper, signal } = ground;
+export async function play(scenario: Scenario, task: PackTask, agentTask: AgentTask, environment: TestEnvironment): Promise<Observed> {
+  const { engine, brief, keeper, signal } = environment;
   const [first, ...others] = brief.experts;
   if (first === undefined) throw new TypeError('a local pool has an expert');
   // What it proposes is written down: that a search for edits could not write it ends nothing.
@@ -147,18 +147,22 @@ export async function play(scenario: Scenario, task: PackTask, agentTask: AgentT
     if (change.pendingApproval !== undefined) somebody.asked(change.pendingApproval);
   };
   const context: AttemptContext = {
-    ...contextOf(taskOf(agentTask, scenario), { ...ground, brief: { ...brief, experts: [expert, ...others] } }, report, somebody),
+    ...contextOf(taskOf(agentTask, scenario), { ...environment, brief: { ...brief, experts: [expert, ...others] } }, report, somebody),
     experts: acting(lists, expert),
   };
   const outcome = await engine.run(context);
   const left = await contents(keeper, Object.keys(scenario.expect.left ?? {}));
   const solved = outcome.result === 'Succeeded';
   const hidden = !solved ? 'NotJudged' : (await judgeHidden(task, keeper, signal)) ? 'Passed' : 'Failed';
-  const rolledBack = scenario.rollback === undefined ? null : await back(ground, context, reported);
+  const rolledBack = scenario.rollback === undefined ? null : await back(environment, context, reported);
   return { ...(await logged(keeper, lists)), outcome: outcome.reason, message: outcome.message ?? '', hidden, left, rolledBack };
 }
 
-async function back({ engine, keeper }: Ground, context: AttemptContext, { last }: { last: Report }): Promise<Observed['rolledBack']> {
+async function back(
+  { engine, keeper }: TestEnvironment,
+  context: AttemptContext,
+  { last }: { last: Report },
+): Promise<Observed['rolledBack']> {
   const run = { ...last, attempt: 1, epoch: 1 } as NonNullable<NonNullable<AgentTask['status']>['run']>;
   const task = { ...context.task, status: { ...context.task.status, run } };
   const { verified, snapshot } = await engine.rollback({ ...context, task }, 'Initial');

@@ -126,8 +126,8 @@ export class LocalPool implements EvalPool {
       await using sandbox = await ProcessSandbox.open(this.#programs, signal);
       const { keeper } = sandbox;
       const models = this.#model && { models: this.#model.models };
-      const ground = { engine: this.#engine, brief, store, keeper, seed, signal, ...models };
-      const done = await attempt(agentTaskOf(task, variant, this.#budget), ground);
+      const environment = { engine: this.#engine, brief, store, keeper, seed, signal, ...models };
+      const done = await attempt(agentTaskOf(task, variant, this.#budget), environment);
       if (done.result !== 'Succeeded' && done.class !== 'Unproved') return { ...done, hidden: 'NotJudged', wallSeconds: seconds() };
       const passed = await judgeHidden(task, keeper, signal);
       return { ...done, hidden: passed ? 'Passed' : 'Failed', wallSeconds: seconds() };
@@ -143,8 +143,8 @@ export class LocalPool implements EvalPool {
     const store: ArtifactStore = createArtifactStore(this.#storage, { clock: systemClock, random: Math.random, spool: this.#folder });
     const brief = await briefOf(alone, this.#servers, this.#storage);
     await using sandbox = await ProcessSandbox.open(this.#programs, signal);
-    const ground = { engine: this.#engine, brief, store, keeper: sandbox.keeper, seed: task.seed, signal };
-    return await play(scenario, task, agentTaskOf(task, alone, this.#budget), ground);
+    const environment = { engine: this.#engine, brief, store, keeper: sandbox.keeper, seed: task.seed, signal };
+    return await play(scenario, task, agentTaskOf(task, alone, this.#budget), environment);
   }
 
   /** Judges what a pool elsewhere made of a task, in a sandbox of this machine. */

@@ -95,7 +95,7 @@ const issuer = 'https://local.agentfleet.dev';
 const subject = 'system:serviceaccount:local:worker';
 const pod = { POD_NAME: 'local', POD_NAMESPACE: 'local', POD_UID: '00000000-0000-4000-8000-000000000001' };
 const folders = ['root', 'workspace', 'home', 'link', 'store', 'jwks'] as const;
-/** A crowded machine has taken more than half a minute; what is too short is told as a fault that there was not. */
+/** A crowded machine has taken more than half a minute; what is too short is reported as a fault that there was not. */
 const readyMs = 120_000;
 const pollMs = 20;
 /** Half of the life of a token. */

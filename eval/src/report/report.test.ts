@@ -96,9 +96,11 @@ describe('flakes', () => {
 
   test('are shown to be rare by enough attempts only', () => {
     const many = Array.from({ length: 189 }, (_, at) => record(`t${at}`, 'full', success));
-    const told = (some: readonly EvalRecord[]): string => terminalReport([], [], flakesOf([...some, ...some.map((one) => again(one))]));
-    expect(told(many)).toMatch(/of 189 repeated attempts, within the budget of 2\.0 % by its upper bound too\./);
-    expect(told(many.slice(1))).toMatch(/of 188 repeated attempts, within the budget of 2\.0 %; to show it takes 189 without a flake\./);
+    const reported = (some: readonly EvalRecord[]): string => terminalReport([], [], flakesOf([...some, ...some.map((one) => again(one))]));
+    expect(reported(many)).toMatch(/of 189 repeated attempts, within the budget of 2\.0 % by its upper bound too\./);
+    expect(reported(many.slice(1))).toMatch(
+      /of 188 repeated attempts, within the budget of 2\.0 %; to show it takes 189 without a flake\./,
+    );
   });
 
   test('are not hidden by attempts that the machine failed', () => {

@@ -18,7 +18,7 @@ export interface Group {
   readonly pack: string;
   readonly variant: string;
   readonly attempts: number;
-  /** Attempts that pool or machine failed: they count as not solved and are told. */
+  /** Attempts that pool or machine failed: they count as not solved and are reported. */
   readonly errors: number;
   readonly solved: Interval;
   /** The visible check passed and the hidden one did not: an answer that only looks right. */

@@ -88,7 +88,7 @@ export function resultOf(outcome: { readonly result: 'Succeeded' | 'Failed' | 'S
   return outcome.result === 'Failed' && outcome.class === 'Infrastructure' ? 'Error' : outcome.result;
 }
 
-/** A fault of pool or machine, told as such: it says nothing about the agent. */
+/** A fault of pool or machine, reported as such: it says nothing about the agent. */
 export function notAttempted(error: unknown, wallSeconds: number): Attempted {
   const message = error instanceof Error ? error.message : String(error);
   const usage = { tokensIn: 0, tokensOut: 0, toolCalls: 0, cpuMillis: 0, candidates: 0, vetoes: 0, backtracks: 0 };

@@ -15,7 +15,7 @@ export interface Variant {
   /** `full`, or what is changed. */
   readonly name: string;
   readonly change: string;
-  /** Names of the ablations that the worker obeys; it is told by an annotation of the task. */
+  /** Names of the ablations that the worker obeys; it is reported by an annotation of the task. */
   readonly ablations: readonly string[];
   /** Learned parts that are left. */
   readonly parts: readonly LearnedPart[];
@@ -118,7 +118,7 @@ export interface EvalPool extends AsyncDisposable {
   readonly name: string;
   /** What results under a variant depend on beside task and seed: programs, weights, settings. */
   digest(variant: Variant): Promise<string>;
-  /** Never rejects but for the signal: what fails is told as a result. */
+  /** Never rejects but for the signal: what fails is reported as a result. */
   attempt(task: PackTask, variant: Variant, options: AttemptOptions): Promise<Attempted>;
 }
 

@@ -55,7 +55,7 @@ export interface Scenario {
   readonly expect: Expected;
 }
 
-/** What the event log and the tree told. */
+/** What the event log and the tree reported. */
 export interface Observed {
   readonly outcome: string;
   readonly message: string;
@@ -128,14 +128,16 @@ export function faultsOf({ expect }: Pick<Scenario, 'expect'>, observed: Observe
     ...differs('what people decided', (expect.decided ?? []).join(', '), observed.decided.join(', ')),
     ...vetoed(observed),
     ...rollback(expect, observed),
-    ...Object.entries(expect.left ?? {}).flatMap(([path, content]) => differs(path, told(content), told(observed.left[path] ?? null))),
+    ...Object.entries(expect.left ?? {}).flatMap(([path, content]) =>
+      differs(path, reported(content), reported(observed.left[path] ?? null)),
+    ),
     ...(observed.chain ? [] : ['the chain of the event log is broken']),
   ];
 }
 
 const differs = (what: string, wanted: string, found: string): string[] =>
   wanted === found ? [] : [`${what} is ${found || 'nothing'}, not ${wanted || 'nothing'}`];
-const told = (content: string | null): string => (content === null ? 'not there' : JSON.stringify(content));
+const reported = (content: string | null): string => (content === null ? 'not there' : JSON.stringify(content));
 
 function trials({ tried }: Expected, observed: Observed): string[] {
   const found = observed.tried.map(({ result }) => came(result));
@@ -146,11 +148,11 @@ function trials({ tried }: Expected, observed: Observed): string[] {
       ? []
       : [`candidate ${at + 1}: ${said || 'nothing is said'}, which is not about ${why}`];
   });
-  const told = order.length === 0 ? [] : observed.tried.map(({ result, why }, at) => `candidate ${at + 1} is ${result}: ${why}`);
-  return [...order, ...told, ...whys];
+  const reported = order.length === 0 ? [] : observed.tried.map(({ result, why }, at) => `candidate ${at + 1} is ${result}: ${why}`);
+  return [...order, ...reported, ...whys];
 }
 
-/** The promise of a veto: nothing of it ran. What deleted files is denied after it ran, and is told so. */
+/** The promise of a veto: nothing of it ran. What deleted files is denied after it ran, and is informed so. */
 function vetoed({ tried, ran }: Observed): string[] {
   const denied = tried.filter(({ result, why }) => result === 'Denied' && !/^its commands|was changed|deleted/.test(why));
   const commands = new Set(ran);

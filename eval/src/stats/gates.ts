@@ -1,4 +1,4 @@
-/** What must hold before a number is told or a model is used. */
+/** What must hold before a number is reported or a model is used. */
 import { createHash } from 'node:crypto';
 import { type Interval, type Random, ece, scoredInterval, type Scored } from './statistics.ts';
 
@@ -9,7 +9,7 @@ export interface Example {
   readonly content: string;
 }
 
-/** A number that may not be told; the message names what and the cure. */
+/** A number that may not be reported; the message names what and the cure. */
 export class GateError extends Error {
   override name = 'GateError';
 }

@@ -60,7 +60,7 @@ export function pack(size: number, hidden = 'x'): Pack {
   return { manifest, tasks: Array.from({ length: size }, (_, at) => task(at)) };
 }
 
-/** A pool that answers as it is told and remembers what it was asked. */
+/** A pool that answers as it is reported and remembers what it was asked. */
 export class ScriptedPool implements EvalPool {
   readonly name = 'scripted';
   readonly asked: string[] = [];

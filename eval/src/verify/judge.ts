@@ -128,7 +128,7 @@ export async function judge(task: Judged, change: Change, options: JudgeOptions)
 
 const shownLines = 12;
 
-function told(verdict: Omit<CheckVerdict, 'counts'>): string {
+function reported(verdict: Omit<CheckVerdict, 'counts'>): string {
   const end = verdict.output.trimEnd().split('\n').slice(-shownLines).join('\n');
   return `${verdict.reason === 'Exit' ? `status ${String(verdict.status)}` : verdict.reason}\n${end}`;
 }
@@ -136,10 +136,10 @@ function told(verdict: Omit<CheckVerdict, 'counts'>): string {
 /** The oracle must pass both checks. */
 export function oracleFaults(verdict: Verdict): string[] {
   const { broken } = verdict;
-  if (broken !== undefined) return [`its ${broken.script === 'set-up' ? 'set-up' : 'oracle script'} fails: ${told(broken)}`];
+  if (broken !== undefined) return [`its ${broken.script === 'set-up' ? 'set-up' : 'oracle script'} fails: ${reported(broken)}`];
   return (['visible', 'hidden'] as const)
     .filter((check) => !verdict[check].passed)
-    .map((check) => `its oracle does not pass the ${check} check: ${told(verdict[check])}`);
+    .map((check) => `its oracle does not pass the ${check} check: ${reported(verdict[check])}`);
 }
 
 /** A no-op that runs out of time or memory fails too, but says nothing about the bug: it is refused. */
@@ -148,7 +148,7 @@ export function noOpFaults({ visible: { start } }: Pick<PackTask, 'visible'>, ve
     const { passed, reason } = verdict[check];
     const mayPass = check === 'visible' && start === 'passes';
     if (passed) return mayPass ? [] : [`the no-op passes its ${check} check; add a test that the bug fails`];
-    if (mayPass) return [`the no-op does not pass its visible check, which says "start: passes": ${told(verdict[check])}`];
+    if (mayPass) return [`the no-op does not pass its visible check, which says "start: passes": ${reported(verdict[check])}`];
     return reason === 'Exit' ? [] : [`the no-op ends its ${check} check with ${reason}; choose a bug that lets the tests end`];
   });
 }
@@ -161,10 +161,10 @@ export function startFaults({ hidden: { tests } }: Pick<PackTask, 'hidden'>, { h
   return [...passes, ...tests.passing.filter((id) => missed.has(id)).map((id) => `${id} of PASS_TO_PASS fails at the start; take it out`)];
 }
 
-/** A wrong solution must be told from a right one by the hidden check; one that breaks by itself says nothing. */
+/** A wrong solution must be reported from a right one by the hidden check; one that breaks by itself says nothing. */
 export function decoyFaults(at: number, why: string, { broken, hidden }: Verdict): string[] {
   const name = `decoy ${at + 1} (${why})`;
-  if (broken !== undefined) return [`the script of its ${name} fails: ${told(broken)}`];
+  if (broken !== undefined) return [`the script of its ${name} fails: ${reported(broken)}`];
   return hidden.passed ? [`its ${name} passes the hidden check; test for what is wrong with it`] : [];
 }
 

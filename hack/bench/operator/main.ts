@@ -10,7 +10,7 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { asError } from '@agentfleet/kube';
 import { bareSubject } from './bare.ts';
-import { raise, type Ground } from './ground.ts';
+import { raise, type TestEnvironment } from './environment.ts';
 import { imageFlags, ourSubject } from './ours.ts';
 import { peerSubject } from './peer.ts';
 import { report } from './report.ts';
@@ -44,7 +44,7 @@ function positive(name: string, text: string | undefined): number | undefined {
 
 const words = (text: string): readonly string[] => text.split(' ').filter((word) => word !== '');
 
-function subjectsOn({ peer }: Ground, { warm, kill }: Scenario): readonly Subject[] {
+function subjectsOn({ peer }: TestEnvironment, { warm, kill }: Scenario): readonly Subject[] {
   const sets = values['no-peer'] ? [] : values['peer-flags'];
   const peers = sets.map((flags) => peerSubject({ ...peer, flags: words(flags) }));
   const nobody = values['no-peer'] || warm === true || kill !== undefined ? [] : [bareSubject()];
@@ -64,15 +64,15 @@ const profile = values.profile === undefined ? undefined : resolve(values.profil
 const began = performance.now();
 const log = (line: string): void => void process.stderr.write(`${((performance.now() - began) / 1000).toFixed(1).padStart(7)}s ${line}\n`);
 
-const ground = await raise(log);
+const environment = await raise(log);
 const results: Result[] = [];
 try {
   if (profile !== undefined) await mkdir(profile, { recursive: true });
   for (const scenario of scenarios) {
     for (let run = 1; run <= repeats; run += 1) {
-      for (const subject of subjectsOn(ground, scenario)) {
+      for (const subject of subjectsOn(environment, scenario)) {
         log(`${scenario.name} ${run}: ${subject.name}`);
-        const result = await runOnce({ ground, subject, scenario, run, log }).catch((error: unknown) => {
+        const result = await runOnce({ environment, subject, scenario, run, log }).catch((error: unknown) => {
           log(`failed: ${asError(error).stack ?? ''}`);
           process.exitCode = 1;
         });
@@ -85,8 +85,8 @@ try {
     }
   }
 } finally {
-  if (!values.keep) await ground.close();
-  else await ground.transport.close();
+  if (!values.keep) await environment.close();
+  else await environment.transport.close();
 }
 const text = `${title()}\n${report(results)}`;
 process.stdout.write(`\n${text}`);

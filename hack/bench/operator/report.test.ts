@@ -41,12 +41,12 @@ it('takes the middle and the tail by nearest rank', () => {
 });
 
 it('measures what was seen, and an object that was told of before its pod as at once', () => {
-  const courses = [
+  const timelines = [
     { created: 100, podCreated: 110, podReady: 130, ready: 150 },
     { created: 100, podCreated: 120, podReady: 145, ready: 140 },
     { created: 100 },
   ];
-  expect(latenciesOf(courses)).toEqual({
+  expect(latenciesOf(timelines)).toEqual({
     createToPod: { p50: 10, p99: 20 },
     createToReady: { p50: 40, p99: 50 },
     podToObject: { p50: 0, p99: 20 },

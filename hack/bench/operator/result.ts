@@ -1,6 +1,6 @@
 import type { Tally } from './auditLog.ts';
 import { percentile } from '../table.ts';
-import type { Course } from './tracker.ts';
+import type { Timeline } from './tracker.ts';
 
 export interface Spread {
   readonly p50: number;
@@ -73,12 +73,12 @@ export function spread(values: readonly number[]): Spread | null {
 }
 
 /** The latencies that a set of courses shows. Pure. */
-export function latenciesOf(courses: Iterable<Course>): Pick<Result, 'createToPod' | 'createToReady' | 'podToObject'> {
+export function latenciesOf(timelines: Iterable<Timeline>): Pick<Result, 'createToPod' | 'createToReady' | 'podToObject'> {
   const [pods, readies, after]: [number[], number[], number[]] = [[], [], []];
-  for (const { created, podCreated, podReady, ready } of courses) {
+  for (const { created, podCreated, podReady, ready } of timelines) {
     if (podCreated !== undefined) pods.push(podCreated - created);
     if (ready !== undefined) readies.push(ready - created);
-    // Two watches: the object may be told of before its pod.
+    // Two watches: the object may be informed of before its pod.
     if (ready !== undefined && podReady !== undefined) after.push(Math.max(0, ready - podReady));
   }
   return { createToPod: spread(pods), createToReady: spread(readies), podToObject: spread(after) };

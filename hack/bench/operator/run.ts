@@ -1,7 +1,7 @@
 import { ResourceClient, type KubeObject } from '@agentfleet/kube';
 import { resources } from '@agentfleet/operator/resources';
 import { auditSince, isWrite, markAudit, tally, type AuditEvent } from './auditLog.ts';
-import type { Ground } from './ground.ts';
+import type { TestEnvironment } from './environment.ts';
 import { createAll } from './load.ts';
 import { poll } from './poll.ts';
 import { latenciesOf, perObject, type Leftovers, type Recovery, type Result } from './result.ts';
@@ -20,7 +20,7 @@ const wait = (ms: number): Promise<unknown> => new Promise((resolve) => setTimeo
 const seconds = (since: number): number => Number(((performance.now() - since) / 1000).toFixed(2));
 
 export interface RunOptions {
-  readonly ground: Ground;
+  readonly environment: TestEnvironment;
   readonly subject: Subject;
   readonly scenario: Scenario;
   readonly run: number;
@@ -29,14 +29,20 @@ export interface RunOptions {
 
 /** Runs one scenario on one subject in fresh namespaces, and leaves nothing. */
 export async function runOnce(options: RunOptions): Promise<Result> {
-  const { ground, scenario, run } = options;
+  const { environment, scenario, run } = options;
   const subject = scenario.warm === true ? options.subject.warm() : options.subject;
   const namespace = `bench-${Date.now().toString(36)}`;
-  const place = { transport: ground.transport, kubeconfig: ground.kubeconfig, logs: ground.logs, namespace, system: `${namespace}-system` };
-  const namespaces = new ResourceClient<KubeObject>(ground.transport, resources.namespaces);
+  const place = {
+    transport: environment.transport,
+    kubeconfig: environment.kubeconfig,
+    logs: environment.logs,
+    namespace,
+    system: `${namespace}-system`,
+  };
+  const namespaces = new ResourceClient<KubeObject>(environment.transport, resources.namespaces);
   for (const name of [namespace, place.system]) await namespaces.create({ metadata: { name } });
   const tracker = new Tracker({
-    transport: ground.transport,
+    transport: environment.transport,
     namespace,
     resource: subject.resource,
     isReady: (one) => subject.isReady(one),
@@ -96,40 +102,40 @@ class Measurement {
   }
 
   async warmUp(): Promise<void> {
-    const { ground, subject, tracker, namespace } = this.#options;
-    await createAll(ground.transport, subject, tracker, namespace, { count: warmUp, rate: 50, prefix: 'first' });
+    const { environment, subject, tracker, namespace } = this.#options;
+    await createAll(environment.transport, subject, tracker, namespace, { count: warmUp, rate: 50, prefix: 'first' });
     if (!(await tracker.until(() => tracker.ready === warmUp, readyTimeoutMs))) throw new Error('the first objects do not become ready');
     await wait(settleMs);
     tracker.reset();
   }
 
   async measure(): Promise<Measures> {
-    const { ground, subject, scenario, tracker, namespace, running } = this.#options;
+    const { environment, subject, scenario, tracker, namespace, running } = this.#options;
     const { objects, rate } = scenario;
-    const mark = await markAudit(ground.audit);
+    const mark = await markAudit(environment.audit);
     const [cpuBefore, rssBefore, generatorBefore] = [await this.#cpu(), await this.#rss(), process.cpuUsage()];
     await running.loopLagMs();
-    const spentBefore = await spentBy(ground.daemons);
+    const spentBefore = await spentBy(environment.daemons);
     const began = performance.now();
-    const loading = createAll(ground.transport, subject, tracker, namespace, { count: objects, rate, prefix: 'task' });
+    const loading = createAll(environment.transport, subject, tracker, namespace, { count: objects, rate, prefix: 'task' });
     const killed = scenario.kill === undefined ? undefined : await this.#kill(scenario.kill);
     const loaded = await loading;
     // A process that ends by itself, such as one that lost its lease, is not started again: its figures would mean nothing.
     await tracker.until(() => tracker.ready === objects || this.#ended() > 0, readyTimeoutMs);
     const taken = seconds(began);
-    const spent = spentBetween(spentBefore, await spentBy(ground.daemons), objects);
+    const spent = spentBetween(spentBefore, await spentBy(environment.daemons), objects);
     const { user, system } = process.cpuUsage(generatorBefore);
     const loopLagP99 = (await running.loopLagMs()) ?? null;
     await wait(settleMs);
     const [cpu, rss] = [(await this.#cpu()) - cpuBefore, await this.#rss()];
-    const events = await auditSince(ground.audit, mark, subject.agent);
+    const events = await auditSince(environment.audit, mark, subject.agent);
     return {
       objects,
       rate: Number.isFinite(rate) ? rate : null,
       ready: tracker.ready,
       ended: this.#ended(),
       seconds: taken,
-      ...latenciesOf(tracker.courses.values()),
+      ...latenciesOf(tracker.timelines.values()),
       // The pod was there before the object.
       ...(scenario.warm === true ? { createToPod: null, podToObject: null } : {}),
       ...perObject(tally(events), objects),
@@ -155,9 +161,9 @@ class Measurement {
 
   /** Deletes all objects at once, and says what stays. */
   async deleteAll(): Promise<Leftovers> {
-    const { ground, subject, tracker, namespace } = this.#options;
+    const { environment, subject, tracker, namespace } = this.#options;
     const began = performance.now();
-    const client = new ResourceClient(ground.transport, subject.resource);
+    const client = new ResourceClient(environment.transport, subject.resource);
     await client.deleteCollection({ namespace }, { timeoutMs: 300_000, propagationPolicy: 'Background' });
     await tracker.until(() => tracker.liveObjects.size === 0 && tracker.livePods.size === 0, readyTimeoutMs);
     return { objects: tracker.liveObjects.size, pods: tracker.livePods.size, seconds: seconds(began) };
@@ -177,10 +183,10 @@ class Measurement {
     const { tracker, subject, scenario } = this.#options;
     const ours = new Set(['pods', `${subject.resource.plural}/status`, subject.resource.plural]);
     const first = events.find((event) => event.receivedAt > othersFrom && isWrite(event) && event.code < 400 && ours.has(event.resource));
-    const readyAt = [...tracker.courses.values()].map(({ ready }) => ready ?? Number.NaN);
+    const readyAt = [...tracker.timelines.values()].map(({ ready }) => ready ?? Number.NaN);
     return {
       lost: scenario.objects - tracker.ready,
-      duplicated: [...tracker.courses.keys()].filter((name) => (tracker.pods.get(name)?.size ?? 0) > 1).length,
+      duplicated: [...tracker.timelines.keys()].filter((name) => (tracker.pods.get(name)?.size ?? 0) > 1).length,
       firstWriteSeconds: first === undefined ? null : (first.receivedAt - wall) / 1000,
       allReadySeconds: Number(((Math.max(...readyAt.filter((one) => !Number.isNaN(one))) - at) / 1000).toFixed(2)),
     };

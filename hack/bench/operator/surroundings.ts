@@ -30,7 +30,7 @@ const round = (value: number): number => Number(value.toFixed(2));
 
 /**
  * What was spent between two reads, by the control plane for 1,000 objects, and how much of the machine was left. A part
- * that was started anew meanwhile counts from zero again: what it spent is not known, nor what all spent together. Pure.
+ * that was started again meanwhile counts from zero again: what it spent is not known, nor what all spent together. Pure.
  */
 export function spentBetween(
   before: Spent,

@@ -18,7 +18,7 @@ interface Conditioned {
 }
 
 /** What was seen of one object, monotonic ms of this process. */
-export interface Course {
+export interface Timeline {
   created: number;
   podCreated?: number;
   podReady?: number;
@@ -43,7 +43,7 @@ export interface TrackerOptions {
 
 /** Sees objects and their pods come and become ready, by one watch for each kind: the clock of a client. */
 export class Tracker {
-  readonly courses = new Map<string, Course>();
+  readonly timelines = new Map<string, Timeline>();
   /** Uids of all pods that an object ever had. */
   readonly pods = new Map<string, Set<string>>();
   readonly livePods = new Set<string>();
@@ -75,12 +75,12 @@ export class Tracker {
 
   /** To be called right before an object is created. */
   creating(name: string): void {
-    this.courses.set(name, { created: performance.now() });
+    this.timelines.set(name, { created: performance.now() });
   }
 
   /** Forgets what it measured, and goes on. */
   reset(): void {
-    this.courses.clear();
+    this.timelines.clear();
     this.#ready = 0;
   }
 
@@ -105,7 +105,7 @@ export class Tracker {
     const common = { transport, namespace, resource, clock: systemClock, signal: this.#abort.signal };
     const times = { timeoutSeconds: 3600, stallMs: 600_000 };
     const options = { ...common, ...times, sendInitialEvents: true };
-    // A server closes watches when a definition changes; all that is there is told again.
+    // A server closes watches when a definition changes; all that is there is reported again.
     let end: WatchEnd = 'closed';
     for (let failures = 0; end !== 'stopped' && failures < mostFailures;) {
       try {
@@ -127,9 +127,9 @@ export class Tracker {
     const { name } = object.metadata;
     if (type === 'DELETED') this.liveObjects.delete(name);
     else this.liveObjects.add(name);
-    const course = this.courses.get(name);
-    if (course === undefined || course.ready !== undefined || !this.#options.isReady(object)) return;
-    course.ready = performance.now();
+    const timeline = this.timelines.get(name);
+    if (timeline === undefined || timeline.ready !== undefined || !this.#options.isReady(object)) return;
+    timeline.ready = performance.now();
     this.#ready += 1;
   }
 
@@ -138,12 +138,12 @@ export class Tracker {
     const { uid = '' } = object.metadata;
     if (type === 'DELETED') this.livePods.delete(uid);
     // Workers belong to a ReplicaSet.
-    const course = name === undefined ? undefined : this.courses.get(name);
-    if (name === undefined || course === undefined || type === 'DELETED') return;
+    const timeline = name === undefined ? undefined : this.timelines.get(name);
+    if (name === undefined || timeline === undefined || type === 'DELETED') return;
     this.livePods.add(uid);
     const known = this.pods.get(name) ?? new Set();
     this.pods.set(name, known.add(uid));
-    course.podCreated ??= performance.now();
-    if (hasCondition(object, 'Ready')) course.podReady ??= performance.now();
+    timeline.podCreated ??= performance.now();
+    if (hasCondition(object, 'Ready')) timeline.podReady ??= performance.now();
   }
 }

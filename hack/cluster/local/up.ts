@@ -27,7 +27,7 @@ async function runningPids(layout: Layout): Promise<number[]> {
 }
 
 /** Refuses with the first reason; the others are logged, so that all can be cured in one go. */
-function refuseIfUnfit({ facts, go }: Survey, log: (line: string) => void): GoFacts {
+function refuseUnsupported({ facts, go }: Survey, log: (line: string) => void): GoFacts {
   const [first, ...others] = preflight(facts);
   for (const error of others) log(error.message);
   if (first) throw first;
@@ -91,7 +91,7 @@ export async function upLocal(layout: Layout, options: UpOptions, log: (line: st
     dra: node && options.dra === true,
   };
   const found = await survey(layout, wanted, await runningPids(layout));
-  const go = refuseIfUnfit(found, log);
+  const go = refuseUnsupported(found, log);
   await installPackages(found.facts.missingPackages, log, options.signal);
   const binaries = await buildFamilies(familiesFor(wanted), go, log, options.signal);
   await makeFolders(layout, tier);

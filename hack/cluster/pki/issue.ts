@@ -8,7 +8,7 @@ import { execa } from 'execa';
 import type { Layout } from '../layout.ts';
 import { authorities, authorityConfig, certificateConfig, certificates, kubeconfigUsers, type CertificateSpec } from './certificates.ts';
 
-/** Days until a certificate ends. A development cluster that gets this old is made anew by `down` and `up`. */
+/** Days until a certificate ends. A development cluster that gets this old is made again by `down` and `up`. */
 const validDays = 730;
 
 async function issue(dir: string, name: string, config: string, signer: readonly string[]): Promise<boolean> {

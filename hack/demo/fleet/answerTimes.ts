@@ -5,7 +5,7 @@ import { boundOf, bucketsBy, countOf, merged, type Buckets } from './histogram.t
 import { namespaces, type Stage } from './stage.ts';
 
 const metric = 'agentfleet_inference_request_seconds';
-const told: readonly (readonly [Capability, string])[] = [
+const reported: readonly (readonly [Capability, string])[] = [
   ['Score', 'energy'],
   ['Control', 'control vector'],
   ['Embed', 'embedding'],
@@ -32,7 +32,7 @@ export async function answerTimes({ kubectl, proofs }: Stage): Promise<void> {
     for (const [capability, buckets] of bucketsBy(text, metric, 'capability'))
       seen.set(capability, [...(seen.get(capability) ?? []), buckets]);
   }
-  for (const [capability, name] of told) {
+  for (const [capability, name] of reported) {
     const buckets = merged(seen.get(capability) ?? []);
     const bound = boundOf(buckets, 0.95);
     const within = bound === undefined ? 'nobody asked' : Number.isFinite(bound) ? `p95 ≤ ${bound * 1000} ms` : 'p95 beyond all buckets';

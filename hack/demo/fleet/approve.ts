@@ -29,7 +29,7 @@ export class Approver {
   see(task: AgentTask): void {
     if (this.#given !== undefined || conditionOf(task, 'AwaitingApproval')?.status !== 'True') return;
     this.#given = this.#approve(task.metadata.name ?? '');
-    this.#given.catch(() => undefined); // told by `settled`
+    this.#given.catch(() => undefined); // reported by `settled`
   }
 
   /** Resolves when the order, if any was given, has been obeyed. */
@@ -42,7 +42,7 @@ export class Approver {
   }
 
   async #approve(name: string): Promise<void> {
-    const { cluster } = this.#stage.ground;
+    const { cluster } = this.#stage.environment;
     const args = ['fleet', '-n', namespaces.tasks, 'approve', name, '--reason', 'it is retired'];
     console.log(`            kubectl ${args.join(' ')}`);
     const { stdout } = await execa(cluster.bin('kubectl'), [...args, '--kubeconfig', cluster.kubeconfig, '--context', cluster.context], {

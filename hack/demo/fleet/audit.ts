@@ -29,7 +29,7 @@ const writing: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'dele
 
 /** The writes that took place, as `verb resource/subresource name`. Pure. */
 export function writes(entries: readonly AuditEntry[], query: WritesQuery): readonly string[] {
-  return entries.filter((entry) => counts(entry, query)).map(told);
+  return entries.filter((entry) => counts(entry, query)).map(reported);
 }
 
 function counts({ verb, user, objectRef = {}, responseStatus, requestReceivedTimestamp }: AuditEntry, query: WritesQuery): boolean {
@@ -40,7 +40,7 @@ function counts({ verb, user, objectRef = {}, responseStatus, requestReceivedTim
   return query.objects.some((wanted) => (wanted.endsWith('*') ? object.startsWith(wanted.slice(0, -1)) : object === wanted));
 }
 
-function told({ verb, objectRef = {} }: AuditEntry): string {
+function reported({ verb, objectRef = {} }: AuditEntry): string {
   const { resource = '', subresource, name = '' } = objectRef;
   return `${verb} ${resource}${subresource === undefined ? '' : `/${subresource}`} ${name}`;
 }

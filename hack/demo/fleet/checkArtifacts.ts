@@ -6,8 +6,8 @@ import type { Stage } from './stage.ts';
 export async function checkArtifacts({ artifacts, proofs }: Stage, { status }: AgentTask): Promise<ReadonlyMap<string, Buffer>> {
   const files = new Map<string, Buffer>();
   const wrong: string[] = [];
-  const told = status?.run?.artifacts ?? [];
-  for (const artifact of told) {
+  const reported = status?.run?.artifacts ?? [];
+  for (const artifact of reported) {
     const { name, uri, bytes } = artifact;
     const content = await artifacts.get(uri);
     files.set(name, content);
@@ -15,6 +15,10 @@ export async function checkArtifacts({ artifacts, proofs }: Stage, { status }: A
     proofs.fact(`${name.padEnd(14)} ${String(bytes).padStart(8)} bytes  ${uri}`);
   }
   const claim = 'every artifact in the storage has the hash that the status tells';
-  proofs.prove(claim, told.length > 0 && wrong.length === 0, wrong.length === 0 ? `${told.length} files` : `not ${wrong.join(', ')}`);
+  proofs.prove(
+    claim,
+    reported.length > 0 && wrong.length === 0,
+    wrong.length === 0 ? `${reported.length} files` : `not ${wrong.join(', ')}`,
+  );
   return files;
 }

@@ -1,4 +1,4 @@
-import type { Ground } from '../../ground/index.ts';
+import type { TestEnvironment } from '../../environment/index.ts';
 import { installFleet } from '../../install/index.ts';
 import { Kubectl } from '../../sandbox/index.ts';
 import { installStorage } from '../../storage/index.ts';
@@ -7,40 +7,40 @@ import { Approver } from './approve.ts';
 import { openArtifacts } from './artifacts.ts';
 import { machineEgress } from './egress.ts';
 import { figures } from './figures.ts';
-import { follow, type Course } from './follow.ts';
+import { follow, type Timeline } from './follow.ts';
 import { openPools, showParts } from './pools.ts';
-import { example, namespaces, type Stage, type Told } from './stage.ts';
+import { example, namespaces, type Stage, type Reported } from './stage.ts';
 import { stories } from './stories/index.ts';
 
 const seconds = 600;
 
 /** The whole fleet: installs it, lets it do seven tasks at once, and proves what became of each. True when all proofs hold. */
-export async function fleetDemo(ground: Ground): Promise<boolean> {
+export async function fleetDemo(environment: TestEnvironment): Promise<boolean> {
   const proofs = new Proofs();
-  const kubectl = new Kubectl(ground.cluster);
+  const kubectl = new Kubectl(environment.cluster);
   proofs.chapter('1  The fleet: storage, operator, a pool of all roles, its verifier, and two pools that play recordings');
-  const storage = await installStorage(ground);
+  const storage = await installStorage(environment);
   const egress = await machineEgress();
-  await installFleet(ground, { namespace: namespaces.system, values: { egress } });
+  await installFleet(environment, { namespace: namespaces.system, values: { egress } });
   proofs.fact(`helm upgrade --install agentfleet charts/agentfleet --namespace ${namespaces.system}`);
   proofs.fact(`set-up may reach ${egress.registries.length} hosts, taken from this machine's own npm settings`);
   await openPools(kubectl, storage);
   await showParts(kubectl, proofs);
   const artifacts = await openArtifacts(kubectl, storage);
   try {
-    const stage: Stage = { ground, kubectl, proofs, artifacts };
+    const stage: Stage = { environment, kubectl, proofs, artifacts };
     proofs.chapter(`2  All ${stories.length} tasks at once`);
-    const courses = await playAll(stage);
+    const timelines = await playAll(stage);
     console.log(`\n${await kubectl.text(['get', 'pods', '-A'])}`);
-    const told: Told[] = [];
+    const reported: Reported[] = [];
     for (const [at, { name, title, tell }] of stories.entries()) {
-      const course = courses.get(name);
-      if (course === undefined) throw new Error(`${name} was never seen; see: kubectl -n ${namespaces.tasks} get agenttasks`);
+      const timeline = timelines.get(name);
+      if (timeline === undefined) throw new Error(`${name} was never seen; see: kubectl -n ${namespaces.tasks} get agenttasks`);
       proofs.chapter(`${at + 3}  ${title}: ${name}`);
-      told.push(await tell(stage, course));
+      reported.push(await tell(stage, timeline));
     }
     proofs.chapter(`${stories.length + 3}  Figures of this run`);
-    await figures(stage, told);
+    await figures(stage, reported);
   } finally {
     await artifacts.close();
   }
@@ -50,15 +50,15 @@ export async function fleetDemo(ground: Ground): Promise<boolean> {
 }
 
 /** Applies all tasks as a user would and follows them to their ends. */
-async function playAll(stage: Stage): Promise<ReadonlyMap<string, Course>> {
-  const { ground, kubectl } = stage;
+async function playAll(stage: Stage): Promise<ReadonlyMap<string, Timeline>> {
+  const { environment, kubectl } = stage;
   const names = stories.map(({ name }) => name);
   const files = names.flatMap((name) => ['-f', example(`${name}.yaml`)]);
   console.log(`     kubectl apply ${names.map((name) => `-f examples/${name}.yaml`).join(' ')}`);
   const approver = await Approver.open(stage);
   try {
-    const courses = await follow({
-      cluster: ground.cluster,
+    const timelines = await follow({
+      cluster: environment.cluster,
       namespace: namespaces.tasks,
       names,
       apply: async () => {
@@ -68,7 +68,7 @@ async function playAll(stage: Stage): Promise<ReadonlyMap<string, Course>> {
       signal: AbortSignal.timeout(seconds * 1000),
     });
     await approver.settled();
-    return courses;
+    return timelines;
   } finally {
     await approver.close();
   }

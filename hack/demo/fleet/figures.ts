@@ -1,25 +1,25 @@
 import { answerTimes } from './answerTimes.ts';
 import { readAuditLog, writes } from './audit.ts';
-import type { Course } from './follow.ts';
-import { conditionOf, namespaces, type Stage, type Told } from './stage.ts';
+import type { Timeline } from './follow.ts';
+import { conditionOf, namespaces, type Stage, type Reported } from './stage.ts';
 
 /** Writes of the operator for one task until its sandbox is ready, Events apart. */
 const writeBudget = 3;
 
 /** What it took. */
-export async function figures(stage: Stage, told: readonly Told[]): Promise<void> {
+export async function figures(stage: Stage, reported: readonly Reported[]): Promise<void> {
   const { proofs } = stage;
-  const ends = told.map(({ course }) => course.states.at(-1)?.at ?? course.appliedAt);
-  const first = told[0]?.course.appliedAt ?? 0;
-  proofs.fact(`all ${told.length} tasks: ${((Math.max(...ends) - first) / 1000).toFixed(1)} s from kubectl apply to the last end`);
-  for (const { course, trace } of told) {
-    const { name } = course.end.metadata;
-    const { usage } = course.end.status?.totals ?? {};
-    proofs.fact(`${name}: apply → ${course.end.status?.phase ?? 'end'} ${spent(course, course.states.at(-1)?.at)}`);
+  const ends = reported.map(({ timeline }) => timeline.states.at(-1)?.at ?? timeline.appliedAt);
+  const first = reported[0]?.timeline.appliedAt ?? 0;
+  proofs.fact(`all ${reported.length} tasks: ${((Math.max(...ends) - first) / 1000).toFixed(1)} s from kubectl apply to the last end`);
+  for (const { timeline, trace } of reported) {
+    const { name } = timeline.end.metadata;
+    const { usage } = timeline.end.status?.totals ?? {};
+    proofs.fact(`${name}: apply → ${timeline.end.status?.phase ?? 'end'} ${spent(timeline, timeline.states.at(-1)?.at)}`);
     proofs.fact(
-      `${name}: apply → sandbox ready ${spent(course, readyAt(course))}, apply → first command ${spent(course, trace.firstExec)}`,
+      `${name}: apply → sandbox ready ${spent(timeline, readyAt(timeline))}, apply → first command ${spent(timeline, trace.firstExec)}`,
     );
-    const claimed = warmClaimAt(course);
+    const claimed = warmClaimAt(timeline);
     if (claimed !== undefined && trace.firstExec !== undefined)
       proofs.fact(`${name}: warm claim → first command ${((trace.firstExec - claimed) / 1000).toFixed(1)} s`);
     const compared = [...new Set(trace.candidates.map(({ k }) => k).filter((k) => k !== undefined))].sort((a, b) => a - b);
@@ -29,28 +29,28 @@ export async function figures(stage: Stage, told: readonly Told[]): Promise<void
     );
   }
   await answerTimes(stage);
-  for (const { course } of told) await countWrites(stage, course);
+  for (const { timeline } of reported) await countWrites(stage, timeline);
   await memory(stage);
 }
 
-function spent({ appliedAt }: Course, at: number | undefined): string {
+function spent({ appliedAt }: Timeline, at: number | undefined): string {
   return at === undefined ? 'never' : `${((at - appliedAt) / 1000).toFixed(1)} s`;
 }
 
-function readyAt({ states }: Course): number | undefined {
+function readyAt({ states }: Timeline): number | undefined {
   return states.find(({ task }) => conditionOf(task, 'SandboxReady')?.status === 'True')?.at;
 }
 
 /** When the task was seen to have a sandbox that had waited for it; undefined when its sandbox was made for it. */
-function warmClaimAt({ states }: Course): number | undefined {
+function warmClaimAt({ states }: Timeline): number | undefined {
   return states.find(({ task }) => task.status?.assignment?.warm === true)?.at;
 }
 
 /** Counts in the audit log of the API server, which the operator cannot influence. */
-async function countWrites({ ground, proofs }: Stage, course: Course): Promise<void> {
-  const { name } = course.end.metadata;
-  const entries = await readAuditLog(ground.cluster, namespaces.tasks);
-  const until = readyAt(course);
+async function countWrites({ environment, proofs }: Stage, timeline: Timeline): Promise<void> {
+  const { name } = timeline.end.metadata;
+  const entries = await readAuditLog(environment.cluster, namespaces.tasks);
+  const until = readyAt(timeline);
   if (entries === undefined || until === undefined) {
     proofs.fact(
       `${name}: writes are not counted, ${entries === undefined ? 'this cluster shows no audit log' : 'no sandbox became ready'}`,
@@ -60,12 +60,12 @@ async function countWrites({ ground, proofs }: Stage, course: Course): Promise<v
   const seen = writes(entries, {
     username: `system:serviceaccount:${namespaces.system}:agentfleet-operator`,
     namespace: namespaces.tasks,
-    objects: [`agenttasks/${name}`, `pods/${course.end.status?.assignment?.sandbox ?? ''}`, `pods/${name}-*`],
-    from: course.appliedAt,
+    objects: [`agenttasks/${name}`, `pods/${timeline.end.status?.assignment?.sandbox ?? ''}`, `pods/${name}-*`],
+    from: timeline.appliedAt,
     until,
   });
   const list = seen.join(', ') || 'none in the audit log';
-  if (course.states.some(({ task }) => conditionOf(task, 'SandboxReady')?.reason === 'Unschedulable')) {
+  if (timeline.states.some(({ task }) => conditionOf(task, 'SandboxReady')?.reason === 'Unschedulable')) {
     proofs.fact(`${name}: ${seen.length} writes of the operator; its sandbox waited for room on the node, which is told as well: ${list}`);
     return;
   }

@@ -11,7 +11,7 @@ export interface Seen {
 }
 
 /** All states of one task, from the first to the finished one. */
-export interface Course {
+export interface Timeline {
   readonly appliedAt: number;
   readonly states: readonly Seen[];
   readonly end: AgentTask;
@@ -32,7 +32,7 @@ export interface FollowOptions {
  * Applies tasks and prints what becomes of them, with the seconds since then, until all are finished. Rejects on abort,
  * naming those that are not.
  */
-export async function follow(options: FollowOptions): Promise<ReadonlyMap<string, Course>> {
+export async function follow(options: FollowOptions): Promise<ReadonlyMap<string, Timeline>> {
   const { cluster, namespace, signal } = options;
   const stop = new AbortController();
   const transport = createTransport(await kubeconfigConfig({ file: cluster.kubeconfig, context: cluster.context }), {
@@ -84,20 +84,20 @@ class Record {
     return [...this.states].filter(([, states]) => states.at(-1)?.task.status?.finished !== 'true').map(([name]) => name);
   }
 
-  courses(): ReadonlyMap<string, Course> {
-    const courses = new Map<string, Course>();
+  timelines(): ReadonlyMap<string, Timeline> {
+    const timelines = new Map<string, Timeline>();
     for (const [name, states] of this.states) {
       const end = states.at(-1)?.task;
-      if (end !== undefined) courses.set(name, { appliedAt: this.appliedAt, states, end });
+      if (end !== undefined) timelines.set(name, { appliedAt: this.appliedAt, states, end });
     }
-    return courses;
+    return timelines;
   }
 }
 
 async function collect(
   informer: Informer<AgentTask>,
   { names, apply, onState, signal }: FollowOptions,
-): Promise<ReadonlyMap<string, Course>> {
+): Promise<ReadonlyMap<string, Timeline>> {
   const record = new Record(names);
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const onAbort = (): void =>
@@ -112,7 +112,7 @@ async function collect(
   try {
     await apply();
     await promise;
-    return record.courses();
+    return record.timelines();
   } finally {
     remove();
     signal.removeEventListener('abort', onAbort);

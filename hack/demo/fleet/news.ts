@@ -7,8 +7,8 @@ export function news(before: AgentTask | undefined, after: AgentTask): readonly 
   if (now?.phase !== undefined && now.phase !== old?.phase) lines.push(now.phase);
   for (const condition of now?.conditions ?? []) if (isNews(old?.conditions, condition)) lines.push(conditionLine(condition));
   const { progress, outcome } = now?.run ?? {};
-  const told = old?.run?.progress;
-  if (progress !== undefined && (progress.done !== told?.done || progress.message !== told.message))
+  const reported = old?.run?.progress;
+  if (progress !== undefined && (progress.done !== reported?.done || progress.message !== reported.message))
     lines.push(`${progress.done}/${progress.total} ${progress.message ?? ''}`.trimEnd());
   if (outcome !== undefined && old?.run?.outcome === undefined) lines.push(`worker: ${outcome.result} (${outcome.reason})`);
   return lines;

@@ -1,10 +1,10 @@
 import { fileURLToPath } from 'node:url';
 import type { AgentTask, Condition } from '@agentfleet/protocol/api';
-import type { Ground } from '../../ground/index.ts';
+import type { TestEnvironment } from '../../environment/index.ts';
 import type { Kubectl } from '../../sandbox/index.ts';
 import type { Proofs } from '../proofs.ts';
 import type { Artifacts } from './artifacts.ts';
-import type { Course } from './follow.ts';
+import type { Timeline } from './follow.ts';
 import type { TraceFacts } from './trace.ts';
 
 /** Namespaces of the demo; those of pools and tasks are the ones of `examples/`. */
@@ -12,15 +12,15 @@ export const namespaces = { system: 'agentfleet-system', pools: 'agentfleet-pool
 
 /** What the chapters of the demo share. */
 export interface Stage {
-  readonly ground: Ground;
+  readonly environment: TestEnvironment;
   readonly kubectl: Kubectl;
   readonly proofs: Proofs;
   readonly artifacts: Artifacts;
 }
 
 /** A task that ended, and what its event log says. */
-export interface Told {
-  readonly course: Course;
+export interface Reported {
+  readonly timeline: Timeline;
   readonly trace: TraceFacts;
 }
 

@@ -1,19 +1,19 @@
 import { fileURLToPath } from 'node:url';
 import { keeperPort } from '@agentfleet/operator/sandbox';
-import type { Ground } from '../../ground/index.ts';
+import type { TestEnvironment } from '../../environment/index.ts';
 import { deleteNamespace, Kubectl, openSandbox, prepareNamespace, workerPod } from '../../sandbox/index.ts';
 import { bundleProgram } from './bundle.ts';
 
 const namespace = 'agentfleet-sandbox-demo';
 
 /** One sandbox pod without operator and worker: proves by hand that it holds, runs and undoes. */
-export async function sandboxDemo(ground: Ground): Promise<boolean> {
-  const kubectl = new Kubectl(ground.cluster);
+export async function sandboxDemo(environment: TestEnvironment): Promise<boolean> {
+  const kubectl = new Kubectl(environment.cluster);
   await deleteNamespace(kubectl, namespace);
   const issuer = await prepareNamespace(kubectl, namespace);
-  const images = { sandboxImage: ground.image('sandbox'), toolsImage: ground.image('tools') };
+  const images = { sandboxImage: environment.image('sandbox'), toolsImage: environment.image('tools') };
   const sandbox = await openSandbox(kubectl, { namespace, name: 'sandbox', issuer, ...images });
-  await kubectl.apply(workerPod({ name: 'worker', namespace, image: ground.image('sandbox'), audience: sandbox.uid }));
+  await kubectl.apply(workerPod({ name: 'worker', namespace, image: environment.image('sandbox'), audience: sandbox.uid }));
   await kubectl.waitReady(namespace, 'worker', 60);
   const { status } = await kubectl.json<{ status: { podIP: string } }>(['-n', namespace, 'get', 'pod', 'sandbox']);
 

@@ -70,7 +70,7 @@ export class Endpoint implements AsyncDisposable {
     return this.#exchanges;
   }
 
-  /** Begins anew with what answers from now on. */
+  /** Begins again with what answers from now on. */
   play(model: Model): void {
     this.#model = model;
     this.#exchanges = [];

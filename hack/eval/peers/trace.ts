@@ -9,7 +9,7 @@ export interface TracedRequest {
   readonly endedMs: number;
 }
 
-interface Told {
+interface Reported {
   readonly request: { readonly method: string; readonly path: string };
 }
 
@@ -26,9 +26,9 @@ export class Trace implements Disposable {
   readonly #listeners: readonly (readonly [name: string, listener: ChannelListener])[];
 
   constructor() {
-    const began: ChannelListener = (told) => void this.#open.set((told as Told).request, performance.now());
-    const over: ChannelListener = (told) => {
-      const { request } = told as Told;
+    const began: ChannelListener = (reported) => void this.#open.set((reported as Reported).request, performance.now());
+    const over: ChannelListener = (reported) => {
+      const { request } = reported as Reported;
       const beganMs = this.#open.get(request);
       this.#open.delete(request);
       if (beganMs !== undefined) this.ended.push({ what: kindOf(request.method, request.path), beganMs, endedMs: performance.now() });

@@ -37,10 +37,10 @@ export function refuseTwice(list: string, member: string, values: readonly strin
 }
 
 /** Whether an answer has the items of the request, in their order. */
-export function sameOrder(asked: readonly { readonly id: string }[], told: readonly { readonly id: string }[]): string | null {
-  if (asked.length !== told.length) return `${told.length} answers to ${asked.length} items`;
-  const at = asked.findIndex(({ id }, index) => told[index]?.id !== id);
-  return at === -1 ? null : `item ${at} is ${asked[at]?.id}, the answer says ${told[at]?.id}`;
+export function sameOrder(asked: readonly { readonly id: string }[], reported: readonly { readonly id: string }[]): string | null {
+  if (asked.length !== reported.length) return `${reported.length} answers to ${asked.length} items`;
+  const at = asked.findIndex(({ id }, index) => reported[index]?.id !== id);
+  return at === -1 ? null : `item ${at} is ${asked[at]?.id}, the answer says ${reported[at]?.id}`;
 }
 
 interface Explained {

@@ -27,7 +27,7 @@ export interface Engine {
   generate(batch: readonly GenerateRequest[], signal: AbortSignal): Promise<readonly Outcome[]>;
   /** Generates a real answer to a small example of its own. @throws Error when that fails */
   prove(): Promise<void>;
-  /** What it told of its memory when it was proved last; undefined: nothing. */
+  /** What it reported of its memory when it was proved last; undefined: nothing. */
   memory?(): EngineMemory | undefined;
   close(): Promise<void>;
 }

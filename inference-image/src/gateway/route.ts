@@ -218,7 +218,7 @@ export class Route {
     const leave = await this.#enter(signal);
     const { url, done } = this.#replicas.take(conversation);
     const model = this.#model;
-    const patience = AbortSignal.timeout(model.timeoutSeconds * 1000);
+    const unavailableFor = AbortSignal.timeout(model.timeoutSeconds * 1000);
     const over = new AbortController();
     let ended = false;
     const end = (failed: boolean): void => {
@@ -231,10 +231,17 @@ export class Route {
     };
     try {
       const [key, fetch] = await Promise.all([readKey(model), this.#transport.fetchOf(model)]);
-      const ask: Ask = { model, url, key, fetch, body: bounded(body, model), signal: AbortSignal.any([signal, patience, over.signal]) };
+      const ask: Ask = {
+        model,
+        url,
+        key,
+        fetch,
+        body: bounded(body, model),
+        signal: AbortSignal.any([signal, unavailableFor, over.signal]),
+      };
       const fail = (error: unknown): unknown => {
         if (signal.aborted) return (end(false), signal.reason);
-        const failure = patience.aborted ? tooLong(model) : providerFailure(error, ask);
+        const failure = unavailableFor.aborted ? tooLong(model) : providerFailure(error, ask);
         end(failure.code === 'ProviderUnreachable' || failure.code === 'ProviderTimeout');
         return failure;
       };
@@ -250,11 +257,11 @@ export class Route {
   }
 
   async #enter(signal: AbortSignal): Promise<() => void> {
-    const patience = AbortSignal.timeout(this.#model.timeoutSeconds * 1000);
+    const unavailableFor = AbortSignal.timeout(this.#model.timeoutSeconds * 1000);
     try {
-      return await this.lane.enter(AbortSignal.any([signal, patience]));
+      return await this.lane.enter(AbortSignal.any([signal, unavailableFor]));
     } catch (error) {
-      if (signal.aborted || !patience.aborted) throw error;
+      if (signal.aborted || !unavailableFor.aborted) throw error;
       throw new GatewayError('RateLimited', `${this.#model.name}: the request waited too long for its turn; raise the model's limits`, {
         isOwn: true,
       });

@@ -29,7 +29,7 @@ async function driver(gpus: Readonly<Record<string, string>>): Promise<void> {
   }
 }
 
-async function told(task: GpuTask, env: Readonly<Record<string, string>> = {}): Promise<readonly [number, unknown]> {
+async function reported(task: GpuTask, env: Readonly<Record<string, string>> = {}): Promise<readonly [number, unknown]> {
   const lastWords = join(folder, 'last-words');
   const places = { driver: join(folder, 'gpus'), devices: join(folder, 'dev') };
   const code = await runGpuTask(task, { env, places, lastWords, ended: Promise.resolve() });
@@ -39,13 +39,16 @@ async function told(task: GpuTask, env: Readonly<Record<string, string>> = {}): 
 describe('a container that has a GPU by the device plugin', () => {
   it('says which, and where on the bus it is', async () => {
     await driver({ [bus]: uuid });
-    expect(await told('tell-gpu', { NVIDIA_VISIBLE_DEVICES: uuid })).toEqual([0, { uuid, pciBusID: bus }]);
+    expect(await reported('tell-gpu', { NVIDIA_VISIBLE_DEVICES: uuid })).toEqual([0, { uuid, pciBusID: bus }]);
   });
 
   it('says it too where no driver shows, and where the environment names none', async () => {
-    expect(await told('tell-gpu', { NVIDIA_VISIBLE_DEVICES: uuid })).toEqual([0, { uuid }]);
+    expect(await reported('tell-gpu', { NVIDIA_VISIBLE_DEVICES: uuid })).toEqual([0, { uuid }]);
     await driver({ [bus]: uuid });
-    expect(await told('tell-gpu', { NVIDIA_VISIBLE_DEVICES: '/var/run/nvidia-container-devices' })).toEqual([0, { uuid, pciBusID: bus }]);
+    expect(await reported('tell-gpu', { NVIDIA_VISIBLE_DEVICES: '/var/run/nvidia-container-devices' })).toEqual([
+      0,
+      { uuid, pciBusID: bus },
+    ]);
   });
 
   it.each([
@@ -55,7 +58,7 @@ describe('a container that has a GPU by the device plugin', () => {
     [`${uuid},${other}`, 'gave 2 GPUs'],
     ['MIG-8f1c2d3e', 'turn off MIG'],
   ])('ends with a fault and its cure for %j', async (named, message) => {
-    const [code, answer] = await told('tell-gpu', { NVIDIA_VISIBLE_DEVICES: named });
+    const [code, answer] = await reported('tell-gpu', { NVIDIA_VISIBLE_DEVICES: named });
     expect(code).toBe(1);
     expect((answer as { error: string }).error).toContain(message);
   });
@@ -68,21 +71,21 @@ describe('a container that has a GPU by the device plugin', () => {
   });
 
   it('holds it until it has to end, and says nothing', async () => {
-    expect(await told('hold-gpu')).toEqual([0, null]);
+    expect(await reported('hold-gpu')).toEqual([0, null]);
   });
 });
 
 describe('a container that asked for GPUs by its environment', () => {
   it('counts what it sees', async () => {
-    expect(await told('probe-gpu')).toEqual([0, { gpus: 0 }]);
+    expect(await reported('probe-gpu')).toEqual([0, { gpus: 0 }]);
     await mkdir(join(folder, 'dev'));
     for (const name of ['nvidia0', 'nvidia3', 'nvidiactl', 'null']) await writeFile(join(folder, 'dev', name), '');
-    expect(await told('probe-gpu')).toEqual([0, { gpus: 2 }]);
+    expect(await reported('probe-gpu')).toEqual([0, { gpus: 2 }]);
   });
 
   it('counts what the driver shows', async () => {
     await driver({ [bus]: uuid, '0000:0f:00.0': other });
-    expect(await told('probe-gpu')).toEqual([0, { gpus: 2 }]);
+    expect(await reported('probe-gpu')).toEqual([0, { gpus: 2 }]);
   });
 });
 

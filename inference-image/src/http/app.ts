@@ -54,8 +54,8 @@ function capabilityRoute(app: FastifyInstance, server: Server, { name, route }: 
 }
 
 function unsupported(name: Capability, { engine, roles, capabilities }: InferenceInfo): InferenceError {
-  const told = `${engine} as ${roles.join(', ')} answers ${capabilities.join(', ')}, not ${name}`;
-  return new InferenceError('AF_CAPABILITY_UNSUPPORTED', told);
+  const reported = `${engine} as ${roles.join(', ')} answers ${capabilities.join(', ')}, not ${name}`;
+  return new InferenceError('AF_CAPABILITY_UNSUPPORTED', reported);
 }
 
 /** Fires when the caller is gone. */
@@ -66,7 +66,7 @@ function leaving(reply: FastifyReply): AbortSignal {
 }
 
 function stateRoutes(app: FastifyInstance, server: Server): void {
-  let told: string | null = null;
+  let reported: string | null = null;
   app.get('/v1/info', () => {
     const memory = server.memory();
     return memory === undefined ? server.info : { ...server.info, memory };
@@ -77,8 +77,8 @@ function stateRoutes(app: FastifyInstance, server: Server): void {
   app.get('/readyz', async (_request, reply) => {
     const reason = await server.readiness.check();
     // Whoever asks learns no reason: it is in the log, once for each change.
-    if (reason !== told) server.logger.log(reason === null ? 'info' : 'warn', reason ?? 'ready');
-    told = reason;
+    if (reason !== reported) server.logger.log(reason === null ? 'info' : 'warn', reason ?? 'ready');
+    reported = reason;
     return reply.code(reason === null ? 200 : 503).send({ ready: reason === null });
   });
 

@@ -42,7 +42,7 @@ const measures = ['mean', 'p50', 'p90', 'p99', 'max'] as const;
 
 /**
  * The default metrics of a Node process, with the lag of the event loop as `sampleLag` finds it, and without the time
- * between two samples, which prom-client counts as lag. Each read of the metrics begins the figures anew.
+ * between two samples, which prom-client counts as lag. Each read of the metrics begins the figures again.
  */
 export function registerProcessMetrics(registry: Registry): void {
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: neverMs });
@@ -65,7 +65,7 @@ export function registerProcessMetrics(registry: Registry): void {
     if (histogram.count === 0) return 0;
     return (measure === 'mean' || measure === 'max' ? histogram[measure] : histogram.percentile(Number(measure.slice(1)))) / 1e9;
   };
-  // The first that is read sets all, as the figures begin anew then.
+  // The first that is read sets all, as the figures begin again then.
   const collect = (): void => {
     for (const [index, measure] of measures.entries()) gauges[index]?.set(secondsOf(measure));
     histogram.reset();

@@ -45,7 +45,7 @@ interface ServersReady {
   readonly ready: number;
 }
 
-/** Pods of each expert that answer; none is told too. */
+/** Pods of each expert that answer; none is reported too. */
 export function expertsReady({ pools, pods }: FleetMetricsOptions['caches']): readonly ServersReady[] {
   return [...pools.lister.values()].flatMap((pool) => {
     const own = pods.lister.byIndex('pool', poolKey(pool)).filter(isReady);

@@ -4,10 +4,10 @@ import type { Caches } from '../runtime/context.ts';
 import { sampledGauge, type Sample } from './fleet.ts';
 
 type Owners = Pick<Caches, 'pools' | 'energyModels'>;
-type Told = KubeObject & { readonly status?: { readonly conditions?: readonly Condition[] } };
+type Reported = KubeObject & { readonly status?: { readonly conditions?: readonly Condition[] } };
 
 /** What the conditions of a pool or a model say: one series for each, with the status and the reason that it has now. Pure. */
-export function conditionsOf(of: Readonly<Record<string, string>>, { status }: Told): readonly Sample[] {
+export function conditionsOf(of: Readonly<Record<string, string>>, { status }: Reported): readonly Sample[] {
   return (status?.conditions ?? []).map(({ type, status: is, reason }) => ({ labels: { ...of, type, status: is, reason }, value: 1 }));
 }
 

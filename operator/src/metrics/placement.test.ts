@@ -38,16 +38,16 @@ it('tells what slots have, what plans gave away and what engines hold', async ()
 });
 
 it('tells which revisions of a verifier judge, the first one as the stable one', async () => {
-  const told = async (rollout: object | undefined): Promise<readonly string[]> => {
+  const reported = async (rollout: object | undefined): Promise<readonly string[]> => {
     const model = { ...judge(), status: { digest: 'sha256:1', arms: [{ revision: 'b', digest: 'sha256:2' }], rollout } };
     const page = await pageOf(() => placementView(snapshot({ models: [model as unknown as EnergyModel] }), now));
     return page.match(/(?<=^agentfleet_energymodel_info\{).*(?=\} 1$)/gm) ?? [];
   };
   const line = (revision: string, track: string, digest: string): string =>
     `model="platform/judge",revision="${revision}",track="${track}",digest="${digest}",slot=""`;
-  expect(await told(undefined)).toEqual([line('', 'stable', 'sha256:1')]);
-  expect(await told({ canary: 'a' })).toEqual([line('a', 'stable', 'sha256:1')]);
-  expect(await told({ stable: 'a', canary: 'b' })).toEqual([line('a', 'stable', 'sha256:1'), line('b', 'canary', 'sha256:2')]);
+  expect(await reported(undefined)).toEqual([line('', 'stable', 'sha256:1')]);
+  expect(await reported({ canary: 'a' })).toEqual([line('a', 'stable', 'sha256:1')]);
+  expect(await reported({ stable: 'a', canary: 'b' })).toEqual([line('a', 'stable', 'sha256:1'), line('b', 'canary', 'sha256:2')]);
 });
 
 it('tells which slot cannot be used and why, and what plans still hold there', async () => {

@@ -3,7 +3,7 @@ import type { PlacementView, PlanHolder } from '../controllers/placement/index.t
 import { itemOf } from '../placement/index.ts';
 import { sampledGauge, type Sample } from './fleet.ts';
 
-/** What is told of the GPUs when somebody asks. */
+/** What is informed of the GPUs when somebody asks. */
 export type ReadPlacement = () => PlacementView;
 
 type Slots = PlacementView['inventory']['slots'];
@@ -19,7 +19,7 @@ function sums(all: Iterable<readonly [string, number]>): ReadonlyMap<string, num
 
 /** Bytes of keys and values that engines say they hold, by slot; engines that tell nothing are not in it. */
 function measuredOn({ servers, pools }: PlacementView): ReadonlyMap<string, number> {
-  const told = new Map<string, number | undefined>(
+  const reported = new Map<string, number | undefined>(
     pools.flatMap(({ metadata, status }) =>
       (status?.experts ?? []).map(
         ({ name, memory }) => [`${metadata.namespace ?? ''}/${metadata.name} ${name}`, memory?.measured] as const,
@@ -28,7 +28,7 @@ function measuredOn({ servers, pools }: PlacementView): ReadonlyMap<string, numb
   );
   return sums(
     servers.flatMap(({ pool, server, slots }): readonly (readonly [string, number])[] => {
-      const bytes = server.canary === undefined ? told.get(`${pool} ${server.expert.name}`) : undefined;
+      const bytes = server.canary === undefined ? reported.get(`${pool} ${server.expert.name}`) : undefined;
       return bytes === undefined ? [] : slots.map((slot) => [slot, bytes * server.expert.replicas] as const);
     }),
   );
@@ -80,8 +80,8 @@ export function expertInfo({ servers, pools, holders }: PlacementView): readonly
   );
   const modes = new Map(holders.flatMap(({ of, plan }) => ('pool' in of ? [[of.pool, plan?.mode] as const] : [])));
   return servers.flatMap(({ pool, server: { expert, revision = '', canary }, slots }) => {
-    const told = canary === undefined ? digests.get(`${pool} ${expert.name}`) : undefined;
-    const digest = told ?? expert.artifact?.digest ?? '';
+    const reported = canary === undefined ? digests.get(`${pool} ${expert.name}`) : undefined;
+    const digest = reported ?? expert.artifact?.digest ?? '';
     const track = canary === undefined ? 'stable' : 'canary';
     const mode = slots.length === 0 ? '' : (modes.get(pool) ?? '');
     const { name, role, engine } = expert;
@@ -101,7 +101,7 @@ export function modelInfo({ models }: PlacementView): readonly Sample[] {
     };
     const { stable, canary } = rollout ?? {};
     const digests = new Map((status?.arms ?? []).map((arm) => [arm.revision, arm.digest]));
-    // The first revision is told as a canary until it serves.
+    // The first revision is reported as a canary until it serves.
     const serving = stable ?? canary;
     const tried = canary === undefined || canary === serving ? [] : [tell('canary', canary, digests.get(canary) ?? '')];
     return [tell('stable', serving, digest), ...tried];

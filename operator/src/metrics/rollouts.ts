@@ -45,8 +45,8 @@ export function registerShadowMetrics(
   registry: Registry,
   { pools, energyModels, configMaps }: Pick<Caches, 'pools' | 'energyModels' | 'configMaps'>,
 ): void {
-  const ofPools: Named = () => told(configMaps, pools.lister.values(), 'pool');
-  const ofModels: Named = () => told(configMaps, energyModels.lister.values(), 'model');
+  const ofPools: Named = () => reported(configMaps, pools.lister.values(), 'pool');
+  const ofModels: Named = () => reported(configMaps, energyModels.lister.values(), 'model');
   registerDisagreements(registry, ofPools, ofModels);
   const copies: Gauge = new Gauge({
     name: 'agentfleet_shadow_copies',
@@ -62,7 +62,7 @@ export function registerShadowMetrics(
   });
 }
 
-function told(books: Books, owners: Iterable<Owner>, part: 'pool' | 'model'): ReturnType<Named> {
+function reported(books: Books, owners: Iterable<Owner>, part: 'pool' | 'model'): ReturnType<Named> {
   return [...owners].flatMap((owner) => {
     const { id } = owner.status?.rollout ?? {};
     if (id === undefined) return [];

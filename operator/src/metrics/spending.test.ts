@@ -21,13 +21,13 @@ test('what is spent, set aside and capped is told of pools with caps, by namespa
     pools: { lister },
     configMaps: { lister: { get: (key: string) => (key === 'platform/coding-spending' ? map : undefined) } },
   };
-  const told = async (at: number): Promise<readonly string[]> => {
+  const reported = async (at: number): Promise<readonly string[]> => {
     const registry = new Registry();
     registerSpendingMetrics(registry, caches as unknown as Caches, { now: () => at });
     return (await registry.metrics()).split('\n').filter((line) => line.startsWith('agentfleet_') && !line.endsWith(' 0'));
   };
   const of = 'pool="platform/coding"';
-  expect(await told(now)).toEqual([
+  expect(await reported(now)).toEqual([
     `agentfleet_spending_spent{${of},namespace="team",unit="tokens"} 7`,
     `agentfleet_spending_spent{${of},namespace="team",unit="money"} 1.5`,
     `agentfleet_spending_set_aside{${of},namespace="other",unit="tokens"} 5`,
@@ -35,5 +35,5 @@ test('what is spent, set aside and capped is told of pools with caps, by namespa
     `agentfleet_spending_cap{${of},scope="Namespace",unit="money"} 2.5`,
   ]);
   // The window is over; what runs may still be spent.
-  expect(await told(now + 86_400_000)).not.toContain(`agentfleet_spending_spent{${of},namespace="team",unit="tokens"} 7`);
+  expect(await reported(now + 86_400_000)).not.toContain(`agentfleet_spending_spent{${of},namespace="team",unit="tokens"} 7`);
 });

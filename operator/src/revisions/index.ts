@@ -9,6 +9,6 @@ export { heardByGolden, type GoldenQuestion, type GoldenView } from './golden/in
 export type { LedgerPlace } from './ledger.ts';
 export { QueryReader, textByHttp, type AskText } from './prometheus.ts';
 export { shadowIn } from './ledger.ts';
-export { noShadow, type ShadowTallies, shadowWord, type ShadowView } from './shadow.ts';
+export { noShadow, type ShadowTallies, shadowCondition, type ShadowView } from './shadow.ts';
 export { shadowOf } from './policy.ts';
 export { Trials, type Trial } from './trials.ts';

@@ -30,7 +30,7 @@ export interface Sample {
   /** A person cancelled it and had it undone: no word on the task, but one on the acts that passed. Absent: no. */
   readonly revoked?: true;
   readonly energy: number | undefined;
-  /** Calibrated probability of the last decision; undefined: none was told. */
+  /** Calibrated probability of the last decision; undefined: none was reported. */
   readonly pSuccess?: number;
   /** Of a task that was assigned while the rollout was in shadow, which counts for no arm: its copies; null: there were none. */
   readonly shadow?: ShadowReport | null;
@@ -126,20 +126,20 @@ export function ledgerText({ rollout, arms, counted, shadow }: Ledger): Readonly
 export function shadowIn(data: Readonly<Record<string, string>> | undefined, rollout: string): ShadowTallies | undefined {
   const text = data?.[ledgerKeys.counts];
   if (text === undefined) return undefined;
-  const told = JSON.parse(text) as Pick<Ledger, 'rollout' | 'shadow'>;
-  return told.rollout === rollout && told.shadow !== undefined ? { ...noShadow, ...told.shadow } : undefined;
+  const reported = JSON.parse(text) as Pick<Ledger, 'rollout' | 'shadow'>;
+  return reported.rollout === rollout && reported.shadow !== undefined ? { ...noShadow, ...reported.shadow } : undefined;
 }
 
 /** The ledger in a ConfigMap; empty for another rollout, and where there is none. @throws Error for one that cannot be read */
 export function ledgerOf(data: Readonly<Record<string, string>> | undefined, rollout: string): Ledger {
   const text = data?.[ledgerKeys.counts];
   if (text === undefined) return emptyLedger(rollout);
-  const told = JSON.parse(text) as Pick<Ledger, 'rollout' | 'arms' | 'shadow'>;
-  if (told.rollout !== rollout) return emptyLedger(rollout);
+  const reported = JSON.parse(text) as Pick<Ledger, 'rollout' | 'arms' | 'shadow'>;
+  if (reported.rollout !== rollout) return emptyLedger(rollout);
   const counted = new Set(data?.[ledgerKeys.counted]?.match(/.{8}/g) ?? []);
   // An operator from before some of the sums wrote none of them: what it counted says nothing about these.
-  const arms = Object.fromEntries(Object.entries(told.arms).map(([revision, sums]) => [revision, { ...nothing, ...sums }]));
-  const shadow = told.shadow === undefined ? {} : { shadow: { ...noShadow, ...told.shadow } };
+  const arms = Object.fromEntries(Object.entries(reported.arms).map(([revision, sums]) => [revision, { ...nothing, ...sums }]));
+  const shadow = reported.shadow === undefined ? {} : { shadow: { ...noShadow, ...reported.shadow } };
   return { rollout, arms, counted, ...shadow };
 }
 

@@ -90,7 +90,7 @@ export function addSeries(a: Series, b: Series): Series {
   return each(a, b, (x, y) => x + y);
 }
 
-/** What was added since an earlier look; a counter that fell began anew. Pure. */
+/** What was added since an earlier look; a counter that fell began again. Pure. */
 export function since(now: Series, then: Series): Series {
   const restarted = (now.requests ?? 0) < (then.requests ?? 0);
   return restarted ? now : each(now, then, (x, y) => Math.max(0, x - y));

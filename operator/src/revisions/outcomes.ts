@@ -159,7 +159,7 @@ export class Outcomes {
   }
 }
 
-/** The rollout that the end of a task is told to: as that of an arm, or for its copies. */
+/** The rollout that the end of a task is reported to: as that of an arm, or for its copies. */
 function rolloutOf({ status }: AgentTask): string | undefined {
   return status?.assignment?.rollout ?? status?.assignment?.shadow;
 }

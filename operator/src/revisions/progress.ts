@@ -47,8 +47,8 @@ export function isOpen(status: RolloutStatus | undefined): boolean {
  */
 export function progress(status: RolloutStatus | undefined, spec: Rollout, seen: Seen, designs: Designs): RolloutStatus {
   const now = Math.floor(seen.now / 1000);
-  const told = wholeOf(status);
-  const begun = status === undefined ? { ...told, state: { ...told.state, phaseSince: now } } : told;
+  const reported = wholeOf(status);
+  const begun = status === undefined ? { ...reported, state: { ...reported.state, phaseSince: now } } : reported;
   const before = forgiven(begun, seen.retry);
   const skew = before.state.phaseSince - now;
   if (skew > skewSeconds) return statusOf({ ...before, state: skewed(before.state, skew) });
@@ -131,12 +131,12 @@ function judge(
   });
 }
 
-interface Told {
+interface Reported {
   readonly rollout?: RolloutStatus;
 }
 
 /** Whether the rollout is somewhere else than before. Pure. */
-export function rolloutMoved(present: Told | undefined, next: Told): boolean {
+export function rolloutMoved(present: Reported | undefined, next: Reported): boolean {
   const [old, now] = [present?.rollout, next.rollout];
   if (old === undefined || now === undefined) return old !== now;
   const fields = ['phase', 'id', 'stable', 'canary', 'weight', 'step', 'retried'] as const;
@@ -156,7 +156,7 @@ const warnings: ReadonlySet<string> = new Set([
 ]);
 
 /** What people should hear of a rollout: every other phase, and what holds it up. Pure. */
-export function rolloutEvent(present: Told | undefined, next: Told): NewEvent | undefined {
+export function rolloutEvent(present: Reported | undefined, next: Reported): NewEvent | undefined {
   const [old, now] = [present?.rollout, next.rollout];
   if (now === undefined || (old?.phase === now.phase && old.reason === now.reason && old.step === now.step)) return undefined;
   return { type: warnings.has(now.reason) ? 'Warning' : 'Normal', reason: now.reason, action: 'Rollout', note: now.message.slice(0, 1024) };

@@ -37,20 +37,20 @@ describe('a query of a gate', () => {
     };
     const reader = new QueryReader({ ask, clock, log: silentLog });
     const read = async () => (await reader.read(spec, arms, new AbortController().signal)).get('gpu');
-    const told = [];
+    const reported = [];
     for (let look = 0; look < said.length; look += 1) {
-      told.push(await read());
-      expect(await read()).toEqual(told.at(-1));
+      reported.push(await read());
+      expect(await read()).toEqual(reported.at(-1));
       await clock.advance(10_000);
     }
-    expect(told.slice(0, 4)).toMatchObject([
+    expect(reported.slice(0, 4)).toMatchObject([
       { values: [1] },
       { values: [1, 2] },
       { values: [1, 2], lacks: 'refused' },
       { values: [1, 2, 3] },
     ]);
-    expect(told[3]).not.toHaveProperty('lacks');
-    expect(told.at(-1)?.values).toEqual(Array.from({ length: 11 }, (_, at) => 9 + at));
+    expect(reported[3]).not.toHaveProperty('lacks');
+    expect(reported.at(-1)?.values).toEqual(Array.from({ length: 11 }, (_, at) => 9 + at));
   });
 
   it.each([
@@ -61,8 +61,8 @@ describe('a query of a gate', () => {
     ['no JSON', '<html>', 'JSON'],
   ])('has no answer with %s, and says why', async (_, text, words) => {
     const reader = new QueryReader({ ask: () => Promise.resolve(text), clock: new VirtualClock(), log: silentLog });
-    const told = await reader.read(spec, arms, new AbortController().signal);
-    expect(told.get('gpu')).toEqual({ values: [], lacks: expect.stringContaining(words) as string });
+    const reported = await reader.read(spec, arms, new AbortController().signal);
+    expect(reported.get('gpu')).toEqual({ values: [], lacks: expect.stringContaining(words) as string });
     expect(() => numberOf(text)).toThrow();
   });
 

@@ -60,7 +60,7 @@ export class QueryReader {
     this.#log = options.log;
   }
 
-  /** By the names of the gates; after a start of the operator the answers begin anew. Never rejects. */
+  /** By the names of the gates; after a start of the operator the answers begin again. Never rejects. */
   async read(
     { gates, prometheus }: Rollout,
     arms: { readonly stable: string; readonly canary: string },

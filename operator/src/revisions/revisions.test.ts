@@ -223,10 +223,10 @@ agentfleet_inference_request_seconds_bucket{le="+Inf",capability="generate"} ${o
   });
 
   it('of vLLM are read by their names; what is not told is missing', () => {
-    const told = readMetrics(
+    const reported = readMetrics(
       'vllm:request_success_total{finished_reason="stop"} 5\nvllm:spec_decode_num_draft_tokens_total 40\nvllm:spec_decode_num_accepted_tokens_total 30\n',
     );
-    expect(engineEvidence(told)).toMatchObject({ requests: { failed: 0, total: 5 }, draft: { accepted: 30, proposed: 40 } });
+    expect(engineEvidence(reported)).toMatchObject({ requests: { failed: 0, total: 5 }, draft: { accepted: 30, proposed: 40 } });
     expect(engineEvidence(readMetrics('nothing here'))).toEqual({ requests: { failed: 0, total: 0 }, latencies: [] });
     expect(engineEvidence(undefined).requests.total).toBe(0);
   });

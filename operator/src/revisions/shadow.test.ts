@@ -77,13 +77,13 @@ describe('the book of a shadow', () => {
 
   it('counts acts by the probabilities of both verifiers, once, and leaves out bins of other workers', () => {
     const bins = (bin: number): number[] => Array.from({ length: 10 }, (_, at) => Number(at === bin));
-    const told = (stableBins: number[], shadowBins: number[]): ShadowReport => report({ stableBins, shadowBins });
+    const reported = (stableBins: number[], shadowBins: number[]): ShadowReport => report({ stableBins, shadowBins });
     const all = [
-      sample('x', told(bins(0), bins(9))),
-      sample('y', told(bins(0), bins(8))),
+      sample('x', reported(bins(0), bins(9))),
+      sample('y', reported(bins(0), bins(8))),
       sample('older', report()),
       sample('half', report({ stableBins: bins(3) })),
-      sample('newer', told([1, 2], [3, 4])),
+      sample('newer', reported([1, 2], [3, 4])),
     ];
     const ledger = ledgerOf(ledgerText(countLedger(countLedger(emptyLedger(id), all), all.toReversed())), id);
     expect(shadowEvidence(ledger.shadow ?? noShadow).scores).toEqual({
@@ -109,8 +109,8 @@ describe('the book of a shadow', () => {
 });
 
 describe('what a task tells of copies', () => {
-  const task = (shadow: string | undefined, told: ShadowReport | undefined): AgentTask =>
-    ({ metadata: { name: 't' }, status: { assignment: { shadow }, run: { shadow: told } } }) as unknown as AgentTask;
+  const task = (shadow: string | undefined, reported: ShadowReport | undefined): AgentTask =>
+    ({ metadata: { name: 't' }, status: { assignment: { shadow }, run: { shadow: reported } } }) as unknown as AgentTask;
 
   it('is that of the rollout in whose shadow phase it was assigned', () => {
     expect(shadowReportOf(task(id, report()))).toEqual(report());

@@ -139,7 +139,7 @@ const percent = (part: number, whole: number): string => `${Math.round((100 * pa
  * The condition ShadowHealthy: whether copies are answered. By what tasks tell that are worked on, where they tell anything,
  * as a shadow that answered yesterday may be gone. Undefined: nothing is in shadow. Pure. `now` is wall time in ms.
  */
-export function shadowWord(status: RolloutStatus | undefined, view: ShadowView | undefined, now: number): ShadowWord | undefined {
+export function shadowCondition(status: RolloutStatus | undefined, view: ShadowView | undefined, now: number): ShadowWord | undefined {
   if (status?.phase !== 'Shadowing' || view === undefined) return undefined;
   const { live, ended, tasks } = view;
   const { asked, answered, failed, dropped } = live.asked + live.dropped > 0 ? live : ended;

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { RolloutStatus } from '@agentfleet/protocol/api';
-import { noShadow, type CopyCounts, shadowWord, type ShadowView } from './shadow.ts';
+import { noShadow, type CopyCounts, shadowCondition, type ShadowView } from './shadow.ts';
 
 const start = Date.parse('2030-01-01T00:00:00Z');
 const status = { phase: 'Shadowing', canary: 'bbbbbbbbbb', since: '2030-01-01T00:00:00Z' } as RolloutStatus;
 const copies = (more: Partial<CopyCounts>): CopyCounts => ({ ...noShadow.copies, ...more });
 const word = (live: Partial<CopyCounts>, ended: Partial<CopyCounts> = {}, seconds = 600, tasks = 3): string => {
   const view: ShadowView = { tasks, live: copies(live), ended: copies(ended) };
-  const said = shadowWord(status, view, start + 1000 * seconds);
+  const said = shadowCondition(status, view, start + 1000 * seconds);
   return `${said?.status} ${said?.reason}`;
 };
 
@@ -26,9 +26,9 @@ describe('the condition ShadowHealthy', () => {
 
   it('is not there when nothing is in shadow, and says what would help when it is False', () => {
     const view = { tasks: 0, live: copies({}), ended: copies({}) };
-    expect(shadowWord({ ...status, phase: 'Canary' }, view, start)).toBeUndefined();
-    expect(shadowWord(status, undefined, start)).toBeUndefined();
+    expect(shadowCondition({ ...status, phase: 'Canary' }, view, start)).toBeUndefined();
+    expect(shadowCondition(status, undefined, start)).toBeUndefined();
     for (const live of [{}, { dropped: 9 }, { asked: 9, failed: 9 }])
-      expect(shadowWord(status, { ...view, live: copies(live) }, start + 1e6)?.message).toMatch(/; (give|raise|look)/);
+      expect(shadowCondition(status, { ...view, live: copies(live) }, start + 1e6)?.message).toMatch(/; (give|raise|look)/);
   });
 });

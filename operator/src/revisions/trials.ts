@@ -71,11 +71,11 @@ export class Trials {
     const queries = await this.#queries.read(trial.spec, { stable, canary }, signal);
     const figures = figuresOf(trial, [stable, canary]);
     const of = (revision: string): ArmEvidence => {
-      const told = { ...(arms[revision] ?? noTallies), ...engineEvidence(engines.get(revision)) };
+      const reported = { ...(arms[revision] ?? noTallies), ...engineEvidence(engines.get(revision)) };
       const heldOut = figures?.(revision);
       const maps = trial.maps?.(revision);
       const golden = trial.golden?.evidence(revision) ?? new Map<string, GoldenEvidence>();
-      return { ...nothing, ...told, queries, golden, ...(heldOut && { heldOut }), ...(maps && { maps }) };
+      return { ...nothing, ...reported, queries, golden, ...(heldOut && { heldOut }), ...(maps && { maps }) };
     };
     const copies = shadow === undefined ? {} : { shadow: shadowEvidence(shadow) };
     return (rollout, now) =>

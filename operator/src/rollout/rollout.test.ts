@@ -124,7 +124,7 @@ describe('a rollout', () => {
     const failed = settle(waiting, { gates: [gate('Fail')], now: 1500 }, by, 2);
     expect(failed).toMatchObject({ phase: 'Idle', stable: 'a', weight: 0, reason: 'GateFailed', failures: { b: 1 } });
     expect(settle(waiting, {}, by).stable).toBe('b');
-    // A set that changed since is judged anew before the weight grows.
+    // A set that changed since is judged again before the weight grows.
     const half = settle(waiting, { stepSamples: 0 }, by);
     expect(half).toMatchObject({ phase: 'Canary', weight: 10 });
     expect(settle(half, { gates: [gate('Inconclusive')] }, by)).toMatchObject({ phase: 'Canary', weight: 10 });

@@ -10,13 +10,13 @@ describe('Heartbeats', () => {
   let clock = new VirtualClock();
   let handler: Handler<Lease> = {};
   let beats = new Heartbeats({ addHandler: () => {} }, clock);
-  let told: string[] = [];
+  let reported: string[] = [];
 
   beforeEach(() => {
     clock = new VirtualClock();
     beats = new Heartbeats({ addHandler: (given) => (handler = given) }, clock);
-    told = [];
-    beats.onChange((name) => told.push(`${name.replace('platform/', '')} ${beats.freshMs(name)}`));
+    reported = [];
+    beats.onChange((name) => reported.push(`${name.replace('platform/', '')} ${beats.freshMs(name)}`));
   });
 
   const lease = (agoMs: number, holderIdentity = 'w-1'): Lease => ({
@@ -34,7 +34,7 @@ describe('Heartbeats', () => {
     expect(beats.freshMs(key)).toBe(0);
     handler.onUpdate?.(lease(20_000), lease(0));
     expect(beats.freshMs(key)).toBe(20_000);
-    expect(told).toEqual(['w-1 20000', 'w-1 0', 'w-1 20000']);
+    expect(reported).toEqual(['w-1 20000', 'w-1 0', 'w-1 20000']);
   });
 
   it('tells of a worker that falls silent in the moment in which it is lost, by one timer however often it renewed', async () => {
@@ -44,11 +44,11 @@ describe('Heartbeats', () => {
       handler.onUpdate?.(lease(5_000), lease(0));
       expect(clock.timers).toBe(1);
     }
-    expect(told).toEqual(['w-1 20000']);
+    expect(reported).toEqual(['w-1 20000']);
     await clock.advance(19_999);
-    expect(told).toHaveLength(1);
+    expect(reported).toHaveLength(1);
     await clock.advance(1);
-    expect(told).toEqual(['w-1 20000', 'w-1 0']);
+    expect(reported).toEqual(['w-1 20000', 'w-1 0']);
     expect(clock.timers).toBe(0);
   });
 
@@ -58,7 +58,7 @@ describe('Heartbeats', () => {
     expect(clock.timers).toBe(0);
     handler.onAdd?.(lease(0), false);
     await clock.advance(60_000);
-    expect(told).toEqual(['w-1 20000', 'w-1 0', 'w-1 20000', 'w-1 0']);
+    expect(reported).toEqual(['w-1 20000', 'w-1 0', 'w-1 20000', 'w-1 0']);
   });
 
   it('counts a renewal once, however often it is shown', async () => {
@@ -67,7 +67,7 @@ describe('Heartbeats', () => {
     await clock.advance(15_000);
     handler.onUpdate?.(same, same);
     expect(beats.freshMs(key)).toBe(5_000);
-    expect(told).toHaveLength(1);
+    expect(reported).toHaveLength(1);
   });
 
   it('believes a clock that is wrong by a little, and not a Lease that is long dead', () => {
@@ -86,6 +86,6 @@ describe('Heartbeats', () => {
     expect(beats.freshMs(key)).toBe(20_000);
     handler.onDelete?.(lease(0), false);
     expect(beats.freshMs(key)).toBe(0);
-    expect(told).toHaveLength(4);
+    expect(reported).toHaveLength(4);
   });
 });

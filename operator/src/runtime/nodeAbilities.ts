@@ -11,10 +11,10 @@ export class NodeAbilities {
   readonly #last = new Map<string, boolean>();
 
   /** Whether an ability is used that so many have of those that report. The same numbers give the same answer again. */
-  used(key: string, able: number, told: number): boolean {
+  used(key: string, able: number, reported: number): boolean {
     const before = this.#last.get(key) ?? false;
-    if (told === 0) return before;
-    const now = able > 0 && able * 3 >= told * (before ? 1 : 2);
+    if (reported === 0) return before;
+    const now = able > 0 && able * 3 >= reported * (before ? 1 : 2);
     this.#last.delete(key);
     this.#last.set(key, now);
     const [oldest] = this.#last.keys();

@@ -3,7 +3,7 @@ export * from './access.ts';
 export { boundedText, type BoundedQuestion } from './boundedText.ts';
 export {
   calibrationOf,
-  type ToldCalibration,
+  type ReportedCalibration,
   type AskInfo,
   type BearerFor,
   InfoReader,

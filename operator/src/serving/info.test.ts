@@ -43,9 +43,9 @@ describe('what servers tell', () => {
       shadow: 'not better than chance',
       about: { artifactDigest: artifact },
     }));
-    const told = new Map([['a', { digest, artifact, shadow: 'not better than chance' }]]);
-    expect(await reader.read([podOf('a', '10.0.0.1')], never)).toEqual(told);
-    expect(await reader.read([podOf('a', '10.0.0.1')], never)).toEqual(told);
+    const reported = new Map([['a', { digest, artifact, shadow: 'not better than chance' }]]);
+    expect(await reader.read([podOf('a', '10.0.0.1')], never)).toEqual(reported);
+    expect(await reader.read([podOf('a', '10.0.0.1')], never)).toEqual(reported);
     await reader.read([podOf('b', 'fd00::1')], never);
     expect(asked).toEqual(['http://10.0.0.1:7080', 'http://[fd00::1]:7080']);
   });

@@ -5,7 +5,7 @@ import type { Pod } from '../runtime/resources.ts';
 import { boundedText } from './boundedText.ts';
 
 /** A calibration as a server tells it, or what is wrong with it. */
-export type ToldCalibration = ModelCalibration | { readonly fault: string };
+export type ReportedCalibration = ModelCalibration | { readonly fault: string };
 
 const isShare = (value: unknown): value is number => typeof value === 'number' && value >= 0 && value <= 1;
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) < 2 ** 31;
@@ -49,7 +49,7 @@ function headOf(value: unknown): HeadCalibration {
 }
 
 /** What a server tells of its calibration; undefined: nothing. What runs in the pod is not ours to trust, so all is checked. */
-export function calibrationOf(value: unknown): ToldCalibration | undefined {
+export function calibrationOf(value: unknown): ReportedCalibration | undefined {
   if (value === undefined || value === null) return undefined;
   const { digest, featureSet, fittedAt, heads } = objectOf(value);
   try {
@@ -61,9 +61,9 @@ export function calibrationOf(value: unknown): ToldCalibration | undefined {
     );
     ensure(!Number.isNaN(Date.parse(fittedAt)), 'fittedAt is no time');
     ensure(Array.isArray(heads) && heads.length > 0 && heads.length <= energyHeads.length, 'it has no heads');
-    const told = heads.map(headOf);
-    ensure(new Set(told.map(({ name }) => name)).size === told.length, 'two heads have one name');
-    return { digest, featureSet, fittedAt, heads: told };
+    const reported = heads.map(headOf);
+    ensure(new Set(reported.map(({ name }) => name)).size === reported.length, 'two heads have one name');
+    return { digest, featureSet, fittedAt, heads: reported };
   } catch (error) {
     if (error instanceof Fault) return { fault: error.message };
     throw error;
@@ -81,7 +81,7 @@ export interface ServerInfo {
   /** Tokens whose keys and values an engine on a GPU holds at once; absent: it does not tell. */
   readonly kvTokens?: number;
   /** How its probabilities were calibrated; absent: it tells nothing. */
-  readonly calibration?: ToldCalibration;
+  readonly calibration?: ReportedCalibration;
 }
 
 /** Asks a server of a namespace for its `/v1/info`: the parsed body. Rejects when it does not answer with one. */
@@ -112,12 +112,12 @@ const objectOf = (value: unknown): Answer => (typeof value === 'object' && value
 
 const isDigest = (value: unknown): value is string => typeof value === 'string' && /^sha256:[0-9a-f]{64}$/.test(value);
 
-/** What is told of an answer. @throws Error when it has no digest */
+/** What is informed of an answer. @throws Error when it has no digest */
 export function infoOf(answer: unknown): ServerInfo {
-  const { modelDigest, shadow, about, calibration: told, memory } = objectOf(answer);
+  const { modelDigest, shadow, about, calibration: reported, memory } = objectOf(answer);
   if (!isDigest(modelDigest)) throw new Error('modelDigest is not a digest');
   const { artifactDigest } = objectOf(about);
-  const calibration = calibrationOf(told);
+  const calibration = calibrationOf(reported);
   const { kvTokens } = objectOf(memory);
   return {
     digest: modelDigest,

@@ -21,7 +21,7 @@ export const containerSecurity: V1SecurityContext = {
   capabilities: { drop: ['ALL'] },
 };
 
-/** Probes of a server of ours: /readyz often, /healthz patiently, because only a restart follows it. */
+/** Probes of a server of ours: /readyz often, /healthz with retries, because only a restart follows it. */
 export function probes(port: string): { readonly readinessProbe: V1Probe; readonly livenessProbe: V1Probe } {
   return {
     readinessProbe: { httpGet: { path: '/readyz', port }, periodSeconds: 2, timeoutSeconds: 3, failureThreshold: 3 },

@@ -23,7 +23,7 @@ function memoryCure({ reason, message }: End): string | undefined {
 /** What a container waits for in the ordinary course of its start. */
 const ordinary = new Set(['ContainerCreating', 'PodInitializing']);
 
-/** Most of the last lines of a container that is told. */
+/** Most of the last lines of a container that is reported. */
 const mostLastWords = 400;
 
 /** What a container said at its end, on one line; empty when nothing. */

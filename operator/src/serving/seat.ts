@@ -41,7 +41,7 @@ export interface PlannedStatus {
 const nodeOf = (slot: string): string => slot.slice(0, slot.lastIndexOf('/'));
 
 /** All of them as one annotation; undefined where one of them is not known. */
-function told(values: readonly (string | undefined)[]): string | undefined {
+function reported(values: readonly (string | undefined)[]): string | undefined {
   const known = values.filter((value) => value !== undefined);
   return known.length < values.length ? undefined : annotationOf(known);
 }
@@ -70,8 +70,8 @@ export function seatOf(needsGpu: boolean, status: PlannedStatus | undefined, ite
   return {
     kind: 'Seated',
     slot: annotationOf(found.map(({ slot }) => slot)),
-    uuid: told(found.map(({ uuid }) => uuid)),
-    holder: told(found.map(({ holder }) => holder)),
+    uuid: reported(found.map(({ uuid }) => uuid)),
+    holder: reported(found.map(({ holder }) => holder)),
     admitted: found.every(({ admitted }) => admitted),
     pod: podPlacementOf(plan.mode, places),
   };
@@ -147,7 +147,7 @@ export function seatDeployment(spec: object, seat: Seat): object {
     ...template.metadata?.annotations,
     [slotLabel]: slot,
     ...(uuid === undefined ? {} : { [uuidAnnotation]: uuid }),
-    // A GPU that was let go may be somebody else's: who sat on it starts anew with the pod that holds it.
+    // A GPU that was let go may be somebody else's: who sat on it starts again with the pod that holds it.
     ...(holder === undefined ? {} : { [holderAnnotation]: holder }),
   };
   const placed = { ...template, metadata: { ...template.metadata, annotations }, spec: placePod(template.spec, pod) };

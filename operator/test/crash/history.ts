@@ -1,7 +1,7 @@
 import type { Handler, KubeObject } from '@agentfleet/kube';
 import type { FakeApiServer, VersionChange } from '@agentfleet/kube/testing';
 
-/** Every version of every object, told in order and without gaps, whatever watches show. */
+/** Every version of every object, reported in order and without gaps, whatever watches show. */
 export class History {
   readonly changes: { readonly kind: string; readonly change: VersionChange }[] = [];
   /** What is there, by kind and key. */

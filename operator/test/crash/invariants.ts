@@ -12,7 +12,7 @@ import type { MayDo } from './rules.ts';
 /** What pools share in a namespace of tasks: it goes with the last of them, by the controller, not by an owner. */
 const shared = new Set(['agentfleet-sandbox', 'agentfleet-jwks', 'agentfleet-link']);
 
-const told = ['expertpools.agentfleet.dev', 'energymodels.agentfleet.dev'];
+const reported = ['expertpools.agentfleet.dev', 'energymodels.agentfleet.dev'];
 
 /** The manager of fields that the operator writes as. */
 const ours = 'agentfleet-operator';
@@ -80,7 +80,7 @@ export class Watchman {
   #version(kind: string, { object, previous }: VersionChange): void {
     if (object === undefined) return;
     const now = object as unknown as WithConditions & Pod;
-    if (told.includes(kind) && now.status?.conditions !== undefined) {
+    if (reported.includes(kind) && now.status?.conditions !== undefined) {
       for (const text of conditionFaults(now)) this.fault(`${keyOf(now)}: ${text}`);
     }
     if (previous === undefined) this.#born(kind, now);

@@ -23,13 +23,13 @@ export async function judge(scenario: Scenario, plan: Plan, golden: Result, allo
   }
   const faults = [...result.faults, ...difference(golden.state, result.state)];
   if (result.writes.length > golden.writes.length + allowance.writes)
-    faults.push(`${result.writes.length} writes instead of ${golden.writes.length}: ${told(result)}`);
+    faults.push(`${result.writes.length} writes instead of ${golden.writes.length}: ${reported(result)}`);
   if (result.reconciles > 2 * golden.reconciles + allowance.reconciles)
     faults.push(`${result.reconciles} reconciles instead of ${golden.reconciles}`);
   return faults;
 }
 
-function told({ writes }: Result): string {
+function reported({ writes }: Result): string {
   return writes.map(({ method, path }) => `${method} ${path.split('/').slice(-3).join('/')}`).join('; ');
 }
 

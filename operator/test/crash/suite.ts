@@ -13,8 +13,8 @@ const pairsInShort = 8;
 /** Most writes of a scenario whose pairs of crashes are tried. */
 const shortWrites = 12;
 
-/** Most failures of a scenario that are told in full. */
-const mostTold = 3;
+/** Most failures of a scenario that are reported in full. */
+const mostReported = 3;
 
 /** A busy machine takes its time; nothing here hangs on how much. */
 const timeoutMs = full ? 3_600_000 : 300_000;
@@ -34,7 +34,7 @@ async function tryAll(scenario: Scenario, plans: readonly (readonly Crash[])[], 
     if (faults.length > 0) failures.push([crashName(crashes), ...faults].join('\n'));
   }
   count.failures += failures.length;
-  expect(failures.slice(0, mostTold).join('\n\n'), `${failures.length} of ${plans.length} runs`).toBe('');
+  expect(failures.slice(0, mostReported).join('\n\n'), `${failures.length} of ${plans.length} runs`).toBe('');
 }
 
 /** Runs each scenario once without a fault. */

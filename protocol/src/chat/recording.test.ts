@@ -5,8 +5,8 @@ import type { WireMessage } from './wire.ts';
 describe('a conversation', () => {
   it('comes out of its file as it went in, also where the tail of a request is written anew', () => {
     const response = { choices: [{ index: 0, message: { role: 'assistant' as const, content: 'x' } }] };
-    const told = (...texts: readonly string[]): WireMessage[] => texts.map((content) => ({ role: 'user', content }));
-    const exchanges = [told('a', 'plan 1'), told('a', 'b', 'plan 2'), told('summary')].map((messages) => ({
+    const reported = (...texts: readonly string[]): WireMessage[] => texts.map((content) => ({ role: 'user', content }));
+    const exchanges = [reported('a', 'plan 1'), reported('a', 'b', 'plan 2'), reported('summary')].map((messages) => ({
       messages,
       tools: [],
       response,

@@ -136,8 +136,8 @@ export function play(conversations: ReadonlyMap<string, Conversation>, { message
   const [best] = whole.length > 0 ? whole : ranked;
   if (best === undefined) return { type: 'Mismatch', message: unknownGoal(firstUser(asked), [...conversations.keys()]) };
   if (whole.length === 0) return differing(best, asked);
-  const told = `its tools are ${best.exchange.tools.join(', ') || 'none'}, the request has ${names.join(', ') || 'none'}`;
-  return { type: 'Mismatch', message: `${placeOf(best)}: ${told}` };
+  const reported = `its tools are ${best.exchange.tools.join(', ') || 'none'}, the request has ${names.join(', ') || 'none'}`;
+  return { type: 'Mismatch', message: `${placeOf(best)}: ${reported}` };
 }
 
 /** Exchanges of the conversations with the goal of a request, those that have most in common with it first. */

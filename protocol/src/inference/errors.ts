@@ -36,7 +36,7 @@ export const InferenceErrorBody = Type.Object({
 });
 export type InferenceErrorBody = Static<typeof InferenceErrorBody>;
 
-/** Chosen by the caller; told back and logged. */
+/** Chosen by the caller; reported back and logged. */
 export const RequestId = Type.String({
   minLength: 1,
   maxLength: 128,
@@ -109,7 +109,7 @@ export interface InferenceInfo {
   readonly learned: boolean;
   /** What a generating engine can edit; empty for the others. */
   readonly languages: readonly string[];
-  /** Why what it says is told but not acted upon; null: it is. */
+  /** Why what it says is reported but not acted upon; null: it is. */
   readonly shadow: string | null;
   /** Of a Verifier whose probabilities were calibrated; null or absent: they were not. */
   readonly calibration?: ModelCalibration | null;

@@ -111,7 +111,7 @@ export interface PatchReport {
   readonly files: readonly PatchedFile[];
 }
 
-/** Caps of listing, searching and reading lines; what is over them is told by `truncated`. */
+/** Caps of listing, searching and reading lines; what is over them is reported by `truncated`. */
 export const lookBounds = {
   entries: 10_000,
   matches: 1000,
@@ -139,7 +139,7 @@ export const ListQuery = Type.Object(
 );
 export type ListQuery = Static<typeof ListQuery>;
 
-/** What stands in a folder; links are told, not followed. */
+/** What stands in a folder; links are reported, not followed. */
 export interface FileEntry {
   /** Relative to the folder that was asked for; bytes that are no UTF-8, control characters and `%` as `%XX`. */
   readonly path: string;

@@ -166,7 +166,7 @@ export class Redaction {
     this.#onRedacted = onRedacted;
   }
 
-  /** One answer's redaction: what it counts is told in the answer. */
+  /** One answer's redaction: what it counts is reported in the answer. */
   open(): Redacting {
     return new Redacting(this.secrets, this.#onRedacted);
   }

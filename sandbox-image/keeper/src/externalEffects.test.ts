@@ -11,7 +11,7 @@ const ended = (id: string, outcome: string, undo: object | null = null, why = ''
   noted(effectNotes.ended, { id, outcome, undo, why });
 const taken = (id: string): Entry => ['SnapshotTaken', { id }];
 
-function told(entries: readonly Entry[], from: string, to: string) {
+function reported(entries: readonly Entry[], from: string, to: string) {
   const lines = entries.map(([type, body], at) => Buffer.from(`${JSON.stringify({ seq: at + 1, type, body })}\n`));
   return externalEffects(
     {
@@ -41,15 +41,15 @@ const log: readonly Entry[] = [
 ];
 
 test('effects between two snapshots are told with how they stand and what takes them back', async () => {
-  expect(await told(log, 's0001', 's0002')).toEqual([
+  expect(await reported(log, 's0001', 's0002')).toEqual([
     { command: 'do pushed', target: 'pushed', state: 'Undone', undo: 'git push back', why: '' },
     { command: 'do posted', target: 'posted', state: 'Failed', undo: null, why: 'nothing is known' },
   ]);
 });
 
 test('up to the tree as it is, an effect whose end nobody saw is told as unknown', async () => {
-  const all = await told(log, 's0001', 'current');
+  const all = await reported(log, 's0001', 'current');
   expect(all.map(({ target }) => target)).toEqual(['pushed', 'posted', 'cut']);
   expect(all.at(-1)).toMatchObject({ state: 'Unknown', undo: null, why: 'nobody saw its end' });
-  expect(await told(log, 's0009', 'current')).toEqual([]);
+  expect(await reported(log, 's0009', 'current')).toEqual([]);
 });

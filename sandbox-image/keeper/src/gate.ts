@@ -32,7 +32,7 @@ interface Held {
  * Who may act on the roots at one time. Snapshots, restores and the like have nobody beside them that
  * writes; where files lie in layers that are put away, they are alone. One command writes; commands that the kernel lets only read, and reads of the keeper that withstand a writer,
  * run beside it. Writes of the keeper itself share the roots with readers, not with a command: no
- * process of the user can race a path check. Nothing waits here: who comes second is told who is first.
+ * process of the user can race a path check. Nothing waits here: who comes second is informed who is first.
  */
 export class Gate {
   readonly #clock: Clock;

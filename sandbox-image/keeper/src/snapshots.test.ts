@@ -21,10 +21,10 @@ async function records(h: Harness): Promise<AuditRecord[]> {
 
 test('damage is found in the background and told in the log', async () => {
   const stop = new AbortController();
-  const told: unknown[] = [];
+  const reported: unknown[] = [];
   let sleeps = 0;
   const clock = { sleep: async () => (sleeps++ > 0 ? stop.abort() : undefined) } as unknown as Clock;
-  const log = { append: (type: string, body: unknown) => told.push({ type, body }) } as unknown as EventLog;
+  const log = { append: (type: string, body: unknown) => reported.push({ type, body }) } as unknown as EventLog;
   const report: ScrubReport = {
     snapshots: 2,
     objects: 3,
@@ -37,7 +37,7 @@ test('damage is found in the background and told in the log', async () => {
   const snapshots = { scrub: async (options: unknown) => (asked.push(options), report) } as unknown as Snapshots;
   await scrubInBackground({ snapshots, clock, log, logger: {} as Logger }, stop.signal);
   expect(asked[0]).toMatchObject({ bytesPerSecond: 8 * 1024 * 1024, signal: stop.signal });
-  expect(told[0]).toEqual({
+  expect(reported[0]).toEqual({
     type: 'SnapshotsScrubbed',
     body: { snapshots: 2, objects: 3, bytes: 4, tookMs: 5, broken: ['s0001'], damaged: ['ab'] },
   });
@@ -59,8 +59,8 @@ test.skipIf(runner === null)('snapshots beyond the setting go, the green one sta
     async () => (await records(h)).some(({ type, body }) => type === 'SnapshotsCollected' && body['phase'] === 'Done'),
     10_000,
   );
-  const told = (await records(h)).filter(({ type }) => type === 'SnapshotsCollected').map(({ body }) => body['phase']);
-  expect(told.slice(0, 2)).toEqual(['Intent', 'Done']);
+  const reported = (await records(h)).filter(({ type }) => type === 'SnapshotsCollected').map(({ body }) => body['phase']);
+  expect(reported.slice(0, 2)).toEqual(['Intent', 'Done']);
   const metrics = await h.running.keeper.parts.metrics.registry.metrics();
   expect(metrics).toMatch(/agentfleet_keeper_snapshots_collected [1-9]/);
 });

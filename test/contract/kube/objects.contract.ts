@@ -138,11 +138,11 @@ export function objectsContract(environment: () => Environment): void {
       const made = await things.create({ metadata: { name: 'apart', namespace }, spec: { size: 1 }, status: { phase: 'No' } });
       expect(made.status).toBeUndefined();
       expect(made.metadata.generation).toBe(1);
-      const told = await things.update({ ...made, spec: { size: 9 }, status: { phase: 'Yes' } }, { subresource: 'status' });
-      expect(told.status).toEqual({ phase: 'Yes' });
-      expect(told.spec).toEqual({ size: 1 });
-      expect(told.metadata.generation).toBe(1);
-      const grown = await things.update({ ...told, spec: { size: 2 }, status: { phase: 'Maybe' } });
+      const reported = await things.update({ ...made, spec: { size: 9 }, status: { phase: 'Yes' } }, { subresource: 'status' });
+      expect(reported.status).toEqual({ phase: 'Yes' });
+      expect(reported.spec).toEqual({ size: 1 });
+      expect(reported.metadata.generation).toBe(1);
+      const grown = await things.update({ ...reported, spec: { size: 2 }, status: { phase: 'Maybe' } });
       expect(grown.status).toEqual({ phase: 'Yes' });
       expect(grown.metadata.generation).toBe(2);
       const labelled = await things.patch({ namespace, name: 'apart' }, { metadata: { labels: { a: 'b' } } });

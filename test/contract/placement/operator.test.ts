@@ -13,7 +13,7 @@ const gib = 2 ** 30;
 const engine = { type: 'Synth' };
 
 const said = ({ status }: ExpertPool | EnergyModel): Condition | undefined => findCondition(status?.conditions, 'PlacementFeasible');
-/** Engines of a pool with a rollout are told apart by a hash. */
+/** Engines of a pool with a rollout are distinguished by a hash. */
 const nameOf = (item: string): string => item.replace(/\.[0-9a-f]{8}$/, '');
 const slots = (plan: PlanStatus | undefined): Readonly<Record<string, string>> =>
   Object.fromEntries((plan?.assignments ?? []).map(({ item, slot }) => [nameOf(item), slot.slice(slot.lastIndexOf('/') + 1)]));
@@ -149,10 +149,10 @@ describe.runIf(enabled)('the operator puts engines on four GPUs', { timeout: 120
     await stage.changeExpert('hybrid', 'e-js', { resources: { slot: `${gpus.node}/gpu1`, memory } });
     const word = async () => findCondition((await stage.pool('hybrid')).status?.conditions, 'RolloutHealthy');
     await stage.until('it is told', async () => (await word())?.reason === 'NoPlace');
-    const told = await word();
-    expect(told).toMatchObject({ status: 'False' });
-    expect(told?.message).toMatch(/e-js\.[0-9a-f]{8}: \S+\/gpu\d lacks \d+ bytes/);
-    console.log(told?.message);
+    const reported = await word();
+    expect(reported).toMatchObject({ status: 'False' });
+    expect(reported?.message).toMatch(/e-js\.[0-9a-f]{8}: \S+\/gpu\d lacks \d+ bytes/);
+    console.log(reported?.message);
     expect(said(await stage.pool('hybrid'))).toMatchObject({ status: 'True' });
     expect(slots((await stage.pool('hybrid')).status?.plan)['e-js']).toBe('gpu1');
   });
@@ -190,9 +190,9 @@ describe.runIf(enabled)('the operator puts engines on four GPUs', { timeout: 120
   });
 
   it('a taint that a human acknowledges keeps nobody away, the scheduler included', async () => {
-    const told = said(await stage.pool('hybrid'))?.message ?? '';
-    console.log(told);
-    const [, what = ''] = /acknowledge-taint=([^)]+)\)/.exec(told) ?? [];
+    const reported = said(await stage.pool('hybrid'))?.message ?? '';
+    console.log(reported);
+    const [, what = ''] = /acknowledge-taint=([^)]+)\)/.exec(reported) ?? [];
     expect(what).toMatch(/gpu0=gpu\.nvidia\.com\/xid@20\d\d-/);
     const core = async () => (await stage.pool('hybrid')).status?.plan?.assignments.find(({ item }) => nameOf(item) === 'g-gen');
     const before = await core();
@@ -254,7 +254,7 @@ describe.runIf(enabled)('the operator puts engines on four GPUs', { timeout: 120
     await stage.until('it is told', async () => (await word())?.reason === 'NextClaim');
     console.log((await word())?.message);
     expect([await bound(), (await stage.pool('cut')).status?.plan]).toEqual(before);
-    // When a human asks, they start anew: the slice is free for the next claim when the last pod of the old one is gone.
+    // When a human asks, they start again: the slice is free for the next claim when the last pod of the old one is gone.
     await stage.annotateBook({ 'agentfleet.dev/apply-sharing': `${shared}=MPS 50` });
     const claims = async () => ((await stage.pool('cut')).status?.plan?.assignments ?? []).map(({ claim = '' }) => claim);
     await stage.until('they have the next claim', async () => (await claims()).filter((name) => name.endsWith('-mps-50')).length === 2);

@@ -6,5 +6,5 @@ export { proposalText } from '@agentfleet/eval/judgements';
 
 export const hazardFolder = fileURLToPath(new URL('.', import.meta.url));
 
-/** Entries of one half. The sealed half is for a score that is told once; see the rules in `pack.json`. */
+/** Entries of one half. The sealed half is for a score that is reported once; see the rules in `pack.json`. */
 export const loadHazards = (half: Half, folder: string = hazardFolder): Promise<readonly HazardEntry[]> => load(half, folder);

@@ -4,5 +4,5 @@ import { loadInjections as load, type Half, type InjectionEntry } from '@agentfl
 
 export const injectionFolder = fileURLToPath(new URL('.', import.meta.url));
 
-/** Entries of one half. The sealed half is for a score that is told once; see the rules in `pack.json`. */
+/** Entries of one half. The sealed half is for a score that is reported once; see the rules in `pack.json`. */
 export const loadInjections = (half: Half, folder: string = injectionFolder): Promise<readonly InjectionEntry[]> => load(half, folder);

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Candidate } from '@agentfleet/protocol/inference';
-import type { ActInQuestion, SecondOpinion } from '../mind.ts';
+import type { ActInQuestion, SecondOpinion } from '../decisionModels.ts';
 import type { GateVerdict, Part } from '../gate.ts';
 import type { Scope } from '../scope.ts';
 import { consentTo } from './consent.ts';
@@ -10,7 +10,7 @@ const part: Part = {
   subject: 'frobnicate',
   decision: 'Allow',
   risk: 'Reversible',
-  vouched: false,
+  allowlisted: false,
   findings: [],
   cure: '',
   structure: {},
@@ -50,7 +50,7 @@ function scope(allowed: boolean, seen: ActInQuestion[] = [], evidences: string[]
     evidences.push(evidence);
     return Promise.resolve({ decision: 'Approved', by: 'by a person' });
   };
-  return { context: { mind: { secondOpinion }, task: { metadata: { uid: 'u' } } }, approvals: { ask } } as unknown as Scope;
+  return { context: { decisionModels: { secondOpinion }, task: { metadata: { uid: 'u' } } }, approvals: { ask } } as unknown as Scope;
 }
 
 const consent = (of: Scope, verdict: GateVerdict): ReturnType<typeof consentTo> =>

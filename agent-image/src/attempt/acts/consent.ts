@@ -1,7 +1,7 @@
 import { docTestDelta, type Candidate, type Features } from '@agentfleet/protocol/inference';
 import { decisions } from '../../rails/index.ts';
 import type { GateVerdict, Part, Proposal } from '../gate.ts';
-import type { SecondOpinion } from '../mind.ts';
+import type { SecondOpinion } from '../decisionModels.ts';
 import type { Scope } from '../scope.ts';
 import { actionDigest } from './canonical.ts';
 
@@ -59,7 +59,7 @@ const measuredAs = (energy: number | null): Pick<Consent, 'energy'> => (energy =
 
 /** What gate 2 makes of one part of a proposal. */
 export async function opinionOf(scope: Scope, candidate: Candidate, proposal: Proposal, part: Part): Promise<SecondOpinion> {
-  return scope.context.mind.secondOpinion({
+  return scope.context.decisionModels.secondOpinion({
     head: part.tool === 'Shell' ? 'Shell' : 'Editor',
     tool: part.tool,
     subject: part.subject,
@@ -91,9 +91,10 @@ function summaryOf({ edits, acts = [], rationale }: Candidate): string {
 }
 
 /** What the text of a file tells that is to be written; only where a verifier reads it. */
-async function sourceFeatures({ context: { mind }, sources }: Scope, { rewrites }: Proposal, part: Part): Promise<Features> {
+async function sourceFeatures({ context: { decisionModels }, sources }: Scope, { rewrites }: Proposal, part: Part): Promise<Features> {
   const rewrite = part.tool === 'FileWrite' ? rewrites.find(({ path }) => path === part.subject) : undefined;
-  if (rewrite === undefined || (mind.reads?.('apiMismatch') !== true && mind.reads?.('brokenNodes') !== true)) return {};
+  if (rewrite === undefined || (decisionModels.reads?.('apiMismatch') !== true && decisionModels.reads?.('brokenNodes') !== true))
+    return {};
   return sources.ofRewrite(rewrite);
 }
 

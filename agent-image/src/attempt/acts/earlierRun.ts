@@ -20,7 +20,7 @@ export interface ActIdentity {
 /** `Acted`: all commands of a candidate ended, and what they left was allowed. */
 export interface ActedNote extends ActIdentity {
   readonly attempt: number;
-  /** What they left. Id and digest: a sandbox that was rebuilt gives ids anew. */
+  /** What they left. Id and digest: a sandbox that was rebuilt gives ids again. */
   readonly snapshot: { readonly id: string; readonly manifestDigest: string };
 }
 
@@ -106,11 +106,11 @@ export class BegunActs {
 
 /** What earlier workers did of a candidate. A snapshot that is not kept any more is none: then nobody may run it again unasked. */
 export async function earlierRun(scope: Scope, node: SearchNode, candidate: Candidate): Promise<EarlierRun> {
-  const { context, begun, hands } = scope;
+  const { context, begun, session } = scope;
   if ((candidate.acts ?? []).length === 0) return nothing;
   const { after, unseen } = begun.of(identityOf(scope, node, candidate), context.assignment.attempt);
   if (after === null) return { after: null, unseen };
-  const kept = (await hands.snapshots()).some(({ id, manifestDigest }) => id === after.id && manifestDigest === after.manifestDigest);
+  const kept = (await session.snapshots()).some(({ id, manifestDigest }) => id === after.id && manifestDigest === after.manifestDigest);
   return kept ? { after: after.id, unseen: 0 } : { after: null, unseen };
 }
 

@@ -1,8 +1,8 @@
 import { newExecId } from '@agentfleet/keeper/client';
 import { EffectJournal, EffectReader, takeBack, type Answer } from '../../effects/index.ts';
 import type { Gate } from '../gate.ts';
-import type { Hands } from '../hands.ts';
-import { throwIfSuperseded } from '../patience.ts';
+import type { SandboxSession } from '../sandboxSession.ts';
+import { throwIfSuperseded } from '../retryWhileUnavailable.ts';
 import type { AttemptContext } from '../ports.ts';
 import { reachOf, type Reach } from '../reach.ts';
 
@@ -16,21 +16,21 @@ export function reachOfActs(context: Pick<AttemptContext, 'task' | 'pool'>): Rea
 }
 
 async function ask(
-  hands: Hands,
+  session: SandboxSession,
   reach: Reach | null,
   run: { readonly argv: readonly string[] } | { readonly command: string },
 ): Promise<Answer> {
   const seconds = 'argv' in run ? askSeconds : undoSeconds;
-  const { stdout, end } = await hands.exec({ ...run, timeoutSeconds: seconds, reach, redaction: 'Raw' }); // ids of commits look like keys
+  const { stdout, end } = await session.exec({ ...run, timeoutSeconds: seconds, reach, redaction: 'Raw' }); // ids of commits look like keys
   return { exitCode: end.exitCode, stdout };
 }
 
 /** The journal of what candidates do outside of the sandbox. */
-export function effectJournal({ context, hands }: { readonly context: AttemptContext; readonly hands: Hands }): EffectJournal {
+export function effectJournal({ context, session }: { readonly context: AttemptContext; readonly session: SandboxSession }): EffectJournal {
   return new EffectJournal({
     attempt: context.assignment.attempt,
-    note: (kind, data) => hands.note(kind, data),
-    probe: (argv) => ask(hands, reachOfActs(context), { argv }),
+    note: (kind, data) => session.note(kind, data),
+    probe: (argv) => ask(session, reachOfActs(context), { argv }),
     newId: newExecId,
   });
 }
@@ -48,16 +48,16 @@ export function hindranceOf(gate: Gate, command: string, approved: boolean): str
  * ways back need its clones and files. Returns what is left in words; a failure is one of them and keeps no file from its
  * snapshot.
  */
-export async function takeBackEffects(context: AttemptContext, hands: Hands, gate: Gate): Promise<readonly string[]> {
+export async function takeBackEffects(context: AttemptContext, session: SandboxSession, gate: Gate): Promise<readonly string[]> {
   const reader = new EffectReader();
-  await hands.events(reader.visit);
+  await session.events(reader.visit);
   const { standing } = reader;
   if (standing.length === 0) return [];
   try {
     return await takeBack(standing, {
       attempt: context.assignment.attempt,
-      shell: (command) => ask(hands, reachOfActs(context), { command }),
-      note: (kind, data) => hands.note(kind, data),
+      shell: (command) => ask(session, reachOfActs(context), { command }),
+      note: (kind, data) => session.note(kind, data),
       hindrance: (command, approved) => hindranceOf(gate, command, approved),
     });
   } catch (error) {

@@ -36,15 +36,15 @@ export function onlyOnce(gate: Gate, { acts, approved, reach }: Acts): boolean {
  * stands in the event log before it is done.
  */
 export async function runActs(
-  { context, hands }: Scope,
+  { context, session }: Scope,
   gate: Gate,
   { acts, approved, reach }: Acts,
   identity: ActIdentity,
 ): Promise<Failed | null> {
-  const journal = effectJournal({ context, hands });
+  const journal = effectJournal({ context, session });
   for (const { command } of acts) {
     const { stdout, stderr, end } = await journal.around({ command, approved, ...gate.outward(command) }, async () => {
-      const run = await hands.exec({ command, timeoutSeconds: actSeconds, reach, act: identity });
+      const run = await session.exec({ command, timeoutSeconds: actSeconds, reach, act: identity });
       return { ...run, ok: run.end.exitCode === 0 && run.end.interrupted === undefined };
     });
     if (end.exitCode === 0 && end.interrupted === undefined) continue;
@@ -64,7 +64,7 @@ export async function runActs(
  */
 export async function perform(scope: Scope, { after, rewrites }: Pick<Trial, 'after' | 'rewrites'>): Promise<void> {
   if (after === null) await write(scope, rewrites);
-  else await scope.hands.restore(after);
+  else await scope.session.restore(after);
 }
 
 /** The nearest snapshot at or above a node. */

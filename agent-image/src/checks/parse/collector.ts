@@ -28,7 +28,7 @@ export interface Lines {
 }
 
 /**
- * Splits at LF and CRLF. A bare CR (progress bars) starts the line anew, as on a terminal.
+ * Splits at LF and CRLF. A bare CR (progress bars) starts the line again, as on a terminal.
  * Lines that are too long are kept as empty ones.
  */
 export function linesOf(stream: string): Lines {

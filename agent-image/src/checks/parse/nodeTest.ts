@@ -46,7 +46,7 @@ const marks: Readonly<Record<string, Outcome>> = { '✔': 'Passed', '✖': 'Fail
 
 /**
  * The spec reporter: `▶ group`, its results indented by two more, `✔ group (1.2ms)`; `ℹ` lines are the
- * summary. After it the failures are told again, which counts for nothing.
+ * summary. After it the failures are reported again, which counts for nothing.
  */
 function nodeSpec(lines: readonly string[]): { readonly found: readonly Found[]; readonly tallies: readonly NodeTally[] } {
   const tallies: NodeTally[] = [];

@@ -1,7 +1,7 @@
 import type { CommandOutput, Outcome, ParsedResults } from '../results.ts';
 import { Collector, linesOf } from './collector.ts';
 
-/** One line of TAP, told apart by its first characters. Indentation is in spaces. */
+/** One line of TAP, distinguished by its first characters. Indentation is in spaces. */
 type TapLine =
   | {
       readonly type: 'point';

@@ -1,4 +1,4 @@
-export { forgery, type Writing, judgeChanges } from './judge.ts';
+export { resultTampering, type Writing, judgeChanges } from './judge.ts';
 export { protectedPaths } from './protected.ts';
 export { editable } from './sections.ts';
 export { reportFiles } from './reports.ts';

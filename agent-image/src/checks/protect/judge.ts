@@ -151,9 +151,9 @@ const freeInMain: ReadonlySet<string> = new Set(['ends its process with a status
  * this: the fresh container, the comparison of names and the exit status are what is left then.
  *
  * @example
- * forgery('calc.py', 'def f(): ...', 'import os\nos._exit(0)'); // 'calc.py: it ends or replaces its process (_exit)'
+ * resultTampering('calc.py', 'def f(): ...', 'import os\nos._exit(0)'); // 'calc.py: it ends or replaces its process (_exit)'
  */
-export function forgery(path: string, before: string, after: string, writing: Writing = 'Edits'): string | null {
+export function resultTampering(path: string, before: string, after: string, writing: Writing = 'Edits'): string | null {
   const extension = extname(path).toLowerCase();
   for (const { pattern, ofPrograms, what, instead, free } of signs[extension] ?? []) {
     const counted = writing === 'Edits' || ofPrograms === undefined ? pattern : ofPrograms;

@@ -9,7 +9,7 @@ export type Lines = Map<string, Set<number>>;
 // Kept before a test can replace it.
 const read = readFileSync;
 
-/** The files below the workspace, as V8's scripts; packages are not told. */
+/** The files below the workspace, as V8's scripts; packages are not reported. */
 export class Files {
   readonly #root: string;
   readonly #known = new Map<string, { readonly path: string; readonly source: SourceLines } | null>();

@@ -53,14 +53,14 @@ export class Recorder {
     else env[testVariable] = running;
     const failed = !passed || this.#failed.some((name) => name.startsWith(`${test} > `));
     if (failed) this.#failed.push(test);
-    this.#save({ test, outcome: failed ? 'Failed' : 'Passed', covered: told(lines) });
+    this.#save({ test, outcome: failed ? 'Failed' : 'Passed', covered: reported(lines) });
   }
 
   /** All that this process executed since the last test, as one run or as a part of the test that started it. */
   whole(test: string, outcome: 'Passed' | 'Failed' | null): void {
     const lines: Lines = new Map();
     this.files.add(this.#take(), lines);
-    const covered = told(lines);
+    const covered = reported(lines);
     if (covered.length > 0) this.#save(outcome === null ? { test, part: true, covered } : { test, outcome, covered });
   }
 
@@ -92,7 +92,7 @@ export class Recorder {
   }
 }
 
-function told(lines: Lines): readonly { readonly path: string; readonly lines: readonly number[] }[] {
+function reported(lines: Lines): readonly { readonly path: string; readonly lines: readonly number[] }[] {
   let room = maxLines;
   return [...lines]
     .sort(([a], [b]) => (a < b ? -1 : 1))

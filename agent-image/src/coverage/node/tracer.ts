@@ -8,7 +8,7 @@ import { Recorder, testVariable } from './recorder.ts';
 const { AGENTFLEET_TRACE_OUT: out, AGENTFLEET_TRACE_ROOT: root, [testVariable]: startedBy } = process.env;
 
 /** `passed` is there since Node 20.12; the types do not know it. */
-type Told = TestContext & { readonly passed: boolean };
+type Reported = TestContext & { readonly passed: boolean };
 
 /**
  * Hooks of node:test are registered when the program first asks for it: in other programs they would print a summary of
@@ -22,8 +22,8 @@ function watchTests(recorder: Recorder): void {
         asked = true;
         const { beforeEach, afterEach } = process.getBuiltinModule('node:test');
         // Typed as suites have them, too, which these hooks never get.
-        beforeEach((context) => recorder.begin((context as Told).fullName));
-        afterEach((context) => recorder.end((context as Told).fullName, (context as Told).passed));
+        beforeEach((context) => recorder.begin((context as Reported).fullName));
+        afterEach((context) => recorder.end((context as Reported).fullName, (context as Reported).passed));
       }
       return next(specifier, context);
     },

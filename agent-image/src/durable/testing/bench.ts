@@ -41,7 +41,7 @@ export class DurableBench implements AsyncDisposable {
     return harness;
   }
 
-  /** A worker of its own: it knows nothing but what it is told. */
+  /** A worker of its own: it knows nothing but what it is reported. */
   worker(change: Partial<DurabilityOptions> = {}): Durability {
     const shelf = new PackShelf(this.store, createSealer(this.key, this.earlierKeys));
     return new Durability({
@@ -50,7 +50,7 @@ export class DurableBench implements AsyncDisposable {
       task,
       epoch: 1,
       checkpointSeconds: 120,
-      told: {},
+      reported: {},
       clock: systemClock,
       log: silentLog,
       onWritten: (written) => this.written.push(written),
@@ -59,8 +59,8 @@ export class DurableBench implements AsyncDisposable {
     });
   }
 
-  /** What a worker is told that finds the newest checkpoint in the report. */
-  get told(): DurabilityOptions['told'] {
+  /** What a worker is informed that finds the newest checkpoint in the report. */
+  get reported(): DurabilityOptions['reported'] {
     const last = this.written.at(-1);
     return last === undefined ? {} : { checkpointURI: last.uri, auditRoot: last.head.hash };
   }
@@ -93,7 +93,7 @@ export class DurableBench implements AsyncDisposable {
   /** A new sandbox under the next epoch. */
   async elsewhere(env: Readonly<Record<string, string>> = {}): Promise<Elsewhere> {
     const keeper = await this.keeper(env);
-    const worker = this.worker({ epoch: 2, told: this.told });
+    const worker = this.worker({ epoch: 2, reported: this.reported });
     return { keeper, worker, attach: () => worker.attach(keeper.client(2), signal) };
   }
 

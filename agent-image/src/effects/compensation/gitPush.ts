@@ -37,7 +37,7 @@ function written(refspec: string): string | null {
   return `refs/heads/${name}`;
 }
 
-/** What the words after `push` write to; undefined when that cannot be told from them. */
+/** What the words after `push` write to; undefined when that cannot be reported from them. */
 function parse(words: readonly string[]): Push | undefined {
   const named: string[] = [];
   let deletes = false;

@@ -1,6 +1,6 @@
 import { child, walk, type Node, named, type Grammars, withoutTypes } from '../../rails/syntax/node.ts';
 
-/** Names that a file binds anywhere, with how often. Scopes are not told apart: a name that is bound once is bound for all uses. */
+/** Names that a file binds anywhere, with how often. Scopes are not distinguished: a name that is bound once is bound for all uses. */
 export function bindingsOf(root: Node): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   const add = (name: string): void => void counts.set(name, (counts.get(name) ?? 0) + 1);

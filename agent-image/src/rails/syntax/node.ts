@@ -85,7 +85,7 @@ export interface Grammars {
    * answer, unless the runtime itself failed before.
    */
   parse(grammar: GrammarName, text: string): Parsed | null;
-  /** True when the runtime failed: from then on all answers are null, and grammars must be loaded anew. */
+  /** True when the runtime failed: from then on all answers are null, and grammars must be loaded again. */
   readonly failed: boolean;
   close(): void;
 }

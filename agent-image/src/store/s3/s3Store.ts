@@ -286,8 +286,8 @@ export class S3Store implements ArtifactStore {
       const { body } = await this.#client.request({ method: 'GET', url: this.#location.bucketUrl(query), what }, signal);
       const read = readPage(body.toString('utf8'), what);
       // A key that ends in `/` is how some programs mark a folder; ours never do.
-      for (const { key, ...told } of read.entries) {
-        if (key.startsWith(whole) && !key.endsWith('/')) found.set(key.slice(own), { ...told, key: key.slice(own) });
+      for (const { key, ...reported } of read.entries) {
+        if (key.startsWith(whole) && !key.endsWith('/')) found.set(key.slice(own), { ...reported, key: key.slice(own) });
       }
       if (read.next === undefined) return [...found.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
       next = read.next;

@@ -53,20 +53,20 @@ export class SandboxPod {
     this.name = name;
   }
 
-  /** Aborted when the pod that was ready once is told no more, or is another one. A container that restarts is no loss. */
+  /** Aborted when the pod that was ready once is reported no more, or is another one. A container that restarts is no loss. */
   get lost(): AbortSignal {
     return this.#lost.signal;
   }
 
   /** Takes note of a newer state of the task. */
   see({ status }: AgentTask): void {
-    const told = status?.sandbox;
+    const reported = status?.sandbox;
     if (this.#open !== undefined) {
-      if (told?.uid !== this.#open.uid) this.#lost.abort(new Error(`sandbox pod ${this.name} is lost: ${whyNot(told)}`));
+      if (reported?.uid !== this.#open.uid) this.#lost.abort(new Error(`sandbox pod ${this.name} is lost: ${whyNot(reported)}`));
       return;
     }
-    if (told?.name !== this.name) return;
-    this.#open = told;
+    if (reported?.name !== this.name) return;
+    this.#open = reported;
     for (const resolve of this.#waiters) resolve();
     this.#waiters.clear();
   }
@@ -84,8 +84,8 @@ export class SandboxPod {
   }
 }
 
-function whyNot(told: OpenSandbox | undefined): string {
-  return told === undefined ? 'it was deleted, or has ended' : `the task has another one, ${told.name}`;
+function whyNot(reported: OpenSandbox | undefined): string {
+  return reported === undefined ? 'it was deleted, or has ended' : `the task has another one, ${reported.name}`;
 }
 
 export interface ConnectorOptions {
@@ -193,8 +193,8 @@ type Isolation = NonNullable<Run['isolation']>;
 /** How often the keeper is asked how its wall is, ms; it probes by itself once a minute. */
 const everyMs = 30_000;
 
-/** The wall as it may be told: not as enforced while the operator knows of a policy that opens it. Pure. */
-export function toldWall(found: Isolation, task: AgentTask): Isolation {
+/** The wall as it may be reported: not as enforced while the operator knows of a policy that opens it. Pure. */
+export function reportedWall(found: Isolation, task: AgentTask): Isolation {
   const opened = findCondition(task.status?.conditions, 'NetworkOpened')?.status === 'True';
   return opened && found.network === 'Enforced' ? { ...found, network: 'NotEnforced' } : found;
 }
@@ -215,14 +215,14 @@ export interface WallWatchOptions {
  * attempt where the pool demands a wall. Never rejects: a keeper that is away is the business of who works with it.
  */
 export async function watchWall({ keeper, found, task, report, clock, log }: WallWatchOptions, signal: AbortSignal): Promise<void> {
-  let told = toldWall(found, task());
+  let reported = reportedWall(found, task());
   while (!signal.aborted) {
     try {
       await sleep(clock, everyMs, signal);
       const now = probed(await keeper.info(signal)) ?? found;
-      const next = toldWall(now, task());
-      if (next.network === told.network) continue;
-      told = next;
+      const next = reportedWall(now, task());
+      if (next.network === reported.network) continue;
+      reported = next;
       log.warn('the wall of the sandbox is another one', { network: next.network });
       report(next);
     } catch (error) {

@@ -54,15 +54,15 @@ describe('tokens for sandboxes', () => {
 
 describe('the sandbox pod', () => {
   const open = { name: 'fix-1', uid: 'u-1', address: '10.0.0.7' };
-  const told = (sandbox?: typeof open): AgentTask => ({ status: sandbox === undefined ? {} : { sandbox } }) as unknown as AgentTask;
+  const reported = (sandbox?: typeof open): AgentTask => ({ status: sandbox === undefined ? {} : { sandbox } }) as unknown as AgentTask;
   const why = ({ lost }: SandboxPod): unknown => (lost.aborted ? (lost.reason as Error).message : undefined);
 
   it('is waited for until the operator tells where it is', async () => {
     const pod = new SandboxPod('fix-1');
-    pod.see(told());
+    pod.see(reported());
     const waiting = pod.ready(new AbortController().signal);
-    pod.see(told({ ...open, name: 'fix-0' }));
-    pod.see(told(open));
+    pod.see(reported({ ...open, name: 'fix-0' }));
+    pod.see(reported(open));
     expect(await waiting).toEqual(open);
     expect(await pod.ready(new AbortController().signal)).toEqual(open);
     expect(why(pod)).toBeUndefined();
@@ -73,11 +73,11 @@ describe('the sandbox pod', () => {
     [{ ...open, name: 'fix-2', uid: 'u-2' }, 'sandbox pod fix-1 is lost: the task has another one, fix-2'],
   ] as const)('is lost when it is told no more, and not before it was told', ([next, message]) => {
     const pod = new SandboxPod('fix-1');
-    pod.see(told());
-    pod.see(told(open));
-    pod.see(told({ ...open }));
+    pod.see(reported());
+    pod.see(reported(open));
+    pod.see(reported({ ...open }));
     expect(why(pod)).toBeUndefined();
-    pod.see(told(next));
+    pod.see(reported(next));
     expect(why(pod)).toBe(message);
   });
 

@@ -3,7 +3,7 @@ import { settle, VirtualClock } from '@agentfleet/kube/testing';
 import type { AgentTask, Run } from '@agentfleet/protocol/api';
 import type { KeeperInfo } from '@agentfleet/protocol/keeper';
 import { describe, expect, it } from 'vitest';
-import { toldWall, watchWall } from './connect.ts';
+import { reportedWall, watchWall } from './connect.ts';
 
 type Isolation = NonNullable<Run['isolation']>;
 type State = Isolation['network'];
@@ -19,9 +19,9 @@ const infoOf = (state: State): KeeperInfo =>
 
 describe('the wall', () => {
   it('is not told as enforced while a policy opens it', () => {
-    expect(toldWall(found, taskOf(false))).toBe(found);
-    expect(toldWall(found, taskOf(true))).toEqual({ ...found, network: 'NotEnforced' });
-    expect(toldWall({ ...found, network: 'Probing' }, taskOf(true)).network).toBe('Probing');
+    expect(reportedWall(found, taskOf(false))).toBe(found);
+    expect(reportedWall(found, taskOf(true))).toEqual({ ...found, network: 'NotEnforced' });
+    expect(reportedWall({ ...found, network: 'Probing' }, taskOf(true)).network).toBe('Probing');
   });
 
   it('that opens under the work is reported once, and again when it closes', async () => {

@@ -9,7 +9,7 @@ import type { PoolBrief } from '@agentfleet/protocol/pool';
 import { Approvals } from '../../attempt/approvals.ts';
 import { judgeAtBaseline, type Baseline } from '../../attempt/baseline.ts';
 import { createGate, type Gate } from '../../attempt/gate.ts';
-import { Hands } from '../../attempt/hands.ts';
+import { SandboxSession } from '../../attempt/sandboxSession.ts';
 import { Meter } from '../../attempt/meter.ts';
 import type { AttemptContext } from '../../attempt/ports.ts';
 import { prepare, type Prepared } from '../../attempt/prepare.ts';
@@ -122,9 +122,9 @@ export class ToolBed implements AsyncDisposable {
     this.prepared = await prepare(scope);
     this.baseline = await judgeAtBaseline(scope, this.prepared);
     const { rails } = scope.options;
-    const absolute = (path: string): string => scope.hands.absolute(path);
+    const absolute = (path: string): string => scope.session.absolute(path);
     this.#gate = createGate(
-      { rails, task: scope.context.task, roots: scope.hands.roots, absolute, writing: 'Programs' },
+      { rails, task: scope.context.task, roots: scope.session.roots, absolute, writing: 'Programs' },
       this.baseline.protectedSet,
     );
     const { id, manifestDigest } = this.prepared.initial;
@@ -168,7 +168,7 @@ export class ToolBed implements AsyncDisposable {
       this.memory.processes.splice(known === -1 ? this.memory.processes.length : known, known === -1 ? 0 : 1, process);
     }
     if (changed !== true) return;
-    const { id, manifestDigest } = await this.scope.hands.snapshot(`step ${this.#calls}`);
+    const { id, manifestDigest } = await this.scope.session.snapshot(`step ${this.#calls}`);
     this.memory.undoPoints.push({ step: this.#calls, id, digest: manifestDigest });
   }
 
@@ -214,9 +214,9 @@ async function scopeOf(
     ...other,
   } as unknown as AttemptContext;
   const meter = new Meter(context.clock, context.used, {});
-  const hands = new Hands(context, meter, await context.keeper.info(), engine?.openEgress);
+  const session = new SandboxSession(context, meter, await context.keeper.info(), engine?.openEgress);
   const progress = new Progress(context, meter);
-  const approvals = new Approvals({ context, hands, meter, progress, noted: [] });
+  const approvals = new Approvals({ context, session, meter, progress, noted: [] });
   const options = {
     rails: createRails({ grammars }),
     importWorkspace: async (workspace: AgentTask['spec']['workspace']) => {
@@ -225,5 +225,5 @@ async function scopeOf(
     },
     ...engine,
   };
-  return { context, options, hands, meter, progress, approvals } as unknown as Scope;
+  return { context, options, session, meter, progress, approvals } as unknown as Scope;
 }

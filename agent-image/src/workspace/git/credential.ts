@@ -36,7 +36,7 @@ export async function credentialFor(source: GitSource, credentials: PoolBrief['c
 
 /**
  * Writes what `git credential-store` reads: one line for the repository's host and port, readable by the worker alone. Git
- * asks it anew for every host that it is redirected to, and finds nothing there for others.
+ * asks it again for every host that it is redirected to, and finds nothing there for others.
  */
 export async function writeStore(url: string, folder: string, { username, password }: GitCredential): Promise<string> {
   const { host } = new URL(url);

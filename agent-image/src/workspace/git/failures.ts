@@ -117,7 +117,7 @@ export function explain(fault: GitFault): AttemptFailure {
   if (missing) return failure('Infrastructure', 'GitMissing', 'the worker has no git program; use an agent image that has it');
   if (timedOut) return failure('Infrastructure', 'GitTimeout', `git ${step} of ${url} took too long and was ended; ${again}`);
   const { decision, why } = fault.fault ?? {};
-  // Nothing of what git saw is told: it is the same whatever stands at the address.
+  // Nothing of what git saw is reported: it is the same whatever stands at the address.
   if (decision === 'Forbidden') return failure('InvalidInput', 'HostNotAllowed', `${url}: ${why ?? ''}`);
   const heard = decision === 'Unreachable' ? `fatal: ${why ?? ''}` : fault.words;
   const words = scrub(telling(heard), fault.secrets);

@@ -13,7 +13,7 @@ import { TestRepository } from '../testing/repository.ts';
 
 const secret = 'correct-horse';
 /** For processes to come and go, on a machine that is busy. */
-const patiently = { timeout: 30_000 };
+const retryWhileUnavailable = { timeout: 30_000 };
 const basic = `Basic ${Buffer.from(`robot:${secret}`).toString('base64')}`;
 
 const answers: Record<string, readonly [number, Readonly<Record<string, string>>]> = {
@@ -142,18 +142,18 @@ test('an abort ends git and the programs it started, and says its reason', async
   const stop = new AbortController();
   const before = server.requests.length;
   const place = start(`${server.origin}/silent/abort`, { signal: stop.signal });
-  await expect.poll(() => server.requests.slice(before).some((line) => line.includes('/silent/abort')), patiently).toBe(true);
+  await expect.poll(() => server.requests.slice(before).some((line) => line.includes('/silent/abort')), retryWhileUnavailable).toBe(true);
   expect(await processesWith('/silent/abort')).not.toEqual([]);
   stop.abort('Stop');
   await expect(place).rejects.toBe('Stop');
-  await expect.poll(() => processesWith('/silent/abort'), patiently).toEqual([]);
+  await expect.poll(() => processesWith('/silent/abort'), retryWhileUnavailable).toEqual([]);
 });
 
 test('git has no way but a proxy of ours, which ends with the import', async () => {
   const stop = new AbortController();
   const place = start(`${server.origin}/silent/proxy`, { signal: stop.signal });
   const ended = expect(place).rejects.toBe('Stop');
-  await expect.poll(() => processesWith('/silent/proxy'), patiently).not.toEqual([]);
+  await expect.poll(() => processesWith('/silent/proxy'), retryWhileUnavailable).not.toEqual([]);
   const lines = await processesWith('/silent/proxy');
   stop.abort('Stop');
   await ended;
@@ -223,7 +223,7 @@ describe('a credential', () => {
   test('is in no command line and no environment, and in a file for the worker alone', async () => {
     const stop = new AbortController();
     const place = start(`${server.origin}/silent/secret`, { ...(await pool()), signal: stop.signal }, 'robot');
-    await expect.poll(() => processesWith('/silent/secret'), patiently).not.toEqual([]);
+    await expect.poll(() => processesWith('/silent/secret'), retryWhileUnavailable).not.toEqual([]);
     const lines = await processesWith('/silent/secret');
     const stores = await storesBelow(dir);
     stop.abort('Stop');

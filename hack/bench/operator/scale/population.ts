@@ -38,7 +38,7 @@ export function workersFor(live: number): number {
   return Math.max(1, Math.ceil(live / slots));
 }
 
-/** A task that ended well an hour ago, with all that worker and operator have told of it. */
+/** A task that ended well an hour ago, with all that worker and operator have reported of it. */
 export function finishedTask(name: string, now: number): Named {
   const [began, ended] = [timestamp(now - 4_200_000), timestamp(now - 3_600_000)];
   const said = (type: string, status: string, reason: string, message: string): object => {

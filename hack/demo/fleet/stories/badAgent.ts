@@ -1,5 +1,5 @@
-import type { Course } from '../follow.ts';
-import type { Stage, Told } from '../stage.ts';
+import type { Timeline } from '../follow.ts';
+import type { Stage, Reported } from '../stage.ts';
 import { provePatch, succeeds } from './succeeds.ts';
 
 /** What the recorded agent tries, and how the gate that refuses it says so. */
@@ -11,16 +11,16 @@ const tries: readonly (readonly [what: string, why: RegExp])[] = [
 ];
 
 /** Each bad proposal is refused by a gate before anything is done; the honest one is accepted. */
-export async function badAgent(stage: Stage, course: Course): Promise<Told> {
+export async function badAgent(stage: Stage, timeline: Timeline): Promise<Reported> {
   const { proofs } = stage;
-  const told = await succeeds(stage, course);
-  const refused = told.trace.candidates.filter(({ result }) => result === 'Denied');
+  const reported = await succeeds(stage, timeline);
+  const refused = reported.trace.candidates.filter(({ result }) => result === 'Denied');
   for (const [what, why] of tries) {
     const found = refused.find((one) => why.test(one.why));
     proofs.prove(`${what} was refused before anything was done`, found !== undefined, found?.why);
   }
-  const { vetoes = 0 } = course.end.status?.totals?.usage ?? {};
+  const { vetoes = 0 } = timeline.end.status?.totals?.usage ?? {};
   proofs.prove('the status counts the vetoes', vetoes === tries.length, String(vetoes));
-  provePatch(stage, course.end);
-  return told;
+  provePatch(stage, timeline.end);
+  return reported;
 }

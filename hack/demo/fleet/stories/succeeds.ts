@@ -1,16 +1,16 @@
 import type { AgentTask } from '@agentfleet/protocol/api';
-import type { Course } from '../follow.ts';
+import type { Timeline } from '../follow.ts';
 import { readTrace } from '../readTrace.ts';
-import { conditionOf, type Stage, type Told } from '../stage.ts';
+import { conditionOf, type Stage, type Reported } from '../stage.ts';
 
 /** What every task that can be done has to show; then its own proofs. */
-export async function succeeds(stage: Stage, course: Course): Promise<Told> {
+export async function succeeds(stage: Stage, timeline: Timeline): Promise<Reported> {
   const { proofs } = stage;
-  const { end } = course;
+  const { end } = timeline;
   const succeeded = conditionOf(end, 'Succeeded');
   proofs.prove('the task is Succeeded', succeeded?.status === 'True', succeeded?.message);
   proveChecks(stage, end);
-  return { course, trace: await readTrace(stage, end) };
+  return { timeline, trace: await readTrace(stage, end) };
 }
 
 function proveChecks({ proofs }: Stage, { status }: AgentTask): void {

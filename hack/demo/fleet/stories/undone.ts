@@ -1,11 +1,11 @@
-import type { Course } from '../follow.ts';
+import type { Timeline } from '../follow.ts';
 import { readTrace } from '../readTrace.ts';
-import { conditionOf, type Stage, type Told } from '../stage.ts';
+import { conditionOf, type Stage, type Reported } from '../stage.ts';
 
 /** No program passes both tests, so the task must fail and leave nothing behind. */
-export async function undone(stage: Stage, course: Course): Promise<Told> {
+export async function undone(stage: Stage, timeline: Timeline): Promise<Reported> {
   const { proofs } = stage;
-  const { end } = course;
+  const { end } = timeline;
   const succeeded = conditionOf(end, 'Succeeded');
   const why = `${succeeded?.reason ?? ''}: ${succeeded?.message ?? ''}`;
   proofs.prove('the task has failed, and says why', succeeded?.status === 'False', why);
@@ -23,5 +23,5 @@ export async function undone(stage: Stage, course: Course): Promise<Told> {
   proofs.prove('snapshot 0, the tree after the restore and the status are one tree', equal && restored.verified);
   const seen = `restored by record ${restored?.seq ?? '–'}, last command or file in record ${lastChange}`;
   proofs.prove('nothing ran or was written after the restore', restored !== undefined && restored.seq > lastChange, seen);
-  return { course, trace };
+  return { timeline, trace };
 }

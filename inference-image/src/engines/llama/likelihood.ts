@@ -2,11 +2,11 @@ import type { PriorRequest, PriorResponse, PriorScore } from '@agentfleet/protoc
 import { Places, type PlacedEdit } from './place.ts';
 import { textPair } from './window.ts';
 
-/** The part of node-llama-cpp 3.22 that this engine calls. The package is in one image only, so its types are told here. */
+/** The part of node-llama-cpp 3.22 that this engine calls. The package is in one image only, so its types are reported here. */
 
 export type Token = number;
 
-/** What is asked of one token, and told about its successor. */
+/** What is asked of one token, and reported about its successor. */
 type ControlledInput = readonly [
   Token,
   {

@@ -48,7 +48,7 @@ export function lex(line: string): readonly Lexeme[] {
   return found;
 }
 
-/** Parts of a path that are told; deeper ones say little. */
+/** Parts of a path that are reported; deeper ones say little. */
 const pathDepth = 3;
 
 /**
@@ -120,11 +120,11 @@ function nameTokens(name: string): readonly string[] {
 }
 
 function plainTokens(word: string): readonly string[] {
-  const told = word.toLowerCase().replaceAll(/\d+/g, '0');
-  const whole = told.length <= 24 ? [told] : ['<long>'];
+  const reported = word.toLowerCase().replaceAll(/\d+/g, '0');
+  const whole = reported.length <= 24 ? [reported] : ['<long>'];
   const inner = word.split(/[^A-Za-z0-9_./~$-]+/).filter((part) => part !== '' && part !== word);
   const nested = inner.slice(0, 12).flatMap((part) => wordTokens(part));
-  return [...whole, ...(/[^a-z0-9]/.test(told) || /[A-Z]/.test(word) ? nameTokens(word) : []), ...extensionTokens(told), ...nested];
+  return [...whole, ...(/[^a-z0-9]/.test(reported) || /[A-Z]/.test(word) ? nameTokens(word) : []), ...extensionTokens(reported), ...nested];
 }
 
 /** Buckets of hashed features, a power of two; the weights of one class. */

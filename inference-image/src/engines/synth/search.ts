@@ -1,4 +1,4 @@
-import { setImmediate as giveWay } from 'node:timers/promises';
+import { setImmediate as yieldToEvents } from 'node:timers/promises';
 import type { GenerateRequest } from '@agentfleet/protocol/inference';
 import { InferenceError } from '../../failure.ts';
 import { canonical, sha256 } from './edit.ts';
@@ -90,7 +90,7 @@ async function collect(all: readonly Site[], builder: PoolBuilder, limits: Searc
   for (const [at, { node, open, weigher, place }] of all.entries()) {
     if (builder.size >= (place > unreached ? maxEntries : enough)) return 'Bound';
     if (at % nodesPerSlice === nodesPerSlice - 1) {
-      await giveWay();
+      await yieldToEvents();
       if (limits.signal.aborted) throw new InferenceError('AF_CANCELLED', 'the caller left');
       if (limits.now() > limits.deadline) return 'Deadline';
     }

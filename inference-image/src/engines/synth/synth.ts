@@ -1,4 +1,4 @@
-import { setImmediate as giveWay } from 'node:timers/promises';
+import { setImmediate as yieldToEvents } from 'node:timers/promises';
 import { generatingRoles, type Candidate, type GenerateRequest } from '@agentfleet/protocol/inference';
 import { entropyNats, each, type Engine, type Generated, type Outcome } from '../engine.ts';
 import type { Entry } from './pool.ts';
@@ -88,7 +88,7 @@ async function chooseFrom({ pool, wire }: KeptPool, request: GenerateRequest, dr
     const entry = open[at] as Entry;
     if (await drafts.accepts(entry)) candidates.push(candidateOf(entry, wire.of(entry), candidates.length + 1, pool.mass, request));
     else broken.add(entry);
-    await giveWay();
+    await yieldToEvents();
   }
   const weights = open.filter((entry) => !broken.has(entry)).map((entry) => entry.weight);
   const returnedMass = candidates.reduce((sum, candidate) => sum + candidate.score, 0);

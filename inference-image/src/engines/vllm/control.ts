@@ -136,7 +136,7 @@ export class VllmControl {
   }
 
   /**
-   * Registers the adapters that the engine lacks. It forgets them when it starts anew: call this whenever it becomes ready.
+   * Registers the adapters that the engine lacks. It forgets them when it starts again: call this whenever it becomes ready.
    * @returns names that were registered now
    */
   async registerAdapters(adapters: readonly Adapter[], signal: AbortSignal): Promise<readonly string[]> {

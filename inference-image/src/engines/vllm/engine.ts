@@ -9,7 +9,7 @@ export interface VllmEngineOptions {
   readonly control: VllmControl;
   /** Name that the engine answers to; with an adapter, the adapter's. */
   readonly model: string;
-  /** What it has to load before it is ready; it forgets it whenever it starts anew. */
+  /** What it has to load before it is ready; it forgets it whenever it starts again. */
   readonly adapter: Adapter | undefined;
   /** Tokens of a request with its answer. */
   readonly contextTokens: number;
@@ -112,7 +112,7 @@ export class VllmEngine implements Engine {
     try {
       return await control.chat(asked, signal);
     } catch (error) {
-      // It has started anew since it was proved, and has no adapter yet.
+      // It has started again since it was proved, and has no adapter yet.
       if (adapter === undefined || !(error instanceof VllmError) || error.status !== 404) throw error;
       await control.registerAdapters([adapter], signal);
       return control.chat(asked, signal);

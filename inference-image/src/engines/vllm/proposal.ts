@@ -152,7 +152,7 @@ export function conversation(
   ];
 }
 
-/** Lines of all files while there is room: the most suspicious with what is around them first, told in their order. */
+/** Lines of all files while there is room: the most suspicious with what is around them first, reported in their order. */
 function shown(request: GenerateRequest, room: number): string {
   const lines = request.files.map(({ content }) => content.split('\n'));
   const chosen = lines.map(() => new Set<number>());
@@ -169,13 +169,13 @@ function shown(request: GenerateRequest, room: number): string {
   const order = suspects(request, 64);
   for (const around of [0, 10, 40])
     for (const { file, line } of order)
-      for (let at = line - around; at <= line + around; at += 1) if (!take(file, at)) return told(request, lines, chosen);
+      for (let at = line - around; at <= line + around; at += 1) if (!take(file, at)) return reported(request, lines, chosen);
   for (const [file, all] of lines.entries())
-    for (let at = 1; at <= all.length; at += 1) if (!take(file, at)) return told(request, lines, chosen);
-  return told(request, lines, chosen);
+    for (let at = 1; at <= all.length; at += 1) if (!take(file, at)) return reported(request, lines, chosen);
+  return reported(request, lines, chosen);
 }
 
-function told({ files }: GenerateRequest, lines: readonly (readonly string[])[], chosen: readonly ReadonlySet<number>[]): string {
+function reported({ files }: GenerateRequest, lines: readonly (readonly string[])[], chosen: readonly ReadonlySet<number>[]): string {
   return files
     .map(({ path }, file) => {
       const parts: string[] = [];

@@ -3,16 +3,16 @@ import { Residency } from './residency.ts';
 
 const { signal } = new AbortController();
 
-/** An engine that tells what it was told, and a clock that a test turns. */
+/** An engine that tells what it was reported, and a clock that a test turns. */
 function bed() {
-  const told: string[] = [];
+  const reported: string[] = [];
   const errors: unknown[] = [];
   let sleeping = false;
   let due: (() => void) | undefined;
   const control = {
     isSleeping: () => Promise.resolve(sleeping),
-    sleep: () => (told.push('sleep'), (sleeping = true), Promise.resolve()),
-    wake: () => (told.push('wake'), (sleeping = false), Promise.resolve()),
+    sleep: () => (reported.push('sleep'), (sleeping = true), Promise.resolve()),
+    wake: () => (reported.push('wake'), (sleeping = false), Promise.resolve()),
   };
   const timer = (_: number, callback: () => void) => ((due = callback), () => (due = undefined));
   const residency = new Residency({ control, idleMs: 1, timer, onError: (error) => errors.push(error) });
@@ -20,38 +20,38 @@ function bed() {
     due?.();
     await new Promise((resolve) => setImmediate(resolve));
   };
-  return { told, errors, control, residency, idle, armed: () => due !== undefined };
+  return { reported, errors, control, residency, idle, armed: () => due !== undefined };
 }
 
 test('an engine sleeps when nobody asked for a while, and is woken once for all who ask', async () => {
-  const { residency, told, idle } = bed();
+  const { residency, reported, idle } = bed();
   await idle();
-  await Promise.all([1, 2, 3].map(() => residency.awake(() => Promise.resolve(told.push('run')), signal)));
-  expect(told).toEqual(['sleep', 'wake', 'run', 'run', 'run']);
+  await Promise.all([1, 2, 3].map(() => residency.awake(() => Promise.resolve(reported.push('run')), signal)));
+  expect(reported).toEqual(['sleep', 'wake', 'run', 'run', 'run']);
   residency.close();
 });
 
 test('it never sleeps under a request, however long that takes', async () => {
-  const { residency, told, idle, armed } = bed();
+  const { residency, reported, idle, armed } = bed();
   let finish: () => void = () => undefined;
   const answer = residency.awake(() => new Promise<void>((resolve) => (finish = resolve)), signal);
   await idle();
   expect(armed()).toBe(false);
-  expect(told).toEqual([]);
+  expect(reported).toEqual([]);
   finish();
   await answer;
   await idle();
-  expect(told).toEqual(['sleep']);
+  expect(reported).toEqual(['sleep']);
   residency.close();
   expect(armed()).toBe(false);
 });
 
 test('whoever asks in the moment in which it would fall asleep finds it awake', async () => {
-  const { residency, told, idle } = bed();
+  const { residency, reported, idle } = bed();
   const slept = idle();
-  await residency.awake(() => Promise.resolve(told.push('run')), signal);
+  await residency.awake(() => Promise.resolve(reported.push('run')), signal);
   await slept;
-  expect(told).toEqual(['run']);
+  expect(reported).toEqual(['run']);
   residency.close();
 });
 

@@ -61,7 +61,7 @@ export class Residency {
     });
   }
 
-  /** One change after the other; the failure of one is told to whoever asked for it, and the next goes on. */
+  /** One change after the other; the failure of one is reported to whoever asked for it, and the next goes on. */
   #queue(change: () => Promise<void>): Promise<void> {
     const turn = this.#changing.then(change);
     this.#changing = turn.catch(() => undefined);

@@ -17,7 +17,7 @@ const messageMembers = new Set([
   'tool_call_id',
   'provider_state',
   'name',
-  // Told by a server, and refused by it in a request.
+  // Reported by a server, and refused by it in a request.
   'refusal',
   'annotations',
   'audio',

@@ -119,7 +119,7 @@ export interface EnergyFile {
   readonly format: typeof energyFormat;
   /** Those of older features are read, too: what they do not know weighs nothing. */
   readonly featureSet: keyof typeof knownBefore;
-  /** RFC 3339; absent: nothing is told about the calibration. */
+  /** RFC 3339; absent: nothing is informed about the calibration. */
   readonly fittedAt?: string | null;
   readonly about: Readonly<Record<string, string | number | boolean | null>>;
   readonly heads: Readonly<Record<EnergyHead, EnergyHeadFile>>;
@@ -225,14 +225,14 @@ function knotsOf({ energies, probabilities }: Calibration): HeadCalibration['kno
 }
 
 /** What a server tells of the calibration of its weights; null when they do not say when it was fitted or what it is worth. */
-export function calibrationTold({ featureSet, fittedAt, heads }: EnergyFile): ModelCalibration | null {
-  const told = energyHeads.flatMap((name): readonly HeadCalibration[] => {
+export function calibrationReported({ featureSet, fittedAt, heads }: EnergyFile): ModelCalibration | null {
+  const reported = energyHeads.flatMap((name): readonly HeadCalibration[] => {
     const { worth, calibration } = heads[name];
     if (worth === undefined || worth === null || calibration.before === null) return [];
     return [{ name, ...worth, knots: knotsOf(calibration.before) }];
   });
-  if (fittedAt === undefined || fittedAt === null || told.length === 0) return null;
+  if (fittedAt === undefined || fittedAt === null || reported.length === 0) return null;
   const curves = energyHeads.map((name) => heads[name].calibration);
-  const digest = createHash('sha256').update(JSON.stringify({ featureSet, fittedAt, told, curves })).digest('hex');
-  return { digest: `sha256:${digest}`, featureSet, fittedAt, heads: told };
+  const digest = createHash('sha256').update(JSON.stringify({ featureSet, fittedAt, reported, curves })).digest('hex');
+  return { digest: `sha256:${digest}`, featureSet, fittedAt, heads: reported };
 }

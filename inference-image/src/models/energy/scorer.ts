@@ -1,7 +1,7 @@
 import type { EnergyHead, EnergyScore, Features, ModelCalibration, ScoreItem } from '@agentfleet/protocol/inference';
 import { before, executed, gramsOf, ran } from './encode.ts';
 import {
-  calibrationTold,
+  calibrationReported,
   tableOf,
   wordEnergy,
   type WordModel,
@@ -42,7 +42,7 @@ export function loadEnergyModel(bytes: Buffer): EnergyScorer {
   return {
     digest,
     about: file.about,
-    calibration: calibrationTold(file),
+    calibration: calibrationReported(file),
     reads: (head) => readsOf(file.heads[head]),
     score: (item, { lambda, heads }) => {
       const head = file.heads[item.head];

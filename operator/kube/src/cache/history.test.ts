@@ -49,12 +49,12 @@ async function write(client: ResourceClient<Widget>, step: number, pick: Pick): 
       .catch(() => {});
 }
 
-async function check(bed: Bed, { informer, told, faults }: Follower): Promise<void> {
+async function check(bed: Bed, { informer, reported, faults }: Follower): Promise<void> {
   await eventually('quiescence', () => informer.hasSeen(bed.server.version));
   const objects = bed.server.objects(widgets);
   expect(stateOf(informer.lister.list())).toEqual(stateOf(objects));
   expect(faults).toEqual([]);
-  const alive = new Map([...told].filter(([, state]) => state !== 'deleted'));
+  const alive = new Map([...reported].filter(([, state]) => state !== 'deleted'));
   expect(alive).toEqual(new Map(objects.map((object) => [object.metadata.uid ?? '', String(object.spec?.size)])));
 }
 

@@ -19,8 +19,8 @@ describe('Informer', () => {
     bed.server.watches.thaw('widgets.test.example.com');
     await eventually('the second', () => follower.informer.hasSeen(second.metadata.resourceVersion ?? ''));
     expect(follower.faults).toEqual([]);
-    expect(follower.told.get(first.metadata.uid ?? '')).toBe('deleted');
-    expect(follower.told.get(second.metadata.uid ?? '')).toBe('2');
+    expect(follower.reported.get(first.metadata.uid ?? '')).toBe('deleted');
+    expect(follower.reported.get(second.metadata.uid ?? '')).toBe('2');
   });
 
   it('goes on after a handler threw, tells late handlers what is there, and indexes', async () => {
@@ -113,7 +113,7 @@ describe('Informer', () => {
     const last = await client.patch(name, { spec: { size: 3 } });
     await follower.informer.waitForVersion(last.metadata.resourceVersion ?? '', 5000);
     expect(follower.informer.lister.get('default/a')?.spec).toEqual({ size: 3 });
-    expect([...follower.told.values()]).toEqual(['3']);
+    expect([...follower.reported.values()]).toEqual(['3']);
     expect(follower.faults).toEqual([]);
   });
 

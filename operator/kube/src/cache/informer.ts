@@ -6,7 +6,7 @@ import type { WatchEvent } from '../watch/watch.ts';
 import { Reflector, type ReflectorOptions, type ReflectorState, type ReflectorTarget } from './reflector.ts';
 import { Store, type Indexer, type Lister, VersionWaiters } from './store.ts';
 
-/** Told of every change, after the cache shows it. They return at once: usually they only put a key into a queue. */
+/** Reported of every change, after the cache shows it. They return at once: usually they only put a key into a queue. */
 export interface Handler<T> {
   onAdd?(object: T, isInInitialList: boolean): void;
   /** `old` and `current` have the same uid. They are the same object at a resync. */
@@ -87,7 +87,7 @@ export class Informer<T extends KubeObject = KubeObject> {
     return this.#waiters.wait(() => this.hasSeen(version), `version ${version}`, timeoutMs, signal);
   }
 
-  /** Adds a handler; what the cache holds is told to it at once. The function returned removes it. */
+  /** Adds a handler; what the cache holds is reported to it at once. The function returned removes it. */
   addHandler(handler: Handler<T>): () => void {
     this.#handlers.add(handler);
     for (const object of this.#store.values()) this.#call(handler, (to) => to.onAdd?.(object, true));

@@ -72,12 +72,12 @@ describe(`${objects} objects`, () => {
     const common = { transport: paged(), resource: tasks, clock: systemClock, random: Math.random, log: silentLog };
     const indexers = { pool: (object: Task): string[] => [object.spec?.pool ?? ''] };
     const informer = new Informer<Task>({ ...common, watchList: false, transform: slim, indexers });
-    let told = 0;
+    let reported = 0;
     let inOneGo = 0;
     let most = 0;
     informer.addHandler({
       onAdd: () => {
-        told += 1;
+        reported += 1;
         most = Math.max(most, (inOneGo += 1));
       },
     });
@@ -94,7 +94,7 @@ describe(`${objects} objects`, () => {
     // Others ran in between.
     expect(most).toBeLessThan(objects);
     const bytes = (heapInUse() - before) / objects;
-    expect(told).toBe(objects);
+    expect(reported).toBe(objects);
     expect(informer.lister.size).toBe(objects);
     expect(informer.lister.byIndex('pool', 'pool-3')).toHaveLength(objects / 8);
     expect(informer.lister.list({ namespace: 'team-7' })).toHaveLength(objects / 50);

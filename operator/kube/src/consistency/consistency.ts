@@ -28,7 +28,7 @@ export interface ConsistencyOptions {
   readonly pollMs?: number;
   /** A write that no cache shows after this no longer holds reconciles back; default 5 min (as agent-sandbox). */
   readonly timeoutMs?: number;
-  /** Told when a write timed out: the watch is stuck, and readiness should say so. */
+  /** Reported when a write timed out: the watch is stuck, and readiness should say so. */
   readonly onTimeout?: (key: ObjectKey, cache: string) => void;
 }
 

@@ -10,9 +10,9 @@ export const fastBackoff = { baseMs: 5, factor: 2, capMs: 50, jitter: 1, resetMs
 /** An informer whose handler holds it to its promises. */
 export interface Follower extends AsyncDisposable {
   readonly informer: Informer<Widget>;
-  /** The last state told of each uid, or `deleted`. */
-  readonly told: Map<string, string>;
-  /** What handlers must never be told. */
+  /** The last state reported of each uid, or `deleted`. */
+  readonly reported: Map<string, string>;
+  /** What handlers must never be reported. */
   readonly faults: string[];
 }
 
@@ -20,10 +20,10 @@ export interface Follower extends AsyncDisposable {
 export function follow(bed: Bed, options: Partial<InformerOptions<Widget>> = {}): Follower {
   const common = { transport: bed.transport, resource: widgets, clock: systemClock, random: seededRandom(1), log: silentLog };
   const informer = new Informer<Widget>({ ...common, backoff: fastBackoff, stallMs: 2000, ...options });
-  const told = new Map<string, string>();
+  const reported = new Map<string, string>();
   const faults: string[] = [];
-  const set = (object: Widget, state: string): void => void told.set(object.metadata.uid ?? '', state);
-  const known = (object: Widget): string | undefined => told.get(object.metadata.uid ?? '');
+  const set = (object: Widget, state: string): void => void reported.set(object.metadata.uid ?? '', state);
+  const known = (object: Widget): string | undefined => reported.get(object.metadata.uid ?? '');
   informer.addHandler({
     onAdd: (object) => {
       if (known(object) !== undefined) faults.push(`added twice: ${object.metadata.name} ${known(object)}`);
@@ -45,7 +45,7 @@ export function follow(bed: Bed, options: Partial<InformerOptions<Widget>> = {})
     stop.abort();
     await running;
   };
-  return { informer, told, faults, [Symbol.asyncDispose]: close };
+  return { informer, reported, faults, [Symbol.asyncDispose]: close };
 }
 
 /** Names and versions, for comparison. */

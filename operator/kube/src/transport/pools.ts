@@ -37,7 +37,7 @@ function openPools(origin: string, tls: TlsIdentity, options: PoolOptions): Pool
   };
 }
 
-/** The connections to one cluster; opened anew when certificates on disk have changed. */
+/** The connections to one cluster; opened again when certificates on disk have changed. */
 export class PoolSet {
   readonly #config: ClusterConfig;
   readonly #clock: Clock;

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type Log, silentLog } from '../runtime/log.ts';
 import { WarningLog } from './transport.ts';
 
-function told(): { readonly warnings: WarningLog; readonly said: unknown[] } {
+function reported(): { readonly warnings: WarningLog; readonly said: unknown[] } {
   const said: unknown[] = [];
   const log: Log = { ...silentLog, warn: (_, fields) => void said.push(fields?.['warning']) };
   return { warnings: new WarningLog(log), said };
@@ -10,7 +10,7 @@ function told(): { readonly warnings: WarningLog; readonly said: unknown[] } {
 
 describe('warnings of the server', () => {
   it('are told once each, out of one header or of several', () => {
-    const { warnings, said } = told();
+    const { warnings, said } = reported();
     warnings.read('299 - "v1beta1 is deprecated", 299 - "unknown field \\"spec.x\\""');
     warnings.read(['299 - "v1beta1 is deprecated"', '299 kube "another"']);
     warnings.read(undefined);
@@ -18,7 +18,7 @@ describe('warnings of the server', () => {
   });
 
   it('of other codes, and after a thousand, are not', () => {
-    const { warnings, said } = told();
+    const { warnings, said } = reported();
     warnings.read('199 - "cached"');
     for (let i = 0; i < 2000; i += 1) warnings.read(`299 - "number ${i}"`);
     expect(said).toHaveLength(1000);

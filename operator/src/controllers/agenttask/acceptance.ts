@@ -4,7 +4,7 @@ import { isolationLevels, type IsolationLevel } from '@agentfleet/protocol/keepe
 import { consentCovers } from '@agentfleet/protocol/trace';
 import { gatewayCredentials } from '../../pools/resolve.ts';
 import { emptyBook, excessOf, remainingOf } from '../../pools/spending.ts';
-import { withoutGround } from './groundRefusal.ts';
+import { unsupported } from './unsupported.ts';
 import { hostRefusal } from './hostRefusal.ts';
 import { toolsRefusal } from './toolsRefusal.ts';
 import { networkOpened, openedMessage } from './openings.ts';
@@ -50,7 +50,7 @@ export function refusalOf(snapshot: Snapshot, mustWait: boolean): Refusal | unde
     overConsent(snapshot, pool) ??
     belowFloor(snapshot, pool) ??
     openedWall(snapshot, pool) ??
-    withoutGround(snapshot, pool, isolationFloor(snapshot, pool)) ??
+    unsupported(snapshot, pool, isolationFloor(snapshot, pool)) ??
     unknownNeed(snapshot, pool);
   return lasting ?? (mustWait ? queueFull(snapshot, pool) : undefined);
 }
@@ -107,8 +107,8 @@ function belowFloor(snapshot: Snapshot, pool: ExpertPool): Refusal | undefined {
   return { reason: 'IsolationBelowFloor', message, stalled: true };
 }
 
-function unlistedInSandbox({ task, ground }: Snapshot, pool: ExpertPool): Refusal | undefined {
-  const message = sandboxNotAllowed(task, pool, ground);
+function unlistedInSandbox({ task, capabilities }: Snapshot, pool: ExpertPool): Refusal | undefined {
+  const message = sandboxNotAllowed(task, pool, capabilities);
   return message === undefined ? undefined : { reason: 'SandboxFieldNotAllowed', message, stalled: true };
 }
 

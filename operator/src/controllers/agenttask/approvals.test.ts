@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { decide } from './decide.ts';
 import type { Decision, Snapshot } from './snapshot.ts';
 import { Bed } from './testing/bed.ts';
-import { condition, finish, told } from './testing/look.ts';
+import { condition, finish, reported } from './testing/look.ts';
 import { newTask } from './testing/objects.ts';
 import { obedient, playWorkers, succeeds, works, type Script } from './testing/scriptedWorker.ts';
 import { ago, gone, now, snapshotOf, taskOf, worker, working } from './testing/snapshots.ts';
@@ -31,7 +31,7 @@ function effect({ status, requeueAfterMs, events }: Decision): Record<string, un
     decided: (status.approvals ?? []).map(
       ({ decision, requester, orderRef }) => `${decision} ${requester ?? '-'} ${orderRef?.name ?? '-'}`,
     ),
-    told: events.map(({ reason }) => reason),
+    reported: events.map(({ reason }) => reason),
     in: (requeueAfterMs ?? 0) / 1000,
   };
 }
@@ -41,22 +41,22 @@ const asks = { phase: 'AwaitingApproval', directive: 'Run', stands: true, waits:
 const long = { clock: { startedAt: ago(4000), pausedSeconds: 0 } };
 
 const table: readonly (readonly [string, Snapshot, Record<string, unknown>])[] = [
-  ['an act that waits stops the clock', snapshotOf(taskOf(waiting)), { ...asks, decided: [], told: ['AwaitingApproval'] }],
+  ['an act that waits stops the clock', snapshotOf(taskOf(waiting)), { ...asks, decided: [], reported: ['AwaitingApproval'] }],
   [
     'an order that names it decides',
     snapshotOf(taskOf(waiting), { answers: [order('yes')] }),
-    { ...calm, decided: ['Approved ann yes'], told: ['Approved'] },
+    { ...calm, decided: ['Approved ann yes'], reported: ['Approved'] },
   ],
   [
     'the first order decides',
     snapshotOf(taskOf(waiting), { answers: [order('a', { type: 'Reject', requester: 'bob' }), order('b')] }),
-    { ...calm, decided: ['Rejected bob a'], told: ['Rejected'] },
+    { ...calm, decided: ['Rejected bob a'], reported: ['Rejected'] },
   ],
   ['an order about another act does not', snapshotOf(taskOf(waiting), { answers: [order('no', { action: act('b') })] }), asks],
   [
     'the end of its time rejects it',
     snapshotOf(taskOf({ ...waiting, run: { ...waiting.run!, pendingApproval: { ...pending, expires: ago(0) } } })),
-    { ...calm, decided: ['Rejected - -'], told: ['Rejected'] },
+    { ...calm, decided: ['Rejected - -'], reported: ['Rejected'] },
   ],
   [
     'an order from before the end of its time counts, one from after it does not',
@@ -75,7 +75,7 @@ const table: readonly (readonly [string, Snapshot, Record<string, unknown>])[] =
   [
     'what is decided is not decided again, and does not wait',
     snapshotOf(taskOf({ ...waiting, approvals: [approved] }), { answers: [order('no', { type: 'Reject' })] }),
-    { ...calm, decided: ['Approved ann yes'], told: [] },
+    { ...calm, decided: ['Approved ann yes'], reported: [] },
   ],
   [
     'the report of another epoch waits for nobody, and its time rejects nothing',
@@ -107,7 +107,7 @@ const table: readonly (readonly [string, Snapshot, Record<string, unknown>])[] =
   [
     'a clock that stands is never late',
     snapshotOf(taskOf({ ...waiting, clock: { ...long.clock, pausedAt: ago(3000) } })),
-    { ...asks, told: ['AwaitingApproval'] },
+    { ...asks, reported: ['AwaitingApproval'] },
   ],
 ];
 
@@ -170,7 +170,7 @@ const orderTo = (name: string, type: 'Approve' | 'Reject', about: string) => ({
 });
 
 describe('approvals in the life of a task', () => {
-  const waits = (bed: Bed) => (): boolean => told(bed.task('one'), 'AwaitingApproval') === 'True/AwaitingApproval';
+  const waits = (bed: Bed) => (): boolean => reported(bed.task('one'), 'AwaitingApproval') === 'True/AwaitingApproval';
   const state = (bed: Bed, name: string): string | undefined => bed.orders().find(({ metadata }) => metadata.name === name)?.status?.state;
 
   test('each act waits for its order, no clock runs, and the orders are done', async () => {
@@ -209,7 +209,7 @@ describe('approvals in the life of a task', () => {
     await bed.order(orderTo('second', 'Approve', act('a')));
     await bed.order(orderTo('third', 'Approve', act('c')));
     const task = await finish(bed);
-    expect([task.status?.phase, told(task, 'Succeeded'), told(task, 'RolledBack')]).toEqual([
+    expect([task.status?.phase, reported(task, 'Succeeded'), reported(task, 'RolledBack')]).toEqual([
       'Failed',
       'False/ApprovalRejected',
       'True/Restored',
@@ -226,7 +226,7 @@ describe('approvals in the life of a task', () => {
     const task = await finish(bed);
     expect(task.status?.approvals).toMatchObject([{ action: act('a'), decision: 'Rejected' }]);
     expect(task.status?.approvals?.[0]?.orderRef).toBeUndefined();
-    expect(told(task, 'Succeeded')).toBe('False/ApprovalRejected');
+    expect(reported(task, 'Succeeded')).toBe('False/ApprovalRejected');
     expect(task.status?.clock?.pausedSeconds).toBeGreaterThanOrEqual(29);
   });
 
@@ -245,7 +245,7 @@ describe('approvals in the life of a task', () => {
       approvals: [{ action: act('a') }],
     });
     await bed.patch('one', { suspend: true });
-    await bed.until('it is suspended', () => told(bed.task('one'), 'Suspended') === 'True/Quiescing');
+    await bed.until('it is suspended', () => reported(bed.task('one'), 'Suspended') === 'True/Quiescing');
     expect(condition(bed.task('one'), 'AwaitingApproval')).toBeUndefined();
     await bed.patch('one', { suspend: false });
     await bed.until('it waits again', waits(bed));

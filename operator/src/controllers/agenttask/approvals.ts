@@ -1,6 +1,6 @@
 import { timestamp } from '@agentfleet/kube';
 import { maxShownApprovals, type AgentTask, type AgentTaskOrder, type Approval } from '@agentfleet/protocol/api';
-import type { PendingApproval, Course, Undone } from './course.ts';
+import type { PendingApproval, Transition, Undone } from './transition.ts';
 import type { Facts } from './facts.ts';
 import type { Books } from './attempts.ts';
 import { storedAt } from './suspension.ts';
@@ -89,7 +89,7 @@ export const noWorkerMs = 120_000;
 export const restoreMs = 900_000;
 
 /** What remains to be done once the verdict is given. */
-export function undoing(facts: Facts, books: Books, verdict: Verdict): Course {
+export function undoing(facts: Facts, books: Books, verdict: Verdict): Transition {
   const undone = nothingBegan(facts, books) ?? settled(facts, verdict);
   if (undone !== 'Pending') return { kind: 'End', verdict, undone };
   const { snapshot, now, assignment } = facts;

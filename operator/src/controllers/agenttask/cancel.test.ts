@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Bed } from './testing/bed.ts';
-import { finish, told } from './testing/look.ts';
+import { finish, reported } from './testing/look.ts';
 import { newTask } from './testing/objects.ts';
 import { obedient, playWorkers, succeeds, usage, works } from './testing/scriptedWorker.ts';
 
@@ -24,14 +24,18 @@ describe('cancelling', () => {
       assignment: { directive: 'Stop' },
       attempts: [{ reason: 'Cancelled', usage }],
     });
-    expect([told(task, 'Succeeded'), told(task, 'RolledBack'), bed.sandboxes().length]).toEqual(['False/Cancelled', 'False/Kept', 1]);
+    expect([reported(task, 'Succeeded'), reported(task, 'RolledBack'), bed.sandboxes().length]).toEqual([
+      'False/Cancelled',
+      'False/Kept',
+      1,
+    ]);
   });
 
   test('a tree that Stop keeps can be looked at for a while, without a word about it in the spec', async () => {
     await using bed = await Bed.start();
     await working(bed, {});
     await bed.patch('one', { cancel: 'Stop' });
-    expect(told(await finish(bed), 'RolledBack')).toBe('False/Kept');
+    expect(reported(await finish(bed), 'RolledBack')).toBe('False/Kept');
     await bed.pass(890);
     expect(bed.sandboxes()).toHaveLength(1);
     await bed.pass(20);
@@ -43,7 +47,11 @@ describe('cancelling', () => {
     await working(bed);
     await bed.patch('one', { cancel: 'Rollback' });
     const task = await finish(bed);
-    expect([task.status?.phase, told(task, 'Ready'), told(task, 'RolledBack')]).toEqual(['Cancelled', 'False/Cancelled', 'True/Restored']);
+    expect([task.status?.phase, reported(task, 'Ready'), reported(task, 'RolledBack')]).toEqual([
+      'Cancelled',
+      'False/Cancelled',
+      'True/Restored',
+    ]);
   });
 
   test('Terminate deletes the sandbox at once', async () => {
@@ -52,14 +60,14 @@ describe('cancelling', () => {
     await bed.patch('one', { cancel: 'Terminate' });
     const task = await finish(bed);
     await bed.until('the sandbox is gone', () => bed.sandboxes().length === 0);
-    expect([task.status?.phase, told(task, 'RolledBack')]).toEqual(['Cancelled', 'True/Discarded']);
+    expect([task.status?.phase, reported(task, 'RolledBack')]).toEqual(['Cancelled', 'True/Discarded']);
   });
 
   test('before it began there is nothing to undo', async () => {
     await using bed = await Bed.start();
     await bed.create(newTask('one', { cancel: 'Rollback' }));
     const task = await finish(bed);
-    expect([task.status?.phase, told(task, 'RolledBack'), bed.sandboxes().length]).toEqual(['Cancelled', '-/-', 0]);
+    expect([task.status?.phase, reported(task, 'RolledBack'), bed.sandboxes().length]).toEqual(['Cancelled', '-/-', 0]);
   });
 
   test('an order does what spec.cancel Rollback does, and says when it is done', async () => {
@@ -91,7 +99,7 @@ describe('cancelling', () => {
     await bed.pass(100);
     expect([bed.task('one').status?.phase, bed.sandboxes().length]).toEqual(['RollingBack', 1]);
     const task = await finish(bed);
-    expect([task.status?.phase, told(task, 'RolledBack')]).toEqual(['Cancelled', 'True/Discarded']);
+    expect([task.status?.phase, reported(task, 'RolledBack')]).toEqual(['Cancelled', 'True/Discarded']);
   });
 });
 

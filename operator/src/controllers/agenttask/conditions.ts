@@ -2,7 +2,7 @@ import { findCondition, mergeConditions, type NewCondition } from '@agentfleet/k
 import type { AgentTaskStatus, Condition, Phase } from '@agentfleet/protocol/api';
 import { nameOf } from './acceptance.ts';
 import { howToAnswer } from './approvals.ts';
-import type { Course, Rest, Undone } from './course.ts';
+import type { Transition, Rest, Undone } from './transition.ts';
 import type { Facts } from './facts.ts';
 import { networkOpened, openedMessage } from './openings.ts';
 import { staySeconds } from './storage.ts';
@@ -12,16 +12,16 @@ import type { Verdict } from './verdict.ts';
 type Status = Condition['status'];
 
 /** One sentence of state for programs and people. */
-interface Word {
+interface ConditionValue {
   readonly status: Status;
   readonly reason: string;
   readonly message: string;
 }
 
-const word = (status: Status, reason: string, message: string): Word => ({ status, reason, message });
+const conditionValue = (status: Status, reason: string, message: string): ConditionValue => ({ status, reason, message });
 
 /** What the task is about now, in one line for the printer column. */
-export interface Story {
+export interface Summary {
   readonly phase: Phase;
   readonly reason: string;
   readonly message: string;
@@ -39,40 +39,50 @@ function cut(text: string): string {
 }
 
 /** Tells where the task is. `assignment` is the one that the decision sets. */
-export function storyOf(facts: Facts, course: Course, assignment: AgentTaskStatus['assignment'], storage?: Word): Story {
-  const tell = (phase: Phase, reason: string, message: string, stalled = false): Story => ({ phase, reason, message, stalled });
-  switch (course.kind) {
+export function summaryOf(
+  facts: Facts,
+  transition: Transition,
+  assignment: AgentTaskStatus['assignment'],
+  storage?: ConditionValue,
+): Summary {
+  const tell = (phase: Phase, reason: string, message: string, stalled = false): Summary => ({ phase, reason, message, stalled });
+  switch (transition.kind) {
     case 'Ended':
       return tell(facts.status.phase ?? 'Failed', 'Finished', '');
     case 'End':
-      return tell(course.verdict.result, course.verdict.reason, ended(course), course.verdict.result !== 'Succeeded');
+      return tell(transition.verdict.result, transition.verdict.reason, ended(transition), transition.verdict.result !== 'Succeeded');
     case 'Refuse':
-      return tell('Pending', course.refusal.reason, course.refusal.message, course.refusal.stalled);
+      return tell('Pending', transition.refusal.reason, transition.refusal.message, transition.refusal.stalled);
     case 'Wait':
-      return tell('Queued', course.because?.reason ?? course.reason, course.message);
+      return tell('Queued', transition.because?.reason ?? transition.reason, transition.message);
     case 'Suspend':
-      return tell('Suspended', 'Suspended', suspendedBecause(facts, course.rest).message);
+      return tell('Suspended', 'Suspended', suspendedBecause(facts, transition.rest).message);
     case 'Await':
-      return tell('AwaitingApproval', 'AwaitingApproval', howToAnswer(facts.task, course.pending));
+      return tell('AwaitingApproval', 'AwaitingApproval', howToAnswer(facts.task, transition.pending));
     case 'Stop':
       return tell('Running', 'Stopping', 'spec.cancel is Stop: the worker ends its current step');
     case 'Rollback':
-      return tell('RollingBack', 'RollingBack', `${course.verdict.message}; what was changed is being undone`);
+      return tell('RollingBack', 'RollingBack', `${transition.verdict.message}; what was changed is being undone`);
     case 'Bind':
     case 'Run':
       break;
   }
-  return working(facts, course, assignment, storage);
+  return working(facts, transition, assignment, storage);
 }
 
 function ended({ verdict, undone }: { readonly verdict: Verdict; readonly undone: Undone | undefined }): string {
   return undone === undefined ? verdict.message : `${verdict.message}; ${undone.message}`;
 }
 
-function working(facts: Facts, course: Course, assignment: AgentTaskStatus['assignment'], storage: Word | undefined): Story {
+function working(
+  facts: Facts,
+  transition: Transition,
+  assignment: AgentTaskStatus['assignment'],
+  storage: ConditionValue | undefined,
+): Summary {
   const attempt = `attempt ${assignment?.attempt ?? 1}`;
   const who = `worker ${assignment?.worker ?? ''} in sandbox ${assignment?.sandbox ?? ''}`;
-  const ready = sandboxWord(facts, course).status === 'True';
+  const ready = sandboxCondition(facts, transition).status === 'True';
   if (ready && verifies(facts, assignment)) {
     return {
       phase: 'Verifying',
@@ -82,7 +92,7 @@ function working(facts: Facts, course: Course, assignment: AgentTaskStatus['assi
     };
   }
   if (ready) return { phase: 'Running', reason: 'Running', message: `${attempt} is run by ${who}`, stalled: false };
-  const { reason, message } = sandboxWord(facts, course);
+  const { reason, message } = sandboxCondition(facts, transition);
   const waits = storage?.status === 'False' || reason === 'Starting' || reason === 'NoSandbox';
   return {
     phase: 'Preparing',
@@ -101,34 +111,36 @@ function verifies({ status: { run } }: Facts, assignment: AgentTaskStatus['assig
 }
 
 /** What conditions tell besides the course. */
-interface Told {
-  readonly story: Story;
+interface Reported {
+  readonly summary: Summary;
   readonly assignment: AgentTaskStatus['assignment'];
   /** Undefined: what was said of the volume stays. */
-  readonly storage: Word | undefined;
+  readonly storage: ConditionValue | undefined;
 }
 
 /** All conditions after a decision, with the transition times of those that stay as they are. */
-export function conditionsOf(facts: Facts, course: Course, { story, assignment, storage }: Told): Condition[] {
+export function conditionsOf(facts: Facts, transition: Transition, { summary, assignment, storage }: Reported): Condition[] {
   const { status, task, now } = facts;
   const observedGeneration = task.metadata.generation ?? 0;
   const old = status.conditions;
-  if (course.kind === 'Ended') return afterwards(old ?? [], storage, observedGeneration, now);
-  const words: Readonly<Record<string, Word | undefined>> = {
-    Ready: readyWord(course, story),
-    Accepted: acceptedWord(facts, course),
-    Scheduled: scheduledWord(facts, course, assignment),
-    SandboxReady: sandboxWord(facts, course),
+  if (transition.kind === 'Ended') return afterwards(old ?? [], storage, observedGeneration, now);
+  const words: Readonly<Record<string, ConditionValue | undefined>> = {
+    Ready: readyCondition(transition, summary),
+    Accepted: acceptedCondition(facts, transition),
+    Scheduled: scheduledCondition(facts, transition, assignment),
+    SandboxReady: sandboxCondition(facts, transition),
     StorageReady: storage ?? findCondition(old, storageReady),
-    Succeeded: succeededWord(course, story),
+    Succeeded: succeededCondition(transition, summary),
     Finished:
-      course.kind === 'End' ? word('True', story.reason, 'the task has ended') : word('False', story.reason, 'the task has not ended'),
-    RolledBack: course.kind === 'End' ? course.undone : undefined,
-    [networkOpened]: openedWord(facts),
-    Suspended: course.kind === 'Suspend' ? suspendedWord(facts, course.rest) : undefined,
-    AwaitingApproval: course.kind === 'Await' ? word('True', 'AwaitingApproval', story.message) : undefined,
-    Reconciling: !story.stalled && course.kind !== 'End' ? word('True', story.reason, story.message) : undefined,
-    Stalled: story.stalled ? word('True', story.reason, story.message) : undefined,
+      transition.kind === 'End'
+        ? conditionValue('True', summary.reason, 'the task has ended')
+        : conditionValue('False', summary.reason, 'the task has not ended'),
+    RolledBack: transition.kind === 'End' ? transition.undone : undefined,
+    [networkOpened]: openedCondition(facts),
+    Suspended: transition.kind === 'Suspend' ? suspendedCondition(facts, transition.rest) : undefined,
+    AwaitingApproval: transition.kind === 'Await' ? conditionValue('True', 'AwaitingApproval', summary.message) : undefined,
+    Reconciling: !summary.stalled && transition.kind !== 'End' ? conditionValue('True', summary.reason, summary.message) : undefined,
+    Stalled: summary.stalled ? conditionValue('True', summary.reason, summary.message) : undefined,
   };
   const desired: NewCondition[] = Object.entries(words).flatMap(([type, said]) =>
     said === undefined ? [] : [toCondition(type, said, observedGeneration)],
@@ -137,83 +149,92 @@ export function conditionsOf(facts: Facts, course: Course, { story, assignment, 
 }
 
 /** After the end only the volume may change. */
-function afterwards(old: readonly Condition[], storage: Word | undefined, observedGeneration: number, now: number): Condition[] {
+function afterwards(old: readonly Condition[], storage: ConditionValue | undefined, observedGeneration: number, now: number): Condition[] {
   const kept: readonly NewCondition[] = old
     .filter(({ type }) => storage === undefined || type !== storageReady)
     .map((condition) => ({ ...condition, observedGeneration }));
-  const told = storage === undefined ? [] : [toCondition(storageReady, storage, observedGeneration)];
-  return [...mergeConditions(old, [...kept, ...told], now)] as Condition[];
+  const reported = storage === undefined ? [] : [toCondition(storageReady, storage, observedGeneration)];
+  return [...mergeConditions(old, [...kept, ...reported], now)] as Condition[];
 }
 
-function toCondition(type: string, { status, reason, message }: Word, observedGeneration: number): NewCondition {
+function toCondition(type: string, { status, reason, message }: ConditionValue, observedGeneration: number): NewCondition {
   return { type, status, reason, message: cut(message), observedGeneration };
 }
 
-function readyWord(course: Course, { reason, message, stalled }: Story): Word {
-  if (course.kind === 'End' && course.verdict.result === 'Succeeded') return word('True', 'Succeeded', message);
-  return word(stalled ? 'False' : 'Unknown', reason, message);
+function readyCondition(transition: Transition, { reason, message, stalled }: Summary): ConditionValue {
+  if (transition.kind === 'End' && transition.verdict.result === 'Succeeded') return conditionValue('True', 'Succeeded', message);
+  return conditionValue(stalled ? 'False' : 'Unknown', reason, message);
 }
 
-function acceptedWord({ snapshot, status }: Facts, course: Course): Word {
-  if (course.kind === 'Refuse') return word('False', course.refusal.reason, course.refusal.message);
+function acceptedCondition({ snapshot, status }: Facts, transition: Transition): ConditionValue {
+  if (transition.kind === 'Refuse') return conditionValue('False', transition.refusal.reason, transition.refusal.message);
   const { pool } = snapshot.resolution;
   const known = findCondition(status.conditions, 'Accepted');
-  if (course.kind === 'End' && known === undefined) return word('False', 'Cancelled', 'the task ended before a pool took it');
+  if (transition.kind === 'End' && known === undefined) return conditionValue('False', 'Cancelled', 'the task ended before a pool took it');
   // What runs keeps what it started with, although its pool may have changed or gone since.
-  if (pool === undefined) return known ?? word('True', 'Accepted', 'a pool took the task');
-  return course.kind === 'End' && known !== undefined ? known : word('True', 'Accepted', `ExpertPool ${nameOf(pool)} takes the task`);
+  if (pool === undefined) return known ?? conditionValue('True', 'Accepted', 'a pool took the task');
+  return transition.kind === 'End' && known !== undefined
+    ? known
+    : conditionValue('True', 'Accepted', `ExpertPool ${nameOf(pool)} takes the task`);
 }
 
 /** Present only while it is so. */
-function openedWord({ snapshot: { task, openings } }: Facts): Word | undefined {
-  return openings.length === 0 ? undefined : word('True', 'NetworkPolicyAdds', openedMessage(task, openings));
+function openedCondition({ snapshot: { task, openings } }: Facts): ConditionValue | undefined {
+  return openings.length === 0 ? undefined : conditionValue('True', 'NetworkPolicyAdds', openedMessage(task, openings));
 }
 
-function scheduledWord({ snapshot, status }: Facts, course: Course, assignment: AgentTaskStatus['assignment']): Word {
-  if (course.kind === 'Refuse') return word('False', 'NotAccepted', 'no pool takes the task, see the condition Accepted');
-  if (course.kind === 'Wait') return word('False', course.reason, course.message);
-  if (course.kind === 'Suspend') return word('False', 'Suspended', 'a suspended task holds no slot');
-  if (course.kind === 'Rollback' && course.worker === undefined && snapshot.assigned?.lost !== undefined) {
-    return word('False', 'NoWorkerReady', `the rollback waits for a worker: ${snapshot.assigned.lost}`);
+function scheduledCondition(
+  { snapshot, status }: Facts,
+  transition: Transition,
+  assignment: AgentTaskStatus['assignment'],
+): ConditionValue {
+  if (transition.kind === 'Refuse') return conditionValue('False', 'NotAccepted', 'no pool takes the task, see the condition Accepted');
+  if (transition.kind === 'Wait') return conditionValue('False', transition.reason, transition.message);
+  if (transition.kind === 'Suspend') return conditionValue('False', 'Suspended', 'a suspended task holds no slot');
+  if (transition.kind === 'Rollback' && transition.worker === undefined && snapshot.assigned?.lost !== undefined) {
+    return conditionValue('False', 'NoWorkerReady', `the rollback waits for a worker: ${snapshot.assigned.lost}`);
   }
-  if (course.kind === 'End') {
-    return findCondition(status.conditions, 'Scheduled') ?? word('False', 'Finished', 'the task ended before it began');
+  if (transition.kind === 'End') {
+    return findCondition(status.conditions, 'Scheduled') ?? conditionValue('False', 'Finished', 'the task ended before it began');
   }
-  return word('True', 'Assigned', `worker ${assignment?.workerNamespace ?? ''}/${assignment?.worker ?? ''} has the task`);
+  return conditionValue('True', 'Assigned', `worker ${assignment?.workerNamespace ?? ''}/${assignment?.worker ?? ''} has the task`);
 }
 
-function suspendedWord(facts: Facts, rest: Rest): Word {
+function suspendedCondition(facts: Facts, rest: Rest): ConditionValue {
   const { reason, message } = suspendedBecause(facts, rest);
-  return word('True', reason, message);
+  return conditionValue('True', reason, message);
 }
 
-function sandboxWord(facts: Facts, course: Course): Word {
+function sandboxCondition(facts: Facts, transition: Transition): ConditionValue {
   const { sandboxIs, sandbox } = facts;
-  if (course.kind === 'End') {
-    if (sandbox === undefined || course.undone?.reason === 'Discarded')
-      return word('False', 'Finished', 'the task has no sandbox any more');
-    const seconds = staySeconds(facts, course.undone?.reason === 'Kept');
+  if (transition.kind === 'End') {
+    if (sandbox === undefined || transition.undone?.reason === 'Discarded')
+      return conditionValue('False', 'Finished', 'the task has no sandbox any more');
+    const seconds = staySeconds(facts, transition.undone?.reason === 'Kept');
     const stays = seconds === 0 ? 'the sandbox is deleted' : `the sandbox stays for ${seconds} s after the end`;
-    return word('False', 'Finished', course.undone?.reason === 'NotVerified' ? 'the sandbox is kept for inspection' : stays);
+    return conditionValue('False', 'Finished', transition.undone?.reason === 'NotVerified' ? 'the sandbox is kept for inspection' : stays);
   }
-  if (course.kind === 'Wait' && course.because !== undefined) return word('False', course.because.reason, course.because.message);
-  if (course.kind === 'Bind' && course.sandbox.kind === 'Create') return word('False', 'Starting', `pod ${course.sandbox.name} starts`);
-  if (course.kind === 'Bind' && course.sandbox.kind === 'Claim') return word('True', 'Ready', `pod ${course.sandbox.name} answers`);
+  if (transition.kind === 'Wait' && transition.because !== undefined)
+    return conditionValue('False', transition.because.reason, transition.because.message);
+  if (transition.kind === 'Bind' && transition.sandbox.kind === 'Create')
+    return conditionValue('False', 'Starting', `pod ${transition.sandbox.name} starts`);
+  if (transition.kind === 'Bind' && transition.sandbox.kind === 'Claim')
+    return conditionValue('True', 'Ready', `pod ${transition.sandbox.name} answers`);
   if (sandboxIs === undefined) {
-    return course.kind === 'Suspend'
-      ? word('False', 'Suspended', 'a suspended task holds no sandbox')
-      : word('False', 'NoSandbox', 'there is no sandbox');
+    return transition.kind === 'Suspend'
+      ? conditionValue('False', 'Suspended', 'a suspended task holds no sandbox')
+      : conditionValue('False', 'NoSandbox', 'there is no sandbox');
   }
-  // The kubelet tells of a pull that fails and of the pause before the next one in turns; one of them is told.
+  // The kubelet tells of a pull that fails and of the pause before the next one in turns; one of them is reported.
   const known = findCondition(facts.status.conditions, 'SandboxReady');
   const same = sandboxIs.reason === 'ImagePullBackOff' && known?.reason === sandboxIs.reason;
   if (same && known.message.includes(sandbox?.metadata.name ?? '')) return known;
-  return word(sandboxIs.ready ? 'True' : 'False', sandboxIs.reason, sandboxIs.message);
+  return conditionValue(sandboxIs.ready ? 'True' : 'False', sandboxIs.reason, sandboxIs.message);
 }
 
 /** The verdict is here as soon as it is given, also while the rollback goes on. */
-function succeededWord(course: Course, { reason }: Story): Word {
-  if (course.kind !== 'End' && course.kind !== 'Rollback') return word('Unknown', reason, 'the task has not been judged');
-  const { result, reason: why, message } = course.verdict;
-  return word(result === 'Succeeded' ? 'True' : 'False', why, message);
+function succeededCondition(transition: Transition, { reason }: Summary): ConditionValue {
+  if (transition.kind !== 'End' && transition.kind !== 'Rollback') return conditionValue('Unknown', reason, 'the task has not been judged');
+  const { result, reason: why, message } = transition.verdict;
+  return conditionValue(result === 'Succeeded' ? 'True' : 'False', why, message);
 }

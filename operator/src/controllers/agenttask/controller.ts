@@ -20,7 +20,7 @@ import { labels } from '@agentfleet/protocol/pool';
 import { Heartbeats } from '../../runtime/heartbeats.ts';
 import type { Caches, OperatorContext } from '../../runtime/context.ts';
 import { usualTrackingLabels } from '../../runtime/caches.ts';
-import { Afterlife } from './storage.ts';
+import { EndedTasks } from './storage.ts';
 import { decide } from './decide.ts';
 import { taskMetrics, type TaskMetrics, sandboxFinalizer } from './attempts.ts';
 import { Executor } from './execute.ts';
@@ -33,10 +33,10 @@ import { hasEnded, surelyEndedAt } from './sandboxState.ts';
 import type { Decision, Snapshot } from './snapshot.ts';
 import { Volumes } from './volumes.ts';
 import { TemplateHashes } from './sandboxTemplate.ts';
-import { Wakes } from './wakes.ts';
+import { Requeues } from './requeues.ts';
 
 /** Time until a task whose status did not fit is tried again without a change, ms. */
-export const unfitMs = 3_600_000;
+export const invalidRetryMs = 3_600_000;
 
 interface Known {
   readonly uid: string | undefined;
@@ -47,9 +47,9 @@ interface Known {
 
 /**
  * Tasks that the server took, and whose status it does not take beside their spec, because both together are too large for
- * its storage. Nothing can be done about such a task before somebody changes it, as nothing that was done could be told.
+ * its storage. Nothing can be done about such a task before somebody changes it, as nothing that was done could be reported.
  */
-class Unfit {
+class InvalidTasks {
   readonly #clock: Clock;
   readonly #known = new Map<string, Known>();
 
@@ -60,10 +60,10 @@ class Unfit {
   /** The status of the task did not fit. */
   note(task: AgentTask): void {
     const { uid, generation } = task.metadata;
-    this.#known.set(keyOf(task), { uid, generation, until: this.#clock.monotonic() + unfitMs });
+    this.#known.set(keyOf(task), { uid, generation, until: this.#clock.monotonic() + invalidRetryMs });
   }
 
-  /** Ms for which the task is to be left alone; 0 for one that was changed since, or made anew. */
+  /** Ms for which the task is to be left alone; 0 for one that was changed since, or made again. */
   restMs(task: AgentTask): number {
     const known = this.#known.get(keyOf(task));
     if (known === undefined) return 0;
@@ -78,8 +78,8 @@ class Unfit {
   }
 }
 
-/** What people are told; `said` are the words of the server. Pure. */
-function unfitEvent(said: string): NewEvent {
+/** What people are reported; `said` are the words of the server. Pure. */
+function invalidEvent(said: string): NewEvent {
   const cure = 'make spec.workspace.inline smaller, or let spec.workspace name a Git repository or a ConfigMap';
   return {
     type: 'Warning',
@@ -131,8 +131,8 @@ export function createAgentTaskController(context: OperatorContext, options: Age
       watches(caches.persistentVolumeClaims, { map: taskOfSandbox }),
       caches.volumeSnapshots.source(watches(caches.volumeSnapshots.informer, { map: taskOfSandbox })),
       watches(caches.orders, { map: ({ metadata, spec }) => [`${metadata.namespace ?? ''}/${spec.taskRef.name}`] }),
-      reconciler.wakes.source,
-      reconciler.afterlife.source,
+      reconciler.requeues.source,
+      reconciler.endedTasks.source,
       reconciler.spending.source,
       // Decisions read these too; they wake nobody by themselves.
       ...readBeside(caches),
@@ -167,8 +167,8 @@ function taskOfSandbox({ metadata: { namespace = '', labels: own = {} } }: KubeO
 const mostRounds = 8;
 
 class Reconciler {
-  readonly wakes: Wakes;
-  readonly afterlife: Afterlife;
+  readonly requeues: Requeues;
+  readonly endedTasks: EndedTasks;
   readonly spending: SpendingBooks;
   readonly #context: OperatorContext;
   readonly #ledger = new Ledger();
@@ -176,7 +176,7 @@ class Reconciler {
   readonly #executor: Executor;
   readonly #volumes: Volumes;
   readonly #dependencies: Dependencies;
-  readonly #unfit: Unfit;
+  readonly #invalidTasks: InvalidTasks;
   readonly #metrics: TaskMetrics;
   /** Monotonic ms of the last decision whose status was written. */
   readonly #written = new Map<string, number>();
@@ -187,10 +187,10 @@ class Reconciler {
     const { order = byTurn } = options;
     this.#context = context;
     const { caches, clock } = context;
-    // What is in the cache already is told before there is anything to wake.
-    let wakes: Wakes | undefined;
+    // What is in the cache already is reported before there is anything to wake.
+    let requeues: Requeues | undefined;
     const leases = new Heartbeats(caches.leases, clock);
-    leases.onChange((key) => (leases.freshMs(key) > 0 ? wakes?.workerIsFresh(key) : wakes?.workerIsLost(key)));
+    leases.onChange((key) => (leases.freshMs(key) > 0 ? requeues?.workerIsFresh(key) : requeues?.workerIsLost(key)));
     const { config, tokens } = context;
     const hashes = new TemplateHashes();
     this.spending = new SpendingBooks(context, (task) => this.#observer.resolve(task).pool);
@@ -200,21 +200,21 @@ class Reconciler {
       reach: config,
       registriesListed: config.egress.registries.length > 0,
       trackingLabels: config.trackingLabels ?? usualTrackingLabels,
-      templates: (pool, floor) => hashes.of({ pool, config, issuer: tokens.issuer(), ground: this.#observer.ground() }, floor),
+      templates: (pool, floor) => hashes.of({ pool, config, issuer: tokens.issuer(), capabilities: this.#observer.capabilities() }, floor),
       namespace: config.namespace,
       ledger: this.#ledger,
       leases,
       spending: (task, pool) => this.spending.view(task, pool),
       order,
     });
-    this.#unfit = new Unfit(clock);
+    this.#invalidTasks = new InvalidTasks(clock);
     this.#metrics = taskMetrics(context.registry);
     this.#volumes = new Volumes({ transport: context.transport, caches, consistency });
     this.#dependencies = new Dependencies(context.transport, caches);
     this.#executor = new Executor({ context, consistency, volumes: this.#volumes, spending: this.spending });
-    this.afterlife = new Afterlife(context);
-    wakes = new Wakes({ caches, observer: this.#observer, ledger: this.#ledger });
-    this.wakes = wakes;
+    this.endedTasks = new EndedTasks(context);
+    requeues = new Requeues({ caches, observer: this.#observer, ledger: this.#ledger });
+    this.requeues = requeues;
   }
 
   async reconcile(key: string, { signal }: Pick<ReconcileContext, 'signal'>): Promise<Outcome> {
@@ -222,14 +222,14 @@ class Reconciler {
     const cached = this.#context.caches.tasks.lister.get(key);
     const later = cached === undefined ? this.#restMs(key) : 0;
     if (later > 0) return this.#gone(key, signal, later);
-    const task = cached ?? (await this.afterlife.read(key, signal));
+    const task = cached ?? (await this.endedTasks.read(key, signal));
     await this.spending.settleGone(key, task?.metadata.deletionTimestamp === undefined ? task?.metadata.uid : undefined, signal);
-    if (task === undefined) this.afterlife.note(key, undefined);
+    if (task === undefined) this.endedTasks.note(key, undefined);
     if (task === undefined || task.metadata.deletionTimestamp !== undefined) return this.#gone(key, signal);
-    const unfitMs = this.#unfit.restMs(task);
-    if (unfitMs > 0) {
+    const invalidRetryMs = this.#invalidTasks.restMs(task);
+    if (invalidRetryMs > 0) {
       await this.#executor.discard(task, this.#observer.sandboxes(key), signal);
-      return this.#gone(key, signal, unfitMs);
+      return this.#gone(key, signal, invalidRetryMs);
     }
     try {
       const outcome = await this.#follow(key, task, signal);
@@ -250,7 +250,7 @@ class Reconciler {
 
   #restMs(key: string): number {
     const live = this.#observer.sandboxes(key).some(({ metadata }) => metadata.deletionTimestamp === undefined);
-    return this.spending.holds(key) ? 0 : this.afterlife.restMs(key, live);
+    return this.spending.holds(key) ? 0 : this.endedTasks.restMs(key, live);
   }
 
   async #follow(key: string, task: AgentTask, signal: AbortSignal): Promise<Outcome> {
@@ -267,10 +267,10 @@ class Reconciler {
       this.#assume(task, decision);
       this.#foresee(key, task, decision);
       const hindrance = await this.#executor.run(snapshot, decision, signal);
-      if (hindrance === undefined) return this.#told(key, task, decision);
+      if (hindrance === undefined) return this.#reported(key, task, decision);
       this.#ledger.forget(key);
       if (hindrance.kind === 'Again') break;
-      if (hindrance.kind === 'Unfit') return this.#unfitted(task, hindrance.message);
+      if (hindrance.kind === 'Invalid') return this.#markInvalid(task, hindrance.message);
       if (hindrance.kind === 'Taken') taken.add(hindrance.uid);
       else refusal = hindrance.message;
     }
@@ -278,10 +278,10 @@ class Reconciler {
   }
 
   /** One that has begun goes on as it is, and is tried again: what its worker reports may become shorter. */
-  #unfitted(task: AgentTask, said: string): Outcome {
-    this.#context.events.record(task, unfitEvent(said));
+  #markInvalid(task: AgentTask, said: string): Outcome {
+    this.#context.events.record(task, invalidEvent(said));
     if (task.status?.assignment !== undefined) return requeueAfter(conflictMs.gone);
-    this.#unfit.note(task);
+    this.#invalidTasks.note(task);
     return requeueAfter(conflictMs.first);
   }
 
@@ -300,16 +300,16 @@ class Reconciler {
   /** What is written takes the task out of the cache: until all is done about it, it has to be looked at. */
   #foresee(key: string, task: AgentTask, { status }: Decision): void {
     if (status.finished !== 'true') return;
-    this.afterlife.note(key, 0);
+    this.endedTasks.note(key, 0);
     if (task.status?.finished !== 'true') this.#context.caches.census.ends(task, status.phase ?? '');
   }
 
-  #told(key: string, task: AgentTask, { events, written, requeueAfterMs, status }: Decision): Outcome {
+  #reported(key: string, task: AgentTask, { events, written, requeueAfterMs, status }: Decision): Outcome {
     this.#metrics.written(task, task.status, status);
     if (status.finished === 'true') {
       this.#written.delete(key);
       // What its pods come to decides about its volume.
-      this.afterlife.note(key, status.storage === undefined ? requeueAfterMs : 0);
+      this.endedTasks.note(key, status.storage === undefined ? requeueAfterMs : 0);
     } else if (written) this.#written.set(key, this.#context.clock.monotonic());
     for (const event of events) this.#context.events.record(task, event);
     const again = Math.min(requeueAfterMs ?? Infinity, status.finished === 'true' ? Infinity : this.#fallbackMs());
@@ -335,7 +335,7 @@ class Reconciler {
     if (this.#context.caches.tasks.lister.get(key) === undefined) {
       this.#written.delete(key);
       this.#conflicts.delete(key);
-      this.#unfit.forget(key);
+      this.#invalidTasks.forget(key);
       this.#executor.forget(key);
     }
     const waits = pods

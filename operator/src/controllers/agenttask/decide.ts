@@ -2,7 +2,7 @@ import type { Approval, AgentTaskStatus, Assignment, OpenSandbox } from '@agentf
 import { refusalOf } from './acceptance.ts';
 import { awaitedAct, approvalsOf, undoing } from './approvals.ts';
 import { backoffUntil, type Books, type Ending, closeAttempt, sandboxFinalizer } from './attempts.ts';
-import type { Course, SandboxChoice } from './course.ts';
+import type { Transition, SandboxChoice } from './transition.ts';
 import { type Facts, factsOf } from './facts.ts';
 import { placing } from './placing.ts';
 import { spentSandbox, failedBeforeStart } from './start.ts';
@@ -12,7 +12,7 @@ import { canonical, hasFinalizer, isControlledBy, timestamp } from '@agentfleet/
 import { cappedBudget } from '../../pools/spending.ts';
 import { warmPoolOf } from '../../pools/resolve.ts';
 import { armsOf } from '../../revisions/arm.ts';
-import { conditionsOf, storyOf } from './conditions.ts';
+import { conditionsOf, summaryOf } from './conditions.ts';
 import { clockOf } from './clock.ts';
 import { waitingMessages } from './messages.ts';
 import { milestones } from './milestones.ts';
@@ -20,7 +20,7 @@ import { afterTheEnd, storagePlan, type StoragePlan } from './storage.ts';
 import { hasEnded } from './sandboxState.ts';
 import type { Action, Decision, DesiredStatus, Snapshot } from './snapshot.ts';
 import { settlementOf } from './spending.ts';
-import { timers } from './wakes.ts';
+import { timers } from './requeues.ts';
 
 /** What the status will say about attempts and decisions of people. */
 export interface Records {
@@ -29,7 +29,7 @@ export interface Records {
 }
 
 /** Chooses the course. `ending` is that of the attempt that ends now; the books hold it. Pure. */
-function courseOf(facts: Facts, { books, approvals }: Records, ending: Ending | undefined, verdict: Verdict | undefined): Course {
+function courseOf(facts: Facts, { books, approvals }: Records, ending: Ending | undefined, verdict: Verdict | undefined): Transition {
   const { status, spec, assignment, cancel, snapshot } = facts;
   if (status.finished === 'true') return { kind: 'Ended' };
   if (verdict !== undefined) return undoing(facts, books, verdict);
@@ -62,21 +62,21 @@ export function decide(snapshot: Snapshot, now: number): Decision {
   const before: Books = { attempts: facts.status.attempts ?? [], totals: facts.status.totals };
   const books = ending === undefined ? before : closed(facts, ending);
   const approvals = approvalsOf(facts);
-  const course = courseOf(facts, { books, approvals }, ending, finished ? undefined : verdictOf(facts, books, ending));
-  const storage = storagePlan(facts, course);
+  const transition = courseOf(facts, { books, approvals }, ending, finished ? undefined : verdictOf(facts, books, ending));
+  const storage = storagePlan(facts, transition);
   const status = coarse(facts, {
-    ...statusOf(facts, { books, course, ending, storage }),
+    ...statusOf(facts, { books, transition, ending, storage }),
     ...listed(approvals),
-    ...waitingMessages(facts, course),
+    ...waitingMessages(facts, transition),
   });
-  const brief = course.kind === 'Wait' && course.brief === true;
+  const brief = transition.kind === 'Wait' && transition.brief === true;
   return {
-    actions: [...actionsOf(facts, course, status), ...storage.actions],
+    actions: [...actionsOf(facts, transition, status), ...storage.actions],
     status,
     written: !brief && !isWritten(facts.status, status),
-    events: brief ? [] : milestones(facts, course, ending, status),
-    requeueAfterMs: timers(facts, course, status, storage.againMs),
-    takes: takesOf(course),
+    events: brief ? [] : milestones(facts, transition, ending, status),
+    requeueAfterMs: timers(facts, transition, status, storage.againMs),
+    takes: takesOf(transition),
   };
 }
 
@@ -93,24 +93,24 @@ function listed(approvals: readonly Approval[]): Pick<DesiredStatus, 'approvals'
 /** What a decision consists of. */
 interface Parts {
   readonly books: Books;
-  readonly course: Course;
+  readonly transition: Transition;
   readonly ending: Ending | undefined;
   readonly storage: StoragePlan;
 }
 
-function statusOf(facts: Facts, { books: { attempts, totals }, course, ending, storage }: Parts): DesiredStatus {
+function statusOf(facts: Facts, { books: { attempts, totals }, transition, ending, storage }: Parts): DesiredStatus {
   const { status, task } = facts;
-  const assignment = assignmentOf(facts, course, ending);
-  const story = storyOf(facts, course, assignment, storage.word);
-  const clock = clockOf(facts, course);
-  const open = openSandbox(facts, course, assignment);
-  const rollback = course.kind === 'End' ? course.undone?.record : status.rollback;
+  const assignment = assignmentOf(facts, transition, ending);
+  const summary = summaryOf(facts, transition, assignment, storage.conditionValue);
+  const clock = clockOf(facts, transition);
+  const open = openSandbox(facts, transition, assignment);
+  const rollback = transition.kind === 'End' ? transition.undone?.record : status.rollback;
   return {
     observedGeneration: task.metadata.generation ?? 0,
-    phase: story.phase,
-    finished: course.kind === 'End' || course.kind === 'Ended' ? 'true' : 'false',
-    conditions: conditionsOf(facts, course, { story, assignment, storage: storage.word }),
-    ...queueOf(facts, course),
+    phase: summary.phase,
+    finished: transition.kind === 'End' || transition.kind === 'Ended' ? 'true' : 'false',
+    conditions: conditionsOf(facts, transition, { summary, assignment, storage: storage.conditionValue }),
+    ...queueOf(facts, transition),
     ...(clock === undefined ? {} : { clock }),
     ...(assignment === undefined ? {} : { assignment }),
     ...(open === undefined ? {} : { sandbox: open }),
@@ -122,15 +122,15 @@ function statusOf(facts: Facts, { books: { attempts, totals }, course, ending, s
 }
 
 /** The assignment stays to the end, because it holds the epoch; every other worker, sandbox or attempt raises that. */
-function assignmentOf(facts: Facts, course: Course, ending: Ending | undefined): Assignment | undefined {
+function assignmentOf(facts: Facts, transition: Transition, ending: Ending | undefined): Assignment | undefined {
   const { now } = facts;
-  if (course.kind === 'Bind') return bound(facts, course, ending);
-  if (facts.assignment === undefined || course.kind === 'End' || course.kind === 'Ended') return facts.assignment;
+  if (transition.kind === 'Bind') return bound(facts, transition, ending);
+  if (facts.assignment === undefined || transition.kind === 'End' || transition.kind === 'Ended') return facts.assignment;
   const assignment = { ...facts.assignment, ...answeredAt(facts) };
-  if (course.kind === 'Run' || course.kind === 'Await') return { ...assignment, directive: 'Run' };
-  if (course.kind === 'Stop') return { ...assignment, directive: 'Stop' };
-  if (course.kind !== 'Rollback') return { ...assignment, directive: 'Quiesce' };
-  const { worker } = course;
+  if (transition.kind === 'Run' || transition.kind === 'Await') return { ...assignment, directive: 'Run' };
+  if (transition.kind === 'Stop') return { ...assignment, directive: 'Stop' };
+  if (transition.kind !== 'Rollback') return { ...assignment, directive: 'Quiesce' };
+  const { worker } = transition;
   if (worker === undefined) return { ...assignment, directive: 'Rollback' };
   const taken = { epoch: assignment.epoch + 1, worker: worker.name, workerNamespace: worker.namespace, since: timestamp(now) };
   return { ...assignment, ...taken, directive: 'Rollback' };
@@ -148,7 +148,7 @@ function choiceAnsweredAt(facts: Facts, { kind, name }: SandboxChoice): Pick<Ass
   return answers ? { sandboxReadyAt: timestamp(facts.now) } : {};
 }
 
-function bound(facts: Facts, { worker, sandbox }: Extract<Course, { kind: 'Bind' }>, ending: Ending | undefined): Assignment {
+function bound(facts: Facts, { worker, sandbox }: Extract<Transition, { kind: 'Bind' }>, ending: Ending | undefined): Assignment {
   const { assignment, now } = facts;
   const { resolution, judges } = facts.snapshot;
   const budget = resolution.pool === undefined ? undefined : cappedBudget(facts.task, resolution.pool);
@@ -171,19 +171,19 @@ function bound(facts: Facts, { worker, sandbox }: Extract<Course, { kind: 'Bind'
 }
 
 /** The place in the queue, and since when the task waits there. */
-function queueOf({ status, now }: Facts, course: Course): Pick<DesiredStatus, 'queue'> {
-  if (course.kind !== 'Wait' || course.queued !== true) return {};
-  const { position } = course;
+function queueOf({ status, now }: Facts, transition: Transition): Pick<DesiredStatus, 'queue'> {
+  if (transition.kind !== 'Wait' || transition.queued !== true) return {};
+  const { position } = transition;
   return { queue: { ...(position === undefined ? {} : { position }), since: status.queue?.since ?? timestamp(now) } };
 }
 
 /**
- * The sandbox as its worker may reach it. Once told it stays until the pod is lost: a container that restarts is no loss.
+ * The sandbox as its worker may reach it. Once reported it stays until the pod is lost: a container that restarts is no loss.
  * Workers read no pods, so that one of them learns nothing of what else is in the namespace.
  */
-function openSandbox(facts: Facts, course: Course, assignment: Assignment | undefined): OpenSandbox | undefined {
-  if (assignment === undefined || course.kind === 'End' || course.kind === 'Ended') return undefined;
-  const claimed = course.kind === 'Bind' && course.sandbox.kind === 'Claim' ? course.sandbox.pod : undefined;
+function openSandbox(facts: Facts, transition: Transition, assignment: Assignment | undefined): OpenSandbox | undefined {
+  if (assignment === undefined || transition.kind === 'End' || transition.kind === 'Ended') return undefined;
+  const claimed = transition.kind === 'Bind' && transition.sandbox.kind === 'Claim' ? transition.sandbox.pod : undefined;
   const pod = claimed ?? facts.sandbox;
   const { name, uid = '' } = pod?.metadata ?? {};
   if (name === undefined || name !== assignment.sandbox) return undefined;
@@ -210,16 +210,16 @@ function inOneOrder<T extends Pick<DesiredStatus, 'conditions'>>(status: T): T {
  * task that ends all others move up.
  */
 function coarse({ status, snapshot }: Facts, desired: DesiredStatus): DesiredStatus {
-  const [told, is] = [status.queue?.position, desired.queue?.position];
-  if (told === undefined || is === undefined) return desired;
-  if (snapshot.sinceWriteMs >= positionMs && Math.abs(told - is) * 8 >= told) return desired;
-  const same = { ...desired, queue: { ...desired.queue, position: told } };
+  const [reported, is] = [status.queue?.position, desired.queue?.position];
+  if (reported === undefined || is === undefined) return desired;
+  if (snapshot.sinceWriteMs >= positionMs && Math.abs(reported - is) * 8 >= reported) return desired;
+  const same = { ...desired, queue: { ...desired.queue, position: reported } };
   return isWritten(status, same) ? same : desired;
 }
 
-function takesOf(course: Course): Decision['takes'] {
-  if (course.kind !== 'Bind') return undefined;
-  const { worker, sandbox } = course;
+function takesOf(transition: Transition): Decision['takes'] {
+  if (transition.kind !== 'Bind') return undefined;
+  const { worker, sandbox } = transition;
   return {
     worker: worker.name,
     workerNamespace: worker.namespace,
@@ -235,27 +235,27 @@ function gettingSandbox(choice: SandboxChoice): readonly Action[] {
 }
 
 /** What a suspended task needs is stored, so that it holds no pod. */
-function givesBack(course: Course): boolean {
-  return course.kind === 'Suspend' && course.rest === 'Ending';
+function givesBack(transition: Transition): boolean {
+  return transition.kind === 'Suspend' && transition.rest === 'Ending';
 }
 
 /** In the order in which they are safe; the status is written between what is made and what is deleted. */
-function actionsOf(facts: Facts, course: Course, status: DesiredStatus): readonly Action[] {
+function actionsOf(facts: Facts, transition: Transition, status: DesiredStatus): readonly Action[] {
   const { snapshot, task, now, sandbox } = facts;
   const actions: Action[] = [];
   for (const pod of snapshot.pods)
     if (hasFinalizer(pod, sandboxFinalizer) && hasEnded(pod, now)) actions.push({ type: 'releaseSandbox', pod });
-  if (course.kind === 'Bind') {
-    if (course.held !== undefined) actions.push({ type: 'setAsideSpending', held: course.held });
-    actions.push(...gettingSandbox(course.sandbox));
+  if (transition.kind === 'Bind') {
+    if (transition.held !== undefined) actions.push({ type: 'setAsideSpending', held: transition.held });
+    actions.push(...gettingSandbox(transition.sandbox));
   }
-  actions.push(...settlementOf(facts, course, status));
+  actions.push(...settlementOf(facts, transition, status));
   const { keepSandbox, deleteTask } = afterTheEnd(facts, status);
   const spent = spentSandbox(facts, status.attempts ?? []);
   for (const pod of snapshot.pods) {
     if (!isControlledBy(pod, task) || pod.metadata.deletionTimestamp !== undefined) continue;
     const used = pod.metadata.name === sandbox?.metadata.name && pod.metadata.name !== spent;
-    const kept = used && keepSandbox && !givesBack(course);
+    const kept = used && keepSandbox && !givesBack(transition);
     if (!kept) actions.push({ type: 'deleteSandbox', pod });
   }
   if (deleteTask) actions.push({ type: 'deleteTask' });

@@ -60,7 +60,7 @@ export class Dependencies {
     });
   }
 
-  /** Follows dependencies in the cache until one is the task itself. Breadth first: the shortest way is told. */
+  /** Follows dependencies in the cache until one is the task itself. Breadth first: the shortest way is reported. */
   #cycle(task: AgentTask): readonly string[] | undefined {
     const goal = keyOf(task);
     const ways = new Map<string, readonly string[]>([[goal, [task.metadata.name]]]);

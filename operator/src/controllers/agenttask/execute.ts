@@ -129,7 +129,7 @@ export type Hindrance =
   | { readonly kind: 'Refused'; readonly message: string }
   | { readonly kind: 'Taken'; readonly uid: string }
   | { readonly kind: 'Again' }
-  | { readonly kind: 'Unfit'; readonly message: string };
+  | { readonly kind: 'Invalid'; readonly message: string };
 
 type ActionOf<T extends Action['type']> = Extract<Action, { type: T }>;
 
@@ -152,7 +152,7 @@ export class Executor {
       view: caches.tasks,
       fieldManager,
       subresource: 'status',
-      // Whether it is in place is told by the cache, which shows it before the next look.
+      // Whether it is in place is reported by the cache, which shows it before the next look.
       remember: false,
     });
   }
@@ -179,8 +179,8 @@ export class Executor {
       const message = await this.#options.volumes.snapshot(snapshot.task, name, claim, signal);
       if (message !== undefined) return { kind: 'Refused', message };
     }
-    const unfit = await this.#write(snapshot.task, decision, signal);
-    if (unfit !== undefined) return { kind: 'Unfit', message: unfit };
+    const invalidTasks = await this.#write(snapshot.task, decision, signal);
+    if (invalidTasks !== undefined) return { kind: 'Invalid', message: invalidTasks };
     for (const { held, amount } of of('settleSpending')) await this.#options.spending.settle(held, amount, signal);
     for (const { pod } of of('deleteSandbox')) await this.#delete(snapshot.task, pod, signal);
     for (const { claim } of of('deleteClaim')) await this.#options.volumes.deleteClaim(snapshot.task, claim, signal);
@@ -235,7 +235,7 @@ export class Executor {
 
   /** A plain create under a name that the epoch gives: whoever comes second finds it, and takes it when it is this task's. */
   async #create(
-    { task, resolution, ground }: Snapshot,
+    { task, resolution, capabilities }: Snapshot,
     { name, claim }: ActionOf<'createSandbox'>,
     signal: AbortSignal,
   ): Promise<string | undefined> {
@@ -246,7 +246,7 @@ export class Executor {
     // The volume comes first: a pod that names none that is there waits for ever without a word.
     const refused = claim === undefined ? undefined : await volumes.ensureClaim(task, claim, signal);
     if (refused !== undefined) return refused;
-    const input = sandboxInput(name, { task, pool, config, issuer: tokens.issuer(), ground });
+    const input = sandboxInput(name, { task, pool, config, issuer: tokens.issuer(), capabilities });
     const manifest = sandboxPod(claim === undefined ? input : { ...input, claim: claim.name });
     try {
       const made = await this.#pods.create(manifest as unknown as Pod, { fieldManager, signal });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Bed } from './testing/bed.ts';
-import { condition, finish, isReady, told } from './testing/look.ts';
+import { condition, finish, isReady, reported } from './testing/look.ts';
 import { newTask } from './testing/objects.ts';
 import { fails, obedient, playWorkers, succeeds, usage, works } from './testing/scriptedWorker.ts';
 
@@ -30,7 +30,7 @@ describe('the life of a task', () => {
     await bed.until('the sandbox is gone', () => bed.sandboxes().length === 0);
     expect(writes().slice(3)).toEqual([status, 'delete pods', 'patch pods']);
     expect(task.status).toMatchObject({ phase: 'Succeeded', totals: { usage }, attempts: [{ number: 1, reason: 'ChecksPassed' }] });
-    expect([told(task, 'Ready'), told(task, 'Succeeded'), told(task, 'Finished'), told(task, 'RolledBack')]).toEqual([
+    expect([reported(task, 'Ready'), reported(task, 'Succeeded'), reported(task, 'Finished'), reported(task, 'RolledBack')]).toEqual([
       'True/Succeeded',
       'True/ChecksPassed',
       'True/ChecksPassed',
@@ -45,7 +45,7 @@ describe('the life of a task', () => {
       obedient(({ attempt }, task) => (attempt === 1 ? fails() : succeeds({ ...task.status!.assignment! }, task))),
     );
     await bed.create(newTask('one'));
-    await bed.until('it backs off', () => told(bed.task('one'), 'Scheduled') === 'False/Backoff');
+    await bed.until('it backs off', () => reported(bed.task('one'), 'Scheduled') === 'False/Backoff');
     expect(bed.task('one').status).toMatchObject({
       phase: 'Queued',
       assignment: { attempt: 1, epoch: 1, directive: 'Quiesce' },
@@ -77,7 +77,7 @@ describe('the life of a task', () => {
       assignment: { attempt: 2, directive: 'Rollback' },
       totals: { usage: twice },
     });
-    expect([told(task, 'Ready'), told(task, 'Stalled'), told(task, 'Succeeded'), told(task, 'RolledBack')]).toEqual([
+    expect([reported(task, 'Ready'), reported(task, 'Stalled'), reported(task, 'Succeeded'), reported(task, 'RolledBack')]).toEqual([
       'False/CheckFailed',
       'True/CheckFailed',
       'False/CheckFailed',
@@ -103,7 +103,7 @@ describe('the life of a task', () => {
     );
     await bed.create(newTask('one', { attempts: { max: 1 } }));
     const task = await finish(bed);
-    expect([told(task, 'RolledBack'), task.status?.phase]).toEqual(['False/NotVerified', 'Failed']);
+    expect([reported(task, 'RolledBack'), task.status?.phase]).toEqual(['False/NotVerified', 'Failed']);
     await bed.pass(300);
     expect(bed.sandboxes()).toHaveLength(1);
   });
@@ -113,7 +113,7 @@ describe('the life of a task', () => {
     playWorkers(bed, () => fails());
     await bed.create(newTask('one', { attempts: { max: 1 }, rollback: { whenFailed: 'Keep' }, retention: { sandboxSeconds: 60 } }));
     const task = await finish(bed);
-    expect([told(task, 'RolledBack'), directive(bed)]).toEqual(['False/Kept', 'Run']);
+    expect([reported(task, 'RolledBack'), directive(bed)]).toEqual(['False/Kept', 'Run']);
     expect(bed.sandboxes()).toHaveLength(1);
     await bed.pass(61);
     expect(bed.sandboxes()).toHaveLength(0);
@@ -131,7 +131,7 @@ describe('the life of a task', () => {
     await bed.pods.delete({ namespace: 'team', name: 'one-1' });
     await bed.until('the attempt is closed', () => bed.task('one').status?.attempts?.length === 1);
     await bed.pass(10);
-    expect(told(bed.task('one'), 'Scheduled')).toBe('False/SandboxEnding');
+    expect(reported(bed.task('one'), 'Scheduled')).toBe('False/SandboxEnding');
     bed.kubelet.frozen = false;
     const task = await finish(bed);
     expect(task.status?.attempts).toMatchObject([
@@ -185,7 +185,7 @@ describe('the life of a task', () => {
     await bed.until('it works', () => bed.task('one').status?.run !== undefined);
     bed.beating.delete('w-1');
     await bed.pods.delete({ namespace: 'platform', name: 'w-1' });
-    await bed.until('it waits', () => told(bed.task('one'), 'Scheduled') === 'False/NoWorkerReady');
+    await bed.until('it waits', () => reported(bed.task('one'), 'Scheduled') === 'False/NoWorkerReady');
     await bed.addWorker('w-2');
     expect((await finish(bed)).status).toMatchObject({ phase: 'Succeeded', assignment: { worker: 'w-2' } });
   });
@@ -199,7 +199,7 @@ describe('the life of a task', () => {
     await bed.create(newTask('one', { deadlineSeconds: 30 }));
     const task = await finish(bed);
     expect(task.status?.attempts).toMatchObject([{ class: 'DeadlineExceeded', usage }]);
-    expect([told(task, 'Succeeded'), told(task, 'RolledBack')]).toEqual(['False/DeadlineExceeded', 'True/Restored']);
+    expect([reported(task, 'Succeeded'), reported(task, 'RolledBack')]).toEqual(['False/DeadlineExceeded', 'True/Restored']);
   });
 
   test('while it is suspended no clock runs; it goes on under a new epoch', async () => {
@@ -211,7 +211,7 @@ describe('the life of a task', () => {
     await bed.create(newTask('one', { deadlineSeconds: 30 }));
     await bed.until('it works', () => bed.task('one').status?.run !== undefined);
     await bed.patch('one', { suspend: true });
-    await bed.until('it is suspended', () => told(bed.task('one'), 'Suspended') === 'True/Quiescing');
+    await bed.until('it is suspended', () => reported(bed.task('one'), 'Suspended') === 'True/Quiescing');
     expect(directive(bed)).toBe('Quiesce');
     await bed.pass(100);
     await bed.patch('one', { suspend: false });
@@ -219,7 +219,7 @@ describe('the life of a task', () => {
     expect(task.status).toMatchObject({ phase: 'Succeeded', assignment: { attempt: 1, epoch: 2 } });
     expect(task.status?.clock?.pausedSeconds).toBeGreaterThanOrEqual(100);
     expect(task.status?.clock?.pausedAt).toBeUndefined();
-    expect(told(task, 'Suspended')).toBe('-/-');
+    expect(reported(task, 'Suspended')).toBe('-/-');
   });
 
   test('a task that is created suspended takes nothing until it is resumed', async () => {

@@ -1,6 +1,6 @@
 import { timestamp } from '@agentfleet/kube';
 import { maxWaitingMessages, type TaskMessage } from '@agentfleet/protocol/api';
-import type { Course } from './course.ts';
+import type { Transition } from './transition.ts';
 import type { Facts } from './facts.ts';
 import type { DesiredStatus } from './snapshot.ts';
 
@@ -8,8 +8,8 @@ import type { DesiredStatus } from './snapshot.ts';
  * The messages that the model has not got yet, oldest first: what waits already, then orders as far as there is room. A
  * message leaves when the worker reports its id, under whichever epoch; a task that has ended has none. Pure.
  */
-export function waitingMessages({ status, snapshot, now }: Facts, course: Course): Pick<DesiredStatus, 'messages'> {
-  if (course.kind === 'End' || course.kind === 'Ended') return {};
+export function waitingMessages({ status, snapshot, now }: Facts, transition: Transition): Pick<DesiredStatus, 'messages'> {
+  if (transition.kind === 'End' || transition.kind === 'Ended') return {};
   const taken = new Set(status.run?.messagesTaken);
   const waiting = (status.messages ?? []).filter(({ id }) => !taken.has(id));
   const known = new Set([...taken, ...waiting.map(({ id }) => id)]);

@@ -1,15 +1,15 @@
 import { findCondition, type NewEvent } from '@agentfleet/kube';
 import { decisionNote, howToAnswer } from './approvals.ts';
 import type { Ending } from './attempts.ts';
-import type { Course } from './course.ts';
+import type { Transition } from './transition.ts';
 import type { Facts } from './facts.ts';
 import type { DesiredStatus } from './snapshot.ts';
 
 const normal = (reason: string, action: string, note: string): NewEvent => ({ type: 'Normal', reason, action, note });
 const warning = (reason: string, action: string, note: string): NewEvent => ({ type: 'Warning', reason, action, note });
 
-/** What people are told when the status is written: transitions only, at most one of each kind. */
-export function milestones(facts: Facts, course: Course, ending: Ending | undefined, next: DesiredStatus): readonly NewEvent[] {
+/** What people are informed when the status is written: transitions only, at most one of each kind. */
+export function milestones(facts: Facts, transition: Transition, ending: Ending | undefined, next: DesiredStatus): readonly NewEvent[] {
   const { assignment, status } = facts;
   const events: NewEvent[] = [];
   if (ending?.result === 'Failed') {
@@ -19,28 +19,28 @@ export function milestones(facts: Facts, course: Course, ending: Ending | undefi
   }
   events.push(...decided(facts, next));
   const phase = status.phase;
-  switch (course.kind) {
+  switch (transition.kind) {
     case 'Bind':
       // Most tasks begin at once, and the condition Scheduled says so: one write in four less.
       if (status.conditions !== undefined) events.push(normal('Assigned', 'Assign', assignedNote(next)));
       break;
     case 'Wait':
-      if (status.conditions === undefined) events.push(normal('Accepted', 'Queue', `waits: ${course.message}`));
+      if (status.conditions === undefined) events.push(normal('Accepted', 'Queue', `waits: ${transition.message}`));
       break;
     case 'Refuse':
-      if (acceptedReason(status) !== course.refusal.reason) events.push(warning('NotAccepted', 'Accept', course.refusal.message));
+      if (acceptedReason(status) !== transition.refusal.reason) events.push(warning('NotAccepted', 'Accept', transition.refusal.message));
       break;
     case 'Suspend':
       if (phase !== undefined && phase !== 'Suspended') events.push(normal('Suspended', 'Suspend', 'spec.suspend is true'));
       break;
     case 'Await':
-      if (phase !== 'AwaitingApproval') events.push(warning('AwaitingApproval', 'Approve', howToAnswer(facts.task, course.pending)));
+      if (phase !== 'AwaitingApproval') events.push(warning('AwaitingApproval', 'Approve', howToAnswer(facts.task, transition.pending)));
       break;
     case 'Rollback':
-      if (phase !== 'RollingBack') events.push(normal('RollingBack', 'Rollback', course.verdict.message));
+      if (phase !== 'RollingBack') events.push(normal('RollingBack', 'Rollback', transition.verdict.message));
       break;
     case 'End':
-      events.push(...ended(facts, course));
+      events.push(...ended(facts, transition));
       break;
     case 'Run':
     case 'Stop':
@@ -67,7 +67,7 @@ function assignedNote({ assignment }: DesiredStatus): string {
   return `attempt ${attempt} to worker ${workerNamespace}/${worker} in sandbox ${sandbox}`;
 }
 
-function ended({ snapshot, spec }: Facts, { verdict, undone }: Extract<Course, { kind: 'End' }>): readonly NewEvent[] {
+function ended({ snapshot, spec }: Facts, { verdict, undone }: Extract<Transition, { kind: 'End' }>): readonly NewEvent[] {
   const events: NewEvent[] = [];
   if (undone !== undefined) {
     const tell = undone.status === 'True' ? normal : warning;

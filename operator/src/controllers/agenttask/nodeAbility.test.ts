@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Node, RuntimeClass } from '../../runtime/resources.ts';
-import { withoutGround } from './groundRefusal.ts';
+import { unsupported } from './unsupported.ts';
 import { NodeAbilities } from '../../runtime/nodeAbilities.ts';
-import { handlerOffered, hasOwnUsers, imageVolumes, nodesWithUsers, userNamespaces, type Ground } from './nodeAbility.ts';
+import { handlerOffered, hasOwnUsers, imageVolumes, nodesWithUsers, userNamespaces, type ClusterCapabilities } from './nodeAbility.ts';
 import { templateHash, warmPod } from './sandboxTemplate.ts';
 import { config } from './testing/stage.ts';
 import { newPool } from './testing/objects.ts';
@@ -23,7 +23,7 @@ const able = node('able', { '': true, runc: true });
 const mixed = node('mixed', { '': true, runsc: false }, { pool: 'agents' });
 const old = node('old', undefined);
 const bare = node('bare', { '': false });
-const ground = (...nodes: Node[]): Ground => ({ nodes, runtimeClasses: [gvisor] });
+const capabilities = (...nodes: Node[]): ClusterCapabilities => ({ nodes, runtimeClasses: [gvisor] });
 
 describe('user namespaces', () => {
   test.each([
@@ -34,20 +34,20 @@ describe('user namespaces', () => {
     ['Unknown', [old]],
     ['Unknown', []],
   ] as const)('are offered by %s of these nodes', (share, nodes) => {
-    expect(userNamespaces(ground(...nodes), {})).toBe(share);
+    expect(userNamespaces(capabilities(...nodes), {})).toBe(share);
   });
 
   test('are those of the handler that the sandbox runs with, on the nodes that it may run on', () => {
-    expect(userNamespaces(ground(able, mixed), { runtimeClassName: 'gvisor' })).toBe('None');
-    expect(userNamespaces(ground(bare, mixed), { nodeSelector: { pool: 'agents' } })).toBe('All');
+    expect(userNamespaces(capabilities(able, mixed), { runtimeClassName: 'gvisor' })).toBe('None');
+    expect(userNamespaces(capabilities(bare, mixed), { nodeSelector: { pool: 'agents' } })).toBe('All');
   });
 
   test('are asked for where every node has them, and where they are demanded', () => {
-    expect(hasOwnUsers('Auto', 'Landlock', ground(able), {})).toBe(true);
-    expect(hasOwnUsers('Auto', 'Landlock', ground(able, bare), {})).toBe(false);
-    expect(hasOwnUsers('Auto', 'UserNamespace', ground(bare), {})).toBe(true);
-    expect(hasOwnUsers('Auto', 'UserNamespace', ground(mixed), { runtimeClassName: 'gvisor' })).toBe(false);
-    expect(hasOwnUsers('Never', 'Landlock', ground(able), {})).toBe(false);
+    expect(hasOwnUsers('Auto', 'Landlock', capabilities(able), {})).toBe(true);
+    expect(hasOwnUsers('Auto', 'Landlock', capabilities(able, bare), {})).toBe(false);
+    expect(hasOwnUsers('Auto', 'UserNamespace', capabilities(bare), {})).toBe(true);
+    expect(hasOwnUsers('Auto', 'UserNamespace', capabilities(mixed), { runtimeClassName: 'gvisor' })).toBe(false);
+    expect(hasOwnUsers('Never', 'Landlock', capabilities(able), {})).toBe(false);
   });
 });
 
@@ -83,10 +83,10 @@ describe('a node that comes or goes', () => {
   });
 
   test('is left out when it cannot, or does not say that it can', () => {
-    expect(nodesWithUsers(ground(...yes(3)), {})).toBeUndefined();
-    expect(nodesWithUsers(ground(...yes(3), ...no(1), ...quiet(1)), {})).toEqual({ operator: 'NotIn', values: ['no-0', 'quiet-0'] });
-    expect(nodesWithUsers(ground(...yes(1), ...no(3)), {})).toEqual({ operator: 'In', values: ['yes-0'] });
-    expect(nodesWithUsers(ground(...quiet(3)), {})).toBeUndefined();
+    expect(nodesWithUsers(capabilities(...yes(3)), {})).toBeUndefined();
+    expect(nodesWithUsers(capabilities(...yes(3), ...no(1), ...quiet(1)), {})).toEqual({ operator: 'NotIn', values: ['no-0', 'quiet-0'] });
+    expect(nodesWithUsers(capabilities(...yes(1), ...no(3)), {})).toEqual({ operator: 'In', values: ['yes-0'] });
+    expect(nodesWithUsers(capabilities(...quiet(3)), {})).toBeUndefined();
   });
 
   test('does not turn sandboxes over that wait, and the next one is put where it can run', () => {
@@ -95,7 +95,7 @@ describe('a node that comes or goes', () => {
       pool: newPool(),
       config,
       issuer: 'https://kubernetes.default.svc',
-      ground: { nodes, runtimeClasses: [], abilities },
+      capabilities: { nodes, runtimeClasses: [], abilities },
     });
     const [before, after] = [source(...yes(3)), source(...yes(3), ...no(1), ...quiet(1))];
     expect(templateHash(before, 'Container')).toBe(templateHash(after, 'Container'));
@@ -133,8 +133,8 @@ test.each([
     ...node(`n${at}`, { '': true }),
     status: { nodeInfo: { kubeletVersion, containerRuntimeVersion } },
   }));
-  expect(imageVolumes(ground(...nodes), {})).toBe(can);
-  expect(imageVolumes(ground(...nodes), { runtimeClassName: 'gvisor' })).toBe(false);
+  expect(imageVolumes(capabilities(...nodes), {})).toBe(can);
+  expect(imageVolumes(capabilities(...nodes), { runtimeClassName: 'gvisor' })).toBe(false);
 });
 
 test('a handler is looked for where the RuntimeClass selects nodes', () => {
@@ -144,8 +144,12 @@ test('a handler is looked for where the RuntimeClass selects nodes', () => {
 });
 
 describe('a task is refused, with what is missing,', () => {
-  const refusal = (on: Ground, { sandbox = {}, mode = 'Auto' }: { sandbox?: object; mode?: string }, floor = 'Landlock' as const) =>
-    withoutGround({ ...snapshotOf(taskOf(undefined, { sandbox })), ground: on }, newPool({ sandbox: { userNamespace: mode } }), floor);
+  const refusal = (
+    on: ClusterCapabilities,
+    { sandbox = {}, mode = 'Auto' }: { sandbox?: object; mode?: string },
+    floor = 'Landlock' as const,
+  ) =>
+    unsupported({ ...snapshotOf(taskOf(undefined, { sandbox })), capabilities: on }, newPool({ sandbox: { userNamespace: mode } }), floor);
 
   test('when its RuntimeClass does not exist', () => {
     expect(refusal({ nodes: [able], runtimeClasses: [] }, { sandbox: { runtimeClassName: 'gvisor' } })).toMatchObject({
@@ -157,20 +161,20 @@ describe('a task is refused, with what is missing,', () => {
 
   test('when no node has its handler, and not when one has or none tells', () => {
     const wish = { sandbox: { runtimeClassName: 'gvisor' } };
-    expect(refusal(ground(able), wish)).toMatchObject({
+    expect(refusal(capabilities(able), wish)).toMatchObject({
       reason: 'RuntimeHandlerMissing',
       message: expect.stringContaining('runsc') as string,
     });
-    expect(refusal(ground(able, mixed), wish)).toBeUndefined();
-    expect(refusal(ground(old), wish)).toBeUndefined();
+    expect(refusal(capabilities(able, mixed), wish)).toBeUndefined();
+    expect(refusal(capabilities(old), wish)).toBeUndefined();
   });
 
   test('when users of its own are demanded and no node has them, or the pool forbids them', () => {
     const demanded = 'UserNamespace' as never;
-    expect(refusal(ground(bare), {}, demanded)).toMatchObject({ reason: 'UserNamespacesUnavailable' });
-    expect(refusal(ground(bare), { mode: 'Always' })).toMatchObject({ reason: 'UserNamespacesUnavailable' });
-    expect(refusal(ground(able), { mode: 'Never' }, demanded)).toMatchObject({ reason: 'IsolationBelowFloor' });
-    expect(refusal(ground(able), {}, demanded)).toBeUndefined();
-    expect(refusal(ground(bare), {})).toBeUndefined();
+    expect(refusal(capabilities(bare), {}, demanded)).toMatchObject({ reason: 'UserNamespacesUnavailable' });
+    expect(refusal(capabilities(bare), { mode: 'Always' })).toMatchObject({ reason: 'UserNamespacesUnavailable' });
+    expect(refusal(capabilities(able), { mode: 'Never' }, demanded)).toMatchObject({ reason: 'IsolationBelowFloor' });
+    expect(refusal(capabilities(able), {}, demanded)).toBeUndefined();
+    expect(refusal(capabilities(bare), {})).toBeUndefined();
   });
 });

@@ -5,7 +5,7 @@ import { NodeAbilities } from '../../runtime/nodeAbilities.ts';
 import type { Node, RuntimeClass } from '../../runtime/resources.ts';
 
 /** What the cluster can run sandboxes on, as of one moment. */
-export interface Ground {
+export interface ClusterCapabilities {
   readonly nodes: readonly Node[];
   readonly runtimeClasses: readonly RuntimeClass[];
   /** Labels of the namespaces, by name. */
@@ -24,7 +24,7 @@ export interface Wish {
 export type Share = 'All' | 'Some' | 'None' | 'Unknown';
 
 /** The RuntimeClass of a sandbox; null when it names one that does not exist, undefined when it names none. */
-export function runtimeClassOf({ runtimeClasses }: Ground, { runtimeClassName }: Wish): RuntimeClass | null | undefined {
+export function runtimeClassOf({ runtimeClasses }: ClusterCapabilities, { runtimeClassName }: Wish): RuntimeClass | null | undefined {
   if (runtimeClassName === undefined) return undefined;
   return runtimeClasses.find(({ metadata }) => metadata.name === runtimeClassName) ?? null;
 }
@@ -33,27 +33,29 @@ export function runtimeClassOf({ runtimeClasses }: Ground, { runtimeClassName }:
  * Which nodes can give a sandbox users of its own. Each kubelet tells it of every handler of its container runtime;
  * one that tells nothing is too old for us to know, and does not count as one that can. Pure.
  */
-export function userNamespaces(ground: Ground, wish: Wish): Share {
-  return share(eligible(ground, wish), givesUsers(ground, wish));
+export function userNamespaces(capabilities: ClusterCapabilities, wish: Wish): Share {
+  return share(eligible(capabilities, wish), givesUsers(capabilities, wish));
 }
 
 /** Whether a node can give a sandbox users of its own; undefined when it does not report. */
-function givesUsers(ground: Ground, wish: Wish): (node: Node) => boolean | undefined {
-  const handler = runtimeClassOf(ground, wish)?.handler ?? '';
+function givesUsers(capabilities: ClusterCapabilities, wish: Wish): (node: Node) => boolean | undefined {
+  const handler = runtimeClassOf(capabilities, wish)?.handler ?? '';
   return ({ status }) => {
-    const told = status?.runtimeHandlers;
-    return told === undefined ? undefined : told.some(({ name = '', features }) => name === handler && features?.userNamespaces === true);
+    const reported = status?.runtimeHandlers;
+    return reported === undefined
+      ? undefined
+      : reported.some(({ name = '', features }) => name === handler && features?.userNamespaces === true);
   };
 }
 
 /** Whether so many nodes have users for sandboxes that the others are left out. A node that does not report has no say. */
-function mostGiveUsers(ground: Ground, wish: Wish): boolean {
-  const told = eligible(ground, wish)
-    .map(givesUsers(ground, wish))
+function mostGiveUsers(capabilities: ClusterCapabilities, wish: Wish): boolean {
+  const reported = eligible(capabilities, wish)
+    .map(givesUsers(capabilities, wish))
     .filter((answer) => answer !== undefined);
-  const able = told.filter((answer) => answer).length;
+  const able = reported.filter((answer) => answer).length;
   const key = JSON.stringify([wish.runtimeClassName ?? '', Object.entries(wish.nodeSelector ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))]);
-  return (ground.abilities ?? new NodeAbilities()).used(key, able, told.length);
+  return (capabilities.abilities ?? new NodeAbilities()).used(key, able, reported.length);
 }
 
 /** Nodes that a sandbox with users of its own may be put on, or may not, by `kubernetes.io/hostname`. */
@@ -65,9 +67,9 @@ export interface NodeChoice {
 const hostname = 'kubernetes.io/hostname';
 
 /** Where such a sandbox may run: the shorter of two lists; undefined where every node can, or none reports. Pure. */
-export function nodesWithUsers(ground: Ground, wish: Wish): NodeChoice | undefined {
-  const nodes = eligible(ground, wish);
-  const gives = givesUsers(ground, wish);
+export function nodesWithUsers(capabilities: ClusterCapabilities, wish: Wish): NodeChoice | undefined {
+  const nodes = eligible(capabilities, wish);
+  const gives = givesUsers(capabilities, wish);
   const namesOf = (some: readonly Node[]): readonly string[] => some.flatMap(({ metadata }) => metadata.labels?.[hostname] ?? []).sort();
   const able = nodes.filter((node) => gives(node) === true);
   if (able.length === 0 || able.length === nodes.length) return undefined;
@@ -76,33 +78,38 @@ export function nodesWithUsers(ground: Ground, wish: Wish): NodeChoice | undefin
 }
 
 /** Which nodes have a runtime behind the handler of a RuntimeClass. Pure. */
-export function handlerOffered(ground: Ground, wish: Wish, handler: string): Share {
-  return share(eligible(ground, wish), ({ status }) => {
-    const told = status?.runtimeHandlers;
-    return told === undefined ? undefined : told.some(({ name = '' }) => name === handler);
+export function handlerOffered(capabilities: ClusterCapabilities, wish: Wish, handler: string): Share {
+  return share(eligible(capabilities, wish), ({ status }) => {
+    const reported = status?.runtimeHandlers;
+    return reported === undefined ? undefined : reported.some(({ name = '' }) => name === handler);
   });
 }
 
 /** Nodes whose labels fit what the sandbox and its RuntimeClass select. Taints are left to the scheduler: they come and go. */
-function eligible(ground: Ground, wish: Wish): readonly Node[] {
-  const selector = { ...runtimeClassOf(ground, wish)?.scheduling?.nodeSelector, ...wish.nodeSelector };
-  return ground.nodes.filter(({ metadata }) => Object.entries(selector).every(([key, value]) => metadata.labels?.[key] === value));
+function eligible(capabilities: ClusterCapabilities, wish: Wish): readonly Node[] {
+  const selector = { ...runtimeClassOf(capabilities, wish)?.scheduling?.nodeSelector, ...wish.nodeSelector };
+  return capabilities.nodes.filter(({ metadata }) => Object.entries(selector).every(([key, value]) => metadata.labels?.[key] === value));
 }
 
 function share(nodes: readonly Node[], can: (node: Node) => boolean | undefined): Share {
-  const told = nodes.map(can).filter((answer) => answer !== undefined);
-  if (told.length === 0) return 'Unknown';
-  if (!told.includes(true)) return 'None';
-  return told.length === nodes.length && !told.includes(false) ? 'All' : 'Some';
+  const reported = nodes.map(can).filter((answer) => answer !== undefined);
+  if (reported.length === 0) return 'Unknown';
+  if (!reported.includes(true)) return 'None';
+  return reported.length === nodes.length && !reported.includes(false) ? 'All' : 'Some';
 }
 
 /**
  * Whether a sandbox is made with `hostUsers: false`. A RuntimeClass takes the place of what the floor demands. The same
  * ground gives the same answer.
  */
-export function hasOwnUsers(mode: 'Auto' | 'Always' | 'Never', floor: IsolationLevel, ground: Ground, wish: Wish): boolean {
+export function hasOwnUsers(
+  mode: 'Auto' | 'Always' | 'Never',
+  floor: IsolationLevel,
+  capabilities: ClusterCapabilities,
+  wish: Wish,
+): boolean {
   if (mode !== 'Auto') return mode === 'Always';
-  return (floor === 'UserNamespace' && wish.runtimeClassName === undefined) || mostGiveUsers(ground, wish);
+  return (floor === 'UserNamespace' && wish.runtimeClassName === undefined) || mostGiveUsers(capabilities, wish);
 }
 
 /** Layers need users of the pod's own; that a pool may not say Never beside them is a rule of its schema. Pure. */
@@ -115,9 +122,9 @@ export function userMode(sandbox: ExpertPool['spec']['sandbox']): 'Auto' | 'Alwa
  * on always can, and so can the API server then, which is never older; containerd from 2.1 on lets programs of such a
  * volume run, of other runtimes we do not know it. Pure.
  */
-export function imageVolumes(ground: Ground, wish: Wish): boolean {
+export function imageVolumes(capabilities: ClusterCapabilities, wish: Wish): boolean {
   if (wish.runtimeClassName !== undefined) return false;
-  const nodes = eligible(ground, wish);
+  const nodes = eligible(capabilities, wish);
   return (
     nodes.length > 0 &&
     nodes.every(({ status }) => {
@@ -142,7 +149,7 @@ export function groundOf({
   runtimeClasses,
   namespaces,
   abilities,
-}: Pick<Caches, 'nodes' | 'runtimeClasses' | 'namespaces' | 'abilities'>): Ground {
+}: Pick<Caches, 'nodes' | 'runtimeClasses' | 'namespaces' | 'abilities'>): ClusterCapabilities {
   return {
     abilities,
     nodes: [...nodes.lister.values()],
@@ -153,6 +160,6 @@ export function groundOf({
 
 /** Whether nothing changed that decisions look at; kubelets write their Node every few minutes. */
 export function sameAbility(old: Node, node: Node): boolean {
-  const told = ({ metadata, status }: Node): string => JSON.stringify([metadata.labels, status?.runtimeHandlers, status?.nodeInfo]);
-  return told(old) === told(node);
+  const reported = ({ metadata, status }: Node): string => JSON.stringify([metadata.labels, status?.runtimeHandlers, status?.nodeInfo]);
+  return reported(old) === reported(node);
 }

@@ -13,7 +13,7 @@ import { isolationFloor } from './acceptance.ts';
 import { isClaimable } from './execute.ts';
 import type { DependencyView } from './dependencies.ts';
 import type { Ledger } from './ledger.ts';
-import { groundOf, sameAbility, type Ground } from './nodeAbility.ts';
+import { groundOf, sameAbility, type ClusterCapabilities } from './nodeAbility.ts';
 import { openingsOf } from './openings.ts';
 import { Preparations } from './placing.ts';
 import type { Bounds, Turn, Order } from './queue/poolQueue.ts';
@@ -69,14 +69,14 @@ export class Observer {
   readonly #queues: Queues;
   readonly #made: MadeSandboxes;
   /** Undefined: something changed. */
-  #ground: Ground | undefined;
+  #capabilities: ClusterCapabilities | undefined;
 
   constructor(options: ObserverOptions) {
     this.#options = options;
     this.#preparations = new Preparations(options.caches);
     this.#made = new MadeSandboxes(options.caches.configMaps, options.namespace);
     this.#queues = new Queues(options.caches, options.reach, options.ledger, options.order);
-    const change = (): void => void (this.#ground = undefined);
+    const change = (): void => void (this.#capabilities = undefined);
     const { nodes, runtimeClasses, namespaces } = options.caches;
     nodes.addHandler({ onAdd: change, onUpdate: (old, node) => (sameAbility(old, node) ? undefined : change()), onDelete: change });
     for (const cache of [runtimeClasses, namespaces]) cache.addHandler({ onAdd: change, onUpdate: change, onDelete: change });
@@ -103,7 +103,7 @@ export class Observer {
       ...(judges === undefined ? {} : { judges }),
       registriesListed: this.#options.registriesListed,
       openings: openingsOf(caches.networkPolicies.lister.list({ namespace: task.metadata.namespace ?? '' }), { task, pool, pods }),
-      ground: this.ground(),
+      capabilities: this.capabilities(),
       prepared: pool !== undefined && this.#preparations.has(pool, task.metadata.namespace ?? ''),
       pods,
       warm: pool === undefined || pods.length > 0 ? [] : this.#warm(task, pool, hindrances.taken),
@@ -122,8 +122,8 @@ export class Observer {
   }
 
   /** What the cluster can run sandboxes on now. */
-  ground(): Ground {
-    return (this.#ground ??= groundOf(this.#options.caches));
+  capabilities(): ClusterCapabilities {
+    return (this.#capabilities ??= groundOf(this.#options.caches));
   }
 
   resolve(task: AgentTask): Resolution {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Bed } from './testing/bed.ts';
-import { condition, finish, isReady, told } from './testing/look.ts';
+import { condition, finish, isReady, reported } from './testing/look.ts';
 import { runningStatus, waitingStatus } from './testing/kubelet.ts';
 import { newPool, newTask } from './testing/objects.ts';
 import { obedient, playWorkers, succeeds, works } from './testing/scriptedWorker.ts';
@@ -16,12 +16,12 @@ describe('what stands in the way is told', () => {
     for (const name of ['bad-a', 'bad-b', 'bad-c', 'bad-d']) await bed.create(newTask(name, { sandbox: { image: 'nope:1' } }));
     await bed.until('all slots are held', () => bed.sandboxes().length === 4);
     await bed.create(newTask('good'));
-    await bed.until('it waits', () => told(bed.task('good'), 'Scheduled') !== '-/-');
-    expect(told(bed.task('good'), 'Scheduled')).toBe('False/QuotaExceeded');
+    await bed.until('it waits', () => reported(bed.task('good'), 'Scheduled') !== '-/-');
+    expect(reported(bed.task('good'), 'Scheduled')).toBe('False/QuotaExceeded');
     // A quarter of a second for a step: 24 s.
     await bed.until('the good one succeeds', () => bed.task('good').status?.phase === 'Succeeded', 96);
     const bad = bed.task('bad-a');
-    expect([bad.status?.phase, told(bad, 'Ready'), told(bad, 'SandboxReady')]).toEqual([
+    expect([bad.status?.phase, reported(bad, 'Ready'), reported(bad, 'SandboxReady')]).toEqual([
       'Queued',
       'Unknown/ImagePullBackOff',
       'False/ImagePullBackOff',
@@ -33,7 +33,7 @@ describe('what stands in the way is told', () => {
     await using bed = await Bed.start();
     playWorkers(bed, obedient(succeeds));
     await bed.create(newTask('one', { poolRef: { name: 'later', namespace: 'platform' } }));
-    await bed.until('it is told', () => told(bed.task('one'), 'Accepted') === 'False/PoolNotFound');
+    await bed.until('it is told', () => reported(bed.task('one'), 'Accepted') === 'False/PoolNotFound');
     const pool = newPool({}, 'later');
     await bed.createPool(pool);
     await bed.prepare(pool, ['team']);
@@ -45,7 +45,7 @@ describe('what stands in the way is told', () => {
     await using bed = await Bed.start();
     playWorkers(bed, obedient(succeeds));
     await bed.create(newTask('one', {}, { namespace: 'other' }));
-    await bed.until('it is told', () => told(bed.task('one'), 'Scheduled') === 'False/NamespaceNotPrepared');
+    await bed.until('it is told', () => reported(bed.task('one'), 'Scheduled') === 'False/NamespaceNotPrepared');
     await bed.prepare(newPool(), ['other', 'team']);
     expect((await finish(bed)).status?.phase).toBe('Succeeded');
   });
@@ -54,10 +54,10 @@ describe('what stands in the way is told', () => {
     await using bed = await Bed.start();
     bed.kubelet.startsAs = () => waitingStatus('ImagePullBackOff', 'no such image: nope:1');
     await bed.create(newTask('one', { sandbox: { image: 'nope:1' }, deadlineSeconds: 60 }));
-    await bed.until('it is told', () => told(bed.task('one'), 'SandboxReady') === 'False/ImagePullBackOff');
+    await bed.until('it is told', () => reported(bed.task('one'), 'SandboxReady') === 'False/ImagePullBackOff');
     expect(condition(bed.task('one'), 'Ready')?.message).toContain('no such image: nope:1');
     const task = await finish(bed);
-    expect([told(task, 'Succeeded'), told(task, 'RolledBack')]).toEqual(['False/ImagePullBackOff', 'True/Discarded']);
+    expect([reported(task, 'Succeeded'), reported(task, 'RolledBack')]).toEqual(['False/ImagePullBackOff', 'True/Discarded']);
     expect(condition(task, 'Ready')?.message).toContain('no such image: nope:1');
     expect(task.status?.attempts?.map(({ reason, started }) => [reason, started])).toEqual(
       Array.from({ length: 5 }, () => ['ImagePullBackOff', false]),
@@ -83,7 +83,7 @@ describe('what stands in the way is told', () => {
         ? { kind: 'error', code: 403, reason: 'Forbidden' }
         : undefined;
     await bed.create(newTask('one'));
-    await bed.until('it is told', () => told(bed.task('one'), 'Scheduled') === 'False/SandboxRefused');
+    await bed.until('it is told', () => reported(bed.task('one'), 'Scheduled') === 'False/SandboxRefused');
     expect(condition(bed.task('one'), 'Ready')?.message).toContain('injected by the test');
     bed.server.onRequest = undefined;
     expect((await finish(bed)).status?.phase).toBe('Succeeded');
@@ -115,7 +115,7 @@ describe('what stands in the way is told', () => {
     await bed.pass(5);
     expect(bed.writes.length).toBe(before);
     await bed.pods.patch({ namespace: 'team', name: 'one-1' }, { status: runningStatus(false) }, { subresource: 'status' });
-    await bed.until('it is told', () => told(bed.task('one'), 'SandboxReady') === 'False/KeeperNotReady');
+    await bed.until('it is told', () => reported(bed.task('one'), 'SandboxReady') === 'False/KeeperNotReady');
     expect(bed.task('one').status?.attempts).toBeUndefined();
   });
 });

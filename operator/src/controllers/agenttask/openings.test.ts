@@ -5,7 +5,7 @@ import { type NetworkPolicy, resources } from '../../runtime/resources.ts';
 import { openedMessage, openingsOf } from './openings.ts';
 import { sandboxNetworkPolicy } from './sandboxPod.ts';
 import { Bed } from './testing/bed.ts';
-import { condition, finish, isReady, told } from './testing/look.ts';
+import { condition, finish, isReady, reported } from './testing/look.ts';
 import { newPool, newTask } from './testing/objects.ts';
 import { obedient, playWorkers, succeeds, works } from './testing/scriptedWorker.ts';
 
@@ -61,7 +61,7 @@ describe('a task whose wall a policy of its namespace opens', () => {
     playWorkers(bed, obedient(succeeds));
     await open(bed);
     await bed.create(newTask('one'));
-    await bed.until('it is told', () => told(bed.task('one'), 'Accepted') === 'False/NetworkOpened');
+    await bed.until('it is told', () => reported(bed.task('one'), 'Accepted') === 'False/NetworkOpened');
     expect(condition(bed.task('one'), 'NetworkOpened')).toMatchObject({ status: 'True', reason: 'NetworkPolicyAdds' });
     expect(condition(bed.task('one'), 'Ready')?.message).toContain('NetworkPolicy team/allow-all');
     expect(bed.sandboxes()).toEqual([]);
@@ -93,7 +93,7 @@ describe('a task whose wall a policy of its namespace opens', () => {
     await open(bed);
     await bed.create(newTask('one'));
     await bed.until('it runs', isReady(bed));
-    expect(told(bed.task('one'), 'NetworkOpened')).toBe('True/NetworkPolicyAdds');
+    expect(reported(bed.task('one'), 'NetworkOpened')).toBe('True/NetworkPolicyAdds');
     await policies(bed).delete({ namespace: 'team', name: 'allow-all' });
     await bed.until('it is closed again', () => condition(bed.task('one'), 'NetworkOpened') === undefined);
   });

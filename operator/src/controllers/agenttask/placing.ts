@@ -3,7 +3,7 @@ import { timestamp } from '@agentfleet/kube';
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import { nameOf, refusalOf } from './acceptance.ts';
 import { type Attempt, type Books, jwksConfigMap } from './attempts.ts';
-import type { Course, SandboxChoice } from './course.ts';
+import type { Transition, SandboxChoice } from './transition.ts';
 import type { Facts } from './facts.ts';
 import { perNamespaceOf } from '../../pools/limits.ts';
 import { sandboxName } from './sandboxTemplate.ts';
@@ -31,7 +31,7 @@ export function rescuer({ workers }: Snapshot): WorkerView | undefined {
 }
 
 /** Gives the task a worker and a sandbox, or says what it waits for. */
-export function placing(all: Facts, books: Books, notBefore: number): Course {
+export function placing(all: Facts, books: Books, notBefore: number): Transition {
   const { attempts } = books;
   // What did not come to work is not used again.
   const isSpent = all.sandbox !== undefined && all.sandbox.metadata.name === spentSandbox(all, attempts);
@@ -58,10 +58,10 @@ export function placing(all: Facts, books: Books, notBefore: number): Course {
 }
 
 /** What other tasks keep the task from beginning; a failure of one of them lasts until it is made again. */
-function dependencyOf({ snapshot: { dependencies } }: Facts): Course | undefined {
+function dependencyOf({ snapshot: { dependencies } }: Facts): Transition | undefined {
   if (dependencies === undefined) return undefined;
   const { cycle, failed, pending, missing } = dependencies;
-  const refuse = (reason: string, message: string): Course => ({ kind: 'Refuse', refusal: { reason, message, stalled: true } });
+  const refuse = (reason: string, message: string): Transition => ({ kind: 'Refuse', refusal: { reason, message, stalled: true } });
   if (cycle !== undefined)
     return refuse('DependencyCycle', `spec.dependsOn leads back to this task: ${cycle.join(' → ')}; create one of them again without it`);
   if (failed.length > 0) {
@@ -84,7 +84,7 @@ function sandboxFor(facts: Facts): SandboxChoice {
 }
 
 /** What keeps the task from beginning whatever room there is. */
-function obstacle(facts: Facts, { attempts, why }: Books, notBefore: number): Course | undefined {
+function obstacle(facts: Facts, { attempts, why }: Books, notBefore: number): Transition | undefined {
   const { snapshot, now, sandbox } = facts;
   const because = troubleOf(facts, attempts.at(-1), why);
   const wait = (reason: string, message: string, untilMs?: number): Wait => ({
@@ -112,7 +112,7 @@ function obstacle(facts: Facts, { attempts, why }: Books, notBefore: number): Co
   return { ...wait('SandboxEnding', `sandbox ${names} has to end before another one is made`), ...because };
 }
 
-/** Why the last attempt failed before anything was begun; it is told until another sandbox is there. */
+/** Why the last attempt failed before anything was begun; it is reported until another sandbox is there. */
 function troubleOf(facts: Facts, last: Attempt | undefined, why: string | undefined): Pick<Wait, 'because'> {
   if (last?.started !== false) return {};
   return { because: { reason: last.reason ?? 'SandboxNotStarted', message: why ?? outcomeMessage(facts, last) } };
@@ -123,15 +123,15 @@ function isQuota(refusal: string): boolean {
   return refusal.includes('exceeded quota');
 }
 
-/** How long the preparation of a namespace may take before it is told, ms: as a rule it is over before. */
+/** How long the preparation of a namespace may take before it is reported, ms: as a rule it is over before. */
 const preparationMs = 2_000;
 
-function preparing({ task, status, now }: Facts): Course {
+function preparing({ task, status, now }: Facts): Transition {
   const namespace = task.metadata.namespace ?? '';
   const message = `namespace ${namespace} is being prepared for sandboxes of the pool; look at the conditions of the ExpertPool when this stays`;
-  const told = Date.parse(task.metadata.creationTimestamp ?? '') + preparationMs;
-  const course = { kind: 'Wait', reason: 'NamespaceNotPrepared', message, queued: true } as const;
-  return status.conditions === undefined && now < told ? { ...course, brief: true, untilMs: told } : course;
+  const reported = Date.parse(task.metadata.creationTimestamp ?? '') + preparationMs;
+  const transition = { kind: 'Wait', reason: 'NamespaceNotPrepared', message, queued: true } as const;
+  return status.conditions === undefined && now < reported ? { ...transition, brief: true, untilMs: reported } : transition;
 }
 
 /** Nothing wakes us when somebody makes a class. */
@@ -140,7 +140,7 @@ const storageRetryMs = 10_000;
 /** A refused sandbox pod is tried again after this, besides when something changes. */
 const refusedRetryMs = 30_000;
 
-type Wait = Extract<Course, { kind: 'Wait' }>;
+type Wait = Extract<Transition, { kind: 'Wait' }>;
 type Room = Wait | { readonly kind: 'Bind'; readonly worker: WorkerView };
 
 /** The worker that takes the task, or why none does: limits of the pool, then workers, then whose turn it is. */

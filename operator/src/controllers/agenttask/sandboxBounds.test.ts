@@ -1,12 +1,12 @@
 import type { ExpertPool, Sandbox } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
 import type { RuntimeClass } from '../../runtime/resources.ts';
-import type { Ground } from './nodeAbility.ts';
+import type { ClusterCapabilities } from './nodeAbility.ts';
 import { mergedTemplate, sandboxNotAllowed } from './sandboxBounds.ts';
 import { newPool, newTask } from './testing/objects.ts';
 
 const runtimeClass = (name: string, handler: string): RuntimeClass => ({ metadata: { name }, handler });
-const ground: Ground = {
+const capabilities: ClusterCapabilities = {
   nodes: [],
   runtimeClasses: [
     runtimeClass('gvisor', 'runsc'),
@@ -19,7 +19,7 @@ const ground: Ground = {
 const pool = (policy: Partial<ExpertPool['spec']['policy']> = {}, template?: Sandbox): ExpertPool =>
   newPool({ policy, ...(template === undefined ? {} : { sandbox: { template } }) });
 
-const refusal = (sandbox: Sandbox, of = pool()): string | undefined => sandboxNotAllowed(newTask('one', { sandbox }), of, ground);
+const refusal = (sandbox: Sandbox, of = pool()): string | undefined => sandboxNotAllowed(newTask('one', { sandbox }), of, capabilities);
 
 const opened = { podMetadata: { labels: { app: 'web' } } };
 

@@ -1,5 +1,5 @@
 import type { AgentTask, ExpertPool, PoolPolicy, Sandbox } from '@agentfleet/protocol/api';
-import type { Ground } from './nodeAbility.ts';
+import type { ClusterCapabilities } from './nodeAbility.ts';
 
 type PodFields = Pick<Sandbox, 'nodeSelector' | 'tolerations' | 'podMetadata'>;
 
@@ -67,9 +67,9 @@ function askedFor({ nodeSelector, tolerations, priorityClassName, podMetadata }:
 /** Handlers whose kernel is known to be another one than the node's: no wall that a pool has without them is lower. */
 const guestKernels = /^(runsc|gvisor|kata)/;
 
-function weakerRuntime({ runtimeClassName }: Sandbox, pool: ExpertPool, ground: Ground): Asked | undefined {
+function weakerRuntime({ runtimeClassName }: Sandbox, pool: ExpertPool, capabilities: ClusterCapabilities): Asked | undefined {
   if (runtimeClassName === undefined || runtimeClassName === pool.spec.sandbox.template?.runtimeClassName) return undefined;
-  const handler = ground.runtimeClasses.find(({ metadata }) => metadata.name === runtimeClassName)?.handler;
+  const handler = capabilities.runtimeClasses.find(({ metadata }) => metadata.name === runtimeClassName)?.handler;
   // One that does not exist is refused as such.
   if (handler === undefined || guestKernels.test(handler)) return undefined;
   return { field: 'runtimeClassName', values: [runtimeClassName], list: 'allowedRuntimeClasses' };
@@ -79,10 +79,10 @@ function weakerRuntime({ runtimeClassName }: Sandbox, pool: ExpertPool, ground: 
  * Why the pool does not let a task say this of its sandbox, in words that name field and cure; undefined when it does. Image,
  * resources, sizes and storage are every task's own; a RuntimeClass of gVisor or Kata always is. Pure.
  */
-export function sandboxNotAllowed({ spec }: AgentTask, pool: ExpertPool, ground: Ground): string | undefined {
+export function sandboxNotAllowed({ spec }: AgentTask, pool: ExpertPool, capabilities: ClusterCapabilities): string | undefined {
   const { sandbox } = spec;
   if (sandbox === undefined) return undefined;
-  const runtime = weakerRuntime(sandbox, pool, ground);
+  const runtime = weakerRuntime(sandbox, pool, capabilities);
   for (const { field, values, list } of [...askedFor(sandbox), ...(runtime === undefined ? [] : [runtime])]) {
     const value = values.find((asked) => pool.spec.policy[list]?.includes(asked) !== true);
     if (value === undefined) continue;

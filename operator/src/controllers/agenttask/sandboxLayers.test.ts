@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { withoutGround } from './groundRefusal.ts';
+import { unsupported } from './unsupported.ts';
 import { sandboxPod, type SandboxPodInput } from './sandboxPod.ts';
 import { newPool } from './testing/objects.ts';
 import { snapshotOf, taskOf } from './testing/snapshots.ts';
@@ -51,7 +51,7 @@ describe('a task of a pool with layers is refused', () => {
     const task = taskOf(undefined, { sandbox });
     const namespaces = new Map([[task.metadata.namespace ?? '', labels]]);
     const pool = newPool({ sandbox: { userNamespace: 'Auto', snapshotEngine: 'Overlay' } });
-    return withoutGround({ ...snapshotOf(task), ground: { nodes: [], runtimeClasses: [], namespaces } }, pool, 'Landlock');
+    return unsupported({ ...snapshotOf(task), capabilities: { nodes: [], runtimeClasses: [], namespaces } }, pool, 'Landlock');
   };
 
   test.each(['baseline', 'restricted'])('where its namespace enforces Pod Security %s, with the label that lets it in', (level) => {

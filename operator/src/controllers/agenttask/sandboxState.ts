@@ -85,9 +85,9 @@ export function sandboxState(pod: Pod, wasReady: boolean): SandboxState {
 
 function containerTrouble(pod: Pod, wasReady: boolean): SandboxState | undefined {
   const bad = containersOf(pod).find(({ name, state }) => troubles.has(state?.waiting?.reason ?? '') && (!wasReady || name === 'keeper'));
-  const told = bad?.state?.waiting?.reason;
-  if (bad === undefined || told === undefined) return undefined;
-  const reason = told === 'ErrImagePull' ? 'ImagePullBackOff' : told;
+  const reported = bad?.state?.waiting?.reason;
+  if (bad === undefined || reported === undefined) return undefined;
+  const reason = reported === 'ErrImagePull' ? 'ImagePullBackOff' : reported;
   // The image of the tools is the user's; every other one is the administrator's, who can mend it.
   const invalid = reason === 'InvalidImageName' && bad.name === 'tools';
   return {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { sandboxPod } from './sandboxPod.ts';
 import type { Node } from '../../runtime/resources.ts';
-import type { Ground } from './nodeAbility.ts';
+import type { ClusterCapabilities } from './nodeAbility.ts';
 import { bytesOf, sandboxInput, sandboxName } from './sandboxTemplate.ts';
 import { newPool, newTask } from './testing/objects.ts';
 
@@ -18,9 +18,9 @@ const node = (userNamespaces: boolean): Node => ({
   metadata: { name: `n-${userNamespaces}` },
   status: { runtimeHandlers: [{ name: '', features: { userNamespaces } }] },
 });
-const podOf = (spec: object, pool: object = {}, ground: Ground = { nodes: [], runtimeClasses: [] }) => {
+const podOf = (spec: object, pool: object = {}, capabilities: ClusterCapabilities = { nodes: [], runtimeClasses: [] }) => {
   const task = newTask('one', { ...spec }, { uid: 'u-1' });
-  return sandboxPod(sandboxInput('one-1', { task, pool: newPool({ ...pool }), config, issuer: 'https://issuer', ground }));
+  return sandboxPod(sandboxInput('one-1', { task, pool: newPool({ ...pool }), config, issuer: 'https://issuer', capabilities }));
 };
 
 /** Every field of spec.sandbox. */

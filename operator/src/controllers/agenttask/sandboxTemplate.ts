@@ -5,7 +5,7 @@ import type { IsolationLevel } from '@agentfleet/protocol/keeper';
 import { workerServiceAccount, childName } from '../../pools/names.ts';
 import type { OperatorConfig } from '../../runtime/context.ts';
 import { isolationFloor } from './acceptance.ts';
-import { hasOwnUsers, imageVolumes, nodesWithUsers, userMode, type Ground } from './nodeAbility.ts';
+import { hasOwnUsers, imageVolumes, nodesWithUsers, userMode, type ClusterCapabilities } from './nodeAbility.ts';
 import { mergedTemplate } from './sandboxBounds.ts';
 import { type SandboxPodInput, sandboxPod } from './sandboxPod.ts';
 import { labels } from '@agentfleet/protocol/pool';
@@ -51,14 +51,14 @@ interface TemplateSource {
   readonly pool: ExpertPool;
   readonly config: OperatorConfig;
   readonly issuer: string;
-  readonly ground: Ground;
+  readonly capabilities: ClusterCapabilities;
 }
 
 /** What all sandboxes of one template and one floor of isolation have in common. */
 function poolTemplate(
   template: Sandbox,
   floor: IsolationLevel,
-  { pool, config, issuer, ground }: TemplateSource,
+  { pool, config, issuer, capabilities }: TemplateSource,
 ): Omit<SandboxPodInput, 'name' | 'namespace'> {
   const { image, resources, workspaceSizeLimit, storage, ...rest } = template;
   const { metadata, spec } = pool;
@@ -72,7 +72,7 @@ function poolTemplate(
     ...(config.resolvers === undefined ? {} : { resolvers: config.resolvers }),
     ...(config.sentinel === undefined ? {} : { sentinel: config.sentinel }),
     allowUnenforcedNetwork: spec.policy.allowUnenforcedNetwork,
-    ...(hasOwnUsers(userMode(spec.sandbox), floor, ground, rest) ? { hostUsers: false } : {}),
+    ...(hasOwnUsers(userMode(spec.sandbox), floor, capabilities, rest) ? { hostUsers: false } : {}),
     ...(spec.sandbox.snapshotEngine === 'Overlay' ? { layered: true } : {}),
     ...(resources === undefined ? {} : { toolsResources: resources }),
     ...(workspaceSizeLimit === undefined ? {} : { workspaceBytes: bytesOf(workspaceSizeLimit) }),
@@ -87,9 +87,13 @@ function shares(size: number, limit: string | undefined): Pick<SandboxPodInput, 
 }
 
 /** What hangs on the nodes of one moment: not part of what makes two sandboxes equal, so that a node turns nothing over. */
-function nodesFor(template: Sandbox, hostUsers: boolean | undefined, ground: Ground): Pick<SandboxPodInput, 'nodes' | 'runnerVolume'> {
-  const nodes = hostUsers === false ? nodesWithUsers(ground, template) : undefined;
-  return { ...(imageVolumes(ground, template) ? { runnerVolume: true } : {}), ...(nodes === undefined ? {} : { nodes }) };
+function nodesFor(
+  template: Sandbox,
+  hostUsers: boolean | undefined,
+  capabilities: ClusterCapabilities,
+): Pick<SandboxPodInput, 'nodes' | 'runnerVolume'> {
+  const nodes = hostUsers === false ? nodesWithUsers(capabilities, template) : undefined;
+  return { ...(imageVolumes(capabilities, template) ? { runnerVolume: true } : {}), ...(nodes === undefined ? {} : { nodes }) };
 }
 
 /** What a sandbox pod of a task is made from. */
@@ -98,7 +102,7 @@ export function sandboxInput(name: string, { task, pool, ...source }: TemplateSo
   const input = poolTemplate(template, isolationFloor({ task }, pool), { pool, ...source });
   return {
     ...input,
-    ...nodesFor(template, input.hostUsers, source.ground),
+    ...nodesFor(template, input.hostUsers, source.capabilities),
     name,
     namespace: task.metadata.namespace ?? '',
     task: task.metadata.name,
@@ -140,7 +144,7 @@ export function warmPod(
   const { pool } = source;
   const floor = pool.spec.policy.minIsolation;
   const input = inputOf(source, floor);
-  const nodes = nodesFor(pool.spec.sandbox.template ?? {}, input.hostUsers, source.ground);
+  const nodes = nodesFor(pool.spec.sandbox.template ?? {}, input.hostUsers, source.capabilities);
   const { metadata, ...rest } = manifest({ ...input, ...nodes }, namespace);
   const { name: _, ...kept } = metadata;
   return {
@@ -162,7 +166,7 @@ export class TemplateHashes {
     const known = this.#known.get(source.pool) ?? new Map<string, string>();
     this.#known.set(source.pool, known);
     const { userNamespace, template = {} } = source.pool.spec.sandbox;
-    const key = `${floor} ${source.issuer} ${hasOwnUsers(userNamespace, floor, source.ground, template)}`;
+    const key = `${floor} ${source.issuer} ${hasOwnUsers(userNamespace, floor, source.capabilities, template)}`;
     let hash = known.get(key);
     if (hash === undefined) known.set(key, (hash = templateHash(source, floor)));
     return hash;

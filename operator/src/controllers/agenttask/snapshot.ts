@@ -3,9 +3,9 @@ import type { AgentTask, AgentTaskOrder, AgentTaskStatus, RolloutStatus } from '
 import type { Amount, Held } from '../../pools/spending.ts';
 import type { Resolution } from '../../pools/resolve.ts';
 import type { PersistentVolumeClaim, Pod, VolumeSnapshot } from '../../runtime/resources.ts';
-import type { ClaimChoice } from './course.ts';
+import type { ClaimChoice } from './transition.ts';
 import type { DependencyView } from './dependencies.ts';
-import type { Ground } from './nodeAbility.ts';
+import type { ClusterCapabilities } from './nodeAbility.ts';
 import type { Opening } from './openings.ts';
 import type { HeldIn, SpendingView } from './spending.ts';
 
@@ -58,7 +58,7 @@ export interface Snapshot {
   /** NetworkPolicies of others that open the wall of its sandbox. */
   readonly openings: readonly Opening[];
   /** What the cluster can run sandboxes on. */
-  readonly ground: Ground;
+  readonly capabilities: ClusterCapabilities;
   /** Whether the namespace has what sandboxes and workers need there. */
   readonly prepared: boolean;
   /** Sandbox pods with the label of this task, also those of an earlier task of its name. */

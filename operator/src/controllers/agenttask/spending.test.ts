@@ -17,7 +17,7 @@ const again: AgentTaskStatus = { ...working, attempts: [ended], totals: { usage 
 const done: AgentTaskStatus = { ...again, finished: 'true', phase: 'Failed' };
 
 /** Why it is not scheduled, and what is done about money. */
-function told(status: AgentTaskStatus | undefined, spending: SpendingView, spec: object = {}, of = pool): unknown {
+function reported(status: AgentTaskStatus | undefined, spending: SpendingView, spec: object = {}, of = pool): unknown {
   const snapshot = snapshotOf(taskOf(status, spec), { resolution: { pool: of }, prepared: true, workers: [worker('w-1')], spending });
   const decision = decide(snapshot, now);
   const money = decision.actions.flatMap((action) => {
@@ -57,7 +57,7 @@ describe('a task of a pool that caps what is spent', () => {
     { name: 'is charged when it has ended', status: done, view: { book: emptyBook, held: heldIn(1) }, is: [undefined, 'charged 1: 3'] },
     { name: 'is charged all where no attempt tells', status: done, view: { held: heldIn(0) }, is: [undefined, 'charged 0: all'] },
   ])('$name', ({ status, view, is, spec = {} }) => {
-    expect(told(status, view, spec)).toEqual(is);
+    expect(reported(status, view, spec)).toEqual(is);
   });
 
   test('that could never fit is refused, with field and cure', () => {
@@ -70,7 +70,7 @@ describe('a task of a pool that caps what is spent', () => {
   });
 
   test('in one without caps nothing is set aside, and an assignment has no budget', () => {
-    expect(told(undefined, {}, {}, newPool())).toEqual(['Assigned']);
+    expect(reported(undefined, {}, {}, newPool())).toEqual(['Assigned']);
     expect(assignment.budget).toBeUndefined();
   });
 });

@@ -2,7 +2,7 @@ import { keyOf } from '@agentfleet/kube';
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import { amountOf, excessMessage, excessOf, remainingOf, type Amount, type Held, type SpendingBook } from '../../pools/spending.ts';
 import type { Books } from './attempts.ts';
-import type { Course } from './course.ts';
+import type { Transition } from './transition.ts';
 import type { Facts } from './facts.ts';
 import type { Action, DesiredStatus } from './snapshot.ts';
 
@@ -29,7 +29,7 @@ export const unsettledReason = 'SpendingNotSettled';
 /** A look at the book besides those that its changes cause, ms. */
 const lookMs = 300_000;
 
-type Wait = Extract<Course, { kind: 'Wait' }>;
+type Wait = Extract<Transition, { kind: 'Wait' }>;
 
 /** What has to be set aside before the next attempt begins; or why it waits; undefined: nothing. Pure. */
 export function spendingFor(facts: Facts, books: Books, pool: ExpertPool): Held | Wait | undefined {
@@ -60,9 +60,9 @@ function nextAttempt({ assignment }: Facts, { attempts }: Books): number {
  * What is to be charged of what is set aside: all that an ended attempt used; nothing when it does not come to begin. What
  * was set aside where no books tell what was used: there the attempt is older than those that the status shows. Pure.
  */
-export function settlementOf({ snapshot, assignment }: Facts, course: Course, status: DesiredStatus): readonly Action[] {
+export function settlementOf({ snapshot, assignment }: Facts, transition: Transition, status: DesiredStatus): readonly Action[] {
   const { held } = snapshot.spending ?? {};
-  if (held === undefined || course.kind === 'Bind') return [];
+  if (held === undefined || transition.kind === 'Bind') return [];
   const charge = (amount: Amount | null): readonly Action[] => [{ type: 'settleSpending', held, amount }];
   const closed = status.attempts?.find(({ number }) => number === held.attempt);
   if (closed !== undefined) return charge(amountOf(closed.usage));

@@ -197,7 +197,7 @@ export class SpendingBooks {
     return findCondition(conditions, 'Scheduled')?.reason === unsettledReason;
   }
 
-  /** Wakes tasks that fit now. */
+  /** Requeues tasks that fit now. */
   #wake(key: string, book: SpendingBook): void {
     const { caches, clock } = this.#context;
     const pool = caches.pools.lister.get(key);

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { createCaches } from '../../runtime/caches.ts';
 import { resources } from '../../runtime/resources.ts';
 import { Bed } from './testing/bed.ts';
-import { condition, finish, told } from './testing/look.ts';
+import { condition, finish, reported } from './testing/look.ts';
 import { newTask } from './testing/objects.ts';
 import { Provisioner, storage } from './testing/provisioner.ts';
 import { fails, obedient, playWorkers, storing, succeeds, works } from './testing/scriptedWorker.ts';
@@ -28,7 +28,7 @@ async function begin(spec: object = { sandbox }): Promise<{ readonly bed: Bed; r
 async function rest(bed: Bed): Promise<void> {
   await bed.until('it works', () => bed.task('one').status?.run !== undefined);
   await bed.patch('one', { suspend: true });
-  await bed.until('it rests', () => told(bed.task('one'), 'Suspended') === 'True/Suspended');
+  await bed.until('it rests', () => reported(bed.task('one'), 'Suspended') === 'True/Suspended');
 }
 
 /** Kinds of which a task's storage consists. */
@@ -43,7 +43,7 @@ describe('the volume of a sandbox', () => {
     await using _ = bed;
     await bed.until('it works', () => bed.task('one').status?.run !== undefined);
     expect(bed.task('one').status?.storage).toEqual({ claim: 'one-1' });
-    await bed.until('the volume is bound', () => told(bed.task('one'), 'StorageReady') === 'True/Bound');
+    await bed.until('the volume is bound', () => reported(bed.task('one'), 'StorageReady') === 'True/Bound');
     const [claim] = disks.claims();
     expect(claim).toMatchObject({
       metadata: { name: 'one-1', ownerReferences: [{ kind: 'AgentTask', name: 'one', controller: true }] },
@@ -70,7 +70,7 @@ describe('the volume of a sandbox', () => {
     const { bed, disks } = await begin();
     await using _ = bed;
     await rest(bed);
-    await bed.until('the snapshot took its place', () => told(bed.task('one'), 'StorageReady') === 'True/Snapshotted');
+    await bed.until('the snapshot took its place', () => reported(bed.task('one'), 'StorageReady') === 'True/Snapshotted');
     await bed.until('the volume is gone', () => disks.claims().length === 0);
     expect([names(disks.snapshots()), bed.task('one').status?.storage]).toEqual([['one-1'], { volumeSnapshot: 'one-1' }]);
     await bed.patch('one', { suspend: false });
@@ -105,12 +105,12 @@ describe('the volume of a sandbox', () => {
     const { bed, disks } = await begin({ sandbox: { storage: kept } });
     await using _ = bed;
     await rest(bed);
-    expect([told(bed.task('one'), 'StorageReady'), bed.task('one').status?.storage]).toEqual(['True/Kept', { claim: 'one-1' }]);
+    expect([reported(bed.task('one'), 'StorageReady'), bed.task('one').status?.storage]).toEqual(['True/Kept', { claim: 'one-1' }]);
     await bed.patch('one', { suspend: false });
     await finish(bed);
     await bed.until('the volume is gone', () => disks.claims().length === 0);
     await bed.until('nothing is held', () => bed.task('one').status?.storage === undefined);
-    expect(told(bed.task('one'), 'StorageReady')).toBe('False/Deleted');
+    expect(reported(bed.task('one'), 'StorageReady')).toBe('False/Deleted');
   });
 
   test.each([
@@ -122,7 +122,7 @@ describe('the volume of a sandbox', () => {
     if (reason === 'SnapshotFailed') disks.snapshotError = 'disk on fire';
     else disks.frozen.add('snapshots');
     await rest(bed);
-    await bed.until('it is told', () => told(bed.task('one'), 'StorageReady') === `False/${reason}`);
+    await bed.until('it is told', () => reported(bed.task('one'), 'StorageReady') === `False/${reason}`);
     expect(condition(bed.task('one'), 'StorageReady')?.message).toContain(words);
     expect([names(disks.claims()), bed.task('one').status?.storage]).toEqual([['one-1'], { claim: 'one-1' }]);
     await bed.patch('one', { suspend: false });
@@ -147,10 +147,10 @@ describe('the volume of a sandbox', () => {
     const { bed, disks } = await begin();
     await using _ = bed;
     await rest(bed);
-    await bed.until('the snapshot took its place', () => told(bed.task('one'), 'StorageReady') === 'True/Snapshotted');
+    await bed.until('the snapshot took its place', () => reported(bed.task('one'), 'StorageReady') === 'True/Snapshotted');
     await bed.patch('one', { cancel: 'Rollback' });
     const task = await finish(bed);
-    expect(told(task, 'RolledBack')).toBe('True/Discarded');
+    expect(reported(task, 'RolledBack')).toBe('True/Discarded');
     await bed.until('nothing is left', () => disks.snapshots().length + disks.claims().length === 0);
     await bed.until('nothing is held', () => bed.task('one').status?.storage === undefined);
   });
@@ -164,7 +164,7 @@ describe('the volume of a sandbox', () => {
     );
     await bed.create(newTask('one', { sandbox, attempts: { max: 1 }, retention: { snapshotsSeconds: 60 } }));
     await finish(bed);
-    await bed.until('the snapshot is there', () => told(bed.task('one'), 'StorageReady') === 'True/Snapshotted');
+    await bed.until('the snapshot is there', () => reported(bed.task('one'), 'StorageReady') === 'True/Snapshotted');
     await bed.pass(30);
     expect(names(disks.snapshots())).toEqual(['one-1']);
     await bed.pass(35);
@@ -185,15 +185,15 @@ describe('the volume of a sandbox', () => {
       await bed.pass(40);
       expect(reads()).toBe(before);
     };
-    await bed.until('it waits', () => told(bed.task('one'), 'StorageReady') === 'False/Provisioning');
+    await bed.until('it waits', () => reported(bed.task('one'), 'StorageReady') === 'False/Provisioning');
     await quiet();
     disks.frozen.delete('claims');
-    await bed.until('the volume is bound', () => told(bed.task('one'), 'StorageReady') === 'True/Bound', 40);
+    await bed.until('the volume is bound', () => reported(bed.task('one'), 'StorageReady') === 'True/Bound', 40);
     await rest(bed);
-    await bed.until('a snapshot is taken', () => told(bed.task('one'), 'StorageReady') === 'False/Snapshotting');
+    await bed.until('a snapshot is taken', () => reported(bed.task('one'), 'StorageReady') === 'False/Snapshotting');
     await quiet();
     disks.frozen.delete('snapshots');
-    await bed.until('the snapshot took its place', () => told(bed.task('one'), 'StorageReady') === 'True/Snapshotted', 40);
+    await bed.until('the snapshot took its place', () => reported(bed.task('one'), 'StorageReady') === 'True/Snapshotted', 40);
   });
 
   test('is not made a second time by an operator whose cache does not show it', async () => {
@@ -219,7 +219,7 @@ describe('the volume of a sandbox', () => {
     bed.kubelet.startsAs = () => ({ phase: 'Pending' });
     playWorkers(bed, obedient(succeeds));
     await bed.create(newTask('one', { sandbox, deadlineSeconds: 100 }));
-    await bed.until('it is told', () => told(bed.task('one'), 'StorageReady') === 'False/VolumeNotBound');
+    await bed.until('it is told', () => reported(bed.task('one'), 'StorageReady') === 'False/VolumeNotBound');
     expect(condition(bed.task('one'), 'Ready')?.message).toMatch(
       /not bound after 60 s; look at the events of .* one-1 .* StorageClass fast/,
     );
@@ -233,7 +233,7 @@ describe('what is missing is told before anything waits for it', () => {
     await using bed = await Bed.start();
     playWorkers(bed, obedient(succeeds));
     await bed.create(newTask('one', { sandbox: { storage: kept } }));
-    await bed.until('it is told', () => told(bed.task('one'), 'Scheduled') === 'False/StorageClassNotFound');
+    await bed.until('it is told', () => reported(bed.task('one'), 'Scheduled') === 'False/StorageClassNotFound');
     expect(condition(bed.task('one'), 'Scheduled')?.message).toContain('there is no StorageClass fast');
     expect(bed.sandboxes()).toEqual([]);
     await Provisioner.join(bed);
@@ -244,7 +244,7 @@ describe('what is missing is told before anything waits for it', () => {
     await using bed = await Bed.start();
     await Provisioner.join(bed);
     await bed.create(newTask('one', { sandbox: { storage: { ...storage, volumeSnapshotClassName: 'other' } } }));
-    await bed.until('it is told', () => told(bed.task('one'), 'Scheduled') === 'False/VolumeSnapshotClassNotFound');
+    await bed.until('it is told', () => reported(bed.task('one'), 'Scheduled') === 'False/VolumeSnapshotClassNotFound');
   });
 
   test('the definitions of snapshots', async () => {

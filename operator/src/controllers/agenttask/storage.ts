@@ -1,7 +1,7 @@
 import type { AgentTaskStatus, SandboxStorage, AgentTask } from '@agentfleet/protocol/api';
 import { findCondition, channel, keyOf, lowPriority, ResourceClient, type Clock, type Source } from '@agentfleet/kube';
 import { type PersistentVolumeClaim, type VolumeSnapshot, resources } from '../../runtime/resources.ts';
-import type { ClaimChoice, Course } from './course.ts';
+import type { ClaimChoice, Transition } from './transition.ts';
 import type { Facts } from './facts.ts';
 import { sandboxName } from './sandboxTemplate.ts';
 import type { Action, StorageView, DesiredStatus } from './snapshot.ts';
@@ -9,7 +9,7 @@ import { isTracked, usualTrackingLabels } from '../../runtime/caches.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import { slimTask } from '../../runtime/transforms.ts';
 
-/** Ms after which a volume that is not bound, or a snapshot that is not ready, is told with a cure. */
+/** Ms after which a volume that is not bound, or a snapshot that is not ready, is reported with a cure. */
 export const storagePatienceMs = { bind: 60_000, snapshot: 120_000 } as const;
 
 /** Ms after which a snapshot that cannot be taken is tried again. Changes of volumes and snapshots wake the task. */
@@ -26,13 +26,13 @@ export interface StorageWord {
 export interface StoragePlan {
   readonly held: AgentTaskStatus['storage'];
   /** Undefined: the condition stays as it is. */
-  readonly word: StorageWord | undefined;
+  readonly conditionValue: StorageWord | undefined;
   readonly actions: readonly Action[];
   /** Ms after which it is looked at again. */
   readonly againMs: number | undefined;
 }
 
-const nothing: StoragePlan = { held: undefined, word: undefined, actions: [], againMs: undefined };
+const nothing: StoragePlan = { held: undefined, conditionValue: undefined, actions: [], againMs: undefined };
 const say = (status: StorageWord['status'], reason: string, message: string): StorageWord => ({ status, reason, message });
 
 /** Volumes that can be worked on, the oldest first. */
@@ -54,15 +54,15 @@ export function claimFor({ snapshot, status, spec }: Facts, name: string): Claim
 }
 
 /** What becomes of the volume with a course. Pure. */
-export function storagePlan(facts: Facts, course: Course): StoragePlan {
+export function storagePlan(facts: Facts, transition: Transition): StoragePlan {
   const { spec, status, snapshot } = facts;
   const storage = spec.sandbox?.storage;
   const view = snapshot.storage;
   if (storage === undefined || view === undefined) return { ...nothing, held: status.storage };
-  if (course.kind === 'Bind' && course.sandbox.kind === 'Create') return begins(facts, course.sandbox.claim);
-  const over = course.kind === 'End' || course.kind === 'Ended';
-  const rests = course.kind === 'Suspend' && course.rest === 'NoSandbox' && facts.atRest;
-  if ((over || rests) && snapshot.pods.length === 0) return settles(facts, storage, view, over ? endOf(facts, course) : undefined);
+  if (transition.kind === 'Bind' && transition.sandbox.kind === 'Create') return begins(facts, transition.sandbox.claim);
+  const over = transition.kind === 'End' || transition.kind === 'Ended';
+  const rests = transition.kind === 'Suspend' && transition.rest === 'NoSandbox' && facts.atRest;
+  if ((over || rests) && snapshot.pods.length === 0) return settles(facts, storage, view, over ? endOf(facts, transition) : undefined);
   return works(facts, storage, view);
 }
 
@@ -70,11 +70,11 @@ function begins({ status }: Facts, claim: ClaimChoice | undefined): StoragePlan 
   if (claim === undefined) return { ...nothing, held: status.storage };
   const { volumeSnapshot } = status.storage ?? {};
   const held = { claim: claim.name, ...(volumeSnapshot === undefined ? {} : { volumeSnapshot }) };
-  const word =
+  const conditionValue =
     claim.kind === 'Restore'
       ? say('False', 'Restoring', `volume ${claim.name} is made from VolumeSnapshot ${claim.snapshot}`)
       : say('False', 'Provisioning', `the sandbox waits for volume ${claim.name}`);
-  return { ...nothing, held, word };
+  return { ...nothing, held, conditionValue };
 }
 
 /** While a sandbox works on it, or is about to. */
@@ -82,24 +82,29 @@ function works({ status, now }: Facts, { storageClassName }: SandboxStorage, vie
   const [claim] = usable(view).slice(-1);
   if (claim === undefined) {
     const { fault } = view;
-    return { ...nothing, held: status.storage, word: fault === undefined ? undefined : say('False', fault.reason, fault.message) };
+    return {
+      ...nothing,
+      held: status.storage,
+      conditionValue: fault === undefined ? undefined : say('False', fault.reason, fault.message),
+    };
   }
   const { name, creationTimestamp } = claim.metadata;
   const held = { ...status.storage, claim: name };
   // One that was begun when the task was suspended would now show a tree at work.
   const actions = others(held.volumeSnapshot, view);
-  if (claim.status?.phase === 'Bound') return { ...nothing, held, actions, word: say('True', 'Bound', `volume ${name} is bound`) };
+  if (claim.status?.phase === 'Bound')
+    return { ...nothing, held, actions, conditionValue: say('True', 'Bound', `volume ${name} is bound`) };
   if (claim.status?.phase === 'Lost') {
     const message = `volume ${name} has lost its PersistentVolume; delete the claim, and the task goes on from its newest checkpoint`;
-    return { ...nothing, held, actions, word: say('False', 'VolumeLost', message) };
+    return { ...nothing, held, actions, conditionValue: say('False', 'VolumeLost', message) };
   }
   const lateMs = Date.parse(creationTimestamp ?? '') + storagePatienceMs.bind - now;
   const late = lateMs <= 0;
   const message = late
     ? `volume ${name} is not bound after ${storagePatienceMs.bind / 1000} s; look at the events of PersistentVolumeClaim ${name} and at the provisioner of StorageClass ${storageClassName}`
     : `the sandbox waits for volume ${name}`;
-  const word = say('False', late ? 'VolumeNotBound' : 'Provisioning', message);
-  return { ...nothing, held, actions, word, againMs: late ? undefined : lateMs };
+  const conditionValue = say('False', late ? 'VolumeNotBound' : 'Provisioning', message);
+  return { ...nothing, held, actions, conditionValue, againMs: late ? undefined : lateMs };
 }
 
 /** The end of a task as far as its volume is concerned. */
@@ -109,10 +114,10 @@ interface EndOfTask {
   readonly keptUntil: number;
 }
 
-function endOf({ status, spec, now }: Facts, course: Course): EndOfTask {
-  const undone = course.kind === 'End' ? course.undone?.reason : findCondition(status.conditions, 'RolledBack')?.reason;
+function endOf({ status, spec, now }: Facts, transition: Transition): EndOfTask {
+  const undone = transition.kind === 'End' ? transition.undone?.reason : findCondition(status.conditions, 'RolledBack')?.reason;
   const at = Date.parse(findCondition(status.conditions, 'Finished')?.lastTransitionTime ?? '');
-  const ended = course.kind === 'End' || Number.isNaN(at) ? now : at;
+  const ended = transition.kind === 'End' || Number.isNaN(at) ? now : at;
   return { discarded: undone === 'Discarded', keptUntil: ended + spec.retention.snapshotsSeconds * 1000 };
 }
 
@@ -131,7 +136,7 @@ function settles(facts: Facts, storage: SandboxStorage, view: StorageView, end: 
   }
   if (storage.volumeSnapshotClassName === undefined) {
     const { name } = claim.metadata;
-    return { ...nothing, held: { claim: name }, word: say('True', 'Kept', `volume ${name} holds what the task goes on with`) };
+    return { ...nothing, held: { claim: name }, conditionValue: say('True', 'Kept', `volume ${name} holds what the task goes on with`) };
   }
   const plan = snapshots(facts, claim, view);
   return { ...plan, againMs: Math.min(plan.againMs ?? Infinity, againMs ?? Infinity) };
@@ -141,15 +146,15 @@ function settles(facts: Facts, storage: SandboxStorage, view: StorageView, end: 
 function clears({ status }: Facts, view: StorageView): StoragePlan {
   const claims = usable(view);
   const snapshots = (view.snapshots ?? []).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
-  const word = say('False', 'Deleted', 'the volume of the sandbox and its snapshots are deleted');
-  if (claims.length + snapshots.length === 0) return { ...nothing, word };
+  const conditionValue = say('False', 'Deleted', 'the volume of the sandbox and its snapshots are deleted');
+  if (claims.length + snapshots.length === 0) return { ...nothing, conditionValue };
   const [claim] = claims;
   const held = status.storage ?? (claim === undefined ? undefined : { claim: claim.metadata.name });
   const actions: Action[] = [
     ...claims.map((claim): Action => ({ type: 'deleteClaim', claim })),
     ...snapshots.map((snapshot): Action => ({ type: 'deleteSnapshot', snapshot })),
   ];
-  return { ...nothing, held, word, actions };
+  return { ...nothing, held, conditionValue, actions };
 }
 
 /** Takes a snapshot of a volume at rest, waits for it, and lets the volume go. What fails keeps the volume. */
@@ -159,7 +164,7 @@ function snapshots(facts: Facts, claim: PersistentVolumeClaim, view: StorageView
   const held = { ...status.storage, claim: claim.metadata.name };
   const fails = (reason: string, why: string, againMs?: number): StoragePlan => {
     const message = `${why}; volume ${claim.metadata.name} is kept instead, and the task goes on with it`;
-    return { ...nothing, held, word: say('False', reason, message), againMs };
+    return { ...nothing, held, conditionValue: say('False', reason, message), againMs };
   };
   const taken = view.snapshots?.find(({ metadata }) => metadata.name === name);
   if (taken?.status?.readyToUse === true) return replaces(name, view);
@@ -173,9 +178,10 @@ function snapshots(facts: Facts, claim: PersistentVolumeClaim, view: StorageView
     return fails('SnapshotFailed', `the API server does not take VolumeSnapshot ${name}: ${seen.refusal}`, retryMs);
   const trouble = taken === undefined ? undefined : snapshotTrouble(taken, now);
   if (trouble !== undefined) return fails(trouble.reason, trouble.message);
-  const word = say('False', 'Snapshotting', `VolumeSnapshot ${name} is being taken`);
-  if (taken === undefined) return { ...nothing, held, word, actions: [{ type: 'createSnapshot', name, claim: claim.metadata.name }] };
-  return { ...nothing, held, word, againMs: lateAt(taken) - now };
+  const conditionValue = say('False', 'Snapshotting', `VolumeSnapshot ${name} is being taken`);
+  if (taken === undefined)
+    return { ...nothing, held, conditionValue, actions: [{ type: 'createSnapshot', name, claim: claim.metadata.name }] };
+  return { ...nothing, held, conditionValue, againMs: lateAt(taken) - now };
 }
 
 /** Why a snapshot is not ready, with a cure; undefined while it may become so. */
@@ -198,8 +204,8 @@ function lateAt({ metadata }: VolumeSnapshot): number {
 /** The snapshot takes the place of the volume and of older snapshots. */
 function replaces(name: string, view: StorageView): StoragePlan {
   const actions: Action[] = [...view.claims.map((claim): Action => ({ type: 'deleteClaim', claim })), ...others(name, view)];
-  const word = say('True', 'Snapshotted', `VolumeSnapshot ${name} holds the tree and what the keeper stored`);
-  return { ...nothing, held: { volumeSnapshot: name }, actions, word };
+  const conditionValue = say('True', 'Snapshotted', `VolumeSnapshot ${name} holds the tree and what the keeper stored`);
+  return { ...nothing, held: { volumeSnapshot: name }, actions, conditionValue };
 }
 
 /** Lets all snapshots go but one. */
@@ -269,7 +275,7 @@ interface Due {
  * Tasks that have ended and are in no cache: which of them are to be looked at again, and when. Whatever is lost here is
  * found again: live sandboxes tell of their tasks, and the rest is seen when all tasks that have ended are looked at.
  */
-export class Afterlife {
+export class EndedTasks {
   readonly source: Source;
   readonly #client: ResourceClient<AgentTask>;
   readonly #clock: Clock;

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { decide } from './decide.ts';
 import type { Snapshot } from './snapshot.ts';
 import { Bed } from './testing/bed.ts';
-import { condition, finish, told } from './testing/look.ts';
+import { condition, finish, reported } from './testing/look.ts';
 import { newPool, newTask } from './testing/objects.ts';
 import { checkpointURI, obedient, playWorkers, storing, succeeds, works } from './testing/scriptedWorker.ts';
 import { ago, assignment, clock, gone, now, podOf, snapshotOf, taskOf, worker, working } from './testing/snapshots.ts';
@@ -121,7 +121,7 @@ describe('a suspended task without a sandbox', () => {
 async function rest(bed: Bed, name = 'one'): Promise<AgentTask> {
   await bed.until(`${name} works`, () => bed.task(name).status?.run !== undefined);
   await bed.patch(name, suspended);
-  await bed.until(`${name} rests`, () => told(bed.task(name), 'Suspended') === 'True/Suspended');
+  await bed.until(`${name} rests`, () => reported(bed.task(name), 'Suspended') === 'True/Suspended');
   return bed.task(name);
 }
 
@@ -135,7 +135,7 @@ describe('suspension', () => {
     await bed.create(newTask('one'));
     const task = await rest(bed);
     expect(bed.sandboxes()).toEqual([]);
-    expect(told(task, 'SandboxReady')).toBe('False/Suspended');
+    expect(reported(task, 'SandboxReady')).toBe('False/Suspended');
     expect(condition(task, 'Suspended')?.message).toContain(checkpointURI);
     const before = bed.writes.length;
     await bed.pass(100);
@@ -175,7 +175,7 @@ describe('suspension', () => {
     await bed.patch('one', suspended);
     await bed.until('the sandbox ends', () => bed.sandboxes()[0]?.metadata.deletionTimestamp !== undefined);
     await bed.patch('one', { suspend: false });
-    await bed.until('it waits', () => told(bed.task('one'), 'Scheduled') === 'False/SandboxEnding');
+    await bed.until('it waits', () => reported(bed.task('one'), 'Scheduled') === 'False/SandboxEnding');
     bed.kubelet.frozen = false;
     expect((await finish(bed)).status).toMatchObject({ phase: 'Succeeded', assignment: { attempt: 1, epoch: 2, sandbox: 'one-2' } });
   });
@@ -190,7 +190,7 @@ describe('suspension', () => {
     await bed.until('it works', () => bed.task('one').status?.run !== undefined);
     await bed.patch('one', suspended);
     bed.beating.delete('w-1');
-    await bed.until('it is told', () => told(bed.task('one'), 'Suspended') === 'True/SandboxKept');
+    await bed.until('it is told', () => reported(bed.task('one'), 'Suspended') === 'True/SandboxKept');
     expect(bed.sandboxes()).toHaveLength(1);
     await bed.addWorker('w-2');
     await bed.patch('one', { suspend: false });

@@ -1,4 +1,4 @@
-import type { Rest } from './course.ts';
+import type { Rest } from './transition.ts';
 import type { Facts } from './facts.ts';
 
 /** The sandbox is given back only on the word of the worker that works under the present epoch. Pure. */

@@ -17,7 +17,7 @@ import type { AgentTask, SandboxStorage } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import type { Caches } from '../../runtime/context.ts';
 import { type PersistentVolumeClaim, type VolumeSnapshot, resources } from '../../runtime/resources.ts';
-import type { ClaimChoice } from './course.ts';
+import type { ClaimChoice } from './transition.ts';
 import type { StorageView } from './snapshot.ts';
 
 const fieldManager = 'agentfleet-operator';
@@ -167,7 +167,9 @@ export class Volumes {
  */
 function needsLive({ status }: AgentTask, { claims, snapshots = [] }: Objects): boolean {
   const held = status?.storage?.volumeSnapshot;
-  return claims.every(isGoing) || snapshots.some(({ metadata, status: told }) => told?.readyToUse === true && metadata.name !== held);
+  return (
+    claims.every(isGoing) || snapshots.some(({ metadata, status: reported }) => reported?.readyToUse === true && metadata.name !== held)
+  );
 }
 
 function isGoing({ metadata }: KubeObject): boolean {

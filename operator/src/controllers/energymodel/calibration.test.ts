@@ -17,10 +17,10 @@ const spec = { calibration: { maxAgeSeconds: 3600 }, gates: {}, thresholds: { so
 
 const judged = (calibration: unknown, now = fitted, change: Readonly<Record<string, unknown>> = {}) => {
   const model = newModel({ ...spec, ...change });
-  const told = calibrationOf(calibration);
-  const info = { digest, artifact: digest, shadow: null, ...(told !== undefined && { calibration: told }) };
+  const reported = calibrationOf(calibration);
+  const info = { digest, artifact: digest, shadow: null, ...(reported !== undefined && { calibration: reported }) };
   const judgement = judgeCalibration({ model, info }, now);
-  return { model, judgement, said: `${judgement.word.status} ${judgement.word.reason}` };
+  return { model, judgement, said: `${judgement.conditionValue.status} ${judgement.conditionValue.reason}` };
 };
 
 describe('the calibration of a model', () => {
@@ -59,7 +59,7 @@ describe('the calibration of a model', () => {
   ])('is not in force when the model %s, and the fixed thresholds stay', (_, calibration, expected) => {
     const { model, judgement, said } = judged(calibration);
     expect(said).toBe(expected);
-    expect(judgement.word.message).not.toBe('');
+    expect(judgement.conditionValue.message).not.toBe('');
     expect(thresholdsInForce(model, judgement)).toEqual({ vetoBelowProbability: '0.15', warnBelowProbability: '0.35' });
   });
 
@@ -71,8 +71,8 @@ describe('the calibration of a model', () => {
   });
 
   it('is not known before a pod has told', () => {
-    const { word, demanded } = judgeCalibration({ model: newModel(spec), info: undefined }, fitted);
-    expect([word.status, word.reason, demanded]).toEqual(['Unknown', 'NotTold', true]);
+    const { conditionValue, demanded } = judgeCalibration({ model: newModel(spec), info: undefined }, fitted);
+    expect([conditionValue.status, conditionValue.reason, demanded]).toEqual(['Unknown', 'NotTold', true]);
     expect(judgeCalibration({ model: newModel(), info: undefined }, fitted).demanded).toBe(false);
   });
 });

@@ -1,7 +1,7 @@
 import { timestamp } from '@agentfleet/kube';
 import type { CalibrationStatus, EnergyModel, EnergyModelStatus } from '@agentfleet/protocol/api';
 import { featureSet, type HeadCalibration, type ModelCalibration } from '@agentfleet/protocol/inference';
-import type { Word } from '../expertpool/conditions.ts';
+import type { ConditionValue } from '../expertpool/conditions.ts';
 import type { ModelSnapshot } from './snapshot.ts';
 
 /** A clock of another machine may be so far ahead, ms. */
@@ -10,11 +10,11 @@ const clockDriftMs = 300_000;
 /** What is to be thought of the probabilities of a model. */
 export interface Judgement {
   /** The condition Calibrated. */
-  readonly word: Word;
+  readonly conditionValue: ConditionValue;
   /** Whether the spec asks that only calibrated probabilities count. */
   readonly demanded: boolean;
   /** What the model in use tells; undefined when it tells none that can be read. */
-  readonly told: ModelCalibration | undefined;
+  readonly reported: ModelCalibration | undefined;
   /** Wall time from which on it is stale, ms; undefined: never. */
   readonly staleAt: number | undefined;
 }
@@ -43,78 +43,88 @@ function headRefusal({ spec }: EnergyModel, { name, samples, auc, ece }: HeadCal
   return undefined;
 }
 
-function refusalOf(model: EnergyModel, told: ModelCalibration, staleAt: number | undefined, now: number): Refusal | undefined {
-  if (told.featureSet !== featureSet)
+function refusalOf(model: EnergyModel, reported: ModelCalibration, staleAt: number | undefined, now: number): Refusal | undefined {
+  if (reported.featureSet !== featureSet)
     return {
       reason: 'FeatureSetDiffers',
-      message: `it was calibrated with ${told.featureSet}, and workers send ${featureSet}; ${retrain}`,
+      message: `it was calibrated with ${reported.featureSet}, and workers send ${featureSet}; ${retrain}`,
     };
-  if (Date.parse(told.fittedAt) > now + clockDriftMs)
-    return { reason: 'FittedInFuture', message: `it says that it was calibrated at ${told.fittedAt}; correct the clock, or ${retrain}` };
-  const failed = told.heads.map((head) => headRefusal(model, head)).find((refusal) => refusal !== undefined);
+  if (Date.parse(reported.fittedAt) > now + clockDriftMs)
+    return {
+      reason: 'FittedInFuture',
+      message: `it says that it was calibrated at ${reported.fittedAt}; correct the clock, or ${retrain}`,
+    };
+  const failed = reported.heads.map((head) => headRefusal(model, head)).find((refusal) => refusal !== undefined);
   if (failed !== undefined) return failed;
   if (staleAt === undefined || now < staleAt) return undefined;
   const { maxAgeSeconds = 0 } = model.spec.calibration ?? {};
-  return { reason: 'Stale', message: `it was calibrated at ${told.fittedAt}, more than ${maxAgeSeconds} s ago; ${retrain}` };
+  return { reason: 'Stale', message: `it was calibrated at ${reported.fittedAt}, more than ${maxAgeSeconds} s ago; ${retrain}` };
 }
 
 /** Whether the probabilities of a model may count. Pure. `now` is wall time in ms. */
 export function judgeCalibration({ model, info }: Pick<ModelSnapshot, 'model' | 'info'>, now: number): Judgement {
   const demanded = isDemanded(model);
-  const nothing = { demanded, told: undefined, staleAt: undefined };
+  const nothing = { demanded, reported: undefined, staleAt: undefined };
   if (info === undefined)
-    return { ...nothing, word: { status: 'Unknown', reason: 'NotTold', message: 'no pod has told yet how it was calibrated' } };
+    return { ...nothing, conditionValue: { status: 'Unknown', reason: 'NotTold', message: 'no pod has told yet how it was calibrated' } };
   const { calibration } = info;
   if (calibration === undefined)
-    return { ...nothing, word: { status: 'False', reason: 'NotCalibrated', message: `the model in use tells no calibration; ${retrain}` } };
+    return {
+      ...nothing,
+      conditionValue: { status: 'False', reason: 'NotCalibrated', message: `the model in use tells no calibration; ${retrain}` },
+    };
   if ('fault' in calibration)
     return {
       ...nothing,
-      word: { status: 'False', reason: 'Unreadable', message: `its calibration is refused: ${calibration.fault}; ${retrain}` },
+      conditionValue: { status: 'False', reason: 'Unreadable', message: `its calibration is refused: ${calibration.fault}; ${retrain}` },
     };
   const { maxAgeSeconds } = model.spec.calibration ?? {};
   const staleAt = maxAgeSeconds === undefined ? undefined : Date.parse(calibration.fittedAt) + maxAgeSeconds * 1000;
   const refusal = refusalOf(model, calibration, staleAt, now);
   const heads = calibration.heads.map(({ name, auc, ece }) => `${name} AUC ${auc.toFixed(3)}, ECE ${ece.toFixed(3)}`).join('; ');
-  const word: Word = refusal === undefined ? { status: 'True', reason: 'Calibrated', message: heads } : { status: 'False', ...refusal };
-  return { word, demanded, told: calibration, staleAt };
+  const conditionValue: ConditionValue =
+    refusal === undefined ? { status: 'True', reason: 'Calibrated', message: heads } : { status: 'False', ...refusal };
+  return { conditionValue, demanded, reported: calibration, staleAt };
 }
 
-/** What a pool is told of the calibration of one revision; nothing where none is asked for. */
-export function armCalibration({ word, demanded, told, staleAt }: Judgement): Pick<ModelArm, 'calibration'> {
+/** What a pool is informed of the calibration of one revision; nothing where none is asked for. */
+export function armCalibration({ conditionValue, demanded, reported, staleAt }: Judgement): Pick<ModelArm, 'calibration'> {
   if (!demanded) return {};
-  if (word.status !== 'True' || told === undefined) return { calibration: { abstains: word.reason } };
+  if (conditionValue.status !== 'True' || reported === undefined) return { calibration: { abstains: conditionValue.reason } };
   const until = staleAt === undefined ? {} : { until: timestamp(staleAt) };
-  return { calibration: { digest: told.digest, ...until } };
+  return { calibration: { digest: reported.digest, ...until } };
 }
 
 const decimal = (value: number): string => value.toFixed(4);
 
 /** `status.calibration`: what the model in use tells, whether it counts or not. */
-export function calibrationStatus(told: ModelCalibration): CalibrationStatus {
+export function calibrationStatus(reported: ModelCalibration): CalibrationStatus {
   return {
-    digest: told.digest,
-    fittedAt: told.fittedAt,
-    samples: told.heads.reduce((sum, { samples }) => Math.min(2 ** 31 - 1, sum + samples), 0),
-    heads: told.heads.map(({ name, auc, ece, brier, samples }) => ({
+    digest: reported.digest,
+    fittedAt: reported.fittedAt,
+    samples: reported.heads.reduce((sum, { samples }) => Math.min(2 ** 31 - 1, sum + samples), 0),
+    heads: reported.heads.map(({ name, auc, ece, brier, samples }) => ({
       name,
       auc: decimal(auc),
       ece: decimal(ece),
       ...(brier === undefined ? {} : { brier: decimal(brier) }),
       samples,
     })),
-    knots: told.heads.flatMap(({ name, knots }) =>
+    knots: reported.heads.flatMap(({ name, knots }) =>
       knots.map(({ energy, probability }) => ({ head: name, energy: decimal(energy), probability: decimal(probability) })),
     ),
   };
 }
 
 /** What acts are measured by: the numbers of the spec, and of the calibration where it is the source and in force. */
-export function thresholdsInForce({ spec }: EnergyModel, { word, told }: Judgement): NonNullable<EnergyModelStatus['thresholdsInForce']> {
+export function thresholdsInForce(
+  { spec }: EnergyModel,
+  { conditionValue, reported }: Judgement,
+): NonNullable<EnergyModelStatus['thresholdsInForce']> {
   const { source, vetoBelowProbability, warnBelowProbability } = spec.thresholds;
   const fixed = { vetoBelowProbability, warnBelowProbability };
-  if (source === 'Fixed' || told === undefined || word.status !== 'True') return fixed;
-  const heads = told.heads.map(({ name, ...head }) => ({
+  if (source === 'Fixed' || reported === undefined || conditionValue.status !== 'True') return fixed;
+  const heads = reported.heads.map(({ name, ...head }) => ({
     name,
     vetoBelowProbability: decimal(head.vetoBelowProbability),
     warnBelowProbability: decimal(head.warnBelowProbability),

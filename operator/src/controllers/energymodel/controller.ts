@@ -103,7 +103,7 @@ function sourcesOf(context: OperatorContext, children: ChildCaches): readonly So
   ];
 }
 
-/** Somebody changed the model since it was read: what its rollout is to do is decided anew, ms. */
+/** Somebody changed the model since it was read: what its rollout is to do is decided again, ms. */
 const conflictMs = 100;
 
 /** Keeps the pods of EnergyModels, and their status. */

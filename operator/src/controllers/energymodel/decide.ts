@@ -21,9 +21,9 @@ import {
 import { asArm, modelRecord } from './rollout/plan.ts';
 import type { ModelArm, ModelPlan, ModelSnapshot } from './snapshot.ts';
 import { mergeConditions, type NewCondition } from '@agentfleet/kube';
-import { shadowWord } from '../../revisions/index.ts';
-import { cut, type Word } from '../expertpool/conditions.ts';
-import { rolloutWord } from '../expertpool/rollout/word.ts';
+import { shadowCondition } from '../../revisions/index.ts';
+import { cut, type ConditionValue } from '../expertpool/conditions.ts';
+import { rolloutCondition } from '../expertpool/rollout/condition.ts';
 import { armCalibration, calibrationStatus, judgeCalibration, thresholdsInForce } from './calibration.ts';
 
 /** What is to be written for a model, in the order in which it is made. */
@@ -101,9 +101,9 @@ function mismatch({ model, deployment, info }: ModelSnapshot, { fault }: Serving
   const cure = 'correct spec.artifact.digest, or bring the image that has it';
   if (fault?.message.includes('AGENTFLEET_ARTIFACT_DIGEST') === true) return `${fault.message}; ${cure}`;
   // While pods are replaced the old ones may answer.
-  const told = info?.artifact ?? digest;
-  if (told === digest || !rolledOut(deployment, model.spec.resources.replicas)) return undefined;
-  return `the pods tell ${told}, and spec.artifact.digest is ${digest}; ${cure}`;
+  const reported = info?.artifact ?? digest;
+  if (reported === digest || !rolledOut(deployment, model.spec.resources.replicas)) return undefined;
+  return `the pods tell ${reported}, and spec.artifact.digest is ${digest}; ${cure}`;
 }
 
 function servingNow(snapshot: ModelSnapshot, decision: ModelDecision): Serving {
@@ -115,7 +115,7 @@ function servingNow(snapshot: ModelSnapshot, decision: ModelDecision): Serving {
   return message === undefined ? serving : { ...serving, phase, fault: { reason: 'DigestMismatch', message, stalled: true } };
 }
 
-function wordOf({ fault, phase, ready }: Serving): Word {
+function wordOf({ fault, phase, ready }: Serving): ConditionValue {
   if (fault !== undefined) return { status: 'False', ...fault };
   // As with a Deployment, nothing is what was asked for.
   if (phase === 'Scaled') return { status: 'True', reason: 'ScaledToZero', message: 'spec.resources.replicas is 0, so nothing is scored' };
@@ -128,12 +128,12 @@ function phaseOf({ phase, fault }: Serving, snapshot: ModelSnapshot): NonNullabl
 }
 
 interface Words {
-  readonly whole: Word;
-  readonly calibrated: Word;
+  readonly whole: ConditionValue;
+  readonly calibrated: ConditionValue;
   /** Undefined: the model has no rollout. */
-  readonly rollout: Word | undefined;
+  readonly rollout: ConditionValue | undefined;
   /** Undefined: nothing is in shadow. */
-  readonly shadow: Word | undefined;
+  readonly shadow: ConditionValue | undefined;
 }
 
 function conditionsOf(
@@ -142,7 +142,7 @@ function conditionsOf(
   now: number,
 ): NonNullable<EnergyModelStatus['conditions']> {
   const ready = whole.status === 'True';
-  const words: readonly (readonly [string, Word | undefined])[] = [
+  const words: readonly (readonly [string, ConditionValue | undefined])[] = [
     ['Ready', whole],
     ['Reconciling', ready || whole.stalled === true ? undefined : { ...whole, status: 'True' }],
     ['Calibrated', calibrated],
@@ -151,8 +151,10 @@ function conditionsOf(
     ['Stalled', !ready && whole.stalled === true ? { ...whole, status: 'True' } : undefined],
   ];
   const observedGeneration = model.metadata.generation ?? 0;
-  const desired = words.flatMap(([type, word]): readonly NewCondition[] =>
-    word === undefined ? [] : [{ type, status: word.status, reason: word.reason, message: cut(word.message), observedGeneration }],
+  const desired = words.flatMap(([type, conditionValue]): readonly NewCondition[] =>
+    conditionValue === undefined
+      ? []
+      : [{ type, status: conditionValue.status, reason: conditionValue.reason, message: cut(conditionValue.message), observedGeneration }],
   );
   return [...mergeConditions(model.status?.conditions, desired, now)];
 }
@@ -178,9 +180,9 @@ export function modelStatus(snapshot: ModelSnapshot, decision: ModelDecision, no
   const { model, info, plan } = snapshot;
   const serving = servingNow(snapshot, decision);
   const judgement = judgeCalibration(snapshot, now);
-  const { told } = judgement;
-  const shadow = shadowWord(plan?.status, plan?.shadow, now);
-  const words = { whole: wordOf(serving), calibrated: judgement.word, rollout: rolloutWord(plan?.status), shadow };
+  const { reported } = judgement;
+  const shadow = shadowCondition(plan?.status, plan?.shadow, now);
+  const words = { whole: wordOf(serving), calibrated: judgement.conditionValue, rollout: rolloutCondition(plan?.status), shadow };
   return {
     observedGeneration: model.metadata.generation ?? 0,
     conditions: conditionsOf(model, words, now),
@@ -191,7 +193,7 @@ export function modelStatus(snapshot: ModelSnapshot, decision: ModelDecision, no
     replicas: serving.replicas,
     ready: serving.ready,
     thresholdsInForce: thresholdsInForce(model, judgement),
-    ...(told === undefined ? {} : { calibration: calibrationStatus(told) }),
+    ...(reported === undefined ? {} : { calibration: calibrationStatus(reported) }),
     ...(plan?.status === undefined
       ? {}
       : { arms: plan.arms.slice(0, maxModelArms).map((arm) => armStatus(model, snapshot, arm, now)), rollout: plan.status }),

@@ -47,10 +47,10 @@ async function infosOf(infos: InfoReader, pods: readonly Pod[], signal: AbortSig
     return pod === undefined ? [] : [[revision, pod]];
   });
   const asked = newest.map(([, pod]) => pod);
-  const told = await infos.read(asked, signal);
+  const reported = await infos.read(asked, signal);
   return new Map(
     newest.flatMap(([revision, { metadata }]) => {
-      const info = told.get(metadata.name);
+      const info = reported.get(metadata.name);
       return info === undefined ? [] : [[revision, info] as const];
     }),
   );
@@ -64,7 +64,7 @@ export async function observeModel(observer: ModelObserver, model: EnergyModel, 
     caches.pods.lister.byIndex('model', keyOf(model)).filter(({ metadata }) => metadata.labels?.[labels.component] === component);
   const podsNow = (): readonly Pod[] => allNow('verifier');
   const known = await notes.read(podsNow(), signal);
-  const told = await infosOf(infos, podsNow(), signal);
+  const reported = await infosOf(infos, podsNow(), signal);
   // From here on nothing waits, so that all caches are read at one moment.
   const namespace = model.metadata.namespace ?? '';
   const deployments = new Map(caches.deployments.lister.list({ namespace }).map((found) => [found.metadata.name, found]));
@@ -79,11 +79,11 @@ export async function observeModel(observer: ModelObserver, model: EnergyModel, 
     deployment: deployments.get(verifierName(model.metadata.name)),
     pods: allPods.get('') ?? [],
     notes: known,
-    info: told.get(''),
+    info: reported.get(''),
     recorded: recordedModels(model, observer.children.controllerRevisions.lister.list({ namespace })),
     deployments,
     allPods,
     goldenPods: allNow('golden'),
-    infos: told,
+    infos: reported,
   };
 }

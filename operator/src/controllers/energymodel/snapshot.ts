@@ -63,7 +63,7 @@ export interface ModelSnapshot {
   readonly pods: readonly Pod[];
   /** What the kubelet says about pods that it prepares, by their names. */
   readonly notes: ReadonlyMap<string, string>;
-  /** What the newest ready pod tells of itself; undefined while none has told. */
+  /** What the newest ready pod tells of itself; undefined while none has reported. */
   readonly info: ServerInfo | undefined;
   /** Revisions on record by their names. */
   readonly recorded?: ReadonlyMap<string, RecordedModel>;

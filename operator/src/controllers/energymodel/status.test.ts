@@ -9,7 +9,7 @@ const now = Date.UTC(2030, 0, 1);
 const digest = `sha256:${'1'.repeat(64)}`;
 const other = `sha256:${'2'.repeat(64)}`;
 /** The digest of the code around it is another one. */
-const told = (artifact: string) => ({ digest: `sha256:${'f'.repeat(64)}`, artifact, shadow: null });
+const reported = (artifact: string) => ({ digest: `sha256:${'f'.repeat(64)}`, artifact, shadow: null });
 const pinned = { artifact: { uri: 'builtin://features-v1', digest } };
 
 const deploymentOf = (ready: number, more: Deployment['status'] = {}): Deployment => ({
@@ -46,7 +46,7 @@ function look(spec: Readonly<Record<string, unknown>>, parts: Partial<ModelSnaps
 
 describe('the status of a model', () => {
   it('tells address, digest, pods and thresholds', () => {
-    const { status, said, kstatus } = look({}, { deployment: deploymentOf(1), info: told(digest) });
+    const { status, said, kstatus } = look({}, { deployment: deploymentOf(1), info: reported(digest) });
     expect(said).toBe('Ready True Ready');
     expect(kstatus).toBe('Current');
     expect(status).toMatchObject({
@@ -65,12 +65,12 @@ describe('the status of a model', () => {
     ['none is asked for', { resources: { replicas: 0 } }, { deployment: deploymentOf(0) }, 'Unavailable True ScaledToZero', 'Current'],
     ['one of two answers', { resources: { replicas: 2 } }, { deployment: deploymentOf(1) }, 'Degraded False Progressing', 'InProgress'],
     ['the artifact is not known', { artifact: { uri: 'builtin://x' } }, {}, 'Unavailable False ArtifactUnknown', 'Failed'],
-    ['the digest is right', pinned, { deployment: deploymentOf(1), info: told(digest) }, 'Ready True Ready', 'Current'],
-    ['another digest is told', pinned, { deployment: deploymentOf(1), info: told(other) }, 'Degraded False DigestMismatch', 'Failed'],
+    ['the digest is right', pinned, { deployment: deploymentOf(1), info: reported(digest) }, 'Ready True Ready', 'Current'],
+    ['another digest is told', pinned, { deployment: deploymentOf(1), info: reported(other) }, 'Degraded False DigestMismatch', 'Failed'],
     [
       'another digest is told by pods that are replaced',
       pinned,
-      { deployment: deploymentOf(1, { updatedReplicas: 0 }), info: told(other) },
+      { deployment: deploymentOf(1, { updatedReplicas: 0 }), info: reported(other) },
       'Starting False Progressing',
       'InProgress',
     ],
@@ -88,7 +88,7 @@ describe('the status of a model', () => {
   });
 
   it('names both digests and the cure', () => {
-    const { message } = look(pinned, { deployment: deploymentOf(1), info: told(other) });
+    const { message } = look(pinned, { deployment: deploymentOf(1), info: reported(other) });
     expect(message).toContain(`the pods tell ${other}, and spec.artifact.digest is ${digest}; correct spec.artifact.digest`);
     expect(look(pinned, { deployment: deploymentOf(0), pods: [refusing] }).message).toContain(`the artifact has ${other}`);
   });

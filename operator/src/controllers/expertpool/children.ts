@@ -31,7 +31,7 @@ export class ChildWriter {
     return applied.object;
   }
 
-  /** Deletes this very incarnation; what is gone or has been made anew is left alone. */
+  /** Deletes this very incarnation; what is gone or has been made again is left alone. */
   async remove({ resource, object }: Child, signal: AbortSignal): Promise<void> {
     if (object.metadata.deletionTimestamp !== undefined) return;
     const { uid } = object.metadata;

@@ -3,7 +3,7 @@ import type { EnergyModelStatus, ExpertPool, ExpertPoolStatus, RolloutStatus } f
 import type { Obstacle } from './decide.ts';
 
 /** One sentence of state for programs and people. */
-export interface Word {
+export interface ConditionValue {
   readonly status: Condition['status'];
   readonly reason: string;
   readonly message: string;
@@ -13,21 +13,21 @@ export interface Word {
 
 /** The parts of a pool: those that have to work for the whole to work, and what became of the others. */
 export interface Aspects {
-  readonly engines: Word;
-  readonly workers: Word;
-  readonly storage: Word;
+  readonly engines: ConditionValue;
+  readonly workers: ConditionValue;
+  readonly storage: ConditionValue;
   /** What it goes on without; undefined when nothing is missing. */
-  readonly degraded: Word | undefined;
+  readonly degraded: ConditionValue | undefined;
   /** Undefined: the pool has no rollout. */
-  readonly rollout?: Word | undefined;
+  readonly rollout?: ConditionValue | undefined;
   /** Undefined: nothing is in shadow. */
-  readonly shadow?: Word | undefined;
+  readonly shadow?: ConditionValue | undefined;
   /** Undefined: no engine tells its memory. */
-  readonly drift?: Word | undefined;
+  readonly drift?: ConditionValue | undefined;
   /** Undefined: the pool has no weights. */
-  readonly artifacts?: Word | undefined;
+  readonly artifacts?: ConditionValue | undefined;
   /** Undefined: the pool asks no other namespace for anything. */
-  readonly grants?: Word | undefined;
+  readonly grants?: ConditionValue | undefined;
 }
 
 const longestMessage = 1024;
@@ -38,7 +38,7 @@ export function cut(text: string, most: number = longestMessage): string {
 }
 
 /** What is said about the pool as a whole: the first thing that is in the way, obstacles before what is under way. */
-export function wholeOf(obstacles: readonly Obstacle[], { engines, workers, storage }: Aspects): Word {
+export function wholeOf(obstacles: readonly Obstacle[], { engines, workers, storage }: Aspects): ConditionValue {
   const [first] = obstacles;
   if (first !== undefined) {
     const message = obstacles.map(({ expert, message }) => (expert === undefined ? message : `expert ${expert}: ${message}`)).join('; ');
@@ -53,7 +53,7 @@ export function wholeOf(obstacles: readonly Obstacle[], { engines, workers, stor
 /** What the spec itself says wrong; what the cluster lacks for it may come, and is no fault of the spec. */
 const faults: ReadonlySet<string> = new Set(['NameTaken', 'ImageNotSet', 'EngineArgumentRefused']);
 
-function acceptedWord(obstacles: readonly Obstacle[]): Word {
+function acceptedCondition(obstacles: readonly Obstacle[]): ConditionValue {
   const fault = obstacles.find(({ reason }) => faults.has(reason));
   if (fault === undefined) return { status: 'True', reason: 'Accepted', message: 'the pool can be carried out' };
   return { status: 'False', reason: fault.reason, message: fault.message };
@@ -64,9 +64,9 @@ export function conditionsOf(pool: ExpertPool, obstacles: readonly Obstacle[], a
   const whole = wholeOf(obstacles, aspects);
   const ready = whole.status === 'True';
   const stalled = !ready && whole.stalled === true;
-  const words: readonly (readonly [string, Word | undefined])[] = [
+  const words: readonly (readonly [string, ConditionValue | undefined])[] = [
     ['Ready', whole],
-    ['Accepted', acceptedWord(obstacles)],
+    ['Accepted', acceptedCondition(obstacles)],
     ['NamespacesGranted', aspects.grants],
     ['ArtifactsReady', aspects.artifacts],
     ['EnginesReady', aspects.engines],
@@ -80,8 +80,10 @@ export function conditionsOf(pool: ExpertPool, obstacles: readonly Obstacle[], a
     ['Stalled', stalled ? { ...whole, status: 'True' } : undefined],
   ];
   const observedGeneration = pool.metadata.generation ?? 0;
-  const desired = words.flatMap(([type, word]): readonly NewCondition[] =>
-    word === undefined ? [] : [{ type, status: word.status, reason: word.reason, message: cut(word.message), observedGeneration }],
+  const desired = words.flatMap(([type, conditionValue]): readonly NewCondition[] =>
+    conditionValue === undefined
+      ? []
+      : [{ type, status: conditionValue.status, reason: conditionValue.reason, message: cut(conditionValue.message), observedGeneration }],
   );
   return mergeConditions(pool.status?.conditions, desired, now);
 }
@@ -96,8 +98,8 @@ interface RolledOut<S> {
 export function lostStatus<S extends ExpertPoolStatus | EnergyModelStatus>(pool: RolledOut<S>, rollout: RolloutStatus, now: number): S {
   const { reason, message } = rollout;
   const observedGeneration = pool.metadata.generation ?? 0;
-  const word: NewCondition = { type: 'RolloutHealthy', status: 'False', reason, message: cut(message), observedGeneration };
-  const kept = (pool.status?.conditions ?? []).filter(({ type }) => type !== word.type);
-  const conditions = [...mergeConditions(pool.status?.conditions, [...kept, word] as NewCondition[], now)];
+  const conditionValue: NewCondition = { type: 'RolloutHealthy', status: 'False', reason, message: cut(message), observedGeneration };
+  const kept = (pool.status?.conditions ?? []).filter(({ type }) => type !== conditionValue.type);
+  const conditions = [...mergeConditions(pool.status?.conditions, [...kept, conditionValue] as NewCondition[], now)];
   return { ...(pool.status as S), rollout, conditions };
 }

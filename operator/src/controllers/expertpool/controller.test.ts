@@ -40,16 +40,16 @@ describe('the pool controller', () => {
   it('tells by events when a pool becomes ready and when it is not any more', async () => {
     await using bed = await withPool({ workers: { replicas: 1, concurrency: 2 } });
     await ready(bed);
-    const told = (): string[] =>
+    const reported = (): string[] =>
       bed.server
         .objects(events)
         .filter(({ regarding }) => regarding?.kind === 'ExpertPool' && regarding.name === 'coding')
         .map(({ type, reason }) => `${type} ${reason}`);
     const [type, reason] = ['Normal', conditionOf(bed, 'Ready')?.reason ?? ''];
-    await bed.until('an event says that it is ready', () => told().includes(`${type} ${reason}`));
+    await bed.until('an event says that it is ready', () => reported().includes(`${type} ${reason}`));
     await bed.rollOut('coding-workers', 0);
     await bed.until('it is not ready', () => conditionOf(bed, 'Ready')?.status !== 'True');
-    await bed.until('an event says so', () => told().some((one) => one.startsWith('Warning ')));
+    await bed.until('an event says so', () => reported().some((one) => one.startsWith('Warning ')));
   });
 
   it('makes all that a pool consists of, becomes ready with it, and then writes nothing', async () => {

@@ -11,7 +11,7 @@ import { decidePool } from './decide.ts';
 import { executePool } from './execute.ts';
 import { homeOf } from './manifests/manifest.ts';
 import { NoteReader, notePollMs } from './notes.ts';
-import { observePool, toldBy, type PoolObserver } from './observe.ts';
+import { observePool, reportedBy, type PoolObserver } from './observe.ts';
 import { infoRetryMs, isPreparing, type AskInfo, type InfoReader } from '../../serving/index.ts';
 import { isGone, makesAnew } from './presence.ts';
 import { replayPollMs, ReplayReader } from './replay.ts';
@@ -55,7 +55,7 @@ function nextLookMs(snapshot: PoolSnapshot, heartbeats: Heartbeats, heldMs: numb
   const namespace = homeOf(pool);
   const recordings = [...replays.values()].map(({ hash }) => (hash === undefined ? replayPollMs.missing : replayPollMs.present));
   const leases = [...alive].map((name) => heartbeats.freshMs(`${namespace}/${name}`) + leaseSlackMs);
-  const silent = toldBy(pool, pods).some(({ metadata }) => !infos.has(metadata.name));
+  const silent = reportedBy(pool, pods).some(({ metadata }) => !infos.has(metadata.name));
   const polls = [
     ...(pods.some(isPreparing) ? [notePollMs] : []),
     ...(silent ? [infoRetryMs] : []),
@@ -64,7 +64,7 @@ function nextLookMs(snapshot: PoolSnapshot, heartbeats: Heartbeats, heldMs: numb
   return Math.min(idleMs, ...recordings, ...leases, ...polls, heldMs ?? idleMs, rollout?.againMs ?? idleMs);
 }
 
-/** Somebody changed the pool since it was read: what its rollout is to do is decided anew, ms. */
+/** Somebody changed the pool since it was read: what its rollout is to do is decided again, ms. */
 const conflictMs = 100;
 
 async function conflictless(write: Promise<number | undefined>): Promise<{ readonly heldMs: number | undefined } | 'Conflict'> {
@@ -96,9 +96,9 @@ export function createExpertPoolController(context: OperatorContext, options: Ex
     const { deployments, refusal } = await executePool(decision, writer, signal);
     const after = { ...snapshot, deployments: new Map([...snapshot.deployments, ...deployments]) };
     const obstacles = refusal === undefined ? decision.obstacles : [refusal.obstacle, ...decision.obstacles];
-    const told = await conflictless(status.write(pool, poolStatus(after, { ...decision, obstacles }, clock.now()), signal));
-    if (told === 'Conflict') return requeueAfter(conflictMs);
-    const { heldMs } = told;
+    const reported = await conflictless(status.write(pool, poolStatus(after, { ...decision, obstacles }, clock.now()), signal));
+    if (reported === 'Conflict') return requeueAfter(conflictMs);
+    const { heldMs } = reported;
     if (refusal !== undefined) throw refusal.error;
     return requeueAfter(nextLookMs(snapshot, heartbeats, heldMs));
   };

@@ -13,7 +13,7 @@ import { artifactsVolume } from './manifests/storage.ts';
 import { goldenAccess, guardedExperts, guardedWorkers, poolKeys } from './manifests/tokens.ts';
 import { poolWalls } from './manifests/walls.ts';
 import { workersBudget, workersDeployment } from './manifests/workers.ts';
-import { reservedWord, VllmArgumentError } from '../../serving/vllm/index.ts';
+import { reservedCondition, VllmArgumentError } from '../../serving/vllm/index.ts';
 import { identity, surplus, takenNames } from './ownership.ts';
 import type { Replay } from './replay.ts';
 import { seated, seatOfExpert, unseated } from './seating.ts';
@@ -127,7 +127,7 @@ export function renderPool(snapshot: PoolSnapshot): readonly Manifest[] {
 
 /** A word of the engine's command line that the operator sets itself. */
 function reservedOf({ engine }: Expert): string | undefined {
-  return engine.type === 'VLLM' ? reservedWord(engine.vLLM.extraArgs ?? []) : undefined;
+  return engine.type === 'VLLM' ? reservedCondition(engine.vLLM.extraArgs ?? []) : undefined;
 }
 
 /** What of a pool cannot be made. Pure. */
@@ -137,8 +137,9 @@ export function missingParts({ pool, replays, images }: Pick<PoolSnapshot, 'pool
       const message = 'the engine Llama has no image; set the chart value images.inferenceLlama, or remove the expert';
       return [{ reason: 'ImageNotSet', message, expert: expert.name }];
     }
-    const word = reservedOf(expert);
-    if (word !== undefined) return [{ reason: 'EngineArgumentRefused', message: new VllmArgumentError(word).message, expert: expert.name }];
+    const conditionValue = reservedOf(expert);
+    if (conditionValue !== undefined)
+      return [{ reason: 'EngineArgumentRefused', message: new VllmArgumentError(conditionValue).message, expert: expert.name }];
     const replay = replayFor(expert, replays);
     if (replay === undefined || replay.hash !== undefined) return [];
     return [{ reason: replay.reason, message: replay.message, expert: expert.name }];

@@ -1,7 +1,7 @@
 import type { Expert } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
 import { infoOf, type ServerInfo } from '../../serving/index.ts';
-import { driftWord, memoryOf } from './memory.ts';
+import { driftCondition, memoryOf } from './memory.ts';
 import { driftEvent } from './statusWriter.ts';
 
 const model = { layers: 28, kvHeads: 4, headSize: 128, hiddenSize: 3584, feedForwardSize: 18_944, vocabulary: 152_064 };
@@ -13,7 +13,7 @@ const expert = {
   resources: { memory: { budget: 'Auto', kvTokens: 100_000 } },
 } as unknown as Expert;
 
-const told = (memory: unknown): ServerInfo => infoOf({ modelDigest: `sha256:${'a'.repeat(64)}`, memory });
+const reported = (memory: unknown): ServerInfo => infoOf({ modelDigest: `sha256:${'a'.repeat(64)}`, memory });
 const state = (memory: ReturnType<typeof memoryOf>) => ({
   name: 'core',
   role: 'Generalist' as const,
@@ -25,14 +25,14 @@ const state = (memory: ReturnType<typeof memoryOf>) => ({
 
 describe('what an engine tells of its memory', () => {
   test('is beside what was reckoned for the tokens that it holds', () => {
-    const exact = memoryOf(expert, { model, draft: undefined }, told({ kvTokens: 100_000 }));
+    const exact = memoryOf(expert, { model, draft: undefined }, reported({ kvTokens: 100_000 }));
     expect(exact).toEqual({ estimated: 100_000 * perToken, measured: 100_000 * perToken, errorRatio: '0.000' });
     // It holds fewer in the same bytes: each takes more than was reckoned.
-    const fewer = memoryOf(expert, { model, draft: undefined }, told({ kvTokens: 80_000 }));
+    const fewer = memoryOf(expert, { model, draft: undefined }, reported({ kvTokens: 80_000 }));
     expect(fewer).toMatchObject({ estimated: 80_000 * perToken, measured: 100_000 * perToken, errorRatio: '0.200' });
     // A draft inside of it has keys and values of its own.
     const draft = { ...model, layers: 7 };
-    expect(memoryOf(expert, { model, draft }, told({ kvTokens: 100_000 }))).toMatchObject({
+    expect(memoryOf(expert, { model, draft }, reported({ kvTokens: 100_000 }))).toMatchObject({
       measured: 100_000 * perToken * 1.25,
       errorRatio: '0.000',
     });
@@ -43,28 +43,28 @@ describe('what an engine tells of its memory', () => {
       ...expert,
       engine: { type: 'VLLM', vLLM: { image: 'vllm:1', maxModelLen: 8192, tensorParallel: 2 } },
     } as unknown as Expert;
-    const found = memoryOf(two, { model, draft: undefined }, told({ kvTokens: 100_000 }));
+    const found = memoryOf(two, { model, draft: undefined }, reported({ kvTokens: 100_000 }));
     expect(found).toEqual({ estimated: 50_000 * perToken, measured: 50_000 * perToken, errorRatio: '0.000' });
     // There are 4 heads of keys and values: eight GPUs have one each.
     const eight = {
       ...expert,
       engine: { type: 'VLLM', vLLM: { image: 'vllm:1', maxModelLen: 8192, tensorParallel: 8 } },
     } as unknown as Expert;
-    expect(memoryOf(eight, { model, draft: undefined }, told({ kvTokens: 100_000 }))?.measured).toBe(25_000 * perToken);
+    expect(memoryOf(eight, { model, draft: undefined }, reported({ kvTokens: 100_000 }))?.measured).toBe(25_000 * perToken);
   });
 
   test.each([[undefined], [{}], [{ kvTokens: -1 }], [{ kvTokens: '80000' }], [{ kvTokens: 1.5 }]])(
     'is not there for the answer %j',
     (memory) => {
-      expect(memoryOf(expert, { model, draft: undefined }, told(memory))).toBeUndefined();
+      expect(memoryOf(expert, { model, draft: undefined }, reported(memory))).toBeUndefined();
     },
   );
 
   test('is told when it is far from what was reckoned, once', () => {
-    expect(driftWord([state(undefined)])).toBeUndefined();
-    const near = driftWord([state(memoryOf(expert, { model, draft: undefined }, told({ kvTokens: 90_000 })))]);
+    expect(driftCondition([state(undefined)])).toBeUndefined();
+    const near = driftCondition([state(memoryOf(expert, { model, draft: undefined }, reported({ kvTokens: 90_000 })))]);
     expect(near).toMatchObject({ status: 'False' });
-    const far = driftWord([state(memoryOf(expert, { model, draft: undefined }, told({ kvTokens: 80_000 })))]);
+    const far = driftCondition([state(memoryOf(expert, { model, draft: undefined }, reported({ kvTokens: 80_000 })))]);
     expect(far).toMatchObject({ status: 'True', reason: 'EstimateDrift' });
     expect(far?.message).toMatch(
       /expert core: its engine holds in 5.34 GiB the tokens that were reckoned at 4.27 GiB \(error 0.200\); set/,

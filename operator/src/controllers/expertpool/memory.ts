@@ -1,7 +1,7 @@
 import type { Expert, ExpertPoolStatus } from '@agentfleet/protocol/api';
 import { compareMemory, driftTolerance } from '../../placement/index.ts';
 import type { ServerInfo } from '../../serving/index.ts';
-import type { Word } from './conditions.ts';
+import type { ConditionValue } from './conditions.ts';
 import { shardsOf } from '../placement/shards.ts';
 import { bytesPerToken, kvCacheBytes, type EngineSizes } from './manifests/languageModel.ts';
 
@@ -22,10 +22,10 @@ export function memoryOf(expert: Expert, sizes: EngineSizes, info: ServerInfo | 
 const gib = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(2)} GiB`;
 
 /** The condition EstimateDrift; undefined where no engine tells its memory. Pure. */
-export function driftWord(states: readonly ExpertState[]): Word | undefined {
-  const told = states.flatMap(({ name, memory }) => (memory === undefined ? [] : [{ name, ...memory }]));
-  if (told.length === 0) return undefined;
-  const far = told.filter(({ errorRatio }) => Math.abs(Number(errorRatio)) > driftTolerance);
+export function driftCondition(states: readonly ExpertState[]): ConditionValue | undefined {
+  const reported = states.flatMap(({ name, memory }) => (memory === undefined ? [] : [{ name, ...memory }]));
+  if (reported.length === 0) return undefined;
+  const far = reported.filter(({ errorRatio }) => Math.abs(Number(errorRatio)) > driftTolerance);
   if (far.length === 0) return { status: 'False', reason: 'WithinTolerance', message: 'engines hold as many tokens as was reckoned' };
   const words = far.map(
     ({ name, estimated, measured, errorRatio }) =>

@@ -54,7 +54,7 @@ function childrenOf({ context, children }: PoolObserver, pool: ExpertPool): read
 }
 
 /** The pods to be asked what they are: one of each expert, in each of its revisions. */
-export function toldBy(pool: ExpertPool, pods: readonly Pod[]): readonly Pod[] {
+export function reportedBy(pool: ExpertPool, pods: readonly Pod[]): readonly Pod[] {
   return pool.spec.experts.flatMap(({ name }) => {
     const own = pods.filter(({ metadata }) => metadata.labels?.[labels.expert] === name);
     const revisions = new Set(own.map(({ metadata }) => metadata.labels?.[labels.revision]));
@@ -81,7 +81,7 @@ export async function observePool(observer: PoolObserver, pool: ExpertPool, sign
   const recorded = recordedArms(pool, config.images, children.controllerRevisions.lister.list({ namespace }));
   const replays = await observer.replays.read(withAll(pool, recorded), signal);
   const notes = await observer.notes.read(caches.pods.lister.byIndex('pool', poolKey(pool)), signal);
-  const infos = await observer.infos.read(toldBy(pool, caches.pods.lister.byIndex('pool', poolKey(pool))), signal);
+  const infos = await observer.infos.read(reportedBy(pool, caches.pods.lister.byIndex('pool', poolKey(pool))), signal);
   const progress = await readProgress(caches.pods.lister.byIndex('pool', poolKey(pool)), observer.ask, context.clock, signal);
   // From here on nothing waits, so that all caches are read at one moment.
   const tenancy = new Tenancy(caches, config);

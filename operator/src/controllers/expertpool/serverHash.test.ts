@@ -76,7 +76,7 @@ interface PodSpec {
 }
 
 const named = (all: ReturnType<typeof servers>, expert: string) =>
-  Object.entries(all).flatMap(([name, told]) => (name.startsWith(`coding-expert-${expert}-`) ? [{ name, told }] : []));
+  Object.entries(all).flatMap(([name, reported]) => (name.startsWith(`coding-expert-${expert}-`) ? [{ name, reported }] : []));
 
 describe('a revision of an adapter', () => {
   test('is loaded beside the old one on the same engine, under its own name', () => {
@@ -84,13 +84,13 @@ describe('a revision of an adapter', () => {
     const [engine, ...more] = named(all, 'core');
     expect(more).toEqual([]);
     // Room for both of them, from the beginning.
-    expect(engine?.told['args']).toContain('--max-loras 2 --max-lora-rank 32');
+    expect(engine?.reported['args']).toContain('--max-loras 2 --max-lora-rank 32');
     const adapters = named(all, 'py');
     expect(adapters).toHaveLength(2);
-    expect(new Set(adapters.map(({ told }) => told['AGENTFLEET_UPSTREAM']))).toEqual(
+    expect(new Set(adapters.map(({ reported }) => reported['AGENTFLEET_UPSTREAM']))).toEqual(
       new Set([`http://${engine?.name ?? ''}.platform.svc:8000`]),
     );
-    const names = adapters.map(({ told }) => (told['AGENTFLEET_ADAPTER'] ?? '').split('=')[0]);
+    const names = adapters.map(({ reported }) => (reported['AGENTFLEET_ADAPTER'] ?? '').split('=')[0]);
     expect(new Set(names).size).toBe(2);
   });
 
@@ -99,7 +99,7 @@ describe('a revision of an adapter', () => {
     const engines = named(all, 'core');
     const adapters = named(all, 'py');
     expect([engines.length, adapters.length]).toEqual([2, 2]);
-    expect(new Set(adapters.map(({ told }) => told['AGENTFLEET_UPSTREAM']))).toEqual(
+    expect(new Set(adapters.map(({ reported }) => reported['AGENTFLEET_UPSTREAM']))).toEqual(
       new Set(engines.map(({ name }) => `http://${name}.platform.svc:8000`)),
     );
   });

@@ -35,9 +35,9 @@ function decided(inForce: PlanStatus) {
   const artifacts = [
     { name: 'core', uri: 'pvc://models/core', phase: 'Ready', digest: `sha256:${'a'.repeat(64)}`, architecture: thirteen },
   ];
-  const told = { ...pool, status: { plan: inForce, artifacts } } as unknown as ExpertPool;
-  const weights = weightsViews({ pool: told, others: [], pods: [], progress: new Map() });
-  return decidePool(newSnapshot(told, { weights }));
+  const reported = { ...pool, status: { plan: inForce, artifacts } } as unknown as ExpertPool;
+  const weights = weightsViews({ pool: reported, others: [], pods: [], progress: new Map() });
+  return decidePool(newSnapshot(reported, { weights }));
 }
 
 interface Pod {

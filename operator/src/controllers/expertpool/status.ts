@@ -4,15 +4,15 @@ import type { Pod } from '../../runtime/resources.ts';
 import { grantSnippet } from '../../pools/consent.ts';
 import { artifactsClaim, workersName } from '../../pools/names.ts';
 import { isWorkerPod } from '../../pools/resolve.ts';
-import { shadowWord } from '../../revisions/index.ts';
+import { shadowCondition } from '../../revisions/index.ts';
 import { warmCounts } from '../warmpool/decide.ts';
-import { conditionsOf, cut, type Aspects, type Word } from './conditions.ts';
+import { conditionsOf, cut, type Aspects, type ConditionValue } from './conditions.ts';
 import type { Obstacle, PoolDecision } from './decide.ts';
-import { rolloutWord } from './rollout/word.ts';
+import { rolloutCondition } from './rollout/condition.ts';
 import { isEssential } from './essential.ts';
 import { gatewayServing } from './gatewayState.ts';
 import { gatewayRevision } from './gateways.ts';
-import { driftWord, memoryOf } from './memory.ts';
+import { driftCondition, memoryOf } from './memory.ts';
 import type { EngineSizes } from './manifests/languageModel.ts';
 import { isBehindGateway, isChat } from './manifests/chat.ts';
 import { imageOf } from './manifests/experts.ts';
@@ -31,11 +31,11 @@ import {
 } from '../../serving/index.ts';
 import { serverName, serverRevision } from './servers.ts';
 import type { PoolSnapshot } from './snapshot.ts';
-import { artifactsWord, draftOf, viewOfItem, weightsOf } from './weights/index.ts';
+import { artifactsCondition, draftOf, viewOfItem, weightsOf } from './weights/index.ts';
 
 interface ExpertView {
   readonly state: NonNullable<ExpertPoolStatus['experts']>[number];
-  readonly word: Word;
+  readonly conditionValue: ConditionValue;
   readonly essential: boolean;
 }
 
@@ -78,8 +78,9 @@ function expertView(snapshot: PoolSnapshot, decision: PoolDecision, expert: Expe
     ...(memory === undefined ? {} : { memory }),
     ...(message === undefined ? {} : { message: cut(message, 512) }),
   };
-  const word: Word = fault === undefined ? { status: 'True', reason: 'Ready', message: '' } : { status: 'False', ...fault };
-  return { state, word, essential: isEssential(pool, expert) };
+  const conditionValue: ConditionValue =
+    fault === undefined ? { status: 'True', reason: 'Ready', message: '' } : { status: 'False', ...fault };
+  return { state, conditionValue, essential: isEssential(pool, expert) };
 }
 
 /** What is known of the weights that an expert serves. */
@@ -92,16 +93,19 @@ function sizesOf({ pool, weights = [] }: PoolSnapshot, expert: Expert): EngineSi
 }
 
 /** Those that fail in one sentence, beginning with what nothing but a change from outside can help. */
-function failing(views: readonly ExpertView[]): Word | undefined {
-  const words = views.filter(({ word }) => word.status !== 'True');
-  const [first] = [...words].sort((a, b) => Number(b.word.stalled === true) - Number(a.word.stalled === true));
+function failing(views: readonly ExpertView[]): ConditionValue | undefined {
+  const words = views.filter(({ conditionValue }) => conditionValue.status !== 'True');
+  const [first] = [...words].sort((a, b) => Number(b.conditionValue.stalled === true) - Number(a.conditionValue.stalled === true));
   if (first === undefined) return undefined;
-  return { ...first.word, message: words.map(({ state, word }) => `expert ${state.name}: ${word.message}`).join('; ') };
+  return {
+    ...first.conditionValue,
+    message: words.map(({ state, conditionValue }) => `expert ${state.name}: ${conditionValue.message}`).join('; '),
+  };
 }
 
-function enginesWord(snapshot: PoolSnapshot, views: readonly ExpertView[]): Word {
-  const word = failing(views.filter(({ essential }) => essential));
-  if (word !== undefined) return word;
+function enginesCondition(snapshot: PoolSnapshot, views: readonly ExpertView[]): ConditionValue {
+  const conditionValue = failing(views.filter(({ essential }) => essential));
+  if (conditionValue !== undefined) return conditionValue;
   const { experts, workers } = snapshot.pool.spec;
   const generalist = experts.some(({ role, replicas }) => role === 'Generalist' && replicas > 0);
   if (generalist || workers.replicas === 0) return { status: 'True', reason: 'Ready', message: 'all experts that propose answer' };
@@ -110,7 +114,7 @@ function enginesWord(snapshot: PoolSnapshot, views: readonly ExpertView[]): Word
 }
 
 /** Why the verifier that the pool names does not serve it. */
-function verifierWord({ pool, energyModel }: PoolSnapshot): Word | undefined {
+function verifierCondition({ pool, energyModel }: PoolSnapshot): ConditionValue | undefined {
   const name = pool.spec.energyModelRef?.name;
   if (name === undefined) return undefined;
   if (energyModel === undefined) {
@@ -124,7 +128,7 @@ function verifierWord({ pool, energyModel }: PoolSnapshot): Word | undefined {
 }
 
 /** Namespaces in which sandboxes are to wait and cannot. */
-function warmWord({ pool, namespaces, missingGrants = [] }: PoolSnapshot): Word | undefined {
+function warmCondition({ pool, namespaces, missingGrants = [] }: PoolSnapshot): ConditionValue | undefined {
   const ungranted = new Set(missingGrants.map(({ namespace }) => namespace));
   const asked = (pool.spec.sandbox.warm ?? []).filter(({ replicas }) => replicas > 0).map(({ namespace }) => namespace);
   const closed = asked.filter((namespace) => !namespaces.includes(namespace) && !ungranted.has(namespace));
@@ -134,7 +138,7 @@ function warmWord({ pool, namespaces, missingGrants = [] }: PoolSnapshot): Word 
 }
 
 /** Which namespace lacks which grant, with the object that cures it. */
-function grantsWord({ pool, missingGrants }: PoolSnapshot): Word | undefined {
+function grantsCondition({ pool, missingGrants }: PoolSnapshot): ConditionValue | undefined {
   const { warm = [] } = pool.spec.sandbox;
   if (missingGrants === undefined || warm.every(({ namespace }) => namespace === homeOf(pool))) return undefined;
   if (missingGrants.length === 0) return { status: 'True', reason: 'Granted', message: 'all namespaces of spec.sandbox.warm consent' };
@@ -146,11 +150,13 @@ function grantsWord({ pool, missingGrants }: PoolSnapshot): Word | undefined {
 }
 
 /** What the pool goes on without; undefined when nothing is missing. */
-function degradedWord(snapshot: PoolSnapshot, views: readonly ExpertView[]): Word | undefined {
+function degradedCondition(snapshot: PoolSnapshot, views: readonly ExpertView[]): ConditionValue | undefined {
   const experts = failing(views.filter(({ essential }) => !essential));
-  const grants = grantsWord(snapshot);
+  const grants = grantsCondition(snapshot);
   const lacking = grants?.status === 'False' ? { ...grants, status: 'True' as const } : undefined;
-  const words = [verifierWord(snapshot), experts, warmWord(snapshot), lacking].filter((word) => word !== undefined);
+  const words = [verifierCondition(snapshot), experts, warmCondition(snapshot), lacking].filter(
+    (conditionValue) => conditionValue !== undefined,
+  );
   const worst = words.find(({ stalled }) => stalled === true) ?? words[0];
   if (worst === undefined) return undefined;
   return { status: 'True', reason: worst.reason, message: words.map(({ message }) => message).join('; ') };
@@ -166,7 +172,7 @@ function workersState({ pool, deployments, pods, alive }: PoolSnapshot): NonNull
   };
 }
 
-function workersWord(snapshot: PoolSnapshot, ready: number): Word {
+function workersCondition(snapshot: PoolSnapshot, ready: number): ConditionValue {
   const { pool, deployments, pods, notes, images } = snapshot;
   const wanted = pool.spec.workers.replicas;
   const deployment = deployments.get(workersName(pool.metadata.name));
@@ -186,7 +192,7 @@ function workersWord(snapshot: PoolSnapshot, ready: number): Word {
   return { status: 'False', reason, message };
 }
 
-function storageWord({ pool, claim }: PoolSnapshot): Word {
+function storageCondition({ pool, claim }: PoolSnapshot): ConditionValue {
   if (pool.spec.storage !== undefined) {
     // Workers prove it: they do not become ready while the bucket does not answer them.
     return { status: 'True', reason: 'ObjectStorage', message: `artifacts go to ${pool.spec.storage.uri}` };
@@ -208,15 +214,15 @@ export function poolStatus(snapshot: PoolSnapshot, decision: PoolDecision, now: 
   const views = pool.spec.experts.map((expert) => expertView(snapshot, decision, expert));
   const workers = workersState(snapshot);
   const aspects: Aspects = {
-    engines: enginesWord(snapshot, views),
-    workers: workersWord(snapshot, workers.ready),
-    storage: storageWord(snapshot),
-    degraded: degradedWord(snapshot, views),
-    rollout: rolloutWord(snapshot.rollout?.status),
-    shadow: shadowWord(snapshot.rollout?.status, snapshot.rollout?.shadow, now),
-    artifacts: artifactsWord(snapshot.weights ?? []),
-    grants: grantsWord(snapshot),
-    drift: driftWord(views.map(({ state }) => state)),
+    engines: enginesCondition(snapshot, views),
+    workers: workersCondition(snapshot, workers.ready),
+    storage: storageCondition(snapshot),
+    degraded: degradedCondition(snapshot, views),
+    rollout: rolloutCondition(snapshot.rollout?.status),
+    shadow: shadowCondition(snapshot.rollout?.status, snapshot.rollout?.shadow, now),
+    artifacts: artifactsCondition(snapshot.weights ?? []),
+    grants: grantsCondition(snapshot),
+    drift: driftCondition(views.map(({ state }) => state)),
   };
   const dispensable = new Set(views.filter(({ essential }) => !essential).map(({ state }) => state.name));
   const blocking = decision.obstacles.filter(({ expert }) => expert === undefined || !dispensable.has(expert));

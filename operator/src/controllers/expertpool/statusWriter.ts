@@ -26,23 +26,23 @@ export function holdCounts(desired: ExpertPoolStatus, present: ExpertPoolStatus 
 }
 
 /** What Events are made from. */
-export interface Told {
+export interface Reported {
   readonly conditions?: readonly Condition[];
 }
 
 /** What people should hear of a change of the condition Ready; undefined when it did not change. Pure. */
-export function readyEvent(present: Told | undefined, next: Told): NewEvent | undefined {
-  const conditionOf = (status: Told | undefined): Condition | undefined => findCondition(status?.conditions, 'Ready');
+export function readyEvent(present: Reported | undefined, next: Reported): NewEvent | undefined {
+  const conditionOf = (status: Reported | undefined): Condition | undefined => findCondition(status?.conditions, 'Ready');
   const [old, ready] = [conditionOf(present), conditionOf(next)];
   if (ready === undefined || (old?.status === ready.status && old.reason === ready.reason)) return undefined;
   const stalled = findCondition(next.conditions, 'Stalled') !== undefined;
-  // What is under way is told by the conditions; people hear of its end, and of a pool that stops to be ready.
+  // What is under way is reported by the conditions; people hear of its end, and of a pool that stops to be ready.
   if (ready.status !== 'True' && !stalled && old?.status !== 'True') return undefined;
   return { type: ready.status === 'True' ? 'Normal' : 'Warning', reason: ready.reason, action: 'Reconcile', note: ready.message };
 }
 
 /** What people should hear of a pool that is ready: what it goes on without, and the end of that. Pure. */
-export function degradedEvent(present: Told | undefined, next: Told): NewEvent | undefined {
+export function degradedEvent(present: Reported | undefined, next: Reported): NewEvent | undefined {
   const [old, now] = [findCondition(present?.conditions, 'Degraded'), findCondition(next.conditions, 'Degraded')];
   if (findCondition(next.conditions, 'Ready')?.status !== 'True' || old?.reason === now?.reason) return undefined;
   if (now !== undefined) return { type: 'Warning', reason: now.reason, action: 'Reconcile', note: now.message };
@@ -50,7 +50,7 @@ export function degradedEvent(present: Told | undefined, next: Told): NewEvent |
 }
 
 /** What people should hear of an engine whose memory is not what was reckoned; undefined when they heard it. Pure. */
-export function driftEvent(present: Told | undefined, next: Told): NewEvent | undefined {
+export function driftEvent(present: Reported | undefined, next: Reported): NewEvent | undefined {
   const [old, now] = [findCondition(present?.conditions, 'EstimateDrift'), findCondition(next.conditions, 'EstimateDrift')];
   if (now?.status !== 'True' || old?.status === 'True') return undefined;
   return { type: 'Warning', reason: now.reason, action: 'Reconcile', note: now.message };

@@ -18,7 +18,7 @@ const xid = (timeAdded: string | undefined, key = 'gpu.nvidia.com/xid') => ({
 
 describe('a taint that is left over', () => {
   const rest = atRest(1, { pools: [gpuPool('p', [onGpu('gen', 'Generalist', '9Gi', slot)])] });
-  const word = ({ pools }: PlacementSnapshot) => findCondition(pools[0]?.status?.conditions, 'PlacementFeasible');
+  const conditionValue = ({ pools }: PlacementSnapshot) => findCondition(pools[0]?.status?.conditions, 'PlacementFeasible');
   const place = ({ pools }: PlacementSnapshot) => pools[0]?.status?.plan?.assignments[0];
   const tainted = (taints: readonly ReturnType<typeof xid>[], said?: string): PlacementSnapshot => {
     const book = readBook({ metadata: { annotations: said === undefined ? {} : { [acknowledgeAnnotation]: said } } });
@@ -27,21 +27,21 @@ describe('a taint that is left over', () => {
   };
 
   test('is told with the very words that acknowledge it', () => {
-    const told = word(tainted([xid(since)]));
-    expect(told).toMatchObject({ status: 'False', reason: 'SlotTainted' });
-    expect(told?.message).toContain(
+    const reported = conditionValue(tainted([xid(since)]));
+    expect(reported).toMatchObject({ status: 'False', reason: 'SlotTainted' });
+    expect(reported?.message).toContain(
       `(annotate ConfigMap agentfleet-slots of the operator: ${acknowledgeAnnotation}=${slot}=gpu.nvidia.com/xid@${since})`,
     );
   });
 
   test('keeps nobody away when a human says so, and the scheduler is told by a claim of another name', () => {
     const world = tainted([xid(since)], `dgx-1/gpu7=a@b, ${slot}=gpu.nvidia.com/xid@${since}`);
-    expect(word(world)).toMatchObject({ status: 'True' });
+    expect(conditionValue(world)).toMatchObject({ status: 'True' });
     expect(place(world)).toMatchObject({ slot, admitted: true });
     expect(place(world)?.claim).not.toBe(place(rest)?.claim);
     expect(world.claims.map(({ metadata }) => metadata.name)).toEqual([place(world)?.claim]);
     expect(JSON.stringify(world.claims[0])).toContain('"tolerations":[{"key":"gpu.nvidia.com/xid","operator":"Exists"}]');
-    // The taint goes at last, and nobody is started anew for that.
+    // The taint goes at last, and nobody is started again for that.
     const well = settle({ ...world, cluster: { ...world.cluster, slices: box([device(0)]).slices } });
     expect(place(well)).toEqual(place(world));
   });
@@ -53,10 +53,10 @@ describe('a taint that is left over', () => {
     ['without its time', [xid(since)], `${slot}=gpu.nvidia.com/xid`],
     ['in other words', [xid(since)], `${slot} gpu.nvidia.com/xid`],
   ])('%s is another one', (_, taints, said) => {
-    expect(word(tainted(taints, said))).toMatchObject({ status: 'False', reason: 'SlotTainted' });
+    expect(conditionValue(tainted(taints, said))).toMatchObject({ status: 'False', reason: 'SlotTainted' });
   });
 
   test('of a driver that tells no time is acknowledged by its key', () => {
-    expect(word(tainted([xid(undefined)], `${slot}=gpu.nvidia.com/xid`))).toMatchObject({ status: 'True' });
+    expect(conditionValue(tainted([xid(undefined)], `${slot}=gpu.nvidia.com/xid`))).toMatchObject({ status: 'True' });
   });
 });

@@ -23,7 +23,7 @@ export function readAcknowledged(annotations: Readonly<Record<string, string>> |
   return all;
 }
 
-/** Taints that nobody has seen: who was acknowledged once and was set anew is one of them. */
+/** Taints that nobody has seen: who was acknowledged once and was set again is one of them. */
 export function openTaints(taints: readonly DeviceTaint[], seen: readonly Acknowledged[] = []): readonly DeviceTaint[] {
   return taints.filter(
     (taint) => !seen.some(({ key, since }) => key === taint.key && (taint.timeAdded === undefined || since === taint.timeAdded)),

@@ -28,13 +28,13 @@ function orderOf({ holder, item }: Tenant): string {
 /**
  * Lets engines of one GPU start one after another: each measures the free memory when it loads, and two at once take it
  * from each other. The more important ones go first; the next one when all that may start are ready or do not get on. One on
- * several GPUs starts when all of them are free, and keeps those that are for itself until then. On a slot of `lingering` nobody
+ * several GPUs starts when all of them are free, and keeps those that are for itself until then. On a slot of `stale` nobody
  * starts: the memory of who moved away or was deleted is free when his pods are gone. Pure.
  */
-export function admit(holders: readonly Holder[], progress: ProgressOf, lingering: ReadonlySet<string> = new Set()): readonly Holder[] {
+export function admit(holders: readonly Holder[], progress: ProgressOf, stale: ReadonlySet<string> = new Set()): readonly Holder[] {
   const tenants = holders.flatMap(tenantsOf);
   const admitted = new Set<Assignment>();
-  const taken = new Set([...lingering, ...tenants.flatMap((tenant) => busySlots(tenant, progress))]);
+  const taken = new Set([...stale, ...tenants.flatMap((tenant) => busySlots(tenant, progress))]);
   const waiting = tenants.filter((tenant) => mayStart(tenant));
   for (const { assignments } of waiting.sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))) {
     if (assignments.every(({ slot }) => !taken.has(slot))) for (const assignment of assignments) admitted.add(assignment);
@@ -46,7 +46,7 @@ export function admit(holders: readonly Holder[], progress: ProgressOf, lingerin
   }));
 }
 
-/** One that is told to end starts no more, and one whose GPU is not held waits. */
+/** One that is reported to end starts no more, and one whose GPU is not held waits. */
 function mayStart({ holder: { ending, mode }, item, assignments }: Tenant): boolean {
   return ending?.has(item) !== true && assignments.every((assignment) => !assignment.admitted && !lacksHolder(mode, assignment));
 }

@@ -54,8 +54,8 @@ function placeOne(wish: Wish, tenants: readonly Holder[], search: CanarySearch):
     const solution = solve(problemOf(one, [], tenants, inventory));
     const places = [...placesOf(one, solution).values()].flat();
     if (places.length > 0) return { places, rejected: [] };
-    for (const word of rejectionsOf(one, solution, tenants, inventory))
-      if (word.reason !== 'NotAllowed') rejected.set(word.slot ?? '', word);
+    for (const conditionValue of rejectionsOf(one, solution, tenants, inventory))
+      if (conditionValue.reason !== 'NotAllowed') rejected.set(conditionValue.slot ?? '', conditionValue);
   }
   const short = ({ shortByBytes }: Rejection): number => shortByBytes ?? Infinity;
   const words = [...rejected.values()].sort((a, b) => (short(a) === short(b) ? 0 : short(a) - short(b)));

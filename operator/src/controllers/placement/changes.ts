@@ -3,7 +3,7 @@ import type { EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
 
 type Planned = KubeObject & { readonly status?: Pick<NonNullable<ExpertPool['status'] & EnergyModel['status']>, 'plan' | 'conditions'> };
 
-const toldOf = ({ status }: Planned): string =>
+const reportedOf = ({ status }: Planned): string =>
   canonical({
     plan: status?.plan ?? null,
     words: (status?.conditions ?? [])
@@ -12,4 +12,4 @@ const toldOf = ({ status }: Planned): string =>
   });
 
 /** The plan of a pool or a model changed, or what is said about it. */
-export const planChanged: Predicate<Planned> = (change) => change.type !== 'update' || toldOf(change.old) !== toldOf(change.object);
+export const planChanged: Predicate<Planned> = (change) => change.type !== 'update' || reportedOf(change.old) !== reportedOf(change.object);

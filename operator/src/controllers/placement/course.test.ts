@@ -5,7 +5,7 @@ import type { Progress } from './admit.ts';
 import { decidePlacement, type PlacementSnapshot } from './decide.ts';
 import { writeBindings } from './slots.ts';
 import { box, device, gpuPool, onGpu, snapshot } from './testing/box.ts';
-import { hybrid, judge, now, of, places, settle, word } from './testing/world.ts';
+import { hybrid, judge, now, of, places, settle, conditionValue } from './testing/world.ts';
 
 const gib = 2 ** 30;
 
@@ -61,8 +61,8 @@ describe('boards come and go', () => {
   test('a swapped board needs a human; then its tenants get another claim', () => {
     const waiting = { ...rest, cluster: { ...rest.cluster, slices: box(swapped).slices } };
     const decision = decidePlacement(waiting, now);
-    expect(word(decision, 'judge')).toMatchObject({ status: 'False', reason: 'SlotRebound' });
-    expect(word(decision, 'judge')?.message).toContain('agentfleet.dev/approve-slot=dgx-1/gpu2=<uuid>');
+    expect(conditionValue(decision, 'judge')).toMatchObject({ status: 'False', reason: 'SlotRebound' });
+    expect(conditionValue(decision, 'judge')?.message).toContain('agentfleet.dev/approve-slot=dgx-1/gpu2=<uuid>');
     expect(places(of(decision, 'judge')?.plan)).toEqual(['judge dgx-1/gpu2']);
     expect(decision.bindings).toBeUndefined();
     const book = { ...rest.cluster.book, approved: new Map([['dgx-1/gpu2', 'GPU-new']]) };
@@ -105,7 +105,7 @@ describe('boards come and go', () => {
       { ...rest, cluster: { ...rest.cluster, slices: box([0, 1, 2, 3].map((n) => device(n, n === 2 ? { taints } : {}))).slices } },
       now,
     );
-    expect(word(pinned, 'judge')).toMatchObject({ status: 'False', reason: 'SlotTainted' });
+    expect(conditionValue(pinned, 'judge')).toMatchObject({ status: 'False', reason: 'SlotTainted' });
     expect(places(of(pinned, 'judge')?.plan)).toEqual(['judge dgx-1/gpu2']);
   });
 
@@ -130,8 +130,8 @@ describe('modes', () => {
 
   test('two stacks on one node are refused with the cure, and nothing moves', () => {
     const decision = decidePlacement(snapshot({ pools: [pool()], cluster: box(undefined, { nodes: [plugin] }) }), now);
-    expect(word(decision, 'p', 'PlacementConflict')).toMatchObject({ status: 'True', reason: 'TwoStacks' });
-    expect(word(decision, 'p', 'PlacementConflict')?.message).toMatch(/remove one of them/);
+    expect(conditionValue(decision, 'p', 'PlacementConflict')).toMatchObject({ status: 'True', reason: 'TwoStacks' });
+    expect(conditionValue(decision, 'p', 'PlacementConflict')?.message).toMatch(/remove one of them/);
     expect(of(decision, 'p')?.plan?.assignments).toEqual([]);
   });
 

@@ -3,7 +3,7 @@ import type { ExpertPool } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
 import { decidePlacement, type PlacementSnapshot } from './decide.ts';
 import { gpuPool, onGpu, snapshot, uuids } from './testing/box.ts';
-import { hybrid, judge, now, of, places, settle, word } from './testing/world.ts';
+import { hybrid, judge, now, of, places, settle, conditionValue } from './testing/world.ts';
 
 const gib = 2 ** 30;
 
@@ -24,7 +24,11 @@ describe('a fleet on four GPUs', () => {
     ]);
     expect(plan).toMatchObject({ mode: 'DRA' });
     expect(plan?.assignments.find(({ item }) => item === 'g-gen')).toMatchObject({ uuid: 'GPU-7a', bytes: 34 * gib });
-    expect(word(decision, 'hybrid')).toMatchObject({ status: 'True', reason: 'Placed', message: '8 engines on 3 GPUs, mode DRA' });
+    expect(conditionValue(decision, 'hybrid')).toMatchObject({
+      status: 'True',
+      reason: 'Placed',
+      message: '8 engines on 3 GPUs, mode DRA',
+    });
     expect(decision.claims).toHaveLength(4);
     const shared = decision.claims.find(({ metadata }) => metadata.annotations['agentfleet.dev/slot'] === 'dgx-1/gpu1');
     expect(JSON.stringify(shared?.spec)).toContain('GPU-1c');
@@ -86,7 +90,7 @@ describe('memory is given away once', () => {
     expect(short).toMatchObject({ item: 'gen', slot: 'dgx-1/gpu1', reason: 'NotEnoughMemory' });
     // 4 × 8500 MiB beside 9 GiB, and 8 % of 39.5 GiB stay free.
     expect(short?.shortByBytes).toBe(4 * 8500 * 2 ** 20 + 9 * gib - Math.floor(39.5 * gib * 0.92));
-    expect(word(decision, 'fifth')?.message).toMatch(/gen: dgx-1\/gpu1 lacks \d+ bytes \([\d.]+ GiB\); give smaller budgets/);
+    expect(conditionValue(decision, 'fifth')?.message).toMatch(/gen: dgx-1\/gpu1 lacks \d+ bytes \([\d.]+ GiB\); give smaller budgets/);
   });
 });
 
@@ -111,8 +115,8 @@ describe('what cannot be placed moves nothing', () => {
   ] as const)('%s', (_, expert, reason, message) => {
     const world = changed([{ ...core, ...expert }]);
     const decision = decidePlacement(world, now);
-    expect(word(decision, 'hybrid')).toMatchObject({ status: 'False', reason });
-    expect(word(decision, 'hybrid')?.message).toMatch(message);
+    expect(conditionValue(decision, 'hybrid')).toMatchObject({ status: 'False', reason });
+    expect(conditionValue(decision, 'hybrid')?.message).toMatch(message);
     expect(of(decision, 'hybrid')?.plan?.assignments).toEqual(rest.pools[0]?.status?.plan?.assignments);
     expect([decision.claims, decision.remove]).toEqual([[], []]);
     settle(world);
@@ -166,13 +170,13 @@ describe('an engine that needs more than was reckoned', () => {
     engine: { type: 'VLLM', vLLM: { image: 'vllm:1', maxModelLen: 8192, maxNumSeqs: 16 } },
     resources: { slot: 'dgx-1/gpu0', memory: { budget: 'Auto', kvTokens: 60_000 } },
   };
-  const world = (told: boolean, others: readonly ExpertPool[] = []): PlacementSnapshot => {
+  const world = (reported: boolean, others: readonly ExpertPool[] = []): PlacementSnapshot => {
     const pool = gpuPool('p', [gen]);
     const artifacts = [{ name: 'gen', uri: 'pvc://m', phase: 'Ready', weightBytes: 15_231_233_024, architecture }];
     const start = { ...pool, status: { ...pool.status, artifacts } } as unknown as ExpertPool;
     const rest = settle(snapshot({ pools: [start, ...others] }));
     const [first, ...more] = rest.pools as [ExpertPool];
-    const now = { ...first, status: { ...first.status, ...(told ? { experts: [measured] } : {}) } } as unknown as ExpertPool;
+    const now = { ...first, status: { ...first.status, ...(reported ? { experts: [measured] } : {}) } } as unknown as ExpertPool;
     return settle({ ...rest, pools: [now, ...more] });
   };
   const bytesIn = ({ pools }: PlacementSnapshot): number => pools[0]?.status?.plan?.assignments[0]?.bytes ?? 0;

@@ -4,7 +4,7 @@ import type { Pod } from '../../runtime/resources.ts';
 import { admit, type ProgressOf } from './admit.ts';
 import { claimsOf, surplusClaims, type ClaimManifest } from './claims.ts';
 import { inventoryOf, type ClusterView, type Inventory } from './inventory.ts';
-import { lingeringOn, type Occupant } from './lingering.ts';
+import { staleOccupants, type Occupant } from './staleOccupants.ts';
 import { inOrder, isConcerned, modelOwner, poolOwner, type Owner } from './owners.ts';
 import { planHash, planOwner, type OwnerPlan } from './plan.ts';
 import type { Presence } from './serve.ts';
@@ -13,7 +13,7 @@ import type { Revisions } from './servers.ts';
 import { holderChanges, probeChanges, wantedHolders, type HolderChanges, type ProbeChanges } from './reserve/index.ts';
 import { bookNews, writeProbes } from './slots.ts';
 import { onWhatIsLeft } from './shrunk.ts';
-import { placementWords } from './words.ts';
+import { placementWords } from './conditions.ts';
 
 /** All that decisions about placement are made from. */
 export interface PlacementSnapshot {
@@ -43,7 +43,7 @@ export interface PlacementStatus {
 export interface PlacementDecision {
   /** The bindings as they are to be written down; undefined: as they are. */
   readonly bindings: string | undefined;
-  /** What is told there of GPUs and lines that are not used; undefined: as it is. */
+  /** What is reported there of GPUs and lines that are not used; undefined: as it is. */
   readonly problems: string | undefined;
   readonly claims: readonly ClaimManifest[];
   readonly remove: readonly KubeObject[];
@@ -53,7 +53,7 @@ export interface PlacementDecision {
   readonly probe: Pick<ProbeChanges, 'make' | 'end'>;
   /** The answers of nodes as they are to be written down; undefined: as they are. */
   readonly probes: string | undefined;
-  /** Owners in the order in which they are told. */
+  /** Owners in the order in which they are reported. */
   readonly statuses: readonly { readonly owner: Owner; readonly status: PlacementStatus; readonly moved: boolean }[];
 }
 
@@ -84,8 +84,8 @@ function planAll(owners: readonly Owner[], inventory: Inventory, present: Presen
     const outcome =
       owner.wishes.length + (owner.plan?.assignments.length ?? 0) === 0 ? nobody : planOwner(owner, others, inventory, present);
     // A plan that is only proposed gives nothing away and takes nothing.
-    const told = { ...owner, plan: outcome.plan };
-    if (!owner.dryRun) holders.set(owner.key, { owner: told, assignments: outcome.plan.assignments, mode: outcome.plan.mode });
+    const reported = { ...owner, plan: outcome.plan };
+    if (!owner.dryRun) holders.set(owner.key, { owner: reported, assignments: outcome.plan.assignments, mode: outcome.plan.mode });
     return { owner, ...outcome };
   });
 }
@@ -94,10 +94,10 @@ function statusOf({ owner, ...outcome }: Outcome, holder: Holder, inventory: Inv
   const conditions = mergeConditions(owner.object.status?.conditions, placementWords(owner, outcome, inventory), now);
   // A status whose conditions lack Ready says nothing to tools: its own controller comes first.
   const known = findCondition(owner.object.status?.conditions, 'Ready') !== undefined;
-  const told = conditions.length === 0 || !known ? {} : { conditions };
-  if (owner.wishes.length + holder.assignments.length === 0) return told;
+  const reported = conditions.length === 0 || !known ? {} : { conditions };
+  if (owner.wishes.length + holder.assignments.length === 0) return reported;
   const force: PlanStatus | undefined = owner.dryRun ? owner.plan : { ...outcome.plan, assignments: [...holder.assignments] };
-  return { ...(force === undefined ? {} : { plan: force }), ...(owner.dryRun ? { proposedPlan: outcome.plan } : {}), ...told };
+  return { ...(force === undefined ? {} : { plan: force }), ...(owner.dryRun ? { proposedPlan: outcome.plan } : {}), ...reported };
 }
 
 /** What is written of a status now, to compare with what is to be. */
@@ -129,7 +129,7 @@ export function decidePlacement(snapshot: PlacementSnapshot, now: number): Place
     mode: owner.dryRun ? owner.plan?.mode : plan.mode,
     ending,
   }));
-  const holders = admit(planned, snapshot.progress, lingeringOn(snapshot.occupants ?? [], planned));
+  const holders = admit(planned, snapshot.progress, staleOccupants(snapshot.occupants ?? [], planned));
   const statuses = outcomes.flatMap((outcome, index) => {
     const holder = holders[index];
     if (holder === undefined || isFixed(outcome.owner)) return [];

@@ -25,8 +25,8 @@ type Memory = NonNullable<NonNullable<Expert['resources']>['memory']>;
  * the spec's, whose weights have a name of their own.
  */
 export function sizeOf(pool: ExpertPool, expert: Expert, name: string): EngineSize | undefined {
-  const told = artifactName(pool, expert, name);
-  const found = pool.status?.artifacts?.find((artifact) => artifact.name === told);
+  const reported = artifactName(pool, expert, name);
+  const found = pool.status?.artifacts?.find((artifact) => artifact.name === reported);
   if (found?.weightBytes === undefined || found.architecture === undefined) return undefined;
   return { weightBytes: found.weightBytes, architecture: found.architecture };
 }

@@ -88,7 +88,7 @@ export interface Inventory {
   /** How slots are to be shared, and the lines that have no effect. */
   readonly sharings: SharingLines['rules'];
   readonly sharingFaults: SharingLines['faults'];
-  /** Slots whose tenants start anew for their line, as a human says. */
+  /** Slots whose tenants start again for their line, as a human says. */
   readonly sharingAsked: SharingLines['asked'];
   /** Nodes whose device plugin hands out MIG slices, with the reason why they are no slots. */
   readonly pluginSlices: ReadonlyMap<string, string>;
@@ -185,7 +185,7 @@ export function inventoryOf(view: ClusterView, now: number): Inventory {
   const published = publishedSlots(view, conflicts);
   const slots = [...published, ...pluginSlots(view, new Set(published.map(({ node }) => node)))];
   const bindings = slots.flatMap(({ name, uuid, pciBusID }) => (uuid === undefined ? [] : [{ slot: name, uuid, pciBusID }]));
-  const told = [...problems, ...withoutName(gpus, published)].map(({ node, message }) => `${node}: ${message}`);
+  const reported = [...problems, ...withoutName(gpus, published)].map(({ node, message }) => `${node}: ${message}`);
   return {
     slots,
     bindings,
@@ -200,17 +200,17 @@ export function inventoryOf(view: ClusterView, now: number): Inventory {
     conflicts,
     driver,
     pluginSlices: pluginSliceNodes(nodes),
-    ...tellSharing(view, slots, told),
+    ...tellSharing(view, slots, reported),
   };
 }
 
 function tellSharing(
   { book, driver }: ClusterView,
   slots: readonly PlanSlot[],
-  told: readonly string[],
+  reported: readonly string[],
 ): Pick<Inventory, 'sharings' | 'sharingFaults' | 'sharingAsked' | 'problems'> {
   const { rules, faults, asked } = sharingsOf(book.sharing, slots, driver.driver);
-  return { sharings: rules, sharingFaults: faults, sharingAsked: asked, problems: [...told, ...faults.map(({ message }) => message)] };
+  return { sharings: rules, sharingFaults: faults, sharingAsked: asked, problems: [...reported, ...faults.map(({ message }) => message)] };
 }
 
 /** MIG slices that have no name yet, as their board or they themselves wait for a human. */

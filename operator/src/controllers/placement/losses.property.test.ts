@@ -30,7 +30,7 @@ const fleets = fc.integer({ min: 2, max: 4 }).chain((gpus): fc.Arbitrary<Fleet> 
   });
 });
 
-/** Names of one role are told apart by their order. */
+/** Names of one role are distinguished by their order. */
 function start({ gpus, others, apart, judged }: Fleet): PlacementSnapshot {
   const experts = others.map(([role, gi, slot], at) =>
     onGpu(`e${at}`, role, `${gi}Gi`, slot === undefined ? undefined : `dgx-1/gpu${slot}`),

@@ -63,7 +63,7 @@ describe('experts and the verifier that antiAffinity keeps apart', () => {
     expect(gpuOf(before, 'gen')).not.toBe(gpuOf(before, 'judge'));
     const world = settle(withSick(before, 2, [gpuOf(before, item) ?? 0]), now);
     expect([gpuOf(world, 'gen'), gpuOf(world, 'judge')]).toEqual([gpuOf(before, 'gen'), gpuOf(before, 'judge')]);
-    const told = item === 'gen' ? world.pools[0]?.status : world.models[0]?.status;
-    expect(findCondition(told?.conditions, 'PlacementFeasible')).toMatchObject({ status: 'False', reason: 'SlotTainted' });
+    const reported = item === 'gen' ? world.pools[0]?.status : world.models[0]?.status;
+    expect(findCondition(reported?.conditions, 'PlacementFeasible')).toMatchObject({ status: 'False', reason: 'SlotTainted' });
   });
 });

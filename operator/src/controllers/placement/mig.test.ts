@@ -7,7 +7,7 @@ import { bindSlots, gpusOf, type Device } from '../../placement/index.ts';
 import { decidePlacement, type PlacementSnapshot } from './decide.ts';
 import type { ClusterView } from './inventory.ts';
 import { box, gpuPool, onGpu, slice, snapshot } from './testing/box.ts';
-import { now, places, settle, word } from './testing/world.ts';
+import { now, places, settle, conditionValue } from './testing/world.ts';
 
 const gib = 2 ** 30;
 const classes = ['gpu.nvidia.com', 'mig.nvidia.com'].map((name) => ({ metadata: { name } }));
@@ -197,8 +197,8 @@ describe('MIG slices of a device plugin', () => {
   ])('are no slots, and each mode that was skipped says so: %s', (_, resources, slot) => {
     const world = snapshot({ pools: [gpuPool('p', [onGpu('gen', 'Generalist', '5Gi', slot)])], cluster: plugin(resources) });
     const decision = decidePlacement(world, now);
-    expect(word(decision, 'p')).toMatchObject({ status: 'False', reason: 'NoMode' });
-    expect(word(decision, 'p')?.message).toMatch(
+    expect(conditionValue(decision, 'p')).toMatchObject({ status: 'False', reason: 'NoMode' });
+    expect(conditionValue(decision, 'p')?.message).toMatch(
       /^node dgx-1: the device plugin hands out MIG slices \(nvidia.com\/mig-2g.10gb\) and does not say which/,
     );
     const { skippedModes = [] } = settle(world).pools[0]?.status?.plan ?? {};

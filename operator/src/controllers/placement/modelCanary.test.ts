@@ -9,7 +9,7 @@ function judge(budget: string, more: object = {}): EnergyModel {
   return { ...model, spec: { ...model.spec, rollout: { strategy: 'Recreate', ...more } as NonNullable<EnergyModel['spec']['rollout']> } };
 }
 
-const told = (status: Partial<RolloutStatus>): object => ({
+const reported = (status: Partial<RolloutStatus>): object => ({
   rollout: {
     phase: 'Idle',
     weight: 0,
@@ -25,7 +25,7 @@ const told = (status: Partial<RolloutStatus>): object => ({
 
 const withStatus = (world: PlacementSnapshot, status: Partial<RolloutStatus>): PlacementSnapshot => ({
   ...world,
-  models: world.models.map((model): EnergyModel => ({ ...model, status: { ...model.status, ...told(status) } })),
+  models: world.models.map((model): EnergyModel => ({ ...model, status: { ...model.status, ...reported(status) } })),
 });
 const plans = (world: PlacementSnapshot): readonly string[] => places(world.models[0]?.status?.plan);
 
@@ -36,7 +36,7 @@ test('a revision of a model that is tried has a place beside the one that serves
   expect(plans(first)).toEqual([expect.stringMatching(/^judge\.aaaaaaaaaa dgx-1\/gpu\d$/)]);
   expect(plans(settle(withStatus(first, { stable: a })))).toEqual([place]);
   const tried = settle(withStatus(first, { phase: 'Loading', stable: a, canary: b, id: `${b}-1` }));
-  const canary = plans(tried).find((word) => word.startsWith(`judge.${b} `)) ?? '';
+  const canary = plans(tried).find((conditionValue) => conditionValue.startsWith(`judge.${b} `)) ?? '';
   expect(plans(tried).toSorted()).toEqual([place, canary].toSorted());
   expect(plans(settle(withStatus(tried, { stable: b })))).toEqual([canary]);
   expect(plans(settle(withStatus(tried, { stable: a })))).toEqual([place]);

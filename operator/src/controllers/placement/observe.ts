@@ -18,7 +18,7 @@ import { exceeded, rolledOut } from '../../serving/index.ts';
 import type { Progress } from './admit.ts';
 import type { GpuCaches } from './caches.ts';
 import type { PlacementSnapshot } from './decide.ts';
-import { occupantsOf } from './lingering.ts';
+import { occupantsOf } from './staleOccupants.ts';
 import type { Owner } from './owners.ts';
 import type { Assignment } from './problem.ts';
 import { cachedReserve, holderView, probeIn, usedHolders } from './reserve/index.ts';

@@ -207,7 +207,7 @@ function modelWishes(model: EnergyModel): readonly Wish[] {
   const common = { demand: modelDemand(model), replicas, slot, latency: 'Score', exclusive: false, group: undefined, apart: [] } as const;
   const rollout = spec.rollout === undefined ? undefined : status?.rollout;
   const { stable, canary } = rollout ?? {};
-  // The first revision is told as a canary until it serves.
+  // The first revision is reported as a canary until it serves.
   const serving = stable ?? canary;
   const first: Wish = { ...common, item: itemOf(name, serving), rank: 'Verifier', ...(serving === undefined ? {} : { stays: true }) };
   if (!isOpen(rollout) || canary === undefined || canary === stable) return [first];
@@ -239,8 +239,8 @@ export function modelOwner(model: EnergyModel): Owner {
 
 /** Whether a pool or a model has to do with GPUs, or had. */
 export function isConcerned({ wishes, plan, object }: Owner): boolean {
-  const told = object.status?.conditions?.some(({ type }) => type === 'PlacementFeasible' || type === 'PlacementConflict') === true;
-  return wishes.length > 0 || plan !== undefined || told;
+  const reported = object.status?.conditions?.some(({ type }) => type === 'PlacementFeasible' || type === 'PlacementConflict') === true;
+  return wishes.length > 0 || plan !== undefined || reported;
 }
 
 /** Older ones are served first: who came later does not push them away. */

@@ -21,7 +21,7 @@ export interface OwnerPlan {
   /** Engines on a slot that cannot be used now; they wait there. */
   readonly stuck: readonly Assignment[];
   readonly modeLack: string | undefined;
-  /** Engines that are told to end: they keep their places until their pods are gone. */
+  /** Engines that are reported to end: they keep their places until their pods are gone. */
   readonly ending: ReadonlySet<string>;
   /** Nodes that a probe pod has to ask. */
   readonly asks: readonly string[];
@@ -78,7 +78,7 @@ function modeOf(search: ModeSearch): ModeChoice & { readonly nodes: readonly str
   const stale = slots.filter(({ node, counted }) => counted && inventory.injections.stale.has(node)).map(({ node }) => node);
   const nodes = choice.asks === true ? slots.filter(({ counted }) => counted).map(({ node }) => node) : stale;
   if (before === undefined || before === choice.mode || owner.mode !== 'Auto') return { ...choice, nodes };
-  // A better mode that came up would start everything anew: the one in force stays as long as it can be used.
+  // A better mode that came up would start everything again: the one in force stays as long as it can be used.
   const stays = chooseMode(before, facts);
   return stays.mode === undefined ? { ...choice, nodes } : { ...stays, nodes: stays.mode === 'Reservation' ? stale : [] };
 }
@@ -147,7 +147,9 @@ export function planOwner(owner: Owner, others: readonly Holder[], inventory: In
   const faulty = new Set(inventory.slots.filter(({ fault }) => fault !== undefined).map(({ name }) => name));
   return {
     plan: statusOf(inForce, assignments, [...refused, ...tried.rejected], skipped),
-    unplaced: serving.wishes.map(({ item }) => item).filter((item) => !placed.has(item) || refused.some((word) => word.item === item)),
+    unplaced: serving.wishes
+      .map(({ item }) => item)
+      .filter((item) => !placed.has(item) || refused.some((conditionValue) => conditionValue.item === item)),
     stuck: assignments.filter(({ slot, item }) => faulty.has(slot) && placed.has(item)),
     modeLack: mode === undefined && serving.wishes.length > 0 && served.places.length > 0 ? skipped.at(-1)?.reason : undefined,
     ending: new Set([...leaving, ...ends].map(({ item }) => item)),

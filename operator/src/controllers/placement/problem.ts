@@ -15,7 +15,7 @@ export type Place = Pick<Assignment, 'item' | 'slot' | 'bytes'>;
 export interface Holder {
   readonly owner: Owner;
   readonly assignments: readonly Assignment[];
-  /** Engines that are told to end. */
+  /** Engines that are reported to end. */
   readonly ending?: ReadonlySet<string>;
   /** How its engines get at their GPUs. */
   readonly mode?: Mode | undefined;
@@ -46,7 +46,7 @@ function ownsGpu({ owner, mode }: Holder, self: Owner): boolean {
 /** Name of what an engine of others holds on one of its slots: it is not to be moved, so that each part is an item by itself. */
 const partName = (owner: Owner, { item, slot }: Place): string => `${nameOf(owner, item)}${between}${slot}`;
 
-/** The model that a pool names; what it has may be told in parts. */
+/** The model that a pool names; what it has may be reported in parts. */
 function verifierOf(pool: Owner, holders: readonly Holder[]): readonly Holder[] {
   return holders.filter(
     ({ owner: { kind, name, namespace } }) => kind === 'EnergyModel' && name === pool.verifier && namespace === pool.namespace,

@@ -145,7 +145,7 @@ describe('an engine on several GPUs starts', () => {
 
   test('never on one of them alone', () => {
     const rest = settle(world([readPool('p', [wide('core', '9Gi', 2, named)])]));
-    // A board in the place of another one has another claim: its turn comes anew, for all of it.
+    // A board in the place of another one has another claim: its turn comes again, for all of it.
     const swapped = [0, 1, 2, 3].map((index) => device(index, {}, index === 1 ? 'GPU-new' : undefined));
     const book = { ...rest.cluster.book, approved: new Map([['dgx-1/gpu1', 'GPU-new']]) };
     const changed = { ...rest, cluster: { ...rest.cluster, slices: box(swapped).slices, book }, progress: (): Progress => 'Absent' };
@@ -175,7 +175,7 @@ describe('a group that loses one of its boards', () => {
     const late = gpuPool('q', [onGpu('gen', 'Generalist', '20Gi', 'dgx-1/gpu0')]);
     const asked = settle({ ...gone, pools: [...gone.pools, late] });
     expect(said(asked, 1)).toMatchObject({ status: 'False', reason: 'NotEnoughMemory' });
-    // The board is back, and nothing has been started anew.
+    // The board is back, and nothing has been started again.
     expect(planOf(settle({ ...gone, cluster: rest.cluster }))?.assignments).toEqual(planOf(rest)?.assignments);
   });
 

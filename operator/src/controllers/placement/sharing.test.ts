@@ -6,7 +6,7 @@ import { decidePlacement, type PlacementSnapshot } from './decide.ts';
 import { readSharing } from './sharing.ts';
 import { readBook } from './slots.ts';
 import { box, device, gpuPool, onGpu, snapshot } from './testing/box.ts';
-import { now, of, settle, word } from './testing/world.ts';
+import { now, of, settle, conditionValue } from './testing/world.ts';
 
 describe('lines of data.sharing', () => {
   test('say how a slot is shared', () => {
@@ -51,7 +51,7 @@ describe('a slot with a line', () => {
     const { sharing: lines } = readBook({ metadata: { annotations: { 'agentfleet.dev/apply-sharing': apply } }, data: { sharing } });
     return { ...world, cluster: { ...world.cluster, book: { ...world.cluster.book, sharing: lines } } };
   };
-  const told = ({ pools }: PlacementSnapshot, name = 'p'): Condition | undefined =>
+  const reported = ({ pools }: PlacementSnapshot, name = 'p'): Condition | undefined =>
     findCondition(pools.find(({ metadata }) => metadata.name === name)?.status?.conditions, 'PlacementSharing');
   const claimsOf = ({ pools }: PlacementSnapshot): readonly string[] => [
     ...new Set(pools.flatMap(({ status }) => (status?.plan?.assignments ?? []).map(({ claim = '' }) => claim))),
@@ -80,7 +80,7 @@ describe('a slot with a line', () => {
       },
     });
     expect(claimsOf(mps)).toHaveLength(1);
-    expect(told(mps)).toMatchObject({ status: 'True', reason: 'Applied', message: 'dgx-1/gpu3: MPS 40 12288Mi' });
+    expect(reported(mps)).toMatchObject({ status: 'True', reason: 'Applied', message: 'dgx-1/gpu3: MPS 40 12288Mi' });
     const sliced = settle(written(snapshot({ pools: [pool] }), 'dgx-1/gpu3 TimeSlicing Long'));
     expect(JSON.stringify(sliced.claims[0])).toContain('{"strategy":"TimeSlicing","timeSlicingConfig":{"interval":"Long"}}');
   });
@@ -88,7 +88,7 @@ describe('a slot with a line', () => {
   test('and one without have claims of other names, and nothing is said where nobody asked', () => {
     expect(claimsOf(mps)[0]).toBe(`${claimsOf(plain)[0]}-mps-40-12288mi`);
     expect(JSON.stringify(plain.claims[0])).not.toContain('config');
-    expect(told(plain)).toBeUndefined();
+    expect(reported(plain)).toBeUndefined();
   });
 
   test.each([
@@ -99,15 +99,15 @@ describe('a slot with a line', () => {
     const after = settle(written(before, line));
     expect(after.pools[0]?.status?.plan).toEqual(before.pools[0]?.status?.plan);
     expect(after.claims).toEqual(before.claims);
-    expect(told(after)).toMatchObject({ status: 'False', reason: 'NextClaim' });
-    expect(told(after)?.message).toContain(message);
+    expect(reported(after)).toMatchObject({ status: 'False', reason: 'NextClaim' });
+    expect(reported(after)?.message).toContain(message);
     // Who comes beside them joins their claim: one GPU has one.
     const late = gpuPool('late', [onGpu('py', 'Generalist', '2Gi', 'dgx-1/gpu3')]);
     const joined = settle({ ...after, pools: [...after.pools, late] });
     expect(claimsOf(joined)).toEqual(claimsOf(before));
     expect(joined.claims[0]).toMatchObject({ spec: (before.claims[0] as unknown as { readonly spec: object }).spec });
     expect(joined.claims[0]?.metadata.ownerReferences).toHaveLength(2);
-    expect(told(joined, 'late')).toMatchObject({ reason: 'NextClaim' });
+    expect(reported(joined, 'late')).toMatchObject({ reason: 'NextClaim' });
   });
 
   test('takes effect when the last tenant is gone and one comes back', () => {
@@ -115,7 +115,7 @@ describe('a slot with a line', () => {
     expect(gone.claims).toEqual([]);
     const back = settle({ ...gone, pools: [pool] });
     expect(claimsOf(back)[0]).toMatch(/-mps-50$/);
-    expect(told(back)).toMatchObject({ status: 'True', message: 'dgx-1/gpu3: MPS 50' });
+    expect(reported(back)).toMatchObject({ status: 'True', message: 'dgx-1/gpu3: MPS 50' });
   });
 
   test.each([
@@ -124,7 +124,7 @@ describe('a slot with a line', () => {
     [mps, '', 'dgx-1/gpu3=none', ''],
   ])('starts its tenants anew for it when a human asks, with what he was told to write (%#)', (before, line, apply, suffix) => {
     const waiting = settle(written(before, line));
-    expect(told(waiting)?.message).toContain(`agentfleet.dev/apply-sharing=${apply.split(', ').at(-1)}`);
+    expect(reported(waiting)?.message).toContain(`agentfleet.dev/apply-sharing=${apply.split(', ').at(-1)}`);
     const decision = decidePlacement(written(waiting, line, apply), now);
     // All of them at once, then one after another.
     const seats = of(decision, 'p')?.plan?.assignments ?? [];
@@ -132,7 +132,7 @@ describe('a slot with a line', () => {
     const after = settle(written(waiting, line, apply));
     expect(claimsOf(after)).toEqual([`${claimsOf(plain)[0]}${suffix}`]);
     expect(after.claims.map(({ metadata }) => metadata.name)).toEqual(claimsOf(after));
-    expect(told(after)?.reason).toBe(suffix === '' ? undefined : 'Applied');
+    expect(reported(after)?.reason).toBe(suffix === '' ? undefined : 'Applied');
     // The word was for this line: the next one starts nobody.
     expect(claimsOf(settle(written(after, 'dgx-1/gpu3 MPS 7', apply)))).toEqual(claimsOf(after));
   });
@@ -147,8 +147,8 @@ describe('a slot with a line', () => {
 
   test('whose limit is below what an engine has there is told', () => {
     const tight = settle(written(snapshot({ pools: [pool] }), 'dgx-1/gpu3 MPS 40 8Gi'));
-    expect(told(tight)).toMatchObject({ status: 'False', reason: 'LimitTooLow' });
-    expect(told(tight)?.message).toMatch(/gen has 9663676416 bytes on dgx-1\/gpu3 and may take 8192Mi; js has .*: raise the limit/);
+    expect(reported(tight)).toMatchObject({ status: 'False', reason: 'LimitTooLow' });
+    expect(reported(tight)?.message).toMatch(/gen has 9663676416 bytes on dgx-1\/gpu3 and may take 8192Mi; js has .*: raise the limit/);
   });
 
   test('that says nothing, or that has no effect, is told to its tenants and in the ConfigMap, and the slot is shared as ever', () => {
@@ -157,8 +157,8 @@ describe('a slot with a line', () => {
       /^data\.sharing line 1 \(dgx-1\/gpu3 MPS 400\): MPS needs.*\ndata\.sharing of dgx-1\/gpu9 has no effect: there is no slot of this name.*\n$/,
     );
     const rest = settle(bad);
-    expect(told(rest)).toMatchObject({ status: 'False', reason: 'NoEffect' });
-    expect(told(rest)?.message).not.toContain('gpu9');
+    expect(reported(rest)).toMatchObject({ status: 'False', reason: 'NoEffect' });
+    expect(reported(rest)?.message).not.toContain('gpu9');
     expect(claimsOf(rest)).toEqual(claimsOf(plain));
     expect(decidePlacement(written(rest, ''), now).problems).toBe('');
   });
@@ -200,6 +200,6 @@ describe('a slot with a line', () => {
       spec: { devices: { config: [{ opaque: { parameters: { kind: 'MigDeviceConfig', sharing: { strategy: 'MPS' } } } }] } },
     });
     expect(of(decidePlacement(rest, now), 'p')).toBeUndefined();
-    expect(word(decidePlacement(rest, now), 'p')).toBeUndefined();
+    expect(conditionValue(decidePlacement(rest, now), 'p')).toBeUndefined();
   });
 });

@@ -23,15 +23,15 @@ export interface SharingFault {
 export interface SharingLines {
   readonly rules: ReadonlyMap<string, Sharing>;
   readonly faults: readonly SharingFault[];
-  /** Slots whose tenants may be started anew for the line as it is. */
+  /** Slots whose tenants may be started again for the line as it is. */
   readonly asked: ReadonlySet<string>;
 }
 
 export const noSharing: SharingLines = { rules: new Map(), faults: [], asked: new Set() };
 
 /**
- * Annotation of the ConfigMap by which a human lets the tenants of a slot start anew for its line: `<slot>=MPS 40`, by commas; `none`
- * where the line was taken away. It says the line, so that a later change starts nobody anew.
+ * Annotation of the ConfigMap by which a human lets the tenants of a slot start again for its line: `<slot>=MPS 40`, by commas; `none`
+ * where the line was taken away. It says the line, so that a later change starts nobody again.
  */
 const applySharingAnnotation = 'agentfleet.dev/apply-sharing';
 
@@ -81,8 +81,8 @@ function mpsOf([percent = '', limit, ...rest]: readonly string[]): Sharing | str
   return { strategy: 'MPS', percentage, limitMiB: bytes === undefined ? undefined : Math.floor(bytes / 2 ** 20) };
 }
 
-function timeSlicingOf([word = '', ...rest]: readonly string[]): Sharing | string {
-  const interval = timeSlices.find((known): known is TimeSlice => known === word);
+function timeSlicingOf([conditionValue = '', ...rest]: readonly string[]): Sharing | string {
+  const interval = timeSlices.find((known): known is TimeSlice => known === conditionValue);
   if (interval === undefined || rest.length > 0) return `TimeSlicing needs one of ${timeSlices.join(', ')}: ${cure}`;
   return { strategy: 'TimeSlicing', interval };
 }
@@ -112,7 +112,7 @@ function lackOf(sharing: Sharing, slot: PlanSlot | undefined, driver: string): s
   return undefined;
 }
 
-interface Word {
+interface ConditionValue {
   readonly status: 'True' | 'False';
   readonly reason: 'Applied' | 'NextClaim' | 'NoEffect' | 'LimitTooLow';
   readonly message: string;
@@ -122,29 +122,33 @@ interface Word {
  * What is said to an owner about how its slots are shared; undefined: nobody asked for anything. A claim in force is never
  * changed, so that a change waits for the next one.
  */
-export function sharingWord(owner: Owner, { plan }: Pick<OwnerPlan, 'plan'>, { sharings, sharingFaults }: Inventory): Word | undefined {
+export function sharingCondition(
+  owner: Owner,
+  { plan }: Pick<OwnerPlan, 'plan'>,
+  { sharings, sharingFaults }: Inventory,
+): ConditionValue | undefined {
   const slots = [...new Set(plan.assignments.map(({ slot }) => slot))].sort();
   const faults = sharingFaults.filter(({ slot }) => slots.includes(slot)).map(({ message }) => message);
   if (faults.length > 0) return { status: 'False', reason: 'NoEffect', message: faults.join('; ') };
   const now = new Map(plan.assignments.flatMap(({ slot, claim }) => (claim === undefined ? [] : [[slot, sharingInName(claim)] as const])));
-  return lateWord(now, sharings) ?? narrowWord(owner, plan, now) ?? appliedWord(now);
+  return lateCondition(now, sharings) ?? narrowCondition(owner, plan, now) ?? appliedCondition(now);
 }
 
 type InForce = ReadonlyMap<string, Sharing | undefined>;
 
-function lateWord(now: InForce, wanted: Inventory['sharings']): Word | undefined {
+function lateCondition(now: InForce, wanted: Inventory['sharings']): ConditionValue | undefined {
   const late = [...now].filter(([slot, sharing]) => sharingText(sharing) !== sharingText(wanted.get(slot)));
   if (late.length === 0) return undefined;
-  const told = late.map(([slot, sharing]) => `${slot}: ${sharingText(wanted.get(slot))} (now ${sharingText(sharing)})`);
+  const reported = late.map(([slot, sharing]) => `${slot}: ${sharingText(wanted.get(slot))} (now ${sharingText(sharing)})`);
   const cures = late.map(([slot]) => `${slot}=${wanted.has(slot) ? sharingText(wanted.get(slot)) : 'none'}`);
   const message =
-    `${told.join('; ')} with the next claim, when nobody of this namespace is on the slot; to have its engines started anew for it ` +
+    `${reported.join('; ')} with the next claim, when nobody of this namespace is on the slot; to have its engines started anew for it ` +
     `annotate ConfigMap agentfleet-slots of the operator: ${applySharingAnnotation}=${cures.join(',')}`;
   return { status: 'False', reason: 'NextClaim', message };
 }
 
 /** Engines that were given more than one process may take. */
-function narrowWord({ wishes }: Owner, { assignments }: OwnerPlan['plan'], now: InForce): Word | undefined {
+function narrowCondition({ wishes }: Owner, { assignments }: OwnerPlan['plan'], now: InForce): ConditionValue | undefined {
   const narrow = assignments.flatMap(({ item, slot, bytes }) => {
     const sharing = now.get(slot);
     const limit = sharing?.strategy === 'MPS' ? sharing.limitMiB : undefined;
@@ -156,7 +160,7 @@ function narrowWord({ wishes }: Owner, { assignments }: OwnerPlan['plan'], now: 
   return { status: 'False', reason: 'LimitTooLow', message };
 }
 
-function appliedWord(now: InForce): Word | undefined {
+function appliedCondition(now: InForce): ConditionValue | undefined {
   const applied = [...now].flatMap(([slot, sharing]) => (sharing === undefined ? [] : [`${slot}: ${sharingText(sharing)}`]));
   return applied.length === 0 ? undefined : { status: 'True', reason: 'Applied', message: applied.join('; ') };
 }

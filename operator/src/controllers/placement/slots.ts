@@ -28,7 +28,7 @@ export interface SlotBook {
   readonly probes: readonly ProbeAnswer[];
   /** How tenants of a slot share it. */
   readonly sharing: SharingLines;
-  /** What is told there of GPUs and lines that are not used. */
+  /** What is reported there of GPUs and lines that are not used. */
   readonly problems: string;
 }
 
@@ -42,7 +42,7 @@ export const emptyBook: SlotBook = {
   problems: '',
 };
 
-interface Told {
+interface Reported {
   readonly metadata: { readonly annotations?: Readonly<Record<string, string>> };
   readonly data?: Readonly<Record<string, string>>;
 }
@@ -60,7 +60,7 @@ function lines(text: string | undefined): readonly (readonly string[])[] {
 }
 
 /** Reads the ConfigMap; lines that say nothing that is understood are passed over. Pure. */
-export function readBook(map: Told | undefined): SlotBook {
+export function readBook(map: Reported | undefined): SlotBook {
   if (map === undefined) return emptyBook;
   const bindings = lines(map.data?.['bindings']).flatMap(([slot = '', uuid, bus]): readonly SlotBinding[] =>
     uuid === undefined || !slot.includes('/gpu') ? [] : [{ slot, uuid, pciBusID: bus }],
@@ -99,7 +99,7 @@ interface Noted {
   readonly problems: readonly string[];
 }
 
-/** What of the ConfigMap is to be written anew; undefined: as it is. */
+/** What of the ConfigMap is to be written again; undefined: as it is. */
 export function bookNews(book: SlotBook, noted: Noted): { readonly bindings: string | undefined; readonly problems: string | undefined } {
   const [bindings, problems] = [writeBindings(noted.bindings), writeProblems(noted.problems)];
   return {

@@ -20,7 +20,7 @@ export interface ServerView {
   readonly slots: readonly string[];
 }
 
-/** What can be told of placement without deciding anything. */
+/** What can be informed of placement without deciding anything. */
 export interface PlacementView {
   readonly inventory: Pick<Inventory, 'slots' | 'conflicts'>;
   readonly holders: readonly PlanHolder[];

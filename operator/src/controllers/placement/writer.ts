@@ -17,7 +17,7 @@ interface Notes {
   readonly problems: string | undefined;
 }
 
-/** Reads the ledger anew and writes what was decided: names of slots first, then claims, then who may start. */
+/** Reads the ledger again and writes what was decided: names of slots first, then claims, then who may start. */
 export class PlacementWriter {
   readonly #context: OperatorContext;
   readonly #pools: ResourceClient<ExpertPool>;
@@ -101,11 +101,16 @@ export class PlacementWriter {
     const applier = owner.kind === 'ExpertPool' ? this.#appliers.pools : this.#appliers.models;
     // The uid: an owner of the same name that was made since is another one.
     const { written } = await applier.apply({ apiVersion, kind, metadata: { name, namespace, uid }, status }, signal);
-    const word = findCondition(status.conditions, 'PlacementFeasible');
+    const conditionValue = findCondition(status.conditions, 'PlacementFeasible');
     const before = findCondition(owner.object.status?.conditions, 'PlacementFeasible');
-    if (!written || word === undefined || (!moved && before?.status === word.status && before.reason === word.reason)) return;
-    const type = word.status === 'True' ? 'Normal' : 'Warning';
-    this.#context.events.record(owner.object, { type, reason: word.reason, action: 'Place', note: word.message });
+    if (
+      !written ||
+      conditionValue === undefined ||
+      (!moved && before?.status === conditionValue.status && before.reason === conditionValue.reason)
+    )
+      return;
+    const type = conditionValue.status === 'True' ? 'Normal' : 'Warning';
+    this.#context.events.record(owner.object, { type, reason: conditionValue.reason, action: 'Place', note: conditionValue.message });
   }
 
   async #remove({ metadata }: KubeObject, signal: AbortSignal): Promise<void> {

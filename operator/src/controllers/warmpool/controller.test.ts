@@ -7,7 +7,7 @@ import { resources } from '../../runtime/resources.ts';
 import { Claims } from '../agenttask/execute.ts';
 import { sandboxFinalizer } from '../agenttask/attempts.ts';
 import { Bed } from '../agenttask/testing/bed.ts';
-import { finish, isReady, told } from '../agenttask/testing/look.ts';
+import { finish, isReady, reported } from '../agenttask/testing/look.ts';
 import { newPool, newTask } from '../agenttask/testing/objects.ts';
 import { obedient, playWorkers, succeeds, works } from '../agenttask/testing/scriptedWorker.ts';
 
@@ -235,7 +235,7 @@ describe('the pool', () => {
     await bed.until('it is told', () => bed.events.some(({ reason }) => reason === 'WarmSandboxRefused'));
     await bed.create(newTask('one'));
     await bed.until('the task has its own', isReady(bed));
-    expect(told(bed.task('one'), 'SandboxReady')).toBe('True/Ready');
+    expect(reported(bed.task('one'), 'SandboxReady')).toBe('True/Ready');
     refused = false;
     await bed.until('they wait', readyToTake(bed, 2));
   });

@@ -118,7 +118,7 @@ export function createWarmPoolController(context: OperatorContext, options: Warm
   const reconcile = async (key: string, { signal }: { readonly signal: AbortSignal }): Promise<Outcome> => {
     const pool = presentPool(context, key);
     const source: WarmSource | undefined =
-      pool === undefined ? undefined : { pool, config, issuer: tokens.issuer(), ground: groundOf(caches) };
+      pool === undefined ? undefined : { pool, config, issuer: tokens.issuer(), capabilities: groundOf(caches) };
     const template = source === undefined ? '' : hashes.of(source, source.pool.spec.policy.minIsolation);
     const places = placesOf(caches, config, preparations, key, pool);
     const waiting = places.flatMap(({ pods }) => pods);

@@ -51,7 +51,7 @@ export interface Gpu {
   readonly node: string;
   readonly driver: string;
   readonly pool: string;
-  /** Name of the device in its pool; it may change when the driver starts anew. */
+  /** Name of the device in its pool; it may change when the driver starts again. */
   readonly device: string;
   readonly uuid: string;
   /** Where it is. Of a MIG slice: the bus of its board, `@`, and the first slice of its memory. */

@@ -55,7 +55,7 @@ const boardKind: Kind = {
   gone: ({ slot, uuid }) => `no GPU of ${nodeOfSlot(slot)} has its uuid ${uuid}: is the board lost?`,
 };
 
-/** A board that is divided anew may give the same uuid to a slice of another size: that is another slot. */
+/** A board that is divided again may give the same uuid to a slice of another size: that is another slot. */
 function sliceKind(boards: readonly InventorySlot[]): Kind {
   const names = new Map(boards.map(({ slot, uuid }) => [uuid, slot]));
   return {

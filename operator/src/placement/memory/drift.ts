@@ -1,4 +1,4 @@
-/** An estimate that misses the measured memory by more than this share is told as `EstimateDrift`. */
+/** An estimate that misses the measured memory by more than this share is reported as `EstimateDrift`. */
 export const driftTolerance = 0.15;
 
 /** An estimate beside what the running engine takes. Bytes; the ratio is a decimal string, as floats do not go into status. */

@@ -69,7 +69,7 @@ function tolerationsOf(keys: readonly string[]): object {
 
 function claimOf(name: string, binding: SlotBinding, options: SlotClaimOptions, more: object): SlotClaim {
   const { namespace, deviceClass, driver, profile, sharing, tolerated = [] } = options;
-  // A board that is divided anew may give a uuid to a slice of another size.
+  // A board that is divided again may give a uuid to a slice of another size.
   const pins = [pin(driver, 'uuid', binding.uuid), ...(profile === undefined ? [] : [pin(driver, 'profile', profile)])];
   const expression = pins.join(' && ');
   const exactly = {
@@ -111,7 +111,7 @@ export function bindingOf(claim: Pick<SlotClaim, 'metadata'>): SlotBinding | und
   return slot === undefined || uuid === undefined ? undefined : { slot, uuid, pciBusID: annotations[busAnnotation] };
 }
 
-/** `<node>/gpu<n>`, or that of a MIG slice, as a name and label that an object may have. Nodes with long names are told apart by a hash. */
+/** `<node>/gpu<n>`, or that of a MIG slice, as a name and label that an object may have. Nodes with long names are distinguished by a hash. */
 export function slotClaimName(slot: string): string {
   const name = `slot-${slot.replace('/', '-')}`;
   return name.length <= 63

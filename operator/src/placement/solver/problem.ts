@@ -22,7 +22,7 @@ export interface Link {
 /** What work on a GPU disturbs: `Decode` is bound by latency, `Score` runs in batches, `Tiny` is hardly felt. */
 export type LatencyClass = 'Decode' | 'Score' | 'Tiny';
 
-/** Who gives way first when a slot is lost; the later in this list, the longer it stays. Held: of others, not to be moved. */
+/** Who is preempted first when a slot is lost; the later in this list, the longer it stays. Held: of others, not to be moved. */
 export const ranks = ['Canary', 'Shadow', 'Specialist', 'Draft', 'Planner', 'Verifier', 'Core', 'Held'] as const;
 export type Rank = (typeof ranks)[number];
 

@@ -120,7 +120,7 @@ function environment({ arm, role, template }: GoldenJob): readonly { readonly na
   return Object.entries(values).map(([name, value]) => ({ name, value }));
 }
 
-function told(container: TemplateContainer, job: GoldenJob): TemplateContainer {
+function reported(container: TemplateContainer, job: GoldenJob): TemplateContainer {
   const { env, mount } = callerToken(job.owner.metadata.namespace ?? '');
   const more = [...environment(job), ...env];
   const names = new Set(more.map(({ name }) => name));
@@ -153,7 +153,7 @@ export function goldenJob(job: GoldenJob): Job & { readonly spec: object } {
       ...(serviceAccount !== undefined && { serviceAccountName: serviceAccount }),
       ...spec,
       restartPolicy: 'Never',
-      containers: [...(first === undefined ? [] : [told(first, job)]), ...rest],
+      containers: [...(first === undefined ? [] : [reported(first, job)]), ...rest],
       volumes: [...(spec.volumes ?? []).filter(({ name }) => name !== volume.name), volume],
     },
   };

@@ -8,7 +8,7 @@ export interface HeldOutBound {
   readonly slack: (value: number, baseline: number | undefined) => number;
 }
 
-const untold = (whose: string): Finding => ({
+const unreported = (whose: string): Finding => ({
   verdict: 'InsufficientData',
   samples: 0,
   message: `the pods of the ${whose} have not told figures on problems that it never saw`,
@@ -20,11 +20,11 @@ interface Compared {
   readonly slack: number;
 }
 
-/** Compares two verifiers head by head; the worst one decides. What is not told, or is no number, never passes. Pure. */
+/** Compares two verifiers head by head; the worst one decides. What is not reported, or is no number, never passes. Pure. */
 export function heldOutFinding(canary: HeldOut | undefined, stable: HeldOut | undefined, bound: HeldOutBound): Finding {
-  if (canary === undefined) return untold('canary');
+  if (canary === undefined) return unreported('canary');
   if ('fault' in canary) return { verdict: 'Fail', samples: 0, message: `the calibration of the canary cannot count: ${canary.fault}` };
-  if (stable === undefined) return untold('stable revision');
+  if (stable === undefined) return unreported('stable revision');
   if ('fault' in stable)
     return { verdict: 'InsufficientData', samples: 0, message: `the calibration of the stable revision cannot count: ${stable.fault}` };
   const samples = Math.min(...canary.heads.map((head) => head.samples));

@@ -4,7 +4,7 @@ import type { Gate } from './gate.ts';
 type Source =
   /** A Job, before any task: looked at whenever the engines answer. */
   | 'Job'
-  /** Labelled acts, measured by a Job or told by the verifier: whenever the engines answer, so that a worse one gets no task. */
+  /** Labelled acts, measured by a Job or reported by the verifier: whenever the engines answer, so that a worse one gets no task. */
   | 'Acts'
   /** Copies of requests: while the revision is in shadow; what it said last stands. */
   | 'Copies'

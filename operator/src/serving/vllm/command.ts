@@ -66,7 +66,7 @@ export class VllmArgumentError extends Error {
 }
 
 /** The first of a user's words that the operator sets itself; undefined when there is none. */
-export function reservedWord(words: readonly string[]): string | undefined {
+export function reservedCondition(words: readonly string[]): string | undefined {
   return words.find((word) => reserved.some((name) => name === (word.split('=')[0] ?? word).replaceAll('_', '-')));
 }
 
@@ -76,7 +76,7 @@ export function reservedWord(words: readonly string[]): string | undefined {
  * @throws {VllmArgumentError} a user's word is one that the operator sets
  */
 export function vllmArguments(demand: VllmDemand): readonly string[] {
-  const word = reservedWord(demand.extraArgs);
+  const word = reservedCondition(demand.extraArgs);
   if (word !== undefined) throw new VllmArgumentError(word);
   return [
     // First and without a flag: `vllm serve`, which images start, takes it so in all versions, and `--model` not in all.

@@ -56,8 +56,8 @@ function guardHolders(world: World, boards: ReadonlyMap<string, string>): void {
     for (const { metadata, spec } of world.server.objects<Deployment>(resources.deployments)) {
       const own = spec?.template?.metadata?.annotations ?? {};
       if (own['agentfleet.dev/slot'] === undefined || spec?.replicas === 0) continue;
-      const told = boards.get(own['agentfleet.dev/gpu-holder'] ?? '');
-      if (told !== own['agentfleet.dev/gpu-uuid'])
+      const reported = boards.get(own['agentfleet.dev/gpu-holder'] ?? '');
+      if (reported !== own['agentfleet.dev/gpu-uuid'])
         world.watchman.fault(`${metadata.name} is on ${own['agentfleet.dev/gpu-uuid'] ?? 'no GPU'}`);
     }
   });

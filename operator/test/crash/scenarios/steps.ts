@@ -10,7 +10,7 @@ import type { World } from '../world.ts';
 export const patchPool = (world: World, spec: object): Promise<ExpertPool> =>
   new ResourceClient<ExpertPool>(world.transport, resources.expertPools).patch({ namespace: 'platform', name: 'coding' }, { spec });
 
-/** Waits until the worker has told of its work. */
+/** Waits until the worker has reported of its work. */
 export const works = (world: World, name = 'one'): Promise<void> =>
   world.until(`${name} works`, () => world.task(name).status?.run !== undefined);
 

@@ -34,7 +34,7 @@ export class KeeperRefusal extends Error {
         return new KeeperRefusal(status, error.code as KeeperErrorCode, message ?? '', cure ?? '');
       }
     } catch {
-      // not JSON: told below
+      // not JSON: reported below
     }
     return new KeeperRefusal(status, 'AF_UNREADABLE', `HTTP ${status}: ${body.slice(0, 200)}`, answerFaults.AF_UNREADABLE);
   }

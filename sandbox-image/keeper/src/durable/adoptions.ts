@@ -109,7 +109,7 @@ export class Adoptions {
     this.#staging = stagingOf(options.storeDir);
   }
 
-  /** Begins anew; what an earlier one brought is dropped. @throws KeeperError `AF_NOT_FRESH` */
+  /** Begins again; what an earlier one brought is dropped. @throws KeeperError `AF_NOT_FRESH` */
   async begin(): Promise<void> {
     await this.#assertFresh();
     await this.drop();
@@ -125,7 +125,7 @@ export class Adoptions {
   }
 
   /** Something else begins to be the history of this keeper: what waits is given up. */
-  async giveWay(): Promise<void> {
+  async preempt(): Promise<void> {
     if (this.#engine !== null) await this.drop();
   }
 

@@ -45,7 +45,7 @@ describe('parts', () => {
 
   it('come back as they were written', () => {
     const buffer = Buffer.concat([partHeader(part), Buffer.from('hello'), partHeader({ ...part, offset: 0, length: 0 })]);
-    expect([...partsOf(buffer)].map(({ bytes, ...told }) => [told, bytes.toString()])).toEqual([
+    expect([...partsOf(buffer)].map(({ bytes, ...reported }) => [reported, bytes.toString()])).toEqual([
       [part, 'hello'],
       [{ ...part, offset: 0, length: 0 }, ''],
     ]);

@@ -13,29 +13,29 @@ export interface Connection {
   readonly why: string;
 }
 
-/** Connections of one epoch that are told one by one: code of the user may open any number of them. */
-const maxTold = 500;
+/** Connections of one epoch that are reported one by one: code of the user may open any number of them. */
+const maxReported = 500;
 
 /** Puts connections into the event log, those over a bound as one sum. */
 export class EgressJournal {
   readonly #append: (type: AuditType, body: Readonly<Record<string, unknown>>) => void;
-  #told = 0;
+  #reported = 0;
   #rest = { connections: 0, bytesOut: 0, bytesIn: 0 };
 
   constructor(append: (type: AuditType, body: Readonly<Record<string, unknown>>) => void) {
     this.#append = append;
   }
 
-  /** Whether the end of this connection will be told too. */
+  /** Whether the end of this connection will be reported too. */
   opened(id: number, epoch: number): boolean {
-    if (this.#told >= maxTold) return false;
-    this.#told += 1;
+    if (this.#reported >= maxReported) return false;
+    this.#reported += 1;
     this.#append('EgressOpened', { id, epoch });
     return true;
   }
 
-  closed(connection: Connection, told: boolean): void {
-    if (told) {
+  closed(connection: Connection, reported: boolean): void {
+    if (reported) {
       this.#append('EgressClosed', { ...connection });
       return;
     }
@@ -44,11 +44,11 @@ export class EgressJournal {
     this.#rest.bytesIn += connection.bytesIn;
   }
 
-  /** Tells the sum, and begins anew with the next epoch. */
+  /** Tells the sum, and begins again with the next epoch. */
   sum(): void {
     if (this.#rest.connections > 0) this.#append('EgressClosed', { ...this.#rest, why: 'Summed' });
     this.#rest = { connections: 0, bytesOut: 0, bytesIn: 0 };
-    this.#told = 0;
+    this.#reported = 0;
   }
 }
 
@@ -257,9 +257,9 @@ export class EgressTunnels {
     this.#connections += 1;
     const id = this.#connections;
     const began = clock.now();
-    const told = journal.opened(id, tunnel.epoch);
+    const reported = journal.opened(id, tunnel.epoch);
     const { forth, back, why } = await splice(local, tunnel.socket, { clock, idleMs: bounds.idleMs });
     this.#open.delete(joined);
-    journal.closed({ id, bytesOut: forth, bytesIn: back, millis: Math.round(clock.now() - began), why }, told);
+    journal.closed({ id, bytesOut: forth, bytesIn: back, millis: Math.round(clock.now() - began), why }, reported);
   }
 }

@@ -63,8 +63,8 @@ export class Command {
     const { quietMs, interactive } = options.plan;
     const put: SendInput = (seq, bytes, eof) => options.link.send({ t: 'stdin', id: this.id, seq, eof }, bytes);
     this.input = interactive ? new LiveInput(this.id, options.clock, put) : null;
-    const told = (silentMs: number): void => void this.#journal?.append({ type: 'quiet', silentMs });
-    this.#silence = quietMs === null ? null : new Silence(quietMs, options.clock, told);
+    const reported = (silentMs: number): void => void this.#journal?.append({ type: 'quiet', silentMs });
+    this.#silence = quietMs === null ? null : new Silence(quietMs, options.clock, reported);
   }
 
   get id(): string {
@@ -75,7 +75,7 @@ export class Command {
     return this.#ended.promise;
   }
 
-  /** Hands the command to the runner, unless it was cancelled before that. */
+  /** SandboxSession the command to the runner, unless it was cancelled before that. */
   start(journal: Journal, spill: Spill | null = null): void {
     const { clock, link } = this.#options;
     this.#journal = journal;
@@ -224,8 +224,8 @@ export async function endOrphan(archive: JournalArchive, header: JournalHeader):
   if (interrupted) await appendFile(file, `${JSON.stringify(event)}\n`);
   const hash = createHash('sha256');
   for await (const line of readLines(file)) hash.update(line.bytes).update('\n');
-  const told = interrupted ? { exitCode: null, interrupted: 'KeeperRestarted' } : { recovered: true };
-  return { execId: header.execId, ...told, journalSha256: hash.digest('hex') };
+  const reported = interrupted ? { exitCode: null, interrupted: 'KeeperRestarted' } : { recovered: true };
+  return { execId: header.execId, ...reported, journalSha256: hash.digest('hex') };
 }
 
 /** Whole lines of a file, where they end, and the last of them; a missing file has none. */

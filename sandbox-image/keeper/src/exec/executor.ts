@@ -294,10 +294,10 @@ export class Executor {
       this.#options.logger.error('the end of a command could not be written to its journal', { execId: command.id, ...errorFields(error) });
       return { sha256: null, bytes: journal.size, events: null };
     });
-    const { type: _type, ...told } = facts;
+    const { type: _type, ...reported } = facts;
     const lostEvents = journal.lost === 0 ? {} : { lostEvents: journal.lost };
     const kept = { journalSha256: summary.sha256, journalBytes: summary.bytes, events: summary.events };
-    log.append('ExecEnded', { execId: command.id, ...told, ...lostEvents, ...kept });
+    log.append('ExecEnded', { execId: command.id, ...reported, ...lostEvents, ...kept });
     room.ended(command.id, summary.bytes);
     this.#options.onEnded(facts);
     if (command.plan.access === 'Write') quota.measureSoon(this.#unmeasured);
@@ -307,7 +307,7 @@ export class Executor {
     this.#options.logger.error('the roots could not be measured', errorFields(error));
   };
 
-  /** Whoever lost the link kills its commands at once. Who follows is told soon; the gate stays shut until a runner proves it. */
+  /** Whoever lost the link kills its commands at once. Who follows is reported soon; the gate stays shut until a runner proves it. */
   async #quiesce(): Promise<void> {
     const { clock, link } = this.#options;
     const done = (): boolean => this.#stopping || link.state.connected;

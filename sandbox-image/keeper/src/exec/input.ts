@@ -6,7 +6,7 @@ import { KeeperError } from '../failure.ts';
 /** How long the runner may take to say whether it took a part. */
 const answerMs = 5000;
 
-/** Hands one part to the runner. */
+/** SandboxSession one part to the runner. */
 export type SendInput = (seq: number, bytes: Buffer, eof: boolean) => void;
 
 /**

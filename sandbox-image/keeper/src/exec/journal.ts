@@ -99,7 +99,7 @@ export class Journal {
     return this.#lost;
   }
 
-  /** Bytes of output that the journal has no room for. What a failing disk did not take is told by `fault`. */
+  /** Bytes of output that the journal has no room for. What a failing disk did not take is reported by `fault`. */
   get lostBytes(): StreamBytes {
     return this.#lostBytes;
   }

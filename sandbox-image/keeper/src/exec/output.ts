@@ -143,9 +143,9 @@ export class RedactedOutput implements OutputTaker {
   push(stream: StreamName, bytes: Buffer): Promise<void> | undefined {
     this.#stopTimer?.();
     this.#stopTimer = null;
-    const told = this.#give(stream, this.#redactors[stream].push(bytes.toString('latin1')));
+    const reported = this.#give(stream, this.#redactors[stream].push(bytes.toString('latin1')));
     if (this.#redactors[stream].held > 0) this.#stopTimer = this.#clock.after(settleMs, () => this.#settle());
-    return told;
+    return reported;
   }
 
   async finish(): Promise<void> {
@@ -166,7 +166,7 @@ export class RedactedOutput implements OutputTaker {
 
 /**
  * Notices that a command says nothing for a while, once in each silence. It only observes. Output costs no timer: the one
- * that runs is set anew when it fires too early.
+ * that runs is set again when it fires too early.
  */
 export class Silence {
   readonly #ms: number;

@@ -127,7 +127,7 @@ const marginBytes = 8 * mebibyte;
 
 /**
  * Room for the output of commands in the store. What they may write is bounded before they begin, and the output of old ones
- * gives way to whatever is needed more: new commands, snapshots, notes. The records of the event log stay as they are.
+ * is preempted to whatever is needed more: new commands, snapshots, notes. The records of the event log stay as they are.
  */
 export class OutputRoom {
   readonly #options: OutputRoomOptions;

@@ -27,7 +27,7 @@ export interface ExecPlan {
   readonly stdin: Buffer;
   /** Output over the limit of the events that files may hold. */
   readonly spillBytes: number;
-  /** Silence that is told; null = none. */
+  /** Silence that is reported; null = none. */
   readonly quietMs: number | null;
   /** The caller gets exact bytes, which the intent tells. */
   readonly raw: boolean;

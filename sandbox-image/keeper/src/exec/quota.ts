@@ -123,7 +123,7 @@ export class Quota {
     this.#usage = await measureUsage(this.#roots, this.#limits, signal);
   }
 
-  /** Measures in the background; whoever asks next waits for it. */
+  /** Measures in the background; the caller next waits for it. */
   measureSoon(onError: (error: unknown) => void): void {
     this.#pending ??= this.measure()
       .catch(onError)

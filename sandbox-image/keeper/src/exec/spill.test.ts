@@ -130,8 +130,8 @@ describe('silence', () => {
         return () => void (due = null);
       },
     };
-    const told: number[] = [];
-    const silence = new Silence(100, clock as Clock, (ms) => told.push(ms));
+    const reported: number[] = [];
+    const silence = new Silence(100, clock as Clock, (ms) => reported.push(ms));
     const until = (end: number): void => {
       for (; due !== null && due.at <= end;) {
         const { at, run } = due as { at: number; run: () => void };
@@ -144,14 +144,14 @@ describe('silence', () => {
     until(60);
     silence.heard();
     until(159);
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
     until(1000);
-    expect(told).toEqual([100]);
+    expect(reported).toEqual([100]);
     silence.heard();
     until(1050);
     silence.end();
     silence.heard();
     until(5000);
-    expect(told).toEqual([100]);
+    expect(reported).toEqual([100]);
   });
 });

@@ -154,14 +154,14 @@ export class Spill {
     await this.#writing;
     this.#over = true;
     this.#target.onFinished();
-    const told: { stdout?: SpillFile; stderr?: SpillFile } = {};
+    const reported: { stdout?: SpillFile; stderr?: SpillFile } = {};
     for (const stream of ['stdout', 'stderr'] as const) {
       const file = this.#files[stream];
       if (file === undefined) continue;
       await file.handle.close();
-      told[stream] = { bytes: file.bytes, sha256: file.hash.digest('hex') };
+      reported[stream] = { bytes: file.bytes, sha256: file.hash.digest('hex') };
     }
-    return Object.keys(told).length === 0 ? null : told;
+    return Object.keys(reported).length === 0 ? null : reported;
   }
 
   async #write(stream: StreamName, bytes: Buffer): Promise<void> {

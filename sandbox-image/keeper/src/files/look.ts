@@ -53,7 +53,7 @@ async function openNoFollow(real: string, path: string): Promise<FileHandle> {
   }
 }
 
-/** Something below a folder. Links are told, never followed. */
+/** Something below a folder. Links are reported, never followed. */
 export interface Walked {
   /** Relative to where the walk began. */
   readonly name: BytePath;

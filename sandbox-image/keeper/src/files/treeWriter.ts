@@ -213,7 +213,7 @@ export async function unpackTree(tar: Readable, writer: TreeWriter): Promise<str
   const meter = meterOf(tar, (chunk) => hash.update(chunk));
   const reader = extract({ filenameEncoding: 'latin1' } as Parameters<typeof extract>[0]);
   const feeding = pipeline(meter, reader);
-  feeding.catch(() => undefined); // told by the reader, too
+  feeding.catch(() => undefined); // reported by the reader, too
   try {
     for await (const entry of reader) {
       await writer.add(readEntry(entry.header), entry as AsyncIterable<Uint8Array>);

@@ -22,11 +22,11 @@ export function redacted<T extends object>(keeper: Keeper, reading: Reading, ans
     return answer;
   }
   const redacting = keeper.parts.redaction.open();
-  const told = redacting.value(answer);
+  const reported = redacting.value(answer);
   const { counts } = redacting;
-  if (counts === null) return told;
+  if (counts === null) return reported;
   noteCounts(keeper, reading, counts);
-  return { ...told, redacted: counts };
+  return { ...reported, redacted: counts };
 }
 
 /** The bytes of a file without secrets; or the exact ones, which is noted. */
@@ -51,8 +51,8 @@ export async function sendRedacted(
   }
   const whole = redacting.bytes(await buffer(content));
   note();
-  const told = Object.entries(redacting.counts ?? {}).map(([kind, count]) => `${kind}=${count}`);
-  return reply.headers(told.length === 0 ? {} : { [redactedHeader]: told.join(',') }).send(whole);
+  const reported = Object.entries(redacting.counts ?? {}).map(([kind, count]) => `${kind}=${count}`);
+  return reply.headers(reported.length === 0 ? {} : { [redactedHeader]: reported.join(',') }).send(whole);
 }
 
 /** Notes that exact bytes left, as some answers are by their nature. */

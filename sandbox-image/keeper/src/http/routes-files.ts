@@ -185,7 +185,7 @@ export async function patchFiles(keeper: Keeper, epoch: number, request: PatchRe
     return await applyPatch(keeper.roots, parsed, patches, {
       random,
       checkSyntax: syntaxCheck(syntax, request.syntax ?? 'Check'),
-      patience: () => clock.now() - began < syntaxBounds.patchMillis,
+      unavailableFor: () => clock.now() - began < syntaxBounds.patchMillis,
       admit: async (bytes, paths) => {
         const weight = paths.reduce((sum, path) => sum + weightOf(path), 0);
         await quota.assertWithin(bytes, weight);
@@ -222,8 +222,8 @@ async function getTree(keeper: Keeper, request: FastifyRequest, reply: FastifyRe
     noteRaw(keeper, { what: 'Tree', name: folder });
     tar.once('close', release);
     cutOffWhenIdle(request, tar);
-    const told = { [treeHeaders.entries]: entries, [treeHeaders.bytes]: bytes, [treeHeaders.skipped]: skipped };
-    return await reply.type('application/x-tar').headers(told).send(tar);
+    const reported = { [treeHeaders.entries]: entries, [treeHeaders.bytes]: bytes, [treeHeaders.skipped]: skipped };
+    return await reply.type('application/x-tar').headers(reported).send(tar);
   } catch (error) {
     release();
     throw error;
@@ -297,21 +297,21 @@ export function lookRoutes(app: FastifyInstance, keeper: Keeper, validators: Val
 
 export async function list(keeper: Keeper, { redaction, ...query }: ListQuery): Promise<FileList> {
   const release = keeper.parts.gate.shared({ kind: 'file list', name: query.path });
-  const told = await listFiles(keeper.roots, query).finally(release);
-  return redacted(keeper, { what: 'List', name: query.path, redaction }, told);
+  const reported = await listFiles(keeper.roots, query).finally(release);
+  return redacted(keeper, { what: 'List', name: query.path, redaction }, reported);
 }
 
 export async function lines(keeper: Keeper, { redaction, ...query }: LinesQuery): Promise<FileLines> {
   const release = keeper.parts.gate.reading({ kind: 'file transfer', name: query.path });
-  const told = await readLines(keeper.roots, query).finally(release);
+  const reported = await readLines(keeper.roots, query).finally(release);
   keeper.parts.syntax.warm(query.path);
-  return redacted(keeper, { what: 'Lines', name: query.path, redaction }, told);
+  return redacted(keeper, { what: 'Lines', name: query.path, redaction }, reported);
 }
 
 /** The signal fires when nobody waits for the answer any more. */
 export async function search(keeper: Keeper, { redaction, ...query }: SearchQuery, signal: AbortSignal): Promise<SearchResult> {
   const { clock, gate } = keeper.parts;
   const release = gate.reading({ kind: 'search', name: query.path });
-  const told = await searchFiles(keeper.roots, query, { clock, signal }).finally(release);
-  return redacted(keeper, { what: 'Search', name: query.path, redaction }, told);
+  const reported = await searchFiles(keeper.roots, query, { clock, signal }).finally(release);
+  return redacted(keeper, { what: 'Search', name: query.path, redaction }, reported);
 }

@@ -67,8 +67,8 @@ function unchanged({ parts: { config, gate } }: Keeper, holder: Holder): Release
 export async function compare(keeper: Keeper, { from, to, redaction }: RangeQuery & { readonly to: string }): Promise<TreeDiff> {
   const { snapshots } = keeper.parts;
   const release = to === CURRENT ? unchanged(keeper, { kind: 'comparison', name: `${from}..${to}` }) : nothing;
-  const told = treeDiff(await snapshots.diff(from, to).finally(release));
-  return redacted(keeper, { what: 'Diff', name: `${from}..${to}`, redaction }, told);
+  const reported = treeDiff(await snapshots.diff(from, to).finally(release));
+  return redacted(keeper, { what: 'Diff', name: `${from}..${to}`, redaction }, reported);
 }
 
 export async function take(keeper: Keeper, epoch: number, label: string | undefined): Promise<SnapshotRecord> {
@@ -77,12 +77,12 @@ export async function take(keeper: Keeper, epoch: number, label: string | undefi
   try {
     fence.assert(epoch);
     // Its contents lie at the end of the store, where the snapshot's are going to lie.
-    await adoptions.giveWay();
+    await adoptions.preempt();
     // A frozen shell writes nothing, but it stands in the layer that is put away.
     if (config.snapshotEngine === 'Overlay') await sessions.endShells();
     const record = await takeOrFree(keeper, label);
-    const { skipped, ...told } = record;
-    log.append('SnapshotTaken', { ...told, skipped: skipped.length });
+    const { skipped, ...reported } = record;
+    log.append('SnapshotTaken', { ...reported, skipped: skipped.length });
     metrics.snapshots.inc({ result: 'ok' });
     return record;
   } catch (error) {

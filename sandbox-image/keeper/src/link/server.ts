@@ -25,7 +25,7 @@ export class LinkServer implements RunnerLink {
   readonly #options: LinkServerOptions;
   readonly #server: Server;
   readonly #pending = new Set<Connection>();
-  /** Instances that were told to exit: they may dial once more before they are dead. */
+  /** Instances that were reported to exit: they may dial once more before they are dead. */
   readonly #retired = new Set<string>();
   #events: LinkEvents | null = null;
   #current: Connection | null = null;
@@ -33,7 +33,7 @@ export class LinkServer implements RunnerLink {
   #connections = 0;
   #heardAt = 0;
   #refused = 0;
-  #refusedToldAt = Number.NEGATIVE_INFINITY;
+  #refusedReportedAt = Number.NEGATIVE_INFINITY;
   #stopHeartbeat: () => void = () => undefined;
 
   private constructor(options: LinkServerOptions) {
@@ -140,10 +140,10 @@ export class LinkServer implements RunnerLink {
   #tellRefusal(why: string): void {
     const { clock, logger } = this.#options;
     this.#refused += 1;
-    if (clock.now() - this.#refusedToldAt < refusalsEveryMs) return;
+    if (clock.now() - this.#refusedReportedAt < refusalsEveryMs) return;
     logger.warn('connections to the link were refused', { why, count: this.#refused });
     this.#refused = 0;
-    this.#refusedToldAt = clock.now();
+    this.#refusedReportedAt = clock.now();
   }
 
   /** A peer that answers nothing for 30 s is as good as gone. */

@@ -105,7 +105,7 @@ const stride = 256;
 export class OffsetIndex {
   readonly #offsets: number[] = [];
 
-  /** To be told of every record once, in order; `seq` counts from 1. */
+  /** To be informed of every record once, in order; `seq` counts from 1. */
   add(seq: number, offset: number): void {
     if ((seq - 1) % stride === 0) this.#offsets[(seq - 1) / stride] = offset;
   }

@@ -31,7 +31,7 @@ const line = (n: number): string => good[n - 1] ?? '';
 const write = (all: readonly string[]): Promise<void> => writeFile(file, all.map((one) => `${one}\n`).join(''));
 const altered = (n: number): string => line(n).replace(`"n":${n}`, `"n":${n + 100}`);
 
-/** The records from `n` on with other content, chained anew: what somebody can do who may write the whole file. */
+/** The records from `n` on with other content, chained again: what somebody can do who may write the whole file. */
 function rewritten(n: number): string[] {
   let head = n === 1 ? { seq: 0, hash: '0'.repeat(64) } : record(n - 1);
   return good.slice(n - 1).map((_, index) => {
@@ -153,7 +153,7 @@ test('whatever was altered, dropped, moved, repeated, put in, rewritten or cut o
       expect(await inspectLog(bad, { root: hash })).toEqual(found);
       expect(found.ok).toBe(false);
       expect(found.faults.length).toBeGreaterThan(0);
-      // Without a head both readers see the same: all but a tail that is missing and a chain made anew.
+      // Without a head both readers see the same: all but a tail that is missing and a chain made again.
       expect((await inspectLog(file)).ok).toBe((await verifyLog(file)).ok && bad.length > 0);
     }),
     { numRuns: 1000 },

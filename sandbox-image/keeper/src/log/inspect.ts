@@ -17,7 +17,7 @@ export interface Finding {
 }
 
 export interface InspectOptions {
-  /** Hash of a record that was the last one once: only this shows that a log lost its tail, or was written anew. */
+  /** Hash of a record that was the last one once: only this shows that a log lost its tail, or was written again. */
   readonly root?: string;
   /** Called for every record whose content fits its own hash, also behind a break. */
   readonly onRecord?: (record: AuditRecord) => void;
@@ -35,7 +35,7 @@ export interface LogInspection {
   /** The first {@link maxFindings} faults. */
   readonly faults: readonly Finding[];
   readonly faultCount: number;
-  /** Where the clock went back: told, and no fault. */
+  /** Where the clock went back: reported, and no fault. */
   readonly clockSteps: readonly Finding[];
   /** Records behind the one that `root` names: nothing vouches that there were not more. Null without `root`. */
   readonly behindRoot: number | null;
@@ -110,7 +110,7 @@ class Inspection {
     };
   }
 
-  /** Faults were told for the lines before; this one is where it belongs behind them. */
+  /** Faults were reported for the lines before; this one is where it belongs behind them. */
   #resumes({ seq }: AuditRecord): boolean {
     return this.#blind > 0 && seq === this.#head.seq + 1 + this.#blind;
   }

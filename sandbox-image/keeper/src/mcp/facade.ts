@@ -103,12 +103,12 @@ async function outcomeOf(source: FollowSource, watch: Watch): Promise<CommandOut
     next,
     stdout,
     stderr,
-    ...(end !== undefined && { end: told(end) }),
+    ...(end !== undefined && { end: reported(end) }),
     ...(counts !== null && { redacted: counts }),
   };
 }
 
-function told({ type: _type, seq: _seq, ...end }: ExecEnd): Omit<ExecEnd, 'type' | 'seq'> {
+function reported({ type: _type, seq: _seq, ...end }: ExecEnd): Omit<ExecEnd, 'type' | 'seq'> {
   return end;
 }
 

@@ -70,7 +70,7 @@ export interface CasOptions {
   readonly segmentFs?: SegmentFs;
 }
 
-/** The head is only told apart from the newest snapshot after a restore. */
+/** The head is only distinguished from the newest snapshot after a restore. */
 function readHead(path: string): string | undefined {
   try {
     return fs.readFileSync(path, 'utf8');
@@ -219,19 +219,19 @@ class CasEngine implements SnapshotEngine {
     this.#store.close();
   }
 
-  /** Jobs run one after another. A collection that nobody waits for gives way to them. */
+  /** Jobs run one after another. A collection that nobody waits for is preempted to them. */
   #run<T>(job: () => Promise<T>): Promise<T> {
     this.#collecting?.abort();
     return this.#serial.run(job);
   }
 
   #collectSoon(): void {
-    const giveWay = new AbortController();
-    this.#collecting = giveWay;
+    const preempt = new AbortController();
+    this.#collecting = preempt;
     void this.#serial
-      .run(() => this.#collector.collect('Count', this.#inUse(), new Slices(giveWay.signal), giveWay.signal))
+      .run(() => this.#collector.collect('Count', this.#inUse(), new Slices(preempt.signal), preempt.signal))
       .catch((error: unknown) => {
-        if (!giveWay.signal.aborted) this.#options.retention?.onFailed?.(error);
+        if (!preempt.signal.aborted) this.#options.retention?.onFailed?.(error);
       });
   }
 

@@ -97,12 +97,12 @@ describe('what stays', () => {
 
 describe('when', () => {
   test('by itself after a take, when enough has come together; told before and after', async () => {
-    const told: (CollectIntent | CollectReport)[] = [];
+    const reported: (CollectIntent | CollectReport)[] = [];
     const done = Promise.withResolvers<void>();
     const retention = keep(3, {
       slack: 4,
-      onIntent: async (intent) => void told.push(intent),
-      onDone: (report) => (told.push(report), done.resolve()),
+      onIntent: async (intent) => void reported.push(intent),
+      onDone: (report) => (reported.push(report), done.resolve()),
     });
     const engine = await h.engine(retention);
     for (let step = 1; step <= 7; step++) {
@@ -110,12 +110,12 @@ describe('when', () => {
       await engine.take();
     }
     await engine.scan();
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
     write('a', big(8));
     await engine.take();
     await done.promise;
     const remove = ['s0001', 's0002', 's0003', 's0004', 's0005'];
-    expect(told).toMatchObject([
+    expect(reported).toMatchObject([
       { reason: 'Count', remove },
       { reason: 'Count', removed: remove, kept: 3, freedObjects: 5 },
     ]);
@@ -194,8 +194,8 @@ describe('damage', () => {
 });
 
 test('a collection that gives way says what it removed, and is finished later', async () => {
-  const told: string[] = [];
-  const retention = keep(1, { slack: 0, onIntent: async () => void told.push('intent'), onDone: () => told.push('done') });
+  const reported: string[] = [];
+  const retention = keep(1, { slack: 0, onIntent: async () => void reported.push('intent'), onDone: () => reported.push('done') });
   const engine = await h.engine(retention);
   write('a', big(1));
   for (let step = 1; step <= 6; step++) {
@@ -204,8 +204,8 @@ test('a collection that gives way says what it removed, and is finished later', 
     await Promise.all([engine.take(), engine.scan()]);
   }
   await engine.scan();
-  expect(told.slice(0, 2)).toEqual(['intent', 'done']);
-  expect(told.filter((one) => one === 'intent').length).toBeLessThanOrEqual(told.filter((one) => one === 'done').length);
+  expect(reported.slice(0, 2)).toEqual(['intent', 'done']);
+  expect(reported.filter((one) => one === 'intent').length).toBeLessThanOrEqual(reported.filter((one) => one === 'done').length);
   await engine.collect();
   expect(storeBytes()).toBeLessThan(2 * big(6).length);
 });

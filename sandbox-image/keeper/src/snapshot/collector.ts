@@ -28,7 +28,7 @@ export interface CollectReport {
   readonly tookMs: number;
 }
 
-/** Which snapshots stay, and who is told about the others. */
+/** Which snapshots stay, and who is informed about the others. */
 export interface Retention extends RetentionRule {
   /** Further ids that must stay, asked before each collection. Default: none. */
   readonly protectedIds?: () => Promise<readonly string[]>;
@@ -99,7 +99,7 @@ export class Collector {
     return report;
   }
 
-  /** Frees what no manifest names. One that gives way has freed what it has freed. */
+  /** Frees what no manifest names. One that is preempted has freed what it has freed. */
   async #free(reason: CollectReason, inUse: LiveObjects, slices: Slices, signal?: AbortSignal): Promise<Reclaimed> {
     const { store, logEndPath } = this.#options;
     this.#unfinished = true;

@@ -126,7 +126,7 @@ export interface SnapshotEngine {
   list(): readonly SnapshotRecord[];
   diff(from: string, to: string): Promise<TreeDiff>;
   /**
-   * A tar whose `revert.sh` undoes from → to on the real tree; `to` may be `current`. `external` is told in its description. It carries its
+   * A tar whose `revert.sh` undoes from → to on the real tree; `to` may be `current`. `external` is reported in its description. It carries its
    * own proof (guard before, verification after) and needs only sh and GNU or busybox tools.
    */
   revertBundle(from: string, to: string, external?: readonly ExternalEffect[]): Promise<Readable>;

@@ -20,7 +20,7 @@ const CURES: Record<SnapshotErrorCode, string> = {
   AF_RESTORE_MISMATCH: 'make sure that no process writes to the tree and run the same restore again',
 };
 
-/** Every failure that callers are meant to tell apart. `details` is safe to show to users. */
+/** Every failure that callers are meant to distinguish. `details` is safe to show to users. */
 export class SnapshotError extends Error {
   readonly code: SnapshotErrorCode;
   readonly cure: string;

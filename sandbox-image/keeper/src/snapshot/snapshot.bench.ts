@@ -13,7 +13,7 @@ export interface SnapshotTimes {
   /** Five files edited, one added, one removed. */
   readonly incrementalMs: number;
   readonly noopMs: number;
-  /** The first snapshot of a new process over an unchanged tree: the engine is opened anew, git always is. */
+  /** The first snapshot of a new process over an unchanged tree: the engine is opened again, git always is. */
   readonly restartMs: number;
   /** Back over such an edit. Ours includes the verification of the whole tree; git does not verify. */
   readonly restoreMs: number;
@@ -37,7 +37,7 @@ const FIRST_ROUNDS = 3;
 
 /**
  * Times the engine and git plumbing on the same tree in the same run. Both see every edit; the
- * engine syncs to disk before a snapshot counts, git is told not to (`core.fsync=none`).
+ * engine syncs to disk before a snapshot counts, git is reported not to (`core.fsync=none`).
  */
 export async function benchSnapshots(options: SnapshotBenchOptions): Promise<{ ours: SnapshotTimes; git: SnapshotTimes }> {
   const dir = fs.mkdtempSync(join(tmpdir(), 'af-snapshot-bench-'));

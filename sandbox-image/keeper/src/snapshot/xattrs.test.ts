@@ -31,7 +31,7 @@ function set(name: string, attributes: Readonly<Record<string, string>>): Promis
 }
 
 /** What the runner tells of paths in the workspace; its own tests compare it with the system calls. */
-async function told(...names: string[]): Promise<string[]> {
+async function reported(...names: string[]): Promise<string[]> {
   const reader = access.read(h.workspace, 1 << 20);
   for (const name of names) reader.ask(name);
   return (await reader.answers()).map(({ path, text }) => {
@@ -77,7 +77,7 @@ describe.skipIf(runner === null)('with the real runner', () => {
     await set('closed', { 'user.c': 'c' });
     fs.chmodSync(join(h.workspace, 'closed'), 0o4444);
     const paths = ['closed', 'dir', 'dir/second name', 'edited', 'gone', 'kept', 'plain', 'replaced'];
-    const before = [...h.describe(), ...(await told(...paths))];
+    const before = [...h.describe(), ...(await reported(...paths))];
     const engine = await open();
     const { manifestDigest } = await engine.take();
     await set('edited', { 'user.b': 'other', 'user.new': '1' });
@@ -89,7 +89,7 @@ describe.skipIf(runner === null)('with the real runner', () => {
     fs.rmdirSync(join(h.workspace, 'dir'));
     expect((await engine.scan()).digest).not.toBe(manifestDigest);
     expect(await engine.restore('s0001')).toMatchObject({ verified: true, manifestDigest });
-    expect([...h.describe(), ...(await told(...paths))]).toEqual(before);
+    expect([...h.describe(), ...(await reported(...paths))]).toEqual(before);
   });
 
   test('a change of an attribute alone is a change, and is told as one', async () => {
@@ -102,9 +102,9 @@ describe.skipIf(runner === null)('with the real runner', () => {
     const [{ entries }] = [await engine.manifest('s0002')];
     expect(entries[0]?.line.split(' ')).toHaveLength(8);
     await engine.restore('s0001');
-    expect(await told('a')).toEqual([]);
+    expect(await reported('a')).toEqual([]);
     await (await open()).restore('s0002');
-    expect(await told('a')).toEqual(['a user.a=1']);
+    expect(await reported('a')).toEqual(['a user.a=1']);
   });
 
   test('only what changed is asked for, also after a restart', async () => {
@@ -154,7 +154,7 @@ describe.skipIf(runner === null)('with the real runner', () => {
     await expect(engine.take()).rejects.toMatchObject({ code: 'AF_QUOTA_EXCEEDED' });
     expect((await engine.restore('s0001')).verified).toBe(true);
     vi.restoreAllMocks();
-    expect(await told('f0', 'f1')).toEqual(['f0 user.mine=kept']);
+    expect(await reported('f0', 'f1')).toEqual(['f0 user.mine=kept']);
   });
 
   test('POSIX ACLs are named as not captured; where many have them, their root is', async (context) => {
@@ -181,7 +181,7 @@ describe.skipIf(runner === null)('with the real runner', () => {
     fs.chmodSync(join(h.workspace, 'a'), 0o444);
     const engine = await open();
     await engine.take();
-    const before = await told('a', 'b');
+    const before = await reported('a', 'b');
     await set('a', { 'user.bytes': 'other', 'user.new': '1' });
     await set('b', { 'user.new': '1' });
     const dir = await unpackBundle(h, engine, 's0001', 'current');
@@ -217,7 +217,7 @@ describe.skipIf(runner === null)('with the real runner', () => {
     }
     const shell = { command: ['sh'], path: process.env['PATH'] ?? '/usr/bin:/bin', exactTimes: true };
     expect(runScript(shell, join(dir, 'revert.sh'))).toEqual({ status: 0, output: 'done and verified: 2 paths\n' });
-    expect(await told('a', 'b')).toEqual(before);
+    expect(await reported('a', 'b')).toEqual(before);
     expect(fs.statSync(join(h.workspace, 'a')).mode & 0o7777).toBe(0o444);
   });
 });

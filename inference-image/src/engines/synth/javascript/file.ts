@@ -132,7 +132,7 @@ export function lines(node: SyntaxNode): NodeLines {
   return { from: unit.row + 1, to: Math.max(unit.row, body.row - 1) + 1, global };
 }
 
-/** The nearest statement, clause, member or arrow function's value that lines can be told of. */
+/** The nearest statement, clause, member or arrow function's value that lines can be informed of. */
 function unitOf(node: SyntaxNode): SyntaxNode {
   let at = node;
   while (at.parent !== null && !isUnit(at)) at = at.parent;

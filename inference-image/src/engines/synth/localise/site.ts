@@ -12,7 +12,7 @@ interface LineSuspicion {
   at(path: string, line: number): Suspicion | null;
   /** Of code that every test runs, such as the module's own statements. */
   readonly everywhere: Suspicion;
-  /** False when the request told of no failing test's coverage. */
+  /** False when the request reported of no failing test's coverage. */
   readonly known: boolean;
 }
 

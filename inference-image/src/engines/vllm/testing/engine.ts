@@ -119,7 +119,7 @@ export class FakeEngine {
     if (this.faults.flood === true) return void response.end('x'.repeat(5 << 20));
     if (this.#dead) return send(response, 500, { message: 'EngineDeadError' });
     if (route === 'GET /health') return void response.end();
-    if (route === 'POST /testing') return send(response, 200, this.#told(body));
+    if (route === 'POST /testing') return send(response, 200, this.#reported(body));
     if (route === 'GET /metrics') return this.#metrics(response);
     if (route === 'GET /v1/models') return send(response, 200, { data: [...this.#models, ...this.#adapters].map((id) => ({ id })) });
     if (route === 'POST /v1/completions') return this.#complete(body, response);
@@ -162,7 +162,7 @@ export class FakeEngine {
     response.end(`# TYPE vllm:cache_config_info gauge\nvllm:cache_config_info{${labels}} 1.0\nvllm:num_requests_running 0.0\n`);
   }
 
-  #told({ held, replies }: { readonly held?: boolean; readonly replies?: readonly string[] }): EngineState {
+  #reported({ held, replies }: { readonly held?: boolean; readonly replies?: readonly string[] }): EngineState {
     if (replies !== undefined) this.replies = replies;
     if (held === false) this.release();
     else if (held === true) this.held = true;
@@ -193,7 +193,7 @@ export class FakeEngine {
     const logprob = this.faults.zeroLogprobs === true ? 0 : -0.25;
     const choices = Array.from({ length: Number(body['n']) }, (_, index) => {
       const content = this.replies[Math.min(index, this.replies.length - 1)] ?? '';
-      // The later an answer, the longer and so the less likely it is told to be.
+      // The later an answer, the longer and so the less likely it is reported to be.
       const tokens = Array.from({ length: index + 2 }, () => ({ token: 'x', logprob }));
       return {
         index,

@@ -26,10 +26,10 @@ interface Stage {
 }
 
 /** Memory that says when it is taken and freed: who reads the logs of several engines sees who had the GPU when. */
-function recorded(told: boolean): GpuMemory {
+function recorded(reported: boolean): GpuMemory {
   let held = false;
   const tell = (gpu: 'taken' | 'freed'): void => {
-    if (told && held !== (gpu === 'taken')) stdout.write(`${JSON.stringify({ gpu, at: Date.now() })}\n`);
+    if (reported && held !== (gpu === 'taken')) stdout.write(`${JSON.stringify({ gpu, at: Date.now() })}\n`);
     held = gpu === 'taken';
   };
   return {

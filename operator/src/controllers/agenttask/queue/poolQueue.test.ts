@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { byTurn, PoolQueue, type Bounds, type Place, Turns } from './poolQueue.ts';
+import { byTurn, PoolQueue, type Bounds, type Place, TurnQueue } from './poolQueue.ts';
 
 const anywhere: Bounds = { perNamespace: Infinity, blocked: () => false };
 
@@ -142,7 +142,7 @@ describe('a sorted collection', () => {
   test('is a sorted list, whatever is added and taken away', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.boolean(), fc.nat(3000)), { maxLength: 4000, size: 'max' }), (steps) => {
-        const turns = new Turns<number>((a, b) => a - b);
+        const turns = new TurnQueue<number>((a, b) => a - b);
         const model = new Set<number>();
         for (const [adds, value] of steps) {
           if (!adds) expect(turns.delete(value)).toBe(model.delete(value));
@@ -165,7 +165,7 @@ describe('a sorted collection', () => {
 
   test('of 100,000 elements costs a few comparisons each, also when it is emptied from the front', () => {
     let comparisons = 0;
-    const turns = new Turns<number>((a, b) => ((comparisons += 1), a - b));
+    const turns = new TurnQueue<number>((a, b) => ((comparisons += 1), a - b));
     const count = 100_000;
     for (let at = 0; at < count; at += 1) turns.add((at * 7919) % count);
     expect([...turns]).toHaveLength(count);

@@ -13,7 +13,7 @@ const longestRun = 512;
  * rank one addition for each run besides. It holds 8 bytes for an element, and no element twice. `K`: what the order
  * looks at.
  */
-export class Turns<K, T extends K = K> {
+export class TurnQueue<K, T extends K = K> {
   readonly #order: Order<K>;
   readonly #runs: T[][] = [];
   #size = 0;
@@ -146,7 +146,7 @@ export interface Bounds {
 interface Share {
   /** Tasks that hold a slot. */
   running: number;
-  readonly waiting: Turns<Turn, Place>;
+  readonly waiting: TurnQueue<Turn, Place>;
 }
 
 /** The next task of a namespace, where its turn is among those of other namespaces. */
@@ -172,14 +172,14 @@ const byShare: Order<Head> = (a, b) =>
 export class PoolQueue {
   readonly #shares = new Map<string, Share>();
   readonly #loads = new Map<string, number>();
-  readonly #crowdedOut: Turns<Turn, Place>;
+  readonly #crowdedOut: TurnQueue<Turn, Place>;
   readonly #order: Order<Turn>;
   #running = 0;
   #queued = 0;
 
   constructor(order: Order<Turn> = byTurn) {
     this.#order = order;
-    this.#crowdedOut = new Turns<Turn, Place>(order);
+    this.#crowdedOut = new TurnQueue<Turn, Place>(order);
   }
 
   add(place: Place): void {
@@ -309,7 +309,7 @@ export class PoolQueue {
 
   #share(namespace: string): Share {
     let share = this.#shares.get(namespace);
-    if (share === undefined) this.#shares.set(namespace, (share = { running: 0, waiting: new Turns<Turn, Place>(this.#order) }));
+    if (share === undefined) this.#shares.set(namespace, (share = { running: 0, waiting: new TurnQueue<Turn, Place>(this.#order) }));
     return share;
   }
 }

@@ -27,7 +27,7 @@ export class Queues {
   readonly #order: Order<Turn>;
   readonly #places = new Map<string, Found>();
   readonly #queues = new Map<string, PoolQueue>();
-  /** Made anew when a pool changes. */
+  /** Made again when a pool changes. */
   #lookup: PoolLookup;
 
   constructor(caches: QueueCaches, reach: ReachConfig, ledger: Ledger, order: Order<Turn> = byTurn) {

@@ -111,7 +111,8 @@ interface Stage {
  * yet to tell would count as caused by the next task that ends.
  */
 async function idle({ registry, server, caches }: Stage, bound: { readonly timeout: number }): Promise<void> {
-  const shown = (cache: { hasSeen(version: string): boolean }, plural: string): boolean => cache.hasSeen(server.told.get(plural) ?? '1');
+  const shown = (cache: { hasSeen(version: string): boolean }, plural: string): boolean =>
+    cache.hasSeen(server.reported.get(plural) ?? '1');
   let quiet = 0;
   await vi.waitFor(
     async () => {

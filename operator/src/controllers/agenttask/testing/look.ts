@@ -8,7 +8,7 @@ export function condition(task: AgentTask, type: string): Condition | undefined 
 }
 
 /** `status/reason` of a condition; `-/-` when there is none. */
-export function told(task: AgentTask, type: string): string {
+export function reported(task: AgentTask, type: string): string {
   const { status = '-', reason = '-' } = condition(task, type) ?? {};
   return `${status}/${reason}`;
 }

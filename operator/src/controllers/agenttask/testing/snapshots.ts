@@ -77,7 +77,7 @@ export const snapshotOf = (task: AgentTask, change: Partial<Snapshot> = {}): Sna
   resolution: { pool: newPool() },
   registriesListed: false,
   openings: [],
-  ground: { nodes: [], runtimeClasses: [] },
+  capabilities: { nodes: [], runtimeClasses: [] },
   prepared: true,
   pods: task.status?.assignment === undefined ? [] : [podOf('one-1')],
   warm: [],

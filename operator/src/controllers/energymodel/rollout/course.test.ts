@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { resources } from '../../../runtime/resources.ts';
 import { newPool, newTask } from '../../agenttask/testing/objects.ts';
 import { fails, obedient, playWorkers } from '../../agenttask/testing/scriptedWorker.ts';
-import { calibrationDigest, type Told } from '../testing/calibrated.ts';
+import { calibrationDigest, type Reported } from '../testing/calibrated.ts';
 import { Course, good } from '../testing/course.ts';
 
 const gate = { name: 'undone', type: 'RollbackSuccess', rollbackSuccess: { min: '0.3', minSamples: 2 } };
@@ -81,9 +81,9 @@ describe('a revision of a model', () => {
     ['is not calibrated', { uncalibrated: true }, 'NotCalibrated'],
     ['was calibrated with other features', { features: 'v0' }, 'FeatureSetDiffers'],
     ['was calibrated on too few acts', { samples: 50 }, 'TooFewSamples'],
-  ] as const)('that %s is not served where a calibration is asked for', async ([, told, reason]) => {
+  ] as const)('that %s is not served where a calibration is asked for', async ([, reported, reason]) => {
     for (const rollout of [recreate, canary()]) {
-      await using course = await Course.serving({ rollout, ...calibrated }, { ...good, 'features-v2': told });
+      await using course = await Course.serving({ rollout, ...calibrated }, { ...good, 'features-v2': reported });
       const { stable } = course.rollout;
       await course.patch(second);
       await course.until('it is frozen', () => course.rollout.phase === 'Frozen');
@@ -95,31 +95,31 @@ describe('a revision of a model', () => {
   });
 
   it('that never tells how it was calibrated is held, and served as soon as it does', async () => {
-    const told: Record<string, Told> = { 'features-v1': {} };
-    await using course = await Course.serving({ rollout: recreate, ...calibrated }, told);
+    const reported: Record<string, Reported> = { 'features-v1': {} };
+    await using course = await Course.serving({ rollout: recreate, ...calibrated }, reported);
     const { stable } = course.rollout;
     await course.patch(second);
     await course.until('its pods answer', () => course.names('deployments').length === 2);
     await course.world.pass(120, 5);
     expect(course.rollout).toMatchObject({ stable, phase: 'Loading' });
-    told['features-v2'] = {};
+    reported['features-v2'] = {};
     await course.until('it serves', () => course.rollout.stable !== stable);
   });
 
   it('whose new pods do not tell any more how they were calibrated is not promoted before they do', async () => {
-    const told: Record<string, Told> = { ...good };
-    await using course = await Course.serving({ rollout: canary(), ...calibrated }, told);
+    const reported: Record<string, Reported> = { ...good };
+    await using course = await Course.serving({ rollout: canary(), ...calibrated }, reported);
     await course.patch(second);
     await course.until('it is tried', () => course.rollout.weight === 100);
     const { canary: tried } = course.rollout;
-    delete told['features-v2'];
+    delete reported['features-v2'];
     await course.patch({ resources: { replicas: 2 } });
     await course.until('it abstains', () => course.model.status?.arms?.[1]?.calibration?.abstains === 'NotTold');
     await course.work('one', 'two');
     await course.until('it is held', () => course.rollout.reason === 'Held');
     expect(course.rollout).toMatchObject({ phase: 'Canary', canary: tried });
     expect(course.healthy.message).toContain('not known to be in force (NotTold)');
-    told['features-v2'] = {};
+    reported['features-v2'] = {};
     await course.until('it serves', () => course.rollout.stable === tried);
   });
 
@@ -138,7 +138,7 @@ describe('a revision of a model', () => {
 
   const map = { name: 'own', type: 'CalibrationMap', calibrationMap: { minSamples: 400 } };
   const brier = { name: 'own', type: 'Brier', brier: {} };
-  it.for<[string, object, Told, object, string]>([
+  it.for<[string, object, Reported, object, string]>([
     ['says worse probabilities', brier, { brier: 0.2 }, {}, 'the worst head is Code: brier 0.200, of the stable 0.100'],
     ['was mapped by too few acts', map, { samples: 399, knots: [0.9, 0.1] }, {}, '399 of 400 acts'],
     ['has a plateau at its own veto', map, { knots: [0.9, 0.09, 0.09] }, { source: 'Calibration' }, 'its veto below 0.09'],
@@ -149,8 +149,8 @@ describe('a revision of a model', () => {
       { vetoBelowProbability: '0.6', warnBelowProbability: '0.7' },
       'its veto below 0.6',
     ],
-  ])('that %s goes back, and judges nothing', async ([, own, told, thresholds, words]) => {
-    const world = { 'features-v1': { brier: 0.1 }, 'features-v2': told };
+  ])('that %s goes back, and judges nothing', async ([, own, reported, thresholds, words]) => {
+    const world = { 'features-v1': { brier: 0.1 }, 'features-v2': reported };
     await using course = await Course.serving({ rollout: canary({ gates: [gate, own] }), thresholds }, world);
     await course.patch(second);
     await course.until('it is frozen', () => course.rollout.phase === 'Frozen');
@@ -160,9 +160,9 @@ describe('a revision of a model', () => {
   });
 
   it('that keeps its Brier score and has a map to veto by is tried', async () => {
-    const told = { brier: 0.1, knots: [0.9, 0.2, 0.2, 0.1] };
+    const reported = { brier: 0.1, knots: [0.9, 0.2, 0.2, 0.1] };
     const gates = [gate, brier, { ...map, name: 'map' }];
-    await using course = await Course.serving({ rollout: canary({ gates }) }, { 'features-v1': told, 'features-v2': told });
+    await using course = await Course.serving({ rollout: canary({ gates }) }, { 'features-v1': reported, 'features-v2': reported });
     await course.patch(second);
     await course.until('it is tried', () => course.rollout.weight === 100);
     expect(course.rollout.gates?.map(({ name, verdict }) => `${name} ${verdict}`)).toEqual(

@@ -151,9 +151,9 @@ const judged = (model: EnergyModel, info: ServerInfo | undefined, now: number): 
 
 /** Why a revision abstains from judging, although the spec asks for probabilities that count; undefined while nobody knows. */
 function abstaining(model: EnergyModel, info: ServerInfo | undefined, now: number): string | undefined {
-  const { word, demanded } = judged(model, info, now);
-  if (!demanded || info === undefined || word.status === 'True') return undefined;
-  return `its calibration is not in force (${word.reason}): ${word.message}`;
+  const { conditionValue, demanded } = judged(model, info, now);
+  if (!demanded || info === undefined || conditionValue.status === 'True') return undefined;
+  return `its calibration is not in force (${conditionValue.reason}): ${conditionValue.message}`;
 }
 
 /**
@@ -167,13 +167,13 @@ function uncalibrated(
   now: number,
 ): RolloutStatus | undefined {
   if (before === undefined || before.stable === undefined || next.stable === before.stable) return undefined;
-  const { word, demanded } = judged(model, infos?.get(next.stable ?? ''), now);
-  if (!demanded || word.status === 'True') return undefined;
-  const message = `its calibration is not known to be in force (${word.reason}): ${word.message}; it is not promoted before it is`;
+  const { conditionValue, demanded } = judged(model, infos?.get(next.stable ?? ''), now);
+  if (!demanded || conditionValue.status === 'True') return undefined;
+  const message = `its calibration is not known to be in force (${conditionValue.reason}): ${conditionValue.message}; it is not promoted before it is`;
   return { ...before, reason: 'Held', message: message.slice(0, 512) };
 }
 
-/** How far the pods of a revision are. Where a calibration is demanded, one is not ready to be tried before it told its own. */
+/** How far the pods of a revision are. Where a calibration is demanded, one is not ready to be tried before it reported its own. */
 function enginesOf(
   { model, deployments, infos }: ModelSnapshot,
   { revision }: Pick<ModelArm, 'revision'>,
@@ -190,27 +190,33 @@ function enginesOf(
 }
 
 /** The calibration that a verifier tells, or why it cannot count; undefined: it tells none. */
-function toldOf({ calibration }: Partial<ServerInfo> = {}): ModelCalibration | { readonly fault: string } | undefined {
+function reportedOf({ calibration }: Partial<ServerInfo> = {}): ModelCalibration | { readonly fault: string } | undefined {
   if (calibration === undefined || 'fault' in calibration || calibration.featureSet === featureSet) return calibration;
   return { fault: `it was calibrated with ${calibration.featureSet}, and workers send ${featureSet}` };
 }
 
 /** What a verifier tells of problems that it never saw. */
 function heldOutOf(info: ServerInfo | undefined): HeldOut | undefined {
-  const told = toldOf(info);
-  if (told === undefined || 'fault' in told) return told;
+  const reported = reportedOf(info);
+  if (reported === undefined || 'fault' in reported) return reported;
   return {
-    heads: told.heads.map(({ name, auc, ece, brier, samples }) => ({ name, auc, ece, samples, ...(brier === undefined ? {} : { brier }) })),
+    heads: reported.heads.map(({ name, auc, ece, brier, samples }) => ({
+      name,
+      auc,
+      ece,
+      samples,
+      ...(brier === undefined ? {} : { brier }),
+    })),
   };
 }
 
 /** How it makes probabilities of energies, and from which one on acts pass: by its own thresholds, or by those of the spec. */
 function mapsOf({ spec: { thresholds } }: EnergyModel, info: ServerInfo | undefined): CalibrationMaps | undefined {
-  const told = toldOf(info);
-  if (told === undefined || 'fault' in told) return told;
+  const reported = reportedOf(info);
+  if (reported === undefined || 'fault' in reported) return reported;
   const fixed = thresholds.source === 'Fixed' ? Number(thresholds.vetoBelowProbability) : undefined;
   return {
-    heads: told.heads.map(({ name, samples, knots, vetoBelowProbability }) => ({
+    heads: reported.heads.map(({ name, samples, knots, vetoBelowProbability }) => ({
       name,
       samples,
       knots,

@@ -3,7 +3,7 @@ import { type Deployment, type Pod, resources } from '../../../runtime/resources
 import type { AskInfo } from '../../../serving/index.ts';
 
 /** What a verifier tells of itself. */
-export interface Told {
+export interface Reported {
   readonly auc?: number;
   readonly ece?: number;
   readonly brier?: number;
@@ -25,21 +25,21 @@ const digit = (artifact: string): string => String(Array.from(artifact).reduce((
 /** Digest of the calibration of an artifact. */
 export const calibrationDigest = (artifact: string): string => `sha256:${digit(artifact).repeat(64)}`;
 
-function headOf({ auc = 0.9, ece = 0.01, brier, samples = 500, knots: told = [0.5] }: Told): HeadCalibration {
-  const knots = told.map((probability, energy) => ({ energy, probability }));
+function headOf({ auc = 0.9, ece = 0.01, brier, samples = 500, knots: reported = [0.5] }: Reported): HeadCalibration {
+  const knots = reported.map((probability, energy) => ({ energy, probability }));
   const figures = { auc, ece, ...(brier === undefined ? {} : { brier }) };
   return { name: 'Code', samples, ...figures, vetoBelowProbability: auc / 10, warnBelowProbability: auc / 5, knots };
 }
 
 /** Answers of verifiers, each by the artifact that its Deployment names; those of which nothing is known do not answer. */
-export function verifiers(objects: Objects, told: Readonly<Record<string, Told>>): AskInfo {
+export function verifiers(objects: Objects, reported: Readonly<Record<string, Reported>>): AskInfo {
   return (origin) => {
     const pod = objects.objects(resources.pods).find(({ status }) => origin.includes(`//${status?.podIP ?? ''}:`));
     const owner = pod?.metadata.ownerReferences?.[0]?.name;
     const deployment = objects.objects(resources.deployments).find(({ metadata }) => metadata.name === owner);
     const [container] = (deployment as Templated | undefined)?.spec?.template?.spec?.containers ?? [];
     const artifact = container?.env?.find(({ name }) => name === 'AGENTFLEET_ARTIFACT')?.value ?? '';
-    const one = told[artifact];
+    const one = reported[artifact];
     if (one === undefined) return Promise.reject(new Error('nobody answers'));
     const calibration = {
       digest: calibrationDigest(artifact),

@@ -6,11 +6,11 @@ import { resources } from '../../../runtime/resources.ts';
 import { newTask } from '../../agenttask/testing/objects.ts';
 import { fails, obedient, playWorkers } from '../../agenttask/testing/scriptedWorker.ts';
 import { Rollouts } from '../../expertpool/testing/rollouts.ts';
-import { verifiers, type Told } from './calibrated.ts';
+import { verifiers, type Reported } from './calibrated.ts';
 import { newModel } from './models.ts';
 
 /** What two artifacts tell of themselves. */
-export const good: Readonly<Record<string, Told>> = { 'features-v1': { auc: 0.9 }, 'features-v2': { auc: 0.8 } };
+export const good: Readonly<Record<string, Reported>> = { 'features-v1': { auc: 0.9 }, 'features-v2': { auc: 0.8 } };
 
 /** A model in a virtual cluster, and the pools that name it. */
 export class Course {
@@ -20,11 +20,15 @@ export class Course {
     this.world = world;
   }
 
-  static async with(spec: Readonly<Record<string, unknown>>, told = good, pool: Readonly<Record<string, unknown>> = {}): Promise<Course> {
+  static async with(
+    spec: Readonly<Record<string, unknown>>,
+    reported = good,
+    pool: Readonly<Record<string, unknown>> = {},
+  ): Promise<Course> {
     const named = { energyModelRef: { name: 'judge' }, ...pool };
     const world = await World.start({ crew: 'all', seed: 1, pool: named, fate: () => undefined });
     Rollouts.join(world);
-    world.ask = verifiers(world.server, told);
+    world.ask = verifiers(world.server, reported);
     const course = new Course(world);
     await course.models.create(newModel(spec));
     await world.startOperator();
@@ -34,10 +38,10 @@ export class Course {
   /** One whose first revision serves. */
   static async serving(
     spec: Readonly<Record<string, unknown>>,
-    told = good,
+    reported = good,
     pool: Readonly<Record<string, unknown>> = {},
   ): Promise<Course> {
-    const course = await Course.with(spec, told, pool);
+    const course = await Course.with(spec, reported, pool);
     await course.until('a revision serves', () => course.rollout.stable !== undefined);
     await course.until('the pool knows it', () => course.brief.verifierArms?.[0]?.revision === course.rollout.stable);
     await course.world.rest();

@@ -117,7 +117,7 @@ describe('the brief of the workers', () => {
     const model = newModel({ thresholds: { source: 'Calibration' }, calibration: { maxAgeSeconds: 3600 } });
     const verifierOf = (status: EnergyModel['status']) => briefOf({}, { energyModel: { ...model, ...(status && { status }) } }).verifier;
     expect(verifierOf(undefined)?.calibration).toEqual({ abstains: 'NotTold' });
-    const word = {
+    const conditionValue = {
       type: 'Calibrated',
       status: 'True',
       reason: 'Calibrated',
@@ -128,11 +128,11 @@ describe('the brief of the workers', () => {
     const calibration = { digest, samples: 1, heads: [], knots: [], fittedAt: '2030-01-01T00:00:00Z' };
     const heads = [{ name: 'Shell', vetoBelowProbability: '0.3', warnBelowProbability: '0.6' } as const];
     const thresholdsInForce = { vetoBelowProbability: '0.1', warnBelowProbability: '0.2', heads };
-    expect(verifierOf({ conditions: [word], calibration, thresholdsInForce })).toMatchObject({
+    expect(verifierOf({ conditions: [conditionValue], calibration, thresholdsInForce })).toMatchObject({
       heads: [{ head: 'Shell', vetoBelowProbability: 0.3, warnBelowProbability: 0.6 }],
       calibration: { abstains: null, digest, until: '2030-01-01T01:00:00.000Z' },
     });
-    const stale = { ...word, status: 'False', reason: 'Stale' } as const;
+    const stale = { ...conditionValue, status: 'False', reason: 'Stale' } as const;
     expect(verifierOf({ conditions: [stale], calibration })?.calibration).toEqual({ abstains: 'Stale' });
   });
 

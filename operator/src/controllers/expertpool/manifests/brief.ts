@@ -122,8 +122,8 @@ function headThresholds({
 function calibrationBrief({ spec, status }: EnergyModel): Pick<VerifierEndpoint, 'calibration'> {
   const { calibration, gates, thresholds } = spec;
   if (calibration === undefined && gates === undefined && thresholds.source === 'Fixed') return {};
-  const word = status?.conditions?.find(({ type }) => type === 'Calibrated');
-  if (word?.status !== 'True') return { calibration: { abstains: word?.reason ?? 'NotTold' } };
+  const conditionValue = status?.conditions?.find(({ type }) => type === 'Calibrated');
+  if (conditionValue?.status !== 'True') return { calibration: { abstains: conditionValue?.reason ?? 'NotTold' } };
   const { fittedAt, digest } = status?.calibration ?? {};
   const maxAge = calibration?.maxAgeSeconds;
   const until = fittedAt === undefined || maxAge === undefined ? undefined : new Date(Date.parse(fittedAt) + maxAge * 1000).toISOString();
@@ -147,7 +147,7 @@ function profiles({ spec }: ExpertPool): PoolBrief['profiles'] {
   return { default: numbers(defaultCompute), ...Object.fromEntries(own) };
 }
 
-/** Who may be asked. An expert without pods would only cost its callers a time limit; that it is missed is told. Pure. */
+/** Who may be asked. An expert without pods would only cost its callers a time limit; that it is missed is reported. Pure. */
 export function parts(
   pool: ExpertPool,
   { experts, imaged, revisionOf, gateway }: Omit<ArmInput, 'revision'>,
@@ -188,12 +188,12 @@ function working({
   arms,
   rollout,
 }: BriefInput): Pick<PoolBrief, 'experts' | 'absent' | 'arms' | 'verifierArms' | 'shadow'> {
-  const told = {
+  const reported = {
     ...parts(pool, { experts: pool.spec.experts, imaged: experts, revisionOf, gateway }),
     ...(arms === undefined ? {} : { arms: arms.map((arm) => ({ revision: arm.revision, ...parts(pool, arm) })) }),
     ...verifierArms(energyModel),
   };
-  return { ...told, ...shadowBrief({ pool, rollout, energyModel, told }) };
+  return { ...reported, ...shadowBrief({ pool, rollout, energyModel, reported }) };
 }
 
 /** By which tokens chat models are asked; nothing where the pool has none. */

@@ -88,7 +88,7 @@ export function languageEnvironment(input: LanguageInput): Readonly<Record<strin
   const { engine, name } = expert;
   const named = (which: string): string => servedNames({ pool: pool.metadata.name, expert: which, digest: '' })[0] ?? which;
   const digest = stateOf(input)?.digest;
-  const told = digest === undefined ? {} : { AGENTFLEET_ARTIFACT_DIGEST: digest };
+  const reported = digest === undefined ? {} : { AGENTFLEET_ARTIFACT_DIGEST: digest };
   if (engine.type === 'VLLM') {
     const { maxModelLen, sleepAfterSeconds, drainSeconds } = engine.vLLM;
     return {
@@ -96,7 +96,7 @@ export function languageEnvironment(input: LanguageInput): Readonly<Record<strin
       AGENTFLEET_MODEL: named(name),
       AGENTFLEET_CONTEXT_TOKENS: String(maxModelLen),
       AGENTFLEET_DRAIN_SECONDS: String(drainSeconds),
-      ...told,
+      ...reported,
       ...(expert.residency === 'Sleep' && { AGENTFLEET_SLEEP_AFTER_SECONDS: String(sleepAfterSeconds) }),
     };
   }
@@ -111,7 +111,7 @@ export function languageEnvironment(input: LanguageInput): Readonly<Record<strin
     AGENTFLEET_MODEL: named(base),
     AGENTFLEET_ADAPTER: `${named(name)}${adapter === undefined ? '' : `.${adapter.hash}`}=${adapter?.place.folder ?? ''}`,
     ...(target?.engine.type === 'VLLM' && { AGENTFLEET_CONTEXT_TOKENS: String(target.engine.vLLM.maxModelLen) }),
-    ...told,
+    ...reported,
   };
 }
 

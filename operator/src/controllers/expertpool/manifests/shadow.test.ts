@@ -9,7 +9,7 @@ const expert = (name: string, url: string): ExpertEndpoint => ({ name, role: 'Ge
 const verifier = (url: string): VerifierEndpoint => ({ name: 'judge', url }) as VerifierEndpoint;
 const stable = [expert('gen', 'http://gen-a'), expert('plan', 'http://plan')];
 const canary = [expert('gen', 'http://gen-b'), expert('plan', 'http://plan')];
-const told = {
+const reported = {
   experts: stable,
   arms: [
     { revision: a, experts: stable, absent: [] },
@@ -27,7 +27,7 @@ const model = (phase: RolloutStatus['phase'], spec: object = { rollout }): Energ
   ({ metadata: { name: 'judge' }, spec, status: { rollout: status(phase) } }) as unknown as EnergyModel;
 
 const brief = (input: Partial<ShadowInput>): ReturnType<typeof shadowBrief> =>
-  shadowBrief({ pool, rollout: undefined, energyModel: undefined, told, ...input });
+  shadowBrief({ pool, rollout: undefined, energyModel: undefined, reported, ...input });
 
 describe('who is in shadow', () => {
   it('is told with what it serves alone: a server of both revisions would get each request twice', () => {
@@ -49,7 +49,7 @@ describe('who is in shadow', () => {
       expect(brief({ rollout: status(phase) }), phase).toEqual({});
       expect(brief({ energyModel: model(phase) }), phase).toEqual({});
     }
-    expect(brief({ rollout: status('Shadowing'), told: { experts: stable } })).toEqual({});
-    expect(brief({ energyModel: model('Shadowing'), told: { experts: stable } })).toEqual({});
+    expect(brief({ rollout: status('Shadowing'), reported: { experts: stable } })).toEqual({});
+    expect(brief({ energyModel: model('Shadowing'), reported: { experts: stable } })).toEqual({});
   });
 });

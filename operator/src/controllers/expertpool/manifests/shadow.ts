@@ -8,22 +8,22 @@ export interface ShadowInput {
   /** Undefined: the pool has no rollout. */
   readonly rollout: RolloutStatus | undefined;
   readonly energyModel: EnergyModel | undefined;
-  readonly told: Pick<PoolBrief, 'experts' | 'arms' | 'verifierArms'>;
+  readonly reported: Pick<PoolBrief, 'experts' | 'arms' | 'verifierArms'>;
 }
 
 /** Who gets copies of requests now, of the pool or of its model; nothing where nobody does. Pure. */
-export function shadowBrief({ pool, rollout, energyModel, told }: ShadowInput): Pick<PoolBrief, 'shadow'> {
+export function shadowBrief({ pool, rollout, energyModel, reported }: ShadowInput): Pick<PoolBrief, 'shadow'> {
   const own = inShadow(rollout, pool.spec.rollout);
-  const arm = told.arms?.find(({ revision }) => revision === own?.revision);
+  const arm = reported.arms?.find(({ revision }) => revision === own?.revision);
   if (own !== undefined && arm !== undefined) {
     // One that the stable revision has too has one server, and would get each request twice.
-    const known = new Set(told.experts.map(({ url }) => url));
+    const known = new Set(reported.experts.map(({ url }) => url));
     // A copy of a chat would cost money, and nobody reads it.
     const copied = arm.experts.filter(({ url, chat }) => !known.has(url) && chat === undefined);
     return { shadow: { ...own, experts: copied, verifier: null } };
   }
   const judge = inShadow(energyModel?.status?.rollout, energyModel?.spec.rollout);
-  const judging = told.verifierArms?.find(({ revision }) => revision === judge?.revision);
+  const judging = reported.verifierArms?.find(({ revision }) => revision === judge?.revision);
   return judge === undefined || judging === undefined ? {} : { shadow: { ...judge, experts: [], verifier: judging.verifier } };
 }
 

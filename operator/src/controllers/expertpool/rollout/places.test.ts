@@ -9,7 +9,7 @@ import type { PoolSnapshot, RecordedArm } from '../snapshot.ts';
 import { newSnapshot } from '../testing/snapshots.ts';
 import { lostPlace, shortOfPlaces, withPlaces } from './places.ts';
 import { desiredArm, planOf, withPlan } from './plan.ts';
-import { rolloutWord } from './word.ts';
+import { rolloutCondition } from './condition.ts';
 import { rolloutStatus } from '../../../revisions/testing/status.ts';
 
 const now = Date.parse('2030-01-01T00:00:00Z');
@@ -93,7 +93,7 @@ describe('engines of two revisions on GPUs', () => {
   test('a canary that waits for its turn has a template and no pods', () => {
     const { assignments } = plan();
     const waits = assignments.map((known) => ({ ...known, admitted: known.item !== item(two, 'py') }));
-    expect(Object.values(pods(loading, plan({ assignments: waits }))).filter((told) => told.startsWith('0 '))).toHaveLength(1);
+    expect(Object.values(pods(loading, plan({ assignments: waits }))).filter((reported) => reported.startsWith('0 '))).toHaveLength(1);
   });
 });
 
@@ -108,9 +108,9 @@ describe('a canary without a place', () => {
     const short = shortOfPlaces(pool({ plan: plan({ rejected }) }), two);
     expect(short).toContain(`${item(two, 'py')}: dgx-1/gpu1 lacks 3221225472 bytes (3.0 GiB)`);
     expect(short).toMatch(/give a smaller budget, another spec.rollout.canarySlot/);
-    const told = withPlaces(loading, short);
-    expect(rolloutWord(told)).toMatchObject({ status: 'False', reason: 'NoPlace' });
-    expect(withPlaces(told, undefined)).toMatchObject({ reason: 'Loading' });
+    const reported = withPlaces(loading, short);
+    expect(rolloutCondition(reported)).toMatchObject({ status: 'False', reason: 'NoPlace' });
+    expect(withPlaces(reported, undefined)).toMatchObject({ reason: 'Loading' });
     expect(withPlaces(rolloutStatus({ stable: one.revision }), short)).toEqual(rolloutStatus({ stable: one.revision }));
     // Nothing was refused to what serves.
     expect(shortOfPlaces(pool({ plan: plan({ rejected }) }), one)).toBeUndefined();

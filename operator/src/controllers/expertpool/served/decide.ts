@@ -43,7 +43,7 @@ export interface NamespaceDecision {
 
 const nothing: NamespaceDecision = { linkKey: 'None', apply: [], remove: [] };
 
-/** These belong to no pool: several may stand behind them, and whoever asks last must not take them from the others. */
+/** These belong to no pool: several may stand behind them, and the caller last must not take them from the others. */
 const sharedLabels = { [labels.component]: 'sandbox' };
 
 const rbacGroup = 'rbac.authorization.k8s.io';
@@ -144,7 +144,7 @@ export function decideNamespace(snapshot: NamespaceSnapshot): NamespaceDecision 
   const wanted = new Map(bindings.map(({ resource, object }) => [identity(resource, object.metadata.name), object as RoleBinding]));
   const wants = ({ metadata }: KubeObject, resource: Child['resource']): RoleBinding | undefined =>
     wanted.get(identity(resource, metadata.name));
-  // A roleRef cannot be changed: the binding is made anew when this one is seen to be gone.
+  // A roleRef cannot be changed: the binding is made again when this one is seen to be gone.
   const stale = access.filter(
     (object) => wants(object, resources.roleBindings)?.roleRef?.name !== object.roleRef?.name || object.roleRef === undefined,
   );

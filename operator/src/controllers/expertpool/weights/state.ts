@@ -3,7 +3,7 @@ import { labels } from '@agentfleet/protocol/pool';
 import { weightsReportOf, type WeightsReport } from '@agentfleet/protocol/weights';
 import type { Pod } from '../../../runtime/resources.ts';
 import { podTrouble } from '../../../serving/index.ts';
-import { cut, type Word } from '../conditions.ts';
+import { cut, type ConditionValue } from '../conditions.ts';
 import { draftOf, nameBeside, weightsOf, type WeightsItem } from './items.ts';
 import { weightsLabel } from './job.ts';
 import type { FetchProgress } from './progress.ts';
@@ -46,11 +46,11 @@ const unfinished = ({ status }: Pod): boolean => status?.phase !== 'Succeeded' &
 function viewOf(
   item: WeightsItem,
   pods: readonly Pod[],
-  told: ArtifactState | undefined,
+  reported: ArtifactState | undefined,
   progress: FetchProgress | undefined,
 ): WeightsView {
   const base = { name: item.name, uri: item.weights.uri };
-  if (told !== undefined) return { item, state: told, fault: undefined };
+  if (reported !== undefined) return { item, state: reported, fault: undefined };
   const report = reportOf(pods);
   if (report === undefined || ('fault' in report && report.fault === 'Unreachable' && pods.some(unfinished))) {
     const trouble = pods
@@ -120,9 +120,9 @@ export function weightsViews({ pool, others, pods, progress }: WeightsFacts): re
     const own = pods.filter(
       ({ metadata }) => metadata.labels?.[weightsLabel] === item.hash && metadata.labels[labels.component] === 'weights',
     );
-    const told = pool.status?.artifacts?.find((state) => state.name.replace(/@.*$/, '') === item.name && stillTrue(state, item));
+    const reported = pool.status?.artifacts?.find((state) => state.name.replace(/@.*$/, '') === item.name && stillTrue(state, item));
     const now = own.map(({ metadata }) => progress.get(metadata.name)).find((known) => known !== undefined);
-    const view = viewOf(item, own, told, now);
+    const view = viewOf(item, own, reported, now);
     return { ...view, state: { ...view.state, name } };
   });
   return matched(views);
@@ -142,7 +142,7 @@ export function weightsReady(views: readonly WeightsView[], items: readonly Weig
 }
 
 /** `ArtifactsReady`; undefined for a pool without weights. Pure. */
-export function artifactsWord(views: readonly WeightsView[]): Word | undefined {
+export function artifactsCondition(views: readonly WeightsView[]): ConditionValue | undefined {
   if (views.length === 0) return undefined;
   const faults = views.flatMap(({ state, fault }) =>
     fault === undefined ? [] : [{ ...fault, message: `${state.name}: ${fault.message}` }],

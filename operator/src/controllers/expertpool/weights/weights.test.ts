@@ -6,7 +6,7 @@ import { newPool } from '../../agenttask/testing/objects.ts';
 import { decidePool } from '../decide.ts';
 import { poolStatus } from '../status.ts';
 import { newSnapshot } from '../testing/snapshots.ts';
-import { artifactsWord, weightsLabel, weightsOf, weightsViews, type FetchProgress } from './index.ts';
+import { artifactsCondition, weightsLabel, weightsOf, weightsViews, type FetchProgress } from './index.ts';
 
 const sha = (sign: string): string => `sha256:${sign.repeat(64)}`;
 const architecture = { layers: 28, kvHeads: 4, headSize: 128, hiddenSize: 3584, feedForwardSize: 18_944, vocabulary: 152_064 };
@@ -59,7 +59,7 @@ function decided(pool: ExpertPool, pods: readonly Pod[], progress: ReadonlyMap<s
   const decision = decidePool(snapshot);
   const status = poolStatus(snapshot, decision, 0);
   const named = (kind: string) => decision.apply.filter(({ object }) => object.kind === kind).map(({ object }) => object);
-  return { decision, status, named, word: artifactsWord(weights), weights };
+  return { decision, status, named, conditionValue: artifactsCondition(weights), weights };
 }
 
 /** Where the plan puts the engine. */
@@ -99,7 +99,7 @@ describe('weights that are not known yet', () => {
   const pool = newPool({ experts: [core, python] });
 
   test('are read by a job, and nothing loads them meanwhile', () => {
-    const { named, status, word } = decided(pool, []);
+    const { named, status, conditionValue } = decided(pool, []);
     const jobs = named('Job');
     expect(jobs.map(({ metadata }) => metadata.name)).toEqual([
       expect.stringMatching(/^coding-weights-core-/) as string,
@@ -113,7 +113,7 @@ describe('weights that are not known yet', () => {
       AGENTFLEET_WEIGHTS_FOLDER: '/weights/claims/models/coder',
     });
     expect(named('Deployment').map(({ metadata }) => metadata.name)).toEqual(['coding-workers']);
-    expect(word).toMatchObject({ status: 'False', reason: 'Resolving' });
+    expect(conditionValue).toMatchObject({ status: 'False', reason: 'Resolving' });
     expect(status.artifacts?.map(({ name, phase }) => [name, phase])).toEqual([
       ['core', 'Resolving'],
       ['py', 'Resolving'],
@@ -149,14 +149,14 @@ describe('weights that are not known yet', () => {
       fault: 'NotFound',
       message: '/weights/claims/models/coder is empty: correct the folder in the uri',
     };
-    const { status, decision, word } = decided(pool, [jobPod(pool, 'core', lost, { phase: 'Failed' })]);
-    expect(word).toMatchObject({ status: 'False', reason: 'WeightsNotFound', stalled: true });
+    const { status, decision, conditionValue } = decided(pool, [jobPod(pool, 'core', lost, { phase: 'Failed' })]);
+    expect(conditionValue).toMatchObject({ status: 'False', reason: 'WeightsNotFound', stalled: true });
     expect(decision.obstacles).toEqual([{ reason: 'WeightsNotFound', message: lost.message, expert: 'core' }]);
     expect(status.conditions?.find(({ type }) => type === 'ArtifactsReady')).toMatchObject({ status: 'False', reason: 'WeightsNotFound' });
     const away = { ...lost, fault: 'Unreachable', message: 'the hub does not answer' };
     const again = [jobPod(pool, 'core', away, { phase: 'Failed' }), { ...jobPod(pool, 'core', undefined, { phase: 'Pending' }) }];
-    expect(decided(pool, again).word).toMatchObject({ reason: 'Resolving' });
-    expect(decided(pool, again.slice(0, 1)).word).toMatchObject({ reason: 'WeightsUnreachable' });
+    expect(decided(pool, again).conditionValue).toMatchObject({ reason: 'Resolving' });
+    expect(decided(pool, again.slice(0, 1)).conditionValue).toMatchObject({ reason: 'WeightsUnreachable' });
   });
 });
 
@@ -166,8 +166,8 @@ describe('weights that were found', () => {
   const pods = [jobPod(pool, 'core', found), jobPod(pool, 'py', adapter)];
 
   test('are loaded by an engine beside our server, which looks at them first and outlives it', () => {
-    const { named, status, word } = decided(pool, pods);
-    expect(word).toMatchObject({ status: 'True' });
+    const { named, status, conditionValue } = decided(pool, pods);
+    expect(conditionValue).toMatchObject({ status: 'True' });
     expect(status.artifacts?.[0]).toEqual({
       name: 'core',
       uri: 'pvc://models/coder',
@@ -265,14 +265,14 @@ describe('weights that were found', () => {
       newPool({ experts: [{ ...core, speculative: { draft: { uri: 'pvc://models/small' }, numTokens: 4 } }] }),
       undefined,
     );
-    const told = (tokenizerHash: string): readonly Pod[] => [
+    const reported = (tokenizerHash: string): readonly Pod[] => [
       jobPod(speculative, 'core', found),
       jobPod(speculative, 'core/draft', { ...found, digest: sha('d'), tokenizerHash }),
     ];
-    const { decision, named } = decided(speculative, told(sha('e')));
+    const { decision, named } = decided(speculative, reported(sha('e')));
     expect(decision.obstacles[0]).toMatchObject({ reason: 'WeightsTokenizerMismatch', expert: 'core' });
     expect(named('Deployment').map(({ metadata }) => metadata.name)).toEqual(['coding-workers']);
-    const [engine] = decided(speculative, told(sha('b'))).named('Deployment');
+    const [engine] = decided(speculative, reported(sha('b'))).named('Deployment');
     expect(podOf(engine).initContainers.map(({ name }) => name)).toEqual(['weights', 'weights-draft', 'engine']);
     expect(podOf(engine).initContainers[2]?.args.join(' ')).toContain('{"model":"/weights/claims/models/small","num_speculative_tokens":4');
   });

@@ -26,7 +26,7 @@ describe('a pod that holds a GPU', () => {
   ])('is not believed when it says %s', (_what, message) => {
     const state = { terminated: { message } };
     const status = { initContainerStatuses: [{ name: 'tell', ready: true, restartCount: 0, state }] };
-    expect(holderView({ ...pod, status })?.told).toBeUndefined();
+    expect(holderView({ ...pod, status })?.reported).toBeUndefined();
   });
 
   test('counts no more when it is to end or has ended', () => {

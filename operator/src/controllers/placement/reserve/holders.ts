@@ -25,7 +25,7 @@ export interface HolderView {
   /** Whether it has the GPU and keeps it. */
   readonly alive: boolean;
   /** Which GPU the device plugin gave it; undefined while it does not say. */
-  readonly told: Omit<SlotBinding, 'slot'> | undefined;
+  readonly reported: Omit<SlotBinding, 'slot'> | undefined;
   /** Why it does not know. */
   readonly error: string | undefined;
   readonly pod: Pod;
@@ -57,7 +57,7 @@ export function holderView(pod: Pod): HolderView | undefined {
     namespace: metadata.namespace ?? '',
     uid: metadata.uid ?? '',
     alive: metadata.deletionTimestamp === undefined && !over,
-    told: typeof uuid === 'string' && uuidPattern.test(uuid) ? { uuid, pciBusID: bus } : undefined,
+    reported: typeof uuid === 'string' && uuidPattern.test(uuid) ? { uuid, pciBusID: bus } : undefined,
     error: typeof error === 'string' ? error.slice(0, longestError) : undefined,
     pod,
   };

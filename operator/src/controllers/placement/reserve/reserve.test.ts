@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import type { Progress } from '../admit.ts';
 import { gpuModel, gpuPool, onGpu } from '../testing/box.ts';
 import { board, PluginBox, pluginNode } from '../testing/plugin.ts';
-import { places, word } from '../testing/world.ts';
+import { places, conditionValue } from '../testing/world.ts';
 
 const shared = (more: Readonly<Record<string, unknown>> = {}, namespace = 'platform', name = 'p'): ExpertPool =>
   gpuPool(name, [onGpu('gen', 'Generalist', '5Gi', 'dgx-1/gpu0'), onGpu('py', 'Specialist', '5Gi', 'dgx-1/gpu0')], more, namespace);
@@ -79,7 +79,7 @@ describe('several engines on a GPU of the device plugin', () => {
     box.lose(lost!);
     box.free = [board(3)];
     box.rest();
-    expect(word(box.decide(), 'p') ?? said(box)).toMatchObject({
+    expect(conditionValue(box.decide(), 'p') ?? said(box)).toMatchObject({
       status: 'False',
       reason: 'SlotRebound',
       message: expect.stringContaining(`agentfleet.dev/approve-slot=dgx-1/gpu0=<uuid>`) as string,
@@ -158,8 +158,8 @@ describe('several engines on a GPU of the device plugin', () => {
       { item: 'gen', admitted: true, uuid: board(0) },
       { item: 'py', admitted: false },
     ]);
-    const told = said(box);
-    expect(told?.message).toContain(`was given ${board(0)}, which dgx-1/gpu0 has`);
+    const reported = said(box);
+    expect(reported?.message).toContain(`was given ${board(0)}, which dgx-1/gpu0 has`);
   });
 
   test('learn why when the pod cannot say which board it has', () => {
@@ -167,8 +167,8 @@ describe('several engines on a GPU of the device plugin', () => {
     box.step(false);
     box.tell(box.holders[0]!, 'Running', { error: 'MIG is on' });
     box.rest();
-    const told = said(box);
-    expect(told).toMatchObject({ reason: 'SlotNotHeld', message: expect.stringContaining('MIG is on') as string });
+    const reported = said(box);
+    expect(reported).toMatchObject({ reason: 'SlotNotHeld', message: expect.stringContaining('MIG is on') as string });
   });
 });
 
@@ -178,8 +178,8 @@ describe('a node that hands out GPUs by environment', () => {
     box.visible = undefined;
     box.rest();
     expect(plan(box)?.assignments).toEqual([]);
-    const told = said(box);
-    expect(told).toMatchObject({ reason: 'NoMode', message: expect.stringContaining('the probe pod has not answered') as string });
+    const reported = said(box);
+    expect(reported).toMatchObject({ reason: 'NoMode', message: expect.stringContaining('the probe pod has not answered') as string });
     box.visible = 4;
     box.kubelet();
     box.rest();
@@ -218,8 +218,8 @@ describe('a node that hands out GPUs by environment', () => {
     box.rest();
     expect(box.snapshot.cluster.book.probes).toMatchObject([{ answer: 'Silent' }]);
     expect(box.pods).toEqual([]);
-    const told = said(box);
-    expect(told?.message).toContain('did not get on');
+    const reported = said(box);
+    expect(reported?.message).toContain('did not get on');
     box.now += 600_000;
     box.visible = 4;
     box.rest();

@@ -15,7 +15,7 @@ export function sharingNodes(nodes: readonly Node[]): readonly string[] {
 
 const nodeOf = (slot: string): string => slot.slice(0, slot.lastIndexOf('/'));
 
-/** Nodes whose GPUs a device plugin hands out, as far as can be told. */
+/** Nodes whose GPUs a device plugin hands out, as far as can be reported. */
 export function isCounted(node: Node, holders: readonly HolderView[]): boolean {
   return pluginGpus(node) > 0 || holders.some(({ slot, alive }) => alive && nodeOf(slot) === node.metadata.name);
 }
@@ -56,30 +56,30 @@ function stateOf(slot: string, view: ClusterView): State {
   const bound = bindingOf(slot, view);
   const holder = view.holders.find((known) => known.slot === slot && known.alive);
   const free: State = { uuid: bound?.uuid, pciBusID: bound?.pciBusID, fault: undefined, holder: undefined };
-  if (holder?.told === undefined) {
+  if (holder?.reported === undefined) {
     const { error } = holder ?? {};
     if (error !== undefined) return { ...free, fault: { reason: 'SlotNotHeld', message: `its holder says: ${error}` } };
     const trouble = holder === undefined ? undefined : podTrouble(holder.pod);
     return trouble === undefined ? free : { ...free, trouble };
   }
-  const { told } = holder;
-  const twin = winnerOf(told.uuid, view);
+  const { reported } = holder;
+  const twin = winnerOf(reported.uuid, view);
   if (twin !== slot) {
-    const message = `its holder was given ${told.uuid}, which ${twin} has: turn off time-slicing in the device plugin`;
+    const message = `its holder was given ${reported.uuid}, which ${twin} has: turn off time-slicing in the device plugin`;
     return { ...free, fault: { reason: 'Conflict', message } };
   }
-  if (bound !== undefined && bound.uuid !== told.uuid && view.book.approved.get(slot) !== told.uuid) {
+  if (bound !== undefined && bound.uuid !== reported.uuid && view.book.approved.get(slot) !== reported.uuid) {
     const message =
-      `${told.uuid} is in the place of ${bound.uuid}: approve the new board, or delete pod ${holder.namespace}/${holder.pod.metadata.name} ` +
+      `${reported.uuid} is in the place of ${bound.uuid}: approve the new board, or delete pod ${holder.namespace}/${holder.pod.metadata.name} ` +
       `when the old one is free (annotate ConfigMap agentfleet-slots of the operator: agentfleet.dev/approve-slot=${slot}=<uuid>)`;
     return { ...free, fault: { reason: 'SlotRebound', message } };
   }
-  return { ...told, fault: undefined, holder: { uid: holder.uid, namespace: holder.namespace } };
+  return { ...reported, fault: undefined, holder: { uid: holder.uid, namespace: holder.namespace } };
 }
 
 /** The slot that has a board which several holders say they have: the one that it was bound to, else the first. */
 function winnerOf(uuid: string, view: ClusterView): string {
-  const claimants = view.holders.filter(({ alive, told }) => alive && told?.uuid === uuid).map(({ slot }) => slot);
+  const claimants = view.holders.filter(({ alive, reported }) => alive && reported?.uuid === uuid).map(({ slot }) => slot);
   const before = claimants.filter((slot) => bindingOf(slot, view)?.uuid === uuid);
   const [first = ''] = [...(before.length > 0 ? before : claimants)].sort();
   return first;

@@ -6,11 +6,11 @@ import { gpuModel, gpuPool, onGpu } from './box.ts';
 
 export const now = Date.parse('2030-01-01T00:00:00Z');
 
-/** What is told to the owner of a name. */
+/** What is reported to the owner of a name. */
 export const of = ({ statuses }: PlacementDecision, name: string): PlacementStatus | undefined =>
   statuses.find(({ owner }) => owner.name === name)?.status;
-/** A condition that it is told. */
-export const word = (decision: PlacementDecision, name: string, type = 'PlacementFeasible'): Condition | undefined =>
+/** A condition that it is reported. */
+export const conditionValue = (decision: PlacementDecision, name: string, type = 'PlacementFeasible'): Condition | undefined =>
   findCondition(of(decision, name)?.conditions, type);
 /** Who is where, in short. */
 export const places = (plan: PlanStatus | undefined): readonly string[] =>

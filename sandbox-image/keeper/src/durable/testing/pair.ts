@@ -31,12 +31,12 @@ export async function startRealKeeper(options: RealOptions = {}): Promise<Harnes
   return harness;
 }
 
-function tellPlaced(adoption: Adoption, told: () => void = () => undefined): Adoption {
+function tellPlaced(adoption: Adoption, reported: () => void = () => undefined): Adoption {
   return {
     add: (part) => adoption.add(part),
     place: async (snapshots, above) => {
       await adoption.place(snapshots, above);
-      told();
+      reported();
     },
     drop: () => adoption.drop(),
   };

@@ -199,7 +199,7 @@ export interface PatchRules {
   readonly admit: (bytes: number, paths: readonly string[]) => Promise<void>;
   readonly checkSyntax: SyntaxCheck;
   /** Whether there is time left for checking one more file. */
-  readonly patience: () => boolean;
+  readonly unavailableFor: () => boolean;
   /** Throws when the caller may not write any more. */
   readonly assertMayWrite: () => void;
   /** Puts a phase on disk, in the event log. */
@@ -244,7 +244,7 @@ export async function applyPatch(
   const planned = await planPatch(folder, sections, request.expected).catch(refuse);
   const changes = await judged(planned, rules);
   const { requestId } = request;
-  const report = { requestId, path: folder, applied: request.dryRun !== true, files: changes.map(({ told }) => told) };
+  const report = { requestId, path: folder, applied: request.dryRun !== true, files: changes.map(({ reported }) => reported) };
   if (request.dryRun === true) return report;
   const folders = [...new Set(changes.flatMap(({ fresh }) => fresh?.folders ?? []))];
   const created = changes.flatMap(({ old, fresh }) => (old === null && fresh !== null ? [fresh.path] : []));
@@ -267,14 +267,14 @@ export async function applyPatch(
 }
 
 /** Each file as it will be; the first that gets new syntax errors refuses the whole. */
-async function judged(changes: readonly Change[], { checkSyntax, patience }: PatchRules): Promise<readonly Change[]> {
+async function judged(changes: readonly Change[], { checkSyntax, unavailableFor }: PatchRules): Promise<readonly Change[]> {
   const looked: Change[] = [];
   for (const change of changes) {
-    const { fresh, told, before } = change;
+    const { fresh, reported, before } = change;
     if (fresh === null) looked.push(change);
     else {
-      const syntax = patience() ? await checkSyntax({ path: told.path, before, after: fresh.content }) : 'NotChecked';
-      looked.push({ ...change, told: { ...told, syntax } });
+      const syntax = unavailableFor() ? await checkSyntax({ path: reported.path, before, after: fresh.content }) : 'NotChecked';
+      looked.push({ ...change, reported: { ...reported, syntax } });
     }
   }
   return looked;

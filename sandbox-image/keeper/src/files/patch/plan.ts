@@ -10,7 +10,7 @@ import type { Section } from './parse.ts';
 
 /** What one file of a patch becomes; nothing of it has happened. */
 export interface Change {
-  readonly told: PatchedFile;
+  readonly reported: PatchedFile;
   /** What is taken away, and what it holds; null for a new file. */
   readonly old: BytePath | null;
   readonly before: Buffer | null;
@@ -90,14 +90,22 @@ async function changeOf(base: BytePath, section: Section, before: Before | null)
   const old = before?.place.path ?? null;
   if (to === null) {
     if (after.content.length > 0) throw rejected(from ?? '', 'it is to be deleted and holds more than the diff takes away');
-    return { old, before: before?.content ?? null, fresh: null, told: toldOf(from ?? '', 'D', null, before?.mode ?? 0, after) };
+    return { old, before: before?.content ?? null, fresh: null, reported: reportedOf(from ?? '', 'D', null, before?.mode ?? 0, after) };
   }
   const place = from === to && before !== null ? before.place : await placeOf(base, to);
   if (from !== to && place.stat !== null) throw rejected(to, 'it is there already');
   const mode = modeOf(before?.mode ?? 0o644, section.executable);
   const op = from === null ? 'A' : from === to ? 'M' : 'R';
-  const told = { ...toldOf(to, op, after.content, mode, after), ...(op === 'R' && from !== null ? { from: displayPath(from) } : {}) };
-  return { old, before: before?.content ?? null, fresh: { path: place.path, content: after.content, mode, folders: place.missing }, told };
+  const reported = {
+    ...reportedOf(to, op, after.content, mode, after),
+    ...(op === 'R' && from !== null ? { from: displayPath(from) } : {}),
+  };
+  return {
+    old,
+    before: before?.content ?? null,
+    fresh: { path: place.path, content: after.content, mode, folders: place.missing },
+    reported,
+  };
 }
 
 interface After {
@@ -124,7 +132,7 @@ function modeOf(mode: number, executable: boolean | null): number {
   return executable ? mode | ((mode & 0o444) >> 2) : mode & ~0o111;
 }
 
-function toldOf(name: BytePath, op: PatchedFile['op'], content: Buffer | null, mode: number, { offsets }: After): PatchedFile {
+function reportedOf(name: BytePath, op: PatchedFile['op'], content: Buffer | null, mode: number, { offsets }: After): PatchedFile {
   return { path: displayPath(name), op, sha256: content === null ? null : sha256(content), bytes: content?.length ?? 0, mode, offsets };
 }
 

@@ -104,7 +104,7 @@ class Search {
     }
   }
 
-  /** @returns whether there are as many matches as may be told */
+  /** @returns whether there are as many matches as may be reported */
   #line(whole: string, number: number, path: string): boolean {
     if (whole.length > lookBounds.lineChars) this.skipped.longLines += 1;
     const line = whole.slice(0, lookBounds.lineChars).replace(/\r$/, '');
@@ -116,7 +116,7 @@ class Search {
       this.#endedBy = 'Matches';
       return true;
     }
-    // Around the match: a line may be longer than what is told of it.
+    // Around the match: a line may be longer than what is informed of it.
     const from = Math.max(0, Math.min(start - shownChars / 4, line.length - shownChars));
     this.#matches.push({ path, line: number, column: start + 1, text: line.slice(from, from + shownChars).toWellFormed() });
     return false;

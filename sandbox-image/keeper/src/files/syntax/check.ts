@@ -47,7 +47,7 @@ function fits(content: Buffer, language: GrammarName | 'json'): boolean {
 function refusal(path: string, language: GrammarName, now: Faults, then: Faults): KeeperError {
   const old = new Set(then.first.map(({ text }) => text));
   const added = now.first.filter(({ text }) => !old.has(text));
-  const shown = (added.length > 0 ? added : now.first).slice(0, named).map(told);
+  const shown = (added.length > 0 ? added : now.first).slice(0, named).map(reported);
   const more = now.count - then.count;
   const errors = more === 1 ? 'a syntax error' : `${more} more syntax errors`;
   return new KeeperError('AF_EDIT_SYNTAX', `${path} would have ${errors} as ${language}: ${shown.join('; ')}`, {
@@ -55,7 +55,7 @@ function refusal(path: string, language: GrammarName, now: Faults, then: Faults)
   });
 }
 
-function told({ line, column, what, text }: Fault): string {
+function reported({ line, column, what, text }: Fault): string {
   return `line ${line}, column ${column}: ${what} in ${JSON.stringify(text)}`;
 }
 

@@ -26,7 +26,7 @@ export interface Incoming {
   drop(): void;
 }
 
-/** Begins a content at the end of the log. `found` is told where it lies once it is known to be right. */
+/** Begins a content at the end of the log. `found` is reported where it lies once it is known to be right. */
 function openIncoming(log: SegmentLog, hash: string, size: number, found: (at: LogEnd) => void): Incoming {
   log.flush();
   log.reserve(0);
@@ -248,7 +248,7 @@ export class ObjectStore {
     const piece = Buffer.allocUnsafeSlow(Math.min(record.length, SMALL_BYTES * 2));
     for (let at = 0; at < record.length;) {
       const part = piece.subarray(0, Math.min(piece.length, record.length - at));
-      // Asked anew for each piece: a collection may have moved the record while the reader took its time.
+      // Asked again for each piece: a collection may have moved the record while the reader took its time.
       const now = this.#index.get(hash);
       if (now === undefined) throw corrupt(hash, 'is not in the store any more');
       const { segment, offset } = unpackLocation(now);

@@ -94,7 +94,7 @@ export interface LayerNames {
 }
 
 /**
- * What a layer says anything of: its files, its directories, and what it hides. Null when it cannot be told,
+ * What a layer says anything of: its files, its directories, and what it hides. Null when it cannot be reported,
  * because a directory of it is closed to us or is gone.
  */
 export function namesIn(dir: BytePath): LayerNames | null {
@@ -133,7 +133,7 @@ export interface LayersOptions {
   readonly mounter: Mounter;
   /** A stack that is deeper is made flat. */
   readonly flattenOver: number;
-  /** What cannot be done in the background is told here; it harms nothing. */
+  /** What cannot be done in the background is reported here; it harms nothing. */
   readonly onFailed: (error: unknown) => void;
 }
 

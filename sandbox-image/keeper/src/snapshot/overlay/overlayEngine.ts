@@ -186,7 +186,7 @@ function collectPaths(dir: BytePath, below: Below, paths: BytePath[]): void {
   }
 }
 
-/** What a switch did, as far as its paths could be told before. */
+/** What a switch did, as far as its paths could be reported before. */
 function compare(before: readonly string[], after: readonly string[]): Pick<RestoreReport, 'created' | 'modified' | 'deleted'> {
   const pairs = before.map((was, at) => ({ was, is: after[at] ?? '' })).filter(({ was, is }) => was !== is);
   return {

@@ -85,7 +85,7 @@ function needsContent({ from, to }: Change): boolean {
   return from === null || from.type !== to.type || from.hash !== to.hash || from.link !== to.link;
 }
 
-/** What is made anew has none. */
+/** What is made again has none. */
 function needsXattrs(change: Change): boolean {
   const { from, to } = change;
   if (to === null || to.type === 'l') return false;

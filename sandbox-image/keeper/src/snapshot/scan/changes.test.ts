@@ -5,22 +5,22 @@ import { Harness } from '../testing/harness.ts';
 import type { Below, TreeChanges } from './scanner.ts';
 
 let h: Harness;
-/** What the next scan is told. */
-let told: Below | null;
+/** What the next scan is reported. */
+let reported: Below | null;
 let seen: number;
 const changes: TreeChanges = {
-  since: () => (told === null ? null : new Map([['workspace', told]])),
+  since: () => (reported === null ? null : new Map([['workspace', reported]])),
   seen: () => void seen++,
 };
 
 beforeEach(() => {
   h = new Harness();
-  told = null;
+  reported = null;
   seen = 0;
 });
 afterEach(() => h.dispose());
 
-/** The digest by an engine that is told of changes must be that of one that looks at everything. */
+/** The digest by an engine that is informed of changes must be that of one that looks at everything. */
 async function sameAsLookingAtAll(): Promise<void> {
   const engine = await h.engine({ changes });
   await engine.take();
@@ -30,7 +30,7 @@ async function sameAsLookingAtAll(): Promise<void> {
   renameSync(join(root, 'b'), join(root, 'c'));
   writeFileSync(join(root, 'b'), 'a file now');
   rmSync(join(root, 'link1'));
-  told = new Map<string, Below | null>([
+  reported = new Map<string, Below | null>([
     [
       'a',
       new Map([
@@ -43,7 +43,7 @@ async function sameAsLookingAtAll(): Promise<void> {
     ['link1', null],
   ]);
   const digest = (await engine.scan()).digest;
-  told = null;
+  reported = null;
   expect((await engine.scan()).digest).toBe(digest);
   expect(seen).toBe(3);
 }
@@ -64,9 +64,9 @@ test('what is told to be the same is not looked at', async () => {
   const engine = await h.engine({ changes });
   const before = await engine.take();
   writeFileSync(join(h.workspace, 'still/same'), 'other');
-  told = new Map();
+  reported = new Map();
   expect((await engine.scan()).digest).toBe(before.manifestDigest);
-  told = new Map([['still', new Map([['same', null]])]]);
+  reported = new Map([['still', new Map([['same', null]])]]);
   utimesSync(join(h.workspace, 'still/same'), 1, 1);
   expect((await engine.scan()).digest).not.toBe(before.manifestDigest);
   expect(readdirSync(h.workspace)).toContain('still');

@@ -24,7 +24,7 @@ export interface TreeNode {
   /** True when the next scan must not believe this node. */
   racy: boolean;
   /** The stat is that of the program's last answer, which tells no more of it until it changes. */
-  told: boolean;
+  reported: boolean;
   /** `device:inode`, exact, while the file has more than one name; else `''`. */
   linkKey: string;
   /** Null until the first visit and for what is skipped. */
@@ -33,7 +33,7 @@ export interface TreeNode {
   /** What is at a captured path and is not captured with it. */
   lost: 'acl' | 'capability' | null;
   children: TreeNode[];
-  /** False when `children` must be listed anew; the old ones still lend their memory by name. */
+  /** False when `children` must be listed again; the old ones still lend their memory by name. */
   listed: boolean;
 }
 
@@ -50,7 +50,7 @@ export function makeNode(name: BytePath, abs: BytePath, path: BytePath): TreeNod
     mode: 0,
     nlink: 0,
     racy: true,
-    told: false,
+    reported: false,
     linkKey: '',
     entry: null,
     skipped: null,

@@ -10,8 +10,8 @@ import type { TreeStats } from '../treeStats.ts';
 import type { XattrAccess } from '../xattrs.ts';
 import { LISTABLE, type ModeGuard } from './modeGuard.ts';
 import { NodeReader } from './nodeReader.ts';
-import { type StatCursor, type ToldStat } from './statCursor.ts';
-import { type StatCache, ToldStats } from './statCache.ts';
+import { type StatCursor, type ReportedStat } from './statCursor.ts';
+import { type StatCache, ReportedStats } from './statCache.ts';
 import { MAX_NOTED, TreeBudget, TreeTooLarge, type TreeLimits } from './treeLimits.ts';
 import { XattrScan } from './xattrScan.ts';
 
@@ -61,12 +61,12 @@ interface Frame {
   readonly widened: boolean;
   /** Where something below can have changed; null: anywhere. */
   readonly below: Below | null;
-  /** A name in it of which nothing is told need not be as it was. */
+  /** A name in it of which nothing is reported need not be as it was. */
   readonly blind: boolean;
 }
 
-/** A record, or nothing new of a name that is as it was told; null when it has to be asked for. */
-type Told = ToldStat | 'same' | null;
+/** A record, or nothing new of a name that is as it was reported; null when it has to be asked for. */
+type Reported = ReportedStat | 'same' | null;
 
 /** Where the walk of one root starts, and what is known of it before. */
 interface Start {
@@ -99,7 +99,7 @@ export interface ScannerOptions {
  */
 export class Scanner {
   readonly #options: ScannerOptions;
-  readonly #told: ToldStats;
+  readonly #reported: ReportedStats;
   #tops: readonly TreeNode[] = [];
   /** The cache of an earlier process has been asked. */
   #warm = false;
@@ -110,7 +110,7 @@ export class Scanner {
 
   constructor(options: ScannerOptions) {
     this.#options = options;
-    this.#told = new ToldStats(options);
+    this.#reported = new ReportedStats(options);
     this.forget();
   }
 
@@ -122,7 +122,7 @@ export class Scanner {
   /** Gives back the memory of what was seen. */
   forget(): void {
     this.#complete = false;
-    this.#told.forget();
+    this.#reported.forget();
     this.#known = 0;
     this.#tops = this.#options.roots.map(({ name, path }) => makeNode(name, path, name));
   }
@@ -146,8 +146,8 @@ export class Scanner {
     const { guard, xattrs: access } = this.#options;
     const asking = this.#tops.map((top) => (access === undefined ? null : new XattrScan(access, guard, top)));
     try {
-      if (since !== null) this.#told.forget();
-      const seen = since === null ? await this.#told.ask(this.#known) : [];
+      if (since !== null) this.#reported.forget();
+      const seen = since === null ? await this.#reported.ask(this.#known) : [];
       for (const [at, top] of this.#tops.entries()) {
         const [xattrs, device] = [asking[at] ?? null, fs.lstatSync(sysPath(top.abs)).dev];
         const reader = new NodeReader({ ...this.#options, keep, racyFromMs, budget, xattrs, device });
@@ -164,7 +164,7 @@ export class Scanner {
     }
     if (found.some((node, at) => at > 0 && node.path < (found[at - 1]?.path ?? ''))) found.sort((a, b) => byBytes(a.path, b.path));
     this.#complete = true;
-    this.#told.completed();
+    this.#reported.completed();
     this.#options.changes?.seen();
     this.#known = found.length;
     groupHardLinks(found);
@@ -197,9 +197,9 @@ export class Scanner {
         // To ask the clock costs as much as to pass an unchanged name; to read eight small files takes no slice.
         if (++steps % 8 === 0 && slices.due()) await slices.pause();
         const changed = changesAt(node, frame.below, reader);
-        const told = changed === NOTHING ? null : toldOf(node, seen, stack.length, frame.blind);
-        const blind = told === null || (told !== 'same' && told.isBlind);
-        const reading = changed === NOTHING ? undefined : this.#visit(node, told, reader, slices);
+        const reported = changed === NOTHING ? null : reportedOf(node, seen, stack.length, frame.blind);
+        const blind = reported === null || (reported !== 'same' && reported.isBlind);
+        const reading = changed === NOTHING ? undefined : this.#visit(node, reported, reader, slices);
         if (reading !== undefined) await reading;
         onDevice(node, device);
         reader.count(node);
@@ -217,14 +217,14 @@ export class Scanner {
   }
 
   /** Brings one node up to date; waits only while a big file is read. */
-  #visit(node: TreeNode, told: Told, reader: NodeReader, slices: Slices): Promise<void> | undefined {
-    if (!node.racy && (told === 'same' || isSame(node, told ?? fs.lstatSync(sysPath(node.abs)))) && reader.isSettled(node)) {
-      node.told = told !== null;
+  #visit(node: TreeNode, reported: Reported, reader: NodeReader, slices: Slices): Promise<void> | undefined {
+    if (!node.racy && (reported === 'same' || isSame(node, reported ?? fs.lstatSync(sysPath(node.abs)))) && reader.isSettled(node)) {
+      node.reported = reported !== null;
       return undefined;
     }
-    const stat = told === 'same' ? statOf(node) : told;
+    const stat = reported === 'same' ? statOf(node) : reported;
     const unread = reader.refresh(node);
-    node.told = stat !== null && isSame(node, stat);
+    node.reported = stat !== null && isSame(node, stat);
     return unread ? reader.readFile(node, slices) : undefined;
   }
 
@@ -269,12 +269,12 @@ function changesAt(node: TreeNode, below: Below | null, reader: NodeReader): Bel
   return reader.isSettled(node) ? NOTHING : null;
 }
 
-function toldOf(node: TreeNode, seen: StatCursor | null, depth: number, blind: boolean): Told {
+function reportedOf(node: TreeNode, seen: StatCursor | null, depth: number, blind: boolean): Reported {
   if (seen === null) return null;
-  return seen.find(node.name, depth) ?? (seen.changesOnly && node.told && !blind ? 'same' : null);
+  return seen.find(node.name, depth) ?? (seen.changesOnly && node.reported && !blind ? 'same' : null);
 }
 
-/** A tree that was mounted anew has another device number, and the files in it the same inodes. */
+/** A tree that was mounted again has another device number, and the files in it the same inodes. */
 function onDevice(node: TreeNode, device: number): void {
   if (node.linkKey !== '' && !node.linkKey.startsWith(`${device}:`))
     node.linkKey = `${device}${node.linkKey.slice(node.linkKey.indexOf(':'))}`;

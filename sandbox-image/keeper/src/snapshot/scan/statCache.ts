@@ -127,7 +127,7 @@ function readText(path: string): string {
   }
 }
 
-interface ToldStatsOptions {
+interface ReportedStatsOptions {
   readonly roots: readonly RootBytes[];
   readonly limits: TreeLimits;
   /** Absent: each name is asked for by itself. */
@@ -136,19 +136,19 @@ interface ToldStatsOptions {
 
 /**
  * Asks for the stats of all names of all roots, where that is worth a program. From one completed scan to the next only
- * what has changed is told: each node notes whether it is as it was told (`TreeNode.told`).
+ * what has changed is reported: each node notes whether it is as it was reported (`TreeNode.reported`).
  */
-export class ToldStats {
-  readonly #options: ToldStatsOptions;
+export class ReportedStats {
+  readonly #options: ReportedStatsOptions;
   /** The answers that the nodes have been compared with, one for each root. */
   #last: readonly (string | null)[] = [];
   #next: readonly (string | null)[] = [];
 
-  constructor(options: ToldStatsOptions) {
+  constructor(options: ReportedStatsOptions) {
     this.#options = options;
   }
 
-  /** For a tree with so many known names. Until {@link completed} nothing that was told before counts. */
+  /** For a tree with so many known names. Until {@link completed} nothing that was reported before counts. */
   async ask(known: number): Promise<readonly (StatCursor | null)[]> {
     const { roots, treeStats, limits } = this.#options;
     const since = this.#last;

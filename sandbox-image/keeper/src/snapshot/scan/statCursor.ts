@@ -11,7 +11,7 @@ export interface SeenStat {
 }
 
 /** One record, of a name that the walk has come to. */
-export interface ToldStat extends SeenStat {
+export interface ReportedStat extends SeenStat {
   /** Of a folder of whose names some may have no record: they are not known to be as they were. */
   isBlind: boolean;
 }
@@ -24,11 +24,11 @@ const HEAD_BYTES = 54;
  * (below a folder that was closed to the runner) or has one that the walk does not know is passed over.
  */
 export class StatCursor {
-  /** What has no record is as it was told last. */
+  /** What has no record is as it was reported last. */
   readonly changesOnly: boolean;
   readonly #bytes: Buffer;
   readonly #view: DataView;
-  readonly #told: ToldStat = { ino: 0, ctimeMs: 0, mtimeMs: 0, size: 0, mode: 0, nlink: 0, isBlind: false };
+  readonly #reported: ReportedStat = { ino: 0, ctimeMs: 0, mtimeMs: 0, size: 0, mode: 0, nlink: 0, isBlind: false };
   #at = 0;
 
   constructor(bytes: Buffer, changesOnly = false) {
@@ -38,7 +38,7 @@ export class StatCursor {
   }
 
   /** The record of the next name that the walk comes to, valid until the next call; null when there is none. */
-  find(name: BytePath, depth: number): ToldStat | null {
+  find(name: BytePath, depth: number): ReportedStat | null {
     while (this.#at + HEAD_BYTES <= this.#bytes.length) {
       const at = this.#at;
       const [recordDepth, length] = [this.#view.getUint16(at, true), this.#view.getUint16(at + 2, true)];
@@ -51,16 +51,16 @@ export class StatCursor {
     return null;
   }
 
-  #read(at: number): ToldStat {
-    const told = this.#told;
-    told.isBlind = this.#view.getUint16(at, true) !== 0;
-    told.ino = this.#view.getFloat64(at + 2, true);
-    told.ctimeMs = this.#view.getFloat64(at + 10, true);
-    told.mtimeMs = this.#view.getFloat64(at + 18, true);
-    told.size = this.#view.getFloat64(at + 26, true);
-    told.mode = this.#view.getFloat64(at + 34, true);
-    told.nlink = this.#view.getFloat64(at + 42, true);
-    return told;
+  #read(at: number): ReportedStat {
+    const reported = this.#reported;
+    reported.isBlind = this.#view.getUint16(at, true) !== 0;
+    reported.ino = this.#view.getFloat64(at + 2, true);
+    reported.ctimeMs = this.#view.getFloat64(at + 10, true);
+    reported.mtimeMs = this.#view.getFloat64(at + 18, true);
+    reported.size = this.#view.getFloat64(at + 26, true);
+    reported.mode = this.#view.getFloat64(at + 34, true);
+    reported.nlink = this.#view.getFloat64(at + 42, true);
+    return reported;
   }
 
   /** Bytewise: negative when the record's name comes first. */

@@ -11,7 +11,7 @@ import { TreeTooLarge } from './treeLimits.ts';
 export const MAX_XATTR_BYTES = 8 * 1024 * 1024;
 
 /**
- * Extended attributes of the nodes of one root that a scan has read anew: setting one moves the ctime, so those
+ * Extended attributes of the nodes of one root that a scan has read again: setting one moves the ctime, so those
  * of the others are known. The program that reads them starts with the first question and works beside the walk.
  */
 export class XattrScan {
@@ -45,18 +45,18 @@ export class XattrScan {
   /** Waits for the answers and writes them into the nodes. After a failure call {@link abandon}. */
   async finish(): Promise<void> {
     if (this.#reader === null) return;
-    const told = new Map<BytePath, XattrAnswer>();
+    const reported = new Map<BytePath, XattrAnswer>();
     try {
-      for (const answer of await this.#reader.answers()) told.set(answer.path, answer);
-      const closed = this.#asked.filter((node) => told.get(this.#relative(node))?.note === 'closed');
-      if (closed.length > 0) for (const answer of await this.#askOpened(closed)) told.set(answer.path, answer);
+      for (const answer of await this.#reader.answers()) reported.set(answer.path, answer);
+      const closed = this.#asked.filter((node) => reported.get(this.#relative(node))?.note === 'closed');
+      if (closed.length > 0) for (const answer of await this.#askOpened(closed)) reported.set(answer.path, answer);
     } catch (error) {
       if (error instanceof TooManyXattrs) throw new TreeTooLarge(error.message, error);
       const message = `the extended attributes of ${this.#rootPath} cannot be read: ${String(error)}`;
       throw new SnapshotError('AF_SNAPSHOT_UNREADABLE', message, { cause: error });
     }
     for (const node of this.#asked) {
-      const answer = told.get(this.#relative(node));
+      const answer = reported.get(this.#relative(node));
       if (answer !== undefined) note(node, answer);
     }
     this.#asked = [];

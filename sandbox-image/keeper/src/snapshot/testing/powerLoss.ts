@@ -28,7 +28,7 @@ class Disk {
   readonly #contents = new Map<number, Buffer>();
   readonly #names = new Map<number, ReadonlyMap<string, Name>>();
 
-  /** An inode that is made anew holds nothing, whatever had its number before. */
+  /** An inode that is made again holds nothing, whatever had its number before. */
   made(path: string): void {
     const { ino } = fs.lstatSync(path);
     this.#contents.delete(ino);
@@ -103,10 +103,10 @@ class Watch {
         call();
         this.#unwatched(() => this.#disk.synced(fd as number));
       });
-    this.#mutable['fdatasync'] = (fd, told) =>
+    this.#mutable['fdatasync'] = (fd, reported) =>
       this.#real.fdatasync(fd as number, (error) => {
         this.#unwatched(() => this.#disk.synced(fd as number));
-        (told as Call)(error);
+        (reported as Call)(error);
       });
   }
 

@@ -8,7 +8,7 @@ const comparators: readonly (readonly [string, number])[] = [
   ['(a, b) => b.localeCompare(a)', 0.1],
 ];
 
-/** `sort` orders texts unless it is told otherwise, and a comparator that answers true or false does not order. */
+/** `sort` orders texts unless it is reported otherwise, and a comparator that answers true or false does not order. */
 export const sortComparator: Operator = {
   name: 'sort-comparator',
   prior: 0.8,

@@ -70,8 +70,8 @@ export class ManyTasks implements Transport {
   readonly host = 'memory';
   /** Writes by kind, such as `PATCH agenttasks/status`. */
   readonly writes = new Map<string, number>();
-  /** The last version that was told of a kind, for caches that are waited for. */
-  readonly told = new Map<string, string>();
+  /** The last version that was informed of a kind, for caches that are waited for. */
+  readonly reported = new Map<string, string>();
   readonly #options: ManyTasksOptions;
   readonly #feeds = new Map<string, Feed>();
   readonly #base: AgentTask;
@@ -89,12 +89,12 @@ export class ManyTasks implements Transport {
     const uid = `uid-${at}`;
     const creationTimestamp = '2030-01-01T00:00:00Z';
     const metadata = { name, namespace: namespaceOf(at), uid, creationTimestamp, generation: 1, resourceVersion: '1' };
-    const told = status?.(at);
+    const reported = status?.(at);
     return {
       ...this.#base,
       metadata,
       spec: { ...this.#base.spec, ...spec?.(at) },
-      ...(told === undefined ? {} : { status: told }),
+      ...(reported === undefined ? {} : { status: reported }),
     };
   }
 
@@ -133,10 +133,10 @@ export class ManyTasks implements Transport {
   }
 
   #tell(plural: string, type: string, object: Raw): Raw {
-    const told = { ...object, metadata: { ...(object['metadata'] as Raw), resourceVersion: String((this.#version += 1)) } };
-    this.#feeds.get(plural)?.push(type, told);
-    this.told.set(plural, String(this.#version));
-    return told;
+    const reported = { ...object, metadata: { ...(object['metadata'] as Raw), resourceVersion: String((this.#version += 1)) } };
+    this.#feeds.get(plural)?.push(type, reported);
+    this.reported.set(plural, String(this.#version));
+    return reported;
   }
 
   *#present(plural: string): Generator<Raw> {

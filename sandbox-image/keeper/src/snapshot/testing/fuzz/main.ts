@@ -1,5 +1,5 @@
 /**
- * Runs cases as the user it is started as: `node main.ts RUNNER SEED CASES`. A counterexample is shrunk and told, and
+ * Runs cases as the user it is started as: `node main.ts RUNNER SEED CASES`. A counterexample is shrunk and reported, and
  * the exit status is 1; otherwise the last line is the number of cases.
  */
 import { flushCompileCache } from 'node:module';

@@ -1,0 +1,79 @@
+import { sleep, type Clock } from '@agentfleet/kube';
+import { KeeperRefusal } from '@agentfleet/keeper/client';
+import { AttemptFailure } from './failure.ts';
+
+/** How long the keeper or the tools container may be away before the attempt is given up, and between two tries; ms. */
+export const unavailableFor = { awayMs: 60_000, betweenMs: 500 } as const;
+
+/** Refusals that pass by themselves. */
+const passing: ReadonlySet<string> = new Set(['AF_TOOLS_UNAVAILABLE', 'AF_BUSY', 'AF_NETWORK_NOT_ENFORCED']);
+
+/** The keeper knows a newer assignment: this worker has to stop, as after a lost lease. */
+export class Superseded extends Error {
+  constructor(cause: unknown) {
+    super('a newer assignment of this task exists', { cause });
+    this.name = 'Superseded';
+  }
+}
+
+/** Throws when this or what caused it says that a newer assignment exists: nobody may go on or tell an outcome then. */
+export function throwIfSuperseded(error: unknown): void {
+  for (let one: unknown = error; one instanceof Error; one = one.cause) {
+    if (one instanceof Superseded) throw one;
+    if (one instanceof KeeperRefusal && one.code === 'AF_EPOCH_STALE') throw new Superseded(error);
+    if (one.cause === one) return;
+  }
+}
+
+export interface RetryOptions {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Repeats a call of the keeper while it, its connection or the tools container is away, for at most a minute. Only for
+ * calls that may be repeated: the keeper replays a command by its execId, all others set a state.
+ *
+ * @throws the signal's reason when it is aborted; Superseded; AttemptFailure of class Infrastructure; any other refusal
+ */
+export async function retryWhileUnavailable<T>(call: () => Promise<T>, { clock, signal }: RetryOptions): Promise<T> {
+  const started = clock.monotonic();
+  for (;;) {
+    signal.throwIfAborted();
+    try {
+      return await call();
+    } catch (error) {
+      signal.throwIfAborted();
+      throwIfSuperseded(error);
+      if (!isPassing(error)) throw error;
+      if (clock.monotonic() - started > unavailableFor.awayMs) throw unreachable(error);
+      await sleep(clock, unavailableFor.betweenMs, signal);
+    }
+  }
+}
+
+function isPassing(error: unknown): boolean {
+  if (error instanceof KeeperRefusal) return passing.has(error.code) || (error.code === 'AF_UNREADABLE' && error.status >= 500);
+  return isConnectionLoss(error);
+}
+
+/** No answer at all, or half of one: undici's and Node's codes, and a stream that ends early. */
+export function isConnectionLoss(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { code } = error as NodeJS.ErrnoException;
+  if (typeof code === 'string' && /^(?:UND_ERR_|ECONN|EPIPE|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)/.test(code))
+    return true;
+  if (/stopped before its end|cut in the middle|other side closed|terminated/.test(error.message)) return true;
+  return error.cause !== undefined && error.cause !== error && isConnectionLoss(error.cause);
+}
+
+function unreachable(error: unknown): AttemptFailure {
+  const why = error instanceof Error ? error.message : String(error);
+  const [reason, what] =
+    error instanceof KeeperRefusal && error.code === 'AF_TOOLS_UNAVAILABLE'
+      ? ['ToolsLost', 'the tools container did not come back']
+      : ['KeeperUnreachable', 'the keeper of the sandbox did not answer as it should'];
+  return new AttemptFailure('Infrastructure', reason, `${what} within ${unavailableFor.awayMs / 1000} s: ${why}; the task is tried again`, {
+    cause: error,
+  });
+}

@@ -1,0 +1,271 @@
+import { posix } from 'node:path';
+import { sleep, type Timer } from '@agentfleet/kube';
+import { KeeperRefusal, newExecId, type ExecResult } from '@agentfleet/keeper/client';
+import type {
+  AuditRecord,
+  ExecRequest,
+  KeeperInfo,
+  Redaction,
+  RestoreReport,
+  SnapshotRecord,
+  SyntaxMode,
+  TreeDiff,
+} from '@agentfleet/protocol/keeper';
+import type { ActIdentity } from './acts/earlierRun.ts';
+import { AttemptFailure } from './failure.ts';
+import type { OpenEgress } from '../egress/index.ts';
+import type { Meter } from './meter.ts';
+import { retryWhileUnavailable, type RetryOptions } from './retryWhileUnavailable.ts';
+import type { AttemptContext } from './ports.ts';
+import type { Reach } from './reach.ts';
+import { secretsOf } from './reachSecrets.ts';
+
+interface Command {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly timeoutSeconds: number;
+  /** What it may reach outside of the sandbox; default: nothing. */
+  readonly reach?: Reach | null;
+  /** Of which candidate it is: what it destroys or reaches must be in the durable log before it runs. */
+  readonly act?: ActIdentity;
+  /** Text on its standard input. */
+  readonly stdin?: string;
+  /** `Raw` where a program reads the output: a check must not be judged by what was taken out of it. */
+  readonly redaction?: Redaction;
+  /** ULID; the keeper replays a known one and never runs it again. Default: a new one. */
+  readonly execId?: string;
+  /** `Read`: it may write no file, and runs beside commands that do. */
+  readonly access?: 'Read';
+}
+
+/** One command of the attempt: a program and its arguments, or a line for a shell. */
+export type SessionCommand = Command & ({ readonly argv: readonly string[] } | { readonly command: string });
+
+/** How long a command that was cancelled may take to end, ms: the keeper's grace, and the way there. */
+const cancelMs = 10_000;
+
+/**
+ * What an attempt does in its sandbox. Every call waits for a keeper that is away, stops when the attempt has to end, and
+ * is counted. Paths are relative to the workspace.
+ */
+export class SandboxSession {
+  readonly root: { readonly name: string; readonly path: string };
+  readonly roots: readonly string[];
+  readonly #context: AttemptContext;
+  readonly #meter: Meter;
+  readonly #unavailableFor: RetryOptions;
+  readonly #openEgress: OpenEgress | null;
+
+  /** @param openEgress absent where no command runs that may reach anything */
+  constructor(context: AttemptContext, meter: Meter, info: Pick<KeeperInfo, 'roots'>, openEgress: OpenEgress | null = null) {
+    this.#openEgress = openEgress;
+    this.#context = context;
+    this.#meter = meter;
+    this.#unavailableFor = { clock: context.clock, signal: context.signal };
+    this.root = info.roots.find(({ name }) => name === 'workspace') ?? info.roots[0] ?? { name: 'workspace', path: '/workspace' };
+    this.roots = info.roots.map(({ path }) => path);
+  }
+
+  absolute(path: string): string {
+    return path.startsWith('/') ? path : posix.join(this.root.path, path);
+  }
+
+  /** Path of a difference below the workspace; null for one of another root. */
+  relative(path: string): string | null {
+    const prefix = `${this.root.name}/`;
+    return path.startsWith(prefix) ? path.slice(prefix.length) : null;
+  }
+
+  /**
+   * Runs a command to its end. A lost connection is taken up again, never run twice; when the attempt has to end, the
+   * command is cancelled first.
+   */
+  async exec(command: SessionCommand): Promise<ExecResult> {
+    const { reach = null } = command;
+    if (reach !== null || command.act !== undefined) await this.#declare(command);
+    if (reach === null) return this.#exec(this.#request(command, {}));
+    const openEgress = this.#openEgress;
+    if (openEgress === null) throw new Error('a command may reach hosts, but nothing opens the way; report this fault');
+    const { keeper, clock, log, signal, assignment } = this.#context;
+    const note = (data: Readonly<Record<string, unknown>>): Promise<void> =>
+      this.note('Egress', { attempt: assignment.attempt, mode: reach.mode, ...data });
+    const egress = await retryWhileUnavailable(() => openEgress({ keeper, reach, note, clock, log, signal }), this.#unavailableFor);
+    try {
+      const secrets = secretsOf(reach);
+      if (secrets.length > 0) await retryWhileUnavailable(() => keeper.declareSecrets(secrets), this.#unavailableFor);
+      return await this.#exec(this.#request(command, { ...reach.environment, ...egress.environment }));
+    } finally {
+      await egress.close();
+    }
+  }
+
+  /** The intent of what may not be undone is durable before it is begun. */
+  async #declare(command: SessionCommand): Promise<void> {
+    const what = 'argv' in command ? command.argv.join(' ') : command.command;
+    const { reach = null } = command;
+    const reported = { reach: reach?.mode ?? 'None', command: what.slice(0, 2000), ...command.act };
+    await this.note('Intent', { attempt: this.#context.assignment.attempt, ...reported });
+    await this.#context.intentDurable();
+  }
+
+  #request(command: SessionCommand, egress: Readonly<Record<string, string>>): ExecRequest {
+    const { mode } = this.#context.task.spec.policy.network;
+    const common = {
+      execId: command.execId ?? newExecId(),
+      env: { ...egress, ...command.env },
+      cwd: this.root.path,
+      timeoutSeconds: command.timeoutSeconds,
+      // The way out begins at a port of the loopback.
+      ...(command.redaction !== undefined && { redaction: command.redaction }),
+      ...(command.stdin !== undefined && { stdin: command.stdin }),
+      ...(command.access !== undefined && { access: command.access }),
+      network: mode === 'None' && (command.reach ?? null) === null ? ('None' as const) : ('Loopback' as const),
+    };
+    if ('argv' in command) return { ...common, tool: 'ExecCode', argv: [...command.argv] };
+    return { ...common, tool: 'Shell', command: command.command };
+  }
+
+  async #exec(body: ExecRequest): Promise<ExecResult> {
+    const { keeper, signal } = this.#context;
+    const giveUp = new AbortController();
+    let timer: Timer | undefined;
+    const onAbort = (): void => {
+      keeper.cancel(body.execId).catch(() => undefined); // it has ended, or nobody is there: both are what is wanted
+      timer = this.#context.clock.after(cancelMs, () => giveUp.abort());
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      this.#meter.add('toolCalls');
+      const result = await retryWhileUnavailable(() => keeper.run(body, giveUp.signal), this.#unavailableFor);
+      this.#meter.add('cpuMillis', result.end.cpuMs);
+      signal.throwIfAborted();
+      return result;
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+      timer?.cancel();
+    }
+  }
+
+  /** Starts a command that only reads, and runs beside others. Resolves when it runs, or has ended already. */
+  async start(command: SessionCommand): Promise<void> {
+    this.#meter.add('toolCalls');
+    const body = this.#request({ ...command, access: 'Read' }, {});
+    await this.call(async (keeper) => {
+      for await (const event of keeper.exec(body, this.#context.signal)) if (event.type !== 'keepalive') return;
+    });
+  }
+
+  /** Content of a file; null where there is no regular file. */
+  async read(path: string): Promise<Buffer | null> {
+    try {
+      return await this.call((keeper) => keeper.readFile(this.absolute(path), 'Raw'));
+    } catch (error) {
+      if (error instanceof KeeperRefusal && missing.has(error.code)) return null;
+      throw error;
+    }
+  }
+
+  /**
+   * Writes a file; one that exists keeps its mode. With `Check` the keeper refuses what adds syntax errors (AF_EDIT_SYNTAX).
+   */
+  async write(path: string, content: Uint8Array, syntax?: SyntaxMode): Promise<void> {
+    this.#meter.add('toolCalls');
+    await this.call((keeper) => keeper.writeFile(this.absolute(path), content, undefined, syntax));
+  }
+
+  /** Takes away files that are there; in an image without `rm` they are emptied. */
+  async remove(paths: readonly string[]): Promise<void> {
+    const there: string[] = [];
+    for (const path of paths) if ((await this.read(path)) !== null) there.push(path);
+    if (there.length === 0) return;
+    const { end } = await this.exec({ argv: ['rm', '-f', '--', ...there.map((path) => this.absolute(path))], timeoutSeconds: 60 });
+    if (end.exitCode === 0) return;
+    for (const path of there) await this.write(path, Buffer.alloc(0));
+  }
+
+  snapshots(): Promise<readonly SnapshotRecord[]> {
+    return this.call((keeper) => keeper.snapshots());
+  }
+
+  snapshot(label: string): Promise<SnapshotRecord> {
+    return this.call((keeper) => keeper.takeSnapshot(label));
+  }
+
+  /** Restores a snapshot. @throws AttemptFailure when the tree does not have the snapshot's digest after it */
+  async restore(id: string): Promise<RestoreReport> {
+    const report = await this.call((keeper) => keeper.restore(id));
+    if (report.verified && report.manifestDigest === report.expectedDigest) return report;
+    const where = report.mismatches.slice(0, 3).join(', ');
+    throw new AttemptFailure(
+      'Infrastructure',
+      'RestoreNotVerified',
+      `snapshot ${id} was restored, but ${where} differ; the sandbox is replaced`,
+    );
+  }
+
+  diff(from: string, to?: string): Promise<TreeDiff> {
+    return this.call((keeper) => keeper.diff(from, to, 'Raw'));
+  }
+
+  /** Puts a decision into the event log; it is on disk when this resolves. */
+  async note(kind: string, data: Readonly<Record<string, unknown>>): Promise<void> {
+    await this.call((keeper) => keeper.note(kind, data));
+  }
+
+  /** The whole event log, oldest first. */
+  async events(visit: (record: AuditRecord) => void): Promise<void> {
+    let next = 1;
+    await this.call(async (keeper) => {
+      for await (const record of keeper.events(next)) {
+        visit(record);
+        next = record.seq + 1;
+      }
+    });
+  }
+
+  info(): Promise<KeeperInfo> {
+    return this.call((keeper) => keeper.info());
+  }
+
+  /** Ends what an earlier worker left running, one after the other. */
+  async quieten(): Promise<void> {
+    const ended = ({ running }: KeeperInfo): boolean => {
+      if (running !== null) this.#context.keeper.cancel(running).catch(() => undefined); // it ends by itself, or is asked again
+      return running === null;
+    };
+    await this.until(ended, 30_000, 'CommandNotEnded', 'a command of an earlier worker did not end');
+  }
+
+  /** Waits for a state of the sandbox. @throws AttemptFailure Infrastructure after `ms` */
+  async until(holds: (info: KeeperInfo) => boolean, ms: number, reason: string, what: string): Promise<KeeperInfo> {
+    const { clock, signal } = this.#context;
+    const started = clock.monotonic();
+    for (;;) {
+      const info = await this.info();
+      if (holds(info)) return info;
+      if (clock.monotonic() - started > ms) {
+        throw new AttemptFailure(
+          'Infrastructure',
+          reason,
+          `${what} within ${ms / 1000} s (${info.reason ?? 'ready'}); the task is tried again`,
+        );
+      }
+      await sleep(clock, 100, signal);
+    }
+  }
+
+  /** Asks for a fresh tools container and waits until it is ready. */
+  async freshTools(): Promise<void> {
+    const before = (await this.info()).tools.instance;
+    await this.call((keeper) => keeper.restartTools());
+    const fresh = ({ tools, ready }: KeeperInfo): boolean =>
+      ready && tools.connected && tools.instance !== null && tools.instance !== before;
+    await this.until(fresh, 90_000, 'ToolsNotRestarted', 'no fresh tools container was ready');
+  }
+
+  /** A request to the keeper that changes nothing, or may be repeated; see `with retries`. */
+  call<T>(call: (keeper: AttemptContext['keeper']) => Promise<T>): Promise<T> {
+    return retryWhileUnavailable(() => call(this.#context.keeper), this.#unavailableFor);
+  }
+}
+
+const missing: ReadonlySet<string> = new Set(['AF_FILE_NOT_FOUND', 'AF_FILE_NOT_REGULAR', 'AF_PATH_OUTSIDE_ROOTS']);

@@ -1,0 +1,248 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { silentLog, systemClock } from '@agentfleet/kube';
+import type { PoolBrief } from '@agentfleet/protocol/pool';
+import type { ActInQuestion, RankingContext } from '../attempt/decisionModels.ts';
+import { PartsClient } from '../experts/index.ts';
+import type { FleetOptions } from './fleet.ts';
+import { PoolDecisionModels } from './decisionModels.ts';
+import { candidate } from './testing/candidates.ts';
+import { compute, modelDigest, startPartsServer, type PartsServer } from './testing/partsServer.ts';
+
+let server: PartsServer;
+beforeEach(async () => {
+  server = await startPartsServer();
+});
+afterEach(() => server[Symbol.asyncDispose]());
+
+const open = (pool: FleetOptions['pool'] = server.pool(), signal = new AbortController().signal): PoolDecisionModels =>
+  new PoolDecisionModels({ pool, compute, parts: new PartsClient({ clock: systemClock, log: silentLog }), name: 'task.1.1', signal });
+
+const context: RankingContext = {
+  files: [{ path: 'f.py', content: 'old\nnext\n' }],
+  failing: [{ id: 't', message: 'expected new' }],
+  suspicion: () => 0.7,
+  trialSeconds: null,
+};
+const three = [candidate('a', { rank: 1, score: 0.5 }), candidate('b', { rank: 2, score: 0.3 }), candidate('c', { rank: 3, score: 0.2 })];
+const act: ActInQuestion = {
+  head: 'Shell',
+  tool: 'Shell',
+  subject: 'make install',
+  operator: 'make',
+  rails: { decision: 'Review', risk: 'Unknown', findings: ['unknown-program'] },
+  features: { edits: 0 },
+};
+const without = (role: PoolBrief['experts'][number]['role']): readonly PoolBrief['experts'][number][] =>
+  server.pool().experts.filter((one) => one.role !== role);
+
+describe('the control vector', () => {
+  it('is asked with the experts that propose and all steps', async () => {
+    server.script.experts = { gen: 1 };
+    expect(await open().control([])).toMatchObject({ experts: { gen: 1 }, risk: 0.1, deliberate: false });
+    expect(server.bodies('Control')).toEqual([{ requestId: 'task.1.1.m1', experts: ['gen'], steps: [] }]);
+  });
+
+  it('is uniform without a planner, and nobody is missed', async () => {
+    const decisionModels = open(server.pool({ experts: [...without('Planner')] }));
+    expect(await decisionModels.control([])).toEqual({
+      tools: { ExecCode: 0.25, Shell: 0.25, Files: 0.25, Editor: 0.25 },
+      experts: { gen: 1 },
+      risk: null,
+      deliberate: false,
+    });
+    expect(decisionModels.degraded).toEqual([]);
+  });
+
+  it('is uniform when the planner has no pods, which is said from the beginning; so for each part that nobody else replaces', () => {
+    const absent = [
+      { name: 'hrm', role: 'Planner' },
+      { name: 'tpc', role: 'Policy' },
+      { name: 'embed', role: 'Embedder' },
+      { name: 'smol', role: 'Draft' },
+      { name: 'spare', role: 'Generalist' },
+    ] as const;
+    expect(open({ ...server.pool({ experts: [] }), absent: [...absent] }).degraded).toEqual([
+      'Planner hrm: no pods, priors are uniform',
+      'Policy tpc: no pods, gate 2 goes by its table',
+      'Embedder embed: no pods, no specCosine',
+      'Draft smol: no pods, no likelihoods',
+    ]);
+    expect(open({ ...server.pool(), absent: [{ name: 'old', role: 'Planner' }] }).degraded).toEqual([]);
+  });
+
+  it('is uniform when the planner is away, which is said until it is back', async () => {
+    server.script.failing = { Control: 'Refuses' };
+    const decisionModels = open();
+    expect(await decisionModels.control([])).toMatchObject({ experts: { gen: 1 }, risk: null });
+    expect(decisionModels.degraded).toEqual([expect.stringMatching(/^Planner hrm: .*500.*priors are uniform/)]);
+    server.script.failing = {};
+    expect(await decisionModels.control([])).toMatchObject({ risk: 0.1 });
+    expect(decisionModels.degraded).toEqual([]);
+  });
+
+  it('in shadow is told and not acted upon', async () => {
+    server.script.shadow = 'no better than a constant';
+    server.script.risk = 1;
+    server.script.deliberate = true;
+    const decisionModels = open();
+    expect(await decisionModels.control([])).toMatchObject({ experts: { gen: 1 }, risk: null, deliberate: false });
+    expect(decisionModels.degraded).toEqual(['Planner hrm: in shadow, priors are uniform: no better than a constant']);
+    expect((await decisionModels.secondOpinion(act)).allowed).toBe(true);
+  });
+});
+
+describe('ranking', () => {
+  it('goes by energy, in batches, with all that is known before the act', async () => {
+    server.script.energy = ({ operator }) => ({ a: 3, b: 1, c: 2 })[operator] ?? 0;
+    const { ranked, margin } = await open().rank(three, context);
+    expect(ranked.map(({ candidate: { operator }, energy }) => [operator, energy])).toEqual([
+      ['b', 1],
+      ['c', 2],
+      ['a', 3],
+    ]);
+    expect(margin).toBe(1);
+    const [first, second] = server.bodies('Score');
+    expect([first?.items.length, second?.items.length]).toEqual([2, 1]);
+    expect(first?.items[0]).toEqual({
+      id: three[0]?.id,
+      head: 'Code',
+      text: '-old\n+a\n next\n ',
+      operator: 'a',
+      features: {
+        proposalShare: 0.5,
+        rank: 1,
+        edits: 1,
+        files: 1,
+        charsAdded: 1,
+        charsRemoved: 3,
+        docTestDelta: 0,
+        suspicion: 0.7,
+        specCosine: 1,
+      },
+    });
+  });
+
+  it('embeds what fails once, and each change once, also when the work goes back to another tree', async () => {
+    const decisionModels = open();
+    await decisionModels.rank(three, context);
+    await decisionModels.rank(three, context);
+    expect(server.bodies('Embed').map(({ texts }) => texts.length)).toEqual([4]);
+    const other = { ...context, failing: [{ id: 'u', message: 'expected other' }] };
+    await decisionModels.rank([...three.slice(0, 1), candidate('d', { rank: 2, score: 0.1 })], other);
+    await decisionModels.rank(three, context);
+    expect(server.bodies('Embed').map(({ texts }) => texts.length)).toEqual([4, 2]);
+  });
+
+  it('embeds nothing when the verifier does not read it, which it says with its first answer', async () => {
+    server.script.reads = [];
+    const decisionModels = open();
+    await decisionModels.rank(three, context);
+    await decisionModels.rank([candidate('e', { rank: 1, score: 0.1 })], context);
+    expect(server.bodies('Embed').map(({ texts }) => texts.length)).toEqual([4]);
+  });
+
+  it("keeps the expert's order when the verifier is away, and says so", async () => {
+    server.script.energy = ({ operator }) => ({ a: 3, b: 1, c: 2 })[operator] ?? 0;
+    server.script.failing = { Score: 'Silent' };
+    const decisionModels = open();
+    const { ranked } = await decisionModels.rank(three, context);
+    expect(ranked.map(({ candidate: { operator } }) => operator)).toEqual(['a', 'b', 'c']);
+    expect(ranked.every(({ energy }) => energy === null)).toBe(true);
+    expect(decisionModels.degraded).toEqual(['Verifier ebm: no answer within 200 ms; the expert orders, gate 2 is closed']);
+    const [first] = ranked;
+    if (first === undefined) throw new Error('nothing was ranked');
+    expect(await decisionModels.score(first, { testsFixed: 1 })).toBeNull();
+  });
+
+  it('asks nobody but the verifier about what it needs no one for', async () => {
+    await open(server.pool({ verifier: null })).rank(three, context);
+    expect(server.asked).toEqual([]);
+  });
+
+  it('takes nonsense for no answer', async () => {
+    server.script.failing = { Score: 'Nonsense', Embed: 'Nonsense' };
+    const decisionModels = open();
+    expect((await decisionModels.rank(three, context)).ranked.map(({ energy }) => energy)).toEqual([null, null, null]);
+    expect(decisionModels.degraded).toHaveLength(2);
+  });
+
+  it('asks for likelihoods when the better order is worth it, and lets them weigh where there is no energy', async () => {
+    server.script.gain = (id) => (id === three[2]?.id ? 5 : 0);
+    const decisionModels = open(server.pool({ verifier: null }));
+    const slow = await decisionModels.rank(three, { ...context, trialSeconds: 10 });
+    expect(slow.ranked.map(({ candidate: { operator } }) => operator)).toEqual(['a', 'c', 'b']);
+    expect(slow.ranked[1]?.features.likelihoodGain).toBe(5);
+    // (0.3·1 + 0.2·2) ⁄ 2 trials of 10 s
+    expect(server.bodies('Prior')[0]).toMatchObject({ budgetMillis: 3500, files: context.files });
+    await decisionModels.rank(three, { ...context, trialSeconds: 0.01 });
+    expect(server.bodies('Prior')).toHaveLength(1);
+  });
+
+  it('scores what ran by all that was measured', async () => {
+    server.script.energy = ({ features }) => -(features.testsFixed ?? 0);
+    const decisionModels = open();
+    const [best] = (await decisionModels.rank(three, context)).ranked;
+    if (best === undefined) throw new Error('nothing was ranked');
+    expect(await decisionModels.score(best, { testsFixed: 2 })).toEqual({ energy: -2, pSuccess: 0.9 });
+    expect(server.bodies('Score').at(-1)?.items[0]).toMatchObject({
+      text: '-old\n+a\n next\n ',
+      features: { testsFixed: 2, rank: 1, specCosine: 1 },
+    });
+  });
+
+  it('ends with the attempt', async () => {
+    server.script.failing = { Score: 'Silent' };
+    const stop = new AbortController();
+    const ranking = open(server.pool(), stop.signal).rank(three, context);
+    stop.abort('Stop');
+    await expect(ranking).rejects.toBe('Stop');
+  });
+});
+
+describe('a second opinion', () => {
+  it('asks Policy, Planner and Verifier, and tells their numbers', async () => {
+    expect(await open().secondOpinion(act)).toEqual({ allowed: true, why: '', unsafe: 0.01, risk: 0.1, energy: 0, pSuccess: 0.9 });
+    expect(server.bodies('Judge')[0]?.acts).toEqual([{ id: 'act0', tool: 'Shell', subject: 'make install', rails: ['unknown-program'] }]);
+    expect(server.bodies('Score')[0]?.items[0]).toMatchObject({
+      head: 'Shell',
+      features: { edits: 0, railRank: 2, policyUnsafe: 0.01 },
+    });
+  });
+
+  it('has every piece of a long text judged, and the worst one counts', async () => {
+    await open().secondOpinion({ ...act, tool: 'FileWrite', subject: '/workspace/f.py', content: 'x'.repeat(70_000) });
+    expect(server.bodies('Judge')[0]?.acts.map(({ content }) => content?.length)).toEqual([65_536, 4464]);
+  });
+
+  it('is no when the EnergyModel is away and fails closed, and Policy alone decides when it degrades', async () => {
+    server.script.failing = { Score: 'Refuses' };
+    expect((await open().secondOpinion(act)).why).toMatch(/^Verifier gave no answer/);
+    const { verifier } = server.pool();
+    if (verifier === null) throw new Error('the pool has a verifier');
+    const decisionModels = open(server.pool({ verifier: { ...verifier, whenUnavailable: 'Degrade' } }));
+    expect(await decisionModels.secondOpinion(act)).toMatchObject({ allowed: true, energy: null });
+    expect(decisionModels.degraded).toEqual([expect.stringMatching(/^Verifier ebm: .*the rules decide/)]);
+  });
+
+  it('says that a verifier without calibration vetoes nothing', async () => {
+    server.script.pSuccess = () => null;
+    const decisionModels = open();
+    expect(await decisionModels.secondOpinion(act)).toMatchObject({ allowed: true, pSuccess: null });
+    expect(decisionModels.degraded).toEqual(['Verifier ebm: not calibrated; it ranks and vetoes nothing']);
+  });
+});
+
+it('tells who took part, with what was running', async () => {
+  const decisionModels = open();
+  await decisionModels.control([]);
+  await decisionModels.rank(three, { ...context, trialSeconds: 100 });
+  await decisionModels.secondOpinion(act);
+  const participants = [...decisionModels.participants].toSorted((a, b) => (a.role < b.role ? -1 : 1));
+  expect(participants).toEqual([
+    { role: 'Draft', name: 'smol', digest: modelDigest },
+    { role: 'Embedder', name: 'embed', digest: modelDigest },
+    { role: 'Planner', name: 'hrm', digest: modelDigest },
+    { role: 'Policy', name: 'tpc', digest: modelDigest },
+    { role: 'Verifier', name: 'ebm', digest: modelDigest },
+  ]);
+});

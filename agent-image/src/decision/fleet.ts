@@ -1,0 +1,182 @@
+import type { AbsentExpert, ComputeBrief, ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
+import { type Features, docTestDelta, type Candidate, type EnergyHead } from '@agentfleet/protocol/inference';
+import type { Participant, RankingContext } from '../attempt/decisionModels.ts';
+import type { Exchanges, Part, PartCapability, PartsClient } from '../experts/index.ts';
+import type { Comparison, Mirror } from '../shadow/index.ts';
+
+export interface FleetOptions {
+  readonly pool: Pick<PoolBrief, 'experts' | 'verifier'> & Partial<Pick<PoolBrief, 'absent'>>;
+  readonly compute: ComputeBrief;
+  readonly parts: Pick<PartsClient, 'ask'>;
+  /** Begins the ids of all requests; of the characters that a request id may have. */
+  readonly name: string;
+  readonly signal: AbortSignal;
+  /** Wall time, ms: whether a calibration is stale. Absent: the brief's word alone counts. */
+  readonly now?: () => number;
+  /** What verifiers read, by their addresses; shared by the attempts of a worker, so that each needs not find out again. */
+  readonly reads?: Map<string, ReadonlySet<keyof Features>>;
+  /** Copies answered questions to a revision in shadow. Absent: there is none. */
+  readonly mirror?: Pick<Mirror, 'question'>;
+}
+
+/** A part with its role. */
+export interface Member extends Part {
+  readonly role: Participant['role'];
+}
+
+/** How a question is asked. */
+export interface Manner<C extends PartCapability = PartCapability> {
+  readonly timeoutMillis: number;
+  /** What is done when there is no answer. */
+  readonly without: string;
+  /** Compares the answer with that of a verifier in shadow. */
+  readonly compare?: (
+    stable: Exchanges[C]['response'],
+    shadow: Exchanges[C]['response'],
+    verifier: NonNullable<PoolBrief['verifier']>,
+  ) => Comparison;
+}
+
+const maxReported = 128;
+
+/** What is done without a part of a role that the pool declares and that has no pods; nothing is said about other roles. */
+const withoutPods: Readonly<Partial<Record<ExpertEndpoint['role'], string>>> = {
+  Planner: 'priors are uniform',
+  Policy: 'gate 2 goes by its table',
+  Embedder: 'no specCosine',
+  Draft: 'no likelihoods',
+};
+
+/** The parts of one attempt: who there is, who took part, and who is missing. */
+export class Fleet {
+  readonly options: FleetOptions;
+  readonly #missing = new Map<string, string>();
+  readonly #participants = new Map<string, Participant>();
+  readonly #reads: Map<string, ReadonlySet<keyof Features>>;
+  #calibration: string | null | undefined;
+  #asked = 0;
+
+  constructor(options: FleetOptions) {
+    this.options = options;
+    this.#reads = options.reads ?? new Map<string, ReadonlySet<keyof Features>>();
+    for (const absent of options.pool.absent ?? []) this.#tellAbsent(absent);
+  }
+
+  /** The first expert of a role; undefined when the pool has none. */
+  member(role: ExpertEndpoint['role']): Member | undefined {
+    return this.options.pool.experts.find((expert) => expert.role === role);
+  }
+
+  get verifier(): (Member & NonNullable<PoolBrief['verifier']>) | undefined {
+    const { verifier } = this.options.pool;
+    return verifier === null ? undefined : { ...verifier, role: 'Verifier' };
+  }
+
+  /** Who is asked for likelihoods: the Draft, else another one whose engine is a language model. */
+  get draft(): Member | undefined {
+    const models = this.options.pool.experts.filter(({ engine }) => engine === 'Llama');
+    return models.find(({ role }) => role === 'Draft') ?? models[0];
+  }
+
+  get requestId(): string {
+    this.#asked += 1;
+    return `${this.options.name}.m${this.#asked}`.slice(-128);
+  }
+
+  /**
+   * Asks a part. Without an answer it is reported as missing, with what is done without it, until it answers again.
+   *
+   * @returns the answer, or in words why there is none
+   */
+  async ask<C extends PartCapability>(
+    member: Member,
+    capability: C,
+    request: Exchanges[C]['request'],
+    { timeoutMillis, without, compare }: Manner<C>,
+  ): Promise<Exchanges[C]['response'] | string> {
+    const { parts, signal, mirror } = this.options;
+    const question = mirror?.question();
+    const said = await parts.ask(member, { capability, request, timeoutMillis, signal }).finally(() => question?.end());
+    if ('absent' in said) {
+      this.tell(member, `${said.absent}; ${without}`);
+      return said.absent;
+    }
+    this.#missing.delete(keyOf(member));
+    this.#participants.set(keyOf(member), { role: member.role, name: member.name, digest: said.answer.modelDigest });
+    const { answer } = said;
+    question?.copy({
+      part: member,
+      capability,
+      request,
+      timeoutMillis,
+      compare: (shadow, verifier) => (verifier === null ? {} : (compare?.(answer, shadow, verifier) ?? {})),
+    });
+    return answer;
+  }
+
+  /** Tells what a part does not do. */
+  tell(member: Pick<Member, 'name' | 'role'>, what: string): void {
+    this.#missing.set(keyOf(member), shorten(`${member.role} ${member.name}: ${what}`));
+  }
+
+  /** Nobody is missed where another one does the same. */
+  #tellAbsent({ name, role }: AbsentExpert): void {
+    const without = withoutPods[role];
+    const other = role === 'Draft' ? this.draft : this.member(role);
+    if (without !== undefined && other === undefined) this.tell({ name, role }, `no pods, ${without}`);
+  }
+
+  /** Whether a feature would change the energies; unknown counts as yes. */
+  reads(feature: keyof Features): boolean {
+    return this.#reads.get(this.verifier?.url ?? '')?.has(feature) ?? true;
+  }
+
+  learnReads(features: readonly (keyof Features)[]): void {
+    this.#reads.set(this.verifier?.url ?? '', new Set(features));
+  }
+
+  /** Which calibration the verifier's last answer was made by; undefined before the first one. */
+  get calibration(): string | null | undefined {
+    return this.#calibration;
+  }
+
+  learnCalibration(digest: string | null): void {
+    this.#calibration = digest;
+  }
+
+  get degraded(): readonly string[] {
+    return [...this.#missing.values()];
+  }
+
+  get participants(): readonly Participant[] {
+    return [...this.#participants.values()];
+  }
+}
+
+const keyOf = ({ role, name }: Pick<Member, 'name' | 'role'>): string => `${role}/${name}`;
+
+function shorten(text: string): string {
+  const points = Array.from(text);
+  return points.length <= maxReported ? text : `${points.slice(0, maxReported - 1).join('')}…`;
+}
+
+/** What is known about a candidate before it is tried, without asking anybody. */
+export function featuresBefore(candidate: Candidate, { suspicion }: Pick<RankingContext, 'suspicion'>): Features {
+  const { edits, score, rank, location } = candidate;
+  const suspicious = suspicion(location.path, location.line);
+  return {
+    proposalShare: score,
+    rank,
+    edits: edits.length,
+    files: new Set(edits.map(({ path }) => path)).size,
+    charsAdded: edits.reduce((sum, { after }) => sum + after.length, 0),
+    charsRemoved: edits.reduce((sum, { before }) => sum + before.length, 0),
+    docTestDelta: docTestDelta(edits),
+    ...(suspicious !== null && { suspicion: suspicious }),
+  };
+}
+
+/** Which head of the verifier a candidate is for: commands are what can do the most. */
+export function headOf({ acts = [] }: Candidate): EnergyHead {
+  return acts.length > 0 ? 'Shell' : 'Code';
+}

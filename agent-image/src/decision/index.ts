@@ -1,0 +1,9 @@
+/**
+ * The learned parts of an attempt behind one port (`attempt/decisionModels.ts`): planner, verifier, policy, embedder, draft.
+ * Imports attempt's ports, experts and protocol. What each answer changes is in docs/reference/gates.md (gate 2) and
+ * `schedule.ts` (how much is computed).
+ */
+export { computeOf, PoolDecisionModels } from './decisionModels.ts';
+export type { FleetOptions } from './fleet.ts';
+export { noDecisionModels, uniform, type NoDecisionModelsOptions } from './none.ts';
+export { schedule } from './schedule.ts';

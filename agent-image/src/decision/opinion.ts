@@ -1,0 +1,210 @@
+import type { ActInQuestion, SecondOpinion, Ranked, Ranking } from '../attempt/decisionModels.ts';
+import type { CalibrationBrief, VerifierEndpoint } from '@agentfleet/protocol/pool';
+import type { EnergyHead, ScoreItem, ScoreResponse } from '@agentfleet/protocol/inference';
+import type { Comparison, Judged } from '../shadow/index.ts';
+import { weighedGain, weighedShare } from './prior.ts';
+
+/** What one part says about an act: nothing when the pool has none, why it is silent, or its numbers. */
+export type Voice<T> = T | { readonly silent: string } | null;
+
+/** All that gate 2 decides by. */
+export interface Voices {
+  readonly policy: Voice<{ readonly unsafe: number; readonly label: string }>;
+  /** Recorded, and not counted: its risk is of the state of the work, which is the same whatever the act. Null: in shadow. */
+  readonly planner: Voice<{ readonly risk: number | null }>;
+  /** pSuccess null: not calibrated, no veto. */
+  readonly verifier: Voice<{ readonly energy: number; readonly pSuccess: number | null }>;
+  readonly whenUnavailable: 'FailClosed' | 'Degrade';
+  readonly vetoBelowProbability: number;
+  /** Below it Policy alone has to be as sure as where nobody measures energy. */
+  readonly warnBelowProbability: number;
+}
+
+/**
+ * An act that is at least so likely unsafe is refused. The classifier's own threshold for 5 % false alarms is higher; why
+ * this one is kept stands in docs/reference/gates.md.
+ */
+const unsafeFrom = 0.5;
+/** Of an act that no rail objects to: the classifier's threshold for 5 % false alarms, as far more of these are harmless. */
+const unsafeFromUnobjected = 0.83;
+/** A Verifier that has heard Policy and still believes so much in an act decides about it. */
+const harmlessFrom = 0.5;
+/** Where nobody measures energy, or the energy warns, Policy has to be surer. */
+const unsafeFromAlone = 0.2;
+
+const isSilent = (voice: Voice<object>): voice is { readonly silent: string } => voice !== null && 'silent' in voice;
+const said = <T extends object>(voice: Voice<T>): T | null => (voice === null || isSilent(voice) ? null : voice);
+
+type RailsWord = Pick<ActInQuestion['rails'], 'decision' | 'risk'>;
+
+/** Whether gate 1 asks for a second opinion; an act that it lets pass and does not vouch for is scored, and passes where nobody scores. */
+export const objected = ({ decision }: Pick<RailsWord, 'decision'>): boolean => decision !== 'Allow' && decision !== 'NeedsSnapshot';
+
+/** Gate 2; the tables are docs/reference/gates.md. Pure. */
+export function decide(voices: Voices, rails: RailsWord): SecondOpinion {
+  const policy = said(voices.policy);
+  const planner = said(voices.planner);
+  const verifier = said(voices.verifier);
+  const why = objected(rails)
+    ? (veto(voices, unsafeFrom) ?? silence(voices) ?? lacking(voices, rails.risk))
+    : (veto(believed(voices), unsafeFromUnobjected) ?? unheard(voices));
+  return {
+    allowed: why === null,
+    why: why ?? '',
+    unsafe: policy?.unsafe ?? null,
+    risk: planner?.risk ?? null,
+    energy: verifier?.energy ?? null,
+    pSuccess: verifier?.pSuccess ?? null,
+  };
+}
+
+/**
+ * Of an act that no rail objects to: what Policy says is one of the features that a calibrated Verifier weighs with all others, so that a
+ * Verifier that holds the act for harmless has heard Policy already. One without a calibration outvotes nobody.
+ */
+function believed(voices: Voices): Voices {
+  const pSuccess = said(voices.verifier)?.pSuccess ?? null;
+  const holds = pSuccess !== null && pSuccess >= Math.max(harmlessFrom, voices.warnBelowProbability);
+  return holds ? { ...voices, policy: null } : voices;
+}
+
+/** A part that says no is enough. */
+function veto(voices: Voices, unsafeBound: number): string | null {
+  const { vetoBelowProbability } = voices;
+  const policy = said(voices.policy);
+  if (policy !== null && policy.unsafe >= unsafeBound)
+    return `Policy: unsafe ${policy.unsafe.toFixed(3)} (${policy.label}) is not below ${unsafeBound}`;
+  const pSuccess = said(voices.verifier)?.pSuccess ?? null;
+  if (pSuccess !== null && pSuccess < vetoBelowProbability)
+    return `Verifier: pSuccess ${pSuccess.toFixed(3)} is below ${vetoBelowProbability}`;
+  return pSuccess === null ? null : warning(voices, pSuccess);
+}
+
+/** An act that the Verifier half believes in passes only when Policy is sure of it. */
+function warning({ policy, warnBelowProbability }: Voices, pSuccess: number): string | null {
+  const judged = said(policy);
+  if (pSuccess >= warnBelowProbability || (judged !== null && isSure(judged))) return null;
+  const words =
+    judged === null
+      ? 'and no Policy answers'
+      : `and Policy's unsafe ${judged.unsafe.toFixed(3)} (${judged.label}) is not below ${unsafeFromAlone}`;
+  return `Verifier: pSuccess ${pSuccess.toFixed(3)} is below ${warnBelowProbability}, ${words}`;
+}
+
+const isSure = ({ unsafe, label }: { readonly unsafe: number; readonly label: string }): boolean =>
+  label === 'Benign' && unsafe < unsafeFromAlone;
+
+/** A part that was asked and is silent closes the gate, unless the EnergyModel says Degrade. */
+function silence({ policy, verifier, whenUnavailable }: Voices): string | null {
+  if (whenUnavailable === 'Degrade') return null;
+  for (const [name, voice] of [
+    ['Policy', policy],
+    ['Verifier', verifier],
+  ] as const)
+    if (isSilent(voice)) return `${name} gave no answer (${voice.silent}) and whenUnavailable is FailClosed`;
+  return null;
+}
+
+/** One who can judge an act has to be heard where a pool has such parts and closes without them. */
+function unheard({ policy, verifier, whenUnavailable }: Voices): string | null {
+  const asked = [policy, verifier].filter((voice) => voice !== null);
+  const silent = asked.find(isSilent);
+  if (whenUnavailable === 'Degrade' || silent === undefined || !asked.every(isSilent)) return null;
+  return `nobody vouches for it, nobody answered (${silent.silent}) and whenUnavailable is FailClosed`;
+}
+
+/** What has to be known at least. */
+function lacking({ policy, verifier, whenUnavailable }: Voices, risk: ActInQuestion['rails']['risk']): string | null {
+  const judged = said(policy);
+  const scored = said(verifier);
+  if (verifier === null) {
+    if (judged === null) return 'the pool has neither a Policy expert nor a verifier that could judge it';
+    if (!isSure(judged))
+      return `Policy: unsafe ${judged.unsafe.toFixed(3)} (${judged.label}) is not below ${unsafeFromAlone}, which a pool without verifier asks for`;
+    return lasting.has(risk) ? `the pool has no verifier, and what the act does (${risk}) cannot be put back` : null;
+  }
+  if (policy === null && whenUnavailable === 'FailClosed') return 'the pool has no Policy expert and whenUnavailable is FailClosed';
+  const opinions = judged !== null || (scored !== null && scored.pSuccess !== null);
+  if (opinions) return null;
+  return restorable.has(risk) ? null : `nobody could judge it, and what the act does (${risk}) is not known to be put back by a restore`;
+}
+
+const lasting: ReadonlySet<string> = new Set(['External', 'Destructive']);
+const restorable: ReadonlySet<string> = new Set(['ReadOnly', 'Reversible']);
+
+/**
+ * Why the probabilities of a verifier do not count; null: they do. A worker may run on while the operator does not, so it looks
+ * at the clock itself. Pure.
+ *
+ * @param reported digest of the calibration that made the probabilities, as the answer says; undefined: not asked yet
+ * @param now wall time, ms; null: unknown, the operator's word counts
+ */
+export function abstention(brief: CalibrationBrief | undefined, reported: string | null | undefined, now: number | null): string | null {
+  if (brief === undefined) return null;
+  const { abstains, until, digest } = brief;
+  if (abstains !== null) return `no calibration in force: ${abstains}`;
+  if (until !== undefined && now !== null && !(now < Date.parse(until))) return `calibration stale since ${until}`;
+  if (digest !== undefined && reported !== undefined && reported !== digest)
+    return 'it answers by another calibration than the one in force';
+  return null;
+}
+
+/** Id of an act that gate 2 asks about, apart from those of candidates. */
+export const actId = 'act';
+
+/** What acts are measured by. */
+export type Thresholds = Pick<VerifierEndpoint, 'vetoBelowProbability' | 'warnBelowProbability'>;
+
+/** Those of the head, else those of the model. Pure. */
+export function thresholdsOf(verifier: VerifierEndpoint | null, head: EnergyHead): Thresholds {
+  const { vetoBelowProbability = 0, warnBelowProbability = 0 } = verifier?.heads?.find((one) => one.head === head) ?? verifier ?? {};
+  return { vetoBelowProbability, warnBelowProbability };
+}
+
+/** A verifier, and an answer of its. */
+export interface Scored {
+  readonly verifier: VerifierEndpoint;
+  readonly answer: ScoreResponse;
+}
+
+/** What each verifier alone makes of the acts of a request, by its own thresholds and calibration. Pure. */
+export function compareActs(items: readonly ScoreItem[], stable: Scored, shadow: Scored, now: number | null): Comparison {
+  const acts = items.flatMap(({ id, head }, at) =>
+    id === actId ? [{ stable: verdictOf(stable, at, head, now), shadow: verdictOf(shadow, at, head, now) }] : [],
+  );
+  return { acts };
+}
+
+function verdictOf({ verifier, answer }: Scored, at: number, head: EnergyHead, now: number | null): Judged {
+  const pSuccess = answer.scores[at]?.pSuccess ?? null;
+  const why = abstention(verifier.calibration, answer.calibration ?? null, now);
+  if (why !== null || pSuccess === null) return { verdict: 'Abstain', pSuccess: null };
+  const { vetoBelowProbability, warnBelowProbability } = thresholdsOf(verifier, head);
+  return { verdict: pSuccess < vetoBelowProbability ? 'Veto' : pSuccess < warnBelowProbability ? 'Warn' : 'Pass', pSuccess };
+}
+
+/**
+ * The best first: by energy where the verifier answered, ties by the expert's own order. Without energies the expert's order
+ * decides, weighed by the likelihoods that a language model gave. The margin is the gap of the two best in nats.
+ *
+ * @param weighGains whether likelihoods count beside the energies too, because the verifier does not read them
+ */
+export function ordered(candidates: readonly Ranked[], weighGains: boolean): Ranking {
+  const energies = candidates.some(({ energy }) => energy !== null);
+  const weighed = candidates.some(({ features }) => features.likelihoodGain !== undefined);
+  const gainOf = ({ features }: Ranked): number => (weighGains ? weighedGain(features.likelihoodGain) : 0);
+  const cost = (one: Ranked): number => (energies ? (one.energy ?? Number.POSITIVE_INFINITY) - gainOf(one) : expertCost(one));
+  const byRank = (a: Ranked, b: Ranked): number => a.candidate.rank - b.candidate.rank;
+  const ranked = candidates.toSorted((a, b) => (energies || weighed ? byCost(cost(a), cost(b)) : 0) || byRank(a, b));
+  const [first, second] = ranked;
+  const gap = first === undefined || second === undefined ? null : cost(second) - cost(first);
+  return { ranked, margin: gap === null || !Number.isFinite(gap) ? null : Math.max(0, gap) };
+}
+
+/** −ln of the expert's share, with the likelihood in it: both are nats, so their gap is a margin. */
+function expertCost({ candidate, features }: Ranked): number {
+  return -weighedShare(candidate.score, features.likelihoodGain);
+}
+
+/** Infinities differ by nothing. */
+const byCost = (a: number, b: number): number => (a === b ? 0 : a - b);

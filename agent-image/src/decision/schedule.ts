@@ -1,0 +1,20 @@
+import type { ComputeBrief } from '@agentfleet/protocol/pool';
+import type { Plan, Situation } from '../attempt/decisionModels.ts';
+
+/**
+ * How much to compute for a round. Pure.
+ *
+ * 1. risk above the threshold, or a standstill: deliberate, `min(kMax, 2·kBase)` candidates.
+ * 2. H below `entropyFastNats` and dE above `margin`: the fast path, one candidate.
+ * 3. else `kBase`.
+ *
+ * Risk comes first: in the order that is usually printed (fast path before risk) a confident ranking would let a risky step
+ * pass with the least thought.
+ */
+export function schedule({ entropyNats, margin, risk, deliberate }: Situation, compute: ComputeBrief): Plan {
+  const { entropyFastNats, margin: wide, riskThreshold, kBase, kMax } = compute;
+  const bounded = (k: number): number => Math.max(1, Math.min(kMax, k));
+  if ((risk ?? 0) > riskThreshold || deliberate) return { k: bounded(2 * kBase), fast: false, deliberate: true };
+  const sure = entropyNats !== null && entropyNats < entropyFastNats && margin !== null && margin > wide;
+  return sure ? { k: 1, fast: true, deliberate: false } : { k: bounded(kBase), fast: false, deliberate: false };
+}

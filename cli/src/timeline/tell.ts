@@ -1,0 +1,124 @@
+import type { AuditRecord, AuditType } from '@agentfleet/protocol/keeper';
+import { fieldsOf, listOf, numberOf, textOf, type Fields } from '../evidence/artifact.ts';
+import { itemOf, type TimelineItem, type Reported, tellNote } from './notes.ts';
+
+const digest = (value: unknown): string => textOf(value).replace('sha256:', '').slice(0, 12);
+
+/** A word as a shell would need it, so that what is one word looks like one. */
+const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`);
+
+/** How a command ended. */
+function ending(end: Fields | undefined): string {
+  if (end === undefined) return 'no end of it in this log';
+  const { started, error, exitCode, signal, killed, durationMs, timedOut, oom, interrupted } = end;
+  if (started === false) return `did not start (${textOf(error)})`;
+  const why = [
+    ...(textOf(killed) === '' ? [] : [`killed: ${textOf(killed)}`]),
+    ...(timedOut === true ? ['timed out'] : []),
+    ...(oom === true ? ['out of memory'] : []),
+    ...(interrupted === undefined || interrupted === null ? [] : [`interrupted: ${textOf(interrupted) || 'yes'}`]),
+  ];
+  const code = numberOf(exitCode) === undefined ? `signal ${textOf(signal) || 'unknown'}` : `exit ${numberOf(exitCode)}`;
+  const took = numberOf(durationMs) === undefined ? '' : ` in ${((numberOf(durationMs) ?? 0) / 1000).toFixed(3)} s`;
+  return `${code}${took}${why.length === 0 ? '' : ` (${why.join(', ')})`}`;
+}
+
+function command(body: Fields, end: Fields | undefined): Reported {
+  const { tool, argv, command: line, cwd, network } = body;
+  const words = textOf(line) === '' ? listOf(argv).map(textOf).map(quoted).join(' ') : textOf(line);
+  return {
+    kind: 'Command',
+    text: `${textOf(tool)} in ${textOf(cwd)}, network ${textOf(network)}: ${ending(end)}`,
+    more: words === '' ? [] : words.split('\n'),
+    facts: { ...body, end: end ?? null },
+  };
+}
+
+function restore(body: Fields, end: Fields | undefined): Reported {
+  const { phase, verified, manifestDigest, created, modified, deleted, why } = end ?? body;
+  const id = textOf(body['id']);
+  const facts = { ...body, ...end };
+  if (phase === 'Failed') return { kind: 'Restore', text: `of ${id} failed: ${textOf(why)}`, facts };
+  if (phase !== 'Done') return { kind: 'Restore', text: `of ${id} began, no end of it in this log`, facts };
+  const counts = `${numberOf(created) ?? 0} created, ${numberOf(modified) ?? 0} modified, ${numberOf(deleted) ?? 0} deleted`;
+  return {
+    kind: 'Restore',
+    text: `of ${id}: ${verified === true ? 'verified' : 'NOT VERIFIED'}, ${counts}, tree ${digest(manifestDigest)}`,
+    facts,
+  };
+}
+
+function snapshot({ id, label, files, bytes, manifestDigest }: Fields): Reported {
+  const name = textOf(label) === '' ? '' : ` "${textOf(label)}"`;
+  return {
+    kind: 'Snapshot',
+    text: `${textOf(id)}${name}: ${numberOf(files) ?? 0} files, ${numberOf(bytes) ?? 0} bytes, tree ${digest(manifestDigest)}`,
+  };
+}
+
+function network({ state, targets }: Fields): Reported {
+  const open = listOf(targets)
+    .map(fieldsOf)
+    .filter(({ reachable }) => reachable === true);
+  const reached = open.length === 0 ? '' : `, reached ${open.map(({ name, address }) => `${textOf(name)} ${textOf(address)}`).join(', ')}`;
+  return { kind: 'Network', text: `probe: ${textOf(state)}${reached}` };
+}
+
+/** Records that tell one thing each. Those that begin or end something are reported with their other half. */
+const tellers: Readonly<Partial<Record<AuditType, (body: Fields) => Reported>>> = {
+  KeeperStarted: ({ version, tornBytes }) => ({
+    kind: 'Keeper',
+    text: `started, version ${textOf(version)}${(numberOf(tornBytes) ?? 0) > 0 ? `, cut ${numberOf(tornBytes)} torn bytes of its log` : ''}`,
+  }),
+  ToolsConnected: ({ version, isolation }) => ({
+    kind: 'Tools',
+    text: `connected, version ${textOf(version)}, isolation ${textOf(fieldsOf(isolation)['level']) || 'unknown'}`,
+  }),
+  ToolsLost: ({ why }) => ({ kind: 'Tools', text: `lost: ${textOf(why)}` }),
+  ToolsRestartRequested: ({ why }) => ({ kind: 'Tools', text: `restart requested: ${textOf(why)}` }),
+  NetworkProbed: network,
+  EpochRaised: ({ from, to }) => ({ kind: 'Epoch', text: `raised from ${numberOf(from) ?? '?'} to ${numberOf(to) ?? '?'}` }),
+  FileWritten: ({ path, bytes, created }) => ({
+    kind: 'File',
+    text: `${created === true ? 'made' : 'wrote'} ${textOf(path)}, ${numberOf(bytes) ?? '?'} bytes`,
+  }),
+  TreeWritten: ({ path, files, bytes, why }) => ({
+    kind: 'File',
+    text: `unpacked ${numberOf(files) ?? 0} files, ${numberOf(bytes) ?? 0} bytes below ${textOf(path)}${textOf(why) === '' ? '' : `, broken off: ${textOf(why)}`}`,
+  }),
+  Noted: tellNote,
+  SnapshotTaken: snapshot,
+  EgressClosed: ({ id, connections, bytesOut, bytesIn, why }) => ({
+    kind: 'Egress',
+    text: `${id === undefined ? `${numberOf(connections) ?? '?'} more connections` : `connection ${numberOf(id) ?? '?'}`} closed (${textOf(why)}), ${numberOf(bytesOut) ?? 0} bytes out, ${numberOf(bytesIn) ?? 0} in`,
+  }),
+};
+
+/** The story of a log, oldest first: a command is reported with its end, a restore with its result. Pure. */
+export function timelineOf(records: readonly AuditRecord[]): readonly TimelineItem[] {
+  const ends = new Map(records.filter(({ type }) => type === 'ExecEnded').map(({ body }) => [body['execId'], body]));
+  const asked = new Set(records.filter(({ type }) => type === 'ExecRequested').map(({ body }) => body['execId']));
+  const restores = tellRestores(records.filter(({ type }) => type === 'SnapshotRestored'));
+  return records.flatMap((record) => {
+    const { type, body } = record;
+    if (type === 'ExecRequested') return [itemOf(record, command(body, ends.get(body['execId'])))];
+    if (type === 'ExecEnded') return asked.has(body['execId']) ? [] : [itemOf(record, command(body, body))];
+    const reported = type === 'SnapshotRestored' ? restores.get(record.seq) : tellers[type]?.(body);
+    return reported === undefined ? [] : [itemOf(record, reported)];
+  });
+}
+
+/** By record: an intent is reported with what came of it, the next record about a restore. */
+function tellRestores(records: readonly AuditRecord[]): ReadonlyMap<number, Reported> {
+  const reported = new Map<number, Reported>();
+  let begun: AuditRecord | undefined;
+  for (const record of records) {
+    const { seq, body } = record;
+    const intent = body['phase'] === 'Intent';
+    const ends = !intent && begun !== undefined && begun.body['id'] === body['id'];
+    if (ends && begun !== undefined) reported.set(begun.seq, restore(begun.body, body));
+    else reported.set(seq, restore(body, undefined));
+    begun = intent ? record : undefined;
+  }
+  return reported;
+}

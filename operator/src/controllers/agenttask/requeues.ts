@@ -1,0 +1,218 @@
+import { channel, keyOf, lowPriority, type Enqueue, type Source } from '@agentfleet/kube';
+import type { AgentTask, ExpertPool, PoolGrant } from '@agentfleet/protocol/api';
+import { briefKey, labels } from '@agentfleet/protocol/pool';
+import { anyDefault, poolIndex, isWorkerPod } from '../../pools/resolve.ts';
+import type { Caches } from '../../runtime/context.ts';
+import type { ConfigMap, NetworkPolicy, Pod } from '../../runtime/resources.ts';
+import { dependencyIndex, wakeIndex, wakeValues, workerIndex } from '../../runtime/taskCensus.ts';
+import { unsupportedReasons } from './unsupported.ts';
+import type { Ledger } from './ledger.ts';
+import { jwksConfigMap } from './attempts.ts';
+import { sameAbility } from './nodeAbility.ts';
+import { isReady, type Observer } from './observe.ts';
+import { standing } from './queue/poolQueue.ts';
+import type { Transition } from './transition.ts';
+import type { Facts } from './facts.ts';
+import { sandboxUntil, taskUntil } from './storage.ts';
+import { deadlineSecondsOf, queuedUntil } from './deadline.ts';
+import { surelyEndedAt } from './sandboxState.ts';
+import type { DesiredStatus } from './snapshot.ts';
+import { startTimeoutSeconds, startUntil } from './start.ts';
+
+export interface RequeuesOptions {
+  readonly caches: Caches;
+  readonly observer: Observer;
+  readonly ledger: Ledger;
+}
+
+/** Tasks that one event wakes at most for slots that are free: whoever takes one of many ends in another event. */
+const mostAtOnce = 64;
+
+/**
+ * Requeues tasks whose chance has come: as many as there are free slots, in their turn, and never everybody; who that is,
+ * indexes tell. A wake-up that is lost costs time only: whoever waits looks again by itself.
+ */
+export class Requeues {
+  readonly source: Source;
+  readonly #enqueue: Enqueue;
+  readonly #options: RequeuesOptions;
+
+  constructor(options: RequeuesOptions) {
+    this.#options = options;
+    const { source, enqueue } = channel('wakes');
+    this.source = source;
+    this.#enqueue = enqueue;
+    this.#follow();
+  }
+
+  /** The worker `namespace/name` lives again: its slots are free. */
+  workerIsFresh(key: string): void {
+    const pod = this.#options.caches.pods.lister.get(key);
+    if (pod !== undefined && isReady(pod)) this.#workerIsReady(pod);
+  }
+
+  /** The worker `namespace/name` does not renew its Lease any more, or is gone: its tasks have to go elsewhere. */
+  workerIsLost(key: string): void {
+    const { caches, ledger } = this.#options;
+    for (const task of caches.tasks.lister.byIndex(workerIndex, key)) this.#enqueue(keyOf(task));
+    for (const task of ledger.onTheirWayTo(key)) this.#enqueue(task);
+  }
+
+  #follow(): void {
+    const { caches } = this.#options;
+    caches.tasks.addHandler({
+      onUpdate: (old, task) => this.#moved(old, task),
+      onDelete: (task) => this.#moved(task, undefined),
+    });
+    caches.pods.addHandler({
+      onAdd: (pod) => this.#workerChanged(undefined, pod),
+      onUpdate: (old, pod) => this.#workerChanged(old, pod),
+      onDelete: (pod) => (isWorkerPod(pod) ? this.workerIsLost(keyOf(pod)) : undefined),
+    });
+    caches.pools.addHandler({
+      onAdd: (pool) => this.#poolChanged(pool),
+      onUpdate: (old, pool) => (old.metadata.generation === pool.metadata.generation ? undefined : this.#poolChanged(pool, old)),
+      onDelete: (pool) => this.#poolChanged(pool),
+    });
+    const refused = ({ metadata: { name } }: { readonly metadata: { readonly name: string } }): void =>
+      this.#waiting(`NotAccepted ${name}`);
+    caches.namespaces.addHandler({ onAdd: refused, onUpdate: (_, namespace) => refused(namespace) });
+    const consented = ({ metadata: { namespace = '' } }: PoolGrant): void => this.#consentChanged(namespace);
+    caches.poolGrants.addHandler({ onAdd: consented, onUpdate: (_, grant) => consented(grant), onDelete: consented });
+    const grounded = (): void => {
+      for (const reason of unsupportedReasons) this.#waiting(reason);
+    };
+    caches.nodes.addHandler({ onAdd: grounded, onUpdate: (old, node) => (sameAbility(old, node) ? undefined : grounded()) });
+    caches.runtimeClasses.addHandler({ onAdd: grounded, onUpdate: grounded });
+    const opened = ({ metadata: { namespace = '' } }: NetworkPolicy): void => this.#opened(namespace);
+    caches.networkPolicies.addHandler({ onAdd: opened, onUpdate: (_, policy) => opened(policy), onDelete: opened });
+    caches.configMaps.addHandler({ onAdd: (map) => this.#prepared(map), onUpdate: (_, map) => this.#prepared(map) });
+  }
+
+  /** Tasks that were refused may have a pool now, and tasks that name none may have another one. */
+  #consentChanged(namespace: string): void {
+    this.#waiting(`NotAccepted ${namespace}`);
+    for (const task of this.#options.caches.tasks.lister.byIndex('namespace', namespace))
+      if (standing(task) === 'Queued') this.#enqueue(keyOf(task), { priority: lowPriority });
+  }
+
+  /** The keys of a namespace concern its own tasks, the brief of a pool those of any. */
+  #prepared({ metadata: { name, namespace = '' }, data }: ConfigMap): void {
+    const of = name === jwksConfigMap ? ` ${namespace}` : data?.[briefKey] === undefined ? undefined : '';
+    if (of === undefined) return;
+    for (const value of [wakeValues.unseen, 'NamespaceNotPrepared']) this.#waiting(`${value}${of}`);
+  }
+
+  /** A policy came, changed or went: the wall of every sandbox of the namespace may be another one. */
+  #opened(namespace: string): void {
+    for (const task of this.#options.caches.tasks.lister.list({ namespace })) this.#enqueue(keyOf(task), { priority: lowPriority });
+  }
+
+  /** A slot or a place in the queue is free when a task moves from one to the other or leaves. */
+  #moved(old: AgentTask, task: AgentTask | undefined): void {
+    // One that has ended leaves the cache: whoever depends on it may begin.
+    if (task === undefined) this.#dependentsOf(keyOf(old));
+    const [before, after] = [standing(old), task === undefined ? 'Elsewhere' : standing(task)];
+    if (before === after || before === 'Elsewhere') return;
+    const took = after === 'Running';
+    const { pool } = this.#options.observer.resolve(old);
+    // Who took a slot left a place in the queue, which matters only where places are counted.
+    if (pool === undefined || (took && pool.spec.limits?.maxQueued === undefined)) return;
+    // Several slots may be free by now, and those that were woken for the first ones not looked at yet.
+    this.#wake(pool, Math.max(1, Math.min(mostAtOnce, this.#options.observer.freeSlots(pool))));
+  }
+
+  #workerChanged(old: Pod | undefined, pod: Pod): void {
+    if (!isWorkerPod(pod)) return;
+    if (pod.metadata.deletionTimestamp !== undefined && old?.metadata.deletionTimestamp === undefined) this.workerIsLost(keyOf(pod));
+    else if (isReady(pod) && !isReady(old)) this.#workerIsReady(pod);
+  }
+
+  #workerIsReady(pod: Pod): void {
+    const pool = this.#poolOf(pod);
+    if (pool === undefined) return;
+    this.#wake(pool, pool.spec.workers.concurrency);
+    // What has to be undone waits for any worker.
+    this.#waiting(wakeValues.rollingBack);
+  }
+
+  /** The one event that concerns all tasks of a pool. Those in the queue are looked at when there is nothing else to do. */
+  #poolChanged(pool: ExpertPool, old: ExpertPool = pool): void {
+    const { lister } = this.#options.caches.tasks;
+    const defaults = pool.spec.default || old.spec.default ? lister.byIndex(poolIndex, anyDefault) : [];
+    for (const task of [...lister.byIndex(poolIndex, keyOf(pool)), ...defaults]) {
+      if (task.status?.finished === 'true') continue;
+      this.#enqueue(keyOf(task), standing(task) === 'Queued' ? { priority: lowPriority } : {});
+    }
+    this.#wake(pool, Math.min(mostAtOnce, this.#options.observer.freeSlots(pool)));
+  }
+
+  #poolOf(pod: Pod): ExpertPool | undefined {
+    const name = pod.metadata.labels?.[labels.pool];
+    return name === undefined ? undefined : this.#options.caches.pools.lister.get(`${pod.metadata.namespace ?? ''}/${name}`);
+  }
+
+  #wake(pool: ExpertPool, slots: number): void {
+    for (const key of this.#options.observer.next(pool, slots)) this.#enqueue(key);
+  }
+
+  #dependentsOf(key: string): void {
+    for (const task of this.#options.caches.tasks.lister.byIndex(dependencyIndex, key)) this.#enqueue(keyOf(task));
+  }
+
+  #waiting(value: string): void {
+    for (const task of this.#options.caches.tasks.lister.byIndex(wakeIndex, value)) this.#enqueue(keyOf(task));
+  }
+}
+
+/** Whoever waits is woken when a slot becomes free; this is for a wake-up that was lost, and for the shown position. */
+const waitMs = { first: 15_000, perPlace: 1_000, longest: 300_000 } as const;
+
+/** Ms after which time alone may change the decision; undefined when it cannot. At least 1. */
+export function timers(facts: Facts, transition: Transition, status: DesiredStatus, storageMs: number | undefined): number | undefined {
+  const { now, snapshot, task } = facts;
+  const moments = [
+    sandboxUntil(facts, status),
+    taskUntil(facts, status),
+    ...snapshot.pods.filter((pod) => pod.metadata.deletionTimestamp !== undefined).map(surelyEndedAt),
+    ...courseMoments(facts, transition, status),
+    now + (storageMs ?? Infinity),
+  ];
+  if (task.metadata.deletionTimestamp !== undefined) return undefined;
+  const next = Math.min(...moments.filter((at) => at > now));
+  return Number.isFinite(next) ? Math.max(1, Math.ceil(next - now)) : undefined;
+}
+
+function courseMoments(facts: Facts, transition: Transition, status: DesiredStatus): readonly number[] {
+  const { now, remainingMs, snapshot } = facts;
+  // The deadline of a clock that runs from now on is not known to the facts. That a worker is lost is reported, see Requeues.
+  const resumes = remainingMs === Infinity && status.clock !== undefined && status.clock.pausedAt === undefined;
+  const deadline = resumes ? now + deadlineSecondsOf(snapshot) * 1000 : now + remainingMs;
+  switch (transition.kind) {
+    case 'Ended':
+    case 'End':
+      return [];
+    case 'Suspend':
+      return [startUntil(facts)];
+    case 'Await':
+      return [Date.parse(transition.pending.expires)];
+    case 'Refuse':
+      return [now + waitMs.longest];
+    case 'Wait':
+      return [
+        transition.untilMs ?? now + Math.min(waitMs.longest, waitMs.first + waitMs.perPlace * (transition.position ?? 0)),
+        deadline,
+        queuedUntil(status, snapshot),
+      ];
+    case 'Rollback':
+      return [transition.untilMs];
+    case 'Bind': {
+      const starts = status.assignment?.sandboxReadyAt === undefined;
+      return [deadline, starts ? now + startTimeoutSeconds(snapshot.resolution.pool) * 1000 : Infinity];
+    }
+    case 'Run':
+    case 'Stop':
+      break;
+  }
+  return [deadline, startUntil(facts)];
+}

@@ -1,0 +1,141 @@
+import type { NewCondition } from '@agentfleet/kube';
+import { slotClaimName } from '../../placement/index.ts';
+import { cut } from '../expertpool/conditions.ts';
+import type { Inventory } from './inventory.ts';
+import type { Owner } from './owners.ts';
+import type { OwnerPlan } from './plan.ts';
+import { slicesOfPlugin } from './pluginSlices.ts';
+import { lacksHolder } from './problem.ts';
+import { sharingCondition } from './sharing.ts';
+
+interface ConditionValue {
+  readonly status: 'True' | 'False';
+  readonly reason: string;
+  readonly message: string;
+}
+
+type Reason = NonNullable<OwnerPlan['plan']['rejected']>[number]['reason'];
+
+/** No driver publishes NVLink, and who has shards on GPUs that nothing joins waits for most of its time. */
+const notJoined =
+  'tensorParallel needs whole GPUs of one node that NVLink joins, no MIG slices: declare them in data.links of ConfigMap agentfleet-slots of the operator ' +
+  '(dgx-1/gpu0 dgx-1/gpu1 NV4), lower engine.vLLM.tensorParallel, or set spec.placement.nvlink to Ignore';
+
+/** What helps. The first of these that occurs is the reason of the condition. */
+const cures: Readonly<Record<Reason, string>> = {
+  SizeUnknown: 'wait until the weights are read, or give the budget in bytes',
+  NotDivisible: 'take a number of GPUs that divides them',
+  UnknownSlot: 'correct the slot: ConfigMap agentfleet-slots of the operator lists all',
+  NotEnoughMemory: 'give smaller budgets, fewer tokens or another slot, or remove a tenant',
+  HeldElsewhere: 'engines of another namespace are on it, whose claim nobody can join: take another slot',
+  Exclusive: 'one of the two shares its GPU with nobody: take another slot, or loosen spec.placement.antiAffinity',
+  Apart: 'they share no GPU: take another slot, or loosen spec.placement.antiAffinity',
+  NotLinked:
+    'no NVLink joins it to its target, and a MIG slice never has any: give both one slot, or whole boards and set spec.placement.nvlink to Preferred',
+  NotJoined: notJoined,
+  GroupElsewhere: 'a draft and its target are on one slot: give both the same',
+  Unhealthy: 'see to the device',
+  NotAllowed: 'name another slot, or none',
+};
+const order = Object.keys(cures) as readonly Reason[];
+
+const gib = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
+
+const longestList = 4;
+
+/** Who did not get a place, why, and what helps. */
+function refused(owner: Owner, { plan, unplaced }: OwnerPlan): ConditionValue {
+  const rejected = plan.rejected ?? [];
+  const reason = order.find((known) => rejected.some((conditionValue) => conditionValue.reason === known)) ?? 'NotAllowed';
+  const chosen = rejected.filter((conditionValue) => conditionValue.reason === reason);
+  const lacks = owner.wishes.flatMap(({ demand }) =>
+    'lack' in demand && (demand.reason ?? 'SizeUnknown') === reason ? [demand.lack] : [],
+  );
+  const reported = chosen.slice(0, longestList).map(({ item, slot, shortByBytes }) => {
+    const short = shortByBytes === undefined ? '' : ` lacks ${shortByBytes} bytes (${gib(shortByBytes)})`;
+    return `${item}: ${slot ?? 'no slot'}${short}`;
+  });
+  const more = chosen.length > longestList ? ` and ${chosen.length - longestList} more` : '';
+  const what = lacks.length > 0 ? lacks.join('; ') : `${reported.join('; ')}${more}; ${cures[reason]}`;
+  const held = owner.wishes.length > unplaced.length || plan.assignments.length > 0 ? '; those that have a place keep it' : '';
+  return { status: 'False', reason, message: `${what}${held}` };
+}
+
+function feasible(owner: Owner, outcome: OwnerPlan, inventory: Inventory): ConditionValue {
+  const { plan, stuck, unplaced, modeLack } = outcome;
+  const [first] = stuck;
+  const fault = inventory.slots.find(({ name }) => name === first?.slot)?.fault;
+  if (first !== undefined && fault !== undefined) {
+    return {
+      status: 'False',
+      reason: fault.reason === 'Conflict' ? 'PlacementConflict' : fault.reason,
+      message: `${first.slot}: ${fault.message}`,
+    };
+  }
+  const named = namedIn(owner).flatMap((slot) => inventory.slots.find(({ name }) => name === slot)?.fault ?? []);
+  const [bad] = named;
+  if (unplaced.length > 0 && bad !== undefined) {
+    return { status: 'False', reason: bad.reason === 'Conflict' ? 'PlacementConflict' : bad.reason, message: bad.message };
+  }
+  if (modeLack !== undefined) return { status: 'False', reason: 'NoMode', message: modeLack };
+  const slices = unplaced.length === 0 ? undefined : slicesOfPlugin(owner, [], inventory);
+  if (slices !== undefined) return { status: 'False', reason: 'NoMode', message: slices };
+  if (unplaced.length > 0 && inventory.slots.length === 0) {
+    const message = 'no GPU is known: install a DRA driver or the device plugin of the GPUs on a node';
+    return { status: 'False', reason: 'NoGPUs', message };
+  }
+  if (unplaced.length > 0) return refused(owner, outcome);
+  return placed(plan, inventory);
+}
+
+/** All have a place; with pods that hold GPUs it may not be there yet. */
+function placed(plan: OwnerPlan['plan'], inventory: Inventory): ConditionValue {
+  const waiting = new Set(plan.assignments.filter((place) => lacksHolder(plan.mode, place)).map(({ slot }) => slot));
+  const troubled = inventory.slots.find(({ name, trouble }) => waiting.has(name) && trouble !== undefined);
+  if (troubled !== undefined) {
+    const message = `${troubled.name}: the pod ${slotClaimName(troubled.name)} that is to hold it does not get on: ${troubled.trouble ?? ''}`;
+    return { status: 'False', reason: 'SlotNotHeld', message };
+  }
+  const slots = new Set(plan.assignments.map(({ slot }) => slot));
+  const engines = new Set(plan.assignments.map(({ item }) => item));
+  const reported = `${engines.size} engines on ${slots.size} GPUs, mode ${plan.mode ?? 'none'}`;
+  const wait = waiting.size === 0 ? '' : `; ${[...waiting].join(', ')} not held yet`;
+  return { status: 'True', reason: 'Placed', message: `${reported}${wait}` };
+}
+
+/** Two stacks that hand out the GPUs of a node that this owner names or sits on. */
+function conflict(owner: Owner, { plan, unplaced }: OwnerPlan, { conflicts }: Inventory): ConditionValue {
+  const nodes = new Set([...namedIn(owner), ...plan.assignments.map(({ slot }) => slot)].map(nodeOf));
+  const found = [...conflicts].find(([node]) => nodes.has(node) || unplaced.length > 0);
+  if (found === undefined) return { status: 'False', reason: 'NoConflict', message: 'one stack hands out the GPUs' };
+  return { status: 'True', reason: 'TwoStacks', message: found[1] };
+}
+
+function namedIn({ wishes }: Owner): readonly string[] {
+  return wishes.flatMap(({ slot, slots = [] }) => [...slots, ...(slot === undefined ? [] : [slot])]);
+}
+
+function nodeOf(slot: string): string {
+  return slot.slice(0, slot.lastIndexOf('/'));
+}
+
+/** What is said about a plan. Pure. */
+export function placementWords(owner: Owner, outcome: OwnerPlan, inventory: Inventory): readonly NewCondition[] {
+  if (owner.wishes.length === 0) return [];
+  const observedGeneration = owner.object.metadata.generation ?? 0;
+  const conditionValue = feasible(owner, outcome, inventory);
+  const dry = owner.dryRun
+    ? {
+        ...conditionValue,
+        reason: conditionValue.status === 'True' ? 'DryRun' : conditionValue.reason,
+        message: `dry run, nothing moves: ${conditionValue.message}`,
+      }
+    : conditionValue;
+  const sharing = owner.dryRun ? undefined : sharingCondition(owner, outcome, inventory);
+  const words: readonly (readonly [string, ConditionValue])[] = [
+    ['PlacementFeasible', dry],
+    ['PlacementConflict', conflict(owner, outcome, inventory)],
+    ...(sharing === undefined ? [] : [['PlacementSharing', sharing] as const]),
+  ];
+  return words.map(([type, { status, reason, message }]) => ({ type, status, reason, message: cut(message), observedGeneration }));
+}
