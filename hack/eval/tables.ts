@@ -79,7 +79,7 @@ export function tableOf(measured: readonly Measured[]): string {
       ? []
       : [
           markdownTable(
-            ['Scenario', 'Asked for', 'Candidates', 'People', 'Outcome', 'Hidden check', 'Taken back', 'As told'],
+            ['Scenario', 'Asked for', 'Candidates', 'People', 'Outcome', 'Hidden check', 'Taken back', 'As expected'],
             played.map(playedRow),
           ),
         ]),

@@ -69,7 +69,7 @@ export interface VllmConfig {
   /** LoRA weights that it loads; the name is asked for in place of the model's. */
   readonly adapter: { readonly name: string; readonly path: string } | null;
   readonly contextTokens: number;
-  /** `sha256:` of the weights as they were found; null = nobody reported. */
+  /** `sha256:` of the weights as they were found; null = unknown. */
   readonly digest: string | null;
   /** Time without a request after which it sleeps; null = never. */
   readonly sleepAfterSeconds: number | null;

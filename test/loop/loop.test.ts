@@ -182,7 +182,7 @@ describe('the fleet in the loop', () => {
     await using again = await LocalSandbox.open();
     const wrong = generalist(await bed.replay(goal, [fiveProposals.slice(0, 2)]));
     const stuck = bed.begin(again, one(), { experts: [dead, wrong], verifier: null }, {}, hasty());
-    // Nothing is left of the one; what the other one knows cannot be reported.
+    // Nothing is left of the one; what the other one knows cannot be known.
     expect(await bed.run(stuck)).toMatchObject({ class: 'Infrastructure', reason: 'ExpertUnreachable' });
     expect(tried(again)).toHaveLength(2);
   });

@@ -70,7 +70,7 @@ const act = {
 
 const acts = 6;
 
-/** What an engine is reported and what the worker reports; the same work with and without a shadow. */
+/** What an engine receives and what the worker reports; the same work with and without a shadow. */
 async function worked(shadow: ShadowBrief | undefined) {
   await using bed = await WorkerBed.open();
   const own = { ...brief, experts: expertsAt(expertUrl), verifier: verifierAt(verifierUrl) };

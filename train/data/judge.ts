@@ -20,7 +20,7 @@ export interface Run {
   readonly complexity: number;
   /** What a linter would hold against it. */
   readonly lint: number;
-  /** [uses of what a module lacks, places that do not parse], as a worker measures them; null: it cannot be reported. */
+  /** [uses of what a module lacks, places that do not parse], as a worker measures them; null: it cannot be known. */
   readonly api: readonly [mismatches: number | null, broken: number | null];
   readonly crashed: boolean;
 }

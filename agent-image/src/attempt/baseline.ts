@@ -45,7 +45,7 @@ export interface Baseline {
 const repeatBelowMs = 10_000;
 
 /**
- * Runs every check at snapshot 0 and judges whether it can prove anything. A task whose checks cannot is informed so before
+ * Runs every check at snapshot 0 and judges whether it can prove anything. A task whose checks cannot is reported before
  * any of its budget is spent.
  *
  * @throws AttemptFailure InvalidInput with the check, what is wrong and the cure

@@ -87,7 +87,7 @@ export interface Ledger {
 const lateMs = 60_000;
 
 /**
- * Stores what outlives the sandbox and reports it. For a success it tries until it is reported to end: nothing is Succeeded
+ * Stores what outlives the sandbox and reports it. For a success it tries until it is asked to end: nothing is Succeeded
  * whose patch is lost. Otherwise it gives up after a minute and leaves out what could not be stored.
  */
 export async function close(context: AttemptContext, ledger: Ledger, outcome: Outcome): Promise<Outcome> {

@@ -190,7 +190,7 @@ async function stopped(context: AttemptContext, ledger: Ledger): Promise<never> 
   throw new AttemptFailure('AgentError', 'NotStopped', 'an attempt ended as stopped without a signal; report this fault');
 }
 
-/** A worker that is reported to stop a task that it never ran finds snapshot 0 at the keeper. */
+/** A worker that is asked to stop a task that it never ran finds snapshot 0 at the keeper. */
 async function findInitial({ keeper }: AttemptContext, ledger: Ledger): Promise<void> {
   if (ledger.prepared !== undefined) return;
   const snapshots = await keeper.snapshots().catch(() => []);

@@ -35,7 +35,7 @@ export type ImportWorkspace = (
   },
 ) => Promise<unknown>;
 
-/** Which lines each test of a check executes; empty where that cannot be reported. */
+/** Which lines each test of a check executes; empty where that cannot be known. */
 export type CollectCoverage = (request: {
   readonly keeper: KeeperClient;
   readonly command: readonly string[];

@@ -170,7 +170,7 @@ describe('a push', () => {
     await bed.act('git push --force origin main');
     await bed.act('git push --mirror origin');
     const left = await bed.rollBack();
-    expect(left[0]).toMatch(/^git push --mirror origin stands: which refs it wrote cannot be told/);
+    expect(left[0]).toMatch(/^git push --mirror origin stands: which refs it wrote cannot be known/);
     expect(left[1]).toMatch(/refs\/heads\/main was at [0-9a-f]{40}, which this clone does not have/);
   });
 });

@@ -160,7 +160,7 @@ export interface EgressRequest extends HostPort {
   readonly decision: 'Allowed' | 'NotListed' | 'Forbidden' | 'NotTLS' | 'OtherName' | 'Unreachable';
   readonly bytesOut: number;
   readonly bytesIn: number;
-  /** What the client is reported, where nothing was opened. */
+  /** What the client receives, where nothing was opened. */
   readonly why?: string;
 }
 

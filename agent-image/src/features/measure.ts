@@ -21,7 +21,7 @@ export interface MeasurePorts {
 const maxChars = 65_536;
 
 /**
- * API mismatch, broken places, complexity and findings of a linter of each change, after minus before. A feature that cannot be informed of
+ * API mismatch, broken places, complexity and findings of a linter of each change, after minus before. A feature that cannot be known of
  * one of its files is left out.
  *
  * @example

@@ -14,7 +14,7 @@ export interface SourceChange {
   readonly after: string;
 }
 
-/** One source; null: it cannot be reported. */
+/** One source; null: it cannot be known. */
 export interface Surface {
   /** Uses of names, arity and keywords that are not there. */
   readonly mismatches: number | null;

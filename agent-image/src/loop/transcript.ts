@@ -86,7 +86,7 @@ export class Transcript {
     return [...this.#charges, ...this.#lost, ...(this.#asked === null ? [] : [estimated(this.#asked.reserved)])];
   }
 
-  /** Adds what an earlier attempt spent and nobody reported. */
+  /** Adds what an earlier attempt spent and did not report. */
   owe(charge: Charge): void {
     this.#lost.push(charge);
   }

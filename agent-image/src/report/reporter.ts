@@ -96,7 +96,7 @@ const retries = { baseMs: 300, factor: 2, capMs: 10_000, jitter: 0.5, resetMs: 6
 /**
  * Keeps the report of one task under one epoch and writes it to `status.run`: urgent changes at once, others at most
  * every three seconds, never two writes at a time, always the newest state. Fails over conflicts, server errors and
- * broken connections until it is reported to stop.
+ * broken connections until it is asked to stop.
  */
 export class Reporter {
   readonly #options: ReporterOptions;

@@ -1,4 +1,4 @@
-// What the engine is informed of decisions, through a fake API server over real HTTP.
+// How the engine receives decisions, through a fake API server over real HTTP.
 import { expect, it } from 'vitest';
 import type { Approval } from '@agentfleet/protocol/api';
 import { eventually, running, succeeded, type WorkerBed } from '../testing/bed.ts';

@@ -107,7 +107,7 @@ export class AssignmentRunner {
   readonly #used: ReturnType<typeof usedSoFar>;
   readonly #newest: Newest;
   readonly #copies: Copies;
-  /** An engine of this tenure was reported to stop: it has stored what a stop stores. */
+  /** An engine of this tenure was asked to stop: it has stored what a stop stores. */
   #engineStopped = false;
 
   constructor(options: AssignmentRunnerOptions, task: AgentTask) {
@@ -195,7 +195,7 @@ export class AssignmentRunner {
       this.#options.mirror?.close();
       watching.abort();
     }
-    // What an engine says that was reported to stop counts only when stopping was the order.
+    // What an engine says that was asked to stop counts only when stopping was the order.
     if (!stop.aborted || stop.reason === 'Stop') this.#end(outcome, began);
   }
 

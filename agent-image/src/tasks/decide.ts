@@ -15,7 +15,7 @@ export interface Known {
   readonly epoch: number;
   /** The directive that is being followed, or was. */
   readonly directive: Directive;
-  /** Ending: it was reported to stop and has not yet. Done: nothing runs. Spent: nothing runs, and the epoch was refused. */
+  /** Ending: it was asked to stop and has not yet. Done: nothing runs. Spent: nothing runs, and the epoch was refused. */
   readonly state: 'Active' | 'Ending' | 'Done' | 'Spent';
 }
 

@@ -19,9 +19,9 @@ export class ScriptedEngine implements AttemptEngine {
   readonly overlaps: string[] = [];
   /** Answers of rollbacks, in order; the last one stays. */
   restored: readonly (Restored | Error)[] = [{ snapshot: 's0000', verified: true }];
-  /** What a run says when it is reported to stop; undefined: it rejects. */
+  /** What a run says when it is asked to stop; undefined: it rejects. */
   onStop: Outcome | undefined;
-  /** What a run says when it is reported to end for another reason; undefined: it rejects. */
+  /** What a run says when it is asked to end for another reason; undefined: it rejects. */
   onOther: Outcome | undefined;
   /** Resolved when runs that are aborted may end. */
   mayEnd: Promise<void> = Promise.resolve();

@@ -105,7 +105,7 @@ export class McpConnection {
     await opened.way.close().catch(() => undefined);
   }
 
-  /** A server keeps a session until it is informed that nobody needs it, or for a time of its own. */
+  /** A server keeps a session until it is ended, or for a time of its own. */
   async #endSession({ transport }: Opened): Promise<void> {
     if (transport.sessionId === undefined) return;
     const over = new Promise<void>((resolve) => void this.#ports.clock.after(endMs, resolve));

@@ -91,7 +91,7 @@ export class HubSource implements WeightsSource {
     const { model, revision } = this.#options;
     const body = await this.#get(`/api/models/${model}/revision/${revision}?blobs=true`, {}, signal);
     const { siblings } = JSON.parse(Buffer.from(body).toString()) as { readonly siblings?: unknown };
-    if (!Array.isArray(siblings)) throw new WeightsFailure('Unreadable', `${this.#uri}: the hub told no list of files`);
+    if (!Array.isArray(siblings)) throw new WeightsFailure('Unreadable', `${this.#uri}: the hub listed no files`);
     return siblings.flatMap((file: unknown) => {
       const { rfilename, size } = file as { readonly rfilename?: unknown; readonly size?: unknown };
       return typeof rfilename === 'string' && Number.isSafeInteger(size) ? [{ path: rfilename, bytes: size as number }] : [];

@@ -234,7 +234,7 @@ const here: RunProgram = async ([program = '', ...args], stdin) => {
 };
 
 /**
- * Places of new files that do not parse, as a worker measures them; undefined where that cannot be reported. The workspace around them is not
+ * Places of new files that do not parse, as a worker measures them; undefined where that cannot be known. The workspace around them is not
  * known, and what a file uses of others would look as if it were not there, so that nothing is informed of that.
  */
 export async function brokenNodesOf(

@@ -152,7 +152,7 @@ function trials({ tried }: Expected, observed: Observed): string[] {
   return [...order, ...reported, ...whys];
 }
 
-/** The promise of a veto: nothing of it ran. What deleted files is denied after it ran, and is informed so. */
+/** The promise of a veto: nothing of it ran. What deleted files is denied after it ran, and is reported so. */
 function vetoed({ tried, ran }: Observed): string[] {
   const denied = tried.filter(({ result, why }) => result === 'Denied' && !/^its commands|was changed|deleted/.test(why));
   const commands = new Set(ran);

@@ -40,7 +40,7 @@ it('tells what conditions say, what is wanted and how good a calibration is', as
     expect(page).toContain(`${line}\n`);
 });
 
-it('has no series of what is gone, or of what nobody has told yet', async () => {
+it('has no series of what is gone, or of what nobody has reported yet', async () => {
   const registry = new Registry();
   const pools: object[] = [pool];
   registerOwnerMetrics(registry, cachesOf(pools, [{ ...model, status: undefined }]), { now: () => 0 });

@@ -41,7 +41,7 @@ export const RequestId = Type.String({
   minLength: 1,
   maxLength: 128,
   pattern: '^[A-Za-z0-9._:-]+$',
-  description: 'chosen by the caller; told back and logged',
+  description: 'chosen by the caller; reported back and logged',
 });
 
 /** Names one item of a batch in the answer. */

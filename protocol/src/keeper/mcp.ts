@@ -80,7 +80,7 @@ export const mcpTools = {
   },
   list: {
     title: 'List a folder',
-    description: 'What stands in a folder; links are told, not followed.',
+    description: 'What stands in a folder; links are reported, not followed.',
     inputSchema: object({
       path: path('absolute'),
       depth: Type.Optional(Type.Integer({ minimum: 1, maximum: 256, description: 'levels below the folder, default 1' })),

@@ -61,7 +61,7 @@ export const fullModelStatus: Node = {
       revision: 'bbbbbbbbbb',
       endpoint: 'http://full-verifier-bbbbbbbbbb.platform.svc:7080',
       thresholdsInForce: { vetoBelowProbability: '0.1', warnBelowProbability: '0.2' },
-      calibration: { abstains: 'NotTold' },
+      calibration: { abstains: 'NotReported' },
     },
   ],
   rollout: fullRolloutStatus,

@@ -59,7 +59,7 @@ export class DurableBench implements AsyncDisposable {
     });
   }
 
-  /** What a worker is informed that finds the newest checkpoint in the report. */
+  /** What a worker receives that finds the newest checkpoint in the report. */
   get reported(): DurabilityOptions['reported'] {
     const last = this.written.at(-1);
     return last === undefined ? {} : { checkpointURI: last.uri, auditRoot: last.head.hash };

@@ -37,7 +37,7 @@ function written(refspec: string): string | null {
   return `refs/heads/${name}`;
 }
 
-/** What the words after `push` write to; undefined when that cannot be reported from them. */
+/** What the words after `push` write to; undefined when that cannot be known from them. */
 function parse(words: readonly string[]): Push | undefined {
   const named: string[] = [];
   let deletes = false;
@@ -68,9 +68,9 @@ export function gitPush(argv: readonly string[]): EffectPlan | undefined {
     kind: 'GitPush',
     target,
     look: async (probe) => {
-      if (push === undefined) return () => Promise.resolve({ why: 'which refs it wrote cannot be told from its words' });
+      if (push === undefined) return () => Promise.resolve({ why: 'which refs it wrote cannot be known from its words' });
       const refs = push.refs ?? (await currentBranch(probe, git));
-      if (refs === null) return () => Promise.resolve({ why: 'no branch is checked out, so which ref it wrote cannot be told' });
+      if (refs === null) return () => Promise.resolve({ why: 'no branch is checked out, so which ref it wrote cannot be known' });
       const before = await idsOf(probe, git, push.remote, refs);
       return (after) => wayBack(after, { git, remote: push.remote, refs, before });
     },

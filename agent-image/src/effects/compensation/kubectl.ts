@@ -60,7 +60,7 @@ export function kubectl(argv: readonly string[]): EffectPlan | undefined {
     kind: 'KubectlApply',
     target,
     look: async (probe) => {
-      if (parsed === undefined) return () => Promise.resolve({ why: 'which objects it changed cannot be told from its words' });
+      if (parsed === undefined) return () => Promise.resolve({ why: 'which objects it changed cannot be known from its words' });
       const before = await objects(probe, parsed);
       return async (after) => {
         const now = before === undefined ? undefined : await objects(after, parsed);

@@ -10,7 +10,7 @@ interface Offer {
   readonly functions: ReadonlyMap<string, number>;
 }
 
-/** `Absent`: there is no such module. Null: it cannot be informed what it offers. */
+/** `Absent`: there is no such module. Null: it cannot be known what it offers. */
 export type Offered = Offer | 'Absent' | null;
 
 /** Text of a file of the workspace as JavaScript, parsed; null where there is none or it does not parse. */

@@ -31,7 +31,7 @@ function clause(node: Node, module: string): readonly (readonly [string, string]
   });
 }
 
-/** Something a program does: a command, shell code, code of its own language, or what cannot be reported. */
+/** Something a program does: a command, shell code, code of its own language, or what cannot be known. */
 export type Deed =
   | { readonly kind: 'argv'; readonly argv: readonly string[]; readonly content?: string }
   | { readonly kind: 'shell' | 'code'; readonly text: string }

@@ -27,7 +27,7 @@ export const testTampering: Rail = {
     )
       return found('Suspicious', `git ${words[0]} leaves out the hooks`);
     if (runner.test(command.name) && hasFlag(command, '', '--passWithNoTests', '--deselect'))
-      return found('Suspicious', `${command.name} is told to leave tests out`);
+      return found('Suspicious', `${command.name} is made to leave tests out`);
     if (command.env.get('HUSKY')?.text === '0' || command.env.get('SKIP') !== undefined)
       return found('Suspicious', 'hooks are switched off');
     return [...written(command, around), ...restored(command, words, around)];

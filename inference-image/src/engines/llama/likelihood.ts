@@ -2,7 +2,7 @@ import type { PriorRequest, PriorResponse, PriorScore } from '@agentfleet/protoc
 import { Places, type PlacedEdit } from './place.ts';
 import { textPair } from './window.ts';
 
-/** The part of node-llama-cpp 3.22 that this engine calls. The package is in one image only, so its types are reported here. */
+/** The part of node-llama-cpp 3.22 that this engine calls. The package is in one image only, so its types are declared here. */
 
 export type Token = number;
 

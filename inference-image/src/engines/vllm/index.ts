@@ -12,7 +12,7 @@ export interface VllmSettings {
   readonly model: string;
   readonly adapter: Adapter | undefined;
   readonly contextTokens: number;
-  /** `sha256:` of the weights as they were found; null when nobody reported. */
+  /** `sha256:` of the weights as they were found; null when unknown. */
   readonly digest: string | null;
   /** Null: it never sleeps. */
   readonly sleepAfterSeconds: number | null;

@@ -32,7 +32,7 @@ function follow(transport: Transport, options: Partial<InformerOptions<Widget>> 
 
 const named = (name: string): { metadata: { namespace: string; name: string } } => ({ metadata: { namespace: 'default', name } });
 
-/** Serves one answer to lists until it is reported to be good. */
+/** Serves one answer to lists until it is switched to good ones. */
 async function listServer(
   bad: string,
   head: Readonly<Record<string, string>> = {},

@@ -8,7 +8,7 @@ import type { DesiredStatus } from './snapshot.ts';
 const normal = (reason: string, action: string, note: string): NewEvent => ({ type: 'Normal', reason, action, note });
 const warning = (reason: string, action: string, note: string): NewEvent => ({ type: 'Warning', reason, action, note });
 
-/** What people are informed when the status is written: transitions only, at most one of each kind. */
+/** Events to record when the status is written: transitions only, at most one of each kind. */
 export function milestones(facts: Facts, transition: Transition, ending: Ending | undefined, next: DesiredStatus): readonly NewEvent[] {
   const { assignment, status } = facts;
   const events: NewEvent[] = [];

@@ -72,7 +72,7 @@ describe('the calibration of a model', () => {
 
   it('is not known before a pod has told', () => {
     const { conditionValue, demanded } = judgeCalibration({ model: newModel(spec), info: undefined }, fitted);
-    expect([conditionValue.status, conditionValue.reason, demanded]).toEqual(['Unknown', 'NotTold', true]);
+    expect([conditionValue.status, conditionValue.reason, demanded]).toEqual(['Unknown', 'NotReported', true]);
     expect(judgeCalibration({ model: newModel(), info: undefined }, fitted).demanded).toBe(false);
   });
 });

@@ -66,7 +66,10 @@ export function judgeCalibration({ model, info }: Pick<ModelSnapshot, 'model' | 
   const demanded = isDemanded(model);
   const nothing = { demanded, reported: undefined, staleAt: undefined };
   if (info === undefined)
-    return { ...nothing, conditionValue: { status: 'Unknown', reason: 'NotTold', message: 'no pod has told yet how it was calibrated' } };
+    return {
+      ...nothing,
+      conditionValue: { status: 'Unknown', reason: 'NotReported', message: 'no pod has reported yet how it was calibrated' },
+    };
   const { calibration } = info;
   if (calibration === undefined)
     return {
@@ -87,7 +90,7 @@ export function judgeCalibration({ model, info }: Pick<ModelSnapshot, 'model' | 
   return { conditionValue, demanded, reported: calibration, staleAt };
 }
 
-/** What a pool is informed of the calibration of one revision; nothing where none is asked for. */
+/** What a pool reports of the calibration of one revision; nothing where none is asked for. */
 export function armCalibration({ conditionValue, demanded, reported, staleAt }: Judgement): Pick<ModelArm, 'calibration'> {
   if (!demanded) return {};
   if (conditionValue.status !== 'True' || reported === undefined) return { calibration: { abstains: conditionValue.reason } };

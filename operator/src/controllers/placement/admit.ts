@@ -46,7 +46,7 @@ export function admit(holders: readonly Holder[], progress: ProgressOf, stale: R
   }));
 }
 
-/** One that is reported to end starts no more, and one whose GPU is not held waits. */
+/** One that is asked to end starts no more, and one whose GPU is not held waits. */
 function mayStart({ holder: { ending, mode }, item, assignments }: Tenant): boolean {
   return ending?.has(item) !== true && assignments.every((assignment) => !assignment.admitted && !lacksHolder(mode, assignment));
 }

@@ -21,7 +21,7 @@ export interface OwnerPlan {
   /** Engines on a slot that cannot be used now; they wait there. */
   readonly stuck: readonly Assignment[];
   readonly modeLack: string | undefined;
-  /** Engines that are reported to end: they keep their places until their pods are gone. */
+  /** Engines that are asked to end: they keep their places until their pods are gone. */
   readonly ending: ReadonlySet<string>;
   /** Nodes that a probe pod has to ask. */
   readonly asks: readonly string[];

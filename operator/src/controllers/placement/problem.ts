@@ -15,7 +15,7 @@ export type Place = Pick<Assignment, 'item' | 'slot' | 'bytes'>;
 export interface Holder {
   readonly owner: Owner;
   readonly assignments: readonly Assignment[];
-  /** Engines that are reported to end. */
+  /** Engines that are asked to end. */
   readonly ending?: ReadonlySet<string>;
   /** How its engines get at their GPUs. */
   readonly mode?: Mode | undefined;

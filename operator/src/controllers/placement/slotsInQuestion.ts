@@ -6,7 +6,7 @@ function isVoid({ name, fault }: PlanSlot): boolean {
   return fault?.reason === 'SlotPartitioned' || (fault?.reason === 'SlotGone' && parseSlotName(name)?.slice !== undefined);
 }
 
-/** The slots that a search is about: names that stand for nothing only where somebody asks for them, as nobody else is informed why not. */
+/** The slots that a search is about: names that stand for nothing only where somebody asks for them, as nobody else reads why not. */
 export function slotsInQuestion(slots: readonly PlanSlot[], items: readonly Item[]): Problem['slots'] {
   const named = new Set(items.flatMap((item) => item.slots ?? []));
   return slots

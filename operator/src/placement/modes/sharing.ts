@@ -2,7 +2,7 @@
 export const timeSlices = ['Default', 'Short', 'Medium', 'Long'] as const;
 export type TimeSlice = (typeof timeSlices)[number];
 
-/** How processes of one slot share it, where its driver can be informed so by its claim. */
+/** How processes of one slot share it, where its driver learns it from its claim. */
 export type Sharing =
   | {
       readonly strategy: 'MPS';

@@ -99,7 +99,7 @@ describe('rules of items', () => {
     const apart = solveItems(items, { links: [] });
     expect(apart.unplaced).toEqual(['wide']);
     expect(apart.rejections).toContainEqual({ item: 'wide', slot: gpu(2), reason: 'NotJoined' });
-    // The one that it fits on is informed what the other one lacks.
+    // The one that it fits on is informed of what the other one lacks.
     const important = [...items, decode('other', 30, { slots: [gpu(3)] })].map((item): Item => ({ ...item, rank: 'Core' }));
     const crowded = solveItems([{ ...important[0]!, rank: 'Canary' }, ...important.slice(1)], { links: pairs.slice(1) });
     const lack = { item: 'wide', reason: 'NotEnoughMemory', shortByBytes: 50 * gibibyte - Math.floor(39.5 * gibibyte * 0.92) } as const;

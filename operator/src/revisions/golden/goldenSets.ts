@@ -130,7 +130,7 @@ export interface GoldenQuestion {
   readonly spec: Rollout;
   /** Whether the engines of a revision answer. */
   readonly ready: (revision: string) => boolean;
-  /** What the Job of a revision is reported. */
+  /** What the Job of a revision receives. */
   readonly arm: (revision: string, rollout: string) => GoldenArm | undefined;
   /** Jobs of the owner's namespace, as the cache shows them. */
   readonly jobs: readonly Job[];

@@ -11,7 +11,7 @@ interface MapGate {
  * map, so that one that is not is refused. Pure.
  */
 export function calibrationMapFinding(maps: CalibrationMaps | undefined, gate: MapGate): Finding {
-  if (maps === undefined) return missing('the pods of the canary have not told how they were calibrated');
+  if (maps === undefined) return missing('the pods of the canary have not reported how they were calibrated');
   if ('fault' in maps) return { verdict: 'Fail', samples: 0, message: `the calibration of the canary cannot count: ${maps.fault}` };
   // Where nothing is refused no map can be wrong about it.
   const vetoing = maps.heads.filter(({ veto }) => veto > 0);

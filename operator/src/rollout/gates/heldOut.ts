@@ -11,7 +11,7 @@ export interface HeldOutBound {
 const unreported = (whose: string): Finding => ({
   verdict: 'InsufficientData',
   samples: 0,
-  message: `the pods of the ${whose} have not told figures on problems that it never saw`,
+  message: `the pods of the ${whose} have not reported figures on problems that it never saw`,
 });
 
 interface Compared {

@@ -113,7 +113,7 @@ export const Check = struct(
       text('JSON Schema (draft 2020-12), as JSON, that the file must fulfil as JSON.', { max: maxSchemaCharacters, min: 2 }),
     ),
     timeoutSeconds,
-    format: choice('How single tests are told apart in the output; Exit looks at the exit status only.', checkFormats, 'Auto'),
+    format: choice('How single tests are distinguished in the output; Exit looks at the exit status only.', checkFormats, 'Auto'),
     expect: choice(
       'Pass: passes at the end. FailThenPass: fails at snapshot 0 too, so that passing proves a change. Auto: decided at snapshot 0.',
       ['Auto', 'Pass', 'FailThenPass'],

@@ -73,7 +73,7 @@ export const GateSpec = struct('What a model must be worth, on problems that it 
 const Head = struct('One head: what kind of act it judges.', {
   name: choice('Code: edits of programs. Shell: commands. Editor: edits of other files.', energyHeads),
   lambda: weight(
-    'Weight of what was measured when the act ran, beside what is told from its text. The built-in weights measure programs (Code) only: of Shell and Editor it multiplies 0.',
+    'Weight of what was measured when the act ran, beside what is known from its text. The built-in weights measure programs (Code) only: of Shell and Editor it multiplies 0.',
     '1.0',
   ),
 });

@@ -193,7 +193,7 @@ export class FakeEngine {
     const logprob = this.faults.zeroLogprobs === true ? 0 : -0.25;
     const choices = Array.from({ length: Number(body['n']) }, (_, index) => {
       const content = this.replies[Math.min(index, this.replies.length - 1)] ?? '';
-      // The later an answer, the longer and so the less likely it is reported to be.
+      // The later an answer, the longer and so the less likely it is to be asked.
       const tokens = Array.from({ length: index + 2 }, () => ({ token: 'x', logprob }));
       return {
         index,

@@ -114,11 +114,11 @@ describe('a revision of a model', () => {
     const { canary: tried } = course.rollout;
     delete reported['features-v2'];
     await course.patch({ resources: { replicas: 2 } });
-    await course.until('it abstains', () => course.model.status?.arms?.[1]?.calibration?.abstains === 'NotTold');
+    await course.until('it abstains', () => course.model.status?.arms?.[1]?.calibration?.abstains === 'NotReported');
     await course.work('one', 'two');
     await course.until('it is held', () => course.rollout.reason === 'Held');
     expect(course.rollout).toMatchObject({ phase: 'Canary', canary: tried });
-    expect(course.healthy.message).toContain('not known to be in force (NotTold)');
+    expect(course.healthy.message).toContain('not known to be in force (NotReported)');
     reported['features-v2'] = {};
     await course.until('it serves', () => course.rollout.stable === tried);
   });

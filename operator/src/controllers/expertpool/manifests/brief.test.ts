@@ -116,7 +116,7 @@ describe('the brief of the workers', () => {
   it('says whether probabilities count, where the model asks for a calibration', () => {
     const model = newModel({ thresholds: { source: 'Calibration' }, calibration: { maxAgeSeconds: 3600 } });
     const verifierOf = (status: EnergyModel['status']) => briefOf({}, { energyModel: { ...model, ...(status && { status }) } }).verifier;
-    expect(verifierOf(undefined)?.calibration).toEqual({ abstains: 'NotTold' });
+    expect(verifierOf(undefined)?.calibration).toEqual({ abstains: 'NotReported' });
     const conditionValue = {
       type: 'Calibrated',
       status: 'True',

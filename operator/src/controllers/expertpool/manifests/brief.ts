@@ -123,7 +123,7 @@ function calibrationBrief({ spec, status }: EnergyModel): Pick<VerifierEndpoint,
   const { calibration, gates, thresholds } = spec;
   if (calibration === undefined && gates === undefined && thresholds.source === 'Fixed') return {};
   const conditionValue = status?.conditions?.find(({ type }) => type === 'Calibrated');
-  if (conditionValue?.status !== 'True') return { calibration: { abstains: conditionValue?.reason ?? 'NotTold' } };
+  if (conditionValue?.status !== 'True') return { calibration: { abstains: conditionValue?.reason ?? 'NotReported' } };
   const { fittedAt, digest } = status?.calibration ?? {};
   const maxAge = calibration?.maxAgeSeconds;
   const until = fittedAt === undefined || maxAge === undefined ? undefined : new Date(Date.parse(fittedAt) + maxAge * 1000).toISOString();

@@ -55,7 +55,7 @@ function environment(expert: Expert, language: LanguageInput): Readonly<Record<s
   return engine.type === 'VLLM' || engine.type === 'Adapter' ? { ...plain, ...languageEnvironment(language) } : plain;
 }
 
-/** What the server of an engine without weights of its own is reported; `folder` is that of its recording. */
+/** What the server of an engine without weights of its own receives; `folder` is that of its recording. */
 export function plainEnvironment({ engine, role }: Expert, folder: string): Readonly<Record<string, string>> {
   const common = { AGENTFLEET_ENGINE: engine.type === 'Adapter' ? 'VLLM' : engine.type, AGENTFLEET_ROLES: role };
   if (engine.type === 'Replay') return { ...common, AGENTFLEET_REPLAY: folder };

@@ -94,7 +94,7 @@ export interface LayerNames {
 }
 
 /**
- * What a layer says anything of: its files, its directories, and what it hides. Null when it cannot be reported,
+ * What a layer says anything of: its files, its directories, and what it hides. Null when it cannot be known,
  * because a directory of it is closed to us or is gone.
  */
 export function namesIn(dir: BytePath): LayerNames | null {

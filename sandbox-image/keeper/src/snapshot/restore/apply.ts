@@ -204,7 +204,7 @@ function batches<T>(
   return all;
 }
 
-/** What a caller is informed of a restore that stopped; coded errors and aborts as they are. */
+/** The error that a caller receives for a restore that stopped; coded errors and aborts as they are. */
 export function restoreFailure(id: string, error: unknown): unknown {
   const errno = errnoOf(error);
   if (error instanceof SnapshotError || (error instanceof Error && error.name === 'AbortError')) return error;

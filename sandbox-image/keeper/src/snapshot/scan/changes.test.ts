@@ -5,7 +5,7 @@ import { Harness } from '../testing/harness.ts';
 import type { Below, TreeChanges } from './scanner.ts';
 
 let h: Harness;
-/** What the next scan is reported. */
+/** What the next scan receives. */
 let reported: Below | null;
 let seen: number;
 const changes: TreeChanges = {
