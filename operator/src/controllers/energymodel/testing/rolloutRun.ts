@@ -13,7 +13,7 @@ import { newModel } from './models.ts';
 export const good: Readonly<Record<string, Reported>> = { 'features-v1': { auc: 0.9 }, 'features-v2': { auc: 0.8 } };
 
 /** A model in a virtual cluster, and the pools that name it. */
-export class Course {
+export class RolloutRun {
   readonly world: World;
 
   private constructor(world: World) {
@@ -24,15 +24,15 @@ export class Course {
     spec: Readonly<Record<string, unknown>>,
     reported = good,
     pool: Readonly<Record<string, unknown>> = {},
-  ): Promise<Course> {
+  ): Promise<RolloutRun> {
     const named = { energyModelRef: { name: 'judge' }, ...pool };
     const world = await World.start({ crew: 'all', seed: 1, pool: named, fate: () => undefined });
     Rollouts.join(world);
     world.ask = verifiers(world.server, reported);
-    const course = new Course(world);
-    await course.models.create(newModel(spec));
+    const run = new RolloutRun(world);
+    await run.models.create(newModel(spec));
     await world.startOperator();
-    return course;
+    return run;
   }
 
   /** One whose first revision serves. */
@@ -40,12 +40,12 @@ export class Course {
     spec: Readonly<Record<string, unknown>>,
     reported = good,
     pool: Readonly<Record<string, unknown>> = {},
-  ): Promise<Course> {
-    const course = await Course.with(spec, reported, pool);
-    await course.until('a revision serves', () => course.rollout.stable !== undefined);
-    await course.until('the pool knows it', () => course.brief.verifierArms?.[0]?.revision === course.rollout.stable);
-    await course.world.rest();
-    return course;
+  ): Promise<RolloutRun> {
+    const run = await RolloutRun.with(spec, reported, pool);
+    await run.until('a revision serves', () => run.rollout.stable !== undefined);
+    await run.until('the pool knows it', () => run.brief.verifierArms?.[0]?.revision === run.rollout.stable);
+    await run.world.rest();
+    return run;
   }
 
   readonly until = (what: string, holds: () => boolean): Promise<void> => this.world.until(what, holds, 240);
