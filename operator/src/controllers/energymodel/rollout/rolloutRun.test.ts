@@ -165,9 +165,7 @@ describe('a revision of a model', () => {
     await using run = await RolloutRun.serving({ rollout: canary({ gates }) }, { 'features-v1': reported, 'features-v2': reported });
     await run.patch(second);
     await run.until('it is tried', () => run.rollout.weight === 100);
-    expect(run.rollout.gates?.map(({ name, verdict }) => `${name} ${verdict}`)).toEqual(
-      expect.arrayContaining(['own Pass', 'map Pass']),
-    );
+    expect(run.rollout.gates?.map(({ name, verdict }) => `${name} ${verdict}`)).toEqual(expect.arrayContaining(['own Pass', 'map Pass']));
   });
 
   it('waits for the approval of a person', async () => {
