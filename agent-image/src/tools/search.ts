@@ -39,10 +39,8 @@ export const search: Tool = {
 /** Looks below a folder, or in one file. */
 async function find(path: string, wanted: SearchArguments, context: ToolContext) {
   const limit = String((wanted.context ?? 0) > 0 ? maxAround : maxMatches);
-  const folded = wanted.pattern.startsWith('(?i)');
   const query = {
-    regex: folded ? wanted.pattern.slice(4) : wanted.pattern,
-    ...(folded && { ignoreCase: 'true' as const }),
+    regex: wanted.pattern,
     ...(wanted.glob !== undefined && { include: wanted.glob }),
     limit,
   };

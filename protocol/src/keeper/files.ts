@@ -169,7 +169,7 @@ export const SearchQuery = Type.Object(
       Type.String({
         minLength: 1,
         maxLength: 1024,
-        description: 'RE2-like: . [] () | * + ? {n,m} ^ $ \\d \\w \\s \\b and their opposites; no look-around, no back-references',
+        description: 'RE2: . [] () | * + ? {n,m} ^ $ \\d \\w \\s \\b and their opposites; no look-around, no back-references',
       }),
     ),
     ignoreCase: Type.Optional(Type.Enum(['true', 'false'])),
