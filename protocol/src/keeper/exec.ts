@@ -1,5 +1,4 @@
 import { Type, type Static } from 'typebox';
-import type { SessionAfter } from './sessions.ts';
 import { Redaction, type RedactionCounts } from './redaction.ts';
 
 /** Default wall time limits in seconds, by tool. */
@@ -215,3 +214,17 @@ export type ExecEvent =
   | { readonly type: 'quiet'; readonly seq: number; readonly silentMs: number }
   | { readonly type: 'keepalive' }
   | ExecEnd;
+
+/** What a session is after a command. */
+export interface SessionAfter {
+  readonly sessionId: string;
+  /** Where the shell is now. */
+  readonly cwd: string;
+  /**
+   * The command ran in a new shell, as the one before had ended: it had its folder and exported
+   * variables, but none of its functions, aliases and other variables.
+   */
+  readonly restarted: boolean;
+  /** False: this shell is gone too, so the next command restarts it. */
+  readonly alive: boolean;
+}

@@ -43,20 +43,6 @@ export const SessionRunRequest = Type.Object(
 );
 export type SessionRunRequest = Static<typeof SessionRunRequest>;
 
-/** What a session is after a command. */
-export interface SessionAfter {
-  readonly sessionId: string;
-  /** Where the shell is now. */
-  readonly cwd: string;
-  /**
-   * The command ran in a new shell, as the one before had ended: it had its folder and exported
-   * variables, but none of its functions, aliases and other variables.
-   */
-  readonly restarted: boolean;
-  /** False: this shell is gone too, so the next command restarts it. */
-  readonly alive: boolean;
-}
-
 /** Answer of `POST` and an item of `GET /v1/sessions`. */
 export interface SessionInfo {
   readonly sessionId: string;

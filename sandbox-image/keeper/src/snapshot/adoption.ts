@@ -1,10 +1,10 @@
 import fs from 'node:fs';
-import type { Adoption, SnapshotRecord } from './engine.ts';
+import type { Adoption } from './engine.ts';
 import { isFull, SnapshotError } from './errors.ts';
 import { digestOf, hashOf, parseManifest, type Manifest } from './manifest.ts';
 import type { Incoming, ObjectStore } from './objects/objectStore.ts';
 import { syncDirectory } from './objects/segmentLog.ts';
-import type { Base, SnapshotFiles } from './records/snapshotFiles.ts';
+import type { Base, SnapshotFiles, SnapshotRecord } from './records/snapshotFiles.ts';
 import type { StoreLayout } from './storeLayout.ts';
 
 type Part = Parameters<Adoption['add']>[0];

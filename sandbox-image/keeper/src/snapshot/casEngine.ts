@@ -18,7 +18,6 @@ import {
   type RestoreReport,
   type RootBytes,
   type SnapshotEngine,
-  type SnapshotRecord,
   type TakeOptions,
   type TreeDiff,
 } from './engine.ts';
@@ -36,7 +35,7 @@ import { StoredOrCurrent, type Contents } from './contents.ts';
 import { makeTreeDiff } from './diff/treeDiff.ts';
 import { ObjectStore } from './objects/objectStore.ts';
 import { displayPath } from './pathBytes.ts';
-import { type Base, SnapshotFiles } from './records/snapshotFiles.ts';
+import { type Base, SnapshotFiles, type SnapshotRecord } from './records/snapshotFiles.ts';
 import { applyPlan, checkContents, resetXattrs, restoreFailure } from './restore/apply.ts';
 import { planRestore, prune } from './restore/plan.ts';
 import { RootMap, Staging } from './restore/staging.ts';

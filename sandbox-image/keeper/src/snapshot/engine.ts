@@ -1,28 +1,9 @@
 import type { Readable } from 'node:stream';
 import type { ExternalEffect } from '@agentfleet/protocol/keeper';
 import type { CollectReport, ScrubOptions, ScrubReport } from './collector.ts';
-import type { Manifest, SkippedPath } from './manifest.ts';
+import type { Manifest } from './manifest.ts';
 import type { BytePath } from './pathBytes.ts';
-
-/** What is known of a snapshot without reading its manifest. */
-export interface SnapshotRecord {
-  /** `s0001`, `s0002`, …; never used twice in a store. */
-  readonly id: string;
-  readonly manifestDigest: string;
-  /** The snapshot that the tree was last at, by take or restore; null for the first. */
-  readonly parent: string | null;
-  readonly label: string | null;
-  /** RFC 3339. */
-  readonly takenAt: string;
-  readonly entries: number;
-  readonly files: number;
-  /** Sum of the file sizes; hard-linked files count once per path. */
-  readonly bytes: number;
-  readonly addedObjects: number;
-  readonly addedBytes: number;
-  readonly skipped: readonly SkippedPath[];
-  readonly tookMs: number;
-}
+import type { SnapshotRecord } from './records/snapshotFiles.ts';
 
 /** What a restore did. `mismatches` is empty when `verified`; see {@link SnapshotEngine.restore}. */
 export interface RestoreReport {

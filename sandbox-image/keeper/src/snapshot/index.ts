@@ -9,7 +9,6 @@ export type {
   RestoreReport,
   SetMeta,
   SnapshotEngine,
-  SnapshotRecord,
   SnapshotRoot,
   TakeOptions,
   TreeChange,
@@ -29,3 +28,4 @@ export type { DamagedObject, ScrubOptions, ScrubReport } from './collector.ts';
 export { lastingProgram } from './program.ts';
 export { setMetaByRunner, xattrsByRunner, type XattrAccess } from './xattrs.ts';
 export { treeStatsByRunner, type TreeStats } from './treeStats.ts';
+export type { SnapshotRecord } from './records/snapshotFiles.ts';

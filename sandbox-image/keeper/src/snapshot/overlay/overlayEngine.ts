@@ -4,16 +4,7 @@ import type { Readable } from 'node:stream';
 import type { ExternalEffect } from '@agentfleet/protocol/keeper';
 import { openCasEngine, type CasOptions } from '../casEngine.ts';
 import type { CollectReport, ScrubOptions, ScrubReport } from '../collector.ts';
-import type {
-  Adoption,
-  RestoreOptions,
-  RestoreReport,
-  RootBytes,
-  SnapshotEngine,
-  SnapshotRecord,
-  TakeOptions,
-  TreeDiff,
-} from '../engine.ts';
+import type { Adoption, RestoreOptions, RestoreReport, RootBytes, SnapshotEngine, TakeOptions, TreeDiff } from '../engine.ts';
 import { errnoOf } from '../errors.ts';
 import type { Manifest } from '../manifest.ts';
 import { sysPath, type BytePath } from '../pathBytes.ts';
@@ -21,6 +12,7 @@ import type { Below } from '../scan/scanner.ts';
 import { Serial } from '../slices.ts';
 import { checkRoots } from '../storeLayout.ts';
 import { Layers } from './layers.ts';
+import type { SnapshotRecord } from '../records/snapshotFiles.ts';
 
 export interface OverlayOptions extends Omit<CasOptions, 'changes'> {
   /** A directory of this engine alone, that commands cannot reach, on the file system of the volumes. */
