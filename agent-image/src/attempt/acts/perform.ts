@@ -1,10 +1,10 @@
 import type { ShellAct } from '@agentfleet/protocol/inference';
 import { tail } from '../checkRun.ts';
+import type { Rewrite } from '../edits.ts';
 import type { Gate } from '../gate.ts';
 import { write, type SearchNode } from '../node.ts';
 import type { Reach } from '../reach.ts';
 import type { Scope } from '../scope.ts';
-import type { Trial } from '../trial.ts';
 import type { ActIdentity } from './earlierRun.ts';
 import { effectJournal } from './outward.ts';
 
@@ -62,7 +62,10 @@ export async function runActs(
  * Makes the tree that a trial's candidate leaves, on the clean tree of its node. Commands are not run again, because they
  * may reach out of the sandbox or end otherwise the second time: the snapshot that was taken after them is restored.
  */
-export async function perform(scope: Scope, { after, rewrites }: Pick<Trial, 'after' | 'rewrites'>): Promise<void> {
+export async function perform(
+  scope: Scope,
+  { after, rewrites }: { readonly after: string | null; readonly rewrites: readonly Rewrite[] },
+): Promise<void> {
   if (after === null) await write(scope, rewrites);
   else await scope.session.restore(after);
 }

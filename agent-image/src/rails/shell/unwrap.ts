@@ -1,25 +1,10 @@
-import type { Code, Command, Language, Value } from './command.ts';
+import type { Command, Language } from './command.ts';
 import { absolute } from './path.ts';
 import type { Run, Site } from './run.ts';
 import { interpreters } from './wrappers/interpreters.ts';
 import { prefixes } from './wrappers/prefixes.ts';
 import { runners } from './wrappers/runners.ts';
-
-/** Something that a command runs in turn. */
-export type Inner = Common & ({ readonly argv: readonly Value[] } | { readonly code: Code });
-
-interface Common {
-  readonly env?: ReadonlyMap<string, Value>;
-  readonly stdin?: Value;
-  readonly cwd?: string;
-  readonly positional?: readonly Value[];
-  /** What `$0` is inside. */
-  readonly zero?: Value;
-  /** It runs in the shell itself, as `eval` does. */
-  readonly sameShell?: boolean;
-}
-
-export type Unwrapper = (command: Command, run: Run, site: Site) => readonly Inner[];
+import type { Inner, Unwrapper } from './wrappers/wrapper.ts';
 
 const table: ReadonlyMap<string, Unwrapper> = new Map([...Object.entries(prefixes), ...Object.entries(runners)]);
 

@@ -2,8 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
 import { AttemptFailure } from '../../attempt/failure.ts';
-import type { GitSource } from './index.ts';
-import type { GitCredential } from './program.ts';
+import type { GitCredential, GitSource } from './settings.ts';
 
 /** For servers that take a token and do not look at the name. */
 const anyUser = 'git';

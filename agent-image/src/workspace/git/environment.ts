@@ -1,4 +1,4 @@
-import type { GitSettings } from './program.ts';
+import type { GitSettings } from './settings.ts';
 
 /**
  * Old commits of many honest repositories carry these flaws; none of them can act on a reader. Everything else that

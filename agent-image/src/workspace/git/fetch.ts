@@ -5,7 +5,7 @@ import { AttemptFailure } from '../../attempt/failure.ts';
 import { tooLarge } from '../entry.ts';
 import { scrub } from './failures.ts';
 import type { Git } from './program.ts';
-import type { GitSource } from './index.ts';
+import type { GitSource } from './settings.ts';
 
 /** Where the work starts. */
 export interface Start {

@@ -1,15 +1,13 @@
 /** A commit of a Git repository as entries. Only objects are read; nothing is checked out. */
-import type { Workspace } from '@agentfleet/protocol/api';
 import type { Entry } from '../entry.ts';
 import { fetchCommit } from './fetch.ts';
 import { metadataEntries } from './metadata.ts';
-import { prepare, type GitSettings } from './program.ts';
+import { prepare } from './program.ts';
 import { listTree, treeEntries, treeOf } from './tree.ts';
+import type { GitSettings, GitSource } from './settings.ts';
+export type { GitCredential, GitSettings } from './settings.ts';
 
 export { credentialFor } from './credential.ts';
-export type { GitCredential, GitSettings } from './program.ts';
-
-export type GitSource = Extract<Workspace, { type: 'Git' }>['git'];
 
 /**
  * Fetches what the task names and lists it: the commit's files, and without a `subPath` the repository itself below

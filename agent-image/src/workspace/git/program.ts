@@ -2,33 +2,11 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { constants } from 'node:os';
 import type { Readable } from 'node:stream';
-import type { Clock } from '@agentfleet/kube';
 import { AttemptFailure } from '../../attempt/failure.ts';
-import type { LocalProxy } from '../../egress/index.ts';
 import { writeStore } from './credential.ts';
 import { environmentOf } from './environment.ts';
 import { explain, scrub } from './failures.ts';
-
-/** For servers that ask for a user; sent to the repository's own host only. */
-export interface GitCredential {
-  readonly username: string;
-  readonly password: string;
-}
-
-export interface GitSettings {
-  readonly program: string;
-  /** Folder of this import alone. */
-  readonly scratch: string;
-  /** All connections go through it; it judges where they lead. */
-  readonly proxy: Pick<LocalProxy, 'url' | 'takeFault'>;
-  readonly clock: Clock;
-  readonly signal: AbortSignal;
-  readonly limitBytes: number;
-  /** For one run of git. */
-  readonly timeoutMs: number;
-  readonly authorities?: string;
-  readonly credential?: GitCredential;
-}
+import type { GitSettings } from './settings.ts';
 
 export interface GitRun {
   readonly args: readonly string[];

@@ -1,7 +1,7 @@
 import { concat, dynamic, fixed, isFixed, type Command, type Language, type Value } from '../command.ts';
 import { absolute } from '../path.ts';
 import type { Run } from '../run.ts';
-import type { Inner, Unwrapper } from '../unwrap.ts';
+import type { Inner, Unwrapper } from './wrapper.ts';
 
 interface Interpreter {
   readonly language: Language;

@@ -1,6 +1,6 @@
 import { concat, fixed, type Command, type Value } from '../command.ts';
 import { plain } from '../marks.ts';
-import type { Inner, Unwrapper } from '../unwrap.ts';
+import type { Inner, Unwrapper } from './wrapper.ts';
 
 /** How the arguments in front of the wrapped command are counted. */
 interface Shape {

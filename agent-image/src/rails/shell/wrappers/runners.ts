@@ -1,8 +1,8 @@
 import { args, dynamic, fixed, isFixed, type Command, type Value } from '../command.ts';
 import { absolute } from '../path.ts';
 import type { Run } from '../run.ts';
-import type { Inner, Unwrapper } from '../unwrap.ts';
 import { joined, rest, shell, stringOption } from './prefixes.ts';
+import type { Inner, Unwrapper } from './wrapper.ts';
 
 /** `find`: what stands between `-exec` and its end, with the start folders in place of `{}`. */
 const find: Unwrapper = (command) => {
