@@ -87,7 +87,7 @@ async function gated(at: ActScope, one: Call, tool: Tool, args: Readonly<Record<
   const consent = await consentTo(scope, candidate, proposed, verdict, unseen);
   const measured = consent.energy === undefined ? {} : { energy: consent.energy };
   if (!consent.allowed)
-    return { ...refusal(at, consent.why, `${plainer}${await partsSaid(at, candidate, verdict, consent)}`), ...measured };
+    return { ...refusal(at, consent.why, `${plainer(at.tools)}${await partsSaid(at, candidate, verdict, consent)}`), ...measured };
   const { approved } = consent;
   const outside = (proposed.outside ?? []).length > 0;
   const once = outside || (acts && onlyOnce(gate, { acts: proposed.acts, approved, reach: reachOfActs(scope.context) }));
@@ -97,9 +97,16 @@ async function gated(at: ActScope, one: Call, tool: Tool, args: Readonly<Record<
 }
 
 const nothing: Proposed = { rewrites: [], acts: [] };
-/** What may be tried after a person or gate 2 refused. */
-const plainer =
-  'A plainer way, one act a call: edit_file for files, paths written out in place of variables and loops, a trial program by the stdin of bash; or submit with unreachable, where the goal needs this act.';
+/** What may be tried after a person or gate 2 refused; names only tools that this task offers. */
+function plainer({ definitions }: ToolSet): string {
+  const offers = (tool: string): boolean => definitions.some(({ name }) => name === tool);
+  const ways = [
+    ...(offers('edit_file') ? ['edit_file for files'] : []),
+    'paths written out in place of variables and loops',
+    ...(offers('bash') ? ['a trial program by the stdin of bash'] : []),
+  ];
+  return `A plainer way, one act a call: ${ways.join(', ')}; or submit with unreachable, where the goal needs this act.`;
+}
 
 /**
  * Which commands of a refused line gate 2 would refuse by themselves: it judges a line as a whole, as what is harmless alone may do
@@ -172,7 +179,7 @@ async function settle(at: ActScope, { step, tree }: Call, observed: Observation,
     await session.restore(tree.id);
     scope.meter.add('vetoes');
     return {
-      text: `${observed.text}\n[refused and undone, the files are as before this call: ${why}]\nAllowed instead: ${plainer}`,
+      text: `${observed.text}\n[refused and undone, the files are as before this call: ${why}]\nAllowed instead: ${plainer(at.tools)}`,
       ok: false,
       refused: why,
       changed: false,

@@ -54,15 +54,15 @@ export function bashDefinition(shell: CommandShell, max: number = commandSeconds
     name: 'bash',
     risk: 'Execute',
     description:
-      `Runs a command line with ${program} in the workspace, each in a new shell without a terminal; ` +
-      `returns stdout and stderr in order and the exit status. ${pipelines[shell]}`,
+      `Runs a command line with ${program} in the workspace, in a new shell without a terminal; ` +
+      `returns its output and exit status. ${pipelines[shell]}`,
     parameters: object({
       command: some('', 65_536),
       timeout_seconds: integer(1, max, `default ${Math.min(commandSeconds.default, max)}`),
       background: {
         type: 'string',
         pattern: '^[a-z0-9][a-z0-9-]{0,31}$',
-        description: 'name: starts it beside you, e.g. a server (it cannot write files); command "kill" ends it, none looks at it',
+        description: 'name: runs beside you, e.g. a server (it cannot write files); command "kill" ends it, none looks at it',
       },
       stdin: text(''),
     }),
