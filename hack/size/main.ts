@@ -1,5 +1,9 @@
 // `npm run size -- [--circles] [COMMIT…]`: how big the sources of commits are, side by side; HEAD when none is named.
+// `npm run size -- --executed [FOLDER…]`: how many source files one task runs in checkouts with installed packages; this one when none is named.
+import { basename, join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
 import { execa } from 'execa';
+import { executed, executedTable, type Executed } from './executed.ts';
 import { isMeasured, measure, table, type Size, type SourceFile } from './measure.ts';
 
 const cwd = import.meta.dirname;
@@ -24,16 +28,33 @@ async function filesOf(commit: string): Promise<SourceFile[]> {
   });
 }
 
-const argv = process.argv.slice(2);
-const commits = argv.filter((each) => each !== '--circles');
-const columns = new Map<string, Size>();
-for (const commit of commits.length > 0 ? commits : ['HEAD']) {
-  const { stdout } = await execa('git', ['rev-parse', '--short', commit], { cwd });
-  columns.set(stdout, measure(await filesOf(commit)));
+/** Measures what one task runs, in one checkout after the other. */
+async function printExecuted(folders: readonly string[]): Promise<void> {
+  const columns = new Map<string, Executed>();
+  for (const folder of folders) {
+    const { stdout } = await execa('git', ['rev-parse', '--short', 'HEAD'], { cwd: folder });
+    columns.set(`${stdout} (${basename(folder)})`, await executed(folder));
+  }
+  console.log(executedTable(columns));
 }
-console.log(table(columns));
-if (argv.includes('--circles')) {
+
+/** Prints the sizes of commits. */
+async function printSizes(commits: readonly string[], circles: boolean): Promise<void> {
+  const columns = new Map<string, Size>();
+  for (const commit of commits) {
+    const { stdout } = await execa('git', ['rev-parse', '--short', commit], { cwd });
+    columns.set(stdout, measure(await filesOf(commit)));
+  }
+  console.log(table(columns));
+  if (!circles) return;
   for (const [commit, { fileCircles, folderCircles }] of columns) {
     for (const group of [...fileCircles, ...folderCircles]) console.log(`\n${commit}: ${group.join(' ')}`);
   }
 }
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { circles: { type: 'boolean', default: false }, executed: { type: 'boolean', default: false } },
+});
+if (values.executed) await printExecuted(positionals.length > 0 ? positionals.map((each) => resolve(each)) : [join(cwd, '..', '..')]);
+else await printSizes(positionals.length > 0 ? positionals : ['HEAD'], values.circles);

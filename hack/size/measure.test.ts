@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { executedIn, executedTable } from './executed.ts';
 import { circles, isSource, measure, table } from './measure.ts';
 
 const schema = (kind: string, spec: string): string => `
@@ -53,4 +54,20 @@ test('finds each group of nodes that reach each other, and no chain', () => {
     ['a', 'b', 'c'],
     ['d', 'e'],
   ]);
+});
+
+test('a file ran when a function of it was called more often than by importing it', () => {
+  const script = (path: string, calls: Readonly<Record<string, number>>): object => ({
+    url: `file:///r/${path}`,
+    functions: Object.entries({ '': 1, ...calls }).map(([functionName, count], at) => ({
+      functionName,
+      ranges: [{ startOffset: at, count }],
+    })),
+  });
+  const scripts = (...all: object[]) => all as unknown as Parameters<typeof executedIn>[1];
+  const first = scripts(script('cli/a.ts', { atImport: 1, later: 0 }), script('cli/b.ts', { '<static_initializer>': 1 }));
+  const second = scripts(script('cli/a.ts', { atImport: 1, later: 2 }), script('eval/c.ts', { atImport: 3 }), script('../d.ts', { x: 1 }));
+  const found = executedIn([first, second], scripts(script('cli/a.ts', { atImport: 1 }), script('eval/c.ts', { atImport: 3 })), '/r');
+  expect([[...found.loaded], [...found.ran]]).toEqual([['cli/a.ts', 'cli/b.ts', 'eval/c.ts'], ['cli/a.ts']]);
+  expect(executedTable(new Map([['abc', found]]))).toContain('| cli | 1 of 2 |');
 });

@@ -57,7 +57,7 @@ export function measure(files: readonly SourceFile[]): Size {
 }
 
 /** The folder at the top; `operator/kube`, `operator/test`, the runner and what trains count by themselves. */
-function packageOf(path: string): string {
+export function packageOf(path: string): string {
   const [top = '', below] = path.split('/');
   if (!path.includes('/')) return '(top)';
   return top !== 'hack' && ['train', 'kube', 'runner', 'test'].includes(below ?? '') ? `${top}/${below}` : top;
