@@ -14,7 +14,7 @@ function address(passes: string, refused: string, message: string): RuleCase {
   return change(git, 'spec.workspace.git.url', passes, refused, `spec.workspace.git.url ${message}`);
 }
 
-const scheme = 'must use https or ssh; write it like https://host/path or ssh://git@host/path';
+const scheme = 'must use https; write it like https://host/path';
 const credentials = 'must not hold credentials; name credentials in the pool and remove them from the address';
 const hostAndPath = 'must be a host and a path, without query, fragment or blanks; write it like https://host/path';
 
@@ -31,13 +31,13 @@ const workspaceCases: readonly RuleCase[] = [
     const message = `spec.workspace.${name} must be set exactly when spec.workspace.type is ${type}; ${member}`;
     return { base: fullTask(workspaces[type]!), passes: {}, refused: { [`spec.workspace.${name}`]: undefined }, message };
   }),
-  address('ssh://git@example.com:2222/a/b.git', 'git://example.com/a/b', scheme),
+  address('https://example.com:2222/a/b.git', 'git://example.com/a/b', scheme),
+  address('https://example.com/a/b', 'ssh://git@example.com/a/b', scheme),
   address('https://example.com/a/b', 'http://example.com/a/b', scheme),
   address('https://example.com/a/b', 'file:///srv/b', scheme),
   address('https://example.com/a/b', 'git@example.com:a/b', scheme),
   address('https://example.com/a@b', 'https://token@example.com/a/b', credentials),
   address('https://example.com/a', 'https://me:secret@example.com/a', credentials),
-  address('ssh://git@example.com/a', 'ssh://git:secret@example.com/a', credentials),
   address('https://example.com:8443/a', 'https://example.com/a?access_token=x', hostAndPath),
   address('https://example.com/a', 'https://example.com/a#main', hostAndPath),
   address('https://example.com/a', 'https://example.com', hostAndPath),

@@ -73,7 +73,7 @@ export function environmentOf({ scratch, proxy, authorities }: GitSettings, cred
     GIT_TERMINAL_PROMPT: '0',
     GIT_ASKPASS: '/bin/false',
     GIT_SSH_COMMAND: '/bin/false',
-    GIT_ALLOW_PROTOCOL: 'https:ssh',
+    GIT_ALLOW_PROTOCOL: 'https',
     GIT_PROTOCOL_FROM_USER: '0',
     GIT_OPTIONAL_LOCKS: '0',
     GIT_NO_REPLACE_OBJECTS: '1',

@@ -157,12 +157,6 @@ describe('what is refused', () => {
     });
   });
 
-  test('ssh, for which there is no key; nothing is started', async () => {
-    const git = { url: 'ssh://git@example.com/team/app', ref: 'main' };
-    const failing = importWorkspace({ type: 'Git', git }, { ...ports, git: '/nowhere/git' });
-    await expect(failing).rejects.toMatchObject({ failureClass: 'InvalidInput', reason: 'NoCredential' });
-  });
-
   test('nothing, when the worker has no git: that is not the fault of the task', async () => {
     await expect(importWorkspace(source('main'), { ...ports, git: '/nowhere/git' })).rejects.toMatchObject({
       failureClass: 'Infrastructure',

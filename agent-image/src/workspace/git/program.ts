@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 import { AttemptFailure } from '../../attempt/failure.ts';
 import { writeStore } from './credential.ts';
 import { environmentOf } from './environment.ts';
-import { explain, scrub } from './failures.ts';
+import { explain } from './failures.ts';
 import type { GitSettings } from './settings.ts';
 
 export interface GitRun {
@@ -35,10 +35,6 @@ const maxWords = 64 * 1024;
 
 /** @throws AttemptFailure when the address cannot be used at all */
 export async function prepare(url: string, settings: GitSettings): Promise<Git> {
-  if (url.startsWith('ssh://')) {
-    const cure = 'use the https address of the repository';
-    throw new AttemptFailure('InvalidInput', 'NoCredential', `the pool has no credential for git over ssh (${scrub(url, [])}); ${cure}`);
-  }
   const folder = join(settings.scratch, 'repository');
   const { credential, scratch } = settings;
   const env = environmentOf(settings, credential === undefined ? null : await writeStore(url, scratch, credential));

@@ -160,7 +160,6 @@ describe('a task is taken on only when the pool has what it names', () => {
       /^CredentialNotFound: .* the key of a model of ExpertPool platform\/coding/,
     ],
     ['a host that only ends like one', { spec: git('https://notexample.com/a/b'), pool: { credentials } }, /^CredentialNotForHost/],
-    ['a credential over ssh', { spec: git('ssh://git@example.com/a/b'), pool: { credentials } }, /^CredentialNotForHost: .*https only/],
     [
       'a credential of the host, whatever its case and port',
       { spec: git('https://Example.com:8443/a/b'), pool: { credentials } },

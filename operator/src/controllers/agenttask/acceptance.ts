@@ -160,13 +160,10 @@ function unusableCredential({ spec: { workspace } }: AgentTask, pool: ExpertPool
     const message = `${of}, and that is the key of a model of ExpertPool ${nameOf(pool)}, which its gateway alone has; add another entry to spec.credentials of the pool, or create the task again with another one`;
     return refused('CredentialNotFound', message);
   }
-  const { protocol, hostname } = new URL(url);
+  const { hostname } = new URL(url);
   const { hosts } = credential;
-  if (protocol === 'https:' && hosts.includes(hostname)) return undefined;
-  const message =
-    protocol === 'https:'
-      ? `${of}, which ExpertPool ${nameOf(pool)} sends to ${hosts.join(', ')} only, and spec.workspace.git.url has the host ${hostname}; add the host to spec.credentials[].hosts of the pool, or create the task again without the credential`
-      : `${of}, and credentials are sent over https only; create the task again with an https address in spec.workspace.git.url`;
+  if (hosts.includes(hostname)) return undefined;
+  const message = `${of}, which ExpertPool ${nameOf(pool)} sends to ${hosts.join(', ')} only, and spec.workspace.git.url has the host ${hostname}; add the host to spec.credentials[].hosts of the pool, or create the task again without the credential`;
   return refused('CredentialNotForHost', message);
 }
 

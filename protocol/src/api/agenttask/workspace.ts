@@ -5,13 +5,10 @@ const url = 'spec.workspace.git.url';
 
 /** Address of a repository. Credentials never lie in it: they would be readable by everybody who may read the task. */
 const gitUrl = withRules(
-  text('Address of the repository: https://host/path or ssh://git@host/path.', { max: 2048, min: 1 }),
+  text('Address of the repository: https://host/path.', { max: 2048, min: 1 }),
+  rule("self.startsWith('https://')", `${url} must use https; write it like https://host/path`),
   rule(
-    "self.startsWith('https://') || self.startsWith('ssh://')",
-    `${url} must use https or ssh; write it like https://host/path or ssh://git@host/path`,
-  ),
-  rule(
-    "!self.matches('^https://[^/]*@') && !self.matches('^ssh://[^/]*:[^/]*@')",
+    "!self.matches('^https://[^/]*@')",
     `${url} must not hold credentials; name credentials in the pool and remove them from the address`,
   ),
   rule(
