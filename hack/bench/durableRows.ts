@@ -13,7 +13,8 @@ import { setMetaByRunner } from '@agentfleet/keeper/snapshot';
 import { silentLog, systemClock } from '@agentfleet/kube';
 import { hostArch, runnerBinary, s3ServerBinary } from '../images/index.ts';
 import { startLocalServer } from '../storage/localServer.ts';
-import { median, type Row } from './table.ts';
+import { quantile } from '@agentfleet/protocol/stats';
+import type { Row } from './table.ts';
 
 const files = 10_000;
 const bytesPerFile = 5000;
@@ -95,7 +96,7 @@ async function changes(store: ArtifactStore, old: Harness, mine: Durability): Pr
     times.tarMs.push(await timed(() => putTar(store, old.workspace)));
   }
   const { noteMs, restMs, smallMs, tarMs } = times;
-  return { noteMs: median(noteMs), restMs: median(restMs), smallMs: median(smallMs), tarMs: median(tarMs) };
+  return { noteMs: quantile(noteMs, 0.5), restMs: quantile(restMs, 0.5), smallMs: quantile(smallMs, 0.5), tarMs: quantile(tarMs, 0.5) };
 }
 
 async function measure(store: ArtifactStore, old: Harness, next: () => Promise<Harness>): Promise<Figures> {

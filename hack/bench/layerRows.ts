@@ -1,7 +1,8 @@
 import { newExecId } from '@agentfleet/keeper/client';
 import type { TestEnvironment } from '../environment/index.ts';
 import { deleteNamespace, Kubectl, openSandbox, prepareNamespace, type Sandbox } from '../sandbox/index.ts';
-import { median, type Row } from './table.ts';
+import { quantile } from '@agentfleet/protocol/stats';
+import type { Row } from './table.ts';
 
 const namespace = 'agentfleet-bench-layers';
 const rounds = 20;
@@ -42,10 +43,10 @@ function rowsOf(files: number, ours: Figures, cas: Figures, frozen: Figures): re
   });
   const verified = 'until the record is durable and the digest known; of it the roots stand still';
   return [
-    row('switch for a take', median(frozen.take), median(cas.take), 'both containers; a layer for each root'),
-    row('switch for a restore', median(frozen.restore), median(cas.restore), 'both containers; a layer for each root'),
-    row('take', median(ours.take), median(cas.take), `7 files edited; ${verified} for the switch`),
-    row('restore', median(ours.restore), median(cas.restore), 'the same 7 changes taken back; compared with the manifest'),
+    row('switch for a take', quantile(frozen.take, 0.5), quantile(cas.take, 0.5), 'both containers; a layer for each root'),
+    row('switch for a restore', quantile(frozen.restore, 0.5), quantile(cas.restore, 0.5), 'both containers; a layer for each root'),
+    row('take', quantile(ours.take, 0.5), quantile(cas.take, 0.5), `7 files edited; ${verified} for the switch`),
+    row('restore', quantile(ours.restore, 0.5), quantile(cas.restore, 0.5), 'the same 7 changes taken back; compared with the manifest'),
   ];
 }
 

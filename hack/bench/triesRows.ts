@@ -1,3 +1,4 @@
+import { mean } from '@agentfleet/protocol/stats';
 import type { Repair } from './repairs.ts';
 import type { Row } from './table.ts';
 import { inRounds, triesByChance, triesIn } from './tries.ts';
@@ -51,8 +52,4 @@ function triesOf({ repair, energies }: RankedRepair): Tries | undefined {
 function compared(pairs: readonly Tries[], ours: keyof Tries, peer: keyof Tries): string {
   const count = (sign: number): number => pairs.filter((one) => Math.sign(one[ours] - one[peer]) === sign).length;
   return `fewer for ${count(-1)}, as many for ${count(0)}, more for ${count(1)}`;
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }

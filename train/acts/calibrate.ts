@@ -19,7 +19,7 @@ const certain = (p: number): number => Number(Math.max(0.001, Math.min(0.999, p)
 
 /** Isotonic map of energy to probability; of more knots than may be reported each keeps the place of its share. */
 export function curveOf(judged: readonly Judged[]): Calibration {
-  const { energies, probabilities } = isotonic(judged.map(({ energy, act }) => ({ score: energy, positive: act.good })));
+  const { energies, probabilities } = isotonic(judged.map(({ energy, act }) => ({ score: energy, right: act.good })));
   const count = Math.min(mostKnots, energies.length);
   const at = Array.from({ length: count }, (_, step) => Math.round((step * (energies.length - 1)) / Math.max(1, count - 1)));
   const rounded = at.map((place) => [Number((energies[place] as number).toFixed(6)), certain(probabilities[place] as number)] as const);

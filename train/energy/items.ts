@@ -2,7 +2,7 @@ import type { Features, ScoreItem } from '@agentfleet/protocol/inference';
 import { before, executed, gramsOf, ran, type Grams } from '../../inference-image/src/models/energy/encode.ts';
 import { denseInputs } from '../../inference-image/src/models/energy/scorer.ts';
 import type { Split, Subject } from '../data/generate.ts';
-import { mean } from '../metrics.ts';
+import { mean } from '@agentfleet/protocol/stats';
 
 /** One labelled candidate. */
 export interface Item {

@@ -1,7 +1,8 @@
 import type { EnergyScorer, EnergyWeights } from '../../inference-image/src/models/energy/index.ts';
 import { contentEnergy, executedEnergy } from '../../inference-image/src/models/energy/scorer.ts';
 import type { EnergyHeadFile } from '../../inference-image/src/models/energy/file.ts';
-import { auc, brierScore, calibrationError, isotonic, mean, type Scored } from '../metrics.ts';
+import { auc, brier, mean, type Scored } from '@agentfleet/protocol/stats';
+import { calibrationError, isotonic } from '../metrics.ts';
 import { unexecuted, type Group, type Item } from './items.ts';
 
 /** The weights of a fleet that sets none; energies are fitted and calibrated under them. */
@@ -14,7 +15,7 @@ export function calibrate(head: Head, groups: readonly Group[]): EnergyHeadFile[
   const whole = { ...head, calibration: { before: null, after: null }, about: '' };
   const items = groups.flatMap((group) => group.items);
   const curve = (energyOf: (item: Item) => number): { readonly energies: number[]; readonly probabilities: number[] } => {
-    const { energies, probabilities } = isotonic(items.map((one) => ({ score: energyOf(one), positive: one.right })));
+    const { energies, probabilities } = isotonic(items.map((one) => ({ score: energyOf(one), right: one.right })));
     return { energies: energies.map((energy) => Number(energy.toFixed(6))), probabilities: probabilities.map(certain) };
   };
   const content = ({ item }: Item): number => head.lambdas.lambda * contentEnergy(whole, item);
@@ -32,7 +33,7 @@ export function measureEnergy(scorer: EnergyScorer, groups: readonly Group[]): E
   const after = items.map((one) => ({ one, score: scorer.score(one.item, defaultWeights) }));
   const early = items.map((one) => scorer.score({ ...one.item, features: unexecuted(one.item.features) }, defaultWeights));
   const scored = (of: (at: number) => number, keep: (one: Item) => boolean = () => true): Scored[] =>
-    items.flatMap((one, at) => (keep(one) ? [{ score: of(at), positive: one.right }] : []));
+    items.flatMap((one, at) => (keep(one) ? [{ score: of(at), right: one.right }] : []));
   const whole = (at: number): number => after[at]?.score.energy ?? 0;
   const sigmoid = (x: number): number => 1 / (1 + Math.exp(x));
   return {
@@ -70,7 +71,7 @@ export function measureEnergy(scorer: EnergyScorer, groups: readonly Group[]): E
 
 /** How true probabilities before the act are. */
 function calibrated(said: readonly Scored[]): EnergyFigures {
-  return { eceBeforeActCalibrated: calibrationError(said), brierBeforeActCalibrated: brierScore(said) };
+  return { eceBeforeActCalibrated: calibrationError(said), brierBeforeActCalibrated: brier(said) };
 }
 
 /** Tries until the first right candidate, in the expert's order and by the energy before the act; pairs of the same states. */

@@ -1,6 +1,6 @@
 import { encodeExperts, expertInputs, isProgress } from '../../inference-image/src/models/planner/encode.ts';
 import { softmax } from '../../inference-image/src/models/planner/network.ts';
-import { mean } from '../metrics.ts';
+import { mean } from '@agentfleet/protocol/stats';
 import type { Trace } from './traces.ts';
 
 interface Choice {

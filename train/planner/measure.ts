@@ -11,7 +11,7 @@ import {
   work,
   type Weights,
 } from '../../inference-image/src/models/planner/network.ts';
-import { auc, type Scored } from '../metrics.ts';
+import { auc, type Scored } from '@agentfleet/protocol/stats';
 import { standstill, type Trace } from './traces.ts';
 
 export interface Said {
@@ -36,13 +36,13 @@ function follow(weights: Weights, trace: Trace, said: Said): void {
   for (const [at, step] of trace.steps.entries()) {
     if (at > 0 && at % sizes.interval === 0) plan = tick(weights, plan, pool(worked.slice(at - sizes.interval, at))).state;
     const view = { plan, memory, last: worked[at - 1] ?? none, next: none };
-    const positive = isHarm(step.result);
+    const right = isHarm(step.result);
     const { logits } = heads(weights, view);
-    said.risk.push({ score: sigmoid(logits[tools.length] as number), positive });
+    said.risk.push({ score: sigmoid(logits[tools.length] as number), right });
     const planned = heads(weights, { ...view, next: work(weights, encodeStep(trace.planned[at] as ControlStep)) });
-    said.riskOfPlanned.push({ score: sigmoid(planned.logits[tools.length] as number), positive });
+    said.riskOfPlanned.push({ score: sigmoid(planned.logits[tools.length] as number), right });
     const still = standstill(trace, at);
-    if (still !== null) said.deliberate.push({ score: sigmoid(logits[tools.length + 1] as number), positive: still });
+    if (still !== null) said.deliberate.push({ score: sigmoid(logits[tools.length + 1] as number), right: still });
     remember(memory, worked[at] as Float32Array);
   }
 }
@@ -78,7 +78,7 @@ const singles: Readonly<Record<string, Single>> = {
 export function bestSingle(traces: readonly Trace[]): { readonly name: string; readonly auc: number } {
   const all = Object.entries(singles).map(([name, of]) => {
     const scored = traces.flatMap(({ steps }) =>
-      steps.map(({ result }, at): Scored => ({ score: of(steps.slice(0, at)), positive: isHarm(result) })),
+      steps.map(({ result }, at): Scored => ({ score: of(steps.slice(0, at)), right: isHarm(result) })),
     );
     const value = auc(scored);
     return { name, auc: Math.max(value, 1 - value) };
@@ -89,11 +89,11 @@ export function bestSingle(traces: readonly Trace[]): { readonly name: string; r
 /** The threshold with the greatest sum of sensitivity and specificity (W. Youden, 1950). */
 export function thresholdOf(all: readonly Scored[]): number {
   const ordered = all.toSorted((a, b) => b.score - a.score);
-  const positives = all.filter(({ positive }) => positive).length;
+  const positives = all.filter(({ right }) => right).length;
   const negatives = all.length - positives;
   let [best, threshold, hits, alarms] = [0, 0.5, 0, 0];
-  for (const [at, { score, positive }] of ordered.entries()) {
-    if (positive) hits += 1;
+  for (const [at, { score, right }] of ordered.entries()) {
+    if (right) hits += 1;
     else alarms += 1;
     const index = hits / positives - alarms / negatives;
     const following = ordered[at + 1]?.score ?? 0;

@@ -3,7 +3,7 @@ import type { Weights } from '../../inference-image/src/models/planner/network.t
 import type { EnergyScorer } from '../../inference-image/src/models/energy/index.ts';
 import { Adam } from '../adam.ts';
 import type { DataSet } from '../data/generate.ts';
-import { auc } from '../metrics.ts';
+import { auc } from '@agentfleet/protocol/stats';
 import { Random } from '../random.ts';
 import { emptyGradients, learn } from './backward.ts';
 import { choicesOf, expertNats, fitExperts } from './experts.ts';

@@ -1,6 +1,7 @@
 /** What must hold before a number is reported or a model is used. */
 import { createHash } from 'node:crypto';
-import { type Interval, type Random, ece, scoredInterval, type Scored } from './statistics.ts';
+import { ece, type Interval, type Scored } from '@agentfleet/protocol/stats';
+import { scoredInterval, type Random } from './statistics.ts';
 
 /** An item of a data set, as far as leaks are concerned. */
 export interface Example {

@@ -9,10 +9,6 @@ export {
   type Example,
 } from './gates.ts';
 export {
-  wilson,
-  type Interval,
-  mean,
-  quantile,
   bootstrap,
   mcNemar,
   pairedDifference,
@@ -24,11 +20,7 @@ export {
   resample,
   seeded,
   type Random,
-  auc,
-  brier,
-  ece,
-  reliability,
   scoredInterval,
-  type ReliabilityBin,
-  type Scored,
 } from './statistics.ts';
+export { auc, brier, ece, mean, quantile, reliability, wilson } from '@agentfleet/protocol/stats';
+export type { Interval, ReliabilityBin, Scored } from '@agentfleet/protocol/stats';

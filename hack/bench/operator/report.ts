@@ -1,3 +1,4 @@
+import { mean } from '@agentfleet/protocol/stats';
 import type { Result } from './result.ts';
 
 interface Measure {
@@ -42,10 +43,6 @@ function sum(values: readonly number[]): number {
 /** Undefined for none: nothing was measured then. */
 function sumOf(values: readonly number[]): number | undefined {
   return values.length === 0 ? undefined : sum(values);
-}
-
-function mean(values: readonly number[]): number {
-  return sum(values) / values.length;
 }
 
 function figure(value: number): string {

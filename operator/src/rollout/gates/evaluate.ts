@@ -1,4 +1,5 @@
-import { judge, kolmogorovSmirnov, quantile, wilson, type Tally } from '../statistics/index.ts';
+import { quantile, wilson } from '@agentfleet/protocol/stats';
+import { judge, kolmogorovSmirnov, z95, type Tally } from '../statistics/index.ts';
 import { calibrationMapFinding } from './calibrationMap.ts';
 import type { ArmEvidence, Finding, Gate, GateResult, Verdict } from './gate.ts';
 import { goldenSetFinding } from './goldenSet.ts';
@@ -7,9 +8,6 @@ import { missedVetoFinding } from './missedVeto.ts';
 import { scoreDriftFinding } from './scoreDrift.ts';
 import { queryFinding } from './query.ts';
 import { agreementFinding, falseVetoFinding } from './shadow.ts';
-
-/** One-sided 95 %: bounds of rates that may be promoted upon. */
-const z95 = 1.644_853_627;
 
 /**
  * Evaluates one gate. What is missing is InsufficientData, never Pass. Pure.
@@ -136,28 +134,28 @@ function shareOf({ passed, total }: Tally): number {
 function rateBelow(tally: Tally, max: number, minSamples: number, what: string): Finding {
   const few = tooFew(tally.total, Math.max(1, minSamples), what);
   if (few !== undefined) return few;
-  const { lower, upper } = wilson(tally, z95);
-  const verdict: Verdict = upper <= max ? 'Pass' : lower > max ? 'Fail' : 'Inconclusive';
-  const message = `${tally.passed} of ${tally.total} ${what}: at most ${upper.toFixed(4)}, and may be ${max}`;
+  const { low, high } = wilson(tally.passed, tally.total, z95);
+  const verdict: Verdict = high <= max ? 'Pass' : low > max ? 'Fail' : 'Inconclusive';
+  const message = `${tally.passed} of ${tally.total} ${what}: at most ${high.toFixed(4)}, and may be ${max}`;
   return { verdict, value: shareOf(tally), samples: tally.total, message };
 }
 
 function rateAbove(tally: Tally, min: number, minSamples: number, what: string): Finding {
   const few = tooFew(tally.total, Math.max(1, minSamples), what);
   if (few !== undefined) return few;
-  const { lower, upper } = wilson(tally, z95);
-  const verdict: Verdict = lower >= min ? 'Pass' : upper < min ? 'Fail' : 'Inconclusive';
-  const message = `${tally.passed} of ${tally.total} ${what}: at least ${lower.toFixed(4)}, and has to be ${min}`;
+  const { low, high } = wilson(tally.passed, tally.total, z95);
+  const verdict: Verdict = low >= min ? 'Pass' : high < min ? 'Fail' : 'Inconclusive';
+  const message = `${tally.passed} of ${tally.total} ${what}: at least ${low.toFixed(4)}, and has to be ${min}`;
   return { verdict, value: shareOf(tally), samples: tally.total, message };
 }
 
 function vetoRate(canary: ArmEvidence, stable: ArmEvidence, maxRatio: number, minSamples: number): Finding {
   const few = tooFew(Math.min(canary.acts.total, stable.acts.total), Math.max(1, minSamples), 'acts of each arm');
   if (few !== undefined) return few;
-  const mine = wilson({ passed: canary.acts.vetoed, total: canary.acts.total }, z95);
+  const mine = wilson(canary.acts.vetoed, canary.acts.total, z95);
   const [value, baseline] = [canary.acts.vetoed / canary.acts.total, stable.acts.vetoed / stable.acts.total];
   const limit = maxRatio * baseline;
-  const verdict: Verdict = mine.upper <= limit || value <= baseline ? 'Pass' : mine.lower > limit ? 'Fail' : 'Inconclusive';
+  const verdict: Verdict = mine.high <= limit || value <= baseline ? 'Pass' : mine.low > limit ? 'Fail' : 'Inconclusive';
   return {
     verdict,
     value,
@@ -170,7 +168,7 @@ function vetoRate(canary: ArmEvidence, stable: ArmEvidence, maxRatio: number, mi
 function latency(canary: readonly number[], stable: readonly number[], gate: Extract<Gate, { type: 'Latency' }>): Finding {
   const few = tooFew(Math.min(canary.length, stable.length), Math.max(1, gate.minSamples), 'requests of each arm');
   if (few !== undefined) return few;
-  const [value, baseline] = [quantile(canary, gate.quantile) ?? Infinity, quantile(stable, gate.quantile) ?? 0];
+  const [value, baseline] = [quantile(canary, gate.quantile), quantile(stable, gate.quantile)];
   const verdict = value <= gate.maxRatio * baseline ? 'Pass' : 'Fail';
   const message = `quantile ${gate.quantile} is ${value.toFixed(3)} s, and may be ${gate.maxRatio} × ${baseline.toFixed(3)} s`;
   return { verdict, value, baseline, samples: canary.length, message };

@@ -1,8 +1,5 @@
-import { differenceLimit } from '../statistics/index.ts';
+import { differenceLimit, z95 } from '../statistics/index.ts';
 import type { Finding, Gate, GoldenEvidence } from './gate.ts';
-
-/** One-sided 95 %. */
-const z95 = 1.644_853_627;
 
 /** Shares of cases are written as decimals. */
 const rounding = 1e-9;

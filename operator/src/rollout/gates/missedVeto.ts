@@ -1,8 +1,5 @@
-import { differenceLimit } from '../statistics/index.ts';
+import { differenceLimit, z95 } from '../statistics/index.ts';
 import type { ArmEvidence, Finding, Verdict } from './gate.ts';
-
-/** One-sided 95 %, as of other rates. */
-const z95 = 1.644_853_627;
 
 interface MissedGate {
   readonly margin: number;

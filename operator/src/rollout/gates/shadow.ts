@@ -1,8 +1,6 @@
-import { kappa, wilson, type Table } from '../statistics/index.ts';
+import { wilson } from '@agentfleet/protocol/stats';
+import { kappa, z95, type Table } from '../statistics/index.ts';
 import type { Finding, ShadowEvidence, Verdict } from './gate.ts';
-
-/** One-sided 95 %, as of other rates. */
-const z95 = 1.644_853_627;
 
 const none: Table = { both: 0, onlyFirst: 0, onlySecond: 0, neither: 0 };
 
@@ -39,9 +37,9 @@ export function falseVetoFinding(shadow: ShadowEvidence | undefined, { max, minS
   const total = onlySecond + neither;
   const few = tooFew(total, minSamples, 'acts of tasks that succeeded');
   if (few !== undefined) return few;
-  const { lower, upper } = wilson({ passed: onlySecond, total }, z95);
-  const verdict: Verdict = upper <= max ? 'Pass' : lower > max ? 'Fail' : 'Inconclusive';
-  const message = `${onlySecond} of ${total} acts of tasks that succeeded would be refused: at most ${upper.toFixed(4)}, and may be ${max}`;
+  const { low, high } = wilson(onlySecond, total, z95);
+  const verdict: Verdict = high <= max ? 'Pass' : low > max ? 'Fail' : 'Inconclusive';
+  const message = `${onlySecond} of ${total} acts of tasks that succeeded would be refused: at most ${high.toFixed(4)}, and may be ${max}`;
   return { verdict, value: onlySecond / total, samples: total, message };
 }
 

@@ -1,3 +1,5 @@
+import { wilson, type Interval } from '@agentfleet/protocol/stats';
+
 /**
  * Largest distance between the distribution functions of two samples, and the chance of one as large or larger when both
  * come from one distribution (two-sample Kolmogorov–Smirnov, asymptotic, with Stephens' correction for few samples).
@@ -57,14 +59,6 @@ export function binnedIndex(
   const freedom = Math.max(1, used - 1);
   const cube = 1 - 2 / (9 * freedom) + z999 * Math.sqrt(2 / (9 * freedom));
   return { value, chance: freedom * cube ** 3 * (1 / n + 1 / m) };
-}
-
-/** The value below which a share `p` of the sample lies, interpolated; undefined for none. */
-export function quantile(values: readonly number[], p: number): number | undefined {
-  const sorted = values.toSorted((a, b) => a - b);
-  const place = p * (sorted.length - 1);
-  const [low, high] = [sorted[Math.floor(place)], sorted[Math.ceil(place)]];
-  return low === undefined || high === undefined ? undefined : low + (high - low) * (place - Math.floor(place));
 }
 
 /**
@@ -151,20 +145,13 @@ function of({ both, onlyFirst, onlySecond, neither }: Table): { readonly value: 
   return { value: (observed - expected) / (1 - expected), error };
 }
 
+/** One-sided 95 % of a normal distribution: what the gates ask for. */
+export const z95 = 1.644_853_627;
+
 /** Tasks that were judged, and how many of them passed. */
 export interface Tally {
   readonly passed: number;
   readonly total: number;
-}
-
-/** Wilson's score limits of a proportion, `z` standard errors wide. Both 0 and 1 for no observation. */
-export function wilson({ passed, total }: Tally, z: number): { readonly lower: number; readonly upper: number } {
-  if (total === 0) return { lower: 0, upper: 1 };
-  const share = passed / total;
-  const centre = share + (z * z) / (2 * total);
-  const half = Math.abs(z) * Math.sqrt((share * (1 - share)) / total + (z * z) / (4 * total * total));
-  const scale = 1 + (z * z) / total;
-  return { lower: Math.max(0, (centre - half) / scale), upper: Math.min(1, (centre + half) / scale) };
 }
 
 /**
@@ -174,12 +161,10 @@ export function wilson({ passed, total }: Tally, z: number): { readonly lower: n
  */
 export function differenceLimit(canary: Tally, stable: Tally, z: number): number {
   if (canary.total === 0 || stable.total === 0) return z >= 0 ? -1 : 1;
-  const difference = canary.passed / canary.total - stable.passed / stable.total;
-  const c = wilson(canary, z);
-  const s = wilson(stable, z);
-  const [share, other] = [canary.passed / canary.total, stable.passed / stable.total];
-  if (z >= 0) return difference - Math.hypot(share - c.lower, s.upper - other);
-  return difference + Math.hypot(c.upper - share, other - s.lower);
+  const [c, s] = [canary, stable].map(({ passed, total }) => wilson(passed, total, Math.abs(z))) as [Interval, Interval];
+  const difference = c.value - s.value;
+  if (z >= 0) return difference - Math.hypot(c.value - c.low, s.high - s.value);
+  return difference + Math.hypot(c.high - c.value, s.value - s.low);
 }
 
 /** Tasks of one arm that carry as much information about the difference as both arms do. */

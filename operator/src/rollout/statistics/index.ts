@@ -1,9 +1,8 @@
-// Statistics of rollouts: when a canary is known to be no worse, with bounds on both errors. Pure; imports nothing.
+// Statistics of rollouts: when a canary is known to be no worse, with bounds on both errors. Pure; imports the protocol's statistics only.
 export { defaultLooks, designOf, type Design, type DesignGoal, type Look } from './design.ts';
 export {
   binnedIndex,
   kolmogorovSmirnov,
-  quantile,
   kappa,
   type Kappa,
   type Table,
@@ -11,7 +10,7 @@ export {
   normalQuantile,
   differenceLimit,
   effectiveSamples,
-  wilson,
+  z95,
   type Tally,
 } from './distributions.ts';
 export { judge, type Judged, type Judgement } from './judge.ts';

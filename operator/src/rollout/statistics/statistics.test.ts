@@ -10,8 +10,6 @@ import {
   kolmogorovSmirnov,
   normalCdf,
   normalQuantile,
-  quantile,
-  wilson,
   type Design,
 } from './index.ts';
 import { simulate } from './simulate.ts';
@@ -82,15 +80,6 @@ describe('a group-sequential design', () => {
 });
 
 describe('proportions', () => {
-  test('have Wilson’s limits', () => {
-    // Newcombe 1998, Table I: 81 of 263.
-    expect(wilson({ passed: 81, total: 263 }, 1.959_963_985)).toMatchObject({
-      lower: expect.closeTo(0.2553, 4) as number,
-      upper: expect.closeTo(0.3662, 4) as number,
-    });
-    expect(wilson({ passed: 0, total: 0 }, 2)).toEqual({ lower: 0, upper: 1 });
-  });
-
   test('differ by Newcombe’s limits', () => {
     // Newcombe 1998 (difference of proportions), example (a), method 10: 56/70 − 48/80.
     expect(differenceLimit({ passed: 56, total: 70 }, { passed: 48, total: 80 }, 1.96)).toBeCloseTo(0.0524, 4);
@@ -136,11 +125,5 @@ describe('distributions', () => {
     expect(pairs.filter((pair) => (pair?.value ?? 0) > (pair?.chance ?? 1) / 2).length).toBeGreaterThan(20);
     // What nobody uses is no freedom.
     expect(binnedIndex([9, 1, 0, 0, 0], [1, 9, 0, 0, 0])?.chance).toBe(binnedIndex([9, 1], [1, 9])?.chance);
-  });
-
-  test('quantiles lie between their neighbours', () => {
-    expect(quantile([3, 1, 2], 0.5)).toBe(2);
-    expect(quantile([1, 2], 0.95)).toBeCloseTo(1.95, 9);
-    expect(quantile([], 0.5)).toBeUndefined();
   });
 });
