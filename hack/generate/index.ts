@@ -5,6 +5,7 @@ import { chartFiles } from './chart.ts';
 import { apiFiles } from './crds.ts';
 import { keeperErrorsPage } from './keeperErrors.ts';
 import { keeperSchemas } from './keeperSchemas.ts';
+import { reasonsPage } from './reasons.ts';
 import { recordedChat } from './recordedChat.ts';
 import { toolsPage } from './tools.ts';
 import { featureFiles, tracerFiles } from './tracer.ts';
@@ -15,6 +16,7 @@ export function generatedFiles(): ReadonlyMap<string, string> {
     ...apiFiles(),
     ...chartFiles(),
     ['docs/reference/keeper-errors.md', keeperErrorsPage()],
+    ['docs/reference/reasons.md', reasonsPage()],
     ['docs/reference/tools.md', toolsPage()],
     ['docs/reference/keeper-schemas.json', keeperSchemas()],
     ['examples/recorded-chat.yaml', recordedChat()],

@@ -1,5 +1,5 @@
 import { KeeperRefusal } from '@agentfleet/keeper/client';
-import type { Run, FailureClass, Check } from '@agentfleet/protocol/api';
+import { passedOn, type Run, type FailureClass, type Check, type Reason } from '@agentfleet/protocol/api';
 import { countTests, parseResults } from '../checks/index.ts';
 import type { Ran } from './checkRun.ts';
 import { AttemptFailure } from './failure.ts';
@@ -46,7 +46,7 @@ function checkResults(runs: readonly Ran[]): CheckResult[] {
 export function failed(error: unknown): Outcome {
   if (error instanceof AttemptFailure) return outcome(error.failureClass, error.reason, error.message);
   const message = error instanceof Error ? error.message : String(error);
-  if (error instanceof KeeperRefusal) return outcome('Infrastructure', reasonOf(error.code), message);
+  if (error instanceof KeeperRefusal) return outcome('Infrastructure', passedOn(reasonOf(error.code)), message);
   return outcome('AgentError', 'UnexpectedError', `${message}; see the log of the worker`);
 }
 
@@ -56,7 +56,7 @@ function reasonOf(code: string): string {
   return `Keeper${words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')}`;
 }
 
-function outcome(cls: NonNullable<Outcome['class']>, reason: string, message: string): Outcome {
+function outcome(cls: NonNullable<Outcome['class']>, reason: Reason, message: string): Outcome {
   return { result: 'Failed', class: cls, reason, message: bounded(message) };
 }
 

@@ -1,5 +1,5 @@
 import type { KeeperClient } from '@agentfleet/keeper/client';
-import type { AgentTask, AgentTaskStatus, Approval, Run, Usage } from '@agentfleet/protocol/api';
+import type { AgentTask, AgentTaskStatus, Approval, Run, Usage, Reason } from '@agentfleet/protocol/api';
 import type { ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
 import type { GenerateRequest, GenerateResponse } from '@agentfleet/protocol/inference';
 import type { Clock, Log } from '@agentfleet/kube';
@@ -76,7 +76,7 @@ export interface AttemptContext {
 }
 
 /** How an attempt ended; written to `status.run.outcome`. */
-export type Outcome = NonNullable<Run['outcome']>;
+export type Outcome = NonNullable<Run['outcome']> & { readonly reason: Reason };
 
 /** What a rollback did; written to `status.run.rollback`. */
 export type Restored = NonNullable<Run['rollback']>;

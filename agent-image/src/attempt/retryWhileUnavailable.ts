@@ -71,8 +71,8 @@ function unreachable(error: unknown): AttemptFailure {
   const why = error instanceof Error ? error.message : String(error);
   const [reason, what] =
     error instanceof KeeperRefusal && error.code === 'AF_TOOLS_UNAVAILABLE'
-      ? ['ToolsLost', 'the tools container did not come back']
-      : ['KeeperUnreachable', 'the keeper of the sandbox did not answer as it should'];
+      ? (['ToolsLost', 'the tools container did not come back'] as const)
+      : (['KeeperUnreachable', 'the keeper of the sandbox did not answer as it should'] as const);
   return new AttemptFailure('Infrastructure', reason, `${what} within ${unavailableFor.awayMs / 1000} s: ${why}; the task is tried again`, {
     cause: error,
   });

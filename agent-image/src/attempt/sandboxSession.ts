@@ -1,5 +1,6 @@
 import { posix } from 'node:path';
 import { sleep, type Timer } from '@agentfleet/kube';
+import type { Reason } from '@agentfleet/protocol/api';
 import { KeeperRefusal, newExecId, type ExecResult } from '@agentfleet/keeper/client';
 import type {
   AuditRecord,
@@ -236,7 +237,7 @@ export class SandboxSession {
   }
 
   /** Waits for a state of the sandbox. @throws AttemptFailure Infrastructure after `ms` */
-  async until(holds: (info: KeeperInfo) => boolean, ms: number, reason: string, what: string): Promise<KeeperInfo> {
+  async until(holds: (info: KeeperInfo) => boolean, ms: number, reason: Reason, what: string): Promise<KeeperInfo> {
     const { clock, signal } = this.#context;
     const started = clock.monotonic();
     for (;;) {

@@ -221,7 +221,7 @@ function unrecoverable(error: unknown): AttemptFailure {
   if (error instanceof AttemptFailure) return error;
   const { message } = asError(error);
   if (error instanceof DurableFailure) {
-    const reason = { Missing: 'CheckpointMissing', Damaged: 'CheckpointDamaged', WrongKey: 'CheckpointKeyWrong' }[error.code];
+    const reason = ({ Missing: 'CheckpointMissing', Damaged: 'CheckpointDamaged', WrongKey: 'CheckpointKeyWrong' } as const)[error.code];
     return new AttemptFailure('Infrastructure', reason, `no checkpoint of the task can be used: ${message}`, { cause: error });
   }
   const reason = error instanceof StoreFailure ? 'CheckpointUnreachable' : 'CheckpointNotAdopted';

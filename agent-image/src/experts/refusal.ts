@@ -1,27 +1,27 @@
-import type { FailureClass } from '@agentfleet/protocol/api';
+import type { FailureClass, Reason } from '@agentfleet/protocol/api';
 import type { InferenceErrorBody, InferenceErrorCode } from '@agentfleet/protocol/inference';
 import { AttemptFailure } from '../attempt/failure.ts';
 
-/** What an expert's refusal means for the attempt; Retry: another try may be answered. */
-const meaning: Readonly<Record<InferenceErrorCode, FailureClass | 'Retry'>> = {
-  AF_INVALID: 'AgentError',
+/** What an expert's refusal means for the attempt, and its reason; Retry: another try may be answered. */
+const meaning: Readonly<Record<InferenceErrorCode, readonly [FailureClass | 'Retry', Reason]>> = {
+  AF_INVALID: ['AgentError', 'Invalid'],
   // The server's copy of the signing keys may be older than the token, and the token older than its file.
-  AF_UNAUTHENTICATED: 'Retry',
-  AF_FORBIDDEN: 'Infrastructure',
-  AF_ROLE_UNSUPPORTED: 'Infrastructure',
-  AF_CAPABILITY_UNSUPPORTED: 'Infrastructure',
-  AF_LANGUAGE_UNSUPPORTED: 'AgentError',
-  AF_SPECTRUM_MISMATCH: 'AgentError',
-  AF_NOT_FOUND: 'Infrastructure',
-  AF_RECORD_UNKNOWN: 'AgentError',
-  AF_RECORD_ENDED: 'AgentError',
-  AF_RECORD_MISMATCH: 'AgentError',
-  AF_TOO_LARGE: 'AgentError',
-  AF_QUEUE_FULL: 'Retry',
-  AF_CANCELLED: 'Retry',
-  AF_ENGINE_UNAVAILABLE: 'Retry',
-  AF_STOPPING: 'Retry',
-  AF_INTERNAL: 'Infrastructure',
+  AF_UNAUTHENTICATED: ['Retry', 'Unauthenticated'],
+  AF_FORBIDDEN: ['Infrastructure', 'Forbidden'],
+  AF_ROLE_UNSUPPORTED: ['Infrastructure', 'RoleUnsupported'],
+  AF_CAPABILITY_UNSUPPORTED: ['Infrastructure', 'CapabilityUnsupported'],
+  AF_LANGUAGE_UNSUPPORTED: ['AgentError', 'LanguageUnsupported'],
+  AF_SPECTRUM_MISMATCH: ['AgentError', 'SpectrumMismatch'],
+  AF_NOT_FOUND: ['Infrastructure', 'NotFound'],
+  AF_RECORD_UNKNOWN: ['AgentError', 'RecordUnknown'],
+  AF_RECORD_ENDED: ['AgentError', 'RecordEnded'],
+  AF_RECORD_MISMATCH: ['AgentError', 'RecordMismatch'],
+  AF_TOO_LARGE: ['AgentError', 'TooLarge'],
+  AF_QUEUE_FULL: ['Retry', 'QueueFull'],
+  AF_CANCELLED: ['Retry', 'Cancelled'],
+  AF_ENGINE_UNAVAILABLE: ['Retry', 'EngineUnavailable'],
+  AF_STOPPING: ['Retry', 'Stopping'],
+  AF_INTERNAL: ['Infrastructure', 'Internal'],
 };
 
 /** Answers of what stands before an expert, without a code of ours. */
@@ -42,12 +42,6 @@ function bodyOf(text: string): InferenceErrorBody['error'] | undefined {
   }
 }
 
-/** `AF_RECORD_ENDED` → `RecordEnded`. */
-function reasonOf(code: string): string {
-  const words = code.replace(/^AF_/, '').toLowerCase().split('_');
-  return words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
-}
-
 /** Reads a refusal; `expert` is its name in the pool. */
 export function refusalOf(expert: string, status: number, text: string): Refusal {
   const error = bodyOf(text);
@@ -57,6 +51,7 @@ export function refusalOf(expert: string, status: number, text: string): Refusal
     return { retry: passing.has(status), failure: new AttemptFailure('Infrastructure', 'ExpertFailed', message) };
   }
   const message = `expert ${expert}: ${error.message} (${error.cure})`;
-  const failureClass = known === 'Retry' ? 'Infrastructure' : known;
-  return { retry: known === 'Retry', failure: new AttemptFailure(failureClass, reasonOf(error.code), message) };
+  const [then, reason] = known;
+  const failureClass = then === 'Retry' ? 'Infrastructure' : then;
+  return { retry: then === 'Retry', failure: new AttemptFailure(failureClass, reason, message) };
 }

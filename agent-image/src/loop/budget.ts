@@ -1,4 +1,4 @@
-import { costInMicros, fromMicros, toMicros } from '@agentfleet/protocol/api';
+import { costInMicros, fromMicros, toMicros, type Reason } from '@agentfleet/protocol/api';
 import type { TokenUsage } from '@agentfleet/protocol/chat';
 import type { Price } from '@agentfleet/protocol/gateway';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
@@ -155,15 +155,15 @@ export class TokenBudget {
     if (excess === null) return;
     const used = this.#charges.reduce(plus, this.#earlier);
     const needs = plus({ tokens: 0, costMicros: 0 }, charge);
-    const [reason, text, bound] =
+    const [reason, text, bound]: readonly [Reason, string, string] =
       excess === 'tokens'
         ? ['TokensExceeded', `${used.tokens} tokens`, `${this.#bounds.tokens}`]
         : ['CostExceeded', `${moneyOf(used.costMicros)} in money`, this.#cost ?? ''];
     const next = excess === 'tokens' ? `${needs.tokens}` : moneyOf(needs.costMicros);
     throw new AttemptFailure(
       'BudgetExceeded',
-      reason ?? '',
-      `the task has used ${text} of ${bound ?? ''}, and the next request may need ${next} (spec.budget.${excess}, or the pool's maxBudget); raise it, or shorten the goal`,
+      reason,
+      `the task has used ${text} of ${bound}, and the next request may need ${next} (spec.budget.${excess}, or the pool's maxBudget); raise it, or shorten the goal`,
     );
   }
 }

@@ -1,4 +1,4 @@
-import type { FailureClass } from '@agentfleet/protocol/api';
+import type { FailureClass, Reason } from '@agentfleet/protocol/api';
 import {
   gatewayErrorCodes,
   type GatewayErrorCode,
@@ -19,8 +19,7 @@ import type { ChatModels, ModelProposal, ModelReply, ModelRequest } from './mode
 
 interface Meaning {
   readonly failureClass: FailureClass;
-  /** Reason of the failure; default: the code. */
-  readonly reason?: string;
+  readonly reason: Reason;
 }
 
 /**
@@ -28,20 +27,20 @@ interface Meaning {
  * task waits and is not charged.
  */
 const meaning: Readonly<Record<GatewayErrorCode, Meaning>> = {
-  InvalidRequest: { failureClass: 'AgentError' },
-  Unauthenticated: { failureClass: 'Infrastructure' },
-  ModelUnknown: { failureClass: 'Infrastructure' },
-  ModelNotAtProvider: { failureClass: 'Infrastructure' },
-  CredentialMissing: { failureClass: 'Infrastructure' },
-  CredentialRefused: { failureClass: 'Infrastructure' },
-  ContextExceeded: { failureClass: 'AgentError' },
-  RateLimited: { failureClass: 'Infrastructure' },
-  ProviderRefused: { failureClass: 'Infrastructure' },
+  InvalidRequest: { failureClass: 'AgentError', reason: 'InvalidRequest' },
+  Unauthenticated: { failureClass: 'Infrastructure', reason: 'Unauthenticated' },
+  ModelUnknown: { failureClass: 'Infrastructure', reason: 'ModelUnknown' },
+  ModelNotAtProvider: { failureClass: 'Infrastructure', reason: 'ModelNotAtProvider' },
+  CredentialMissing: { failureClass: 'Infrastructure', reason: 'CredentialMissing' },
+  CredentialRefused: { failureClass: 'Infrastructure', reason: 'CredentialRefused' },
+  ContextExceeded: { failureClass: 'AgentError', reason: 'ContextExceeded' },
+  RateLimited: { failureClass: 'Infrastructure', reason: 'RateLimited' },
+  ProviderRefused: { failureClass: 'Infrastructure', reason: 'ProviderRefused' },
   ProviderUnreachable: { failureClass: 'Infrastructure', reason: 'ModelUnreachable' },
   ProviderTimeout: { failureClass: 'Infrastructure', reason: 'ModelUnreachable' },
-  ProviderMalformed: { failureClass: 'Infrastructure' },
-  RecordEnded: { failureClass: 'AgentError' },
-  RecordMismatch: { failureClass: 'AgentError' },
+  ProviderMalformed: { failureClass: 'Infrastructure', reason: 'ProviderMalformed' },
+  RecordEnded: { failureClass: 'AgentError', reason: 'RecordEnded' },
+  RecordMismatch: { failureClass: 'AgentError', reason: 'RecordMismatch' },
   Internal: { failureClass: 'Infrastructure', reason: 'ModelFailed' },
   Stopping: { failureClass: 'Infrastructure', reason: 'ModelUnreachable' },
 };
@@ -75,7 +74,7 @@ function modelRefusal(expert: string, status: number, body: unknown): ModelRefus
     const text = `the gateway of expert ${expert} answered HTTP ${status}${said}; see the log of the pool's gateway`;
     return { retry: passing.has(status), code: null, failure: new AttemptFailure('Infrastructure', 'ModelFailed', text) };
   }
-  const { failureClass, reason = known } = meaning[known];
+  const { failureClass, reason } = meaning[known];
   const text = `expert ${expert}: ${typeof message === 'string' ? message : 'no reason was given; see the log of its gateway'}`;
   // The gateway's copy of the signing keys may be older than the token.
   return { retry: retryable === true || known === 'Unauthenticated', code: known, failure: new AttemptFailure(failureClass, reason, text) };

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createTransport, defineResource, ResourceClient, silentLog, systemClock, type Clock } from '@agentfleet/kube';
 import { startFakeServer, type FakeApiServer } from '@agentfleet/kube/testing';
-import type { AgentTask, AgentTaskStatus, OpenSandbox } from '@agentfleet/protocol/api';
+import type { AgentTask, AgentTaskStatus, OpenSandbox, Run } from '@agentfleet/protocol/api';
 import { briefKey, type PoolBrief } from '@agentfleet/protocol/pool';
 import type { Outcome } from '../attempt/ports.ts';
 import type { WorkerConfig } from '../config.ts';
@@ -215,6 +215,6 @@ export async function running(name = 'fix', clock?: Clock): Promise<WorkerBed> {
 }
 
 /** Outcomes that were sent, in order. */
-export function outcomes(bed: WorkerBed, name = 'fix'): readonly Outcome[] {
+export function outcomes(bed: WorkerBed, name = 'fix'): readonly NonNullable<Run['outcome']>[] {
   return bed.reports(name).flatMap(({ outcome }) => (outcome === undefined ? [] : [outcome]));
 }

@@ -1,5 +1,5 @@
 import { probabilityBins } from '@agentfleet/protocol/inference';
-import type { AgentTask, ShadowReport, RolloutStatus } from '@agentfleet/protocol/api';
+import type { AgentTask, ShadowReport, RolloutStatus, Reason } from '@agentfleet/protocol/api';
 import type { ShadowEvidence, Table } from '../rollout/index.ts';
 
 /** Counts of probabilities by bin. */
@@ -126,7 +126,7 @@ export interface ShadowView {
 /** What is said of it, as conditions say it. */
 export interface ShadowWord {
   readonly status: 'True' | 'False' | 'Unknown';
-  readonly reason: string;
+  readonly reason: Reason;
   readonly message: string;
 }
 

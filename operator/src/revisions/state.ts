@@ -1,5 +1,5 @@
 import { timestamp } from '@agentfleet/kube';
-import type { RolloutStatus } from '@agentfleet/protocol/api';
+import { passedOn, type RolloutStatus } from '@agentfleet/protocol/api';
 import { idle, type GateResult, type RolloutState } from '../rollout/index.ts';
 
 /** What status keeps beside the machine's own state. */
@@ -57,6 +57,7 @@ export function wholeOf(status: RolloutStatus | undefined): Whole {
     ...rest,
     stable,
     canary,
+    reason: passedOn(rest.reason),
     phaseSince: Date.parse(since) / 1000,
     lastGreen,
     failures: Object.fromEntries((failures ?? []).map(({ revision, count }) => [revision, count])),

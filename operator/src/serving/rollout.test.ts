@@ -36,7 +36,7 @@ describe('how far a server is', () => {
     });
     return `${phase} ${ready} ${fault?.reason ?? '-'}${fault?.stalled === true ? ' stalled' : ''}`;
   };
-  const obstacle = { reason: 'ImageNotSet', message: 'no image' };
+  const obstacle = { reason: 'ImageNotSet' as const, message: 'no image' };
 
   it.each<[string, Partial<ServerView>, string]>([
     ['nothing is there', {}, 'Starting 0 Progressing'],

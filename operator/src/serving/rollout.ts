@@ -1,3 +1,4 @@
+import type { Reason } from '@agentfleet/protocol/api';
 import { isReady, firstTrouble } from './podTrouble.ts';
 import type { Deployment, Pod } from '../runtime/resources.ts';
 
@@ -39,7 +40,7 @@ export interface ServerView {
   /** What the kubelet says about pods that it prepares, by their names. */
   readonly notes: ReadonlyMap<string, string>;
   /** What stands in the way until somebody changes something. */
-  readonly obstacle: { readonly reason: string; readonly message: string } | undefined;
+  readonly obstacle: { readonly reason: Reason; readonly message: string } | undefined;
 }
 
 /** How far the pods of a server are. */
@@ -48,7 +49,7 @@ export interface Serving {
   readonly replicas: number;
   readonly ready: number;
   /** Why it is not what was asked for; undefined when it is. */
-  readonly fault: { readonly reason: string; readonly message: string; readonly stalled: boolean } | undefined;
+  readonly fault: { readonly reason: Reason; readonly message: string; readonly stalled: boolean } | undefined;
 }
 
 /** How far a server is. Pure. */

@@ -1,4 +1,4 @@
-import type { Condition, PlanStatus } from '@agentfleet/protocol/api';
+import { passedOn, type Condition, type PlanStatus, type Reason } from '@agentfleet/protocol/api';
 import {
   annotationOf,
   holderAnnotation,
@@ -26,7 +26,7 @@ export type Seat =
   /** It wants a GPU and has none. `reason` is undefined while nobody has looked. */
   | {
       readonly kind: 'Unseated';
-      readonly reason: string | undefined;
+      readonly reason: Reason | undefined;
       readonly message: string;
       /** It has a place that is not there yet, and gives up the one that it had. */
       readonly moves?: true;
@@ -53,7 +53,11 @@ export function seatOf(needsGpu: boolean, status: PlannedStatus | undefined, ite
   const found = plan?.assignments.filter((assignment) => assignment.item === item) ?? [];
   if (plan?.mode === undefined || found.length === 0) {
     const word = conditions?.find(({ type, status }) => type === 'PlacementFeasible' && status === 'False');
-    return { kind: 'Unseated', reason: word?.reason, message: word?.message ?? 'no GPU is assigned yet' };
+    return {
+      kind: 'Unseated',
+      reason: word === undefined ? undefined : passedOn(word.reason),
+      message: word?.message ?? 'no GPU is assigned yet',
+    };
   }
   // The plan is for another number of GPUs than the engine is started with now.
   if (found.length !== shards)

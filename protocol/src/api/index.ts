@@ -24,6 +24,7 @@ export { addMoney, costInMicros, fromMicros, toMicros, type PricedTokens } from 
 export { Condition, type ObjectMeta, type OwnerReference, type Resource } from './meta.ts';
 export * from './placement.ts';
 export * from './poolgrant/index.ts';
+export * from './reasons/index.ts';
 export * from './policies/index.ts';
 export { defaultShadow, Rollout, rolloutAnnotations, rolloutPhases, RolloutStatus, type RolloutGate } from './rollout/index.ts';
 export { mutabilityKey, mutabilityOf, rulesKey, rulesOf, type Mutability, type Rule } from './schema/index.ts';

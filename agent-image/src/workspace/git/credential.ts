@@ -1,3 +1,4 @@
+import type { Reason } from '@agentfleet/protocol/api';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
@@ -17,7 +18,7 @@ export async function credentialFor(source: GitSource, credentials: PoolBrief['c
   const { credential: name, url } = source;
   if (name === undefined) return undefined;
   const { protocol, hostname } = new URL(url);
-  const refuse = (reason: string, message: string): AttemptFailure => new AttemptFailure('InvalidInput', reason, message);
+  const refuse = (reason: Reason, message: string): AttemptFailure => new AttemptFailure('InvalidInput', reason, message);
   if (protocol !== 'https:') throw refuse('CredentialNotForHost', `credential ${name} is sent over https only; use the https address`);
   const found = credentials.find((one) => one.name === name);
   if (found === undefined) throw refuse('CredentialNotFound', `the pool has no credential ${name}; correct spec.workspace.git.credential`);

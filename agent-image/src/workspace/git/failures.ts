@@ -1,3 +1,4 @@
+import type { Reason } from '@agentfleet/protocol/api';
 import { AttemptFailure } from '../../attempt/failure.ts';
 import type { EgressRequest } from '../../egress/index.ts';
 
@@ -19,19 +20,19 @@ export interface GitFault {
 interface Cause {
   readonly words: RegExp;
   readonly failureClass: 'InvalidInput' | 'Infrastructure';
-  readonly reason: string;
+  readonly reason: Reason;
   readonly what: string;
   readonly cure: string;
 }
 
-const invalid = (words: RegExp, reason: string, what: string, cure: string): Cause => ({
+const invalid = (words: RegExp, reason: Reason, what: string, cure: string): Cause => ({
   words,
   failureClass: 'InvalidInput',
   reason,
   what,
   cure,
 });
-const later = (words: RegExp, reason: string, what: string, cure: string): Cause => ({
+const later = (words: RegExp, reason: Reason, what: string, cure: string): Cause => ({
   words,
   failureClass: 'Infrastructure',
   reason,
@@ -126,7 +127,7 @@ export function explain(fault: GitFault): AttemptFailure {
   return failure(cause.failureClass, cause.reason, `${url}: ${cause.what} (${words}); ${cause.cure}`);
 }
 
-function failure(failureClass: Cause['failureClass'], reason: string, message: string): AttemptFailure {
+function failure(failureClass: Cause['failureClass'], reason: Reason, message: string): AttemptFailure {
   return new AttemptFailure(failureClass, reason, message);
 }
 

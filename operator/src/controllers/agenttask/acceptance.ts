@@ -1,5 +1,5 @@
 import { findCondition } from '@agentfleet/kube';
-import { fromMicros, toMicros, usualPolicyProfiles, type AgentTask, type ExpertPool } from '@agentfleet/protocol/api';
+import { fromMicros, toMicros, usualPolicyProfiles, type AgentTask, type ExpertPool, type Reason } from '@agentfleet/protocol/api';
 import { isolationLevels, type IsolationLevel } from '@agentfleet/protocol/keeper';
 import { consentCovers } from '@agentfleet/protocol/trace';
 import { gatewayCredentials } from '../../pools/resolve.ts';
@@ -13,7 +13,7 @@ import type { Snapshot } from './snapshot.ts';
 
 /** Why a task is not taken on. */
 export interface Refusal {
-  readonly reason: string;
+  readonly reason: Reason;
   readonly message: string;
   /** Nothing but a change by its owner or the platform's can help. */
   readonly stalled: boolean;
@@ -118,7 +118,7 @@ function openedWall({ task, openings }: Snapshot, pool: ExpertPool): Refusal | u
   return { reason: networkOpened, message: openedMessage(task, openings), stalled: true };
 }
 
-const refused = (reason: string, message: string): Refusal => ({ reason, message, stalled: true });
+const refused = (reason: Reason, message: string): Refusal => ({ reason, message, stalled: true });
 
 /** What the task names and neither pool nor platform has. */
 function unknownNeed({ task, registriesListed }: Snapshot, pool: ExpertPool): Refusal | undefined {

@@ -10,6 +10,7 @@ import {
   type Run,
   type Usage,
   failureClasses,
+  type Reason,
 } from '@agentfleet/protocol/api';
 import { Counter, Histogram, type Registry } from 'prom-client';
 
@@ -19,7 +20,7 @@ export type Attempt = NonNullable<AgentTaskStatus['attempts']>[number];
 export interface Ending {
   readonly result: 'Succeeded' | 'Failed' | 'Cancelled';
   readonly class?: FailureClass;
-  readonly reason: string;
+  readonly reason: Reason;
   readonly message: string;
 }
 

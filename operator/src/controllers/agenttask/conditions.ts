@@ -1,5 +1,5 @@
 import { findCondition, mergeConditions, type NewCondition } from '@agentfleet/kube';
-import type { AgentTaskStatus, Condition, Phase } from '@agentfleet/protocol/api';
+import { passedOn, type AgentTaskStatus, type Condition, type Phase, type Reason, type ConditionType } from '@agentfleet/protocol/api';
 import { nameOf } from './acceptance.ts';
 import { howToAnswer } from './approvals.ts';
 import type { Transition, Rest, Undone } from './transition.ts';
@@ -14,19 +14,25 @@ type Status = Condition['status'];
 /** One sentence of state for programs and people. */
 interface ConditionValue {
   readonly status: Status;
-  readonly reason: string;
+  readonly reason: Reason;
   readonly message: string;
 }
 
-const conditionValue = (status: Status, reason: string, message: string): ConditionValue => ({ status, reason, message });
+const conditionValue = (status: Status, reason: Reason, message: string): ConditionValue => ({ status, reason, message });
 
 /** What the task is about now, in one line for the printer column. */
 export interface Summary {
   readonly phase: Phase;
-  readonly reason: string;
+  readonly reason: Reason;
   readonly message: string;
   /** Nothing but a change from outside can help. */
   readonly stalled: boolean;
+}
+
+/** A condition as it was said before. */
+function known(conditions: AgentTaskStatus['conditions'], type: ConditionType<'AgentTask'>): ConditionValue | undefined {
+  const said = findCondition(conditions, type);
+  return said === undefined ? undefined : conditionValue(said.status, passedOn(said.reason), said.message);
 }
 
 const longestMessage = 1024;
@@ -45,7 +51,7 @@ export function summaryOf(
   assignment: AgentTaskStatus['assignment'],
   storage?: ConditionValue,
 ): Summary {
-  const tell = (phase: Phase, reason: string, message: string, stalled = false): Summary => ({ phase, reason, message, stalled });
+  const tell = (phase: Phase, reason: Reason, message: string, stalled = false): Summary => ({ phase, reason, message, stalled });
   switch (transition.kind) {
     case 'Ended':
       return tell(facts.status.phase ?? 'Failed', 'Finished', '');
@@ -124,12 +130,12 @@ export function conditionsOf(facts: Facts, transition: Transition, { summary, as
   const observedGeneration = task.metadata.generation ?? 0;
   const old = status.conditions;
   if (transition.kind === 'Ended') return afterwards(old ?? [], storage, observedGeneration, now);
-  const words: Readonly<Record<string, ConditionValue | undefined>> = {
+  const words: Readonly<Record<ConditionType<'AgentTask'>, ConditionValue | undefined>> = {
     Ready: readyCondition(transition, summary),
     Accepted: acceptedCondition(facts, transition),
     Scheduled: scheduledCondition(facts, transition, assignment),
     SandboxReady: sandboxCondition(facts, transition),
-    StorageReady: storage ?? findCondition(old, storageReady),
+    StorageReady: storage ?? known(old, storageReady),
     Succeeded: succeededCondition(transition, summary),
     Finished:
       transition.kind === 'End'
@@ -169,12 +175,12 @@ function readyCondition(transition: Transition, { reason, message, stalled }: Su
 function acceptedCondition({ snapshot, status }: Facts, transition: Transition): ConditionValue {
   if (transition.kind === 'Refuse') return conditionValue('False', transition.refusal.reason, transition.refusal.message);
   const { pool } = snapshot.resolution;
-  const known = findCondition(status.conditions, 'Accepted');
-  if (transition.kind === 'End' && known === undefined) return conditionValue('False', 'Cancelled', 'the task ended before a pool took it');
+  const said = known(status.conditions, 'Accepted');
+  if (transition.kind === 'End' && said === undefined) return conditionValue('False', 'Cancelled', 'the task ended before a pool took it');
   // What runs keeps what it started with, although its pool may have changed or gone since.
-  if (pool === undefined) return known ?? conditionValue('True', 'Accepted', 'a pool took the task');
-  return transition.kind === 'End' && known !== undefined
-    ? known
+  if (pool === undefined) return said ?? conditionValue('True', 'Accepted', 'a pool took the task');
+  return transition.kind === 'End' && said !== undefined
+    ? said
     : conditionValue('True', 'Accepted', `ExpertPool ${nameOf(pool)} takes the task`);
 }
 
@@ -195,7 +201,7 @@ function scheduledCondition(
     return conditionValue('False', 'NoWorkerReady', `the rollback waits for a worker: ${snapshot.assigned.lost}`);
   }
   if (transition.kind === 'End') {
-    return findCondition(status.conditions, 'Scheduled') ?? conditionValue('False', 'Finished', 'the task ended before it began');
+    return known(status.conditions, 'Scheduled') ?? conditionValue('False', 'Finished', 'the task ended before it began');
   }
   return conditionValue('True', 'Assigned', `worker ${assignment?.workerNamespace ?? ''}/${assignment?.worker ?? ''} has the task`);
 }
@@ -226,9 +232,9 @@ function sandboxCondition(facts: Facts, transition: Transition): ConditionValue 
       : conditionValue('False', 'NoSandbox', 'there is no sandbox');
   }
   // The kubelet tells of a pull that fails and of the pause before the next one in turns; one of them is reported.
-  const known = findCondition(facts.status.conditions, 'SandboxReady');
-  const same = sandboxIs.reason === 'ImagePullBackOff' && known?.reason === sandboxIs.reason;
-  if (same && known.message.includes(sandbox?.metadata.name ?? '')) return known;
+  const said = known(facts.status.conditions, 'SandboxReady');
+  const same = sandboxIs.reason === 'ImagePullBackOff' && said?.reason === sandboxIs.reason;
+  if (same && said.message.includes(sandbox?.metadata.name ?? '')) return said;
   return conditionValue(sandboxIs.ready ? 'True' : 'False', sandboxIs.reason, sandboxIs.message);
 }
 

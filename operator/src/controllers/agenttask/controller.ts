@@ -15,7 +15,7 @@ import {
   type ReconcileContext,
   type Source,
 } from '@agentfleet/kube';
-import type { AgentTask } from '@agentfleet/protocol/api';
+import type { AgentTask, Reason } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { Heartbeats } from '../../runtime/heartbeats.ts';
 import type { Caches, OperatorContext } from '../../runtime/context.ts';
@@ -83,7 +83,7 @@ function invalidEvent(said: string): NewEvent {
   const cure = 'make spec.workspace.inline smaller, or let spec.workspace name a Git repository or a ConfigMap';
   return {
     type: 'Warning',
-    reason: 'StatusTooLarge',
+    reason: 'StatusTooLarge' satisfies Reason,
     action: 'Report',
     note: `the status does not fit beside the spec: ${cure} (${said})`,
   };

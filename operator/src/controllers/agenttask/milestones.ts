@@ -1,12 +1,13 @@
 import { findCondition, type NewEvent } from '@agentfleet/kube';
+import type { Reason } from '@agentfleet/protocol/api';
 import { decisionNote, howToAnswer } from './approvals.ts';
 import type { Ending } from './attempts.ts';
 import type { Transition } from './transition.ts';
 import type { Facts } from './facts.ts';
 import type { DesiredStatus } from './snapshot.ts';
 
-const normal = (reason: string, action: string, note: string): NewEvent => ({ type: 'Normal', reason, action, note });
-const warning = (reason: string, action: string, note: string): NewEvent => ({ type: 'Warning', reason, action, note });
+const normal = (reason: Reason, action: string, note: string): NewEvent => ({ type: 'Normal', reason, action, note });
+const warning = (reason: Reason, action: string, note: string): NewEvent => ({ type: 'Warning', reason, action, note });
 
 /** Events to record when the status is written: transitions only, at most one of each kind. */
 export function milestones(facts: Facts, transition: Transition, ending: Ending | undefined, next: DesiredStatus): readonly NewEvent[] {

@@ -1,6 +1,6 @@
 import type { Snapshot, WorkerView } from './snapshot.ts';
 import { timestamp } from '@agentfleet/kube';
-import type { ExpertPool } from '@agentfleet/protocol/api';
+import { passedOn, type ExpertPool, type Reason } from '@agentfleet/protocol/api';
 import { nameOf, refusalOf } from './acceptance.ts';
 import { type Attempt, type Books, jwksConfigMap } from './attempts.ts';
 import type { Transition, SandboxChoice } from './transition.ts';
@@ -61,7 +61,7 @@ export function placing(all: Facts, books: Books, notBefore: number): Transition
 function dependencyOf({ snapshot: { dependencies } }: Facts): Transition | undefined {
   if (dependencies === undefined) return undefined;
   const { cycle, failed, pending, missing } = dependencies;
-  const refuse = (reason: string, message: string): Transition => ({ kind: 'Refuse', refusal: { reason, message, stalled: true } });
+  const refuse = (reason: Reason, message: string): Transition => ({ kind: 'Refuse', refusal: { reason, message, stalled: true } });
   if (cycle !== undefined)
     return refuse('DependencyCycle', `spec.dependsOn leads back to this task: ${cycle.join(' → ')}; create one of them again without it`);
   if (failed.length > 0) {
@@ -87,7 +87,7 @@ function sandboxFor(facts: Facts): SandboxChoice {
 function obstacle(facts: Facts, { attempts, why }: Books, notBefore: number): Transition | undefined {
   const { snapshot, now, sandbox } = facts;
   const because = troubleOf(facts, attempts.at(-1), why);
-  const wait = (reason: string, message: string, untilMs?: number): Wait => ({
+  const wait = (reason: Reason, message: string, untilMs?: number): Wait => ({
     kind: 'Wait',
     reason,
     message,
@@ -115,7 +115,12 @@ function obstacle(facts: Facts, { attempts, why }: Books, notBefore: number): Tr
 /** Why the last attempt failed before anything was begun; it is reported until another sandbox is there. */
 function troubleOf(facts: Facts, last: Attempt | undefined, why: string | undefined): Pick<Wait, 'because'> {
   if (last?.started !== false) return {};
-  return { because: { reason: last.reason ?? 'SandboxNotStarted', message: why ?? outcomeMessage(facts, last) } };
+  return {
+    because: {
+      reason: last.reason === undefined ? 'SandboxNotStarted' : passedOn(last.reason),
+      message: why ?? outcomeMessage(facts, last),
+    },
+  };
 }
 
 /** The words of the admission of quotas; a ResourceQuota has no code of its own. */
@@ -148,7 +153,7 @@ function roomFor({ snapshot, assignment, task }: Facts, pool: ExpertPool): Room 
   const { queue, workers } = snapshot;
   const { maxRunning = Infinity } = pool.spec.limits ?? {};
   const perNamespace = perNamespaceOf(pool);
-  const wait = (reason: string, message: string): Room => ({ kind: 'Wait', reason, message, position: queue.ahead, queued: true });
+  const wait = (reason: Reason, message: string): Room => ({ kind: 'Wait', reason, message, position: queue.ahead, queued: true });
   if (queue.running >= maxRunning)
     return wait('PoolAtLimit', `${queue.running} tasks run in ExpertPool ${nameOf(pool)} and spec.limits.maxRunning is ${maxRunning}`);
   if (queue.runningInNamespace >= perNamespace) {

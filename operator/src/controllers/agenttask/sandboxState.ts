@@ -1,5 +1,5 @@
 import { isControlledBy } from '@agentfleet/kube';
-import type { AgentTask } from '@agentfleet/protocol/api';
+import { passedOn, type AgentTask, type Reason } from '@agentfleet/protocol/api';
 import type { ContainerStatus, Pod } from '../../runtime/resources.ts';
 
 /** Seconds after the end of its grace period in which a pod may still run although nobody hears of its node. */
@@ -10,7 +10,7 @@ export interface SandboxState {
   readonly ready: boolean;
   /** The user's own words for the image cannot be right: waiting does not help. */
   readonly invalid: boolean;
-  readonly reason: string;
+  readonly reason: Reason;
   readonly message: string;
 }
 
@@ -53,7 +53,7 @@ export function usablePods(task: AgentTask, pods: readonly Pod[]): readonly Pod[
 }
 
 /** Reasons of waiting containers that tell of trouble rather than of a start under way. */
-const troubles = new Set([
+const troubles: ReadonlySet<string> = new Set<Reason | 'ErrImagePull'>([
   'CrashLoopBackOff',
   'CreateContainerConfigError',
   'CreateContainerError',
@@ -93,7 +93,7 @@ function containerTrouble(pod: Pod, wasReady: boolean): SandboxState | undefined
   return {
     ready: false,
     invalid,
-    reason,
+    reason: passedOn(reason),
     message: `container ${bad.name} of pod ${pod.metadata.name}: ${bad.state?.waiting?.message || reason}`,
   };
 }
@@ -102,5 +102,5 @@ function placeTrouble({ metadata, status }: Pod): SandboxState | undefined {
   const scheduled = status?.conditions?.find(({ type }) => type === 'PodScheduled');
   if (scheduled?.status !== 'False') return undefined;
   const message = `pod ${metadata.name} has no node: ${scheduled.message ?? 'no reason given'}`;
-  return { ready: false, invalid: false, reason: scheduled.reason ?? 'Unschedulable', message };
+  return { ready: false, invalid: false, reason: passedOn(scheduled.reason ?? 'Unschedulable'), message };
 }

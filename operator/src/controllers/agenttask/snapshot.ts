@@ -1,5 +1,5 @@
 import type { NewEvent } from '@agentfleet/kube';
-import type { AgentTask, AgentTaskOrder, AgentTaskStatus, RolloutStatus } from '@agentfleet/protocol/api';
+import type { AgentTask, AgentTaskOrder, AgentTaskStatus, RolloutStatus, Reason } from '@agentfleet/protocol/api';
 import type { Amount, Held } from '../../pools/spending.ts';
 import type { Resolution } from '../../pools/resolve.ts';
 import type { PersistentVolumeClaim, Pod, VolumeSnapshot } from '../../runtime/resources.ts';
@@ -42,7 +42,7 @@ export interface StorageView {
   /** Undefined: the cluster does not know VolumeSnapshots. */
   readonly snapshots: readonly VolumeSnapshot[] | undefined;
   /** Why no volume can be made; looked for where one would be made. */
-  readonly fault: { readonly reason: string; readonly message: string } | undefined;
+  readonly fault: { readonly reason: Reason; readonly message: string } | undefined;
 }
 
 /** All that a decision about one task looks at; read in one moment, never changed. */

@@ -1,5 +1,5 @@
 import { keyOf } from '@agentfleet/kube';
-import type { ExpertPool } from '@agentfleet/protocol/api';
+import type { ExpertPool, Reason } from '@agentfleet/protocol/api';
 import { amountOf, excessMessage, excessOf, remainingOf, type Amount, type Held, type SpendingBook } from '../../pools/spending.ts';
 import type { Books } from './attempts.ts';
 import type { Transition } from './transition.ts';
@@ -35,7 +35,7 @@ type Wait = Extract<Transition, { kind: 'Wait' }>;
 export function spendingFor(facts: Facts, books: Books, pool: ExpertPool): Held | Wait | undefined {
   const { spending: view } = facts.snapshot;
   const attempt = nextAttempt(facts, books);
-  const wait = (reason: string, message: string, untilMs: number): Wait => ({ kind: 'Wait', reason, message, untilMs, queued: true });
+  const wait = (reason: Reason, message: string, untilMs: number): Wait => ({ kind: 'Wait', reason, message, untilMs, queued: true });
   if (view?.held !== undefined && view.held.attempt !== attempt)
     return wait(unsettledReason, `attempt ${view.held.attempt} is being charged to ExpertPool ${view.held.pool}`, facts.now + 1000);
   const { spending } = pool.spec.limits ?? {};

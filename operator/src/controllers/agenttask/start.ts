@@ -1,5 +1,5 @@
 import { findCondition } from '@agentfleet/kube';
-import type { AgentTaskStatus, ExpertPool } from '@agentfleet/protocol/api';
+import type { AgentTaskStatus, ExpertPool, Reason } from '@agentfleet/protocol/api';
 import { nameOf } from './acceptance.ts';
 import type { Attempt, Ending } from './attempts.ts';
 import type { Facts } from './facts.ts';
@@ -49,7 +49,7 @@ export function lateStart(facts: Facts): Ending | undefined {
 }
 
 /** A pod says nothing of the volume that it waits for, or only that it has no node. */
-function volumeTrouble({ status }: Facts): { readonly reason: string; readonly message: string } | undefined {
+function volumeTrouble({ status }: Facts): { readonly reason: Reason; readonly message: string } | undefined {
   const said = findCondition(status.conditions, 'StorageReady');
   if (said?.status !== 'False') return undefined;
   return { reason: said.reason === 'VolumeLost' ? said.reason : 'VolumeNotBound', message: said.message };

@@ -1,4 +1,4 @@
-import type { AgentTaskStatus, SandboxStorage, AgentTask } from '@agentfleet/protocol/api';
+import type { AgentTaskStatus, SandboxStorage, AgentTask, Reason } from '@agentfleet/protocol/api';
 import { findCondition, channel, keyOf, lowPriority, ResourceClient, type Clock, type Source } from '@agentfleet/kube';
 import { type PersistentVolumeClaim, type VolumeSnapshot, resources } from '../../runtime/resources.ts';
 import type { ClaimChoice, Transition } from './transition.ts';
@@ -18,7 +18,7 @@ const retryMs = 30_000;
 /** What is said of the volume in the condition StorageReady. */
 export interface StorageWord {
   readonly status: 'True' | 'False';
-  readonly reason: string;
+  readonly reason: Reason;
   readonly message: string;
 }
 
@@ -33,7 +33,7 @@ export interface StoragePlan {
 }
 
 const nothing: StoragePlan = { held: undefined, conditionValue: undefined, actions: [], againMs: undefined };
-const say = (status: StorageWord['status'], reason: string, message: string): StorageWord => ({ status, reason, message });
+const say = (status: StorageWord['status'], reason: Reason, message: string): StorageWord => ({ status, reason, message });
 
 /** Volumes that can be worked on, the oldest first. */
 function usable({ claims }: StorageView): readonly PersistentVolumeClaim[] {
@@ -162,7 +162,7 @@ function snapshots(facts: Facts, claim: PersistentVolumeClaim, view: StorageView
   const { status, task, assignment, now, snapshot: seen } = facts;
   const name = sandboxName(task.metadata.name, assignment?.epoch ?? 0);
   const held = { ...status.storage, claim: claim.metadata.name };
-  const fails = (reason: string, why: string, againMs?: number): StoragePlan => {
+  const fails = (reason: Reason, why: string, againMs?: number): StoragePlan => {
     const message = `${why}; volume ${claim.metadata.name} is kept instead, and the task goes on with it`;
     return { ...nothing, held, conditionValue: say('False', reason, message), againMs };
   };

@@ -1,3 +1,4 @@
+import type { Reason } from '@agentfleet/protocol/api';
 import type { Rest } from './transition.ts';
 import type { Facts } from './facts.ts';
 
@@ -9,9 +10,9 @@ export function restOf({ snapshot, sandbox, atRest }: Facts): Rest {
 }
 
 /** Why a suspended task is as it is, for programs and for people. */
-export function suspendedBecause(facts: Facts, rest: Rest): { readonly reason: string; readonly message: string } {
+export function suspendedBecause(facts: Facts, rest: Rest): { readonly reason: Reason; readonly message: string } {
   const sandbox = facts.sandbox?.metadata.name ?? '';
-  const words: Readonly<Record<Rest, readonly [string, string]>> = {
+  const words: Readonly<Record<Rest, readonly [Reason, string]>> = {
     NoSandbox: ['Suspended', `no sandbox is held${storedAt(facts)}`],
     Ending: ['SandboxEnding', `the sandbox is being deleted${storedAt(facts)}`],
     Quiescing: ['Quiescing', `sandbox ${sandbox} stays until the worker reports that all is stored`],

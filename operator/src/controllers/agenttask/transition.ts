@@ -1,4 +1,4 @@
-import type { AgentTaskStatus, Run } from '@agentfleet/protocol/api';
+import type { AgentTaskStatus, Run, Reason } from '@agentfleet/protocol/api';
 import type { Held } from '../../pools/spending.ts';
 import type { Pod } from '../../runtime/resources.ts';
 import type { Refusal } from './acceptance.ts';
@@ -33,14 +33,14 @@ export type Transition =
   | { readonly kind: 'Refuse'; readonly refusal: Refusal }
   | {
       readonly kind: 'Wait';
-      readonly reason: string;
+      readonly reason: Reason;
       readonly message: string;
       readonly untilMs?: number;
       readonly position?: number;
       /** Since when the wait counts as one in the queue is reported. */
       readonly queued?: boolean;
       /** Why the sandbox before did not come to work. */
-      readonly because?: { readonly reason: string; readonly message: string };
+      readonly because?: { readonly reason: Reason; readonly message: string };
       /** It will be over in a moment, so that it is not worth a write. */
       readonly brief?: boolean;
     }

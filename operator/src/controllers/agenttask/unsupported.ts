@@ -1,4 +1,4 @@
-import type { ExpertPool } from '@agentfleet/protocol/api';
+import type { ExpertPool, Reason } from '@agentfleet/protocol/api';
 import type { IsolationLevel } from '@agentfleet/protocol/keeper';
 import type { Refusal } from './acceptance.ts';
 import { handlerOffered, hasOwnUsers, runtimeClassOf, userMode, userNamespaces, type Wish } from './nodeAbility.ts';
@@ -13,7 +13,7 @@ export const unsupportedReasons: ReadonlySet<string> = new Set([
   'LayersNotPossible',
 ]);
 
-const refused = (reason: string, message: string): Refusal => ({ reason, message, stalled: true });
+const refused = (reason: Reason, message: string): Refusal => ({ reason, message, stalled: true });
 
 /**
  * Why no node can hold the sandbox behind the wall that is asked for; undefined when one can, or none tells. Without this

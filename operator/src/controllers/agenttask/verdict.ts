@@ -1,5 +1,5 @@
 import { findCondition } from '@agentfleet/kube';
-import { attemptAction } from '@agentfleet/protocol/api';
+import { attemptAction, type Reason, passedOn } from '@agentfleet/protocol/api';
 import { isolationFloor, meetsFloor } from './acceptance.ts';
 import { cancelledReason, chargedAttempts, type Attempt, type Books, type Ending } from './attempts.ts';
 import { deadlineWords } from './clock.ts';
@@ -11,11 +11,11 @@ import { lateStart, maxStartFailures, startFailures, startTrouble } from './star
 /** What has become of the task, once and for all. */
 export interface Verdict {
   readonly result: 'Succeeded' | 'Failed' | 'Cancelled';
-  readonly reason: string;
+  readonly reason: Reason;
   readonly message: string;
 }
 
-const infrastructure = (reason: string, message: string): Ending => ({ result: 'Failed', class: 'Infrastructure', reason, message });
+const infrastructure = (reason: Reason, message: string): Ending => ({ result: 'Failed', class: 'Infrastructure', reason, message });
 
 /** How the open attempt has ended; undefined while it goes on. Cancellation comes first, then what the worker says. */
 export function endingOf(facts: Facts): Ending | undefined {
@@ -41,10 +41,11 @@ function by({ snapshot, task }: Facts): string {
 function reported({ run }: Facts): Ending | undefined {
   const outcome = run?.outcome;
   if (outcome === undefined) return undefined;
-  if (outcome.result === 'Succeeded') return { result: 'Succeeded', reason: outcome.reason, message: outcome.message ?? 'all checks hold' };
+  if (outcome.result === 'Succeeded')
+    return { result: 'Succeeded', reason: passedOn(outcome.reason), message: outcome.message ?? 'all checks hold' };
   const message = outcome.message ?? outcome.reason;
   if (outcome.result === 'Stopped') return infrastructure('Stopped', `the worker stopped by itself: ${message}`);
-  return { result: 'Failed', class: outcome.class ?? 'AgentError', reason: outcome.reason, message };
+  return { result: 'Failed', class: outcome.class ?? 'AgentError', reason: passedOn(outcome.reason), message };
 }
 
 function tooLate(facts: Facts): Ending | undefined {
@@ -61,7 +62,7 @@ function tooLate(facts: Facts): Ending | undefined {
 function brokenWall({ run, snapshot }: Facts): Ending | undefined {
   const { pool } = snapshot.resolution;
   const wall = run?.isolation;
-  const failed = (reason: string, message: string): Ending => ({ result: 'Failed', class: 'PolicyViolation', reason, message });
+  const failed = (reason: Reason, message: string): Ending => ({ result: 'Failed', class: 'PolicyViolation', reason, message });
   if (snapshot.openings.length > 0 && pool?.spec.policy.allowUnenforcedNetwork === false)
     return failed(networkOpened, openedMessage(snapshot.task, snapshot.openings));
   if (wall === undefined || pool === undefined) return undefined;
@@ -102,7 +103,7 @@ export function verdictOf(facts: Facts, books: Books, ending: Ending | undefined
   const given = findCondition(status.conditions, 'Succeeded');
   if (given !== undefined && given.status !== 'Unknown') {
     const result = given.status === 'True' ? 'Succeeded' : given.reason === cancelledReason ? 'Cancelled' : 'Failed';
-    return { result, reason: given.reason, message: given.message };
+    return { result, reason: passedOn(given.reason), message: given.message };
   }
   if (ending?.result === 'Succeeded') return { result: 'Succeeded', reason: provedBy(ending.reason), message: ending.message };
   const running = assignment !== undefined && open && ending === undefined;
@@ -113,7 +114,7 @@ export function verdictOf(facts: Facts, books: Books, ending: Ending | undefined
 }
 
 /** The reason of the condition Succeeded: checks, unless a person or an answer is what counted. */
-function provedBy(reason: string): string {
+function provedBy(reason: Reason): Reason {
   return reason === 'ReviewAccepted' || reason === 'AnswerAccepted' ? reason : 'ChecksPassed';
 }
 
@@ -140,7 +141,7 @@ function failure(facts: Facts, { attempts }: Books, ending: Ending | undefined):
   const starts = startFailures(attempts);
   if (starts >= maxStartFailures) {
     const message = `${starts} attempts in a row failed before anything was begun, the last with ${last.reason}: ${why}`;
-    return { result: 'Failed', reason: last.reason ?? last.class, message };
+    return { result: 'Failed', reason: passedOn(last.reason ?? last.class), message };
   }
   if (remainingMs > 0 || status.clock === undefined) return ending === undefined ? waitedTooLong(facts) : undefined;
   return {

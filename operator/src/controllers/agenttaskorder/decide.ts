@@ -1,5 +1,14 @@
 import { findCondition, mergeConditions, timestamp, type NewCondition } from '@agentfleet/kube';
-import type { AgentTask, AgentTaskOrder, AgentTaskOrderStatus, Approval, Condition, OwnerReference } from '@agentfleet/protocol/api';
+import type {
+  AgentTask,
+  AgentTaskOrder,
+  AgentTaskOrderStatus,
+  Approval,
+  Condition,
+  OwnerReference,
+  Reason,
+  ConditionType,
+} from '@agentfleet/protocol/api';
 import { decisionAbout, decisiveTypes } from '../agenttask/approvals.ts';
 
 /** Ms in which a task may be missing, because caches of two kinds are not of one moment. */
@@ -144,10 +153,10 @@ function pendingAction(status: AgentTask['status']): string | undefined {
 
 function statusOf({ status, metadata }: AgentTaskOrder, { state, message }: Verdict, now: number): AgentTaskOrderStatus {
   const observedGeneration = metadata.generation ?? 0;
-  const condition = (type: string, value: Condition['status']): NewCondition => ({
+  const condition = (type: ConditionType<'AgentTaskOrder'>, value: Condition['status']): NewCondition => ({
     type,
     status: value,
-    reason: state,
+    reason: state satisfies Reason,
     message,
     observedGeneration,
   });

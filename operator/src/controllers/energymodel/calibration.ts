@@ -1,5 +1,5 @@
 import { timestamp } from '@agentfleet/kube';
-import type { CalibrationStatus, EnergyModel, EnergyModelStatus } from '@agentfleet/protocol/api';
+import type { CalibrationStatus, EnergyModel, EnergyModelStatus, Reason } from '@agentfleet/protocol/api';
 import { featureSet, type HeadCalibration, type ModelCalibration } from '@agentfleet/protocol/inference';
 import type { ConditionValue } from '../expertpool/conditions.ts';
 import type { ModelSnapshot } from './snapshot.ts';
@@ -21,7 +21,7 @@ export interface Judgement {
 
 type ModelArm = NonNullable<EnergyModelStatus['arms']>[number];
 
-type Refusal = { readonly reason: string; readonly message: string };
+type Refusal = { readonly reason: Reason; readonly message: string };
 
 /** Probabilities that nobody asks to be calibrated count as before. */
 function isDemanded({ spec }: EnergyModel): boolean {

@@ -1,4 +1,4 @@
-import { type EnergyModel, maxModelArms, type EnergyModelStatus } from '@agentfleet/protocol/api';
+import { type EnergyModel, maxModelArms, type EnergyModelStatus, type ConditionType } from '@agentfleet/protocol/api';
 import { itemOf } from '../../placement/index.ts';
 import { verifierName } from '../../pools/names.ts';
 import { resources } from '../../runtime/resources.ts';
@@ -142,7 +142,7 @@ function conditionsOf(
   now: number,
 ): NonNullable<EnergyModelStatus['conditions']> {
   const ready = whole.status === 'True';
-  const words: readonly (readonly [string, ConditionValue | undefined])[] = [
+  const words: readonly (readonly [ConditionType<'EnergyModel'>, ConditionValue | undefined])[] = [
     ['Ready', whole],
     ['Reconciling', ready || whole.stalled === true ? undefined : { ...whole, status: 'True' }],
     ['Calibrated', calibrated],

@@ -1,11 +1,11 @@
 import { mergeConditions, type Condition, type NewCondition } from '@agentfleet/kube';
-import type { EnergyModelStatus, ExpertPool, ExpertPoolStatus, RolloutStatus } from '@agentfleet/protocol/api';
+import type { EnergyModelStatus, ExpertPool, ExpertPoolStatus, RolloutStatus, Reason, ConditionType } from '@agentfleet/protocol/api';
 import type { Obstacle } from './decide.ts';
 
 /** One sentence of state for programs and people. */
 export interface ConditionValue {
   readonly status: Condition['status'];
-  readonly reason: string;
+  readonly reason: Reason;
   readonly message: string;
   /** Nothing but a change from outside can help. */
   readonly stalled?: boolean;
@@ -64,7 +64,7 @@ export function conditionsOf(pool: ExpertPool, obstacles: readonly Obstacle[], a
   const whole = wholeOf(obstacles, aspects);
   const ready = whole.status === 'True';
   const stalled = !ready && whole.stalled === true;
-  const words: readonly (readonly [string, ConditionValue | undefined])[] = [
+  const words: readonly (readonly [ConditionType<'ExpertPool'>, ConditionValue | undefined])[] = [
     ['Ready', whole],
     ['Accepted', acceptedCondition(obstacles)],
     ['NamespacesGranted', aspects.grants],

@@ -107,7 +107,7 @@ describe('what a pool consists of', () => {
   });
 
   it('waits for a recording that is missing, and keeps the pods that still have one', () => {
-    const replays = new Map([['tape', { reason: 'ReplayNotFound', message: 'there is no ConfigMap tape' }]]);
+    const replays = new Map([['tape', { reason: 'ReplayNotFound' as const, message: 'there is no ConfigMap tape' }]]);
     const present: Child = { ...service('coding-expert-gen', 'uid-pool'), resource: resources.deployments };
     const decision = decidePool(newSnapshot(newPool({ experts: replaying }), { replays, children: [present] }));
     expect(names(decision.apply)).not.toContain('Deployment coding-expert-gen');

@@ -1,4 +1,4 @@
-import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
+import type { Expert, ExpertPool, Reason } from '@agentfleet/protocol/api';
 import { expertName, spendingName } from '../../pools/names.ts';
 import { resources } from '../../runtime/resources.ts';
 import { gatewayDeployments, gatewayManifests, gatewaysOf, heldByGateways, keptGateways } from './gateways.ts';
@@ -23,7 +23,7 @@ import { modelsVolume, weightsJob, weightsOf, weightsReady, weightsWall } from '
 
 /** Something that stands in the way until somebody changes something. */
 export interface Obstacle {
-  readonly reason: string;
+  readonly reason: Reason;
   readonly message: string;
   /** The expert that it concerns; undefined for the whole pool. */
   readonly expert?: string;
@@ -152,7 +152,7 @@ export function decidePool(snapshot: PoolSnapshot): PoolDecision {
   const apply = renderPool(snapshot);
   const taken = takenNames(pool, apply, children);
   if (taken.length > 0) {
-    const obstacles = taken.map((what) => ({ reason: 'NameTaken', message: `${what}; rename the pool or the expert` }));
+    const obstacles = taken.map((what): Obstacle => ({ reason: 'NameTaken', message: `${what}; rename the pool or the expert` }));
     return { apply: [], remove: [], obstacles };
   }
   const kept = pool.spec.experts.filter((expert) => expert.replicas > 0 && !isBehindGateway(expert));

@@ -214,7 +214,7 @@ describe('what a gateway is told', () => {
     const snapshot = snapshotOf(spec, { replays: new Map([['chats', { hash: 'a' }]]) });
     expect(modelsOf(snapshot)).toMatchObject([{ engine: 'Replay', recording: '/etc/agentfleet/gateway-recordings/gen' }]);
     expect(podOf(snapshot).spec?.volumes).toContainEqual({ name: 'recording-0', configMap: { name: 'chats' } });
-    const missing = { reason: 'ReplayNotFound', message: 'there is no ConfigMap chats' };
+    const missing = { reason: 'ReplayNotFound' as const, message: 'there is no ConfigMap chats' };
     const { apply, remove, obstacles } = decidePool(snapshotOf(spec, { replays: new Map([['chats', missing]]) }));
     expect(names(apply)).not.toContain('Deployment coding-gateway');
     expect([remove, obstacles]).toEqual([[], [{ ...missing, expert: 'gen' }]]);

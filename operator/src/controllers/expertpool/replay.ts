@@ -1,10 +1,10 @@
 import { contentHash, ResourceClient, type Clock, type Transport } from '@agentfleet/kube';
-import type { ExpertPool } from '@agentfleet/protocol/api';
+import type { ExpertPool, Reason } from '@agentfleet/protocol/api';
 import { type ConfigMap, resources } from '../../runtime/resources.ts';
 import { homeOf } from './manifests/manifest.ts';
 
 /** A recording: the hash of what its pods read, or why they cannot read it. */
-export type Replay = { readonly hash: string } | { readonly hash?: undefined; readonly reason: string; readonly message: string };
+export type Replay = { readonly hash: string } | { readonly hash?: undefined; readonly reason: Reason; readonly message: string };
 
 /** How long an answer is believed, ms: a recording that is missing is awaited, one that is there seldom changes. */
 export const replayPollMs = { missing: 5_000, present: 30_000 } as const;

@@ -119,7 +119,7 @@ describe('the status of a pool', () => {
   });
 
   it('names the expert whose recording is missing, once', () => {
-    const obstacles = [{ reason: 'ReplayNotFound', message: 'there is no ConfigMap tape', expert: 'gen' }];
+    const obstacles = [{ reason: 'ReplayNotFound' as const, message: 'there is no ConfigMap tape', expert: 'gen' }];
     const { said, message, status } = look({ deployments: new Map([deployment('coding-workers', 1)]) }, {}, { ...nothing, obstacles });
     expect(said).toMatchObject({ Stalled: 'True ReplayNotFound', EnginesReady: 'False ReplayNotFound' });
     expect(message).toBe('expert gen: there is no ConfigMap tape');
@@ -139,7 +139,7 @@ describe('the status of a pool', () => {
     });
 
     it('is ready without the image of a language model', () => {
-      const obstacles = [{ reason: 'ImageNotSet', message: 'set images.inferenceLlama', expert: 'prior' }];
+      const obstacles = [{ reason: 'ImageNotSet' as const, message: 'set images.inferenceLlama', expert: 'prior' }];
       const { said, status } = look({}, { experts: [gen, draft] }, { ...nothing, obstacles });
       expect(said).toMatchObject({ Ready: 'True Ready', Degraded: 'True ImageNotSet' });
       expect(said).not.toHaveProperty('Stalled');
@@ -147,7 +147,7 @@ describe('the status of a pool', () => {
     });
 
     it('is not ready when the language model is its only Generalist', () => {
-      const obstacles = [{ reason: 'ImageNotSet', message: 'set images.inferenceLlama', expert: 'gen' }];
+      const obstacles = [{ reason: 'ImageNotSet' as const, message: 'set images.inferenceLlama', expert: 'gen' }];
       const alone = [{ ...draft, name: 'gen', role: 'Generalist' }];
       const { said } = look({ deployments: new Map([deployment('coding-workers', 1)]) }, { experts: alone }, { ...nothing, obstacles });
       expect(said).toMatchObject({ Ready: 'False ImageNotSet', Stalled: 'True ImageNotSet' });

@@ -1,5 +1,5 @@
 import { Applier, canonical, findCondition, keyOf, ResourceClient, type Condition, type NewEvent } from '@agentfleet/kube';
-import { fieldManagers, type ExpertPool, type ExpertPoolStatus } from '@agentfleet/protocol/api';
+import { fieldManagers, type ExpertPool, type ExpertPoolStatus, type Reason } from '@agentfleet/protocol/api';
 import type { OperatorContext } from '../../runtime/context.ts';
 import { rolloutEvent, rolloutMoved } from '../../revisions/index.ts';
 import { resources } from '../../runtime/resources.ts';
@@ -46,7 +46,7 @@ export function degradedEvent(present: Reported | undefined, next: Reported): Ne
   const [old, now] = [findCondition(present?.conditions, 'Degraded'), findCondition(next.conditions, 'Degraded')];
   if (findCondition(next.conditions, 'Ready')?.status !== 'True' || old?.reason === now?.reason) return undefined;
   if (now !== undefined) return { type: 'Warning', reason: now.reason, action: 'Reconcile', note: now.message };
-  return { type: 'Normal', reason: 'Complete', action: 'Reconcile', note: 'nothing is missing any more' };
+  return { type: 'Normal', reason: 'Complete' satisfies Reason, action: 'Reconcile', note: 'nothing is missing any more' };
 }
 
 /** What people should hear of an engine whose memory is not what was reckoned; undefined when they heard it. Pure. */

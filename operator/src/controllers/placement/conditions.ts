@@ -1,4 +1,5 @@
 import type { NewCondition } from '@agentfleet/kube';
+import type { Reason, ConditionType } from '@agentfleet/protocol/api';
 import { slotClaimName } from '../../placement/index.ts';
 import { cut } from '../expertpool/conditions.ts';
 import type { Inventory } from './inventory.ts';
@@ -10,11 +11,11 @@ import { sharingCondition } from './sharing.ts';
 
 interface ConditionValue {
   readonly status: 'True' | 'False';
-  readonly reason: string;
+  readonly reason: Reason;
   readonly message: string;
 }
 
-type Reason = NonNullable<OwnerPlan['plan']['rejected']>[number]['reason'];
+type Rejected = NonNullable<OwnerPlan['plan']['rejected']>[number]['reason'];
 
 /** No driver publishes NVLink, and who has shards on GPUs that nothing joins waits for most of its time. */
 const notJoined =
@@ -22,7 +23,7 @@ const notJoined =
   '(dgx-1/gpu0 dgx-1/gpu1 NV4), lower engine.vLLM.tensorParallel, or set spec.placement.nvlink to Ignore';
 
 /** What helps. The first of these that occurs is the reason of the condition. */
-const cures: Readonly<Record<Reason, string>> = {
+const cures: Readonly<Record<Rejected, string>> = {
   SizeUnknown: 'wait until the weights are read, or give the budget in bytes',
   NotDivisible: 'take a number of GPUs that divides them',
   UnknownSlot: 'correct the slot: ConfigMap agentfleet-slots of the operator lists all',
@@ -37,7 +38,7 @@ const cures: Readonly<Record<Reason, string>> = {
   Unhealthy: 'see to the device',
   NotAllowed: 'name another slot, or none',
 };
-const order = Object.keys(cures) as readonly Reason[];
+const order = Object.keys(cures) as readonly Rejected[];
 
 const gib = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
 
@@ -132,7 +133,7 @@ export function placementWords(owner: Owner, outcome: OwnerPlan, inventory: Inve
       }
     : conditionValue;
   const sharing = owner.dryRun ? undefined : sharingCondition(owner, outcome, inventory);
-  const words: readonly (readonly [string, ConditionValue])[] = [
+  const words: readonly (readonly [ConditionType<'ExpertPool'>, ConditionValue])[] = [
     ['PlacementFeasible', dry],
     ['PlacementConflict', conflict(owner, outcome, inventory)],
     ...(sharing === undefined ? [] : [['PlacementSharing', sharing] as const]),

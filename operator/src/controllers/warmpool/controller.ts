@@ -1,4 +1,4 @@
-import type { ExpertPool } from '@agentfleet/protocol/api';
+import type { ExpertPool, Reason } from '@agentfleet/protocol/api';
 import { isUnclaimed, warmEntry, warmIndex, warmPoolOf, poolLookup, mayWarm, isAccepted } from '../../pools/resolve.ts';
 import type { ReachConfig } from '../../pools/consent.ts';
 import type { Caches, OperatorContext } from '../../runtime/context.ts';
@@ -100,7 +100,12 @@ function tell({ log, events }: OperatorContext, pool: ExpertPool | undefined, re
   if (pool === undefined) return;
   for (const [namespace, why] of refusals) {
     log.warn('no sandbox can be made ahead', { pool: keyOf(pool), namespace, why });
-    events.record(pool, { type: 'Warning', reason: 'WarmSandboxRefused', action: 'Warm', note: `namespace ${namespace}: ${why}` });
+    events.record(pool, {
+      type: 'Warning',
+      reason: 'WarmSandboxRefused' satisfies Reason,
+      action: 'Warm',
+      note: `namespace ${namespace}: ${why}`,
+    });
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Reason } from '@agentfleet/protocol/api';
 import type { GateResult, Verdict } from '../gates/index.ts';
 
 export type Phase = 'Idle' | 'Loading' | 'Shadowing' | 'Canary' | 'Promoting' | 'RollingBack' | 'Frozen';
@@ -46,7 +47,7 @@ export interface RolloutState {
   /** Failed rollouts by revision; a revision that failed as often as the policy says is frozen. */
   readonly failures: Readonly<Record<string, number>>;
   readonly gates: readonly GateResult[];
-  readonly reason: string;
+  readonly reason: Reason;
   readonly message: string;
 }
 
@@ -131,7 +132,7 @@ function enter(
 }
 
 /** Stays where it is, and says why. */
-function hold(state: RolloutState, reason: string, message: string): RolloutState {
+function hold(state: RolloutState, reason: Reason, message: string): RolloutState {
   return { ...state, reason, message };
 }
 
@@ -200,7 +201,7 @@ function interrupted(state: RolloutState, evidence: Evidence): RolloutState | un
   return undefined;
 }
 
-function back(state: RolloutState, { now, gates }: Evidence, reason: string, message: string, failed: boolean): RolloutState {
+function back(state: RolloutState, { now, gates }: Evidence, reason: Reason, message: string, failed: boolean): RolloutState {
   const canary = state.canary ?? '';
   const failures = failed ? { ...state.failures, [canary]: (state.failures[canary] ?? 0) + 1 } : state.failures;
   return enter(state, now, { phase: 'RollingBack', weight: 0, failures, reason, message, gates });

@@ -1,4 +1,4 @@
-import type { RolloutStatus } from '@agentfleet/protocol/api';
+import { passedOn, type RolloutStatus } from '@agentfleet/protocol/api';
 import type { ConditionValue } from '../conditions.ts';
 
 /** Reasons that somebody has to look at. */
@@ -19,7 +19,8 @@ const unhealthy: ReadonlySet<string> = new Set([
 /** The condition RolloutHealthy: whether a rollout goes its way, or there is none. Pure. */
 export function rolloutCondition(status: RolloutStatus | undefined): ConditionValue | undefined {
   if (status === undefined) return undefined;
-  const { reason, message, canary } = status;
+  const { message, canary } = status;
+  const reason = passedOn(status.reason);
   const reported = canary === undefined || message.includes(canary) ? message : `revision ${canary}: ${message}`;
   return { status: unhealthy.has(reason) ? 'False' : 'True', reason, message: reported };
 }

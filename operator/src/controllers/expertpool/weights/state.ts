@@ -1,4 +1,4 @@
-import type { Expert, ExpertPool, ExpertPoolStatus } from '@agentfleet/protocol/api';
+import type { Expert, ExpertPool, ExpertPoolStatus, Reason } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { weightsReportOf, type WeightsReport } from '@agentfleet/protocol/weights';
 import type { Pod } from '../../../runtime/resources.ts';
@@ -16,7 +16,7 @@ export interface WeightsView {
   readonly item: WeightsItem;
   readonly state: ArtifactState;
   /** Why they cannot be used until somebody changes something. */
-  readonly fault: { readonly reason: string; readonly message: string } | undefined;
+  readonly fault: { readonly reason: Reason; readonly message: string } | undefined;
 }
 
 /** Whether what the status tells is about what is asked for now. */

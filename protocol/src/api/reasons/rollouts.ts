@@ -1,0 +1,33 @@
+import type { ReasonEntry } from './entry.ts';
+
+/** Reasons of rollouts and of revisions in shadow: `status.rollout`, RolloutHealthy and ShadowHealthy. */
+export const rolloutReasons = {
+  Answering: ['Copies of requests are answered by the revision in shadow.'],
+  Beginning: ['No request was copied to the revision in shadow yet.'],
+  Canary: ['A part of the tasks works with the new revision.'],
+  ClockSkew: ['The phase began in the future.', 'set the clocks of the nodes'],
+  Cooldown: ['The revision failed; it is tried again after the cooldown.'],
+  Dropping: ['Most copies to the revision in shadow are dropped.', 'raise maxInFlight, lower percent, or give it faster engines'],
+  EnginesFailed: ['The engines of the revision did not come up, or went away.', 'see their pods'],
+  Frozen: ['The revision failed too often.', 'give another revision, or annotate the retry'],
+  GateFailed: ['A gate fails: of the rollout, or of the calibration.', 'see the message'],
+  GoldenSet: ['No task works with the revision before its golden set is judged.'],
+  Held: ['Data for a gate are missing; it is held until they come.', 'give the pool tasks, or ask for another revision'],
+  Idle: ['What serves is what the spec asks for.'],
+  Incompatible: ['The revision cannot be rolled out beside the one that serves.', 'see the message'],
+  InsufficientData: ['There are not enough data for the gates yet.'],
+  Loading: ['The engines of the revision are coming up.'],
+  MissingData: ['Data for a gate did not come in time, so it was rolled back.', 'give the pool tasks, or raise stepTimeoutSeconds'],
+  NoGoldenResult: ['The golden set gives no result.', 'see the message and its Job'],
+  NoPlace: ['The engines of the revision get no place on a GPU.', 'give smaller budgets or more GPUs'],
+  NoTraffic: ['No request is copied to the revision in shadow.', 'give the pool tasks, or raise spec.rollout.shadow.percent'],
+  OutsideWindow: ['Every gate passes; it is promoted when the window opens.'],
+  Paused: ['The pause of the step has to pass.'],
+  Promoted: ['The revision serves.'],
+  Promoting: ['All steps are passed; the revision is about to serve.'],
+  RevisionLost: ['The ControllerRevision of what serves is gone.', 'bring it back, or remove spec.rollout and set it again'],
+  RolloutLocked: ['Another rollout, of the pool or its model, goes first.'],
+  Shadowing: ['The revision answers copies of requests, and nobody acts upon them.'],
+  Superseded: ['Another revision is asked for instead.'],
+  Unreachable: ['Most copies to the revision in shadow are not answered.', 'look at its pods'],
+} as const satisfies Readonly<Record<string, ReasonEntry>>;
