@@ -60,7 +60,6 @@ export const attemptReasons = {
   NameNotUTF8: ['A name or link of the repository is not UTF-8.', 'rename it in the repository'],
   NewCodeNeeded: ['The goal needs new definitions, and no expert of the pool writes any.', 'use a pool with a chat model'],
   NoAct: ['The model replied again and again without a call.', 'give a clearer goal, or another model'],
-  NoCredential: ['The pool has no credential for Git over ssh.', 'use https, or see the message'],
   NoExpert: ['No expert of the pool answers for the domain of the task.', 'give the pool a Generalist'],
   NotARepository: ['What answers at the address is no Git repository.', 'correct spec.workspace.git.url'],
   NotFound: ['An expert does not know the path of the request.', 'check the versions of the images of the pool'],
