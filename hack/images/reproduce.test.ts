@@ -11,7 +11,7 @@ test.each([
   ['digest', [image('a', 'x')]],
   ['archive', [image('a', 'd', 'x')]],
   ['absence', []],
-])('a difference of %s is told', (_, second) => {
+])('a difference of %s is reported', (_, second) => {
   expect(compareBuilds([image('a')], second)).toEqual({ same: [], different: ['a'] });
 });
 

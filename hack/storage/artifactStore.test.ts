@@ -14,7 +14,7 @@ const built = go !== undefined && (await areBuilt(['versitygw'], go));
 function open({ endpoint, credentialFile }: LocalServer, uri: string): ArtifactStore {
   return createArtifactStore(
     { type: 'S3', uri, endpoint, region: 'us-east-1', forcePathStyle: true, credentialFile },
-    { clock: systemClock, random: () => 0, spool: tmpdir(), patienceMs: 5000 },
+    { clock: systemClock, random: () => 0, spool: tmpdir(), maxWaitMs: 5000 },
   );
 }
 

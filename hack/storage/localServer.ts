@@ -17,7 +17,7 @@ export interface LocalServer {
 }
 
 const bucket = 'agents';
-const patienceMs = 20_000;
+const maxWaitMs = 20_000;
 
 /** Starts the server `binary` on a temporary folder and resolves when it answers. */
 export async function startLocalServer(binary: string): Promise<LocalServer> {
@@ -47,7 +47,7 @@ export async function startLocalServer(binary: string): Promise<LocalServer> {
 async function answers(url: string, child: PromiseLike<{ readonly stderr: string }>): Promise<void> {
   let ended: string | undefined;
   void child.then(({ stderr }) => (ended = stderr));
-  for (const until = performance.now() + patienceMs; performance.now() < until; await sleep(20)) {
+  for (const until = performance.now() + maxWaitMs; performance.now() < until; await sleep(20)) {
     if (ended !== undefined) throw new Error(`the S3 server has ended: ${ended.slice(-500)}`);
     const healthy = await fetch(url).then(
       (response) => response.ok,
@@ -55,7 +55,7 @@ async function answers(url: string, child: PromiseLike<{ readonly stderr: string
     );
     if (healthy) return;
   }
-  throw new Error(`no answer of the S3 server at ${url} within ${patienceMs / 1000} s`);
+  throw new Error(`no answer of the S3 server at ${url} within ${maxWaitMs / 1000} s`);
 }
 
 function freePort(): Promise<number> {

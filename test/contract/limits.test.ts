@@ -178,7 +178,7 @@ describe.runIf(enabled)('the largest objects', () => {
 
   it('are told why they get no sandbox where a pod cannot be so large', async () => {
     await create('wordy', largestTask('Git', { 'spec.sandbox.podMetadata.annotations{}': () => smile.repeat(4096) }));
-    await until('it is told', async () => (await reason('wordy', 'Scheduled')) === 'SandboxRefused');
+    await until('it is reported', async () => (await reason('wordy', 'Scheduled')) === 'SandboxRefused');
     const { message } = findCondition((await task('wordy')).status?.conditions, 'Scheduled')!;
     expect(message).toContain('metadata.annotations: Too long');
     await create('patient', largestTask('Git', { 'spec.dependsOn': beyondRunning['spec.dependsOn']! }));

@@ -10,7 +10,7 @@ import { useNamespace } from './harness.ts';
 vi.setConfig({ testTimeout: process.env['AGENTFLEET_PLAY'] === undefined ? 240_000 : 3_600_000 });
 
 /**
- * Conversations that a mind had with the loop in a real sandbox, played again: a prompt, a tool or an observation that differs
+ * Conversations that a model had with the loop in a real sandbox, played again: a prompt, a tool or an observation that differs
  * from the recording fails and names the message. `AGENTFLEET_PLAY=<base URL>` records them again.
  */
 const bench = useNamespace('talks');

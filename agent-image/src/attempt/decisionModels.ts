@@ -60,7 +60,7 @@ export interface Ranking {
   readonly margin: number | null;
 }
 
-/** An act that gate 1 neither vouches for nor refuses by itself. */
+/** An act that gate 1 neither allowlists nor refuses by itself. */
 export interface ActInQuestion {
   readonly head: EnergyHead;
   readonly tool: 'ExecCode' | 'Shell' | 'FileWrite';

@@ -76,7 +76,7 @@ export interface GateVerdict {
   readonly cure: string;
   /** What gate 2 has to allow. */
   readonly review: readonly Part[];
-  /** What no rail objects to and none vouches for: gate 2 may refuse it, and need not be there. */
+  /** What no rail objects to and none allowlists: gate 2 may refuse it, and need not be there. */
   readonly scored: readonly Part[];
   /** What a person has to allow. */
   readonly approval: readonly Part[];
@@ -261,7 +261,7 @@ function quoteOf(text: string, { start, end }: Finding['span']): string {
 }
 
 /**
- * A call of a server that pool and task name: no rail reads it, none vouches for it. Gate 2 scores it, and a person is asked where
+ * A call of a server that pool and task name: no rail reads it, none allowlists it. Gate 2 scores it, and a person is asked where
  * the task wants to be asked about what other machines see.
  */
 function outsidePart(subject: string): Part {

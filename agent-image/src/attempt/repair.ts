@@ -55,7 +55,7 @@ interface Improvement {
 }
 
 /** Candidates that a search tries again with all the time of their checks. */
-const mostPatient = 3;
+const mostFullTime = 3;
 
 /** Most that the API shows. */
 const maxParticipants = 16;
@@ -72,7 +72,7 @@ class Search {
   readonly #proposers = new Map<string, Participant>();
   /** What was ended before the time that the task gives its checks, and how many of them may still have it. */
   readonly #cut: { readonly node: SearchNode; readonly round: Round }[] = [];
-  #patient = mostPatient;
+  #fullTime = mostFullTime;
 
   constructor(scope: Scope, baseline: Baseline, frontier: Frontier) {
     const { context, session, options } = scope;
@@ -127,8 +127,8 @@ class Search {
    */
   async #again(): Promise<Winner | null> {
     const late = this.#cut.shift();
-    if (late === undefined || this.#patient === 0) throw await this.#stuck();
-    this.#patient -= 1;
+    if (late === undefined || this.#fullTime === 0) throw await this.#stuck();
+    this.#fullTime -= 1;
     return (await this.#reach(late.node)) ? this.#round(late.node, late.round, true) : null;
   }
 
@@ -163,13 +163,13 @@ class Search {
    * Tries what is due, the best first. Usually the first that makes a better tree is kept; in a deliberate round all are
    * tried and the one with the lowest energy is.
    */
-  async #round(node: SearchNode, round: Round, patient = false): Promise<Winner | null> {
+  async #round(node: SearchNode, round: Round, fullTime = false): Promise<Winner | null> {
     const better: Improvement[] = [];
     this.#tellSignals(round, round.due[0]);
     for (const [at, ranked] of round.due.entries()) {
       const { candidate } = ranked;
       const planId = this.#begin(node, ranked, round.due.length - at);
-      const trial = await this.#try(node, round, ranked, patient);
+      const trial = await this.#try(node, round, ranked, fullTime);
       if (trial.result === 'Reached') return this.#take(node, round, candidate, trial, planId);
       const state = trial.result === 'Denied' || trial.result === 'Unusable' ? 'Dropped' : 'Failed';
       if (trial.result === 'Better') better.push({ candidate, trial, planId });
@@ -190,10 +190,10 @@ class Search {
     return progress.step(node.planId, `${rationale} (${where})`, pSuccess ?? score);
   }
 
-  async #try(node: SearchNode, round: Round, ranked: Ranked, patient: boolean): Promise<MeasuredTrial> {
+  async #try(node: SearchNode, round: Round, ranked: Ranked, fullTime: boolean): Promise<MeasuredTrial> {
     const { clock } = this.#scope.context;
     const began = clock.monotonic();
-    const place = { scope: this.#scope, baseline: this.#baseline, gate: this.#gate, node, patient, quick: this.#quick };
+    const place = { scope: this.#scope, baseline: this.#baseline, gate: this.#gate, node, fullTime, quick: this.#quick };
     const trial = await attemptCandidate(place, ranked.candidate);
     if (trial.cut) this.#cut.push({ node, round: { ...round, due: [ranked] } });
     node.tried.add(ranked.candidate.id);

@@ -39,7 +39,7 @@ export interface Round {
   readonly due: readonly Ranked[];
 }
 
-/** Plans rounds with the mind, and keeps what it has to know of those that were. */
+/** Plans rounds with the decision models, and keeps what it has to know of those that were. */
 export class Rounds {
   readonly #scope: Scope;
   readonly #baseline: Baseline;

@@ -47,7 +47,7 @@ interface Admitted {
 }
 
 /**
- * Judges a candidate on the tree of a node, and leaves that tree behind, whatever the candidate did. Without `patient` a
+ * Judges a candidate on the tree of a node, and leaves that tree behind, whatever the candidate did. Without `fullTime` a
  * check may take no longer than its baseline suggests.
  */
 export async function attemptCandidate(place: Place, candidate: Candidate): Promise<Trial> {
@@ -107,7 +107,7 @@ interface Place {
   readonly gate: Gate;
   readonly node: SearchNode;
   /** Checks have all the time that the task gives them. */
-  readonly patient: boolean;
+  readonly fullTime: boolean;
   /** Runs of failing tests alone, one for each check that fails; none where whole checks are as quick. */
   readonly quick: readonly JudgedCheck[];
 }
@@ -216,9 +216,9 @@ async function noBetter(proofs: Proof[], checks: readonly JudgedCheck[], place: 
   return { result, why: 'no further test passes', proofs, cut: false };
 }
 
-async function add(proofs: Proof[], judged: JudgedCheck, { scope, baseline, patient }: Place): Promise<Omit<Judged, 'proofs'> | null> {
+async function add(proofs: Proof[], judged: JudgedCheck, { scope, baseline, fullTime }: Place): Promise<Omit<Judged, 'proofs'> | null> {
   const timeout = timeoutOf(judged.check, scope.context.task);
-  const within = patient ? Number.POSITIVE_INFINITY : trialSeconds(judged.baseline, timeout);
+  const within = fullTime ? Number.POSITIVE_INFINITY : trialSeconds(judged.baseline, timeout);
   const proof = await prove(judged, baseline, within);
   proofs.push(proof);
   const reason = broken(proof);

@@ -55,12 +55,12 @@ describe('following a brief', () => {
     expect(await follower.first(stop.signal)).toEqual(good);
     expect(follower.problem).toBeUndefined();
     await write('{');
-    await eventually('the problem is told', () => follower.problem?.includes('is not JSON') === true);
+    await eventually('the problem is reported', () => follower.problem?.includes('is not JSON') === true);
     expect(follower.current).toEqual(good);
     await write(JSON.stringify({ ...good, namespaces: ['team', 'other'] }));
     await eventually('the new one is in force', () => follower.current?.namespaces.length === 2);
     await maps.delete({ namespace: 'platform', name: 'coding-workers' });
-    await eventually('its loss is told', () => follower.problem?.includes('was deleted') === true);
+    await eventually('its loss is reported', () => follower.problem?.includes('was deleted') === true);
     expect(seen).toEqual([1, 2]);
     stop.abort();
     await running;

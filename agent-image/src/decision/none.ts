@@ -8,7 +8,7 @@ export interface NoDecisionModelsOptions {
   readonly experts: readonly string[];
 }
 
-/** A mind without any learned part: uniform priors, the expert's own order, and a gate 2 that refuses what a rail objects to. */
+/** Decision models without any learned part: uniform priors, the expert's own order, and a gate 2 that refuses what a rail objects to. */
 export function noDecisionModels({ compute, experts }: NoDecisionModelsOptions): DecisionModels {
   return {
     compute,

@@ -84,7 +84,7 @@ const rows: readonly (readonly [name: string, change: Partial<Voices>, risk: 'Re
     ['no verifier, Policy is silent', { verifier: null, policy: silent }, 'Reversible', /^Policy gave no answer/],
   ];
 
-/** Acts that gate 1 lets pass and does not vouch for: they are scored, and pass where there is nobody to score them. */
+/** Acts that gate 1 lets pass and does not allowlist: they are scored, and pass where there is nobody to score them. */
 const unobjected: readonly (readonly [name: string, change: Partial<Voices>, why: RegExp | null])[] = [
   ['all agree', {}, null],
   ['Policy has doubts', { policy: { unsafe: 0.82, label: 'Escape' } }, null],

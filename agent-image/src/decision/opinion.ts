@@ -37,7 +37,7 @@ const said = <T extends object>(voice: Voice<T>): T | null => (voice === null ||
 
 type RailsWord = Pick<ActInQuestion['rails'], 'decision' | 'risk'>;
 
-/** Whether gate 1 asks for a second opinion; an act that it lets pass and does not vouch for is scored, and passes where nobody scores. */
+/** Whether gate 1 asks for a second opinion; an act that it lets pass and does not allowlist is scored, and passes where nobody scores. */
 export const objected = ({ decision }: Pick<RailsWord, 'decision'>): boolean => decision !== 'Allow' && decision !== 'NeedsSnapshot';
 
 /** Gate 2; the tables are docs/reference/gates.md. Pure. */

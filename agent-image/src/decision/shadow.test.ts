@@ -1,4 +1,4 @@
-// A mind whose questions are copied to a shadow over real HTTP: whatever the shadow does, the mind says the same.
+// Decision models whose questions are copied to a shadow over real HTTP: whatever the shadow does, they say the same.
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { silentLog, systemClock } from '@agentfleet/kube';

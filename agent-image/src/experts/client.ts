@@ -54,7 +54,7 @@ export interface ExpertsOptions {
 }
 
 /** How long an expert is asked again that is busy, stopping or not there, ms. */
-const patienceMs = 30_000;
+const maxWaitMs = 30_000;
 /** Time beside the search's own budget: the way there and back, and the queue. */
 const marginMs = 15_000;
 const retries = { baseMs: 250, factor: 2, capMs: 4000, jitter: 0.5, resetMs: 60_000 };
@@ -85,7 +85,7 @@ export class ExpertsClient {
   async #generate(expert: ExpertEndpoint, request: GenerateRequest, signal: AbortSignal): Promise<GenerateResponse> {
     const { clock, random, log } = this.#options;
     const backoff = new Backoff(retries, clock, random);
-    const until = clock.monotonic() + patienceMs;
+    const until = clock.monotonic() + maxWaitMs;
     for (;;) {
       signal.throwIfAborted();
       const tried = await this.#try(expert, request, signal);

@@ -39,7 +39,7 @@ export interface ActsFound {
 }
 
 /** How long a verifier is asked again that does not answer, ms; and how long it may take over one batch. */
-const patienceMs = 60_000;
+const maxWaitMs = 60_000;
 const answerMs = 30_000;
 const retries = { baseMs: 250, factor: 2, capMs: 4000, jitter: 0.5, resetMs: 60_000 };
 
@@ -113,7 +113,7 @@ function asker(
   };
   return async (request) => {
     const backoff = new Backoff(retries, clock, random);
-    const until = clock.monotonic() + patienceMs;
+    const until = clock.monotonic() + maxWaitMs;
     for (;;) {
       const answer = await once(request);
       if (!('failure' in answer)) return answer;

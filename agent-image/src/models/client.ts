@@ -92,7 +92,7 @@ export interface ChatModelsOptions {
 }
 
 /** How long a request is sent again after it failed first, ms. */
-const patienceMs = 30_000;
+const maxWaitMs = 30_000;
 /** How long one try may take, ms: the gateway has its own limits, and asks a model again. */
 const tryMs = 900_000;
 const retries = { baseMs: 250, factor: 2, capMs: 4000, jitter: 0.5, resetMs: 60_000 };
@@ -139,7 +139,7 @@ export class ChatModelsClient implements ChatModels {
       signal.throwIfAborted();
       const { refusal, retryAfterMs } = tried;
       if (this.#doesWithout(expert, refusal)) continue;
-      until ??= clock.monotonic() + patienceMs;
+      until ??= clock.monotonic() + maxWaitMs;
       const wait = Math.max(retryAfterMs, backoff.next());
       if (!refusal.retry || clock.monotonic() + wait > until) throw refusal.failure;
       log.warn('a chat model is asked again', { expert: expert.name, error: refusal.failure.message, waitMs: Math.round(wait) });

@@ -13,10 +13,10 @@ export interface ArtifactStoreOptions {
   /** S3: PEM certificates to trust instead of the system's. */
   readonly ca?: string;
   /** S3: how long a store that is busy or not there is asked again, ms; default 30 s. */
-  readonly patienceMs?: number;
+  readonly maxWaitMs?: number;
 }
 
-const patienceMs = 30_000;
+const maxWaitMs = 30_000;
 
 /**
  * The store of a place. Opens nothing yet: what is wrong with credential, bucket or volume shows at the first use, as a
@@ -25,5 +25,5 @@ const patienceMs = 30_000;
 export function createArtifactStore(place: ArtifactPlace, options: ArtifactStoreOptions): ArtifactStore {
   const spool = options.spool ?? tmpdir();
   if (place.type === 'Volume') return new VolumeStore({ folder: place.path, claim: place.claim, spool, clock: options.clock });
-  return new S3Store({ patienceMs, ...place, ...options, spool });
+  return new S3Store({ maxWaitMs, ...place, ...options, spool });
 }

@@ -15,7 +15,7 @@ describe('a task that is assigned to a revision', () => {
     expect(bed.engine.calls[0]?.context.pool.experts).toEqual([canary]);
     await bed.sandbox('other-1');
     await bed.task('other', { revision: unknown });
-    await eventually('it is told', () => bed.status('other').run?.outcome !== undefined);
+    await eventually('it is reported', () => bed.status('other').run?.outcome !== undefined);
     expect(bed.status('other').run?.outcome).toMatchObject({ result: 'Failed', class: 'Infrastructure', reason: 'RevisionUnknown' });
     expect(bed.engine.calls).toHaveLength(1);
   });

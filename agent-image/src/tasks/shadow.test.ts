@@ -81,7 +81,7 @@ describe('a task whose requests are copied', { timeout: 120_000 }, () => {
     await eventually('the engine runs', () => bed.engine.calls.length === 1);
     const { context } = bed.engine.last!;
     await context.decisionModels.secondOpinion(act);
-    await eventually('it is told', () => {
+    await eventually('it is reported', () => {
       context.report({ progress: { done: 1, total: 1 } }, { urgent: true });
       return bed.status('fix').run?.shadow?.answered === 43;
     });

@@ -71,7 +71,7 @@ export interface WeightsRun {
 
 const format = 'agentfleet.dev/weights/v1';
 const mostMessage = 1000;
-const patienceMs = 120_000;
+const maxWaitMs = 120_000;
 
 /**
  * Fetches weights where they have to be fetched, reads them, and writes the report.
@@ -114,7 +114,7 @@ function sourceOf({ uri, bucket, hub, credentialFile }: WeightsConfig, clock: Cl
       spool: tmpdir(),
       clock,
       random: Math.random,
-      patienceMs,
+      maxWaitMs,
     });
   const [, model, revision] = /^hf:\/\/([^@]+)@(.+)$/.exec(uri) ?? [];
   if (model === undefined || revision === undefined) return undefined;

@@ -45,7 +45,7 @@ export async function evalScenarios({ env, signal, print }: LocalContext, pack: 
     const { decided, outcome, hidden } = observed;
     const tried = observed.tried.map(({ result }) => result);
     all.push({ name, says, task, tried, decided, outcome, hidden, rolledBack: observed.rolledBack?.verified === true, faults });
-    print(`${faults.length === 0 ? 'as told' : 'NOT SO '} ${name}: ${says}`);
+    print(`${faults.length === 0 ? 'as expected' : 'NOT SO '} ${name}: ${says}`);
     for (const fault of faults) print(`          ${fault}`);
   }
   if (flags.out !== undefined) {

@@ -81,7 +81,7 @@ export interface Obtained {
 
 /** The largest copy that is read: ten times what a pool stores of one artifact. */
 const maxBytes = 640 * 1024 * 1024;
-const patienceMs = 20_000;
+const maxWaitMs = 20_000;
 
 /** Content of an artifact from a copy or from its bucket. @throws CliError that says where it lies when it cannot be had */
 export async function obtain(task: AgentTask, name: string, flags: ArtifactFlags, fetching: Fetching): Promise<Obtained> {
@@ -142,7 +142,7 @@ async function fetched(
   const signing = credentialFile === undefined ? {} : { credentialFile };
   try {
     const address = { uri: place, endpoint, region, forcePathStyle: true, ...signing };
-    return await new S3Store({ ...address, spool: tmpdir(), clock, random, patienceMs }).get(keyIn(place, uri), signal);
+    return await new S3Store({ ...address, spool: tmpdir(), clock, random, maxWaitMs }).get(keyIn(place, uri), signal);
   } catch (error) {
     if (!(error instanceof StoreFailure)) throw error;
     throw new CliError(`${error.message}; check --endpoint, --region and --credential-file, or fetch ${uri} and name it with --file`);

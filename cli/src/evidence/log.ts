@@ -57,7 +57,7 @@ export async function readLogOf(task: AgentTask, flags: LogFlags, fetching: Fetc
   const { metadata, status } = task;
   const root = status?.run?.auditRoot;
   if (flags.root !== undefined && flags.root !== root)
-    throw new CliError(`the head of AgentTask ${metadata.name} is ${root ?? 'not told'}, not ${flags.root}; leave --root out`);
+    throw new CliError(`the head of AgentTask ${metadata.name} is ${root ?? 'not reported'}, not ${flags.root}; leave --root out`);
   const { artifact, content, wrong } = await obtain(task, artifactName, flags, fetching);
   return { trace: await readTrace(content, root, fetching.signal), from: flags.file ?? artifact.uri, root, wrong };
 }

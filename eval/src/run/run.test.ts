@@ -67,7 +67,7 @@ describe('runPlan', () => {
     expect(pool.asked).toHaveLength(12);
   });
 
-  test('does not touch results that are there unless it is told to go on', async () => {
+  test('does not touch results that are there unless it is reported to go on', async () => {
     await run();
     await expect(run()).rejects.toThrow(/has results already; add --resume/);
   });

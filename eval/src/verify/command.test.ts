@@ -42,7 +42,7 @@ describe('runCommand', () => {
     expect(await runCommand(greedy, folder, limits, never)).toMatchObject({ passed: false, reason: 'Memory' });
   });
 
-  it('ends when it is told to', async () => {
+  it('ends when it is reported to', async () => {
     const stop = new AbortController();
     const run = runCommand(node('setInterval(() => {}, 1000)'), folder, limits, stop.signal);
     stop.abort();

@@ -65,13 +65,13 @@ function signalOnce(pid: number, signal: NodeJS.Signals): void {
  * Returns whether it is gone now.
  */
 export async function endProcess(recorded: ProcessIdentity, graceMs: number): Promise<boolean> {
-  for (const [signal, patienceMs] of [
+  for (const [signal, maxWaitMs] of [
     ['SIGTERM', graceMs],
     ['SIGKILL', 5000],
   ] as const) {
     if (!(await isAlive(recorded))) return true;
     signalOnce(recorded.pid, signal);
-    const deadline = performance.now() + patienceMs;
+    const deadline = performance.now() + maxWaitMs;
     while (performance.now() < deadline) {
       if (!(await isAlive(recorded))) return true;
       await sleep(20);

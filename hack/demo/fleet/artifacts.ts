@@ -14,7 +14,7 @@ export interface Artifacts {
   close(): Promise<void>;
 }
 
-const patienceMs = 20_000;
+const maxWaitMs = 20_000;
 
 /** The bucket of the demo, through a port-forward to the pod that serves it. */
 export async function openArtifacts(kubectl: Kubectl, storage: StorageAccess): Promise<Artifacts> {
@@ -32,7 +32,7 @@ export async function openArtifacts(kubectl: Kubectl, storage: StorageAccess): P
     spool: folder,
     clock: systemClock,
     random: Math.random,
-    patienceMs,
+    maxWaitMs,
   });
   return {
     get: (uri) => store.get(keyIn(storage.uri, uri)),

@@ -8,7 +8,7 @@ export interface EgressValues {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-const patienceMs = 15_000;
+const maxWaitMs = 15_000;
 
 /**
  * The package registry that npm uses on this machine, and what tells npm inside a sandbox to use it: no host stands in the
@@ -39,7 +39,7 @@ async function privateAuthority(host: string, port: number): Promise<string | un
 
 function peerCertificate(host: string, port: number): Promise<DetailedPeerCertificate> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ host, port, servername: host, timeout: patienceMs }, () => {
+    const socket = connect({ host, port, servername: host, timeout: maxWaitMs }, () => {
       resolve(socket.getPeerCertificate(true));
       socket.end();
     });

@@ -67,12 +67,12 @@ export async function startGateway({
 }
 
 /** Closes when the requests under way are answered; those that take longer are refused with when to ask again. */
-async function drain(app: FastifyInstance, ended: AbortController, patienceMs: number): Promise<void> {
+async function drain(app: FastifyInstance, ended: AbortController, maxWaitMs: number): Promise<void> {
   const closing = app.close();
   // A connection whose last answer has gone is kept by its caller, and would keep the gateway.
   const idle = setInterval(() => app.server.closeIdleConnections(), 50);
   const over = new AbortController();
-  await Promise.race([closing, delay(patienceMs, undefined, { signal: over.signal }).catch(() => undefined)]);
+  await Promise.race([closing, delay(maxWaitMs, undefined, { signal: over.signal }).catch(() => undefined)]);
   over.abort();
   ended.abort(new GatewayError('Stopping', 'the gateway is stopping: ask again, another replica answers'));
   await closing;

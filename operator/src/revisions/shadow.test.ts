@@ -174,7 +174,7 @@ describe('a rollout with a shadow phase', () => {
     expect(look(dark, 1000, {})).toMatchObject({ phase: 'Shadowing', reason: 'Held', weight: 0 });
   });
 
-  it('goes on to tasks when copies agree, for as long as it is told, and what they said stands', () => {
+  it('goes on to tasks when copies agree, for as long as it is reported, and what they said stands', () => {
     const early = look(dark, 40, { shadow: shadow() });
     expect(early).toMatchObject({ phase: 'Shadowing', reason: 'Shadowing' });
     const tried = look(early, 61, { shadow: shadow() });

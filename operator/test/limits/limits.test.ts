@@ -98,7 +98,7 @@ describe('objects at every limit', { timeout: 300_000 }, () => {
     await using world = await begin();
     // Each of 32 annotations is at its limit of characters; together they are more bytes than a pod may have.
     await create(world, resources.agentTasks, largestTask('Git', { 'spec.sandbox.podMetadata.annotations{}': () => smile.repeat(4096) }));
-    await world.until('it is told', () => condition(task(world), 'Scheduled')?.reason === 'SandboxRefused');
+    await world.until('it is reported', () => condition(task(world), 'Scheduled')?.reason === 'SandboxRefused');
     const before = posts(world);
     await world.pass(600, 5);
     expect(posts(world) - before).toBeLessThanOrEqual(21);
@@ -116,7 +116,7 @@ describe('objects at every limit', { timeout: 300_000 }, () => {
       world,
       obedient(() => ({ outcome: { result: 'Failed', class: 'InvalidInput', reason: 'InvalidInput', message } })),
     );
-    await world.until('it is told', () => condition(task(world), 'Succeeded')?.reason === 'InvalidInput');
+    await world.until('it is reported', () => condition(task(world), 'Succeeded')?.reason === 'InvalidInput');
     expect(allFaults(world)).toEqual([]);
     const longer = largestTask('Git', { 'spec.poolRef.name': () => longName(253) });
     await create(world, resources.agentTasks, { ...longer, metadata: { ...longer.metadata, name: 'poolless' } });

@@ -148,7 +148,7 @@ describe.runIf(enabled)('the operator puts engines on four GPUs', { timeout: 120
     const memory = { budget: '38Gi' };
     await stage.changeExpert('hybrid', 'e-js', { resources: { slot: `${gpus.node}/gpu1`, memory } });
     const word = async () => findCondition((await stage.pool('hybrid')).status?.conditions, 'RolloutHealthy');
-    await stage.until('it is told', async () => (await word())?.reason === 'NoPlace');
+    await stage.until('it is reported', async () => (await word())?.reason === 'NoPlace');
     const reported = await word();
     expect(reported).toMatchObject({ status: 'False' });
     expect(reported?.message).toMatch(/e-js\.[0-9a-f]{8}: \S+\/gpu\d lacks \d+ bytes/);
@@ -167,7 +167,7 @@ describe.runIf(enabled)('the operator puts engines on four GPUs', { timeout: 120
   it('a board in the place of another one waits for a human, and then its engine gets it', async () => {
     const [before] = (await stage.model('ebm')).status?.plan?.assignments ?? [];
     await gpus.publish([0, 1, 2, 3].map((index) => a100(index, index === 2 ? 'GPU-new' : (uuids[index] ?? ''))));
-    await stage.until('it is told', async () => said(await stage.model('ebm'))?.reason === 'SlotRebound');
+    await stage.until('it is reported', async () => said(await stage.model('ebm'))?.reason === 'SlotRebound');
     console.log(said(await stage.model('ebm'))?.message);
     await stage.annotateBook({ 'agentfleet.dev/approve-slot': `${gpus.node}/gpu2=GPU-new` });
     await stage.until('it is placed anew', async () => (await stage.model('ebm')).status?.plan?.assignments[0]?.uuid === 'GPU-new');
@@ -185,7 +185,7 @@ describe.runIf(enabled)('the operator puts engines on four GPUs', { timeout: 120
     await gpus.publish(
       [0, 1, 2, 3].map((index) => ({ ...a100(index, index === 2 ? 'GPU-new' : (uuids[index] ?? '')), ...(index === 0 ? { taints } : {}) })),
     );
-    await stage.until('it is told', async () => said(await stage.pool('hybrid'))?.reason === 'SlotTainted');
+    await stage.until('it is reported', async () => said(await stage.pool('hybrid'))?.reason === 'SlotTainted');
     expect(slots((await stage.pool('hybrid')).status?.plan)['g-gen']).toBe('gpu0');
   });
 
@@ -246,12 +246,12 @@ describe.runIf(enabled)('the operator puts engines on four GPUs', { timeout: 120
       );
     }
     const word = async () => findCondition((await stage.pool('cut')).status?.conditions, 'PlacementSharing');
-    await stage.until('it is told', async () => (await word())?.reason === 'Applied');
+    await stage.until('it is reported', async () => (await word())?.reason === 'Applied');
     expect(await word()).toMatchObject({ status: 'True', message: `${shared}: MPS 40` });
     expect((await stage.book()).data?.['problems']).toMatch(/data\.sharing of \S+\/gpu9 has no effect: there is no slot of this name/);
     const before = [await bound(), (await stage.pool('cut')).status?.plan];
     await stage.writeBook({ sharing: `${shared} MPS 50\n` });
-    await stage.until('it is told', async () => (await word())?.reason === 'NextClaim');
+    await stage.until('it is reported', async () => (await word())?.reason === 'NextClaim');
     console.log((await word())?.message);
     expect([await bound(), (await stage.pool('cut')).status?.plan]).toEqual(before);
     // When a human asks, they start again: the slice is free for the next claim when the last pod of the old one is gone.

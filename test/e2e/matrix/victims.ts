@@ -16,7 +16,7 @@ async function killPods({ kubectl }: Fleet, namespace: string, selector: string)
   await kubectl.text(['-n', namespace, 'delete', 'pod', '-l', selector, ...how]);
 }
 
-const patienceMs = 20_000;
+const maxWaitMs = 20_000;
 
 /**
  * Kills PID 1 of a container from outside, as the kernel does when memory is short; its other processes go with it. Not
@@ -24,7 +24,7 @@ const patienceMs = 20_000;
  */
 async function killContainer(fleet: Fleet, task: string, container: string): Promise<void> {
   const name = fleet.state(task)?.status?.assignment?.sandbox ?? '';
-  const deadline = Date.now() + patienceMs;
+  const deadline = Date.now() + maxWaitMs;
   for (;;) {
     const id = (await runningContainers(fleet.kubectl, { namespace: fleet.namespace, name })).get(container);
     const init = await initOf(await processesOf(id ?? ''));

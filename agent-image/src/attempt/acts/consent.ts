@@ -19,7 +19,7 @@ export interface Consent {
 const possiblyDone = 'an earlier worker began its commands and their end was not seen: they may be done';
 
 /**
- * Asks gate 2, and then a person, about what gate 1 leaves open or does not vouch for, or what may be done already.
+ * Asks gate 2, and then a person, about what gate 1 leaves open or does not allowlist, or what may be done already.
  *
  * @param unseen see `EarlierRun`
  */

@@ -77,7 +77,7 @@ function open(change: Partial<ConstructorParameters<typeof S3Store>[0]> = {}): S
     spool: folder,
     clock,
     random: () => 0,
-    patienceMs: 10_000,
+    maxWaitMs: 10_000,
     ...change,
   });
 }
@@ -116,7 +116,7 @@ describe('trying again', () => {
     });
   });
 
-  it('stops waiting when it is told to', async () => {
+  it('stops waiting when it is reported to', async () => {
     const stop = new AbortController();
     handlers = [
       (request, response) => {
@@ -124,7 +124,7 @@ describe('trying again', () => {
         response.once('close', () => stop.abort(new Error('stopped')));
       },
     ];
-    await expect(open({ clock: systemClock, patienceMs: 600_000 }).get('x', stop.signal)).rejects.toThrow('stopped');
+    await expect(open({ clock: systemClock, maxWaitMs: 600_000 }).get('x', stop.signal)).rejects.toThrow('stopped');
   });
 
   it('does not try again what will be refused again', async () => {

@@ -45,7 +45,7 @@ export interface S3ClientOptions {
   readonly clock: Clock;
   readonly random: Random;
   /** How long a request is tried again, ms. */
-  readonly patienceMs: number;
+  readonly maxWaitMs: number;
 }
 
 /** One request to S3. */
@@ -86,9 +86,9 @@ export class S3Client {
 
   /** Rejects with the signal's reason or a StoreFailure. All our requests may be repeated: they say what must be, not what to add. */
   async request(wanted: S3Request, signal?: AbortSignal): Promise<S3Answer> {
-    const { clock, random, patienceMs } = this.#options;
+    const { clock, random, maxWaitMs } = this.#options;
     const backoff = new Backoff(retries, clock, random);
-    const until = clock.monotonic() + patienceMs;
+    const until = clock.monotonic() + maxWaitMs;
     for (;;) {
       signal?.throwIfAborted();
       const tried = await this.#try(wanted, signal);

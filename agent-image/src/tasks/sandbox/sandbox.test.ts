@@ -71,7 +71,7 @@ describe('the sandbox pod', () => {
   it.for([
     [undefined, 'sandbox pod fix-1 is lost: it was deleted, or has ended'],
     [{ ...open, name: 'fix-2', uid: 'u-2' }, 'sandbox pod fix-1 is lost: the task has another one, fix-2'],
-  ] as const)('is lost when it is told no more, and not before it was told', ([next, message]) => {
+  ] as const)('is lost when it is reported no more, and not before it was told', ([next, message]) => {
     const pod = new SandboxPod('fix-1');
     pod.see(reported());
     pod.see(reported(open));

@@ -151,7 +151,7 @@ function asking(token: Token, next: Token): ControlledInput {
 function logProb(next: { logits?: ReadonlyMap<Token, number>; totalLogitWeight?: number } | undefined, token: Token): number {
   const own = next?.logits?.get(token);
   if (own === undefined || next?.logits === undefined || next.totalLogitWeight === undefined) {
-    throw new Error('llama.cpp told no logits of a token that they were asked of');
+    throw new Error('llama.cpp returned no logits for a token that was asked for');
   }
   return own - Math.max(...next.logits.values()) - Math.log(next.totalLogitWeight);
 }

@@ -183,7 +183,7 @@ function misfitOfHead({ content, words, executed: weights, calibration, worth }:
   for (const curve of [calibration.before, calibration.after])
     if (curve !== null && !falls(curve)) return 'its calibration must fall with the energy';
   const numbers = worth === undefined || worth === null ? [] : Object.values(worth);
-  if (!numbers.every((value) => Number.isFinite(value))) return 'what it is worth is not told in finite numbers';
+  if (!numbers.every((value) => Number.isFinite(value))) return 'what it is worth is not given in finite numbers';
   if (words !== undefined && words !== null) return misfitOfWords(words);
   if (content === null) return null;
   const { hidden } = content;

@@ -67,7 +67,7 @@ function paged(): Transport {
 }
 
 describe(`${objects} objects`, () => {
-  it('fill a cache in bounded memory, with an index, and each is told once', async () => {
+  it('fill a cache in bounded memory, with an index, and each is reported once', async () => {
     const before = heapInUse();
     const common = { transport: paged(), resource: tasks, clock: systemClock, random: Math.random, log: silentLog };
     const indexers = { pool: (object: Task): string[] => [object.spec?.pool ?? ''] };

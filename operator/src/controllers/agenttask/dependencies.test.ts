@@ -52,7 +52,7 @@ describe('tasks that depend on others', () => {
     );
     await bed.create(newTask('a', { attempts: { max: 1 } }));
     await bed.create(newTask('b', after('a')));
-    await bed.until('it is told', () => reason(bed, 'b', 'Accepted') === 'DependencyFailed');
+    await bed.until('it is reported', () => reason(bed, 'b', 'Accepted') === 'DependencyFailed');
     expect(message(bed, 'b', 'Accepted')).toMatch(/a \(.*\) ended without success; delete and create it again/);
     expect(findCondition(bed.task('b').status?.conditions, 'Stalled')?.status).toBe('True');
     await bed.pass(60);
@@ -74,8 +74,12 @@ describe('tasks that depend on others', () => {
       ['c', 'a'],
     ] as const)
       await bed.create(newTask(name, after(other)));
-    await bed.until('one is told', () => ['self', 'a', 'b', 'c'].some((name) => reason(bed, name, 'Accepted') === 'DependencyCycle'));
-    await bed.until('each is told', () => ['self', 'a', 'c'].every((name) => reason(bed, name, 'Accepted') === 'DependencyCycle'), 3000);
+    await bed.until('one is reported', () => ['self', 'a', 'b', 'c'].some((name) => reason(bed, name, 'Accepted') === 'DependencyCycle'));
+    await bed.until(
+      'each is reported',
+      () => ['self', 'a', 'c'].every((name) => reason(bed, name, 'Accepted') === 'DependencyCycle'),
+      3000,
+    );
     expect(message(bed, 'self', 'Accepted')).toContain('self → self');
     expect(message(bed, 'a', 'Accepted')).toContain('a → b → c → a');
     await bed.pass(30);

@@ -21,7 +21,7 @@ test('a task whose status does not fit beside its spec is told why, holds nothin
     return tooLarge;
   };
   await bed.create(newTask('large'));
-  await bed.until('it is told', () => bed.events.some(({ reason }) => reason === 'StatusTooLarge'));
+  await bed.until('it is reported', () => bed.events.some(({ reason }) => reason === 'StatusTooLarge'));
   expect(bed.events.find(({ reason }) => reason === 'StatusTooLarge')?.note).toMatch(
     /spec\.workspace\.inline smaller.*request is too large/,
   );

@@ -33,7 +33,7 @@ describe('what stands in the way is told', () => {
     await using bed = await Bed.start();
     playWorkers(bed, obedient(succeeds));
     await bed.create(newTask('one', { poolRef: { name: 'later', namespace: 'platform' } }));
-    await bed.until('it is told', () => reported(bed.task('one'), 'Accepted') === 'False/PoolNotFound');
+    await bed.until('it is reported', () => reported(bed.task('one'), 'Accepted') === 'False/PoolNotFound');
     const pool = newPool({}, 'later');
     await bed.createPool(pool);
     await bed.prepare(pool, ['team']);
@@ -45,7 +45,7 @@ describe('what stands in the way is told', () => {
     await using bed = await Bed.start();
     playWorkers(bed, obedient(succeeds));
     await bed.create(newTask('one', {}, { namespace: 'other' }));
-    await bed.until('it is told', () => reported(bed.task('one'), 'Scheduled') === 'False/NamespaceNotPrepared');
+    await bed.until('it is reported', () => reported(bed.task('one'), 'Scheduled') === 'False/NamespaceNotPrepared');
     await bed.prepare(newPool(), ['other', 'team']);
     expect((await finish(bed)).status?.phase).toBe('Succeeded');
   });
@@ -54,7 +54,7 @@ describe('what stands in the way is told', () => {
     await using bed = await Bed.start();
     bed.kubelet.startsAs = () => waitingStatus('ImagePullBackOff', 'no such image: nope:1');
     await bed.create(newTask('one', { sandbox: { image: 'nope:1' }, deadlineSeconds: 60 }));
-    await bed.until('it is told', () => reported(bed.task('one'), 'SandboxReady') === 'False/ImagePullBackOff');
+    await bed.until('it is reported', () => reported(bed.task('one'), 'SandboxReady') === 'False/ImagePullBackOff');
     expect(condition(bed.task('one'), 'Ready')?.message).toContain('no such image: nope:1');
     const task = await finish(bed);
     expect([reported(task, 'Succeeded'), reported(task, 'RolledBack')]).toEqual(['False/ImagePullBackOff', 'True/Discarded']);
@@ -83,7 +83,7 @@ describe('what stands in the way is told', () => {
         ? { kind: 'error', code: 403, reason: 'Forbidden' }
         : undefined;
     await bed.create(newTask('one'));
-    await bed.until('it is told', () => reported(bed.task('one'), 'Scheduled') === 'False/SandboxRefused');
+    await bed.until('it is reported', () => reported(bed.task('one'), 'Scheduled') === 'False/SandboxRefused');
     expect(condition(bed.task('one'), 'Ready')?.message).toContain('injected by the test');
     bed.server.onRequest = undefined;
     expect((await finish(bed)).status?.phase).toBe('Succeeded');
@@ -115,7 +115,7 @@ describe('what stands in the way is told', () => {
     await bed.pass(5);
     expect(bed.writes.length).toBe(before);
     await bed.pods.patch({ namespace: 'team', name: 'one-1' }, { status: runningStatus(false) }, { subresource: 'status' });
-    await bed.until('it is told', () => reported(bed.task('one'), 'SandboxReady') === 'False/KeeperNotReady');
+    await bed.until('it is reported', () => reported(bed.task('one'), 'SandboxReady') === 'False/KeeperNotReady');
     expect(bed.task('one').status?.attempts).toBeUndefined();
   });
 });

@@ -61,7 +61,7 @@ describe('a task whose wall a policy of its namespace opens', () => {
     playWorkers(bed, obedient(succeeds));
     await open(bed);
     await bed.create(newTask('one'));
-    await bed.until('it is told', () => reported(bed.task('one'), 'Accepted') === 'False/NetworkOpened');
+    await bed.until('it is reported', () => reported(bed.task('one'), 'Accepted') === 'False/NetworkOpened');
     expect(condition(bed.task('one'), 'NetworkOpened')).toMatchObject({ status: 'True', reason: 'NetworkPolicyAdds' });
     expect(condition(bed.task('one'), 'Ready')?.message).toContain('NetworkPolicy team/allow-all');
     expect(bed.sandboxes()).toEqual([]);

@@ -122,7 +122,7 @@ describe('the volume of a sandbox', () => {
     if (reason === 'SnapshotFailed') disks.snapshotError = 'disk on fire';
     else disks.frozen.add('snapshots');
     await rest(bed);
-    await bed.until('it is told', () => reported(bed.task('one'), 'StorageReady') === `False/${reason}`);
+    await bed.until('it is reported', () => reported(bed.task('one'), 'StorageReady') === `False/${reason}`);
     expect(condition(bed.task('one'), 'StorageReady')?.message).toContain(words);
     expect([names(disks.claims()), bed.task('one').status?.storage]).toEqual([['one-1'], { claim: 'one-1' }]);
     await bed.patch('one', { suspend: false });
@@ -219,7 +219,7 @@ describe('the volume of a sandbox', () => {
     bed.kubelet.startsAs = () => ({ phase: 'Pending' });
     playWorkers(bed, obedient(succeeds));
     await bed.create(newTask('one', { sandbox, deadlineSeconds: 100 }));
-    await bed.until('it is told', () => reported(bed.task('one'), 'StorageReady') === 'False/VolumeNotBound');
+    await bed.until('it is reported', () => reported(bed.task('one'), 'StorageReady') === 'False/VolumeNotBound');
     expect(condition(bed.task('one'), 'Ready')?.message).toMatch(
       /not bound after 60 s; look at the events of .* one-1 .* StorageClass fast/,
     );
@@ -233,7 +233,7 @@ describe('what is missing is told before anything waits for it', () => {
     await using bed = await Bed.start();
     playWorkers(bed, obedient(succeeds));
     await bed.create(newTask('one', { sandbox: { storage: kept } }));
-    await bed.until('it is told', () => reported(bed.task('one'), 'Scheduled') === 'False/StorageClassNotFound');
+    await bed.until('it is reported', () => reported(bed.task('one'), 'Scheduled') === 'False/StorageClassNotFound');
     expect(condition(bed.task('one'), 'Scheduled')?.message).toContain('there is no StorageClass fast');
     expect(bed.sandboxes()).toEqual([]);
     await Provisioner.join(bed);
@@ -244,7 +244,7 @@ describe('what is missing is told before anything waits for it', () => {
     await using bed = await Bed.start();
     await Provisioner.join(bed);
     await bed.create(newTask('one', { sandbox: { storage: { ...storage, volumeSnapshotClassName: 'other' } } }));
-    await bed.until('it is told', () => reported(bed.task('one'), 'Scheduled') === 'False/VolumeSnapshotClassNotFound');
+    await bed.until('it is reported', () => reported(bed.task('one'), 'Scheduled') === 'False/VolumeSnapshotClassNotFound');
   });
 
   test('the definitions of snapshots', async () => {

@@ -190,7 +190,7 @@ describe('suspension', () => {
     await bed.until('it works', () => bed.task('one').status?.run !== undefined);
     await bed.patch('one', suspended);
     bed.beating.delete('w-1');
-    await bed.until('it is told', () => reported(bed.task('one'), 'Suspended') === 'True/SandboxKept');
+    await bed.until('it is reported', () => reported(bed.task('one'), 'Suspended') === 'True/SandboxKept');
     expect(bed.sandboxes()).toHaveLength(1);
     await bed.addWorker('w-2');
     await bed.patch('one', { suspend: false });

@@ -66,9 +66,15 @@ describe('the status of a model', () => {
     ['one of two answers', { resources: { replicas: 2 } }, { deployment: deploymentOf(1) }, 'Degraded False Progressing', 'InProgress'],
     ['the artifact is not known', { artifact: { uri: 'builtin://x' } }, {}, 'Unavailable False ArtifactUnknown', 'Failed'],
     ['the digest is right', pinned, { deployment: deploymentOf(1), info: reported(digest) }, 'Ready True Ready', 'Current'],
-    ['another digest is told', pinned, { deployment: deploymentOf(1), info: reported(other) }, 'Degraded False DigestMismatch', 'Failed'],
     [
-      'another digest is told by pods that are replaced',
+      'another digest is reported',
+      pinned,
+      { deployment: deploymentOf(1), info: reported(other) },
+      'Degraded False DigestMismatch',
+      'Failed',
+    ],
+    [
+      'another digest is reported by pods that are replaced',
       pinned,
       { deployment: deploymentOf(1, { updatedReplicas: 0 }), info: reported(other) },
       'Starting False Progressing',

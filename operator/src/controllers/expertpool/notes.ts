@@ -9,7 +9,7 @@ export const notePollMs = 10_000;
 const mostAsked = 4;
 
 /** A pod that prepares for less than this needs no explanation, ms. */
-const patienceMs = 5_000;
+const maxWaitMs = 5_000;
 
 interface Note {
   readonly text: string | undefined;
@@ -42,7 +42,7 @@ export class NoteReader {
   /** Notes by the names of pods. Never rejects: without them the status only says less. */
   async read(pods: readonly Pod[], signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
     const found = new Map<string, string>();
-    const waiting = pods.filter((pod) => isPreparing(pod) && this.#ageMs(pod) >= patienceMs);
+    const waiting = pods.filter((pod) => isPreparing(pod) && this.#ageMs(pod) >= maxWaitMs);
     for (const pod of waiting.slice(0, mostAsked)) {
       const text = await this.#one(pod, signal);
       if (text !== undefined) found.set(pod.metadata.name, text);

@@ -95,7 +95,7 @@ describe('a slot with a line', () => {
     ['that is added', plain, 'dgx-1/gpu3 MPS 50', 'dgx-1/gpu3: MPS 50 (now as the driver does by default)'],
     ['that is changed', mps, 'dgx-1/gpu3 TimeSlicing Short', 'dgx-1/gpu3: TimeSlicing Short (now MPS 40 12288Mi)'],
     ['that is taken away', mps, '', 'dgx-1/gpu3: as the driver does by default (now MPS 40 12288Mi)'],
-  ])('%s under tenants is told and starts nobody anew', (_, before, line, message) => {
+  ])('%s under tenants is reported and starts nobody anew', (_, before, line, message) => {
     const after = settle(written(before, line));
     expect(after.pools[0]?.status?.plan).toEqual(before.pools[0]?.status?.plan);
     expect(after.claims).toEqual(before.claims);

@@ -232,7 +232,7 @@ describe('the pool', () => {
         : undefined;
     };
     await patchPool(bed, { sandbox: pool.spec.sandbox });
-    await bed.until('it is told', () => bed.events.some(({ reason }) => reason === 'WarmSandboxRefused'));
+    await bed.until('it is reported', () => bed.events.some(({ reason }) => reason === 'WarmSandboxRefused'));
     await bed.create(newTask('one'));
     await bed.until('the task has its own', isReady(bed));
     expect(reported(bed.task('one'), 'SandboxReady')).toBe('True/Ready');

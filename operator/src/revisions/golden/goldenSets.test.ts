@@ -99,7 +99,7 @@ describe('a golden set', () => {
     await using world = one.world;
     const { stable, phase, weight, message } = await tried(one, 'GoldenSet', 'python');
     expect({ phase, weight }).toEqual({ phase: 'Loading', weight: 0 });
-    await world.until('its Job is told', () => one.rollout()?.message.includes('runs') === true);
+    await world.until('its Job is reported', () => one.rollout()?.message.includes('runs') === true);
     expect(message).toContain('gate set');
     await world.create(newTask('meanwhile'));
     await world.until('it is assigned', () => world.task('meanwhile').status?.assignment !== undefined);

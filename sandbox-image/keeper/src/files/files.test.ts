@@ -150,7 +150,7 @@ describe('writing', () => {
     expect((await stat(join(root, 'a', 'b', 'c'))).mode & 0o777).toBe(0o644);
   });
 
-  it('keeps the mode of what it replaces, or sets the one it is told', async () => {
+  it('keeps the mode of what it replaces, or sets the one it is reported', async () => {
     await chmod(join(root, 'file'), 0o750);
     expect((await write(join(root, 'file'), 'new')).created).toBe(false);
     expect((await stat(join(root, 'file'))).mode & 0o777).toBe(0o750);

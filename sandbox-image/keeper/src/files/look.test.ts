@@ -40,7 +40,7 @@ describe('a list', () => {
     });
   });
 
-  it('goes as deep and as far as it is told, and never through a link', async () => {
+  it('goes as deep and as far as it is reported, and never through a link', async () => {
     await symlink('..', join(root, 'a', 'up'));
     expect(await names({ depth: '2' })).toEqual(['a', 'b', 'a/deep', 'a/up']);
     expect(await names({ depth: '99' })).toEqual(['a', 'b', 'a/deep', 'a/up', 'a/deep/x']);

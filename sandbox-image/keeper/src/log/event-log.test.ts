@@ -134,7 +134,7 @@ describe('verifyLog', () => {
     expect(report.broken?.why).toMatch(why);
   });
 
-  it('finds a tail that is missing when it is told what was seen before', async () => {
+  it('finds a tail that is missing when it is reported what was seen before', async () => {
     await filled(5);
     const all = await lines();
     const { seq, hash } = JSON.parse(all[4] ?? '') as AuditRecord;

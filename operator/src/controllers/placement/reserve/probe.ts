@@ -16,7 +16,7 @@ const bootAnnotation = 'agentfleet.dev/probed-boot';
 /** Seconds that the kubelet gives it. */
 const deadlineSeconds = 120;
 /** After which one that no kubelet has seen is given up, ms. */
-const patienceMs = 180_000;
+const maxWaitMs = 180_000;
 /** After which a node whose probe did not get on is asked again, ms. */
 const silenceMs = 600_000;
 
@@ -63,7 +63,7 @@ function answerOf({ metadata, status }: Pod, now: number): Injection | undefined
     if (gpus === undefined) return 'Silent';
     return Number(gpus) > 0 ? 'Works' : 'Refused';
   }
-  return now - Date.parse(metadata.creationTimestamp ?? '') > patienceMs ? 'Silent' : undefined;
+  return now - Date.parse(metadata.creationTimestamp ?? '') > maxWaitMs ? 'Silent' : undefined;
 }
 
 /** What is done about the probe. */
