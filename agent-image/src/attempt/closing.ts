@@ -27,7 +27,7 @@ import { retryWhileUnavailable, throwIfSuperseded } from './retryWhileUnavailabl
 import { labelled, labels, type Prepared } from './prepare.ts';
 import type { Progress } from './progress.ts';
 import { createHash } from 'node:crypto';
-import { canonicalJson } from './acts/canonical.ts';
+import { canonicalJson } from '@agentfleet/protocol/text';
 import type { Scope } from './scope.ts';
 
 type CheckResult = NonNullable<NonNullable<Run['outcome']>['checks']>[number];

@@ -1,6 +1,6 @@
 import type { KeeperClient } from '@agentfleet/keeper/client';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
-import { canonicalJson } from '../attempt/acts/canonical.ts';
+import { canonicalJson } from '@agentfleet/protocol/text';
 import type { ArtifactStore } from '../store/index.ts';
 import type { LogRange, TaskPlaces } from './manifest.ts';
 import type { Sealer } from './seal.ts';

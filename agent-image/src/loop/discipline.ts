@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { canonicalJson } from '@agentfleet/protocol/text';
 
 /** What became of one call. */
 export interface CallTrace {
@@ -186,20 +187,10 @@ function keysOf({ calls }: StepTrace): Pick<Keyed, 'same' | 'exact'> {
 /** JSON without its white space and order of members; what is no JSON as it is. */
 function canonical(text: string): string {
   try {
-    return JSON.stringify(sorted(JSON.parse(text)));
+    return canonicalJson(JSON.parse(text));
   } catch {
     return text.trim();
   }
-}
-
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value)
-      .toSorted(([a], [b]) => (a < b ? -1 : 1))
-      .map(([key, one]) => [key, sorted(one)]),
-  );
 }
 
 /** Refusals by one rule: half the bound is a nudge, the bound ends the attempt. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Ajv } from 'ajv';
 import type { ToolDefinition } from '@agentfleet/protocol/chat';
-import { canonicalJson } from '../attempt/acts/canonical.ts';
+import { canonicalJson } from '@agentfleet/protocol/text';
 import { effectJournal } from '../attempt/acts/outward.ts';
 import { AttemptFailure } from '../attempt/failure.ts';
 import { poolRules } from '../attempt/reach.ts';

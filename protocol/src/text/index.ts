@@ -1,2 +1,3 @@
-/** Text for people and terminals. Imports nothing. */
+/** Text for people and terminals, and JSON in its one spelling. Imports nothing. */
+export { canonicalJson } from './canonical.ts';
 export { printable, printableLines } from './printable.ts';

@@ -3,7 +3,7 @@ import { decisions } from '../../rails/index.ts';
 import type { GateVerdict, Part, Proposal } from '../gate.ts';
 import type { SecondOpinion } from '../decisionModels.ts';
 import type { Scope } from '../scope.ts';
-import { actionDigest } from './canonical.ts';
+import { actionDigest } from './digests.ts';
 
 /** Whether all who have a say agreed. */
 export interface Consent {

@@ -4,7 +4,7 @@ import { EffectReader } from '../../effects/index.ts';
 import type { SearchNode } from '../node.ts';
 import type { TriedNote } from '../notes.ts';
 import type { Scope } from '../scope.ts';
-import { actionDigest } from './canonical.ts';
+import { actionDigest } from './digests.ts';
 
 /** Which candidate a command belongs to; stands in its `Intent` and in the `Acted` note after the last one. */
 export interface ActIdentity {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
+import { canonicalJson } from '@agentfleet/protocol/text';
 import type { Story } from '../story.ts';
 
 /** Chapter 5: the keeper's log is checked by the keeper, and again here from the records alone. */
@@ -20,20 +21,10 @@ function chainHolds(records: readonly AuditRecord[]): boolean {
   let prev = '0'.repeat(64);
   for (const [index, { hash, prev: before, ...rest }] of records.entries()) {
     const computed = createHash('sha256')
-      .update(`${prev}\n${canonical(rest)}`)
+      .update(`${prev}\n${canonicalJson(rest)}`)
       .digest('hex');
     if (rest.seq !== index + 1 || before !== prev || computed !== hash) return false;
     prev = hash;
   }
   return records.length > 0;
-}
-
-/** JSON with sorted keys and no spaces (RFC 8785 for our records: they hold no floats). */
-function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
-  if (value !== null && typeof value === 'object') {
-    const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-    return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${canonical(member)}`).join(',')}}`;
-  }
-  return JSON.stringify(value);
 }

@@ -8,7 +8,7 @@ import {
 } from '@agentfleet/protocol/keeper';
 import { KeeperError } from '../failure.ts';
 import { frameLimits, type ExecFrame, type RunFrame, type SessionFrame } from '../link/index.ts';
-import { canonicalJson } from '../log/index.ts';
+import { canonicalJson } from '@agentfleet/protocol/text';
 
 /** What commands get from the keeper's configuration. */
 export interface ExecDefaults {

@@ -1,31 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { auditTypes, type AuditRecord, type AuditType } from '@agentfleet/protocol/keeper';
-
-/** Any JSON value. */
-export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json | undefined };
-
-/**
- * Canonical JSON as RFC 8785 (JCS) says: keys in UTF-16 order, no blanks, numbers and strings
- * as ECMAScript writes them. Members that are `undefined` are left out, as in `JSON.stringify`.
- *
- * @example canonicalJson({ b: 1, a: [true, null] }) // '{"a":[true,null],"b":1}'
- * @throws TypeError for what JSON cannot hold (functions, bigint, NaN, infinities)
- */
-export function canonicalJson(value: unknown): string {
-  if (value === null || typeof value === 'boolean' || typeof value === 'string') return JSON.stringify(value);
-  if (typeof value === 'number') {
-    if (!Number.isFinite(value)) throw new TypeError(`canonical JSON has no ${String(value)}`);
-    return JSON.stringify(value);
-  }
-  if (Array.isArray(value)) return `[${value.map((item: unknown) => canonicalJson(item ?? null)).join(',')}]`;
-  if (typeof value !== 'object') throw new TypeError(`canonical JSON has no ${typeof value}`);
-  const members = Object.entries(value as Record<string, unknown>)
-    .filter(([, member]) => member !== undefined)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([key, member]) => `${JSON.stringify(key)}:${canonicalJson(member)}`);
-  return `{${members.join(',')}}`;
-}
+import { canonicalJson } from '@agentfleet/protocol/text';
 
 /** `prev` of the first record. */
 export const genesis = '0'.repeat(64);

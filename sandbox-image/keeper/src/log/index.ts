@@ -3,7 +3,7 @@
  * Every record carries the hash of the one before. May import nothing but the foundations
  * beside this folder.
  */
-export { canonicalJson, genesis, type ChainHead } from './chain.ts';
+export { genesis, type ChainHead } from './chain.ts';
 export { EventLog, type EventLogOptions } from './event-log.ts';
 export {
   inspectLog,

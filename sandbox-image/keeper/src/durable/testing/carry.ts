@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { maxPartBytes, type Adopted, type AuditRecord, type Part, type SnapshotRecord } from '@agentfleet/protocol/keeper';
+import { canonicalJson } from '@agentfleet/protocol/text';
 import type { KeeperClient } from '../../client/index.ts';
-import { canonicalJson } from '../../log/chain.ts';
 
 /** All that a keeper holds, as a durable store would keep it. */
 export interface Cargo {

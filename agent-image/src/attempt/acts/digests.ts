@@ -1,16 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Edit, ShellAct } from '@agentfleet/protocol/inference';
-
-/** JSON with keys in UTF-16 order and no blanks (RFC 8785) of what JSON itself can hold. */
-export function canonicalJson(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map((item: unknown) => canonicalJson(item)).join(',')}]`;
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  const members = Object.entries(value)
-    .filter(([, member]) => member !== undefined)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([key, member]) => `${JSON.stringify(key)}:${canonicalJson(member)}`);
-  return `{${members.join(',')}}`;
-}
+import { canonicalJson } from '@agentfleet/protocol/text';
 
 /**
  * Names what a candidate would do in a task: an approval of it holds for the same act in every epoch and attempt.
