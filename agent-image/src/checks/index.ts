@@ -11,7 +11,7 @@
 export { artifactFaults, SchemaError } from './artifact.ts';
 export { badEnd, compare, judgeBaseline } from './compare/index.ts';
 export type { BaselineJudgement, CheckClass, CheckRun, Expect, Reason, ReasonCode, RunEnd, Verdict } from './compare/index.ts';
-export { namingEnvironment, countTests, trusted, wholeRun } from './results.ts';
+export { namingEnvironment, countTests, trusted, wholeRun } from './parse/results.ts';
 export { parseResults } from './parse/index.ts';
 export { editable, resultTampering, judgeChanges, protectedPaths, reportFiles } from './protect/index.ts';
 export type {
@@ -27,4 +27,4 @@ export type {
   Writing,
 } from './protect/index.ts';
 export { selectTests } from './select.ts';
-export type { CommandOutput, Counts, Outcome, ParsedResults, Problem, ProblemCode, ResultFormat, TestResult } from './results.ts';
+export type { CommandOutput, Counts, Outcome, ParsedResults, Problem, ProblemCode, ResultFormat, TestResult } from './parse/results.ts';

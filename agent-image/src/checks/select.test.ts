@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { selectTests } from './select.ts';
-import type { ResultFormat } from './results.ts';
+import type { ResultFormat } from './parse/results.ts';
 
 test.each<readonly [what: string, command: string, format: ResultFormat, ids: readonly string[], selected: string | null]>([
   ['unittest', 'python3 -m unittest', 'Unittest', ['test_a.T.test_x'], 'python3 -m unittest -v test_a.T.test_x'],

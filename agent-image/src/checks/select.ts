@@ -1,4 +1,4 @@
-import type { ResultFormat } from './results.ts';
+import type { ResultFormat } from './parse/results.ts';
 
 /** Options of unittest and pytest without a value that do not change which tests run. */
 const plainUnittest = /^(?:-[vqbc]+|--verbose|--quiet|--buffer|--locals)$/;

@@ -1,6 +1,6 @@
 import type { NormalCommand } from '../rails/index.ts';
-import { gitPush } from './compensation/gitPush.ts';
-import { kubectl } from './compensation/kubectl.ts';
+import { gitPush } from './gitPush.ts';
+import { kubectl } from './kubectl.ts';
 import { line } from './quote.ts';
 import {
   type EffectPlan,

@@ -12,7 +12,7 @@ import {
   type Span,
 } from './types.ts';
 import { posix } from 'node:path';
-import { newOverrides, type Override } from './overrides/index.ts';
+import { newOverrides, type Override } from './overrides.ts';
 import { tampersBy } from './rail/testTampering.ts';
 import { isSecret } from './rail/secrets.ts';
 import { rails } from './rail/index.ts';

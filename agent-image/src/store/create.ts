@@ -1,9 +1,9 @@
 import { tmpdir } from 'node:os';
 import type { Clock, Random } from '@agentfleet/kube';
 import type { ArtifactPlace } from '@agentfleet/protocol/pool';
-import { S3Store } from './s3/s3Store.ts';
+import { S3Store } from './s3Store.ts';
 import type { ArtifactStore } from './store.ts';
-import { VolumeStore } from './volume/volumeStore.ts';
+import { VolumeStore } from './volumeStore.ts';
 
 export interface ArtifactStoreOptions {
   readonly clock: Clock;

@@ -8,5 +8,5 @@ export {
   type StoreFailureCode,
 } from './store.ts';
 export { createArtifactStore, type ArtifactStoreOptions } from './create.ts';
-export { S3Client, type S3ClientOptions, locate, type BucketAddress, S3Store, type S3StoreOptions } from './s3/s3Store.ts';
-export { VolumeStore, type VolumeStoreOptions } from './volume/volumeStore.ts';
+export { S3Client, type S3ClientOptions, locate, type BucketAddress, S3Store, type S3StoreOptions } from './s3Store.ts';
+export { VolumeStore, type VolumeStoreOptions } from './volumeStore.ts';

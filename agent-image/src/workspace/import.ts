@@ -6,9 +6,9 @@ import { workspaceDir } from '@agentfleet/protocol/keeper';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
 import { AttemptFailure } from '../attempt/failure.ts';
 import { openLocalProxy, type Dialer } from '../egress/index.ts';
-import { sendEntries, type Entry, type TreeWriter } from './entry.ts';
+import { sendEntries, type Entry, type TreeWriter } from './entries/entry.ts';
 import { credentialFor, gitEntries } from './git/index.ts';
-import { configMapEntries, inlineEntries } from './inline.ts';
+import { configMapEntries, inlineEntries } from './entries/inline.ts';
 
 /** Bytes that a workspace may have, its Git history included. */
 export const maxWorkspaceBytes = 2 * 1024 ** 3;

@@ -1,4 +1,4 @@
-import { wholeRun, failing, trusted, type Counts, type Outcome, type ParsedResults, type TestResult } from '../results.ts';
+import { wholeRun, failing, trusted, type Counts, type Outcome, type ParsedResults, type TestResult } from '../parse/results.ts';
 import type { CheckClass, CheckRun, ReasonCode, BaselineJudgement, Expect, Reason } from './types.ts';
 import { problemReasons, reason } from './reasons.ts';
 

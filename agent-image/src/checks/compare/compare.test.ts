@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { output, pytestRun, run, type Rendered } from '../testdata/render.ts';
-import { wholeRun } from '../results.ts';
+import { wholeRun } from '../parse/results.ts';
 import { compare, judgeBaseline, type CheckRun, type RunEnd } from './index.ts';
 
 const before: Rendered = [

@@ -1,4 +1,4 @@
-import { failing, wholeRun, type ParsedResults, type TestResult, countTests, trusted } from '../results.ts';
+import { failing, wholeRun, type ParsedResults, type TestResult, countTests, trusted } from '../parse/results.ts';
 import { failingIds, type Baseline, type BaselineTest, judgeBaseline, mergeBaseline, wholeOf, badEnd } from './baseline.ts';
 import { problemReasons, reason, testReasons } from './reasons.ts';
 import type { CheckClass, CheckRun, Expect, Reason, Verdict } from './types.ts';

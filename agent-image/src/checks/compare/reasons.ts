@@ -1,4 +1,4 @@
-import type { ParsedResults } from '../results.ts';
+import type { ParsedResults } from '../parse/results.ts';
 import type { Reason, ReasonCode } from './types.ts';
 
 const maxPerCode = 10;

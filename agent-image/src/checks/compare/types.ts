@@ -1,5 +1,5 @@
 import type { ExecEnd } from '@agentfleet/protocol/keeper';
-import type { ParsedResults, ProblemCode, ResultFormat } from '../results.ts';
+import type { ParsedResults, ProblemCode, ResultFormat } from '../parse/results.ts';
 
 /** How a command ended: the keeper's facts that decide who is to blame. */
 export type RunEnd = Pick<ExecEnd, 'exitCode' | 'signal' | 'timedOut' | 'killed' | 'oom' | 'error' | 'interrupted'>;

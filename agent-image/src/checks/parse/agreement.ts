@@ -1,4 +1,4 @@
-import { countTests, failing, type CommandOutput, type Counts, type ParsedResults, type Problem } from '../results.ts';
+import { countTests, failing, type CommandOutput, type Counts, type ParsedResults, type Problem } from './results.ts';
 import { linesOf } from './collector.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { noCounts, type Counts, type Outcome, type ParsedResults, type Problem, type ProblemCode, type TestResult } from '../results.ts';
+import { noCounts, type Counts, type Outcome, type ParsedResults, type Problem, type ProblemCode, type TestResult } from './results.ts';
 
 /**
  * Output as lines. Everything here takes linear time: the output is written by code under test.

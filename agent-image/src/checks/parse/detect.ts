@@ -1,4 +1,4 @@
-import type { CommandOutput, ResultFormat } from '../results.ts';
+import type { CommandOutput, ResultFormat } from './results.ts';
 import { looksLikeJUnit } from './junit.ts';
 import { tallyOf } from './pytest.ts';
 import { linesOf } from './collector.ts';

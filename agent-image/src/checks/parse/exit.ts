@@ -1,4 +1,4 @@
-import { wholeRun, type CommandOutput, type ParsedResults } from '../results.ts';
+import { wholeRun, type CommandOutput, type ParsedResults } from './results.ts';
 import { Collector } from './collector.ts';
 
 /** Nothing is read: the command passes with exit code 0. */

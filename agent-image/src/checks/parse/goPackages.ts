@@ -1,4 +1,4 @@
-import { failing, type Outcome, type ParsedResults } from '../results.ts';
+import { failing, type Outcome, type ParsedResults } from './results.ts';
 import { Collector } from './collector.ts';
 
 interface GoTest {

@@ -1,4 +1,4 @@
-import type { Outcome, CommandOutput, ParsedResults } from '../results.ts';
+import type { Outcome, CommandOutput, ParsedResults } from './results.ts';
 import { GoPackages } from './goPackages.ts';
 import { goText } from './goText.ts';
 import { linesOf } from './collector.ts';

@@ -1,4 +1,4 @@
-import type { Outcome } from '../results.ts';
+import type { Outcome } from './results.ts';
 import type { GoPackages } from './goPackages.ts';
 
 const outcomes: Readonly<Record<string, Outcome>> = { PASS: 'Passed', FAIL: 'Failed', SKIP: 'Skipped' };

@@ -1,4 +1,4 @@
-import type { CommandOutput, ParsedResults, ResultFormat } from '../results.ts';
+import type { CommandOutput, ParsedResults, ResultFormat } from './results.ts';
 import { withAgreement } from './agreement.ts';
 import { detect } from './detect.ts';
 import { parseExit } from './exit.ts';

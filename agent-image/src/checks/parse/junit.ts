@@ -1,5 +1,5 @@
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
-import type { CommandOutput, Outcome, ParsedResults } from '../results.ts';
+import type { CommandOutput, Outcome, ParsedResults } from './results.ts';
 import { Collector, type Found } from './collector.ts';
 
 /** An element with its attributes, child elements and own text. */

@@ -1,4 +1,4 @@
-import { type Outcome, failing, type CommandOutput, type ParsedResults } from '../results.ts';
+import { type Outcome, failing, type CommandOutput, type ParsedResults } from './results.ts';
 import { type Found, Collector, linesOf } from './collector.ts';
 import { crossCheck } from './agreement.ts';
 import { looksLikeJUnit, parseJUnit } from './junit.ts';

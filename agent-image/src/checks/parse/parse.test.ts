@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { countTests, trusted, type Outcome, type ParsedResults, type ResultFormat } from '../results.ts';
+import { countTests, trusted, type Outcome, type ParsedResults, type ResultFormat } from './results.ts';
 import { file, output } from '../testdata/render.ts';
 import { parseResults } from './index.ts';
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { countTests, trusted, type Outcome, type ResultFormat } from '../results.ts';
+import { countTests, trusted, type Outcome, type ResultFormat } from './results.ts';
 import { exitOf, file, junit, output, pytest, tap } from '../testdata/render.ts';
 import { parseResults } from './index.ts';
 

@@ -1,5 +1,5 @@
 import { linesOf, splitLastWord, Collector, type Found } from './collector.ts';
-import type { CommandOutput, Counts, Outcome, ParsedResults } from '../results.ts';
+import type { CommandOutput, Counts, Outcome, ParsedResults } from './results.ts';
 import { crossCheck } from './agreement.ts';
 import { parseJUnit } from './junit.ts';
 

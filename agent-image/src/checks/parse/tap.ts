@@ -1,4 +1,4 @@
-import type { CommandOutput, Outcome, ParsedResults } from '../results.ts';
+import type { CommandOutput, Outcome, ParsedResults } from './results.ts';
 import { Collector, linesOf } from './collector.ts';
 
 /** One line of TAP, distinguished by its first characters. Indentation is in spaces. */

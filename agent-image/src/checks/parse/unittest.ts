@@ -1,4 +1,4 @@
-import type { CommandOutput, Outcome, ParsedResults } from '../results.ts';
+import type { CommandOutput, Outcome, ParsedResults } from './results.ts';
 import { Collector, type Found, linesOf } from './collector.ts';
 
 const cure = 'run unittest with -v, once per check';

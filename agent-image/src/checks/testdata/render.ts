@@ -1,4 +1,4 @@
-import type { CommandOutput, Outcome, ResultFormat } from '../results.ts';
+import type { CommandOutput, Outcome, ResultFormat } from '../parse/results.ts';
 import { parseResults } from '../parse/index.ts';
 import type { CheckRun, RunEnd } from '../compare/index.ts';
 

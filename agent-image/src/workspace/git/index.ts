@@ -1,5 +1,5 @@
 /** A commit of a Git repository as entries. Only objects are read; nothing is checked out. */
-import type { Entry } from '../entry.ts';
+import type { Entry } from '../entries/entry.ts';
 import { fetchCommit } from './fetch.ts';
 import { metadataEntries } from './metadata.ts';
 import { prepare } from './program.ts';

@@ -1,8 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Entry } from '../entry.ts';
-import { fileEntry } from '../inline.ts';
+import { type Entry, fileEntry } from '../entries/entry.ts';
 import type { Start } from './fetch.ts';
 import type { Git } from './program.ts';
 

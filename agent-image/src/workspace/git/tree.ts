@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { AttemptFailure } from '../../attempt/failure.ts';
-import { maxEntries, tooLarge, type Entry } from '../entry.ts';
+import { maxEntries, tooLarge, type Entry } from '../entries/entry.ts';
 import { ByteReader } from './byteReader.ts';
 import type { Git } from './program.ts';
 

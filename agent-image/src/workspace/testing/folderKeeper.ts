@@ -4,7 +4,7 @@ import { join, relative } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { TreeWritten } from '@agentfleet/protocol/keeper';
-import type { TreeWriter } from '../entry.ts';
+import type { TreeWriter } from '../entries/entry.ts';
 
 /** Unpacks what it is sent into a folder with the system's tar. */
 export class FolderKeeper implements TreeWriter {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { systemClock, type Clock } from '@agentfleet/kube';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createArtifactStore, S3Store } from '../index.ts';
+import { createArtifactStore, S3Store } from './index.ts';
 
 /** Waits take no time; each moves the clock on. */
 function hastyClock(): Clock & { readonly waits: number[] } {

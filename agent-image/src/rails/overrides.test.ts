@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { installedGrammars, loadGrammars, type Grammars } from '../index.ts';
-import { newOverrides } from './index.ts';
+import { installedGrammars, loadGrammars, type Grammars } from './index.ts';
+import { newOverrides } from './overrides.ts';
 
 let grammars: Grammars;
 beforeAll(async () => {

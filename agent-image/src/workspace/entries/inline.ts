@@ -1,5 +1,5 @@
-import { AttemptFailure } from '../attempt/failure.ts';
-import type { Entry } from './entry.ts';
+import { AttemptFailure } from '../../attempt/failure.ts';
+import { type Entry, fileEntry } from './entry.ts';
 
 interface InlineFile {
   readonly path: string;
@@ -29,10 +29,4 @@ export function configMapEntries(data: Readonly<Record<string, string>>): readon
 
 function byPath(a: Entry, b: Entry): number {
   return a.path < b.path ? -1 : 1;
-}
-
-/** A file whose content is in memory. */
-export function fileEntry(path: string, text: string | Uint8Array, mode: number): Entry {
-  const bytes = Buffer.from(text);
-  return { path, kind: 'File', mode, size: bytes.length, content: () => [bytes] };
 }

@@ -1,5 +1,5 @@
 import { XMLParser } from 'fast-xml-parser';
-import { StoreFailure, type StoredEntry, type StoreFailureCode } from '../store.ts';
+import { StoreFailure, type StoredEntry, type StoreFailureCode } from './store.ts';
 
 /** What S3 says about a request that it refused. */
 export interface S3Error {

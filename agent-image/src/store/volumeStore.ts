@@ -12,7 +12,7 @@ import {
   type ArtifactStore,
   type StoredArtifact,
   type StoredEntry,
-} from '../store.ts';
+} from './store.ts';
 
 export interface VolumeStoreOptions {
   /** Folder of the mounted volume. */

@@ -1,10 +1,10 @@
 import { extname } from 'node:path';
-import { type Grammars, withoutTypes } from '../syntax/node.ts';
-import { scriptOverrides } from './javascript/index.ts';
-import type { Override } from './override.ts';
-import { pythonOverrides } from './python/index.ts';
+import { type Grammars, withoutTypes } from './syntax/node.ts';
+import { scriptOverrides } from './overrides/javascript/index.ts';
+import type { Override } from './overrides/override.ts';
+import { pythonOverrides } from './overrides/python/index.ts';
 
-export type { Override } from './override.ts';
+export type { Override } from './overrides/override.ts';
 
 /** Words of what is looked for: all that counts in a text that no parser reads. */
 const words: Readonly<Record<'python' | 'javascript', RegExp>> = {

@@ -1,5 +1,5 @@
-import { line, quote } from '../quote.ts';
-import type { EffectPlan, Probe, Way } from '../types.ts';
+import { line, quote } from './quote.ts';
+import type { EffectPlan, Probe, Way } from './types.ts';
 
 /** Longest command that takes objects back; it holds them as they were. */
 const longest = 32_768;

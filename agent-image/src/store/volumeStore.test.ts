@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '@agentfleet/kube';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createArtifactStore } from '../index.ts';
-import type { ArtifactStore } from '../store.ts';
-import { storeContract } from '../testing/contract.ts';
+import { createArtifactStore } from './index.ts';
+import type { ArtifactStore } from './store.ts';
+import { storeContract } from './testing/contract.ts';
 
 const temporary = (): Promise<string> => mkdtemp(join(tmpdir(), 'agentfleet-volume-'));
 const inFolder = (path: string, spool = path): ArtifactStore =>

@@ -8,7 +8,7 @@ import {
   type ArtifactStore,
   type StoredArtifact,
   type StoredEntry,
-} from '../store.ts';
+} from './store.ts';
 import { AwsV4Signer } from 'aws4fetch';
 import { Agent, request as send, type Dispatcher } from 'undici';
 import { asError, Backoff, deadline, sleep, type Clock, type Random } from '@agentfleet/kube';

@@ -1,5 +1,5 @@
-import { line } from '../quote.ts';
-import type { EffectPlan, Probe, Way } from '../types.ts';
+import { line } from './quote.ts';
+import type { EffectPlan, Probe, Way } from './types.ts';
 
 /** Flags of `git push` that change nothing about which refs are written. */
 const harmless = new Set([

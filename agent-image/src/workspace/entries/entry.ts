@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { pack, type Header, type Pack } from 'tar-stream';
 import type { TreeWritten } from '@agentfleet/protocol/keeper';
-import { AttemptFailure } from '../attempt/failure.ts';
+import { AttemptFailure } from '../../attempt/failure.ts';
 
 /** One file, folder or symbolic link of a workspace. */
 export interface Entry {
@@ -112,4 +112,10 @@ function drained(sink: ReturnType<Pack['entry']>): Promise<void> {
     sink.once('drain', resolve);
     sink.once('close', resolve);
   });
+}
+
+/** A file whose content is in memory. */
+export function fileEntry(path: string, text: string | Uint8Array, mode: number): Entry {
+  const bytes = Buffer.from(text);
+  return { path, kind: 'File', mode, size: bytes.length, content: () => [bytes] };
 }
