@@ -2,7 +2,7 @@ import type { ReasonEntry } from './entry.ts';
 
 /** Reasons of PlacementFeasible, PlacementConflict and PlacementSharing. */
 export const placementReasons = {
-  Apart: ['Engines that belong on one GPU share none.', 'take another slot, or loosen spec.placement.antiAffinity'],
+  Apart: ['Two engines that may not share a GPU would.', 'take another slot, or loosen spec.placement.antiAffinity'],
   Applied: ['GPUs are shared as asked for.'],
   DryRun: ['The plan would work; nothing moves.'],
   Exclusive: ['An engine shares its GPU with nobody.', 'take another slot, or loosen spec.placement.antiAffinity'],
@@ -25,7 +25,7 @@ export const placementReasons = {
   SlotGone: ['The GPU of the slot is gone.', 'bring it back, or name another slot'],
   SlotNotHeld: ['The pod that is to hold the slot does not get on.', 'see the message'],
   SlotPartitioned: ['The board is divided into MIG slices.', 'name one of them'],
-  SlotRebound: ['Another GPU is at the place of the slot.', 'approve it as the message says'],
+  SlotRebound: ['Another GPU is in the place of the slot.', 'approve the new one as the message says, or put the old one back'],
   SlotTainted: ['The driver taints the GPU.', 'see to the device, or acknowledge the taint'],
   TwoStacks: ['Two stacks hand out the GPUs of a node.', 'remove one of them'],
   Unhealthy: ['The device is not healthy.', 'see to the device'],

@@ -13,7 +13,10 @@ export const poolReasons = {
   EnergyModelNotFound: ['There is no EnergyModel of that name.', 'create it, or correct spec.energyModelRef'],
   EnergyModelNotReady: ['The EnergyModel does not answer, so whenUnavailable holds.', 'see its conditions'],
   EngineArgumentRefused: ['extraArgs of an engine has a word that the operator sets itself.', 'remove it'],
-  EstimateDrift: ['Engines hold another number of tokens than was reckoned.', 'correct the budget of the expert'],
+  EstimateDrift: [
+    'Engines hold their tokens in more or less memory than was reckoned.',
+    'set kvTokens or kvCacheBytes by what the message says',
+  ],
   FeatureSetDiffers: ['The model was calibrated with other features than workers send.', 'take an image that was calibrated anew'],
   FittedInFuture: ['The model says that it was calibrated in the future.', 'correct the clock, or calibrate it anew'],
   Found: ['All weights were found and read.'],
@@ -42,7 +45,10 @@ export const poolReasons = {
   WeightsDigestMismatch: ['The weights have another digest than is demanded.', 'correct the digest or the uri'],
   WeightsNoRoom: ['The volume of weights is full.', 'raise spec.modelCache.size'],
   WeightsNotFound: ['There are no weights at the uri.', 'correct the uri'],
-  WeightsRefused: ['The server refuses to give the weights.', 'correct the credential'],
+  WeightsRefused: [
+    'The server refuses the weights, or a link leads out of their folder.',
+    'give a credential that may read them, or copy the file',
+  ],
   WeightsTokenizerMismatch: ['The weights have another tokenizer than is demanded.', 'use a draft of the same family, or correct the hash'],
   WeightsUnreachable: ['The server of the weights does not answer.', 'check the address and the network'],
   WeightsUnreadable: ['The files of the weights cannot be read.', 'see the message'],

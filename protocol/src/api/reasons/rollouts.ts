@@ -14,7 +14,7 @@ export const rolloutReasons = {
   GoldenSet: ['No task works with the revision before its golden set is judged.'],
   Held: ['Data for a gate are missing; it is held until they come.', 'give the pool tasks, or ask for another revision'],
   Idle: ['What serves is what the spec asks for.'],
-  Incompatible: ['The revision cannot be rolled out beside the one that serves.', 'see the message'],
+  Incompatible: ['The revision cannot come up, lost its place, or its calibration does not count.', 'see the message'],
   InsufficientData: ['There are not enough data for the gates yet.'],
   Loading: ['The engines of the revision are coming up.'],
   MissingData: ['Data for a gate did not come in time, so it was rolled back.', 'give the pool tasks, or raise stepTimeoutSeconds'],

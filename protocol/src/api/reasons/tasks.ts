@@ -3,7 +3,7 @@ import type { ReasonEntry } from './entry.ts';
 /** Reasons that the operator gives in conditions and events of tasks and orders, and as the end of attempts. */
 export const taskReasons = {
   Accepted: ['A pool takes the task; the order, or the pool, can be carried out.'],
-  AgentError: ['The task failed: its last attempt failed by a fault of the worker or the model.', 'see the attempt in status.attempts'],
+  AgentError: ['The task failed: its last attempt failed by the worker, an expert or a model.', 'see the attempt in status.attempts'],
   AnswerAccepted: ['All checks hold, and the answer that a check asks for is there.'],
   Answered: ['A person answered the question of the task.'],
   Approved: ['A person approved the act.'],
@@ -53,8 +53,11 @@ export const taskReasons = {
     'remove it, or set spec.policy.allowUnenforcedNetwork of the pool',
   ],
   NetworkPolicyAdds: ['A NetworkPolicy of the namespace lets the sandbox reach more.', 'remove that policy'],
-  NoDefaultPool: ['The task names no pool, and no pool is its default.', 'name a pool in spec.poolRef, or make one the default'],
-  NamespaceNotAllowed: ['The pool takes no tasks of this namespace.', 'change spec.allowedNamespaces of the pool, or name another pool'],
+  NoDefaultPool: ['No pool is the default of the namespace.', 'set spec.poolRef, or grant Default to a pool by a PoolGrant'],
+  NamespaceNotAllowed: [
+    'No pool, or not this one, takes tasks of the namespace.',
+    'change spec.allowedNamespaces, or use another namespace',
+  ],
   NoSandbox: ['There is no sandbox.'],
   NotAccepted: ['No pool takes the task.', 'see the condition Accepted'],
   NoWorkerReady: ['The pool has no ready worker.', 'look at its conditions and at the pods of its workers'],
@@ -66,7 +69,7 @@ export const taskReasons = {
   PolicyViolation: ['The task failed: its last attempt broke a rule.', 'see the attempt in status.attempts'],
   PoolAtLimit: ['As many tasks run in the pool as spec.limits.maxRunning allows.'],
   PoolNotFound: ['There is no ExpertPool of that name.', 'create it, or correct spec.poolRef'],
-  PoolNotGranted: ['The namespace has not consented to the pool.', 'create a PoolGrant in the namespace'],
+  PoolNotGranted: ['The pool sets what the namespace does not allow.', 'create the PoolGrant that the message shows'],
   Preparing: ['The sandbox starts.'],
   ProfileNotFound: ['The pool has no profile of that name.', 'name another one, or add it to spec.profiles of the pool'],
   Provisioning: ['The sandbox waits for its volume.'],
