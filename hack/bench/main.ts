@@ -1,5 +1,5 @@
 // `npm run bench`: measures and prints one table. Options: `--cold` adds a build from empty caches (many minutes),
-// `--only snapshots,durable,fleet,cluster,sandbox` chooses, `--write FILE` also writes the table to a file.
+// `--only snapshots,durable,fleet,cluster,sandbox,status` chooses, `--write FILE` also writes the table to a file.
 import { writeFile } from 'node:fs/promises';
 import { cpus, release, totalmem } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -11,10 +11,11 @@ import { fleetBench } from './fleetBench.ts';
 import { layerRows } from './layerRows.ts';
 import { sandboxBench } from './sandboxBench.ts';
 import { snapshotRows } from './snapshotRows.ts';
+import { statusWrites } from './statusWrites.ts';
 import { table, type Row } from './table.ts';
 
 const { values } = parseArgs({ options: { cold: { type: 'boolean' }, only: { type: 'string' }, write: { type: 'string' } } });
-const chosen = new Set((values.only ?? 'snapshots,durable,fleet,cluster,sandbox').split(','));
+const chosen = new Set((values.only ?? 'snapshots,durable,fleet,cluster,sandbox,status').split(','));
 
 const wasUp = (await status()).state !== 'down';
 const rows: Row[] = [];
@@ -27,6 +28,7 @@ if (chosen.has('sandbox')) {
   const environment = await startEnvironment({ log: () => undefined });
   rows.push(...(await sandboxBench(environment)), ...(await layerRows(environment, 10_000)));
 }
+if (chosen.has('status')) rows.push(...(await statusWrites()));
 if (!wasUp) await down({ log: () => undefined });
 
 const processors = cpus();
