@@ -1,7 +1,6 @@
-import { ConfigError, reader, type Env } from '@agentfleet/protocol/environment';
+import { ConfigError, logLevels, oneOf, parsePort, reader, type Env, type LogLevel } from '@agentfleet/protocol/environment';
 import { workerEnvironment, workerPort } from '@agentfleet/protocol/pool';
 import { loopback, readAccess, tokenFileVariable, type AccessConfig } from '@agentfleet/protocol/tokens';
-import { logLevels, type LogLevel } from './logger.ts';
 
 /** The pod that this process runs in. */
 export interface OwnPod {
@@ -47,7 +46,7 @@ export function readConfig(env: Env): WorkerConfig {
     access: readAccess(read, loopback, false),
     tokenFile: read<string | null>(tokenFileVariable, text, null),
     version: env['AGENTFLEET_VERSION'] || '0.0.0-dev',
-    logLevel: read<LogLevel>('LOG_LEVEL', parseLevel, 'info'),
+    logLevel: read<LogLevel>('LOG_LEVEL', oneOf(logLevels), 'info'),
   };
   if (faults.length > 0) throw new ConfigError(faults);
   return config;
@@ -61,16 +60,4 @@ function parseConcurrency(value: string): number {
   const count = Number(value);
   if (/^\d+$/.test(value) && count >= 1 && count <= mostConcurrency) return count;
   throw new Error(`"${value}" is not a number of tasks; write 1 to ${mostConcurrency}`);
-}
-
-function parsePort(value: string): number {
-  const port = Number(value);
-  if (/^\d+$/.test(value) && port <= 65_535) return port;
-  throw new Error(`"${value}" is not a port; write 0 to 65535`);
-}
-
-function parseLevel(value: string): LogLevel {
-  const level = logLevels.find((known) => known === value);
-  if (level === undefined) throw new Error(`"${value}" is not one of ${logLevels.join(', ')}`);
-  return level;
 }

@@ -1,7 +1,7 @@
+import { logLevels, type LogLevel } from '@agentfleet/protocol/environment';
 import type { Log } from '@agentfleet/kube';
 
-export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
-export type LogLevel = (typeof logLevels)[number];
+export { logLevels, type LogLevel };
 
 /** One JSON object per line. Fields never overwrite level, time and message. */
 export function createLog(level: LogLevel, write: (line: string) => void, now: () => number): Log {

@@ -1,5 +1,3 @@
-import { isAbsolute } from 'node:path';
-import { logLevels, type LogLevel } from './logger.ts';
 import {
   builtinRoles,
   energyHeads,
@@ -11,28 +9,15 @@ import {
   type Role,
   roles,
 } from '@agentfleet/protocol/inference';
-import { type Env, type Read, ConfigError, reader } from '@agentfleet/protocol/environment';
+import { ConfigError, logLevels, oneOf, parsePath, reader, type Env, type LogLevel, type Read } from '@agentfleet/protocol/environment';
 import { parseListen, type Listen } from './listen.ts';
 import { readAccess, type AccessConfig } from '@agentfleet/protocol/tokens';
-
-/** @throws Error for a path that depends on where the server was started */
-export function parsePath(value: string): string {
-  if (!isAbsolute(value)) throw new Error(`"${value}" is not an absolute path; write it from / on`);
-  return value;
-}
 
 /** @throws Error for what is not from 1 to 999999 */
 export function parseCount(value: string): number {
   const count = Number(value);
   if (!/^\d{1,6}$/.test(value) || count === 0) throw new Error(`"${value}" is not a number from 1 to 999999`);
   return count;
-}
-
-/** @throws Error for what is no level */
-export function parseLevel(value: string): LogLevel {
-  const level = logLevels.find((known) => known === value);
-  if (level === undefined) throw new Error(`"${value}" is not one of ${logLevels.join(', ')}`);
-  return level;
 }
 
 /** λ of the energy model and of the features of each head. */
@@ -99,7 +84,7 @@ export interface EngineEnvironment {
 /** The engine and its roles; what does not fit goes to `faults`. */
 function readEngine(given: EngineEnvironment): { readonly config: EngineConfig; readonly roles: readonly Role[] } {
   const { faults, read } = given;
-  const type = read<EngineType>('AGENTFLEET_ENGINE', parseEngine, 'Synth');
+  const type = read<EngineType>('AGENTFLEET_ENGINE', oneOf(engineTypes), 'Synth');
   const fitting: readonly Role[] = type === 'Builtin' ? builtinRoles : generatingRoles;
   const roles = given.roles ?? (type === 'Builtin' ? [] : fitting);
   const strangers = roles.filter((role) => !fitting.includes(role));
@@ -169,12 +154,6 @@ function refuseForeign(type: EngineType, roles: readonly Role[], { env, faults }
     if (!engines.includes(type)) faults.push(`${name}: the engine is not ${engines.join(' or ')}; ${cure}`);
     else if (role !== undefined && !roles.includes(role)) faults.push(`${name}: the role is not ${role}; ${cure}`);
   }
-}
-
-function parseEngine(value: string): EngineType {
-  const type = engineTypes.find((known) => known === value);
-  if (type === undefined) throw new Error(`"${value}" is not one of ${engineTypes.join(', ')}`);
-  return type;
 }
 
 function parseOrigin(value: string): string {
@@ -266,7 +245,7 @@ export function readConfig(env: Env): Config {
     batchLimit: read('AGENTFLEET_BATCH_LIMIT', parseCount, 8),
     drainSeconds: read('AGENTFLEET_DRAIN_SECONDS', parseCount, 10),
     grammars: read<string | null>('AGENTFLEET_GRAMMARS', parsePath, null),
-    logLevel: read('LOG_LEVEL', parseLevel, 'info'),
+    logLevel: read('LOG_LEVEL', oneOf(logLevels), 'info'),
   };
   if (faults.length > 0) throw new ConfigError(faults);
   return config;

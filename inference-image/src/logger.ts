@@ -1,5 +1,6 @@
-export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
-export type LogLevel = (typeof logLevels)[number];
+import { logLevels, type LogLevel } from '@agentfleet/protocol/environment';
+
+export { logLevels, type LogLevel };
 export type LogFields = Readonly<Record<string, unknown>>;
 
 /** One JSON object per line. */

@@ -1,12 +1,11 @@
 import { isIP } from 'node:net';
 import { isAbsolute } from 'node:path';
 import { parseArgs } from 'node:util';
-import { ConfigError, reader, type Env, type Read } from '@agentfleet/protocol/environment';
+import { ConfigError, logLevels, oneOf, parsePort, reader, type Env, type LogLevel, type Read } from '@agentfleet/protocol/environment';
 import { accessEnvironment, parseSubjects } from '@agentfleet/protocol/tokens';
 import { parseEgress, parseWorkerEgress } from './egress.ts';
 import type { Images, OperatorConfig } from './runtime/context.ts';
 import type { ApiEndpoint } from './runtime/apiEndpoints.ts';
-import { logLevels, type LogLevel } from './runtime/log.ts';
 import { usualTrackingLabels } from './runtime/caches.ts';
 
 /** Everything that the process takes from its environment and command line. */
@@ -64,19 +63,6 @@ function parseNamespaces(value: string): readonly string[] {
   const bad = names.find((name) => !/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name));
   if (bad !== undefined) throw new Error(`"${bad}" is not a namespace; write names such as agentfleet-pools, separated by commas`);
   return [...new Set(names)];
-}
-
-function parseLevel(value: string): LogLevel {
-  const level = logLevels.find((known) => known === value);
-  if (level === undefined) throw new Error(`"${value}" is not one of ${logLevels.join(', ')}`);
-  return level;
-}
-
-function parsePort(value: string): number {
-  const port = Number(value);
-  if (!/^\d{1,5}$/.test(value) || port > 65_535)
-    throw new Error(`"${value}" is not a port; write a number up to 65535, 0 for any free one`);
-  return port;
 }
 
 const labelKey = /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
@@ -174,7 +160,7 @@ export function readConfig(env: Env, args: readonly string[] = []): ProcessConfi
       deviceClass: read('AGENTFLEET_GPU_DEVICE_CLASS', parseName, 'gpu.nvidia.com'),
       migDeviceClass: read('AGENTFLEET_GPU_MIG_DEVICE_CLASS', parseName, 'mig.nvidia.com'),
     },
-    logLevel: read('AGENTFLEET_LOG_LEVEL', parseLevel, 'info'),
+    logLevel: read('AGENTFLEET_LOG_LEVEL', oneOf(logLevels), 'info'),
     probesPort: read('AGENTFLEET_PROBES_PORT', parsePort, 8081),
     metricsPort: read('AGENTFLEET_METRICS_PORT', parsePort, 8080),
     leaderElection: read('AGENTFLEET_LEADER_ELECTION', parseSwitch, true),

@@ -33,3 +33,29 @@ export function reader(env: Env, faults: string[], where: string): Read {
     }
   };
 }
+
+/** Levels of a log, from all to nothing. */
+export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+/** Reads one of the values that are known. */
+export function oneOf<T extends string>(known: readonly T[]): (value: string) => T {
+  return (value) => {
+    const found = known.find((one) => one === value);
+    if (found === undefined) throw new Error(`"${value}" is not one of ${known.join(', ')}`);
+    return found;
+  };
+}
+
+/** @throws Error for what is no port */
+export function parsePort(value: string): number {
+  const port = Number(value);
+  if (/^\d{1,5}$/.test(value) && port <= 65_535) return port;
+  throw new Error(`"${value}" is not a port; write a number up to 65535, 0 for any free one`);
+}
+
+/** @throws Error for a path that depends on where the process was started */
+export function parsePath(value: string): string {
+  if (!value.startsWith('/')) throw new Error(`"${value}" is not an absolute path; write it from / on`);
+  return value;
+}

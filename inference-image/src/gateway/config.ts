@@ -1,9 +1,8 @@
 import { gatewayFiles, gatewayModelsVariable, gatewayPort } from '@agentfleet/protocol/gateway';
-import { ConfigError, reader, type Env } from '@agentfleet/protocol/environment';
+import { ConfigError, logLevels, oneOf, parsePath, reader, type Env, type LogLevel } from '@agentfleet/protocol/environment';
 import { readAccess, type AccessConfig } from '@agentfleet/protocol/tokens';
 import { parseListen, type Listen } from '../listen.ts';
-import { logLevels, type LogLevel } from '../logger.ts';
-import { parseCount, parseLevel, parsePath } from '../config.ts';
+import { parseCount } from '../config.ts';
 
 /** Everything the gateway takes from its environment. Models and keys are in files, which may change while it runs. */
 export interface GatewayConfig {
@@ -28,7 +27,7 @@ export function readGateway(env: Env): GatewayConfig {
     modelsFile: read<string>(gatewayModelsVariable, parsePath, gatewayFiles.models),
     recordTo: read<string | null>('AGENTFLEET_RECORD_TO', parsePath, null),
     drainSeconds: read('AGENTFLEET_DRAIN_SECONDS', parseCount, 10),
-    logLevel: read('LOG_LEVEL', parseLevel, logLevels[1]),
+    logLevel: read('LOG_LEVEL', oneOf(logLevels), logLevels[1]),
   };
   if (faults.length > 0) throw new ConfigError(faults);
   return config;

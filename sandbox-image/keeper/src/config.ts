@@ -1,8 +1,6 @@
 import { isIP } from 'node:net';
-import { isAbsolute } from 'node:path';
-import { ConfigError, reader, type Env } from '@agentfleet/protocol/environment';
+import { ConfigError, logLevels, oneOf, parsePath, reader, type Env, type LogLevel } from '@agentfleet/protocol/environment';
 import { egressPort } from '@agentfleet/protocol/keeper';
-import { logLevels, type LogLevel } from './logger.ts';
 
 export interface Root {
   readonly name: string;
@@ -65,7 +63,7 @@ export function readConfig(env: Env): Config {
     listen: read('AGENTFLEET_LISTEN', parseListen, { host: '::', port: 7070 }),
     egress: read('AGENTFLEET_EGRESS', parseListen, { host: '127.0.0.1', port: egressPort }),
     link: {
-      path: read('AGENTFLEET_LINK', parseFolder, '/.agentfleet/link/keeper.sock'),
+      path: read('AGENTFLEET_LINK', parsePath, '/.agentfleet/link/keeper.sock'),
       key: read('AGENTFLEET_LINK_KEY', parseKey),
     },
     ...storeFrom(env, read, faults),
@@ -74,7 +72,7 @@ export function readConfig(env: Env): Config {
     pod: { name: read('POD_NAME', text), namespace: read('POD_NAMESPACE', text), uid: read('POD_UID', text) },
     auth: {
       issuer: read('AGENTFLEET_ISSUER', text),
-      jwksFile: read('AGENTFLEET_JWKS', parseFolder, '/etc/agentfleet/jwks/jwks.json'),
+      jwksFile: read('AGENTFLEET_JWKS', parsePath, '/etc/agentfleet/jwks/jwks.json'),
       subjects: read('AGENTFLEET_CLIENT', parseSubjects),
     },
     network: {
@@ -86,12 +84,12 @@ export function readConfig(env: Env): Config {
       ]),
     },
     runtimeClass: env['AGENTFLEET_RUNTIME_CLASS'] || null,
-    runnerBinary: read('AGENTFLEET_RUNNER', parseFolder, '/opt/agentfleet/runner'),
+    runnerBinary: read('AGENTFLEET_RUNNER', parsePath, '/opt/agentfleet/runner'),
     toolsPath: read('AGENTFLEET_TOOLS_PATH', text, defaultToolsPath),
     quotaBytes: read<number | null>('AGENTFLEET_WORKSPACE_LIMIT_BYTES', parseBytes, null),
-    scratch: read('AGENTFLEET_SCRATCH', (value) => value.split(',').map(parseFolder), []),
+    scratch: read('AGENTFLEET_SCRATCH', (value) => value.split(',').map(parsePath), []),
     quotaEntries: read('AGENTFLEET_WORKSPACE_LIMIT_ENTRIES', parseBytes, defaultEntries),
-    logLevel: read('LOG_LEVEL', parseLevel, 'info'),
+    logLevel: read('LOG_LEVEL', oneOf(logLevels), 'info'),
   };
   if (faults.length > 0) throw new ConfigError(faults);
   return config;
@@ -102,17 +100,17 @@ type StoreConfig = Pick<Config, 'storeDir' | 'storeLimitBytes' | 'snapshotRetain
 /** Where snapshots lie, how many, and what makes them. */
 function storeFrom(env: Env, read: ReturnType<typeof reader>, faults: string[]): StoreConfig {
   const layers = () => ({
-    layersDir: read('AGENTFLEET_LAYERS', parseFolder, '/var/lib/agentfleet-layers'),
+    layersDir: read('AGENTFLEET_LAYERS', parsePath, '/var/lib/agentfleet-layers'),
     mounterFd: read('AGENTFLEET_MOUNTER_FD', parseBytes),
   });
-  const snapshotEngine = read('AGENTFLEET_SNAPSHOT_ENGINE', parseEngine, 'Auto');
+  const snapshotEngine = read('AGENTFLEET_SNAPSHOT_ENGINE', oneOf<Config['snapshotEngine']>(['Auto', 'CAS', 'Overlay']), 'Auto');
   const overlay = env['AGENTFLEET_MOUNTER_FD'] ? layers() : null;
   if (snapshotEngine === 'Overlay' && overlay === null)
     faults.push(
       'AGENTFLEET_SNAPSHOT_ENGINE: Overlay needs `runner mount` to start the keeper; take the pod from the operator, or say Auto',
     );
   return {
-    storeDir: read('AGENTFLEET_STORE', parseFolder, '/var/lib/agentfleet'),
+    storeDir: read('AGENTFLEET_STORE', parsePath, '/var/lib/agentfleet'),
     storeLimitBytes: read<number | null>('AGENTFLEET_STORE_LIMIT_BYTES', parseBytes, null),
     snapshotRetain: read('AGENTFLEET_SNAPSHOT_RETAIN', parseBytes, defaultRetain),
     snapshotEngine,
@@ -121,11 +119,6 @@ function storeFrom(env: Env, read: ReturnType<typeof reader>, faults: string[]):
 }
 
 function text(value: string): string {
-  return value;
-}
-
-function parseFolder(value: string): string {
-  if (!isAbsolute(value)) throw new Error(`"${value}" is not an absolute path; write it from / on`);
   return value;
 }
 
@@ -200,15 +193,4 @@ function parseBytes(value: string): number {
   const bytes = Number(value);
   if (!/^\d+$/.test(value) || !Number.isSafeInteger(bytes) || bytes === 0) throw new Error(`"${value}" is not a positive number`);
   return bytes;
-}
-
-function parseEngine(value: string): Config['snapshotEngine'] {
-  if (value === 'Auto' || value === 'CAS' || value === 'Overlay') return value;
-  throw new Error(`"${value}" is not one of Auto, CAS, Overlay`);
-}
-
-function parseLevel(value: string): LogLevel {
-  const level = logLevels.find((known) => known === value);
-  if (level === undefined) throw new Error(`"${value}" is not one of ${logLevels.join(', ')}`);
-  return level;
 }

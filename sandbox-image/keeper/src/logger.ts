@@ -1,7 +1,8 @@
+import { logLevels, type LogLevel } from '@agentfleet/protocol/environment';
+
 /** One JSON object per line on standard output; small on purpose: it costs no memory at rest. */
 
-export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
-export type LogLevel = (typeof logLevels)[number];
+export { logLevels, type LogLevel };
 
 export interface Logger {
   debug(message: string, fields?: LogFields): void;
