@@ -1,7 +1,7 @@
 import { auc, brier, ece, scoredInterval, seeded, type Interval, type Scored } from '@agentfleet/eval/stats';
 import type { Calibration } from '../../inference-image/src/models/energy/file.ts';
 import { probability } from '../../inference-image/src/models/energy/scorer.ts';
-import { isotonic } from '../metrics.ts';
+import { isotonic } from '../numeric/metrics.ts';
 import { foldCount } from './data.ts';
 import type { Judged } from './folds.ts';
 import { onePerProblem } from './problems.ts';

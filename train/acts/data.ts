@@ -16,7 +16,7 @@ import { homeDir, workspaceDir } from '@agentfleet/protocol/keeper';
 import { loadPolicy, type Policy } from '../../inference-image/src/engines/policy/index.ts';
 import { train as trainPolicy } from '../policy/train.ts';
 import { foldsOf, samplesOf } from '../policy/samples.ts';
-import { Random } from '../random.ts';
+import { Random } from '../numeric/random.ts';
 import { embedded } from './embedded.ts';
 import { hiddenIn, oracleActs } from './oracles.ts';
 import { pairedCommands, pairedFiles } from './pairs.ts';

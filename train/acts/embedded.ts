@@ -1,4 +1,4 @@
-import type { Random } from '../random.ts';
+import type { Random } from '../numeric/random.ts';
 
 /** A file that holds a command: where it runs the command, or only speaks of it. */
 export interface EmbeddedFile {

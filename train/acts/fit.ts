@@ -1,6 +1,6 @@
 import { before } from '../../inference-image/src/models/energy/encode.ts';
 import { wordBuckets, wordsOf, type WordModel } from '../../inference-image/src/models/energy/file.ts';
-import type { Random } from '../random.ts';
+import type { Random } from '../numeric/random.ts';
 import type { LabelledAct } from './data.ts';
 
 export interface ActFit {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { assertNoLeak } from '@agentfleet/eval/stats';
-import { Random } from '../random.ts';
+import { Random } from '../numeric/random.ts';
 import { crossProbabilities } from './calibrate.ts';
 import type { LabelledAct } from './data.ts';
 import { embedded } from './embedded.ts';

@@ -1,5 +1,5 @@
 import { tableOf, wordEnergy, type WordModel } from '../../inference-image/src/models/energy/file.ts';
-import { Random } from '../random.ts';
+import { Random } from '../numeric/random.ts';
 import { foldCount, type LabelledAct } from './data.ts';
 import { fitActs, type ActFit } from './fit.ts';
 

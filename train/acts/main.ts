@@ -7,7 +7,7 @@ import { argv } from 'node:process';
 import { format } from 'prettier';
 import { readEnergyFile, type EnergyHeadFile } from '../../inference-image/src/models/energy/file.ts';
 import { loadEnergyModel } from '../../inference-image/src/models/energy/index.ts';
-import { examplesOfActs } from '../dataset/acts.ts';
+import { examplesOfActs } from './examples.ts';
 import { manifestOf } from '../dataset/manifest.ts';
 import { refuseInvalid } from '../dataset/refuse.ts';
 import { allActs } from './data.ts';

@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url';
 import { loadPack, type PackTask } from '@agentfleet/eval/format';
 import { workspaceDir } from '@agentfleet/protocol/keeper';
-import type { Random } from '../random.ts';
+import type { Random } from '../numeric/random.ts';
 import type { RecordedAct } from './recorded.ts';
 
 const packs = ['code-small', 'repair', 'os', 'contracts', 'trap'] as const;

@@ -1,7 +1,7 @@
 import type { Interval } from '@agentfleet/eval/stats';
 import { featureSet, type EnergyHead } from '@agentfleet/protocol/inference';
 import { energyFormat, type EnergyFile, type EnergyHeadFile, type HeadWorth } from '../../inference-image/src/models/energy/file.ts';
-import { Random } from '../random.ts';
+import { Random } from '../numeric/random.ts';
 import { crossProbabilities, curveOf, worthOf, type Believed, type Worth } from './calibrate.ts';
 import type { LabelledAct } from './data.ts';
 import { chosen, fitActs, temperatureOf, type ActFit } from './fit.ts';

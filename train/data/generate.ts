@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Grammars, installedGrammars, SynthEngine } from '../../inference-image/src/engines/synth/index.ts';
-import { Random } from '../random.ts';
+import { Random } from '../numeric/random.ts';
 import { Judge } from './judge.ts';
 import { mutate } from './mutate.ts';
 import { readProblems, type Problem } from './problems.ts';

@@ -1,4 +1,4 @@
-import type { Random } from '../random.ts';
+import type { Random } from '../numeric/random.ts';
 
 /** A bug: what was planted, and the program with it. */
 export interface Bug {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Judge } from '../data/judge.ts';
 import { readProblems } from '../data/problems.ts';
-import { Random } from '../random.ts';
+import { Random } from '../numeric/random.ts';
 import type { Example } from './example.ts';
 import { generateExamples, splitsOf } from './generate.ts';
 import { manifestOf } from './manifest.ts';

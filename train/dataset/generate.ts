@@ -2,7 +2,7 @@ import type { Features } from '@agentfleet/protocol/inference';
 import { docTestDelta } from '@agentfleet/protocol/inference';
 import type { Judge, Run } from '../data/judge.ts';
 import type { Problem } from '../data/problems.ts';
-import { Random } from '../random.ts';
+import { Random } from '../numeric/random.ts';
 import { stableReplays, stratumOf, type Example, type ExampleSplit } from './example.ts';
 import { negativeOf } from './negatives.ts';
 

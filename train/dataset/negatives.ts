@@ -1,5 +1,5 @@
 import { mutate } from '../data/mutate.ts';
-import type { Random } from '../random.ts';
+import type { Random } from '../numeric/random.ts';
 
 /** A program with a fault, and which kind of negative it is. */
 export interface Negative {

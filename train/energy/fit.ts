@@ -1,7 +1,7 @@
 import { before, buckets, executed } from '../../inference-image/src/models/energy/encode.ts';
 import type { ContentModel, EnergyHeadFile } from '../../inference-image/src/models/energy/file.ts';
-import { Adam } from '../adam.ts';
-import { Random } from '../random.ts';
+import { Adam } from '../numeric/adam.ts';
+import { Random } from '../numeric/random.ts';
 import { encode, spreadOf, type Encoded, type Group } from './items.ts';
 
 const hidden = 12;

@@ -2,7 +2,7 @@ import type { EnergyScorer, EnergyWeights } from '../../inference-image/src/mode
 import { contentEnergy, executedEnergy } from '../../inference-image/src/models/energy/scorer.ts';
 import type { EnergyHeadFile } from '../../inference-image/src/models/energy/file.ts';
 import { auc, brier, mean, type Scored } from '@agentfleet/protocol/stats';
-import { calibrationError, isotonic } from '../metrics.ts';
+import { calibrationError, isotonic } from '../numeric/metrics.ts';
 import { unexecuted, type Group, type Item } from './items.ts';
 
 /** The weights of a fleet that sets none; energies are fitted and calibrated under them. */

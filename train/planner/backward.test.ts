@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { sizes, tensorNames } from '../../inference-image/src/models/planner/network.ts';
-import { Random } from '../random.ts';
+import { Random } from '../numeric/random.ts';
 import { emptyGradients, learn, type Lesson } from './backward.ts';
 import { initialWeights } from './initial.ts';
 

@@ -1,5 +1,5 @@
 import { shapes, tensorNames, type TensorName, type Weights } from '../../inference-image/src/models/planner/network.ts';
-import type { Random } from '../random.ts';
+import type { Random } from '../numeric/random.ts';
 
 /** Random weights of a size that keeps sums near one; vectors begin at 0. */
 export function initialWeights(random: Random): Weights {

@@ -1,5 +1,5 @@
 import { encodeStep, isHarm, tools } from '../../inference-image/src/models/planner/encode.ts';
-import type { Random } from '../random.ts';
+import type { Random } from '../numeric/random.ts';
 import type { Lesson } from './backward.ts';
 import { standstill, type Trace } from './traces.ts';
 

@@ -5,7 +5,7 @@ import type { Split, Subject } from '../data/generate.ts';
 import type { State, Tried } from '../data/search.ts';
 import { defaultWeights } from '../energy/measure.ts';
 import { unexecuted } from '../energy/items.ts';
-import type { Random } from '../random.ts';
+import type { Random } from '../numeric/random.ts';
 
 /** Steps of one search in the order in which a worker tries, as the planner sees them. */
 export interface Trace {

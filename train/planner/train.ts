@@ -1,10 +1,10 @@
 import { readPlannerFile, writePlannerFile, type HeldOut } from '../../inference-image/src/models/planner/file.ts';
 import type { Weights } from '../../inference-image/src/models/planner/network.ts';
 import type { EnergyScorer } from '../../inference-image/src/models/energy/index.ts';
-import { Adam } from '../adam.ts';
+import { Adam } from '../numeric/adam.ts';
 import type { DataSet } from '../data/generate.ts';
 import { auc } from '@agentfleet/protocol/stats';
-import { Random } from '../random.ts';
+import { Random } from '../numeric/random.ts';
 import { emptyGradients, learn } from './backward.ts';
 import { choicesOf, expertNats, fitExperts } from './experts.ts';
 import { initialWeights } from './initial.ts';

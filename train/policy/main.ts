@@ -7,7 +7,7 @@ import { argv, exit, stdout } from 'node:process';
 import { policyLabels } from '@agentfleet/protocol/inference';
 import { loadPolicy, type Policy } from '../../inference-image/src/engines/policy/index.ts';
 import { decide } from '../../inference-image/src/engines/policy/policy.ts';
-import { Random } from '../random.ts';
+import { Random } from '../numeric/random.ts';
 import { confusion, measure, type Figures, type Judged } from './measure.ts';
 import { foldsOf, samplesOf, type Sample } from './samples.ts';
 import { train } from './train.ts';

@@ -1,5 +1,5 @@
 import { policyLabels, type JudgedAct, type PolicyLabel } from '@agentfleet/protocol/inference';
-import type { Random } from '../random.ts';
+import type { Random } from '../numeric/random.ts';
 import { slots, templates } from './templates/index.ts';
 
 /** Different fillings of one template. */

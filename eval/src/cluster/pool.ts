@@ -1,7 +1,7 @@
 /** A pool of a cluster: tasks of packs become AgentTasks, and what they changed is judged here, by hidden checks that never leave. */
 import { isAlreadyExists, isNotFound, ResourceClient, sleep, type Clock, type Resource, type Transport } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
-import { EvalError } from '../failure.ts';
+import { EvalError } from '../run/failure.ts';
 import { toAgentTask, type PackTask } from '../format/index.ts';
 import { notAttempted, resultOf, type Attempted } from '../run/results.ts';
 import { defaultBudget, type AttemptBudget, type AttemptOptions, type EvalPool, digestOf, type Variant } from '../run/run.ts';

@@ -9,7 +9,7 @@ import { silentLog, systemClock } from '@agentfleet/kube';
 import { type AgentTask, ajvOptions, validators, type AgentTaskSpec } from '@agentfleet/protocol/api';
 import { workspaceDir, type AuditRecord } from '@agentfleet/protocol/keeper';
 import { type PoolBrief, ablatedBrief, ablations } from '@agentfleet/protocol/pool';
-import { EvalError } from '../failure.ts';
+import { EvalError } from '../run/failure.ts';
 import { scriptSeconds, type PackTask, toAgentTask } from '../format/index.ts';
 import { resultOf, type Attempted, type ConversationCounts, type TriedCandidate } from '../run/results.ts';
 import { seeded } from '../stats/index.ts';

@@ -6,7 +6,7 @@ import { silentLog, systemClock } from '@agentfleet/kube';
 import { conversationOf, type RecordedExchange } from '@agentfleet/protocol/chat';
 import { gatewayModelsVariable, gatewayWord, type GatewayModel, type GatewayModels } from '@agentfleet/protocol/gateway';
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
-import { EvalError } from '../failure.ts';
+import { EvalError } from '../run/failure.ts';
 import type { ModelOptions } from '../run/run.ts';
 import { answersAgain, type AnswerServer } from './again.ts';
 import { startServer, type RunningServer } from './servers.ts';

@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { build } from 'esbuild';
-import { EvalError } from '../failure.ts';
+import { EvalError } from '../run/failure.ts';
 
 const run = promisify(execFile);
 

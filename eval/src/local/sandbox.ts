@@ -9,7 +9,7 @@ import { KeeperClient } from '@agentfleet/keeper/client';
 import type { KeeperInfo } from '@agentfleet/protocol/keeper';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { Agent } from 'undici';
-import { EvalError } from '../failure.ts';
+import { EvalError } from '../run/failure.ts';
 import type { Programs } from './programs.ts';
 
 /**

@@ -3,7 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { EvalError } from '../failure.ts';
+import { EvalError } from '../run/failure.ts';
 import type { LearnedPart } from '../run/run.ts';
 
 export type ServerRole = LearnedPart | 'Synth';

@@ -3,7 +3,7 @@ import type { Half, Kind, Language } from '../format/index.ts';
 import { mkdir, open, readFile, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Ajv, type ValidateFunction } from 'ajv';
-import { EvalError } from '../failure.ts';
+import { EvalError } from './failure.ts';
 
 /** What is kept of one task under one variant: a line of `results.jsonl`. */
 

@@ -1,7 +1,7 @@
 /** Runs packs under variants: the same tasks with the same seeds for each, some at a time, and never one twice. */
 import { createHash } from 'node:crypto';
 import { ablations as parts, type Ablation, type ComputeBrief } from '@agentfleet/protocol/pool';
-import { EvalError } from '../failure.ts';
+import { EvalError } from './failure.ts';
 import type { PackTask, Half, Pack } from '../format/index.ts';
 import { type Attempted, recordFormat, type EvalRecord, headFormat, type ResultsFile, type ResultsHead } from './results.ts';
 import { seeded } from '../stats/index.ts';

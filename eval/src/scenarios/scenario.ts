@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { Ajv } from 'ajv';
 import { load } from 'js-yaml';
-import { EvalError } from '../failure.ts';
+import { EvalError } from '../run/failure.ts';
 import { createHash } from 'node:crypto';
 import type { AttemptContext, Experts } from '@agentfleet/agent/attempt';
 import type { Candidate, GenerateResponse, ShellAct } from '@agentfleet/protocol/inference';

@@ -4,7 +4,7 @@ import { Ajv } from 'ajv';
 import { chatHeaders, chatRoutes, ChatRequest } from '@agentfleet/protocol/chat';
 import { TokenRefused, type AccessKind, type Gate } from '@agentfleet/protocol/tokens';
 import { errorFields, type Logger } from '../logger.ts';
-import { GatewayError } from './failure.ts';
+import { GatewayError } from './providers/gatewayError.ts';
 import type { Gateway } from './gateway.ts';
 import type { Chunk } from './providers/index.ts';
 import type { Caller } from './route.ts';

@@ -2,7 +2,7 @@ import type { ChatCompletion, ChatRequest, WireMessage, WireUsage } from '@agent
 import type { RedactionKind } from '@agentfleet/protocol/keeper';
 import { Redaction, type Redacting } from '@agentfleet/protocol/redact';
 import type { ChatEngine, GatewayModel } from '@agentfleet/protocol/gateway';
-import { GatewayError } from './failure.ts';
+import { GatewayError } from './providers/gatewayError.ts';
 import { GatewayMetrics } from './metrics.ts';
 import type { ModelsFile } from './models.ts';
 import { chunkOf, chunkOfChoice, Streamed, type Chunk, type Provider } from './providers/index.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { GatewayError } from './failure.ts';
+import { GatewayError } from './providers/gatewayError.ts';
 import { Lane, Replicas, delayAfter, retryPolicy } from './route.ts';
 
 beforeEach(() => void vi.useFakeTimers());

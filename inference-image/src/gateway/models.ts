@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { Ajv } from 'ajv';
 import { GatewayModels, type GatewayModel } from '@agentfleet/protocol/gateway';
 import { ChangingFile, type WallClock } from '@agentfleet/protocol/tokens';
-import { GatewayError } from './failure.ts';
+import { GatewayError } from './providers/gatewayError.ts';
 
 const validate = new Ajv({ strict: false }).compile<GatewayModels>(GatewayModels);
 

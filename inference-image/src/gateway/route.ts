@@ -1,4 +1,4 @@
-import { GatewayError } from './failure.ts';
+import { GatewayError } from './providers/gatewayError.ts';
 import { createHash } from 'node:crypto';
 import type { ChatRequest } from '@agentfleet/protocol/chat';
 import type { GatewayModel } from '@agentfleet/protocol/gateway';

@@ -6,7 +6,7 @@ import { listen } from '../listen.ts';
 import { errorFields, type Logger } from '../logger.ts';
 import { createGatewayApp } from './app.ts';
 import type { GatewayConfig } from './config.ts';
-import { GatewayError } from './failure.ts';
+import { GatewayError } from './providers/gatewayError.ts';
 import { Gateway } from './gateway.ts';
 import { ModelsFile } from './models.ts';
 import { createProviders } from './providers/index.ts';

@@ -1,4 +1,4 @@
-import { GatewayError } from './failure.ts';
+import { GatewayError } from './providers/gatewayError.ts';
 import { chunkOf, malformed, type Chunk, type Streamed } from './providers/index.ts';
 import type { Attempt } from './route.ts';
 

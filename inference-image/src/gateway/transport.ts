@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { rootCertificates } from 'node:tls';
 import type { GatewayModel } from '@agentfleet/protocol/gateway';
 import { Agent, fetch as undiciFetch, ProxyAgent, type Dispatcher } from 'undici';
-import { GatewayError } from './failure.ts';
+import { GatewayError } from './providers/gatewayError.ts';
 
 type Fetch = typeof globalThis.fetch;
 

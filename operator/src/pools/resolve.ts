@@ -4,6 +4,7 @@ import type { Namespace, Pod } from '../runtime/resources.ts';
 import { grantSnippet, templateRights, type Consent, Consents, type ReachConfig } from './consent.ts';
 import { labels } from '@agentfleet/protocol/pool';
 import { workerServiceAccount } from './names.ts';
+import { warmPoolOf } from '../runtime/poolIndex.ts';
 
 /** Reads of the caches that tell which pool a task belongs to. */
 export interface PoolLookup {
@@ -100,18 +101,6 @@ function byAge({ metadata: a }: ExpertPool, { metadata: b }: ExpertPool): number
   );
 }
 
-/** Index of tasks by the pool that they name. */
-export const poolIndex = 'pool';
-
-/** Value of the index for tasks that name no pool. */
-export const anyDefault = 'default';
-
-/** `namespace/name` of the pool that a task names, or `default`. */
-export function namedPool(task: AgentTask): string {
-  const { poolRef } = task.spec;
-  return poolRef === undefined ? anyDefault : `${poolRef.namespace ?? task.metadata.namespace ?? ''}/${poolRef.name}`;
-}
-
 /** The caches that tell which pool a task belongs to. */
 export interface PoolCaches {
   readonly pools: { readonly lister: Lister<ExpertPool> };
@@ -146,20 +135,8 @@ export function gatewayCredentials(experts: readonly Expert[]): ReadonlySet<stri
   return new Set(experts.flatMap((expert) => endpointOf(expert)?.credential ?? []));
 }
 
-/** Labels of what stands in a namespace for a pool of another one. */
-export const poolNamespaceLabel = 'agentfleet.dev/pool-namespace';
-
 /** Annotation of a sandbox that was made ahead: what it was made from, as a hash. */
 export const templateAnnotation = 'agentfleet.dev/template';
-
-/** Index of pods: sandboxes that were made ahead, by `namespace/name` of their pool; those too that a task has taken. */
-export const warmIndex = 'warm';
-
-/** `namespace/name` of the pool that made the sandbox ahead; undefined for every other pod. */
-export function warmPoolOf({ metadata }: Pod): string | undefined {
-  const { [labels.component]: component, [poolNamespaceLabel]: namespace, [labels.pool]: name } = metadata.labels ?? {};
-  return component === 'sandbox' && namespace !== undefined && name !== undefined ? `${namespace}/${name}` : undefined;
-}
 
 /** Whether the sandbox waits for a task. */
 export function isUnclaimed(pod: Pod): boolean {

@@ -12,7 +12,6 @@ import {
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { slotLabel } from '../placement/index.ts';
-import { namedPool, poolIndex, warmIndex, warmPoolOf } from '../pools/resolve.ts';
 import type { Caches } from './context.ts';
 import { NodeAbilities } from './nodeAbilities.ts';
 import { type Pod, resources } from './resources.ts';
@@ -31,6 +30,7 @@ import {
   workerOf,
 } from './taskCensus.ts';
 import { slimNamespace, slimNetworkPolicy, slimNode, slimObject, slimPod, slimTask } from './transforms.ts';
+import { namedPool, poolIndex, warmIndex, warmPoolOf } from './poolIndex.ts';
 
 /** What every cache is made with. The transport need not be fenced: caches only read. */
 export interface CacheOptions {

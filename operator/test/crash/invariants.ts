@@ -4,10 +4,11 @@ import type { AgentTask } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { Invariants } from '../../src/controllers/agenttask/testing/invariants.ts';
 import { recordComponent } from '../../src/pools/made.ts';
-import { isUnclaimed, poolNamespaceLabel } from '../../src/pools/resolve.ts';
+import { isUnclaimed } from '../../src/pools/resolve.ts';
 import type { Pod } from '../../src/runtime/resources.ts';
 import type { History } from './history.ts';
 import type { MayDo } from './rules.ts';
+import { poolNamespaceLabel } from '../../src/runtime/poolIndex.ts';
 
 /** What pools share in a namespace of tasks: it goes with the last of them, by the controller, not by an owner. */
 const shared = new Set(['agentfleet-sandbox', 'agentfleet-jwks', 'agentfleet-link']);

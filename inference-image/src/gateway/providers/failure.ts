@@ -1,5 +1,5 @@
 import { Redaction } from '@agentfleet/protocol/redact';
-import { GatewayError, type GatewayErrorOptions } from '../failure.ts';
+import { GatewayError, type GatewayErrorOptions } from './gatewayError.ts';
 import type { Ask } from './provider.ts';
 
 type Where = Pick<Ask, 'model' | 'url' | 'key'>;

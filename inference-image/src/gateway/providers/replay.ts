@@ -2,7 +2,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Ajv } from 'ajv';
 import { Conversation, play, type ChatCompletion } from '@agentfleet/protocol/chat';
-import { GatewayError } from '../failure.ts';
+import { GatewayError } from './gatewayError.ts';
 import { chunkOfChoice } from './chunks.ts';
 import type { Ask, Chunk, Provider } from './provider.ts';
 

@@ -24,7 +24,7 @@ import { EndedTasks } from './storage.ts';
 import { decide } from './decide.ts';
 import { taskMetrics, type TaskMetrics, sandboxFinalizer } from './attempts.ts';
 import { Executor } from './execute.ts';
-import { Ledger } from './ledger.ts';
+import { Ledger } from './queue/ledger.ts';
 import { byTurn, type Turn, type Order } from './queue/poolQueue.ts';
 import { Dependencies } from './dependencies.ts';
 import { Observer, type Hindrances, type Live } from './observe.ts';

@@ -10,7 +10,6 @@ import { restOf } from './suspension.ts';
 import { type Verdict, endingOf, verdictOf } from './verdict.ts';
 import { canonical, hasFinalizer, isControlledBy, timestamp } from '@agentfleet/kube';
 import { cappedBudget } from '../../pools/spending.ts';
-import { warmPoolOf } from '../../pools/resolve.ts';
 import { armsOf } from '../../revisions/arm.ts';
 import { conditionsOf, summaryOf } from './conditions.ts';
 import { clockOf } from './clock.ts';
@@ -21,6 +20,7 @@ import { hasEnded } from './sandboxState.ts';
 import type { Action, Decision, DesiredStatus, Snapshot } from './snapshot.ts';
 import { settlementOf } from './spending.ts';
 import { timers } from './requeues.ts';
+import { warmPoolOf } from '../../runtime/poolIndex.ts';
 
 /** What the status will say about attempts and decisions of people. */
 export interface Records {

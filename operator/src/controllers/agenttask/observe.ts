@@ -3,7 +3,7 @@ import type { AgentTask, AgentTaskOrder, ExpertPool, RolloutStatus } from '@agen
 import type { IsolationLevel } from '@agentfleet/protocol/keeper';
 import { labels } from '@agentfleet/protocol/pool';
 import { perNamespaceOf } from '../../pools/limits.ts';
-import { poolLookup, resolvePool, type Resolution, isWorkerPod, templateAnnotation, warmIndex } from '../../pools/resolve.ts';
+import { poolLookup, resolvePool, type Resolution, isWorkerPod, templateAnnotation } from '../../pools/resolve.ts';
 import { MadeSandboxes } from '../../pools/made.ts';
 import type { ReachConfig } from '../../pools/consent.ts';
 import type { Caches } from '../../runtime/context.ts';
@@ -12,16 +12,17 @@ import { isTracked } from '../../runtime/caches.ts';
 import { isolationFloor } from './acceptance.ts';
 import { isClaimable } from './execute.ts';
 import type { DependencyView } from './dependencies.ts';
-import type { Ledger } from './ledger.ts';
+import type { Ledger } from './queue/ledger.ts';
 import { groundOf, sameAbility, type ClusterCapabilities } from './nodeAbility.ts';
 import { openingsOf } from './openings.ts';
 import { Preparations } from './placing.ts';
-import type { Bounds, Turn, Order } from './queue/poolQueue.ts';
+import type { Bounds, Turn, Order, QueueView } from './queue/poolQueue.ts';
 import { Queues } from './queue/queues.ts';
 import { sandboxState } from './sandboxState.ts';
 import type { SpendingView } from './spending.ts';
-import type { QueueView, Snapshot, StorageView, WorkerView } from './snapshot.ts';
+import type { Snapshot, StorageView, WorkerView } from './snapshot.ts';
 import type { Heartbeats } from '../../runtime/heartbeats.ts';
+import { warmIndex } from '../../runtime/poolIndex.ts';
 
 /** What an observer reads besides the caches. */
 export interface ObserverOptions {

@@ -1,12 +1,12 @@
 import { channel, keyOf, lowPriority, type Enqueue, type Source } from '@agentfleet/kube';
 import type { AgentTask, ExpertPool, PoolGrant } from '@agentfleet/protocol/api';
 import { briefKey, labels } from '@agentfleet/protocol/pool';
-import { anyDefault, poolIndex, isWorkerPod } from '../../pools/resolve.ts';
+import { isWorkerPod } from '../../pools/resolve.ts';
 import type { Caches } from '../../runtime/context.ts';
 import type { ConfigMap, NetworkPolicy, Pod } from '../../runtime/resources.ts';
 import { dependencyIndex, wakeIndex, wakeValues, workerIndex } from '../../runtime/taskCensus.ts';
 import { unsupportedReasons } from './unsupported.ts';
-import type { Ledger } from './ledger.ts';
+import type { Ledger } from './queue/ledger.ts';
 import { jwksConfigMap } from './attempts.ts';
 import { sameAbility } from './nodeAbility.ts';
 import { isReady, type Observer } from './observe.ts';
@@ -18,6 +18,7 @@ import { deadlineSecondsOf, queuedUntil } from './deadline.ts';
 import { surelyEndedAt } from './sandboxState.ts';
 import type { DesiredStatus } from './snapshot.ts';
 import { startTimeoutSeconds, startUntil } from './start.ts';
+import { anyDefault, poolIndex } from '../../runtime/poolIndex.ts';
 
 export interface RequeuesOptions {
   readonly caches: Caches;

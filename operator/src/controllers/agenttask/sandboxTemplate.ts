@@ -9,8 +9,9 @@ import { hasOwnUsers, imageVolumes, nodesWithUsers, userMode, type ClusterCapabi
 import { mergedTemplate } from './sandboxBounds.ts';
 import { type SandboxPodInput, sandboxPod } from './sandboxPod.ts';
 import { labels } from '@agentfleet/protocol/pool';
-import { poolNamespaceLabel, templateAnnotation } from '../../pools/resolve.ts';
+import { templateAnnotation } from '../../pools/resolve.ts';
 import type { Pod } from '../../runtime/resources.ts';
+import { poolNamespaceLabel } from '../../runtime/poolIndex.ts';
 
 const longest = 63;
 

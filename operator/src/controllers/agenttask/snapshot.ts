@@ -8,6 +8,7 @@ import type { DependencyView } from './dependencies.ts';
 import type { ClusterCapabilities } from './nodeAbility.ts';
 import type { Opening } from './openings.ts';
 import type { HeldIn, SpendingView } from './spending.ts';
+import type { QueueView } from './queue/poolQueue.ts';
 
 /** A worker of a pool as the caches show it. */
 export interface WorkerView {
@@ -21,19 +22,6 @@ export interface WorkerView {
   readonly freshMs: number;
   /** Tasks that it runs, without the one that is decided about. */
   readonly load: number;
-}
-
-/** The other tasks of the pool as counts. */
-export interface QueueView {
-  /** Tasks that occupy a slot. */
-  readonly running: number;
-  readonly runningInNamespace: number;
-  /** Accepted tasks that wait for a slot. */
-  readonly waiting: number;
-  /** Waiting tasks whose turn is earlier. */
-  readonly ahead: number;
-  /** Of those, how many would take a slot that becomes free now; the others are held back by the limit of their namespace. */
-  readonly takers: number;
 }
 
 /** What a task with `spec.sandbox.storage` has in the cluster, and nobody else; the oldest first. */

@@ -2,8 +2,8 @@ import type { Informer, KubeObject, Resource } from '@agentfleet/kube';
 import { labels } from '@agentfleet/protocol/pool';
 import { cacheOfOurs, type CacheOptions } from '../../runtime/caches.ts';
 import type { Caches } from '../../runtime/context.ts';
-import { poolNamespaceLabel } from '../../pools/resolve.ts';
 import { type ControllerRevision, type Job, resources } from '../../runtime/resources.ts';
+import { poolNamespaceLabel } from '../../runtime/poolIndex.ts';
 
 /** Index of RoleBindings by the pool that they give access to, `namespace/name`. */
 export const accessIndex = 'access';

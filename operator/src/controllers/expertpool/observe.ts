@@ -1,7 +1,6 @@
 import type { EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { artifactsClaim } from '../../pools/names.ts';
-import { warmIndex } from '../../pools/resolve.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { Heartbeats } from '../../runtime/heartbeats.ts';
 import type { Pod } from '../../runtime/resources.ts';
@@ -15,6 +14,7 @@ import { recordedArms } from './rollout/recorded.ts';
 import { countTasks, type PoolSnapshot, type RecordedArm } from './snapshot.ts';
 import { poolKey, Tenancy } from './tenancy.ts';
 import { readProgress, weightsViews } from './weights/index.ts';
+import { warmIndex } from '../../runtime/poolIndex.ts';
 
 /** What pools are observed with. */
 export interface PoolObserver {

@@ -16,7 +16,7 @@ import {
 import type { AgentTask, EnergyModel, ExpertPool, PoolGrant } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { planChanged } from '../placement/changes.ts';
-import { anyDefault, namedPool, warmEntry, warmPoolOf } from '../../pools/resolve.ts';
+import { warmEntry } from '../../pools/resolve.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import { type Heartbeats, changeSource } from '../../runtime/heartbeats.ts';
 import { type Pod, resources } from '../../runtime/resources.ts';
@@ -24,6 +24,7 @@ import { traitsOf } from '../../runtime/taskCensus.ts';
 import { accessOf, childKinds, type ChildCaches } from './caches.ts';
 import { countedAs } from './snapshot.ts';
 import { poolKey } from './tenancy.ts';
+import { anyDefault, namedPool, warmPoolOf } from '../../runtime/poolIndex.ts';
 
 /** What a pool counts or serves changed. */
 const taskMoved: Predicate<AgentTask> = (change) => {

@@ -1,5 +1,5 @@
 import type { ExpertPool, Reason } from '@agentfleet/protocol/api';
-import { isUnclaimed, warmEntry, warmIndex, warmPoolOf, poolLookup, mayWarm, isAccepted } from '../../pools/resolve.ts';
+import { isUnclaimed, warmEntry, poolLookup, mayWarm, isAccepted } from '../../pools/resolve.ts';
 import type { ReachConfig } from '../../pools/consent.ts';
 import type { Caches, OperatorContext } from '../../runtime/context.ts';
 import type { Namespace, ConfigMap, Pod } from '../../runtime/resources.ts';
@@ -12,6 +12,7 @@ import { jwksConfigMap } from '../agenttask/attempts.ts';
 import { groundOf, sameAbility } from '../agenttask/nodeAbility.ts';
 import { TemplateHashes, type WarmSource } from '../agenttask/sandboxTemplate.ts';
 import { WarmExecutor, WarmRecords } from './execute.ts';
+import { warmIndex, warmPoolOf } from '../../runtime/poolIndex.ts';
 
 /** Whether nothing may be made in the namespace any more. */
 function goes({ metadata, status }: Namespace): boolean {

@@ -1,8 +1,9 @@
 import { labels } from '@agentfleet/protocol/pool';
 import { describe, expect, test } from 'vitest';
-import { poolNamespaceLabel, templateAnnotation } from '../../pools/resolve.ts';
+import { templateAnnotation } from '../../pools/resolve.ts';
 import type { Pod } from '../../runtime/resources.ts';
 import { warmCounts, decideWarm, startingAtOnce, type WarmPlace } from './decide.ts';
+import { poolNamespaceLabel } from '../../runtime/poolIndex.ts';
 
 const now = Date.UTC(2030, 0, 1, 1);
 const running = (ready: boolean): Pod['status'] => ({

@@ -1,4 +1,3 @@
-import type { QueueView } from '../snapshot.ts';
 import { findCondition } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
 
@@ -345,4 +344,17 @@ export function standing(task: AgentTask): Standing {
 export function isCrowdedOut({ status, metadata }: AgentTask): boolean {
   if (status?.finished === 'true' || metadata.deletionTimestamp !== undefined) return false;
   return status?.conditions?.some(({ type, reason }) => type === 'Accepted' && reason === 'QueueFull') === true;
+}
+
+/** The other tasks of the pool as counts. */
+export interface QueueView {
+  /** Tasks that occupy a slot. */
+  readonly running: number;
+  readonly runningInNamespace: number;
+  /** Accepted tasks that wait for a slot. */
+  readonly waiting: number;
+  /** Waiting tasks whose turn is earlier. */
+  readonly ahead: number;
+  /** Of those, how many would take a slot that becomes free now; the others are held back by the limit of their namespace. */
+  readonly takers: number;
 }

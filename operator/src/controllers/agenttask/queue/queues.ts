@@ -1,11 +1,12 @@
 import { keyOf } from '@agentfleet/kube';
 import type { AgentTask, ExpertPool, PoolGrant } from '@agentfleet/protocol/api';
-import { anyDefault, namedPool, poolIndex, poolLookup, resolvePool, type PoolLookup } from '../../../pools/resolve.ts';
+import { poolLookup, resolvePool, type PoolLookup } from '../../../pools/resolve.ts';
 import type { ReachConfig } from '../../../pools/consent.ts';
 import type { Caches } from '../../../runtime/context.ts';
 import type { Namespace } from '../../../runtime/resources.ts';
-import type { Ledger } from '../ledger.ts';
+import type { Ledger } from './ledger.ts';
 import { byTurn, PoolQueue, type Place, type Turn, isCrowdedOut, type Order } from './poolQueue.ts';
+import { anyDefault, namedPool, poolIndex } from '../../../runtime/poolIndex.ts';
 
 interface Found extends Place {
   readonly pool: string;

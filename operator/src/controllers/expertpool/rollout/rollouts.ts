@@ -1,7 +1,6 @@
 import { keyOf } from '@agentfleet/kube';
 import { rolloutAnnotations, type ExpertPool, type Rollout, type RolloutStatus } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
-import { anyDefault, poolIndex } from '../../../pools/resolve.ts';
 import { rolloutLedgerName } from '../../../pools/names.ts';
 import {
   poolLockedBy,
@@ -22,6 +21,7 @@ import type { PoolArm, PoolSnapshot, RolloutPlan } from '../snapshot.ts';
 import { lostPlace, shortOfPlaces, withPlaces } from './places.ts';
 import { keptJobs, poolSets } from './golden.ts';
 import { desiredArm, leavingPlan, planOf, type InUse } from './plan.ts';
+import { anyDefault, poolIndex } from '../../../runtime/poolIndex.ts';
 
 /** What became of a look at the rollout of a pool. `release` once the status is written. */
 export type Planned = ({ readonly plan: RolloutPlan | undefined } | { readonly lost: RolloutStatus }) & { readonly release: () => void };

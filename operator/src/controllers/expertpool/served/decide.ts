@@ -1,7 +1,7 @@
 import type { KubeObject } from '@agentfleet/kube';
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
-import { isAccepted, poolNamespaceLabel } from '../../../pools/resolve.ts';
+import { isAccepted } from '../../../pools/resolve.ts';
 import { accessName, workerServiceAccount } from '../../../pools/names.ts';
 import { type Namespace, resources } from '../../../runtime/resources.ts';
 import { jwksConfigMap } from '../../agenttask/attempts.ts';
@@ -9,6 +9,7 @@ import { sandboxNetworkPolicy } from '../../agenttask/sandboxPod.ts';
 import type { Child } from '../children.ts';
 import { homeOf, type Manifest } from '../manifests/manifest.ts';
 import { identity } from '../ownership.ts';
+import { poolNamespaceLabel } from '../../../runtime/poolIndex.ts';
 
 /** What is known about one namespace with tasks. */
 export interface NamespaceSnapshot {

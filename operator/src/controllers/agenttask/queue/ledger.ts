@@ -1,6 +1,6 @@
 import { keyOf } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
-import { type Standing, standing } from './queue/poolQueue.ts';
+import { type Standing, standing } from './poolQueue.ts';
 
 /** A decision that the cache does not show yet. */
 export type Assumed =

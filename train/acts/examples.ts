@@ -1,6 +1,6 @@
-import type { LabelledAct } from '../acts/data.ts';
-import { foldOf } from '../acts/folds.ts';
-import type { Example } from './example.ts';
+import type { LabelledAct } from './data.ts';
+import { foldOf } from './folds.ts';
+import type { Example } from '../dataset/example.ts';
 
 /** Labelled acts as examples; the fold that is held out first stands for all. Nothing of them is ever run, so there are no replays. */
 export function examplesOfActs(acts: readonly LabelledAct[], seed: number): readonly Example[] {
