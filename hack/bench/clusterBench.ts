@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { down, status, up } from '../cluster/index.ts';
 import { startEnvironment, type TestEnvironment } from '../environment/index.ts';
-import type { Row } from './table.ts';
+import type { Row } from './report/table.ts';
 
 async function seconds(action: () => Promise<unknown>): Promise<number> {
   const started = performance.now();

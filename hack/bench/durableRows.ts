@@ -14,7 +14,7 @@ import { silentLog, systemClock } from '@agentfleet/kube';
 import { hostArch, runnerBinary, s3ServerBinary } from '../images/index.ts';
 import { startLocalServer } from '../storage/localServer.ts';
 import { quantile } from '@agentfleet/protocol/stats';
-import type { Row } from './table.ts';
+import type { Row } from './report/table.ts';
 
 const files = 10_000;
 const bytesPerFile = 5000;

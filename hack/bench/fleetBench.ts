@@ -8,7 +8,7 @@ import { BenchFleet } from './fleet.ts';
 import { partRows } from './partRows.ts';
 import { heldOutRepairs, type Repair } from './repairs.ts';
 import { roundRows } from './roundRows.ts';
-import type { Row } from './table.ts';
+import type { Row } from './report/table.ts';
 import { roundSize, triesRows, type RankedRepair } from './triesRows.ts';
 
 /** What the learned parts take and what they give, with the committed weights, on servers of this machine. */

@@ -2,7 +2,7 @@ import { newExecId } from '@agentfleet/keeper/client';
 import type { TestEnvironment } from '../environment/index.ts';
 import { deleteNamespace, Kubectl, openSandbox, prepareNamespace, type Sandbox } from '../sandbox/index.ts';
 import { quantile } from '@agentfleet/protocol/stats';
-import type { Row } from './table.ts';
+import type { Row } from './report/table.ts';
 
 const namespace = 'agentfleet-bench-layers';
 const rounds = 20;

@@ -12,7 +12,7 @@ import { layerRows } from './layerRows.ts';
 import { sandboxBench } from './sandboxBench.ts';
 import { snapshotRows } from './snapshotRows.ts';
 import { statusWrites } from './statusWrites.ts';
-import { table, type Row } from './table.ts';
+import { table, type Row } from './report/table.ts';
 
 const { values } = parseArgs({ options: { cold: { type: 'boolean' }, only: { type: 'string' }, write: { type: 'string' } } });
 const chosen = new Set((values.only ?? 'snapshots,durable,fleet,cluster,sandbox,status').split(','));

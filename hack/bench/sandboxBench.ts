@@ -4,7 +4,7 @@ import { processesOf, runningContainers } from '../sandbox/index.ts';
 import { deleteNamespace, Kubectl, openSandbox, prepareNamespace, type Sandbox } from '../sandbox/index.ts';
 import type { TestEnvironment } from '../environment/index.ts';
 import { quantile } from '@agentfleet/protocol/stats';
-import type { Row } from './table.ts';
+import type { Row } from './report/table.ts';
 
 const namespace = 'agentfleet-bench';
 const rounds = 60;

@@ -1,7 +1,7 @@
 import { lastingProgram, setMetaByRunner, treeStatsByRunner, xattrsByRunner } from '@agentfleet/keeper/snapshot';
 import { benchSnapshots } from '@agentfleet/keeper/snapshot-bench';
 import { hostArch, runnerBinary } from '../images/index.ts';
-import type { Row } from './table.ts';
+import type { Row } from './report/table.ts';
 
 /** Snapshot figures of ours and of git plumbing, on the same tree in the same run. */
 export async function snapshotRows(files: number): Promise<readonly Row[]> {

@@ -1,6 +1,6 @@
 import { mean } from '@agentfleet/protocol/stats';
 import type { Repair } from './repairs.ts';
-import type { Row } from './table.ts';
+import type { Row } from './report/table.ts';
 import { inRounds, triesByChance, triesIn } from './tries.ts';
 
 /** Most proposals that a worker compares at once when a profile says nothing. */

@@ -1,5 +1,5 @@
 import type { Tally } from './auditLog.ts';
-import { percentile } from '../table.ts';
+import { percentile } from '../report/table.ts';
 import type { Timeline } from './tracker.ts';
 
 export interface Spread {
