@@ -61,7 +61,8 @@ export const families: readonly Family[] = [
     stamps: (version) => [`github.com/containerd/containerd/v2/version.Version=${version}`],
   },
   { ...plain, name: 'runc', module: 'github.com/opencontainers/runc', binaries: ['runc'], cgo: true, tags: ['seccomp'] },
-  { ...plain, name: 'coredns', module: 'github.com/coredns/coredns', binaries: ['coredns'] },
+  // Our main package has the plugins of the Corefile only; its client-go is that of Kubernetes, which is compiled anyway.
+  { ...plain, name: 'coredns', module: 'github.com/coredns/coredns', binaries: ['coredns'], sources: ['coredns'] },
   {
     ...plain,
     name: 'kube-router',
