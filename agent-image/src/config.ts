@@ -1,4 +1,5 @@
-import { ConfigError, logLevels, oneOf, parsePort, reader, type Env, type LogLevel } from '@agentfleet/protocol/environment';
+import { ConfigError, oneOf, parsePort, reader, type Env } from '@agentfleet/protocol/environment';
+import { logLevels, type LogLevel } from '@agentfleet/protocol/log';
 import { workerEnvironment, workerPort } from '@agentfleet/protocol/pool';
 import { loopback, readAccess, tokenFileVariable, type AccessConfig } from '@agentfleet/protocol/tokens';
 

@@ -7,7 +7,7 @@ import { joinAuthorities } from './authorities.ts';
 import { ConfigError } from '@agentfleet/protocol/environment';
 import { readConfig } from './config.ts';
 import { readGoldenConfig, runGolden } from './golden/index.ts';
-import { createLog } from './logger.ts';
+import { coded, errorFields, createLog } from '@agentfleet/protocol/log';
 import { startWorker, type RunningWorker } from './start.ts';
 import { createArtifactStore } from './store/index.ts';
 import { readWeightsConfig, runWeights } from './weights/index.ts';
@@ -75,7 +75,7 @@ function stopOnSignal(worker: RunningWorker, log: Log): void {
     worker.stop().then(
       () => exit(0),
       (error: unknown) => {
-        log.error('the worker did not stop cleanly', { error: error instanceof Error ? error.stack : String(error) });
+        log.error('the worker did not stop cleanly', coded('AF_WORKER_STOP', errorFields(error)));
         exit(1);
       },
     );

@@ -3,7 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { chartFiles } from './chart.ts';
 import { apiFiles } from './crds.ts';
-import { keeperErrorsPage } from './keeperErrors.ts';
+import { keeperErrorsPage, processErrorsPage } from './errorPages.ts';
 import { keeperSchemas } from './keeperSchemas.ts';
 import { reasonsPage } from './reasons.ts';
 import { recordedChat } from './recordedChat.ts';
@@ -16,6 +16,7 @@ export function generatedFiles(): ReadonlyMap<string, string> {
     ...apiFiles(),
     ...chartFiles(),
     ['docs/reference/keeper-errors.md', keeperErrorsPage()],
+    ['docs/reference/process-errors.md', processErrorsPage()],
     ['docs/reference/reasons.md', reasonsPage()],
     ['docs/reference/tools.md', toolsPage()],
     ['docs/reference/keeper-schemas.json', keeperSchemas()],

@@ -9,7 +9,8 @@ import {
   type Role,
   roles,
 } from '@agentfleet/protocol/inference';
-import { ConfigError, logLevels, oneOf, parsePath, reader, type Env, type LogLevel, type Read } from '@agentfleet/protocol/environment';
+import { ConfigError, oneOf, parsePath, reader, type Env, type Read } from '@agentfleet/protocol/environment';
+import { logLevels, type LogLevel } from '@agentfleet/protocol/log';
 import { parseListen, type Listen } from './listen.ts';
 import { readAccess, type AccessConfig } from '@agentfleet/protocol/tokens';
 

@@ -4,14 +4,14 @@ import { ConfigError } from '@agentfleet/protocol/environment';
 import { gatewayWord } from '@agentfleet/protocol/gateway';
 import { readConfig } from './config.ts';
 import { gpuPlaces, gpuTaskOf, runGpuTask, type GpuTask } from './gpu/index.ts';
-import { errorFields, Logger, type LogLevel } from './logger.ts';
+import { errorFields, createLog, type Log, type LogLevel } from '@agentfleet/protocol/log';
 import { startServer } from './start.ts';
 
 /** After the time for requests that wait, this long until the process ends whatever is left, ms. */
 const exitMs = 5_000;
 
-function loggerOf(level: LogLevel): Logger {
-  return new Logger(
+function loggerOf(level: LogLevel): Log {
+  return createLog(
     level,
     (line) => stdout.write(line),
     () => Date.now(),
@@ -23,14 +23,14 @@ async function main(): Promise<void> {
   const config = readConfig(env);
   const logger = loggerOf(config.logLevel);
   const running = await startServer({ config, logger, now: () => performance.now() });
-  logger.log('info', 'listening', { addresses: running.addresses, engine: config.engine.type });
+  logger.info('listening', { addresses: running.addresses, engine: config.engine.type });
   const stop = (signal: NodeJS.Signals): void => {
-    logger.log('info', 'stopping', { signal });
+    logger.info('stopping', { signal });
     setTimeout(() => exit(1), config.drainSeconds * 1000 + exitMs).unref();
     running.stop().then(
       () => exit(0),
       (error: unknown) => {
-        logger.log('error', 'the server did not stop cleanly', errorFields(error));
+        logger.error('the server did not stop cleanly', errorFields(error));
         exit(1);
       },
     );
@@ -45,9 +45,9 @@ async function serveModels(): Promise<void> {
   const config = readGateway(env);
   const logger = loggerOf(config.logLevel);
   const running = await startGateway({ config, logger });
-  logger.log('info', 'listening', { addresses: [running.address] });
+  logger.info('listening', { addresses: [running.address] });
   const stop = (signal: NodeJS.Signals): void => {
-    logger.log('info', 'stopping', { signal });
+    logger.info('stopping', { signal });
     setTimeout(() => exit(1), config.drainSeconds * 1000 + exitMs).unref();
     void running.stop().then(() => exit(0));
   };

@@ -2,7 +2,7 @@ import { capabilities, type Capability, type InferenceInfo } from '@agentfleet/p
 import { capabilityModules, type Service } from './capabilities/index.ts';
 import type { Config } from './config.ts';
 import type { ServedEngine } from './engines/served.ts';
-import type { Logger } from './logger.ts';
+import type { Log } from '@agentfleet/protocol/log';
 import { InferenceMetrics } from './metrics.ts';
 import { Readiness } from './readiness.ts';
 
@@ -15,7 +15,7 @@ export interface Server {
   readonly services: ReadonlyMap<Capability, Service>;
   readonly readiness: Readiness;
   readonly metrics: InferenceMetrics;
-  readonly logger: Logger;
+  readonly logger: Log;
   /** Monotonic milliseconds. */
   readonly now: () => number;
 }
@@ -23,7 +23,7 @@ export interface Server {
 export interface ServerOptions {
   readonly config: Pick<Config, 'version' | 'roles' | 'queueLimit' | 'batchLimit'>;
   readonly engine: ServedEngine;
-  readonly logger: Logger;
+  readonly logger: Log;
   readonly now: () => number;
   /** Resolves after so many milliseconds, or at once when the signal fires. */
   readonly pause: (millis: number, signal: AbortSignal) => Promise<void>;

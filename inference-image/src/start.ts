@@ -6,7 +6,7 @@ import type { Config } from './config.ts';
 import { createEngine } from './engines/index.ts';
 import { createApp } from './http/index.ts';
 import { listen } from './listen.ts';
-import { errorFields, type Logger } from './logger.ts';
+import { errorFields, type Log } from '@agentfleet/protocol/log';
 import { createServer } from './server.ts';
 
 export interface RunningServer {
@@ -17,21 +17,19 @@ export interface RunningServer {
 
 export interface StartOptions {
   readonly config: Config;
-  readonly logger: Logger;
+  readonly logger: Log;
   /** Monotonic milliseconds. */
   readonly now: () => number;
 }
 
 /** Loads the engine and listens. Not ready before the engine has answered an example of each capability. */
 export async function startServer({ config, logger, now }: StartOptions): Promise<RunningServer> {
-  const engine = await createEngine(config, now, (error) =>
-    logger.log('warn', 'the engine did not do what it was told', errorFields(error)),
-  );
+  const engine = await createEngine(config, now, (error) => logger.warn('the engine did not do what it was told', errorFields(error)));
   const server = createServer({ config, engine, logger, now, pause });
   const gate = gateOf(config.access, {
     clock: { now: () => Date.now() },
     onRefused: (reason) => server.metrics.refusals.inc({ reason }),
-    onError: (error) => logger.log('error', 'the key file cannot be read', errorFields(error)),
+    onError: (error) => logger.error('the key file cannot be read', errorFields(error)),
   });
   const apps = [createApp(server, gate)];
   const addresses = [await listen(apps[0] as FastifyInstance, config.listen)];
@@ -41,7 +39,7 @@ export async function startServer({ config, logger, now }: StartOptions): Promis
     addresses.push(await listenOnSocket(local, config.socket));
   }
   const reason = await server.readiness.check();
-  logger.log(reason === null ? 'info' : 'error', reason ?? 'ready', { engine: engine.name, modelDigest: engine.modelDigest });
+  logger[reason === null ? 'info' : 'error'](reason ?? 'ready', { engine: engine.name, modelDigest: engine.modelDigest });
   const stop = async (): Promise<void> => {
     server.readiness.stop();
     const giveUp = AbortSignal.timeout(config.drainSeconds * 1000);

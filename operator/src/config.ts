@@ -1,7 +1,8 @@
 import { isIP } from 'node:net';
 import { isAbsolute } from 'node:path';
 import { parseArgs } from 'node:util';
-import { ConfigError, logLevels, oneOf, parsePort, reader, type Env, type LogLevel, type Read } from '@agentfleet/protocol/environment';
+import { ConfigError, oneOf, parsePort, reader, type Env, type Read } from '@agentfleet/protocol/environment';
+import { logLevels, type LogLevel } from '@agentfleet/protocol/log';
 import { accessEnvironment, parseSubjects } from '@agentfleet/protocol/tokens';
 import { parseEgress, parseWorkerEgress } from './egress.ts';
 import type { Images, OperatorConfig } from './runtime/context.ts';

@@ -7,7 +7,7 @@ import { ConfigError } from '@agentfleet/protocol/environment';
 import { readConfig, type ProcessConfig } from './config.ts';
 import { resolversOf } from './egress.ts';
 import { registerProcessMetrics } from './metrics/eventLoop.ts';
-import { jsonLog } from './runtime/log.ts';
+import { coded, createLog } from '@agentfleet/protocol/log';
 import { createOperator } from './start.ts';
 
 /** More than the manager takes for a graceful stop, less than terminationGracePeriodSeconds of the chart. */
@@ -27,7 +27,7 @@ async function withResolvers(config: ProcessConfig): Promise<ProcessConfig> {
 /** The process: environment in, JSON lines out; SIGTERM ends it. Its exit code: 1 after a failure or a lost lease. */
 async function main(): Promise<number> {
   const config = await withResolvers(readConfig(env, argv.slice(2)));
-  const log = jsonLog(
+  const log = createLog(
     config.logLevel,
     (line) => stdout.write(line),
     () => systemClock.now(),
@@ -53,7 +53,7 @@ async function main(): Promise<number> {
     log.info('stopped');
     return 0;
   } catch (error) {
-    log.error('the operator failed', { error: asError(error).stack ?? asError(error).message });
+    log.error('the operator failed', coded('AF_OPERATOR_FAILED', { error: asError(error).stack ?? asError(error).message }));
     // A new process is the only clean start: the kubelet makes one.
     return 1;
   } finally {

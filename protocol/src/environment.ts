@@ -34,10 +34,6 @@ export function reader(env: Env, faults: string[], where: string): Read {
   };
 }
 
-/** Levels of a log, from all to nothing. */
-export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
-export type LogLevel = (typeof logLevels)[number];
-
 /** Reads one of the values that are known. */
 export function oneOf<T extends string>(known: readonly T[]): (value: string) => T {
   return (value) => {

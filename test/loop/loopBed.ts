@@ -20,7 +20,7 @@ import {
 } from '../../agent-image/src/attempt/index.ts';
 import { createRails, installedGrammars, loadGrammars } from '../../agent-image/src/rails/index.ts';
 import { readConfig } from '../../inference-image/src/config.ts';
-import { Logger } from '../../inference-image/src/logger.ts';
+import { createLog } from '@agentfleet/protocol/log';
 import { startServer, type RunningServer } from '../../inference-image/src/start.ts';
 import type { LocalSandbox } from './localSandbox.ts';
 
@@ -76,7 +76,7 @@ export class LoopBed implements AsyncDisposable {
   /** Starts an inference server by its environment; gives its origin. */
   async serve(env: Readonly<Record<string, string>>): Promise<string> {
     const config = readConfig({ AGENTFLEET_LISTEN: '127.0.0.1:0', AGENTFLEET_AUTHENTICATION: 'None', LOG_LEVEL: 'error', ...env });
-    const logger = new Logger('silent', () => undefined, Date.now);
+    const logger = createLog('silent', () => undefined, Date.now);
     const server = await startServer({ config, logger, now: () => performance.now() });
     this.#servers.push(server);
     return server.addresses[0] ?? '';

@@ -10,7 +10,7 @@ import { loadAll } from 'js-yaml';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readGoldenConfig, runGolden } from '../../agent-image/src/golden/index.ts';
 import { readConfig } from '../../inference-image/src/config.ts';
-import { Logger } from '../../inference-image/src/logger.ts';
+import { createLog } from '@agentfleet/protocol/log';
 import { startServer, type RunningServer } from '../../inference-image/src/start.ts';
 
 interface ConfigMap {
@@ -26,7 +26,7 @@ let folder = '';
 
 async function serve(env: Readonly<Record<string, string>>): Promise<string> {
   const config = readConfig({ AGENTFLEET_LISTEN: '127.0.0.1:0', AGENTFLEET_AUTHENTICATION: 'None', LOG_LEVEL: 'error', ...env });
-  const logger = new Logger(config.logLevel, () => true, Date.now);
+  const logger = createLog(config.logLevel, () => true, Date.now);
   const server = await startServer({ config, logger, now: () => performance.now() });
   running.push(server);
   return server.addresses[0] ?? '';

@@ -25,7 +25,7 @@ import { ajvOptions, validators, type AgentTask, type AgentTaskSpec, type Approv
 import type { RecordedCandidate } from '@agentfleet/protocol/inference';
 import type { ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
 import type { Sandbox } from '../../hack/sandbox/index.ts';
-import { Logger } from '../../inference-image/src/logger.ts';
+import { createLog } from '@agentfleet/protocol/log';
 import { startServer, type RunningServer } from '../../inference-image/src/start.ts';
 
 /** One attempt of the real engine on a real sandbox; what it reported is kept. */
@@ -183,7 +183,7 @@ async function startExpert(folder: string, record: Parameters<typeof AttemptBed.
       grammars: null,
       logLevel: 'silent',
     },
-    logger: new Logger('silent', () => undefined, Date.now),
+    logger: createLog('silent', () => undefined, Date.now),
     now: () => performance.now(),
   });
 }

@@ -9,7 +9,7 @@ import { ChatModelsClient, type ChatModels } from '../../agent-image/src/models/
 import { answersAgain, goalOf, type AnswerServer } from '../../eval/src/local/again.ts';
 import { readGateway } from '../../inference-image/src/gateway/config.ts';
 import { startGateway, type RunningGateway } from '../../inference-image/src/gateway/index.ts';
-import { Logger } from '../../inference-image/src/logger.ts';
+import { createLog } from '@agentfleet/protocol/log';
 
 /** Recorded conversations, one a file. */
 export const recordings = join(import.meta.dirname, 'conversations');
@@ -65,7 +65,7 @@ export class ConversationBed implements AsyncDisposable {
       LOG_LEVEL: 'error',
       ...(live !== undefined && { AGENTFLEET_RECORD_TO: join(folder, 'recorded') }),
     });
-    const logger = new Logger('error', (line) => console.error(line), Date.now);
+    const logger = createLog('error', (line) => console.error(line), Date.now);
     return new ConversationBed(await startGateway({ config, logger }), folder, again);
   }
 

@@ -1,3 +1,4 @@
+import { coded } from '@agentfleet/protocol/log';
 import { Ajv } from 'ajv';
 import { briefKey, PoolBrief } from '@agentfleet/protocol/pool';
 import { type ConfigMap, resources } from '../resources.ts';
@@ -103,6 +104,6 @@ export class BriefFollower {
 
   #refuse(problem: string): void {
     this.#problem = problem;
-    this.#log.error(this.#current === undefined ? 'no brief' : 'the former brief stays in force', { problem });
+    this.#log.error(this.#current === undefined ? 'no brief' : 'the former brief stays in force', coded('AF_BRIEF_INVALID', { problem }));
   }
 }

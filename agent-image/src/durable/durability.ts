@@ -1,3 +1,4 @@
+import { coded } from '@agentfleet/protocol/log';
 import { asError, deadline, sleep, type Clock, type Log } from '@agentfleet/kube';
 import type { KeeperClient } from '@agentfleet/keeper/client';
 import { AttemptFailure } from '../attempt/failure.ts';
@@ -203,7 +204,7 @@ export class Durability {
   }
 
   async #gap(keeper: KeeperClient, gap: Gap, signal: AbortSignal): Promise<void> {
-    this.#options.log.error('the event log lacks what was reported of it', { ...gap });
+    this.#options.log.error('the event log lacks what was reported of it', coded('AF_AUDIT_GAP', { ...gap }));
     this.#options.onGap?.();
     await retryWhileUnavailable(() => keeper.note('AuditGap', { ...gap }), { clock: this.#options.clock, signal });
   }

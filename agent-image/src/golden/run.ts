@@ -1,3 +1,4 @@
+import { coded } from '@agentfleet/protocol/log';
 import { isAbsolute } from 'node:path';
 import { ConfigError, reader, type Env } from '@agentfleet/protocol/environment';
 import { GoldenArm, goldenEnvironment, type GoldenReport } from '@agentfleet/protocol/golden';
@@ -84,7 +85,7 @@ export async function runGolden(run: GoldenRun): Promise<0 | 1> {
     return 0;
   } catch (error) {
     const words = asError(error).message.slice(0, mostWords);
-    log.error('the set was not run to its end', { error: words });
+    log.error('the set was not run to its end', coded('AF_GOLDEN_FAILED', { error: words }));
     await writeFile(config.report, words);
     return 1;
   }

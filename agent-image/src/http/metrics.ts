@@ -1,3 +1,4 @@
+import { coded } from '@agentfleet/protocol/log';
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import type { Outcome } from '../attempt/ports.ts';
 import type { WriteResult } from '../report/index.ts';
@@ -51,7 +52,10 @@ export function createMetrics(): WorkerMetrics {
 
 /** Lets those read metrics who have a token for it. */
 export function authorizeReaders(config: AccessConfig, clock: Clock, log: Log): Authorize {
-  const gate = gateOf(config, { clock, onError: (error) => log.error('the key file cannot be read', { error: asError(error).message }) });
+  const gate = gateOf(config, {
+    clock,
+    onError: (error) => log.error('the key file cannot be read', coded('AF_KEY_UNREADABLE', { error: asError(error).message })),
+  });
   return async (authorization) => {
     try {
       await gate(authorization, 'Read');

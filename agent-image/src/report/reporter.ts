@@ -1,3 +1,4 @@
+import { coded } from '@agentfleet/protocol/log';
 import {
   isApiError,
   ApiError,
@@ -227,7 +228,8 @@ export class Reporter {
         } as Run)
       : this.#run;
     const { run, dropped } = this.#options.filter(trim(whole));
-    if (dropped.length > 0) this.#options.log.error('fields of the report are not what the API takes', { dropped });
+    if (dropped.length > 0)
+      this.#options.log.error('fields of the report are not what the API takes', coded('AF_REPORT_FIELDS', { dropped }));
     return run;
   }
 

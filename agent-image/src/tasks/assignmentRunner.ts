@@ -1,3 +1,4 @@
+import { coded } from '@agentfleet/protocol/log';
 import { type AgentTask, type Approval, type TaskMessage, maxMessagesTaken, type Directive } from '@agentfleet/protocol/api';
 import type { AttemptContext, AttemptEngine, Experts, Outcome, Report, Restored } from '../attempt/ports.ts';
 import { type Reporter, noUsage, usedSoFar, withinAssignment, withWallSeconds } from '../report/index.ts';
@@ -189,7 +190,7 @@ export class AssignmentRunner {
       if (isSuperseded(error)) throw error;
       this.#engineStopped = stop.aborted && stop.reason === 'Stop' && called;
       if (stop.aborted) throw error;
-      this.#options.log.error('the attempt could not go on', { error: asError(error).stack });
+      this.#options.log.error('the attempt could not go on', coded('AF_ATTEMPT_BROKEN', { error: asError(error).stack }));
       outcome = outcomeOf(error);
     } finally {
       this.#options.mirror?.close();
@@ -238,7 +239,7 @@ export class AssignmentRunner {
       } catch (error) {
         if (stop.aborted || isSuperseded(error)) throw error;
         const { message } = asError(error);
-        log.error('the rollback failed', { error: message, tries });
+        log.error('the rollback failed', coded('AF_ROLLBACK_FAILED', { error: message, tries }));
         if (tries === rollbackTries) return this.#notRestored(message);
         await sleep(clock, backoff.next(), stop);
         stop.throwIfAborted();

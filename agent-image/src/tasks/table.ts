@@ -1,3 +1,4 @@
+import { coded } from '@agentfleet/protocol/log';
 import { asError, sleep, type Clock, type Log, Informer, parseKey, keyOf, type Random, type Transport } from '@agentfleet/kube';
 import type { AgentTask, Directive } from '@agentfleet/protocol/api';
 import { decide, see, type Decision, type Known } from './decide.ts';
@@ -141,7 +142,7 @@ export class TaskTable {
     try {
       await entry.work.follow(entry.directive, task, entry.activity.signal);
     } catch (error) {
-      this.#options.log.error('a task failed in the worker itself', { task: key, error: asError(error).stack });
+      this.#options.log.error('a task failed in the worker itself', coded('AF_TASK_DEFECT', { task: key, error: asError(error).stack }));
     }
     entry.state = entry.spent ? 'Spent' : 'Done';
     this.#count();
@@ -184,7 +185,9 @@ export class TaskTable {
 
   #track(work: Promise<void>): void {
     const tracked = work
-      .catch((error: unknown) => this.#options.log.error('a task did not end cleanly', { error: asError(error).message }))
+      .catch((error: unknown) =>
+        this.#options.log.error('a task did not end cleanly', coded('AF_TASK_NOT_ENDED', { error: asError(error).message })),
+      )
       .then(() => void this.#pending.delete(tracked));
     this.#pending.add(tracked);
   }

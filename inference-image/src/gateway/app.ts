@@ -3,7 +3,7 @@ import { fastify, type FastifyError, type FastifyInstance, type FastifyReply, ty
 import { Ajv } from 'ajv';
 import { chatHeaders, chatRoutes, ChatRequest } from '@agentfleet/protocol/chat';
 import { TokenRefused, type AccessKind, type Gate } from '@agentfleet/protocol/tokens';
-import { errorFields, type Logger } from '../logger.ts';
+import { errorFields, type Log } from '@agentfleet/protocol/log';
 import { GatewayError } from './providers/gatewayError.ts';
 import type { Gateway } from './gateway.ts';
 import type { Chunk } from './providers/index.ts';
@@ -18,7 +18,7 @@ const validate = new Ajv({ strict: false }).compile<ChatRequest>(ChatRequest);
 export interface AppOptions {
   readonly gateway: Gateway;
   readonly gate: Gate;
-  readonly logger: Logger;
+  readonly logger: Log;
   /** Fires when the gateway takes no more requests. */
   readonly stopping: AbortSignal;
   /** Fires when what is under way has to end. */
@@ -110,7 +110,7 @@ async function sendStream(
       yield 'data: [DONE]\n\n';
     } catch (error) {
       const failure = asGatewayError(error);
-      if (failure.cause !== undefined && !reply.raw.destroyed) logger.log('error', 'a stream failed', errorFields(failure));
+      if (failure.cause !== undefined && !reply.raw.destroyed) logger.error('a stream failed', errorFields(failure));
       settle(resultOf(reply, error));
       yield `data: ${JSON.stringify(failure.body)}\n\n`;
     } finally {
@@ -175,8 +175,8 @@ function stateRoutes(app: FastifyInstance, { gateway, stopping }: AppOptions): v
 function answer({ logger }: AppOptions, reply: FastifyReply, error: unknown): void {
   const failure = asGatewayError(error);
   if (reply.raw.destroyed) return;
-  if (failure.cause !== undefined) logger.log('error', 'a request failed', errorFields(failure));
-  else logger.log('debug', 'a request was refused', { code: failure.code, error: failure.message });
+  if (failure.cause !== undefined) logger.error('a request failed', errorFields(failure));
+  else logger.debug('a request was refused', { code: failure.code, error: failure.message });
   if (failure.retryAfterMs !== undefined) void reply.header('retry-after', Math.ceil(failure.retryAfterMs / 1000));
   void reply.code(failure.status).type('application/json').send(failure.body);
 }

@@ -1,5 +1,6 @@
 import { gatewayFiles, gatewayModelsVariable, gatewayPort } from '@agentfleet/protocol/gateway';
-import { ConfigError, logLevels, oneOf, parsePath, reader, type Env, type LogLevel } from '@agentfleet/protocol/environment';
+import { ConfigError, oneOf, parsePath, reader, type Env } from '@agentfleet/protocol/environment';
+import { logLevels, type LogLevel } from '@agentfleet/protocol/log';
 import { readAccess, type AccessConfig } from '@agentfleet/protocol/tokens';
 import { parseListen, type Listen } from '../listen.ts';
 import { parseCount } from '../config.ts';

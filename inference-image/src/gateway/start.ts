@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { gateOf } from '@agentfleet/protocol/tokens';
 import type { FastifyInstance } from 'fastify';
 import { listen } from '../listen.ts';
-import { errorFields, type Logger } from '../logger.ts';
+import { errorFields, type Log } from '@agentfleet/protocol/log';
 import { createGatewayApp } from './app.ts';
 import type { GatewayConfig } from './config.ts';
 import { GatewayError } from './providers/gatewayError.ts';
@@ -21,7 +21,7 @@ export interface RunningGateway {
 
 export interface GatewayStart {
   readonly config: GatewayConfig;
-  readonly logger: Logger;
+  readonly logger: Log;
   /** Times between requests to a provider that failed. */
   readonly policy?: RetryPolicy;
   /** Silence of a stream after which it is given up, ms; default: a minute. */
@@ -43,16 +43,16 @@ export async function startGateway({
   let logged = '';
   const models = new ModelsFile(config.modelsFile, wall, (error) => {
     const text = error instanceof Error ? error.message : String(error);
-    if (text !== logged) logger.log('error', 'the models cannot be read', errorFields(error));
+    if (text !== logged) logger.error('the models cannot be read', errorFields(error));
     logged = text;
   });
-  const lost = (error: unknown): void => logger.log('error', 'an exchange could not be recorded', errorFields(error));
+  const lost = (error: unknown): void => logger.error('an exchange could not be recorded', errorFields(error));
   const recorder = config.recordTo === null ? null : new Recorder(config.recordTo, lost);
   const gateway = new Gateway({ models, providers: createProviders(), policy, silenceMs, recorder, now, random: Math.random });
   const gate = gateOf(config.access, {
     clock: wall,
     onRefused: (reason) => gateway.metrics.refusals.inc({ reason }),
-    onError: (error) => logger.log('error', 'the key file cannot be read', errorFields(error)),
+    onError: (error) => logger.error('the key file cannot be read', errorFields(error)),
   });
   const stopping = new AbortController();
   const ended = new AbortController();

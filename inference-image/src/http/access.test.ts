@@ -6,14 +6,14 @@ import { issuer, Signer, type TokenSpec } from '@agentfleet/protocol/tokens/test
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readConfig } from '../config.ts';
 import { example } from '../engines/synth/propose.ts';
-import { Logger } from '../logger.ts';
+import { createLog } from '@agentfleet/protocol/log';
 import { startServer, type RunningServer } from '../start.ts';
 
 const audience = expertsAudience('fleet');
 const worker = 'system:serviceaccount:fleet:coding-worker';
 const scraper = 'system:serviceaccount:monitoring:prometheus';
 const seconds = (): number => Math.floor(Date.now() / 1000);
-const logger = new Logger('silent', () => undefined, Date.now);
+const logger = createLog('silent', () => undefined, Date.now);
 const now = (): number => performance.now();
 
 let folder: string;

@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import type { GenerateResponse, InferenceErrorBody } from '@agentfleet/protocol/inference';
 import { createEngine } from '../engines/index.ts';
 import { example } from '../engines/synth/propose.ts';
-import { Logger } from '../logger.ts';
+import { createLog } from '@agentfleet/protocol/log';
 import { createServer, type Server } from '../server.ts';
 import { createApp } from './index.ts';
 
@@ -14,7 +14,7 @@ let close: () => Promise<void>;
 beforeAll(async () => {
   const now = () => 0;
   const engine = await createEngine({ engine: { type: 'Synth' }, grammars: null }, now, () => undefined);
-  const logger = new Logger('silent', () => undefined, now);
+  const logger = createLog('silent', () => undefined, now);
   server = createServer({
     config: { version: '1.2.3', roles: ['Generalist', 'Draft'], queueLimit: 8, batchLimit: 4 },
     engine,

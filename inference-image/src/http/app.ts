@@ -3,7 +3,7 @@ import type { Capability, InferenceInfo } from '@agentfleet/protocol/inference';
 import type { Gate } from '@agentfleet/protocol/tokens';
 import { capabilityModules, type CapabilityModule } from '../capabilities/index.ts';
 import { asInferenceError, InferenceError } from '../failure.ts';
-import { errorFields } from '../logger.ts';
+import { errorFields } from '@agentfleet/protocol/log';
 import type { Server } from '../server.ts';
 import { guard } from './guard.ts';
 
@@ -77,7 +77,7 @@ function stateRoutes(app: FastifyInstance, server: Server): void {
   app.get('/readyz', async (_request, reply) => {
     const reason = await server.readiness.check();
     // Whoever asks learns no reason: it is in the log, once for each change.
-    if (reason !== reported) server.logger.log(reason === null ? 'info' : 'warn', reason ?? 'ready');
+    if (reason !== reported) server.logger[reason === null ? 'info' : 'warn'](reason ?? 'ready');
     reported = reason;
     return reply.code(reason === null ? 200 : 503).send({ ready: reason === null });
   });
@@ -90,7 +90,7 @@ function stateRoutes(app: FastifyInstance, server: Server): void {
 
 function answer(server: Server, reply: FastifyReply, error: unknown): void {
   const failure = fromFastify(error) ?? asInferenceError(error);
-  if (failure.code === 'AF_INTERNAL') server.logger.log('error', 'a request failed', errorFields(failure));
+  if (failure.code === 'AF_INTERNAL') server.logger.error('a request failed', errorFields(failure));
   void reply.code(failure.status).type('application/json').send(failure.body);
 }
 

@@ -3,7 +3,7 @@ import { openGate } from '@agentfleet/protocol/tokens';
 import type { FastifyInstance } from 'fastify';
 import { featureSet, type ScoreResponse } from '@agentfleet/protocol/inference';
 import type { Abilities, ServedEngine } from '../engines/served.ts';
-import { Logger } from '../logger.ts';
+import { createLog } from '@agentfleet/protocol/log';
 import { createServer, type Server } from '../server.ts';
 import { createApp } from './index.ts';
 
@@ -33,7 +33,7 @@ function serve(
   const server = createServer({
     config,
     engine,
-    logger: new Logger(
+    logger: createLog(
       'silent',
       () => undefined,
       () => 0,

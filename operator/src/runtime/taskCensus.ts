@@ -1,3 +1,4 @@
+import { coded } from '@agentfleet/protocol/log';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { asError, keyOf, ResourceClient, sleep, type Clock, type Informer, type Log, type Random, type Transport } from '@agentfleet/kube';
 import { resources } from './resources.ts';
@@ -208,7 +209,11 @@ export class TaskCensus {
         }
       }
     } catch (error) {
-      if (!signal.aborted) this.#options.log.error('the tasks that have ended cannot be listed', { error: asError(error).message });
+      if (!signal.aborted)
+        this.#options.log.error(
+          'the tasks that have ended cannot be listed',
+          coded('AF_TASKS_NOT_LISTED', { error: asError(error).message }),
+        );
       return retryMs;
     }
     for (const uid of before) this.#since.delete(uid);

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
-import { ConfigError, logLevels, oneOf, parsePath, reader, type Env, type LogLevel } from '@agentfleet/protocol/environment';
+import { ConfigError, oneOf, parsePath, reader, type Env } from '@agentfleet/protocol/environment';
+import { logLevels, type LogLevel } from '@agentfleet/protocol/log';
 import { egressPort } from '@agentfleet/protocol/keeper';
 
 export interface Root {

@@ -14,7 +14,7 @@ import type { SyntaxParser } from './files/index.ts';
 import type { PatchJournal } from './files/patch/index.ts';
 import type { Gate } from './gate.ts';
 import type { EventLog } from './log/index.ts';
-import type { Logger } from './logger.ts';
+import type { Log } from '@agentfleet/protocol/log';
 import type { KeeperMetrics } from './metrics.ts';
 import type { NetworkProbe } from './network/index.ts';
 import type { Redaction } from '@agentfleet/protocol/redact';
@@ -59,7 +59,7 @@ export function assertReady(facts: ReadinessFacts): void {
 export interface Machine {
   readonly clock: Clock;
   readonly random: (bytes: number) => Buffer;
-  readonly logger: Logger;
+  readonly logger: Log;
 }
 
 export interface KeeperParts extends Machine {

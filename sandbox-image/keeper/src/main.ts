@@ -4,7 +4,7 @@ import { systemClock } from './clock.ts';
 import { ConfigError } from '@agentfleet/protocol/environment';
 import { readConfig } from './config.ts';
 import { chooseEngine } from './snapshots.ts';
-import { createLogger, errorFields } from './logger.ts';
+import { createLog, errorFields } from '@agentfleet/protocol/log';
 import { systemConnector } from './network/index.ts';
 import { startKeeper } from './start.ts';
 
@@ -13,7 +13,7 @@ const exitMs = 5000;
 /** The process: environment in, JSON lines out, SIGTERM ends it within 5 s. */
 async function main(): Promise<void> {
   const config = readConfig(env);
-  const logger = createLogger(
+  const logger = createLog(
     config.logLevel,
     (line) => stdout.write(line),
     () => systemClock.now(),

@@ -4,7 +4,7 @@ import { afterAll, expect, test } from 'vitest';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import type { Clock } from './clock.ts';
 import type { EventLog } from './log/index.ts';
-import type { Logger } from './logger.ts';
+import type { Log } from '@agentfleet/protocol/log';
 import type { ScrubReport } from './snapshot/index.ts';
 import { scrubInBackground, type Snapshots } from './snapshots.ts';
 import { buildRunner } from './snapshot/testing/runner.ts';
@@ -35,7 +35,7 @@ test('damage is found in the background and told in the log', async () => {
   };
   const asked: unknown[] = [];
   const snapshots = { scrub: async (options: unknown) => (asked.push(options), report) } as unknown as Snapshots;
-  await scrubInBackground({ snapshots, clock, log, logger: {} as Logger }, stop.signal);
+  await scrubInBackground({ snapshots, clock, log, logger: {} as Log }, stop.signal);
   expect(asked[0]).toMatchObject({ bytesPerSecond: 8 * 1024 * 1024, signal: stop.signal });
   expect(reported[0]).toEqual({
     type: 'SnapshotsScrubbed',

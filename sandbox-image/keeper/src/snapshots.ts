@@ -10,7 +10,7 @@ import {
 } from '@agentfleet/protocol/keeper';
 import type { Clock } from './clock.ts';
 import type { EventLog } from './log/index.ts';
-import { errorFields, type Logger } from './logger.ts';
+import { errorFields, type Log } from '@agentfleet/protocol/log';
 import type { Adoption, CollectReport, Manifest, Retention, ScrubOptions, ScrubReport, TreeDiff } from './snapshot/index.ts';
 import type { Config } from './config.ts';
 
@@ -49,7 +49,7 @@ interface ScrubParts {
   readonly snapshots: Snapshots;
   readonly clock: Clock;
   readonly log: EventLog;
-  readonly logger: Logger;
+  readonly logger: Log;
 }
 
 /** Scrubs the store every hour until the signal fires; damage goes into the log. */
@@ -73,7 +73,7 @@ const keptLabels = ['empty', 'initial'];
 interface RetentionParts {
   readonly newest: number;
   readonly log: EventLog;
-  readonly logger: Logger;
+  readonly logger: Log;
   readonly counts: CollectCounts;
 }
 

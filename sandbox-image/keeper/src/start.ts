@@ -26,7 +26,7 @@ import { createApp } from './http/index.ts';
 import { Keeper, linkEvents, notProved, readinessFacts, resultOf, type KeeperParts, type Machine, assertReady } from './keeper.ts';
 import { LinkServer } from './link/index.ts';
 import { EventLog } from './log/index.ts';
-import { errorFields } from './logger.ts';
+import { errorFields } from '@agentfleet/protocol/log';
 import { KeeperMetrics } from './metrics.ts';
 import { parentMounter } from './mounts.ts';
 import { NetworkProbe, type Connector } from './network/index.ts';

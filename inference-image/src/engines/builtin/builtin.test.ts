@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { builtinRoles, capabilityOf } from '@agentfleet/protocol/inference';
 import { readConfig } from '../../config.ts';
-import { Logger } from '../../logger.ts';
+import { createLog } from '@agentfleet/protocol/log';
 import { createServer, type Server } from '../../server.ts';
 import { createEngine } from '../index.ts';
 import type { ServedEngine } from '../served.ts';
@@ -22,7 +22,7 @@ function load(env: Readonly<Record<string, string>>): Promise<ServedEngine> {
 
 function serve(engine: ServedEngine): Server {
   const config = { version: '1', roles: engine.roles, queueLimit: 8, batchLimit: 4 };
-  return createServer({ config, engine, logger: new Logger('silent', () => undefined, now), now, pause: () => Promise.resolve() });
+  return createServer({ config, engine, logger: createLog('silent', () => undefined, now), now, pause: () => Promise.resolve() });
 }
 
 describe.each(builtinRoles)('the engine Builtin as %s', (role) => {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { GenerateResponse, InferenceInfo } from '@agentfleet/protocol/inference';
 import { readConfig } from '../../config.ts';
-import { Logger } from '../../logger.ts';
+import { createLog } from '@agentfleet/protocol/log';
 import { startServer, type RunningServer } from '../../start.ts';
 import { asking } from '../testing/request.ts';
 import { FakeEngine } from './testing/engine.ts';
@@ -34,7 +34,7 @@ describe('a server with a language model behind it', () => {
       AGENTFLEET_ARTIFACT_DIGEST: digest,
       ...env,
     });
-    const logger = new Logger(
+    const logger = createLog(
       'silent',
       () => undefined,
       () => 0,

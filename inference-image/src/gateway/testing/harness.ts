@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { GatewayModel } from '@agentfleet/protocol/gateway';
 import type { ChatCompletion, ChatErrorBody } from '@agentfleet/protocol/chat';
 import type { Chunk } from '../providers/index.ts';
-import { Logger } from '../../logger.ts';
+import { createLog } from '@agentfleet/protocol/log';
 import { readGateway } from '../config.ts';
 import { startGateway, type RunningGateway } from '../start.ts';
 
@@ -76,7 +76,7 @@ export class Stage {
       LOG_LEVEL: 'debug',
       ...more,
     });
-    const logger = new Logger('debug', (line) => this.log.push(line), Date.now);
+    const logger = createLog('debug', (line) => this.log.push(line), Date.now);
     this.#running = await startGateway({ config, logger, policy: quickPolicy, silenceMs, clock: () => this.time });
   }
 

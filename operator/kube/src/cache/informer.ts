@@ -194,7 +194,7 @@ export class Informer<T extends KubeObject = KubeObject> {
 
   #complain(what: string, thrown: unknown): void {
     const error = asError(thrown);
-    this.#options.log.error(what, { resource: this.name, error: error.stack ?? error.message });
+    this.#options.log.error(what, { code: 'AF_CACHE_HANDLER', resource: this.name, error: error.stack ?? error.message });
     this.#options.onHandlerError?.(error);
   }
 }

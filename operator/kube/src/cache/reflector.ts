@@ -296,7 +296,8 @@ export class Reflector<T extends KubeObject> {
     } catch (error) {
       // What the transform cannot read is kept whole: it costs memory, while leaving it out would hide an object.
       const { log, resource } = this.#options;
-      if (!this.#untransformed) log.error('transform failed', { resource: resourceName(resource), error: asError(error).message });
+      if (!this.#untransformed)
+        log.error('transform failed', { code: 'AF_CACHE_TRANSFORM', resource: resourceName(resource), error: asError(error).message });
       this.#untransformed = true;
       return object;
     }

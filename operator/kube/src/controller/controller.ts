@@ -320,11 +320,16 @@ export class Controller {
     if (isDefect(error)) this.#metrics.panic();
     if (error instanceof TerminalError) {
       this.#metrics.terminal();
-      this.#log.error('reconcile failed for good', { key: item.key, error: error.stack ?? error.message });
+      this.#log.error('reconcile failed for good', { code: 'AF_RECONCILE_REFUSED', key: item.key, error: error.stack ?? error.message });
       return;
     }
     const level = isFenced(error) ? 'info' : 'error';
-    this.#log[level]('reconcile failed', { key: item.key, error: error.stack ?? error.message, retries: this.queue.retries(item.key) });
+    this.#log[level]('reconcile failed', {
+      ...(level === 'error' && { code: 'AF_RECONCILE_FAILED' }),
+      key: item.key,
+      error: error.stack ?? error.message,
+      retries: this.queue.retries(item.key),
+    });
     this.queue.addRateLimited(item.key, { priority: item.priority });
   }
 }

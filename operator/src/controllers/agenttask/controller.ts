@@ -1,3 +1,4 @@
+import { coded } from '@agentfleet/protocol/log';
 import {
   keyOf,
   type Clock,
@@ -120,7 +121,7 @@ export function createAgentTaskController(context: OperatorContext, options: Age
   const consistency = new Consistency({
     clock,
     pollMs,
-    onTimeout: (key, cache) => log.error('a cache does not show our write', { key, cache }),
+    onTimeout: (key, cache) => log.error('a cache does not show our write', coded('AF_CACHE_STALE', { key, cache })),
   });
   const reconciler = new Reconciler(context, consistency, options);
   return new Controller({

@@ -8,7 +8,7 @@ import type { Gate } from '../gate.ts';
 import type { CommandMessage, RunnerInfo, RunnerLink } from '../link/index.ts';
 import type { EventLog } from '../log/index.ts';
 import type { Redaction } from '@agentfleet/protocol/redact';
-import { errorFields, type Logger } from '../logger.ts';
+import { errorFields, type Log } from '@agentfleet/protocol/log';
 import type { JournalArchive } from './archive.ts';
 import { closed } from './input.ts';
 import { planExec, type ExecDefaults, type ExecPlan } from './plan.ts';
@@ -71,7 +71,7 @@ export interface ExecutorOptions {
   readonly gate: Gate;
   readonly link: RunnerLink;
   readonly log: EventLog;
-  readonly logger: Logger;
+  readonly logger: Log;
   readonly quota: Quota;
   readonly redaction: Redaction;
   readonly reserve: StoreReserve;

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import { measureUsage, unlimited } from './quota.ts';
 import { open, rm, statfs } from 'node:fs/promises';
 import { isDiskFull, KeeperError } from '../failure.ts';
-import { errorFields, type Logger } from '../logger.ts';
+import { errorFields, type Log } from '@agentfleet/protocol/log';
 import type { EventLog } from '../log/index.ts';
 import type { CutJournal, JournalArchive } from './archive.ts';
 import { maxJournalBytes } from './journal.ts';
@@ -114,7 +114,7 @@ function leftFor(claim: Claim, size: number): number {
 export interface OutputRoomOptions {
   readonly archive: JournalArchive;
   readonly log: EventLog;
-  readonly logger: Logger;
+  readonly logger: Log;
   readonly reserve: StoreReserve;
   readonly spills: SpillStore;
 }

@@ -8,7 +8,7 @@ import {
 import type { Clock } from '../clock.ts';
 import { KeeperError } from '../failure.ts';
 import type { RunnerLink, SessionFrame, SessionMessage, ShellAfter } from '../link/index.ts';
-import { errorFields } from '../logger.ts';
+import { errorFields } from '@agentfleet/protocol/log';
 import type { Executor, ExecutorOptions } from './executor.ts';
 import type { FollowSource } from './journal.ts';
 import { planRun, planSession, sessionDigest } from './plan.ts';

@@ -5,7 +5,7 @@ import { fastify, type FastifyError, type FastifyInstance, type FastifyReply, ty
 import { epochHeader } from '@agentfleet/protocol/keeper';
 import { asKeeperError, KeeperError } from '../failure.ts';
 import type { Keeper, KeeperParts } from '../keeper.ts';
-import { errorFields } from '../logger.ts';
+import { errorFields } from '@agentfleet/protocol/log';
 import { durableRoutes, snapshotRoutes } from './routes-snapshots.ts';
 import { editRoutes, fileRoutes, lookRoutes, treeRoutes } from './routes-files.ts';
 import { egressUpgrades, execRoutes, liveRoutes } from './routes-exec.ts';

@@ -8,7 +8,7 @@ import { streamOf, wholeOf } from './body.ts';
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { asKeeperError, KeeperError } from '../failure.ts';
-import { errorFields } from '../logger.ts';
+import { errorFields } from '@agentfleet/protocol/log';
 
 /** Room for the largest request that the link can carry, escaped. */
 const bodyLimit = 8 * 1024 * 1024;

@@ -49,7 +49,7 @@ import { sendRedacted, redacted, noteRaw } from './redacted.ts';
 import type { Validators } from './validation.ts';
 import { answered, applyPatch, parsePatch } from '../files/patch/index.ts';
 import { weightOf, bytesOf } from '../snapshot/index.ts';
-import { errorFields } from '../logger.ts';
+import { errorFields } from '@agentfleet/protocol/log';
 
 /** Single files. */
 export function fileRoutes(app: FastifyInstance, keeper: Keeper, validators: Validators): void {

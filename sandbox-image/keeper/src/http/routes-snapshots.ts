@@ -14,7 +14,7 @@ import { externalEffects } from '../snapshots.ts';
 import { asKeeperError, messageOf, KeeperError } from '../failure.ts';
 import type { Holder, Release } from '../gate.ts';
 import type { Keeper } from '../keeper.ts';
-import { errorFields } from '../logger.ts';
+import { errorFields } from '@agentfleet/protocol/log';
 import { CURRENT, type TreeDiff as EngineDiff, manifestText } from '../snapshot/index.ts';
 import { noteRaw, redacted } from './redacted.ts';
 import type { Validators } from './validation.ts';

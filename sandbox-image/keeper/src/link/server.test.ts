@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../clock.ts';
-import { createLogger } from '../logger.ts';
+import { createLog } from '@agentfleet/protocol/log';
 import { acceleratedClock, FakeRunner, waitUntil } from '../testing/index.ts';
 import { encodeFrame } from './frame.ts';
 import type { CommandMessage, SessionMessage } from './messages.ts';
@@ -27,7 +27,7 @@ async function listen(clock = systemClock): Promise<void> {
     key,
     clock,
     random: randomBytes,
-    logger: createLogger(
+    logger: createLog(
       'warn',
       (line) => logs.push(line),
       () => 0,

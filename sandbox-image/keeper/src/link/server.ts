@@ -1,7 +1,7 @@
 import { chmod, rm } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { Clock } from '../clock.ts';
-import type { Logger } from '../logger.ts';
+import type { Log } from '@agentfleet/protocol/log';
 import { type Frame } from './frame.ts';
 import { Connection, type ConnectionEvents, type LinkEvents, type LinkState, type RunnerLink } from './connection.ts';
 import { parseMessage, type RunnerInfo, type ToRunner } from './messages.ts';
@@ -11,7 +11,7 @@ export interface LinkServerOptions {
   readonly key: string;
   readonly clock: Clock;
   readonly random: (bytes: number) => Buffer;
-  readonly logger: Logger;
+  readonly logger: Log;
 }
 
 const maxPending = 8;

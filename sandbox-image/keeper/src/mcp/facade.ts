@@ -21,7 +21,7 @@ import type { Keeper } from '../keeper.ts';
 import type { Server } from '@modelcontextprotocol/server';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asKeeperError } from '../failure.ts';
-import { errorFields } from '../logger.ts';
+import { errorFields } from '@agentfleet/protocol/log';
 import type * as library from './library.ts';
 
 /** The beginning and the end of a text that comes in pieces; what is between is counted. */

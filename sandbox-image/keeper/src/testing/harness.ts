@@ -6,7 +6,7 @@ import { Agent } from 'undici';
 import { KeeperClient } from '../client/index.ts';
 import { systemClock, type Clock } from '../clock.ts';
 import { readConfig } from '../config.ts';
-import { createLogger } from '../logger.ts';
+import { createLog } from '@agentfleet/protocol/log';
 import type { Connector } from '../network/index.ts';
 import { startKeeper, type RunningKeeper, type StartOptions } from '../start.ts';
 import { FakeRunner, type FakeRunnerOptions } from './fake-runner.ts';
@@ -71,7 +71,7 @@ export class Harness {
   async start(): Promise<void> {
     const config = readConfig(this.environment);
     const clock = this.#options.clock ?? systemClock;
-    const logger = createLogger(
+    const logger = createLog(
       'warn',
       (line) => this.logs.push(line),
       () => clock.now(),
