@@ -2,7 +2,7 @@
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import { keysFile } from '@agentfleet/protocol/tokens';
 import { describe, expect, it } from 'vitest';
-import { readConfig, type Config, artifacts } from '../inference-image/src/config.ts';
+import { readConfig, type Config, artifacts } from '../inference-image/src/base/config.ts';
 import { newPool } from '../operator/src/controllers/agenttask/testing/objects.ts';
 import { knownArtifacts, verifierDeployment } from '../operator/src/controllers/energymodel/manifests.ts';
 import { newModel } from '../operator/src/controllers/energymodel/testing/models.ts';

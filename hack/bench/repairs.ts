@@ -1,9 +1,7 @@
-import type { Candidate, FailingTest } from '@agentfleet/protocol/inference';
-import { generateBounds } from '@agentfleet/protocol/inference';
+import { type Candidate, type FailingTest, generateBounds } from '@agentfleet/protocol/inference';
 import type { RankingContext } from '../../agent-image/src/attempt/decisionModels.ts';
 import { suspicionOf } from '../../agent-image/src/attempt/suspicion.ts';
-import { localise, type Case, type Corpus } from '../../inference-image/src/engines/synth/evaluation/corpus.ts';
-import { patched } from '../../inference-image/src/engines/synth/evaluation/evaluate.ts';
+import { localise, type Case, type Corpus, patched } from '../../inference-image/src/engines/synth/evaluation/evaluate.ts';
 import type { SynthEngine } from '../../inference-image/src/engines/synth/index.ts';
 
 /** A bug with one request's worth of proposals, in the order of the expert, and which of them pass all tests. */

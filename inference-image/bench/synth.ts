@@ -2,8 +2,7 @@
 // candidates. Run: node inference-image/bench/synth.ts [python|javascript] [dev|heldout] [--verbose]
 import { performance } from 'node:perf_hooks';
 import { argv, stdout } from 'node:process';
-import { halves, type Corpus, type Half } from '../src/engines/synth/evaluation/corpus.ts';
-import { evaluate, type Result } from '../src/engines/synth/evaluation/evaluate.ts';
+import { halves, type Corpus, type Half, evaluate, type Result } from '../src/engines/synth/evaluation/evaluate.ts';
 import { Grammars, installedGrammars, SynthEngine } from '../src/engines/synth/index.ts';
 import { javascriptCorpus } from '../src/engines/synth/javascript/evaluation/corpus.ts';
 import { pythonCorpus } from '../src/engines/synth/python/evaluation/corpus.ts';

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import process, { argv, env, exit, stderr, stdout } from 'node:process';
 import { ConfigError } from '@agentfleet/protocol/environment';
 import { gatewayWord } from '@agentfleet/protocol/gateway';
-import { readConfig } from './config.ts';
+import { readConfig } from './base/config.ts';
 import { gpuPlaces, gpuTaskOf, runGpuTask, type GpuTask } from './gpu/index.ts';
 import { errorFields, createLog, type Log, type LogLevel } from '@agentfleet/protocol/log';
 import { startServer } from './start.ts';

@@ -19,7 +19,7 @@ import {
   type Report,
 } from '../../agent-image/src/attempt/index.ts';
 import { createRails, installedGrammars, loadGrammars } from '../../agent-image/src/rails/index.ts';
-import { readConfig } from '../../inference-image/src/config.ts';
+import { readConfig } from '../../inference-image/src/base/config.ts';
 import { createLog } from '@agentfleet/protocol/log';
 import { startServer, type RunningServer } from '../../inference-image/src/start.ts';
 import type { LocalSandbox } from './localSandbox.ts';

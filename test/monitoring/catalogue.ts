@@ -1,7 +1,7 @@
 import { createTransport, silentLog, systemClock } from '@agentfleet/kube';
 import { Registry } from 'prom-client';
 import { createMetrics } from '../../agent-image/src/http/metrics.ts';
-import { InferenceMetrics } from '../../inference-image/src/metrics.ts';
+import { InferenceMetrics } from '../../inference-image/src/base/metrics.ts';
 import { readConfig } from '../../operator/src/config.ts';
 import { registerProcessMetrics } from '../../operator/src/metrics/eventLoop.ts';
 import { createOperator } from '../../operator/src/start.ts';

@@ -9,7 +9,7 @@ import type { VerifierEndpoint } from '@agentfleet/protocol/pool';
 import { loadAll } from 'js-yaml';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readGoldenConfig, runGolden } from '../../agent-image/src/golden/index.ts';
-import { readConfig } from '../../inference-image/src/config.ts';
+import { readConfig } from '../../inference-image/src/base/config.ts';
 import { createLog } from '@agentfleet/protocol/log';
 import { startServer, type RunningServer } from '../../inference-image/src/start.ts';
 

@@ -7,7 +7,7 @@ import {
   type StepResult,
 } from '@agentfleet/protocol/inference';
 import { Buffer } from 'node:buffer';
-import type { Engine, Generated } from '../../inference-image/src/engines/engine.ts';
+import type { Engine, Generated } from '../../inference-image/src/base/engine.ts';
 import type { Judge, Program, Run } from './judge.ts';
 import type { Problem } from './problems.ts';
 import { changedText } from './text.ts';

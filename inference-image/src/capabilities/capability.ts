@@ -1,8 +1,8 @@
 import type { TSchema } from 'typebox';
 import { routes, type Capability, type InferenceInfo } from '@agentfleet/protocol/inference';
-import type { Ability, Exchanges, ServedEngine } from '../engines/served.ts';
-import { InferenceError } from '../failure.ts';
-import type { InferenceMetrics } from '../metrics.ts';
+import type { Ability, Exchanges, ServedEngine } from '../base/served.ts';
+import { InferenceError } from '../base/failure.ts';
+import type { InferenceMetrics } from '../base/metrics.ts';
 import { BatchQueue } from '../queue/index.ts';
 import { compileAnswer, compileRequest } from './schema.ts';
 

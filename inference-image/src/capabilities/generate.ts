@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { Edit, GenerateRequest, generateBounds, generatingRoles, ShellAct, type InferenceInfo } from '@agentfleet/protocol/inference';
-import { InferenceError } from '../failure.ts';
+import { InferenceError } from '../base/failure.ts';
 import { capability } from './capability.ts';
 import { refuseTwice } from './schema.ts';
 

@@ -1,6 +1,6 @@
 import { Ajv, type ErrorObject } from 'ajv';
 import type { TSchema } from 'typebox';
-import { InferenceError } from '../failure.ts';
+import { InferenceError } from '../base/failure.ts';
 
 /** Nothing is coerced, removed or ignored; NaN and infinities are no numbers. */
 const rules = { strict: false, strictNumbers: true } as const;

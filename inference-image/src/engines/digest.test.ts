@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { codeDigest } from './served.ts';
+import { codeDigest } from '../base/served.ts';
 
 let folder: string;
 beforeEach(async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { entropyNats } from './engine.ts';
+import { entropyNats } from '../base/engine.ts';
 
 describe('entropy', () => {
   it('is ln n for n equal weights, whatever their scale', () => {

@@ -1,8 +1,8 @@
 import { dirname, join } from 'node:path';
-import type { Config, LlamaConfig, VllmConfig } from '../config.ts';
+import type { Config, LlamaConfig, VllmConfig } from '../base/config.ts';
 import { ConfigError } from '@agentfleet/protocol/environment';
 import { createBuiltin, weightsFolder } from './builtin/index.ts';
-import { codeDigest, alone, generating, type ServedEngine } from './served.ts';
+import { codeDigest, alone, generating, type ServedEngine } from '../base/served.ts';
 import { createLlamaEngine, llamaWeights } from './llama/index.ts';
 import { readRecords, ReplayEngine } from './replay/index.ts';
 import { createVllmEngine } from './vllm/index.ts';

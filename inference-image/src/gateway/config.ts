@@ -2,8 +2,8 @@ import { gatewayFiles, gatewayModelsVariable, gatewayPort } from '@agentfleet/pr
 import { ConfigError, oneOf, parsePath, reader, type Env } from '@agentfleet/protocol/environment';
 import { logLevels, type LogLevel } from '@agentfleet/protocol/log';
 import { readAccess, type AccessConfig } from '@agentfleet/protocol/tokens';
-import { parseListen, type Listen } from '../listen.ts';
-import { parseCount } from '../config.ts';
+import { parseListen, type Listen } from '../base/listen.ts';
+import { parseCount } from '../base/config.ts';
 
 /** Everything the gateway takes from its environment. Models and keys are in files, which may change while it runs. */
 export interface GatewayConfig {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { accessEnvironment, expertsAudience, metricsAudience } from '@agentfleet/protocol/tokens';
 import { issuer, Signer, type TokenSpec } from '@agentfleet/protocol/tokens/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readConfig } from '../config.ts';
+import { readConfig } from '../base/config.ts';
 import { example } from '../engines/synth/propose.ts';
 import { createLog } from '@agentfleet/protocol/log';
 import { startServer, type RunningServer } from '../start.ts';

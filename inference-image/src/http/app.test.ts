@@ -4,8 +4,8 @@ import type { FastifyInstance } from 'fastify';
 import type { GenerateResponse, InferenceErrorBody } from '@agentfleet/protocol/inference';
 import { createEngine } from '../engines/index.ts';
 import { example } from '../engines/synth/propose.ts';
+import { createServer, type Server } from '../capabilities/server.ts';
 import { createLog } from '@agentfleet/protocol/log';
-import { createServer, type Server } from '../server.ts';
 import { createApp } from './index.ts';
 
 let server: Server;

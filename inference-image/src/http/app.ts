@@ -2,9 +2,9 @@ import { fastify, type FastifyError, type FastifyInstance, type FastifyReply } f
 import type { Capability, InferenceInfo } from '@agentfleet/protocol/inference';
 import type { Gate } from '@agentfleet/protocol/tokens';
 import { capabilityModules, type CapabilityModule } from '../capabilities/index.ts';
-import { asInferenceError, InferenceError } from '../failure.ts';
+import { asInferenceError, InferenceError } from '../base/failure.ts';
+import type { Server } from '../capabilities/server.ts';
 import { errorFields } from '@agentfleet/protocol/log';
-import type { Server } from '../server.ts';
 import { guard } from './guard.ts';
 
 const bodyLimit = 32 * 1024 * 1024;

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { TokenRefused, type AccessKind, type Gate } from '@agentfleet/protocol/tokens';
-import { InferenceError } from '../failure.ts';
+import { InferenceError } from '../base/failure.ts';
 
 /** For the kubelet, which has no token; their answers tell whether, and nothing else. */
 const probes: ReadonlySet<string> = new Set(['/healthz', '/livez', '/readyz']);

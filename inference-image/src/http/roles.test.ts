@@ -2,9 +2,9 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { openGate } from '@agentfleet/protocol/tokens';
 import type { FastifyInstance } from 'fastify';
 import { featureSet, type ScoreResponse } from '@agentfleet/protocol/inference';
-import type { Abilities, ServedEngine } from '../engines/served.ts';
+import type { Abilities, ServedEngine } from '../base/served.ts';
+import { createServer, type Server } from '../capabilities/server.ts';
 import { createLog } from '@agentfleet/protocol/log';
-import { createServer, type Server } from '../server.ts';
 import { createApp } from './index.ts';
 
 /** A server whose engine says what a test wants. */

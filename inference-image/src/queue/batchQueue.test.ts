@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Answer } from '../engines/served.ts';
+import type { Answer } from '../base/served.ts';
 import { BatchQueue } from './index.ts';
 
 /** An engine that answers when it is reported to. */

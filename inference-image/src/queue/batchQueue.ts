@@ -1,5 +1,5 @@
-import type { Ability } from '../engines/served.ts';
-import { InferenceError } from '../failure.ts';
+import type { Ability } from '../base/served.ts';
+import { InferenceError } from '../base/failure.ts';
 
 export interface QueueOptions<Request, Result> {
   readonly answer: Ability<Request, Result>;

@@ -3,11 +3,11 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { builtinRoles, capabilityOf } from '@agentfleet/protocol/inference';
-import { readConfig } from '../../config.ts';
+import { readConfig } from '../../base/config.ts';
+import { createServer, type Server } from '../../capabilities/server.ts';
 import { createLog } from '@agentfleet/protocol/log';
-import { createServer, type Server } from '../../server.ts';
 import { createEngine } from '../index.ts';
-import type { ServedEngine } from '../served.ts';
+import type { ServedEngine } from '../../base/served.ts';
 
 const now = (): number => 0;
 const digest = `sha256:${'0'.repeat(64)}`;

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import type { BuiltinConfig } from '../../config.ts';
+import type { BuiltinConfig } from '../../base/config.ts';
 import { bundledFiles, dimensions, installedFiles, SentenceEncoder } from '../embedder/index.ts';
-import { alone, type ServedEngine } from '../served.ts';
+import { alone, type ServedEngine } from '../../base/served.ts';
 import { builtin } from './parts.ts';
 import { checkDigest, digestOf, fromSources, missing, weightsFolder } from './weights.ts';
 

@@ -1,7 +1,7 @@
 /** The engine Builtin: one role per server, each with weights of ours or a small model that the image brings. */
 import type { BuiltinRole } from '@agentfleet/protocol/inference';
-import type { BuiltinConfig } from '../../config.ts';
-import type { ServedEngine } from '../served.ts';
+import type { BuiltinConfig } from '../../base/config.ts';
+import type { ServedEngine } from '../../base/served.ts';
 import { createEmbedder } from './embedder.ts';
 import { createPlanner } from './planner.ts';
 import { createPolicy } from './policy.ts';

@@ -1,6 +1,6 @@
 import type { InferenceInfo } from '@agentfleet/protocol/inference';
-import type { BuiltinConfig } from '../../config.ts';
-import { codeDigest, type Abilities, type ServedEngine } from '../served.ts';
+import type { BuiltinConfig } from '../../base/config.ts';
+import { codeDigest, type Abilities, type ServedEngine } from '../../base/served.ts';
 
 /** What differs between the roles of the engine Builtin. */
 export interface BuiltinParts {

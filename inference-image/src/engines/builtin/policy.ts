@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import type { BuiltinConfig } from '../../config.ts';
+import type { BuiltinConfig } from '../../base/config.ts';
 import { loadPolicy } from '../policy/index.ts';
-import { alone, type ServedEngine } from '../served.ts';
+import { alone, type ServedEngine } from '../../base/served.ts';
 import { builtin } from './parts.ts';
 import { checkDigest, readWeights, sha256, weightsFolder } from './weights.ts';
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { BuiltinConfig } from '../../config.ts';
+import type { BuiltinConfig } from '../../base/config.ts';
 import { ConfigError } from '@agentfleet/protocol/environment';
 
 const cure = 'use the image `inference`, or set AGENTFLEET_WEIGHTS to the folder that has it';

@@ -1,5 +1,5 @@
 import { type GenerateRequest, type PriorRequest, generatingRoles } from '@agentfleet/protocol/inference';
-import { each, type Engine, type Generated, type Outcome } from '../engine.ts';
+import { each, type Engine, type Generated, type Outcome } from '../../base/engine.ts';
 import { SequenceLikelihood, loadLibrary, type Llama, type Model, type Sequence, type Token, prior, type Priors } from './likelihood.ts';
 import { replySchema, propose, type Reply, type Writer, example } from './propose.ts';
 

@@ -4,7 +4,7 @@
  */
 import { access } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { codeDigest } from '../served.ts';
+import { codeDigest } from '../../base/served.ts';
 import { LlamaEngine, type LlamaOptions } from './engine.ts';
 
 export { LlamaEngine } from './engine.ts';

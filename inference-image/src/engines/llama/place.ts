@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Edit, FocusFile } from '@agentfleet/protocol/inference';
-import { InferenceError } from '../../failure.ts';
+import { InferenceError } from '../../base/failure.ts';
 
 /** An edit in UTF-16 units of the file that it belongs to. */
 export interface PlacedEdit {

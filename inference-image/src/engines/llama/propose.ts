@@ -1,6 +1,6 @@
 import type { GenerateRequest, Edit, FocusFile, Candidate, PriorRequest } from '@agentfleet/protocol/inference';
 import type { Model, Token, Limits } from './likelihood.ts';
-import { type Suspect, candidateId, entropyNats, type Generated, suspects } from '../engine.ts';
+import { type Suspect, candidateId, entropyNats, type Generated, suspects } from '../../base/engine.ts';
 import { createHash } from 'node:crypto';
 import { Ajv } from 'ajv';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { GenerateRequest } from '@agentfleet/protocol/inference';
-import type { Outcome } from '../engine.ts';
+import type { Outcome } from '../../base/engine.ts';
 import { readRecords, ReplayEngine } from './index.ts';
 
 const goal = 'Make it pass.';

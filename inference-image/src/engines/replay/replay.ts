@@ -12,8 +12,8 @@ import {
   type GenerateRequest,
   type RecordedEdit,
 } from '@agentfleet/protocol/inference';
-import { InferenceError } from '../../failure.ts';
-import { entropyNats, candidateId, each, type Engine, type Generated, type Outcome } from '../engine.ts';
+import { InferenceError } from '../../base/failure.ts';
+import { entropyNats, candidateId, each, type Engine, type Generated, type Outcome } from '../../base/engine.ts';
 
 /** Recorded steps by digest of the goal, and the digest of all that was read. */
 interface Records {

@@ -1,3 +1,3 @@
 /** Program repair by search over small edits, without a model. A folder per language is all that knows it. */
-export { bundledGrammars, Grammars, installedGrammars, type GrammarFiles } from './syntax/index.ts';
+export { bundledGrammars, Grammars, installedGrammars, type GrammarFiles } from './language/syntax.ts';
 export { SynthEngine } from './synth.ts';

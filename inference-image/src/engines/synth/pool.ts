@@ -1,4 +1,4 @@
-import type { TextEdit } from './edit.ts';
+import type { TextEdit } from './language/edit.ts';
 
 /** A candidate before it has a rank: what it does to which file and how likely it is. */
 export interface Entry {

@@ -1,10 +1,10 @@
-import { canonical, sha256, type TextEdit } from './edit.ts';
-import type { Language, LanguageFile, NodeLines, Proposal } from './language.ts';
+import { canonical, sha256, type TextEdit } from './language/edit.ts';
+import type { Language, LanguageFile, NodeLines, Proposal } from './language/language.ts';
 import type { Entry } from './pool.ts';
-import type { SyntaxNode, Draft } from './syntax/index.ts';
+import type { SyntaxNode, Draft } from './language/syntax.ts';
 import type { GenerateRequest, Edit } from '@agentfleet/protocol/inference';
-import type { Sources } from './sources.ts';
-import { candidateId } from '../engine.ts';
+import type { Sources } from './languages.ts';
+import { candidateId } from '../../base/engine.ts';
 
 /** How the search weighs what operators propose. */
 export interface Weigher {

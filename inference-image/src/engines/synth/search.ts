@@ -1,13 +1,13 @@
 import { setImmediate as yieldToEvents } from 'node:timers/promises';
 import type { GenerateRequest } from '@agentfleet/protocol/inference';
-import { InferenceError } from '../../failure.ts';
-import { canonical, sha256 } from './edit.ts';
-import { siteSuspicion, suspicionOf, traceLines, unreached } from './localise/index.ts';
+import { InferenceError } from '../../base/failure.ts';
+import { canonical, sha256 } from './language/edit.ts';
+import { siteSuspicion, suspicionOf, traceLines, unreached } from './localise.ts';
 import { PoolBuilder, seededOrder, withPairs, type Cut, type Pool } from './pool.ts';
 import { proposeAt, type OpenFile, type Weigher, Wire } from './propose.ts';
-import type { Sources } from './sources.ts';
-import { mentioned } from './language.ts';
-import type { SyntaxNode } from './syntax/index.ts';
+import type { Sources } from './languages.ts';
+import { mentioned } from './language/language.ts';
+import type { SyntaxNode } from './language/syntax.ts';
 
 /** Bound of one pool, and of the nodes that are looked at. */
 const maxEntries = 20_000;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { mentioned, tableFactors } from './language.ts';
+import { mentioned, tableFactors } from './language/language.ts';
 
 describe('symptoms', () => {
   it('find words and numbers of the failing test', () => {

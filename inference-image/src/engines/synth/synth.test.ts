@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Candidate, GenerateRequest } from '@agentfleet/protocol/inference';
-import type { Generated } from '../engine.ts';
+import type { Generated } from '../../base/engine.ts';
 import { example } from './propose.ts';
 import { Grammars, installedGrammars, SynthEngine } from './index.ts';
 import { rules } from './python/file.ts';
-import { SourceParser } from './syntax/index.ts';
+import { SourceParser } from './language/syntax.ts';
 
 const path = 'm.py';
 const content =

@@ -1,12 +1,11 @@
 import { setImmediate as yieldToEvents } from 'node:timers/promises';
 import { generatingRoles, type Candidate, type GenerateRequest } from '@agentfleet/protocol/inference';
-import { entropyNats, each, type Engine, type Generated, type Outcome } from '../engine.ts';
+import { entropyNats, each, type Engine, type Generated, type Outcome } from '../../base/engine.ts';
 import type { Entry } from './pool.ts';
 import { Drafts, example, type WireEntry } from './propose.ts';
 import { PoolCache, type KeptPool, search } from './search.ts';
-import { languages } from './languages.ts';
-import { Sources } from './sources.ts';
-import type { Grammars } from './syntax/index.ts';
+import { languages, Sources } from './languages.ts';
+import type { Grammars } from './language/syntax.ts';
 
 export interface SynthOptions {
   /** Closed with the engine. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { GenerateResponse, InferenceInfo } from '@agentfleet/protocol/inference';
-import { readConfig } from '../../config.ts';
+import { readConfig } from '../../base/config.ts';
 import { createLog } from '@agentfleet/protocol/log';
 import { startServer, type RunningServer } from '../../start.ts';
 import { asking } from '../testing/request.ts';

@@ -1,6 +1,6 @@
 import { generatingRoles, type Candidate, type EngineMemory, type GenerateRequest } from '@agentfleet/protocol/inference';
-import { entropyNats, type Engine, type Generated, type Outcome } from '../engine.ts';
-import { InferenceError } from '../../failure.ts';
+import { entropyNats, type Engine, type Generated, type Outcome } from '../../base/engine.ts';
+import { InferenceError } from '../../base/failure.ts';
 import { VllmError, type Adapter, type ChatReply, type VllmControl } from './control.ts';
 import { conversation, proposalSchema, proposalOf, type Proposal } from './proposal.ts';
 import type { Residency } from './residency.ts';

@@ -1,5 +1,5 @@
 /** A language model on GPUs, in a server of vLLM beside this one: proposals, readiness by a real generation, adapters, sleep. */
-import { codeDigest } from '../served.ts';
+import { codeDigest } from '../../base/served.ts';
 import { VllmControl, type Adapter } from './control.ts';
 import { VllmEngine } from './engine.ts';
 import { Residency } from './residency.ts';

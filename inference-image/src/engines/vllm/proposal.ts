@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Edit, FocusFile, GenerateRequest, Location, ShellAct } from '@agentfleet/protocol/inference';
-import { candidateId, suspects } from '../engine.ts';
+import { candidateId, suspects } from '../../base/engine.ts';
 
 /** What an answer of the model comes to in the files of the request. */
 export interface Proposal {

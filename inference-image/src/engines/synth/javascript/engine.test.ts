@@ -1,7 +1,7 @@
 import { stripTypeScriptTypes } from 'node:module';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Candidate, GenerateRequest } from '@agentfleet/protocol/inference';
-import type { Generated } from '../../engine.ts';
+import type { Generated } from '../../../base/engine.ts';
 import { example } from '../propose.ts';
 import { Grammars, installedGrammars, SynthEngine } from '../index.ts';
 

@@ -1,32 +1,22 @@
+import type { NodeLines } from '../language/language.ts';
+import { SourceFile, type FunctionFacts } from '../language/sourceFile.ts';
+import { kindOf } from './kinds.ts';
 import { Names, type Kind, type NameInfo, boundNames } from './names.ts';
 import { types, unwrap, type SyntaxNode, functionOf, isFunction } from './syntax.ts';
-import { kindOf } from './kinds.ts';
-import type { NodeLines } from '../language.ts';
 
-export interface FunctionInfo {
-  readonly name: string;
-  /** Plain names of the parameters in order; '' for a pattern. */
-  readonly parameters: readonly string[];
+/** A function of a script; of its parameters '' for a pattern. */
+export interface ScriptFunction extends FunctionFacts {
   readonly isAsync: boolean;
-  readonly node: SyntaxNode;
 }
 
-/** A parsed file and what operators ask of it; every answer is computed once. */
-export class ScriptFile {
-  readonly source: string;
-  readonly root: SyntaxNode;
-  readonly newline: string;
-  /** What ends a statement here: most files have semicolons, some have none. */
+/** A parsed file of JavaScript or TypeScript. */
+export class ScriptFile extends SourceFile<NameInfo, ScriptFunction> {
+  /** Most files have semicolons, some have none. */
   readonly end: string;
   readonly #names: Names;
-  readonly #texts = new Map<string, ReadonlyMap<string, number>>();
-  #functions: ReadonlyMap<string, FunctionInfo> | null = null;
-  #step: string | null = null;
 
   constructor(source: string, root: SyntaxNode) {
-    this.source = source;
-    this.root = root;
-    this.newline = source.includes('\r\n') ? '\r\n' : '\n';
+    super(source, root, types);
     this.end = /;[ \t]*(\r?\n|$)/.test(source) ? ';' : '';
     this.#names = new Names(root);
   }
@@ -35,7 +25,6 @@ export class ScriptFile {
     return this.#names.at(node);
   }
 
-  /** Values of the innermost function that are set before the node. */
   locals(node: SyntaxNode): readonly NameInfo[] {
     return this.names(node).filter((info) => info.local && info.boundAt <= node.start && info.kind !== 'function');
   }
@@ -48,31 +37,6 @@ export class ScriptFile {
     return this.names(inner).find((info) => info.name === inner.text)?.kind ?? 'unknown';
   }
 
-  /** Distinct texts of all nodes of a type with how often each occurs, in the order of the file. */
-  texts(type: string): ReadonlyMap<string, number> {
-    const known = this.#texts.get(type) ?? this.#count(type);
-    this.#texts.set(type, known);
-    return known;
-  }
-
-  /** Functions and methods of this file by name; of two with one name the last. */
-  get functions(): ReadonlyMap<string, FunctionInfo> {
-    this.#functions ??= this.#findFunctions();
-    return this.#functions;
-  }
-
-  /** White space before the line of a statement. */
-  indent(statement: SyntaxNode): string {
-    const line = this.source.lastIndexOf('\n', statement.start - 1) + 1;
-    return /^[ \t]*/.exec(this.source.slice(line, statement.start))?.[0] ?? '';
-  }
-
-  /** One level of indentation: that of the first line which has any. */
-  get step(): string {
-    this.#step ??= /^(\t| {2,8})(?=\S)/m.exec(this.source.replaceAll(/^ \*.*$/gm, ''))?.[1] ?? '  ';
-    return this.#step;
-  }
-
   /** A statement that runs another one on a condition, in as many lines as fit. */
   when(condition: string, statement: string): string {
     const text = statement.endsWith(';') || this.end === '' || statement.endsWith('}') ? statement : `${statement};`;
@@ -81,30 +45,19 @@ export class ScriptFile {
 
   /** True when nothing else shares the lines of the statement. */
   ownsLines(statement: SyntaxNode): boolean {
-    const line = this.source.lastIndexOf('\n', statement.start - 1) + 1;
     const newline = this.source.indexOf('\n', statement.end);
     const rest = this.source.slice(statement.end, newline === -1 ? this.source.length : newline).trim();
-    return this.source.slice(line, statement.start).trim() === '' && (rest === '' || rest.startsWith('//'));
+    return this.startsLine(statement) && (rest === '' || rest.startsWith('//'));
   }
 
-  #count(type: string): ReadonlyMap<string, number> {
-    const counts = new Map<string, number>();
-    for (const node of this.root.walk(types)) if (node.type === type) counts.set(node.text, (counts.get(node.text) ?? 0) + 1);
-    return counts;
-  }
-
-  #findFunctions(): ReadonlyMap<string, FunctionInfo> {
-    const functions = new Map<string, FunctionInfo>();
-    for (const node of this.root.walk(types)) {
-      const isDeclared = /^(generator_)?function_declaration$|^method_definition$/.test(node.type);
-      const value = node.type === 'variable_declarator' ? node.child('value') : null;
-      const definition = isDeclared ? node : value !== null && /^(arrow_function|function_expression)$/.test(value.type) ? value : null;
-      const name = node.child('name')?.text;
-      if (definition === null || name === undefined) continue;
-      const isAsync = definition.children.some((child) => child.type === 'async');
-      functions.set(name, { name, parameters: parametersOf(definition), isAsync, node: definition });
-    }
-    return functions;
+  protected definitionAt(node: SyntaxNode): ScriptFunction | null {
+    const isDeclared = /^(generator_)?function_declaration$|^method_definition$/.test(node.type);
+    const value = node.type === 'variable_declarator' ? node.child('value') : null;
+    const definition = isDeclared ? node : value !== null && /^(arrow_function|function_expression)$/.test(value.type) ? value : null;
+    const name = node.child('name')?.text;
+    if (definition === null || name === undefined) return null;
+    const isAsync = definition.children.some((child) => child.type === 'async');
+    return { name, parameters: parametersOf(definition), isAsync, node: definition };
   }
 }
 

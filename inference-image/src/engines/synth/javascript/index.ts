@@ -1,9 +1,32 @@
-import { defineLanguage, type LanguageDefinition } from '../language.ts';
+/**
+ * All that knows JavaScript and TypeScript: operators by family (calls, conditions, …), each made of the shared forms in
+ * `../language/forms.ts`, the file, its names and its syntax. May import `../language` and nothing else of the engine; a new
+ * operator takes part once its family lists it.
+ */
+import { type Operator, rules, symptomFactors } from './operator.ts';
+import { calls } from './calls.ts';
+import { conditions } from './conditions.ts';
+import { conversions } from './conversions.ts';
+import { exits } from './exits.ts';
+import { literals } from './literals.ts';
+import { names } from './identifiers.ts';
+import { signs } from './signs.ts';
+import { statements } from './statements.ts';
+import { defineLanguage, type LanguageDefinition } from '../language/language.ts';
 import { ScriptFile, lines } from './file.ts';
-import { operators } from './operators/index.ts';
-import { rules } from './operator.ts';
-import { symptomFactors } from './symptoms.ts';
 import { types } from './syntax.ts';
+
+/** Every operator for JavaScript and TypeScript, by name. */
+export const operators: readonly Operator[] = [
+  ...calls,
+  ...conditions,
+  ...conversions,
+  ...exits,
+  ...literals,
+  ...names,
+  ...signs,
+  ...statements,
+].sort((one, other) => (one.name < other.name ? -1 : 1));
 
 const shared: Omit<LanguageDefinition<ScriptFile>, 'name' | 'grammars'> = {
   syntax: rules,

@@ -1,5 +1,5 @@
 import { kindOf, kindOfType, type Kind, kindByUse } from './kinds.ts';
-import { isConstant } from '../language.ts';
+import { isConstant } from '../language/forms.ts';
 import { isFunction, type SyntaxNode, types } from './syntax.ts';
 
 /** How a name is declared. */

@@ -1,60 +1,28 @@
-import type { TextEdit } from '../edit.ts';
-import { brief, type Operator as AnyOperator, type Proposal } from '../language.ts';
+import type { Node } from 'web-tree-sitter';
+import type { TextEdit } from '../language/edit.ts';
+import { linesOf } from '../language/forms.ts';
+import { type Operator as AnyOperator, tableFactors, type SymptomTable } from '../language/language.ts';
+import type { SyntaxRules } from '../language/syntax.ts';
 import type { ScriptFile } from './file.ts';
 import { isListed, type SyntaxNode, functions, loops } from './syntax.ts';
-import type { Node } from 'web-tree-sitter';
-import type { SyntaxRules } from '../syntax/index.ts';
-
-export { brief, replace, signOf, type Proposal } from '../language.ts';
+import type { FailingTest } from '@agentfleet/protocol/inference';
 
 /** A kind of small repair of JavaScript and TypeScript. */
 export type Operator = AnyOperator<ScriptFile>;
-
-/** Puts a statement on its own line before another. Lines of `text` are already relative to its indent. */
-export function insertBefore(file: ScriptFile, statement: SyntaxNode, text: string, weight = 1, rationale?: string): Proposal {
-  const indent = file.indent(statement);
-  const after = text.split('\n').join(`${file.newline}${indent}`) + file.newline + indent;
-  return { edits: [{ start: statement.start, end: statement.start, after }], weight, rationale: rationale ?? `insert ${brief(text)}` };
-}
-
-/** Puts a statement on its own line after another, at `indent`, or at that statement's own. */
-export function insertAfter(file: ScriptFile, statement: SyntaxNode, text: string, weight = 1, indent = file.indent(statement)): Proposal {
-  const after = text
-    .split('\n')
-    .map((line) => `${file.newline}${indent}${line}`)
-    .join('');
-  return { edits: [{ start: statement.end, end: statement.end, after }], weight, rationale: `insert ${brief(text)}` };
-}
 
 /** Removes a statement with its line; an empty block stays where it was all of a branch. */
 export function remove(file: ScriptFile, statement: SyntaxNode): TextEdit {
   if (!isListed(statement)) return { start: statement.start, end: statement.end, after: '{}' };
   if (!file.ownsLines(statement)) return { start: statement.start, end: statement.end, after: '' };
-  const start = file.source.lastIndexOf('\n', statement.start - 1) + 1;
-  const newline = file.source.indexOf('\n', statement.end);
-  return { start, end: newline === -1 ? file.source.length : newline + 1, after: '' };
+  return linesOf(file, statement);
 }
 
-const plain = new Set([
-  'identifier',
-  'number',
-  'string',
-  'template_string',
-  'regex',
-  'call_expression',
-  'new_expression',
-  'member_expression',
-  'subscript_expression',
-  'array',
-  'parenthesized_expression',
-  'true',
-  'false',
-  'null',
-  'undefined',
-  'this',
-  'super',
-  'non_null_expression',
-]);
+const plain = new Set(
+  [
+    'identifier number string template_string regex call_expression new_expression member_expression subscript_expression array',
+    'parenthesized_expression true false null undefined this super non_null_expression',
+  ].flatMap((line) => line.split(' ')),
+);
 
 /** The text of an expression, in brackets where it must have them when an operator is put beside it. */
 export function bracketed(node: SyntaxNode): string {
@@ -174,3 +142,29 @@ export const rules: SyntaxRules = {
   tolerant: true,
   local: true,
 };
+
+const table: SymptomTable = [
+  [
+    /Cannot read propert|(undefined|null) \(reading|of undefined|of null/,
+    { 'optional-chain': 8, 'guard-statement': 3, 'base-case': 2, 'integer-offset': 2, fallback: 2, 'loop-bounds': 2, comparison: 1.3 },
+  ],
+  [/is not a function/, { 'near-method': 2.5, 'missing-await': 2, convert: 2, property: 2, 'missing-copy': 1.5 }],
+  [/is not iterable/, { 'loop-bounds': 2.5, fallback: 2, spread: 2, convert: 1.5, 'missing-await': 1.5, 'default-parameter': 2 }],
+  [/is not defined|before initialization/, { 'replace-name': 3, 'statement-move': 2.5, 'statement-copy': 1.5 }],
+  [/Assignment to constant/, { declaration: 4 }],
+  [/Maximum call stack|call stack size/, { 'base-case': 4, 'replace-name': 1.5, arithmetic: 1.5, 'integer-offset': 1.5 }],
+  [/Invalid array length|Invalid count|RangeError/, { 'integer-offset': 2, 'loop-bounds': 2, 'base-case': 1.5, convert: 1.5 }],
+  [/\bNaN\b/, { convert: 3, fallback: 2, 'initial-value': 2.5, 'base-case': 2, property: 1.5, 'default-parameter': 2 }],
+  [/Infinity/, { 'initial-value': 2, 'base-case': 2, fallback: 1.5 }],
+  [/\bPromise\b|object Promise/, { 'missing-await': 5 }],
+  [/\bundefined\b/, { 'missing-return': 2.5, fallback: 2, 'optional-chain': 4, property: 1.3, 'default-parameter': 2 }],
+  [/reduce of empty array/i, { 'missing-argument': 5, 'base-case': 3 }],
+  [/Missing expected (exception|rejection)/, { 'missing-await': 2, 'base-case': 2, comparison: 1.3, 'missing-throw': 4 }],
+  [/timed? ?out|Timeout/i, { increment: 4, update: 2, comparison: 1.5, 'loop-exit': 2, 'statement-copy': 1.5, 'loop-bounds': 2 }],
+];
+
+/** Factor of an operator, given the failures; 1 when they say nothing about it. */
+export function symptomFactors(tests: readonly FailingTest[]): (operator: string) => number {
+  const factors = tableFactors(table, tests, 0);
+  return (operator) => factors.get(operator) ?? 1;
+}

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { symptomFactors } from './symptoms.ts';
+import { symptomFactors } from './operator.ts';
 
 describe('symptoms of JavaScript', () => {
   it('favour the operators that answer to them', () => {

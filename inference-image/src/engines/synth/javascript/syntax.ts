@@ -1,6 +1,6 @@
-import type { SyntaxNode } from '../syntax/index.ts';
+import type { SyntaxNode } from '../language/syntax.ts';
 
-export { find, type SyntaxNode } from '../syntax/index.ts';
+export { find, type SyntaxNode } from '../language/syntax.ts';
 
 /** What type stripping removes: never looked at. */
 export const types: ReadonlySet<string> = new Set([
@@ -94,6 +94,11 @@ const exits = new Set(['return_statement', 'break_statement', 'continue_statemen
 
 export function isExit(statement: SyntaxNode): boolean {
   return exits.has(statement.type);
+}
+
+/** The sign of an operation or an update, '' where there is none. */
+export function signOf(node: SyntaxNode): string {
+  return node.children.find((child) => child.field === 'operator')?.type ?? '';
 }
 
 /** The expression inside of brackets. */

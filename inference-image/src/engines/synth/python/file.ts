@@ -1,30 +1,14 @@
-import { namesAt, type NameInfo, type ScopeCache } from './names.ts';
-import { functionOf, type SyntaxNode, statementOf } from './syntax.ts';
-import type { NodeLines } from '../language.ts';
 import type { Node } from 'web-tree-sitter';
-import type { SyntaxRules } from '../syntax/index.ts';
+import type { NodeLines } from '../language/language.ts';
+import { SourceFile, type FunctionFacts } from '../language/sourceFile.ts';
+import type { SyntaxRules, SyntaxNode } from '../language/syntax.ts';
+import { namesAt, type NameInfo, type ScopeCache, functionOf, statementOf } from './names.ts';
 
-export interface FunctionInfo {
-  readonly name: string;
-  readonly parameters: readonly string[];
-  readonly node: SyntaxNode;
-}
-
-/** A parsed file and what operators ask of it; every answer is computed once. */
-export class PythonFile {
-  readonly source: string;
-  readonly root: SyntaxNode;
-  readonly newline: string;
+/** A parsed file of Python. */
+export class PythonFile extends SourceFile<NameInfo> {
+  readonly end = '';
   readonly #names = new Map<SyntaxNode | null, readonly NameInfo[]>();
   readonly #scopes: ScopeCache = new Map();
-  readonly #texts = new Map<string, ReadonlyMap<string, number>>();
-  #functions: ReadonlyMap<string, FunctionInfo> | null = null;
-
-  constructor(source: string, root: SyntaxNode) {
-    this.source = source;
-    this.root = root;
-    this.newline = source.includes('\r\n') ? '\r\n' : '\n';
-  }
 
   names(node: SyntaxNode): readonly NameInfo[] {
     const scope = functionOf(node);
@@ -33,23 +17,8 @@ export class PythonFile {
     return known;
   }
 
-  /** Distinct texts of all nodes of a type with how often each occurs, in the order of the file. */
-  texts(type: string): ReadonlyMap<string, number> {
-    const known = this.#texts.get(type) ?? this.#count(type);
-    this.#texts.set(type, known);
-    return known;
-  }
-
-  /** Functions of this file by name; of two with one name the last. */
-  get functions(): ReadonlyMap<string, FunctionInfo> {
-    this.#functions ??= this.#findFunctions();
-    return this.#functions;
-  }
-
-  /** White space before a statement that starts its line. */
-  indent(statement: SyntaxNode): string {
-    const line = this.source.lastIndexOf('\n', statement.start - 1) + 1;
-    return /^[ \t]*/.exec(this.source.slice(line, statement.start))?.[0] ?? '';
+  locals(node: SyntaxNode): readonly NameInfo[] {
+    return this.names(node).filter((info) => info.local && info.boundAt < node.start && info.kind !== 'callable');
   }
 
   /** One level deeper than the statement. */
@@ -58,26 +27,9 @@ export class PythonFile {
     return `${indent}${indent.includes('\t') ? '\t' : '    '}`;
   }
 
-  /** True when nothing else shares the statement's first line. */
-  startsLine(statement: SyntaxNode): boolean {
-    const line = this.source.lastIndexOf('\n', statement.start - 1) + 1;
-    return this.source.slice(line, statement.start).trim() === '';
-  }
-
-  #count(type: string): ReadonlyMap<string, number> {
-    const counts = new Map<string, number>();
-    for (const node of this.root.walk()) if (node.type === type) counts.set(node.text, (counts.get(node.text) ?? 0) + 1);
-    return counts;
-  }
-
-  #findFunctions(): ReadonlyMap<string, FunctionInfo> {
-    const functions = new Map<string, FunctionInfo>();
-    for (const node of this.root.walk()) {
-      if (node.type !== 'function_definition') continue;
-      const name = node.child('name')?.text ?? '';
-      functions.set(name, { name, parameters: parametersOf(node), node });
-    }
-    return functions;
+  protected definitionAt(node: SyntaxNode): FunctionFacts | null {
+    if (node.type !== 'function_definition') return null;
+    return { name: node.child('name')?.text ?? '', parameters: parametersOf(node), node };
   }
 }
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { parserOf } from '../testing/table.ts';
 import { namesAt } from './names.ts';
 import { rules } from './file.ts';
-import { find } from './syntax.ts';
+import { find } from '../language/syntax.ts';
 
 const parser = parserOf('python', rules);
 

@@ -1,5 +1,32 @@
-import { isConstant } from '../language.ts';
-import { functionOf, type SyntaxNode } from './syntax.ts';
+import type { SyntaxNode } from '../language/syntax.ts';
+import { isConstant } from '../language/forms.ts';
+
+/** The statement that holds the node: the nearest node directly inside a block or the module. */
+export function statementOf(node: SyntaxNode): SyntaxNode | null {
+  let at: SyntaxNode | null = node;
+  while (at !== null && at.parent?.type !== 'block' && at.parent?.type !== 'module') at = at.parent;
+  return at;
+}
+
+export function functionOf(node: SyntaxNode): SyntaxNode | null {
+  return node.ancestor('function_definition', 'lambda') ?? null;
+}
+
+const compound = new Set([
+  'if_statement',
+  'for_statement',
+  'while_statement',
+  'try_statement',
+  'with_statement',
+  'function_definition',
+  'class_definition',
+  'decorated_definition',
+  'match_statement',
+]);
+
+export function isCompound(statement: SyntaxNode): boolean {
+  return compound.has(statement.type);
+}
 
 /** What a name most likely holds, by how it is assigned and used. */
 export type Kind = 'number' | 'string' | 'list' | 'dict' | 'set' | 'bool' | 'callable' | 'unknown';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { apply } from '../edit.ts';
-import type { Operator } from '../language.ts';
-import { Grammars, installedGrammars, SourceParser, type GrammarName, type SyntaxNode, type SyntaxRules } from '../syntax/index.ts';
+import { apply } from '../language/edit.ts';
+import type { Operator } from '../language/language.ts';
+import { Grammars, installedGrammars, SourceParser, type GrammarName, type SyntaxNode, type SyntaxRules } from '../language/syntax.ts';
 
 /** A text, a text that the operator must make of it, and texts that it must not make. */
 export interface Row {
@@ -28,12 +28,18 @@ export function parserOf(grammar: GrammarName, rules: SyntaxRules): () => Source
   return () => parser;
 }
 
-/** Tests an operator by a table; what it must make must also parse. */
-export function testOperatorIn<File>(language: TableLanguage<File>, operator: Operator<File>, rows: readonly Row[]): void {
-  describe(`the operator ${operator.name}`, () => {
+/** Tests every operator by rows of its name; what it must make must also parse. */
+export function testOperators<File>(
+  language: TableLanguage<File>,
+  operators: readonly Operator<File>[],
+  rows: Readonly<Record<string, readonly Row[]>>,
+): void {
+  it('has rows for every operator', () => expect(Object.keys(rows).sort()).toEqual(operators.map((operator) => operator.name).sort()));
+
+  describe.each(operators)('the operator $name', (operator) => {
     const parser = parserOf(language.grammar, language.rules);
 
-    it.each(rows)('makes $after', ({ before, after, never = [] }) => {
+    it.each(rows[operator.name] ?? [])('makes $after', ({ before, after, never = [] }) => {
       const texts = rewrites(parser(), language, operator, before);
       expect(texts).toContain(after);
       expect(parser().accepts(after)).toBe(true);

@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execPath } from 'node:process';
 import { createInterface } from 'node:readline';
-import { readCases, type Case, type Corpus, type Executed, type TestRun } from '../../evaluation/corpus.ts';
+import { readCases, type Case, type Corpus, type Executed, type TestRun } from '../../evaluation/evaluate.ts';
 
 /** Of wall time for one test or candidate: then the process is killed, and the next ones go on in another. */
 const limitMillis = 10_000;

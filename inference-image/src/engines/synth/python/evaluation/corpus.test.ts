@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { halves, localise } from '../../evaluation/corpus.ts';
+import { halves, localise } from '../../evaluation/evaluate.ts';
 import { pythonCorpus } from './corpus.ts';
 
 const { cases, execute } = pythonCorpus;

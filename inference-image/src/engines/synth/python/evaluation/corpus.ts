@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { readCases, type Case, type Corpus, type Executed } from '../../evaluation/corpus.ts';
+import { readCases, type Case, type Corpus, type Executed } from '../../evaluation/evaluate.ts';
 
 /** Bugs in Python, run by `runner.py`. */
 export const pythonCorpus: Corpus = {

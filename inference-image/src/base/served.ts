@@ -1,0 +1,131 @@
+import type {
+  Capability,
+  ControlRequest,
+  ControlResponse,
+  EmbedRequest,
+  EmbedResponse,
+  EngineType,
+  GenerateRequest,
+  InferenceInfo,
+  JudgeRequest,
+  JudgeResponse,
+  PriorRequest,
+  PriorResponse,
+  Role,
+  ScoreRequest,
+  ScoreResponse,
+} from '@agentfleet/protocol/inference';
+import type { Engine, Generated } from './engine.ts';
+import { createHash } from 'node:crypto';
+import { glob, readFile } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+
+/** What an engine says to one request of a batch. */
+export type Answer<T> = { readonly answer: T } | { readonly error: unknown };
+
+/**
+ * Answers the requests of one batch, in their order; the refusal of one leaves the others alone. What a request gets never
+ * depends on its neighbours.
+ */
+export type Ability<Request, Result> = (batch: readonly Request[], signal: AbortSignal) => Promise<readonly Answer<Result>[]>;
+
+type Own<Response> = Omit<Response, 'requestId' | 'modelDigest' | 'shadow'>;
+
+/** Request and own part of the answer, by capability; the server adds who asked and who answered. */
+export interface Exchanges {
+  readonly Generate: { readonly request: GenerateRequest; readonly result: Generated };
+  readonly Prior: { readonly request: PriorRequest; readonly result: Own<PriorResponse> };
+  readonly Control: { readonly request: ControlRequest; readonly result: Own<ControlResponse> };
+  readonly Score: { readonly request: ScoreRequest; readonly result: Own<ScoreResponse> };
+  readonly Embed: { readonly request: EmbedRequest; readonly result: Own<EmbedResponse> };
+  readonly Judge: { readonly request: JudgeRequest; readonly result: Own<JudgeResponse> };
+}
+
+export type Abilities = { readonly [C in Capability]?: Ability<Exchanges[C]['request'], Exchanges[C]['result']> };
+
+/** What one server serves. */
+export interface ServedEngine {
+  readonly name: EngineType;
+  /** Roles that it can play. */
+  readonly roles: readonly Role[];
+  /** `sha256:` of what determines the answers: code and weights or record. */
+  readonly modelDigest: string;
+  readonly learned: boolean;
+  readonly languages: readonly string[];
+  readonly shadow: string | null;
+  readonly about: InferenceInfo['about'];
+  readonly calibration?: InferenceInfo['calibration'];
+  readonly abilities: Abilities;
+  /** Proves by an example of its own what the general example of a capability cannot. @throws Error when that fails */
+  prove?(): Promise<void>;
+  /** As in `Engine`. */
+  memory?(): InferenceInfo['memory'];
+  close(): Promise<void>;
+}
+
+/** One request after the other: what it says to one is what it says to it in any batch. */
+export function alone<Request, Result>(run: (request: Request, signal: AbortSignal) => Result | Promise<Result>): Ability<Request, Result> {
+  return async (batch, signal) => {
+    const answers: Answer<Result>[] = [];
+    for (const request of batch) {
+      try {
+        answers.push({ answer: await run(request, signal) });
+      } catch (error) {
+        answers.push({ error });
+      }
+    }
+    return answers;
+  };
+}
+
+/** A generating engine, with whatever else it can do. */
+export function generating(
+  engine: Engine,
+  more: { readonly abilities?: Abilities; readonly about?: InferenceInfo['about'] } = {},
+): ServedEngine {
+  const { name, roles, modelDigest, learned, languages } = engine;
+  const Generate: Abilities['Generate'] = async (batch, signal) => {
+    const outcomes = await engine.generate(batch, signal);
+    return outcomes.map((outcome) => ('generated' in outcome ? { answer: outcome.generated } : outcome));
+  };
+  return {
+    name,
+    roles,
+    modelDigest,
+    learned,
+    languages,
+    shadow: null,
+    about: more.about ?? {},
+    abilities: { Generate, ...more.abilities },
+    prove: () => engine.prove(),
+    memory: () => engine.memory?.(),
+    close: () => engine.close(),
+  };
+}
+
+/**
+ * Digest of an engine's code and weights: `sha256:` over names and contents in the order of the
+ * names. Inside the image the code is the bundle; from the sources it is the engine's folder
+ * without tests.
+ *
+ * @param folder the engine's folder, when run from the sources
+ * @param weights files that determine answers besides the code
+ * @param settings what else determines them, as text
+ */
+export async function codeDigest(folder: string, weights: readonly string[], settings = ''): Promise<string> {
+  const own = import.meta.filename;
+  const sources = own.endsWith('.ts') ? await sourcesOf(join(dirname(own), '../engines', folder)) : [own];
+  const hash = createHash('sha256');
+  for (const file of [...sources, ...weights]) {
+    const content = await readFile(file);
+    hash.update(`${relative(dirname(own), file).split('/').at(-1)}\n${content.length}\n`).update(content);
+  }
+  return `sha256:${hash.update(settings).digest('hex')}`;
+}
+
+async function sourcesOf(folder: string): Promise<readonly string[]> {
+  const files: string[] = [];
+  for await (const name of glob('**/*.ts', { cwd: folder }))
+    if (!name.endsWith('.test.ts') && !name.includes('evaluation/')) files.push(name);
+  return files.sort().map((name) => join(folder, name));
+}

@@ -1,0 +1,118 @@
+import { capabilities, type Capability, type InferenceInfo } from '@agentfleet/protocol/inference';
+import { capabilityModules, type Service } from './index.ts';
+import type { Config } from '../base/config.ts';
+import type { ServedEngine } from '../base/served.ts';
+import { InferenceMetrics } from '../base/metrics.ts';
+import type { Log } from '@agentfleet/protocol/log';
+
+/** A proof is believed for this long, milliseconds. */
+const freshMs = 60_000;
+
+/** Gets a real answer for each capability. @throws Error when one fails */
+export interface Provable {
+  prove(): Promise<void>;
+}
+
+/** Ready = the engine has really answered for each capability not long ago, and the server is not stopping. */
+export class Readiness {
+  readonly #engine: Provable;
+  readonly #now: () => number;
+  #provedAt: number | null = null;
+  #proving: Promise<string | null> | null = null;
+  #stopping = false;
+
+  /** @param now monotonic milliseconds */
+  constructor(engine: Provable, now: () => number) {
+    this.#engine = engine;
+    this.#now = now;
+  }
+
+  get ready(): boolean {
+    return !this.#stopping && this.#provedAt !== null;
+  }
+
+  /** Why it is not ready, one sentence; null when it is. */
+  async check(): Promise<string | null> {
+    if (this.#stopping) return 'the server is stopping';
+    if (this.#provedAt !== null && this.#now() - this.#provedAt < freshMs) return null;
+    this.#proving ??= this.#prove().finally(() => {
+      this.#proving = null;
+    });
+    return this.#proving;
+  }
+
+  stop(): void {
+    this.#stopping = true;
+  }
+
+  async #prove(): Promise<string | null> {
+    try {
+      await this.#engine.prove();
+      this.#provedAt = this.#now();
+      return null;
+    } catch (error) {
+      this.#provedAt = null;
+      return `the engine does not answer: ${error instanceof Error ? error.message : String(error)}`;
+    }
+  }
+}
+
+/** What the routes work with. */
+export interface Server {
+  readonly info: InferenceInfo;
+  /** The part of info that is known when the engine has come up. */
+  readonly memory: () => InferenceInfo['memory'];
+  /** What this server can be asked for. */
+  readonly services: ReadonlyMap<Capability, Service>;
+  readonly readiness: Readiness;
+  readonly metrics: InferenceMetrics;
+  readonly logger: Log;
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
+}
+
+export interface ServerOptions {
+  readonly config: Pick<Config, 'version' | 'roles' | 'queueLimit' | 'batchLimit'>;
+  readonly engine: ServedEngine;
+  readonly logger: Log;
+  readonly now: () => number;
+  /** Resolves after so many milliseconds, or at once when the signal fires. */
+  readonly pause: (millis: number, signal: AbortSignal) => Promise<void>;
+}
+
+export function createServer({ config, engine, logger, now, pause }: ServerOptions): Server {
+  const services = new Map<Capability, Service>();
+  const prove = async (): Promise<void> => {
+    await engine.prove?.();
+    for (const service of services.values()) await service.prove();
+  };
+  const readiness = new Readiness({ prove }, now);
+  const metrics: InferenceMetrics = new InferenceMetrics(
+    () => [...services.values()].reduce((sum, { waiting }) => sum + waiting, 0),
+    () => readiness.ready,
+  );
+  const info = describe(config, engine);
+  const { queueLimit, batchLimit } = config;
+  for (const module of capabilityModules) {
+    const service = module.open(engine, { info, queueLimit, batchLimit, metrics, now, pause });
+    if (service !== null) services.set(module.name, service);
+  }
+  const memory = (): InferenceInfo['memory'] => engine.memory?.();
+  return { info, memory, services, readiness, metrics, logger, now };
+}
+
+function describe(config: ServerOptions['config'], engine: ServedEngine): InferenceInfo {
+  const { name, modelDigest, learned, languages, shadow, about, calibration } = engine;
+  return {
+    version: config.version,
+    engine: name,
+    roles: config.roles.filter((role) => engine.roles.includes(role)),
+    capabilities: capabilities.filter((capability) => engine.abilities[capability] !== undefined),
+    modelDigest,
+    learned,
+    languages,
+    shadow,
+    about,
+    ...(calibration !== undefined && { calibration }),
+  };
+}
