@@ -8,13 +8,14 @@ import {
   policies,
   policyManifests,
   poolGrant,
+  rolloutPolicy,
 } from '@agentfleet/protocol/api';
 import { banner, yaml } from './yaml.ts';
 
 const folder = 'charts/agentfleet/files';
 
 /** The kinds that a controller obeys; a definition without one would take objects that nobody looks at. */
-const installed = [agentTask, agentTaskOrder, expertPool, energyModel, poolGrant];
+const installed = [agentTask, agentTaskOrder, expertPool, energyModel, rolloutPolicy, poolGrant];
 
 /** What the chart installs as it is: definitions and admission policies, by path from the repository's root. */
 export function chartFiles(): ReadonlyMap<string, string> {

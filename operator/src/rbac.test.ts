@@ -38,6 +38,7 @@ const uses: Readonly<Record<keyof typeof resources, readonly string[]>> = {
   expertPools: [],
   energyModels: [],
   poolGrants: [],
+  rolloutPolicies: [],
   pods: written,
   namespaces: [],
   nodes: [],

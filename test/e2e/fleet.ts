@@ -34,7 +34,11 @@ export class Fleet {
     return this.kubectl.text(['-n', this.namespace, ...args]);
   }
 
-  async apply(kind: 'AgentTask' | 'AgentTaskOrder' | 'EnergyModel' | 'ExpertPool', name: string, spec: object): Promise<void> {
+  async apply(
+    kind: 'AgentTask' | 'AgentTaskOrder' | 'EnergyModel' | 'ExpertPool' | 'RolloutPolicy',
+    name: string,
+    spec: object,
+  ): Promise<void> {
     const { namespace } = this;
     await this.kubectl.apply({ apiVersion: 'agentfleet.dev/v1alpha1', kind, metadata: { name, namespace }, spec });
   }

@@ -34,8 +34,11 @@ async function sets({ namespace }: Fleet): Promise<readonly Node[]> {
 
 const golden = (name: string, minSamples: number): object => ({
   name: 'set',
-  type: 'GoldenSet',
-  goldenSet: { templateRef: { name }, maxLoss: '0.01', minSamples, timeoutSeconds: 240 },
+  metric: 'GoldenLoss',
+  templateRef: { name },
+  atMost: '0.01',
+  minSamples,
+  timeoutSeconds: 240,
 });
 const rollout = (gate: object): object => ({
   steps: [{ weight: 100, minSamples: 0, pauseSeconds: 0 }],
@@ -79,12 +82,11 @@ describe('golden sets on a real kubelet', () => {
   const fleet = useFleet('golden', {
     before: async (opened) => {
       await opened.kubectl.apply(...(await sets(opened)));
-      await opened.apply('EnergyModel', 'judge', {
-        artifact: { uri: 'builtin://features-v3' },
-        rollout: rollout(golden('golden-acts', 32)),
-      });
+      await opened.apply('RolloutPolicy', 'acts', rollout(golden('golden-acts', 32)));
+      await opened.apply('RolloutPolicy', 'coding', rollout(golden('golden-coding', 14)));
+      await opened.apply('EnergyModel', 'judge', { artifact: { uri: 'builtin://features-v3' }, rolloutPolicyRef: { name: 'acts' } });
     },
-    pool: { experts: [expert('*')], workers: { replicas: 0 }, rollout: rollout(golden('golden-coding', 14)) },
+    pool: { experts: [expert('*')], workers: { replicas: 0 }, rolloutPolicyRef: { name: 'coding' } },
   });
   let models: History<EnergyModel>;
   const ofModel = (): RolloutStatus | undefined => models.named('judge').at(-1)?.status?.rollout;

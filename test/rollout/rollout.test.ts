@@ -6,6 +6,7 @@ import { example } from '../../inference-image/src/engines/synth/propose.ts';
 import { newPool } from '../../operator/src/controllers/agenttask/testing/objects.ts';
 import { Bed } from '../../operator/src/controllers/expertpool/testing/bed.ts';
 import { armsOf } from '../../operator/src/revisions/index.ts';
+import { ruled } from '../../operator/src/revisions/testing/policies.ts';
 import { resources } from '../../operator/src/runtime/resources.ts';
 import { Engines } from './engines.ts';
 
@@ -18,7 +19,7 @@ const expert = (domains: readonly string[]): object => ({
 });
 const rollout = {
   steps: [{ weight: 50, minSamples: 0, pauseSeconds: 0 }],
-  gates: [{ name: 'errors', type: 'ErrorRate', errorRate: { max: '0.05', minSamples: 60 } }],
+  gates: [{ name: 'errors', metric: 'ErrorRate', atMost: '0.05', minSamples: 60 }],
   minSamples: 0,
   drainSeconds: 5,
   rollback: { freezeAfterFailures: 1 },
@@ -94,7 +95,7 @@ async function rolledOut(
     return isCanary ? spoil(text) : text;
   };
   try {
-    await bed.create(resources.expertPools, newPool({ rollout, experts: [expert(['*'])] }));
+    await bed.create(resources.expertPools, newPool(await ruled(bed.transport, 'coding', { rollout, experts: [expert(['*'])] })));
     void bed.startOperator().catch(() => {});
     const followed = (async () => {
       while (!following.signal.aborted) {

@@ -127,7 +127,7 @@ function isReplacing({ metadata, spec, status }: ExpertPool): boolean {
     findCondition(status?.conditions, 'EnginesReady')?.status !== 'True'
   )
     return true;
-  return spec.rollout === undefined && status?.observedGeneration !== metadata.generation;
+  return spec.rolloutPolicyRef === undefined && status?.observedGeneration !== metadata.generation;
 }
 
 /** A status that was decided; `release` once it is written, or will not be. */

@@ -1,6 +1,6 @@
 // What a rollout makes of evidence that is missing or cannot be: it says so with a cure, and nothing moves.
 import { describe, expect, it } from 'vitest';
-import type { AgentTask, Rollout, RolloutStatus } from '@agentfleet/protocol/api';
+import type { AgentTask, RolloutPolicySpec, RolloutStatus } from '@agentfleet/protocol/api';
 import { armWith } from '../rollout/gates/testing/evidence.ts';
 import type { ArmEvidence } from '../rollout/index.ts';
 import { engineEvidence } from './engines.ts';
@@ -13,10 +13,10 @@ const [a, b] = ['aaaaaaaaaa', 'bbbbbbbbbb'];
 // A Sunday, in a window.
 const start = Date.parse('2030-01-06T12:00:00Z');
 const designs = new Designs();
-const errors = { name: 'errors', type: 'ErrorRate', errorRate: { max: '0.05', minSamples: 50 } };
-const query = { name: 'gpu', type: 'Query', query: { query: 'x', max: '1', failureLimit: 0 } };
+const errors = { name: 'errors', metric: 'ErrorRate', atMost: '0.05', minSamples: 50 };
+const query = { name: 'gpu', metric: 'Query', query: 'x', atMost: '1', failureLimit: 0 };
 const tasks = { passed: 500, total: 500 };
-const spec = (more: object = {}): Rollout =>
+const spec = (more: object = {}): RolloutPolicySpec =>
   ({
     strategy: 'Canary',
     steps: [{ weight: 100, minSamples: 10, pauseSeconds: 5 }],
@@ -29,11 +29,11 @@ const spec = (more: object = {}): Rollout =>
     rollback: { cooldownSeconds: 100, keepLastGreen: 2, freezeAfterFailures: 2 },
     promotion: { requireApproval: false, windows: [{ days: ['Sun'], start: '12:00', seconds: 3600 }] },
     ...more,
-  }) as unknown as Rollout;
+  }) as unknown as RolloutPolicySpec;
 
 function look(
   status: RolloutStatus | undefined,
-  rollout: Rollout,
+  rollout: RolloutPolicySpec,
   second: number,
   canary: Partial<ArmEvidence>,
   desired = b,
@@ -52,7 +52,7 @@ function look(
 }
 
 /** A revision that is tried, of which this is seen for so long. */
-function tried(rollout: Rollout, canary: Partial<ArmEvidence>, seconds = 1200): RolloutStatus {
+function tried(rollout: RolloutPolicySpec, canary: Partial<ArmEvidence>, seconds = 1200): RolloutStatus {
   let status = look(undefined, rollout, 0, {}, a);
   for (let second = 0; second <= seconds; second += 60) status = look(status, rollout, second, canary);
   return status;

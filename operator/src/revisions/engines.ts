@@ -3,7 +3,7 @@ import type { ArmEvidence } from '../rollout/index.ts';
 import type { Pod } from '../runtime/resources.ts';
 import { boundedText, originOf, type BearerFor } from '../serving/index.ts';
 import { addSeries, readMetrics, since, type Series } from './metrics.ts';
-import type { Rollout } from '@agentfleet/protocol/api';
+import type { RolloutPolicySpec } from '@agentfleet/protocol/api';
 
 /** Asks a server for its metrics in the text format of Prometheus. Rejects when it does not answer with them. */
 export type AskMetrics = (origin: string, signal: AbortSignal, namespace: string) => Promise<string>;
@@ -102,7 +102,7 @@ export function engineEvidence(series: Series | undefined): Pick<ArmEvidence, 'r
   };
 }
 
-type Window = NonNullable<Rollout['promotion']['windows']>[number];
+type Window = NonNullable<RolloutPolicySpec['promotion']['windows']>[number];
 
 const weekMinutes = 7 * 24 * 60;
 const days = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'] as const;

@@ -10,5 +10,5 @@ export type { LedgerPlace } from './ledger.ts';
 export { QueryReader, textByHttp, type AskText } from './prometheus.ts';
 export { shadowIn } from './ledger.ts';
 export { noShadow, type ShadowTallies, shadowCondition, type ShadowView } from './shadow.ts';
-export { shadowOf } from './policy.ts';
+export { drainSecondsOf, namedPolicy, type NamedPolicy, namesPolicy, shadowOf, withoutPolicy } from './policy.ts';
 export { Trials, type Trial } from './trials.ts';

@@ -39,12 +39,12 @@ describe('a generator and its verifier never change together', () => {
   });
 
   it.each([
-    ['a pool that names it is tried', [pool({ rollout: loading }, { rollout: { strategy: 'Recreate' } })], 'ExpertPool coding'],
+    ['a pool that names it is tried', [pool({ rollout: loading }, { rolloutPolicyRef: { name: 'careful' } })], 'ExpertPool coding'],
     ['the experts of one are replaced', [pool({ conditions: reconciling })], 'ExpertPool coding'],
     ['one that replaces its pods at once was changed', [pool({ observedGeneration: 0 })], 'ExpertPool coding'],
     [
       'one that has to ask first was changed',
-      [pool({ observedGeneration: 0, rollout: idle }, { rollout: { strategy: 'Recreate' } })],
+      [pool({ observedGeneration: 0, rollout: idle }, { rolloutPolicyRef: { name: 'careful' } })],
       undefined,
     ],
     ['another pool is tried', [pool({ rollout: loading }, { energyModelRef: { name: 'other' } })], undefined],

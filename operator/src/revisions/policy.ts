@@ -1,6 +1,17 @@
-import { canonical } from '@agentfleet/kube';
-import { defaultShadow, type Rollout, type RolloutGate } from '@agentfleet/protocol/api';
-import { defaultLooks, designOf, mustPassBefore, type Design, type DesignGoal, type Gate, type RolloutPolicy } from '../rollout/index.ts';
+import { canonical, type Lister } from '@agentfleet/kube';
+import {
+  defaultShadow,
+  gateMetrics,
+  type EnergyModel,
+  type ExpertPool,
+  type Reason,
+  type RolloutGate,
+  type RolloutPolicy,
+  type RolloutPolicySpec,
+  type RolloutStatus,
+  unfitGate,
+} from '@agentfleet/protocol/api';
+import { defaultLooks, designOf, mustPassBefore, type Design, type DesignGoal, type Gate, type RolloutRules } from '../rollout/index.ts';
 
 /** Designs that are kept: as many as there may be pools with a goal of their own at once. */
 const mostDesigns = 64;
@@ -21,17 +32,17 @@ export class Designs {
 }
 
 /** How requests are copied while a revision is in shadow. Pure. */
-export function shadowOf({ shadow = defaultShadow }: Rollout): NonNullable<Rollout['shadow']> {
+export function shadowOf({ shadow = defaultShadow }: RolloutPolicySpec): NonNullable<RolloutPolicySpec['shadow']> {
   return shadow;
 }
 
 /** Gates that have to pass before a phase begins. */
-function namesOf({ gates = [] }: Rollout, phase: ReturnType<typeof mustPassBefore>): readonly string[] {
-  return gates.filter(({ type }) => mustPassBefore(type) === phase).map(({ name }) => name);
+function namesOf({ gates = [] }: RolloutPolicySpec, phase: ReturnType<typeof mustPassBefore>): readonly string[] {
+  return gates.filter(({ metric }) => mustPassBefore(metric) === phase).map(({ name }) => name);
 }
 
 /** How the machine is to go on, from what the spec says. Pure. */
-export function policyOf(spec: Rollout): RolloutPolicy {
+export function policyOf(spec: RolloutPolicySpec): RolloutRules {
   const shadow = shadowOf(spec);
   return {
     strategy: spec.strategy,
@@ -45,16 +56,8 @@ export function policyOf(spec: Rollout): RolloutPolicy {
     stepTimeoutSeconds: spec.stepTimeoutSeconds,
     requireApproval: spec.promotion.requireApproval,
     ...spec.rollback,
+    keepLastGreen: 2,
   };
-}
-
-type Numbers<T> = { readonly [K in keyof T]: T[K] extends string ? number : T[K] };
-
-/** Decimal strings as numbers. */
-function numbers<T extends object>(fields: T): Numbers<T> {
-  return Object.fromEntries(
-    Object.entries(fields).map(([name, value]) => [name, typeof value === 'string' ? Number(value) : (value as unknown)]),
-  ) as Numbers<T>;
 }
 
 /** The gates of a spec as they are evaluated. */
@@ -62,47 +65,64 @@ export function gatesOf(specs: readonly RolloutGate[] | undefined, designs: Desi
   return (specs ?? []).map((spec) => gateOf(spec, designs));
 }
 
-function gateOf(spec: RolloutGate, designs: Designs): Gate {
-  const { name } = spec;
-  switch (spec.type) {
-    case 'TaskPass':
-      return { type: spec.type, name, design: designs.of({ ...numbers(spec.taskPass), looks: defaultLooks }) };
-    case 'ErrorRate':
-      return { type: spec.type, name, ...numbers(spec.errorRate) };
-    case 'Latency':
-      return { type: spec.type, name, ...numbers(spec.latency) };
-    case 'EnergyShift':
-      return { type: spec.type, name, ...numbers(spec.energyShift) };
-    case 'VetoRate':
-      return { type: spec.type, name, ...numbers(spec.vetoRate) };
-    case 'DraftAcceptance':
-      return { type: spec.type, name, ...numbers(spec.draftAcceptance) };
-    case 'RollbackSuccess':
-      return { type: spec.type, name, ...numbers(spec.rollbackSuccess) };
-    case 'AUC':
-      return { type: spec.type, name, ...numbers(spec.auc) };
-    case 'ECE':
-      return { type: spec.type, name, ...numbers(spec.ece) };
-    case 'GoldenSet':
-      return { type: spec.type, name, maxLoss: Number(spec.goldenSet.maxLoss), minSamples: spec.goldenSet.minSamples };
-    case 'Agreement':
-      return { type: spec.type, name, ...numbers(spec.agreement) };
-    case 'FalseVeto':
-      return { type: spec.type, name, ...numbers(spec.falseVeto) };
-    case 'Brier':
-      return { type: spec.type, name, ...numbers(spec.brier) };
-    case 'CalibrationMap':
-      return { type: spec.type, name, ...numbers(spec.calibrationMap) };
-    case 'ScoreDrift':
-      return { type: spec.type, name, ...numbers(spec.scoreDrift) };
-    case 'MissedVeto':
-      return { type: spec.type, name, ...numbers(spec.missedVeto) };
-    case 'Query':
-    default:
-      return { type: spec.type, name, ...bounds(spec.query), failureLimit: spec.query.failureLimit };
+/** What the sequential test of tasks is designed for, beside the loss that is allowed. */
+const taskGoal = { alpha: 0.01, beta: 0.045, baseRate: 0.9, looks: defaultLooks };
+
+function gateOf({ name, metric, atLeast, atMost, minSamples, failureLimit = 0 }: RolloutGate, designs: Designs): Gate {
+  if (metric === 'Query') {
+    const [min, max] = [atLeast, atMost].map((text) => (text === undefined ? undefined : Number(text)));
+    return { type: metric, name, ...(min === undefined ? {} : { min }), ...(max === undefined ? {} : { max }), failureLimit };
   }
+  const shipped = gateMetrics[metric];
+  const bound = Number((shipped.bound === 'atLeast' ? atLeast : atMost) ?? shipped.value);
+  if (metric === 'TaskLoss') return { type: metric, name, design: designs.of({ ...taskGoal, margin: bound }) };
+  return { type: metric, name, bound, minSamples: minSamples ?? shipped.minSamples };
 }
 
-function bounds({ min, max }: { readonly min?: string; readonly max?: string }): { readonly min?: number; readonly max?: number } {
-  return { ...(min === undefined ? {} : { min: Number(min) }), ...(max === undefined ? {} : { max: Number(max) }) };
+/** The RolloutPolicy that an object names: what it says, or why it says nothing. */
+export type NamedPolicy =
+  { readonly spec: RolloutPolicySpec } | { readonly spec?: undefined; readonly reason: Reason; readonly message: string };
+
+type Naming = Pick<ExpertPool | EnergyModel, 'metadata' | 'spec'>;
+
+/** Whether an object of the policy's namespace names it. Pure. */
+export function namesPolicy({ spec }: Naming, { metadata }: RolloutPolicy): boolean {
+  return spec.rolloutPolicyRef?.name === metadata.name;
 }
+
+/** The policy that an object names; undefined: it names none, and its pods are replaced at once. */
+export function namedPolicy(
+  { metadata, spec }: Naming,
+  kind: 'ExpertPool' | 'EnergyModel',
+  policies: Lister<RolloutPolicy>,
+): NamedPolicy | undefined {
+  const name = spec.rolloutPolicyRef?.name;
+  if (name === undefined) return undefined;
+  const found = policies.get(`${metadata.namespace ?? ''}/${name}`);
+  const held = 'nothing of it is started, changed or removed until then';
+  if (found === undefined)
+    return {
+      reason: 'PolicyMissing',
+      message: `spec.rolloutPolicyRef.name: there is no RolloutPolicy ${name} in the namespace; create it, or correct the name; ${held}`,
+    };
+  const unfit = unfitGate(kind, found.spec.gates);
+  if (unfit === undefined) return { spec: found.spec };
+  return { reason: 'PolicyUnfit', message: `RolloutPolicy ${name}: ${unfit}; name another policy, or remove the gate; ${held}` };
+}
+
+/** How long pods of a revision stay after its last task, at least, seconds. Pure. */
+export function drainSecondsOf(policy: NamedPolicy | undefined): number {
+  return policy?.spec?.drainSeconds ?? 0;
+}
+
+/** The status of a rollout whose policy cannot be obeyed: everything stays as it is. Pure. `now` is wall time in ms. */
+export function withoutPolicy(
+  before: RolloutStatus | undefined,
+  { reason, message }: { readonly reason: Reason; readonly message: string },
+  now: number,
+): RolloutStatus {
+  const begun = { phase: 'Idle', weight: 0, step: 0, since: wholeSeconds(now), samplesBefore: 0, samples: 0 } as const;
+  return { ...(before ?? begun), reason, message: message.slice(0, 512) };
+}
+
+const wholeSeconds = (now: number): string => new Date(Math.floor(now / 1000) * 1000).toISOString().replace('.000', '');

@@ -1,5 +1,5 @@
 import { canonical, type NewEvent } from '@agentfleet/kube';
-import type { Rollout, RolloutStatus } from '@agentfleet/protocol/api';
+import type { RolloutPolicySpec, RolloutStatus } from '@agentfleet/protocol/api';
 import {
   advance,
   evaluateGate,
@@ -45,7 +45,7 @@ export function isOpen(status: RolloutStatus | undefined): boolean {
  * How far the rollout is after what was seen. Promotion and rollback go in one step from the verdict to the new pointer,
  * so that one write of the status flips it. Pure but for the memory of `designs`.
  */
-export function progress(status: RolloutStatus | undefined, spec: Rollout, seen: Seen, designs: Designs): RolloutStatus {
+export function progress(status: RolloutStatus | undefined, spec: RolloutPolicySpec, seen: Seen, designs: Designs): RolloutStatus {
   const now = Math.floor(seen.now / 1000);
   const reported = wholeOf(status);
   const begun = status === undefined ? { ...reported, state: { ...reported.state, phaseSince: now } } : reported;
@@ -79,7 +79,7 @@ interface Given {
   readonly designs: Designs;
 }
 
-function follow(whole: Whole, spec: Rollout, { seen, now, designs }: Given): Whole {
+function follow(whole: Whole, spec: RolloutPolicySpec, { seen, now, designs }: Given): Whole {
   const { state, id } = whole;
   const policy = policyOf(spec);
   const asked = askedGates(state, spec, seen);
@@ -107,8 +107,8 @@ function follow(whole: Whole, spec: Rollout, { seen, now, designs }: Given): Who
 }
 
 /** Gates that have something to say now, or have said it in shadow; undefined: none is looked at. */
-function askedGates({ phase }: RolloutState, { gates = [] }: Rollout, seen: Seen): Rollout['gates'] {
-  const asked = gates.filter(({ type }) => speaks(type, phase) || (phase === 'Canary' && mustPassBefore(type) === phase));
+function askedGates({ phase }: RolloutState, { gates = [] }: RolloutPolicySpec, seen: Seen): RolloutPolicySpec['gates'] {
+  const asked = gates.filter(({ metric }) => speaks(metric, phase) || (phase === 'Canary' && mustPassBefore(metric) === phase));
   if (phase === 'Loading') return seen.canaryEngines === 'Ready' && asked.length > 0 ? asked : undefined;
   return phase === 'Canary' || phase === 'Shadowing' ? asked : undefined;
 }

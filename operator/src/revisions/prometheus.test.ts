@@ -1,13 +1,13 @@
 import { silentLog } from '@agentfleet/kube';
 import { VirtualClock } from '@agentfleet/kube/testing';
-import type { Rollout } from '@agentfleet/protocol/api';
+import type { RolloutPolicySpec } from '@agentfleet/protocol/api';
 import { describe, expect, it } from 'vitest';
 import { numberOf, QueryReader } from './prometheus.ts';
 
 const spec = {
   prometheus: { url: 'http://prometheus:9090/', timeoutSeconds: 5 },
-  gates: [{ name: 'gpu', type: 'Query', query: { query: 'x{revision="$canary"} / x{revision="$stable"}', max: '1' } }],
-} as unknown as Rollout;
+  gates: [{ name: 'gpu', metric: 'Query', query: 'x{revision="$canary"} / x{revision="$stable"}', atMost: '1' }],
+} as unknown as RolloutPolicySpec;
 const arms = { stable: 'aaaaaaaaaa', canary: 'bbbbbbbbbb' };
 const vector = (...values: readonly string[]): string =>
   JSON.stringify({ status: 'success', data: { resultType: 'vector', result: values.map((value) => ({ metric: {}, value: [1, value] })) } });

@@ -1,5 +1,5 @@
 import { asError, deadline, type Clock, type Log } from '@agentfleet/kube';
-import type { Rollout } from '@agentfleet/protocol/api';
+import type { RolloutPolicySpec } from '@agentfleet/protocol/api';
 import type { QueryAnswers } from '../rollout/index.ts';
 import { boundedText } from '../serving/index.ts';
 
@@ -7,6 +7,9 @@ import { boundedText } from '../serving/index.ts';
 export type AskText = (url: string, signal: AbortSignal) => Promise<string>;
 
 const longestAnswer = 65_536;
+
+/** After which an answer counts as missing. */
+const answerSeconds = 5;
 
 /** Ms for which an answer is believed. */
 const freshMs = 10_000;
@@ -62,18 +65,18 @@ export class QueryReader {
 
   /** By the names of the gates; after a start of the operator the answers begin again. Never rejects. */
   async read(
-    { gates, prometheus }: Rollout,
+    { gates, prometheus }: RolloutPolicySpec,
     arms: { readonly stable: string; readonly canary: string },
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, QueryAnswers>> {
     const answers = new Map<string, QueryAnswers>();
     if (prometheus === undefined) return answers;
     for (const gate of gates ?? []) {
-      if (gate.type !== 'Query') continue;
-      const query = gate.query.query.replaceAll('$stable', arms.stable).replaceAll('$canary', arms.canary);
+      if (gate.metric !== 'Query' || gate.query === undefined) continue;
+      const query = gate.query.replaceAll('$stable', arms.stable).replaceAll('$canary', arms.canary);
       const found = await this.#one(
         `${prometheus.url.replace(/\/+$/, '')}/api/v1/query?query=${encodeURIComponent(query)}`,
-        prometheus.timeoutSeconds,
+        answerSeconds,
         signal,
       );
       answers.set(gate.name, found);

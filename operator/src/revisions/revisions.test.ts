@@ -1,5 +1,5 @@
 import { findCondition } from '@agentfleet/kube';
-import type { AgentTask, Rollout, RolloutStatus } from '@agentfleet/protocol/api';
+import type { AgentTask, RolloutPolicySpec, RolloutStatus } from '@agentfleet/protocol/api';
 import { describe, expect, it } from 'vitest';
 import type { ArmEvidence } from '../rollout/index.ts';
 import { armWith } from '../rollout/gates/testing/evidence.ts';
@@ -17,7 +17,7 @@ const spec = {
     { weight: 10, minSamples: 10, pauseSeconds: 5 },
     { weight: 50, minSamples: 20, pauseSeconds: 5 },
   ],
-  gates: [{ name: 'errors', type: 'ErrorRate', errorRate: { max: '0.05', minSamples: 50 } }],
+  gates: [{ name: 'errors', metric: 'ErrorRate', atMost: '0.05', minSamples: 50 }],
   minSamples: 40,
   attributionWindowSeconds: 600,
   onMissingData: 'Hold',
@@ -25,7 +25,7 @@ const spec = {
   drainSeconds: 60,
   rollback: { cooldownSeconds: 100, keepLastGreen: 2, freezeAfterFailures: 2 },
   promotion: { requireApproval: false },
-} as unknown as Rollout;
+} as unknown as RolloutPolicySpec;
 
 const arm = (more: Partial<ArmEvidence> = {}): ArmEvidence => armWith({ requests: { failed: 0, total: 1000 }, ...more });
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { AgentTask, Rollout, RolloutStatus, ShadowReport } from '@agentfleet/protocol/api';
+import type { AgentTask, RolloutPolicySpec, RolloutStatus, ShadowReport } from '@agentfleet/protocol/api';
 import type { ArmEvidence, ShadowEvidence } from '../rollout/index.ts';
 import { armWith } from '../rollout/gates/testing/evidence.ts';
 import { armsOf } from './arm.ts';
@@ -125,9 +125,9 @@ const spec = {
   shadow: { percent: 20, seconds: 60, minSamples: 20, maxInFlight: 4 },
   steps: [{ weight: 50, minSamples: 5, pauseSeconds: 0 }],
   gates: [
-    { name: 'kappa', type: 'Agreement', agreement: { minKappa: '0.85', minSamples: 20 } },
-    { name: 'errors', type: 'ErrorRate', errorRate: { max: '0.05', minSamples: 50 } },
-    { name: 'undone', type: 'RollbackSuccess', rollbackSuccess: { min: '0.5', minSamples: 2 } },
+    { name: 'kappa', metric: 'Agreement', atLeast: '0.85', minSamples: 20 },
+    { name: 'errors', metric: 'ErrorRate', atMost: '0.05', minSamples: 50 },
+    { name: 'undone', metric: 'RollbackSuccess', atLeast: '0.5', minSamples: 2 },
   ],
   minSamples: 5,
   attributionWindowSeconds: 600,
@@ -136,7 +136,7 @@ const spec = {
   drainSeconds: 60,
   rollback: { cooldownSeconds: 100, keepLastGreen: 2, freezeAfterFailures: 2 },
   promotion: { requireApproval: false },
-} as unknown as Rollout;
+} as unknown as RolloutPolicySpec;
 
 const start = Date.parse('2030-01-01T00:00:00Z');
 const designs = new Designs();
@@ -149,7 +149,7 @@ function look(
   second: number,
   canary: Partial<ArmEvidence>,
   desired: string = b,
-  more: { readonly spec?: Rollout; readonly stable?: Partial<ArmEvidence> } = {},
+  more: { readonly spec?: RolloutPolicySpec; readonly stable?: Partial<ArmEvidence> } = {},
 ): RolloutStatus {
   const seen: Seen = {
     desired,
@@ -195,8 +195,8 @@ describe('a rollout with a shadow phase', () => {
   });
 
   it('compares probabilities of copies in shadow, and those of tasks as soon as there are enough', () => {
-    const drift = { name: 'drift', type: 'ScoreDrift', scoreDrift: { max: '0.2', minSamples: 100 } };
-    const drifting = { ...spec, gates: [...(spec.gates ?? []), drift] } as Rollout;
+    const drift = { name: 'drift', metric: 'ScoreDrift', atMost: '0.2', minSamples: 100 };
+    const drifting = { ...spec, gates: [...(spec.gates ?? []), drift] } as RolloutPolicySpec;
     const [low, high] = [noShadow.scores.stable.with(0, 150), noShadow.scores.stable.with(9, 150)];
     const see = (status: RolloutStatus, second: number, canary: Partial<ArmEvidence>, stable: Partial<ArmEvidence> = {}) =>
       look(status, second, canary, b, { spec: drifting, stable });

@@ -147,11 +147,11 @@ export function shadowCondition(status: RolloutStatus | undefined, view: ShadowV
   if (asked + dropped === 0) {
     const early = now - Date.parse(status.since) < 1000 * graceSeconds;
     if (early) return { status: 'Unknown', reason: 'Beginning', message: `no request was copied to ${revision} yet` };
-    const message = `no request was copied to ${revision}, and ${tasks} tasks are worked on of which some would be; give the pool tasks, or raise spec.rollout.shadow.percent`;
+    const message = `no request was copied to ${revision}, and ${tasks} tasks are worked on of which some would be; give the pool tasks, or raise shadow.percent of its RolloutPolicy`;
     return { status: 'False', reason: 'NoTraffic', message };
   }
   if (dropped > asked) {
-    const message = `${percent(dropped, asked + dropped)} of the copies to ${revision} are dropped; raise spec.rollout.shadow.maxInFlight, lower percent, or give it faster engines`;
+    const message = `${percent(dropped, asked + dropped)} of the copies to ${revision} are dropped; lower shadow.percent of its RolloutPolicy, or give it faster engines`;
     return { status: 'False', reason: 'Dropping', message };
   }
   if (failed > answered) {

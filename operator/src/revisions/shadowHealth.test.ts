@@ -29,6 +29,6 @@ describe('the condition ShadowHealthy', () => {
     expect(shadowCondition({ ...status, phase: 'Canary' }, view, start)).toBeUndefined();
     expect(shadowCondition(status, undefined, start)).toBeUndefined();
     for (const live of [{}, { dropped: 9 }, { asked: 9, failed: 9 }])
-      expect(shadowCondition(status, { ...view, live: copies(live) }, start + 1e6)?.message).toMatch(/; (give|raise|look)/);
+      expect(shadowCondition(status, { ...view, live: copies(live) }, start + 1e6)?.message).toMatch(/; (give|raise|lower|look)/);
   });
 });

@@ -1,4 +1,4 @@
-import type { Rollout, RolloutStatus } from '@agentfleet/protocol/api';
+import type { RolloutPolicySpec, RolloutStatus } from '@agentfleet/protocol/api';
 import type { ArmEvidence, CalibrationMaps, GoldenEvidence, HeldOut } from '../rollout/index.ts';
 import type { OperatorContext } from '../runtime/context.ts';
 import type { Pod } from '../runtime/resources.ts';
@@ -18,7 +18,7 @@ export interface Trial {
   /** Which revision of a task is tried: that of the experts, or that of the verifier. */
   readonly arm: 'revision' | 'verifierRevision';
   readonly status: RolloutStatus | undefined;
-  readonly spec: Rollout;
+  readonly spec: RolloutPolicySpec;
   /** Pods that serve a revision, and no other one. */
   readonly pods: (revision: string) => readonly Pod[];
   /** What the pods of a verifier tell of problems that it never saw; undefined while they do not. */

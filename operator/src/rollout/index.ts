@@ -14,6 +14,6 @@ export {
   type QueryAnswers,
   type ShadowEvidence,
 } from './gates/index.ts';
-export { advance, idle, type Evidence, type Phase, type RolloutPolicy, type RolloutState, type Step } from './machine/index.ts';
+export { advance, idle, type Evidence, type Phase, type RolloutRules, type RolloutState, type Step } from './machine/index.ts';
 export { goesToCanary, isControl } from './routing.ts';
 export { defaultLooks, designOf, type Design, type DesignGoal, type Table } from './statistics/index.ts';

@@ -1,10 +1,10 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { GateResult, Verdict } from './gates/index.ts';
-import { advance, idle, type Evidence, type RolloutPolicy, type RolloutState } from './machine/index.ts';
+import { advance, idle, type Evidence, type RolloutRules, type RolloutState } from './machine/index.ts';
 import { goesToCanary } from './routing.ts';
 
-const policy: RolloutPolicy = {
+const policy: RolloutRules = {
   strategy: 'Canary',
   shadowSeconds: 60,
   shadowSamples: 20,
@@ -40,7 +40,7 @@ const evidence: Evidence = {
 const serving: RolloutState = { ...idle, stable: 'a' };
 
 /** Goes on until nothing changes, with time that passes. */
-function settle(state: RolloutState, seen: Partial<Evidence> = {}, by: Partial<RolloutPolicy> = {}, steps = 30): RolloutState {
+function settle(state: RolloutState, seen: Partial<Evidence> = {}, by: Partial<RolloutRules> = {}, steps = 30): RolloutState {
   let current = state;
   for (let step = 0; step < steps; step += 1)
     current = advance(current, { ...policy, ...by }, { ...evidence, now: 1000 + 10 * step, ...seen });

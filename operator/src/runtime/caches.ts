@@ -126,6 +126,7 @@ export function createCaches(options: CacheOptions): Caches {
     pools: new Informer({ ...options, resource: resources.expertPools, transform: slimObject }),
     energyModels: new Informer({ ...options, resource: resources.energyModels, transform: slimObject }),
     poolGrants: new Informer({ ...options, resource: resources.poolGrants, transform: slimObject }),
+    rolloutPolicies: new Informer({ ...options, resource: resources.rolloutPolicies, transform: slimObject }),
     pods: new Informer({
       ...options,
       resource: resources.pods,

@@ -1,5 +1,5 @@
 import type { Clock, EventRecorder, Informer, Lease, Log, Random, Transport } from '@agentfleet/kube';
-import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool, PoolGrant } from '@agentfleet/protocol/api';
+import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool, PoolGrant, RolloutPolicy } from '@agentfleet/protocol/api';
 import type { EgressBrief } from '@agentfleet/protocol/pool';
 import type { Registry } from 'prom-client';
 import type { NodeAbilities } from './nodeAbilities.ts';
@@ -77,6 +77,7 @@ export interface Caches {
   readonly energyModels: Informer<EnergyModel>;
   /** Consents of namespaces to pools of others. */
   readonly poolGrants: Informer<PoolGrant>;
+  readonly rolloutPolicies: Informer<RolloutPolicy>;
   /** Pods with label `agentfleet.dev/component`; index `task` (`namespace/name`), indexes `pool` and `model` (`namespace/name`). */
   readonly pods: Informer<Pod>;
   /** Leases of workers (label `agentfleet.dev/component: worker`). */

@@ -7,6 +7,7 @@ import {
   expertPool,
   group,
   poolGrant,
+  rolloutPolicy,
   version,
   type AgentTask,
   type AgentTaskOrder,
@@ -14,6 +15,7 @@ import {
   type ExpertPool,
   type Kind,
   type PoolGrant,
+  type RolloutPolicy,
 } from '@agentfleet/protocol/api';
 
 /** The parts of `v1.Pod` that decisions look at; times are RFC 3339 strings. */
@@ -189,6 +191,7 @@ export const resources = {
   expertPools: ours<ExpertPool>(expertPool),
   energyModels: ours<EnergyModel>(energyModel),
   poolGrants: ours<PoolGrant>(poolGrant),
+  rolloutPolicies: ours<RolloutPolicy>(rolloutPolicy),
   pods: core<Pod>('Pod', 'pods'),
   namespaces: core<Namespace>('Namespace', 'namespaces', false),
   nodes: core<Node>('Node', 'nodes', false),

@@ -1,5 +1,6 @@
 import type { ApiRequest, KubeObject, NewEvent } from '@agentfleet/kube';
 import { seededRandom, settle, startFakeServer, VirtualClock, type FakeApiServer, type KindDefinition } from '@agentfleet/kube/testing';
+import { ruled } from '../../src/revisions/testing/policies.ts';
 import { resources } from '../../src/runtime/resources.ts';
 import type { AskInfo } from '../../src/serving/index.ts';
 import { newPool } from '../../src/controllers/agenttask/testing/objects.ts';
@@ -20,7 +21,7 @@ export interface Write {
 export interface WorldOptions {
   readonly crew: Crew;
   readonly seed: number;
-  /** More of the pool platform/coding; undefined: there is no pool. */
+  /** More of the pool platform/coding, `rollout`: its RolloutPolicy; undefined: there is no pool. */
   readonly pool: Readonly<Record<string, unknown>> | undefined;
   /** What becomes of the n-th write of the operator, counted from 1 when `counting` is set. */
   readonly fate: (n: number, world: World) => Verdict | undefined;
@@ -89,7 +90,7 @@ export class World extends Stage {
     const world = new World(server, clock, random, options);
     for (const name of ['agentfleet-system', 'platform', 'team', 'other']) server.createNamespace(name);
     if (options.pool !== undefined) {
-      const pool = newPool(options.pool);
+      const pool = newPool(await ruled(world.transport, 'coding', options.pool));
       await world.createPool(pool);
       if (options.crew === 'tasks') await world.prepare(pool, ['team']);
     }

@@ -2,7 +2,7 @@ import { ajvOptions, kinds, validators } from '@agentfleet/protocol/api';
 import { Ajv } from 'ajv';
 import { describe, expect, test } from 'vitest';
 import { atLimit, boundsOf, reached, type Node } from './atLimit.ts';
-import { beyondRunning, largestGrant, largestModel, largestOrder, largestPool, largestTask } from './objects.ts';
+import { beyondRunning, largestGrant, largestModel, largestOrder, largestPolicy, largestPool, largestTask } from './objects.ts';
 
 const valid = validators(new Ajv(ajvOptions));
 
@@ -22,11 +22,12 @@ const objects: Readonly<Record<string, readonly { readonly spec: unknown }[]>> =
   ],
   EnergyModel: [largestModel()],
   PoolGrant: [largestGrant()],
+  RolloutPolicy: [largestPolicy()],
 };
 
 /** Engines on GPUs, and rollouts: a pool that has them has other fields than the one that is tried here. */
 const ofGpus =
-  /^spec\.(experts\[\]\.(artifact|engine\.(vLLM|adapter)|speculative|warmup|resources\.(slot|memory))|resources\.(slot|memory)|modelCache|placement|rollout)\b/;
+  /^spec\.(experts\[\]\.(artifact|engine\.(vLLM|adapter)|speculative|warmup|resources\.(slot|memory))|resources\.(slot|canarySlot|memory)|modelCache|placement|rolloutPolicyRef)\b/;
 
 describe('the largest objects', () => {
   test.for(kinds.map((kind) => [kind.kind, kind] as const))('%s: lies on each bound of its schema', ([name, { spec }]) => {

@@ -1,5 +1,5 @@
-import { agentTask, agentTaskOrder, energyModel, expertPool, poolGrant, poolRights } from '@agentfleet/protocol/api';
-import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool, PoolGrant } from '@agentfleet/protocol/api';
+import { agentTask, agentTaskOrder, energyModel, expertPool, poolGrant, poolRights, rolloutPolicy } from '@agentfleet/protocol/api';
+import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool, PoolGrant, RolloutPolicy } from '@agentfleet/protocol/api';
 import { execBounds, maxFileBytes } from '@agentfleet/protocol/keeper';
 import { atLimit, longKey, longName, type Choices, type Node } from './atLimit.ts';
 
@@ -205,7 +205,7 @@ const poolChoices: Choices = {
   'spec.experts[].resources.memory': none,
   'spec.modelCache': none,
   'spec.placement': none,
-  'spec.rollout': none,
+  'spec.rolloutPolicyRef': none,
   'spec.allowedNamespaces.from': () => 'Selector',
   'spec.allowedNamespaces.selector.matchLabels{}': (at) => longName(63, at),
   'spec.allowedNamespaces.selector.matchExpressions[].key': (at) => `${longName(253, 100 + at)}/${longName(63, at)}`,
@@ -262,8 +262,9 @@ const heads = ['Code', 'Shell', 'Editor'];
 const modelChoices: Choices = {
   'spec.artifact.uri': () => 'builtin://'.padEnd(253, 'm'),
   'spec.heads[].name': (at) => heads[at],
+  'spec.rolloutPolicyRef': none,
   'spec.resources.slot': none,
-  'spec.rollout': none,
+  'spec.resources.canarySlot': none,
   'spec.resources.memory': none,
   ...containerResources('spec.resources.container'),
 };
@@ -274,3 +275,27 @@ export function largestModel(more: Choices = {}): EnergyModel {
   const choices = { ...modelChoices, ...more };
   return { apiVersion, kind: 'EnergyModel', metadata, spec: atLimit(energyModel.spec as unknown as Node, choices, 'spec') } as EnergyModel;
 }
+
+/** The largest policy: sixteen gates, one of each form. */
+export function largestPolicy(): RolloutPolicy {
+  const metadata = { name: longest.name, namespace: longest.namespace };
+  const query = (at: number, value: unknown): unknown => (at === 0 ? value : undefined);
+  const choices: Choices = {
+    'spec.strategy': () => 'ShadowThenCanary',
+    'spec.gates[].metric': (at) => ['Query', 'GoldenLoss', 'LatencyRatio'][at] ?? 'ErrorRate',
+    'spec.gates[].atLeast': (at) => query(at, '-999999999.999999999'),
+    'spec.gates[].query': (at) => query(at, longName(2048, at)),
+    'spec.gates[].failureLimit': (at) => query(at, 10),
+    'spec.gates[].atMost': (at) => (at === 0 ? '-999999999.999999999' : '1'),
+    'spec.gates[].minSamples': (at) => (at === 0 ? undefined : 10_000_000),
+    'spec.gates[].templateRef': (at) => (at === 1 ? { name: longest.className } : undefined),
+    'spec.gates[].timeoutSeconds': (at) => (at === 1 ? 86_400 : undefined),
+    'spec.promotion.windows[].days[]': (at) => weekdays[at],
+    'spec.promotion.windows[].start': () => '23:59',
+    'spec.prometheus.url': () => `https://${longName(253, 0)}/`.padEnd(512, 'p'),
+  };
+  const spec = atLimit(rolloutPolicy.spec as unknown as Node, choices, 'spec');
+  return { apiVersion, kind: 'RolloutPolicy', metadata, spec } as RolloutPolicy;
+}
+
+const weekdays = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];

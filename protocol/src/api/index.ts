@@ -26,7 +26,21 @@ export * from './placement.ts';
 export * from './poolgrant/index.ts';
 export * from './reasons/index.ts';
 export * from './policies/index.ts';
-export { defaultShadow, Rollout, rolloutAnnotations, rolloutPhases, RolloutStatus, type RolloutGate } from './rollout/index.ts';
+export {
+  type BoundMetric,
+  defaultShadow,
+  type GateMetric,
+  gateMetricNames,
+  gateMetrics,
+  rolloutAnnotations,
+  type RolloutGate,
+  rolloutPhases,
+  rolloutPolicy,
+  type RolloutPolicy,
+  RolloutPolicySpec,
+  RolloutStatus,
+  unfitGate,
+} from './rollout/index.ts';
 export { mutabilityKey, mutabilityOf, rulesKey, rulesOf, type Mutability, type Rule } from './schema/index.ts';
 export * from './tools.ts';
 export { ajvOptions, validators, type Resources, type SchemaCompiler } from './validators.ts';

@@ -4,6 +4,7 @@ import type { Kind } from './crd/definition.ts';
 import { energyModel } from './energymodel/index.ts';
 import { expertPool } from './expertpool/index.ts';
 import { poolGrant } from './poolgrant/index.ts';
+import { rolloutPolicy } from './rollout/index.ts';
 
 /** All kinds of the group. */
-export const kinds = [agentTask, agentTaskOrder, expertPool, energyModel, poolGrant] as const satisfies readonly Kind[];
+export const kinds = [agentTask, agentTaskOrder, expertPool, energyModel, rolloutPolicy, poolGrant] as const satisfies readonly Kind[];

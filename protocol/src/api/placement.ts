@@ -32,6 +32,10 @@ export function slotName(description: string) {
   );
 }
 
+/** Where a revision that is tried may be; nothing that serves moves for it. */
+export const canarySlot = () =>
+  slotName('GPU of a revision that is tried, else any with room; default: beside what serves, else any with room.');
+
 const budgetPattern = '^(Auto|[0-9]{1,15}([.][0-9]{1,9})?(k|M|G|T|Ki|Mi|Gi|Ti)?)$';
 
 /** Memory of an engine on its GPU. `path` is the field's name in messages. */

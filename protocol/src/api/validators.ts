@@ -4,6 +4,7 @@ import { objectSchema } from './crd/definition.ts';
 import { energyModel, type EnergyModel } from './energymodel/index.ts';
 import { expertPool, type ExpertPool } from './expertpool/index.ts';
 import { poolGrant, type PoolGrant } from './poolgrant/index.ts';
+import { rolloutPolicy, type RolloutPolicy } from './rollout/index.ts';
 
 /** The part of `Ajv` that is needed here; this package brings no validator of its own. */
 export interface SchemaCompiler<Validator> {
@@ -20,6 +21,7 @@ export interface Resources {
   ExpertPool: ExpertPool;
   EnergyModel: EnergyModel;
   PoolGrant: PoolGrant;
+  RolloutPolicy: RolloutPolicy;
 }
 
 /**
@@ -33,5 +35,6 @@ export function validators<V>(compiler: SchemaCompiler<V>): Readonly<Record<keyo
     ExpertPool: compiler.compile(objectSchema(expertPool)),
     EnergyModel: compiler.compile(objectSchema(energyModel)),
     PoolGrant: compiler.compile(objectSchema(poolGrant)),
+    RolloutPolicy: compiler.compile(objectSchema(rolloutPolicy)),
   };
 }

@@ -3,6 +3,7 @@ import { kinds, type Kind } from '@agentfleet/protocol/api';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as example from './examples.ts';
 import { fieldName, fieldPattern, places, withValue, type Node, type Place } from './fields.ts';
+import { fullPolicy } from './rolloutExamples.ts';
 import { collection, connect, createNamespace, enabled, install, whoAmI, type Answer, type Cause, type Server } from './server.ts';
 
 interface Probe {
@@ -53,14 +54,10 @@ const subjects: readonly Subject[] = [
   { kind: byName('AgentTask'), part: 'status', objects: [{ ...tasks[0], status: example.fullTaskStatus }] },
   { kind: byName('AgentTaskOrder'), part: 'spec', objects: Object.values(example.orders) },
   { kind: byName('AgentTaskOrder'), part: 'status', objects: [{ ...example.orders['Cancel'], status: example.fullOrderStatus }] },
-  {
-    kind: byName('ExpertPool'),
-    part: 'spec',
-    objects: [example.fullPool],
-    refused: /^spec\.rollout\.gates\[\]\.(auc|ece|agreement|falseVeto|brier|calibrationMap|scoreDrift|missedVeto)\b/,
-  },
+  { kind: byName('ExpertPool'), part: 'spec', objects: [example.fullPool] },
   { kind: byName('ExpertPool'), part: 'status', objects: [{ ...example.fullPool, status: example.fullPoolStatus }] },
-  { kind: byName('EnergyModel'), part: 'spec', objects: [example.fullModel], refused: /^spec\.rollout\.gates\[\]\.draftAcceptance\b/ },
+  { kind: byName('EnergyModel'), part: 'spec', objects: [example.fullModel] },
+  { kind: byName('RolloutPolicy'), part: 'spec', objects: [fullPolicy] },
   { kind: byName('PoolGrant'), part: 'spec', objects: [example.fullGrant] },
   { kind: byName('EnergyModel'), part: 'status', objects: [{ ...example.fullModel, status: example.fullModelStatus }] },
 ];

@@ -17,6 +17,7 @@ const plurals: Readonly<Record<string, string>> = {
   ExpertPool: 'expertpools',
   EnergyModel: 'energymodels',
   PoolGrant: 'poolgrants',
+  RolloutPolicy: 'rolloutpolicies',
 };
 
 async function examples(): Promise<readonly Manifest[]> {

@@ -1,7 +1,7 @@
 import { condition, fullSandbox } from './taskExamples.ts';
 import type { Node } from './fields.ts';
 import { fullPlan, gpu } from './planExample.ts';
-import { fullModelRollout, fullRolloutStatus } from './rolloutExamples.ts';
+import { fullRolloutStatus } from './rolloutExamples.ts';
 
 const apiVersion = 'agentfleet.dev/v1alpha1';
 const sha = `sha256:${'ab'.repeat(32)}`;
@@ -16,11 +16,11 @@ export const fullModel: Node = {
     lambda: '0.8',
     heads: [{ name: 'Code', lambda: '0.5' }],
     scoring: { batchMax: 8, timeoutMillis: 500 },
-    resources: { replicas: 2, container: fullSandbox['resources'], ...gpu },
+    resources: { replicas: 2, container: fullSandbox['resources'], ...gpu, canarySlot: 'dgx-1/gpu2' },
     thresholds: { source: 'Calibration', vetoBelowProbability: '0.1', warnBelowProbability: '0.2', whenUnavailable: 'Degrade' },
     calibration: { minSamples: 200, maxAgeSeconds: 86_400 },
     gates: { auc: '0.8', ece: '0.05', minSamples: 150 },
-    rollout: fullModelRollout,
+    rolloutPolicyRef: { name: 'full' },
   },
 };
 

@@ -1,7 +1,7 @@
 import { condition, fullSandbox } from './taskExamples.ts';
 import { withValue, type Node } from './fields.ts';
 import { fullPlan, gpu } from './planExample.ts';
-import { fullRollout, fullRolloutStatus } from './rolloutExamples.ts';
+import { fullRolloutStatus } from './rolloutExamples.ts';
 
 const apiVersion = 'agentfleet.dev/v1alpha1';
 const sha = `sha256:${'ab'.repeat(32)}`;
@@ -164,12 +164,13 @@ export const fullPool: Node = {
     ],
     limits: { maxRunning: 10, maxQueued: 100, perNamespace: 5, queueTimeoutSeconds: 3600, spending: fullSpending },
     energyModelRef: { name: 'judge' },
-    rollout: fullRollout,
+    rolloutPolicyRef: { name: 'full' },
     placement: {
       mode: 'DRA',
       nvlink: 'Required',
       antiAffinity: [{ expert: 'gen', from: ['*', 'EnergyModel', 'py'] }],
       dryRun: true,
+      canarySlot: 'dgx-1/gpu2',
     },
     profiles: [
       {

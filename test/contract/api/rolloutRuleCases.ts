@@ -1,109 +1,68 @@
-// Rules of rollouts, which ExpertPool and EnergyModel share.
-import { fullPool } from './poolExamples.ts';
+// Rules of RolloutPolicies.
 import type { Node } from './fields.ts';
-import { fullModel } from './modelExamples.ts';
-import { fullModelRollout, fullRollout } from './rolloutExamples.ts';
-import { change, member, type RuleCase } from './ruleCase.ts';
+import { fullPolicy } from './rolloutExamples.ts';
+import { change, type RuleCase } from './ruleCase.ts';
 
-type GateNode = Node & { readonly type: string };
-const all = fullRollout['gates'] as readonly GateNode[];
-const ofModels = fullModelRollout['gates'] as readonly GateNode[];
-const memberOf = (gate: GateNode): string => Object.keys(gate).find((field) => field !== 'name' && field !== 'type') ?? '';
+const gate = (metric: string, more: Node = {}): readonly Node[] => [{ name: 'one', metric, ...more }];
+const golden = { templateRef: { name: 'golden' } };
 
-const unionCase = (base: Node, gate: GateNode): RuleCase => {
-  const { name, type } = gate;
-  const message = `spec.rollout.gates[].${memberOf(gate)} must be set exactly when spec.rollout.gates[].type is ${type}; ${member}`;
-  return change(base, 'spec.rollout.gates', [gate], [{ name, type }], message);
-};
+/** A list of one gate that passes, and one that is refused. */
+const gates = (passes: readonly Node[], refused: readonly Node[], message: string): RuleCase =>
+  change(fullPolicy, 'spec.gates', passes, refused, message);
 
-const typesOfVerifiers = ['AUC', 'ECE', 'Agreement', 'FalseVeto', 'Brier', 'CalibrationMap', 'ScoreDrift', 'MissedVeto'];
-const isOfVerifiers = ({ type }: GateNode): boolean => typesOfVerifiers.includes(type);
+const side = (field: string, other: string): string =>
+  `spec.gates[].${field} must not be set for this metric, which is bounded from the other side; use ${other}`;
+const share = 'spec.gates[].atLeast and atMost must not be negative, and not above 1 for a share; correct the bound';
+const loss = 'spec.gates[].atMost must be between 0.005 and 0.5 for TaskLoss; correct it';
+const samples = 'spec.gates[].minSamples must not be set for TaskLoss, whose test decides how many it takes, or Query; remove it';
+const query =
+  'spec.gates[].query and atLeast or atMost must be set exactly for the metric Query, and failureLimit only there; set or remove them';
+const template = 'spec.gates[].templateRef must be set exactly for the metric GoldenLoss, and timeoutSeconds only there; set or remove it';
 
-/** Each kind of gate on its kind of object, and refused on the other one. */
-const unionCases: readonly RuleCase[] = [
-  ...all.map((gate) => unionCase(fullPool, gate)),
-  ...ofModels.filter(isOfVerifiers).map((gate) => unionCase(fullModel, gate)),
-  change(
-    fullPool,
-    'spec.rollout.gates',
-    [all[1]],
-    ofModels.filter(isOfVerifiers),
-    'spec.rollout.gates[].type must not be AUC or ECE or Agreement or FalseVeto or Brier or CalibrationMap or ScoreDrift or MissedVeto here: experts are not calibrated and refuse nothing; put the gate into spec.rollout of the EnergyModel, or remove it',
-  ),
-  change(
-    fullModel,
-    'spec.rollout.gates',
-    [all[1]],
-    [all[1], all.find(({ type }) => type === 'DraftAcceptance')],
-    'spec.rollout.gates[].type must not be DraftAcceptance here: a verifier has no draft; put the gate into spec.rollout of the ExpertPool, or remove it',
-  ),
-];
-
-const pass = (taskPass: Node): readonly Node[] => [{ name: 'pass', type: 'TaskPass', taskPass }];
-const at = (field: string, low: string, high: string, refused: string): RuleCase =>
-  change(
-    fullPool,
-    'spec.rollout.gates',
-    pass({ [field]: low }),
-    pass({ [field]: refused }),
-    `spec.rollout.gates[].taskPass.${field} must be between ${low} and ${high}; correct it`,
-  );
-const query = (bounds: Node): readonly Node[] => [{ name: 'q', type: 'Query', query: { query: 'up', ...bounds } }];
-
-/** What is refused of `spec.rollout`. */
+/** What is refused of a RolloutPolicy. */
 export const rolloutCases: readonly RuleCase[] = [
-  ...unionCases,
-  at('margin', '0.005', '0.5', '0.5'),
-  at('alpha', '0.0001', '0.5', '0'),
-  at('beta', '0.0001', '0.5', '0.5'),
-  at('baseRate', '0.05', '0.999', '1'),
+  gates(gate('AUC', { atLeast: '0.8' }), gate('ErrorRate', { atLeast: '0.8' }), side('atLeast', 'atMost')),
+  gates(gate('ErrorRate', { atMost: '0.8' }), gate('AUC', { atMost: '0.8' }), side('atMost', 'atLeast')),
+  gates(gate('LatencyRatio', { atMost: '1.5' }), gate('ErrorRate', { atMost: '1.5' }), share),
+  gates(gate('AUC', { atLeast: '0' }), gate('AUC', { atLeast: '-0.1' }), share),
+  gates(gate('TaskLoss', { atMost: '0.005' }), gate('TaskLoss', { atMost: '0.5' }), loss),
+  gates(gate('ErrorRate', { minSamples: 1 }), gate('TaskLoss', { minSamples: 1 }), samples),
+  gates(gate('Query', { query: 'up', atLeast: '1' }), gate('Query', { query: 'up' }), query),
+  gates(gate('Query', { query: 'up', atMost: '-1', failureLimit: 1 }), gate('ErrorRate', { failureLimit: 1 }), query),
+  gates(gate('GoldenLoss', golden), gate('GoldenLoss'), template),
+  gates(gate('GoldenLoss', { ...golden, timeoutSeconds: 60 }), gate('ErrorRate', { timeoutSeconds: 60 }), template),
   change(
-    fullPool,
-    'spec.rollout.gates',
-    query({ min: '1' }),
-    query({}),
-    'spec.rollout.gates[].query.min or max must be set, or the query decides nothing; add one',
-  ),
-  change(
-    fullPool,
-    'spec.rollout.steps',
+    fullPolicy,
+    'spec.steps',
     [{ weight: 1 }, { weight: 1 }, { weight: 50 }],
     [{ weight: 50 }, { weight: 10 }],
-    'spec.rollout.steps[].weight must not fall from step to step; correct the order',
+    'spec.steps[].weight must not fall from step to step; correct the order',
   ),
   change(
-    fullPool,
-    'spec.rollout.prometheus',
+    fullPolicy,
+    'spec.prometheus',
     { url: 'https://prometheus' },
     undefined,
-    'spec.rollout.prometheus must be set beside a gate of type Query; name the server, or remove the gate',
-  ),
-  change(
-    fullPool,
-    'spec.rollout.strategy',
-    'ShadowThenCanary',
-    'Canary',
-    'spec.rollout.shadow must not be set beside another strategy, which copies nothing; remove it, or use the strategy ShadowThenCanary',
+    'spec.prometheus must be set beside a gate of the metric Query; name the server, or remove the gate',
   ),
   {
-    base: fullModel,
-    passes: { 'spec.rollout.shadow': undefined },
-    refused: { 'spec.rollout.shadow': undefined, 'spec.rollout.strategy': 'Manual' },
+    base: fullPolicy,
+    passes: { 'spec.gates': gate('ErrorRate') },
+    refused: { 'spec.gates': gate('ErrorRate'), 'spec.strategy': 'Canary' },
+    message: 'spec.shadow must not be set beside another strategy, which copies nothing; remove it, or use the strategy ShadowThenCanary',
+  },
+  {
+    base: fullPolicy,
+    passes: { 'spec.shadow': undefined },
+    refused: { 'spec.shadow': undefined, 'spec.strategy': 'Manual' },
     message:
-      'spec.rollout.strategy must be ShadowThenCanary beside a gate of type Agreement or FalseVeto, which only copies bring data for; use it, or remove the gate',
+      'spec.strategy must be ShadowThenCanary beside a gate of the metric Agreement or FalseVeto, which only copies bring data for; use it, or remove the gate',
   },
   change(
-    fullPool,
-    'spec.rollout.gates',
-    [all[1]],
+    fullPolicy,
+    'spec.gates',
+    gate('ErrorRate'),
     undefined,
-    'spec.rollout.gates must not be empty, or nothing would tell a bad revision; add one, for example of type TaskPass, or use the strategy Recreate',
-  ),
-  change(
-    fullPool,
-    'spec.rollout.surge',
-    'AnySlot',
-    'SameSlot',
-    'spec.rollout.canarySlot must not be set beside the surge SameSlot, which takes the slot of the engine that serves; remove it, or use Auto',
+    'spec.gates must not be empty, or nothing would tell a bad revision; add one, for example of the metric TaskLoss, or use the strategy Recreate',
   ),
 ];

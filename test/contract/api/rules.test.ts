@@ -3,6 +3,7 @@ import { kinds, rulesOf } from '@agentfleet/protocol/api';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fullModel } from './modelExamples.ts';
 import { fullPool } from './poolExamples.ts';
+import { fullPolicy } from './rolloutExamples.ts';
 import { fieldName, withValue, withValues, type Node } from './fields.ts';
 import { ruleCases } from './ruleCases.ts';
 import { collection, connect, createNamespace, enabled, install, whoAmI, type Answer, type Server } from './server.ts';
@@ -26,7 +27,7 @@ describe('table of rules', () => {
   });
 });
 
-const full = { ExpertPool: fullPool, EnergyModel: fullModel } as const;
+const full = { ExpertPool: fullPool, EnergyModel: fullModel, RolloutPolicy: fullPolicy } as const;
 
 const title = (changes: Readonly<Record<string, unknown>>): string =>
   Object.entries(changes)
@@ -125,7 +126,7 @@ describe.runIf(enabled)('rules of the custom resources', () => {
 
   it.for([
     ['ExpertPool', 'experts[0].adapter'],
-    ['ExpertPool', 'rollout.stickiness'],
+    ['RolloutPolicy', 'stickiness'],
     ['EnergyModel', 'training'],
   ] as const)('refuses %s spec.%s, which nothing obeys yet', async ([kind, field]) => {
     const { status, body } = await tryCreate(withValue(full[kind], `spec.${field}`, {}));

@@ -53,6 +53,7 @@ describe.runIf(enabled)('custom resources for tools', () => {
       ['expertpools/scale', undefined, undefined],
       ['expertpools/status', undefined, undefined],
       ['poolgrants', 'afg', 'agentfleet'],
+      ['rolloutpolicies', 'afr', 'agentfleet'],
     ]);
   });
 

@@ -102,7 +102,9 @@ describe('what the chart renders', () => {
   it('keeps definitions when it is uninstalled, and leaves them out when told so', async () => {
     const definitions = all.filter(({ kind }) => kind === 'CustomResourceDefinition');
     expect(definitions.map(({ metadata }) => metadata.name).sort()).toEqual(
-      ['agenttaskorders', 'agenttasks', 'energymodels', 'expertpools', 'poolgrants'].map((plural) => `${plural}.agentfleet.dev`),
+      ['agenttaskorders', 'agenttasks', 'energymodels', 'expertpools', 'poolgrants', 'rolloutpolicies'].map(
+        (plural) => `${plural}.agentfleet.dev`,
+      ),
     );
     for (const { metadata } of definitions) expect(metadata.annotations?.['helm.sh/resource-policy']).toBe('keep');
     expect(kindsOf(await rendered({ crds: { install: false } }))).not.toContain('CustomResourceDefinition');

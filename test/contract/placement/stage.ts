@@ -16,6 +16,7 @@ import { loadAll } from 'js-yaml';
 import { Registry } from 'prom-client';
 import { kubeconfigPath } from '../../../hack/cluster/index.ts';
 import type { ProcessConfig } from '../../../operator/src/config.ts';
+import { ruled } from '../../../operator/src/revisions/testing/policies.ts';
 import { type ConfigMap, type Deployment, type Pod, resources } from '../../../operator/src/runtime/resources.ts';
 import { createOperator } from '../../../operator/src/start.ts';
 import { until } from '../api/server.ts';
@@ -140,7 +141,7 @@ export class PlacementStage {
         await this.createPool(
           metadata.name,
           (spec['experts'] as readonly Spec[]).map((one) => playable(this.#onBoard(one))),
-          { ...spec, rollout },
+          await ruled(this.transport, metadata.name, { ...spec, rollout }, this.gpus.namespace),
         );
     }
   }

@@ -17,8 +17,8 @@ import {
   type ReconcileContext,
   type Source,
 } from '@agentfleet/kube';
-import { fieldManagers, type EnergyModel, type EnergyModelStatus } from '@agentfleet/protocol/api';
-import { rolloutEvent, rolloutMoved, type RolloutLock, type Trials } from '../../revisions/index.ts';
+import { fieldManagers, type EnergyModel, type EnergyModelStatus, type RolloutPolicy } from '@agentfleet/protocol/api';
+import { namesPolicy, rolloutEvent, rolloutMoved, type RolloutLock, type Trials } from '../../revisions/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import { resources, type Namespace, type Pod } from '../../runtime/resources.ts';
 import { readyEvent } from '../expertpool/statusWriter.ts';
@@ -89,14 +89,20 @@ function nextLookMs(snapshot: ModelSnapshot, now: number): number {
 }
 
 function sourcesOf(context: OperatorContext, children: ChildCaches): readonly Source[] {
-  const { energyModels, pods } = context.caches;
+  const { energyModels, rolloutPolicies, pods } = context.caches;
   const owner = toController(resources.energyModels, (key) => energyModels.lister.get(key));
   const served = ({ metadata }: Pod): readonly ObjectKey[] => {
     const name = metadata.labels?.[labels.model];
     return name === undefined ? [] : [`${metadata.namespace ?? ''}/${name}`];
   };
+  const ruled = (policy: RolloutPolicy): readonly ObjectKey[] =>
+    energyModels.lister
+      .list({ namespace: policy.metadata.namespace ?? '' })
+      .filter((model) => namesPolicy(model, policy))
+      .map(keyOf);
   return [
     watches<EnergyModel>(energyModels, { predicate: anyOf<EnergyModel>(generationChanged, annotationsChanged, planChanged) }),
+    watches(rolloutPolicies, { map: ruled, predicate: generationChanged }),
     watches(pods, { map: served, predicate: versionChanged }),
     changeSource(context.tokens, () => [...energyModels.lister.values()].map(keyOf)),
     ...modelKinds({ context, children }).map(({ cache }) => watches(cache, { map: owner, predicate: versionChanged })),

@@ -2,6 +2,7 @@ import { keyOf } from '@agentfleet/kube';
 import type { EnergyModel } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { verifierName } from '../../pools/names.ts';
+import { namedPolicy } from '../../revisions/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { Pod } from '../../runtime/resources.ts';
 import { clusterAccess, newestReady, type InfoReader, type ServerInfo } from '../../serving/index.ts';
@@ -75,6 +76,7 @@ export async function observeModel(observer: ModelObserver, model: EnergyModel, 
     operatorNamespace: config.namespace,
     access: clusterAccess(context),
     prometheusNamespace: config.prometheusNamespace,
+    policy: namedPolicy(model, 'EnergyModel', caches.rolloutPolicies.lister),
     children: childrenOf(observer, model),
     deployment: deployments.get(verifierName(model.metadata.name)),
     pods: allPods.get('') ?? [],

@@ -1,5 +1,5 @@
 import type { EnergyModel, RolloutStatus } from '@agentfleet/protocol/api';
-import type { ShadowView } from '../../revisions/index.ts';
+import type { NamedPolicy, ShadowView } from '../../revisions/index.ts';
 import type { Deployment, Pod } from '../../runtime/resources.ts';
 import type { ClusterAccess, ServerInfo } from '../../serving/index.ts';
 import type { Child } from '../expertpool/children.ts';
@@ -75,6 +75,8 @@ export interface ModelSnapshot {
   readonly goldenPods?: readonly Pod[];
   /** What the newest ready pod of each revision tells. */
   readonly infos?: ReadonlyMap<string, ServerInfo>;
+  /** What spec.rolloutPolicyRef names; undefined: pods are replaced at once. */
+  readonly policy?: NamedPolicy | undefined;
   /** Undefined: the model has no rollout. */
   readonly plan?: ModelPlan;
   /** What the spec asks for, where a revision serves. */

@@ -1,6 +1,7 @@
 import type { EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { artifactsClaim } from '../../pools/names.ts';
+import { namedPolicy } from '../../revisions/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { Heartbeats } from '../../runtime/heartbeats.ts';
 import type { Pod } from '../../runtime/resources.ts';
@@ -85,6 +86,7 @@ export async function observePool(observer: PoolObserver, pool: ExpertPool, sign
   const progress = await readProgress(caches.pods.lister.byIndex('pool', poolKey(pool)), observer.ask, context.clock, signal);
   // From here on nothing waits, so that all caches are read at one moment.
   const tenancy = new Tenancy(caches, config);
+  const energyModel = modelOf(context, pool);
   const pods = caches.pods.lister.byIndex('pool', poolKey(pool));
   const deployments = caches.deployments.lister.list({ namespace });
   return {
@@ -95,7 +97,9 @@ export async function observePool(observer: PoolObserver, pool: ExpertPool, sign
     access: clusterAccess(context),
     reach: { apiServer: context.apiServer?.list() ?? [], more: config.workerEgress ?? [] },
     prometheusNamespace: config.prometheusNamespace,
-    energyModel: modelOf(context, pool),
+    energyModel,
+    policy: namedPolicy(pool, 'ExpertPool', caches.rolloutPolicies.lister),
+    judgePolicy: energyModel && namedPolicy(energyModel, 'EnergyModel', caches.rolloutPolicies.lister),
     namespaces: servedNamespaces(children, tenancy, pool),
     missingGrants: tenancy.missingGrants(pool),
     counts: countTasks(tenancy.tasksOf(pool)),

@@ -28,8 +28,8 @@ const adapter = (folder: string, more: Part = {}): Part => ({
   ...more,
 });
 
-const rollout = { strategy: 'Recreate' };
-const poolOf = (experts: readonly Part[]): ExpertPool => newPool({ rollout, experts });
+const rolloutPolicyRef = { name: 'careful' };
+const poolOf = (experts: readonly Part[]): ExpertPool => newPool({ rolloutPolicyRef, experts });
 const asked = (experts: readonly Part[]): PoolSnapshot => newSnapshot(poolOf(experts));
 
 const status = (stable: RecordedArm, canary: RecordedArm): RolloutStatus =>

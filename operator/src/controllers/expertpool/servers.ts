@@ -75,9 +75,9 @@ export function armInput(arm: PoolArm): ArmInput {
 }
 
 /** What the brief says of the revisions of a pool. Pure. */
-export function armsOf(snapshot: PoolSnapshot): Pick<BriefInput, 'revisionOf' | 'gateway' | 'withheld' | 'arms' | 'rollout'> {
-  const { rollout } = snapshot;
-  const common = { withheld: heldByGateways(snapshot), gateway: gatewayRevision(snapshot) };
+export function armsOf(snapshot: PoolSnapshot): Pick<BriefInput, 'revisionOf' | 'gateway' | 'withheld' | 'arms' | 'rollout' | 'policies'> {
+  const { rollout, policy: own, judgePolicy: judge } = snapshot;
+  const common = { policies: { own, judge }, withheld: heldByGateways(snapshot), gateway: gatewayRevision(snapshot) };
   if (rollout?.status === undefined) return common;
   const revisionOf = (expert: Expert): string | undefined => serverRevision(snapshot, expert);
   return { ...common, revisionOf, arms: rollout.arms.map(armInput), rollout: rollout.status };

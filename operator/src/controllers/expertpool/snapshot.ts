@@ -1,7 +1,7 @@
 import type { EnergyModel, Expert, ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
 import type { MissingGrant } from '../../pools/consent.ts';
 import type { EgressBrief } from '@agentfleet/protocol/pool';
-import type { ShadowView } from '../../revisions/index.ts';
+import type { NamedPolicy, ShadowView } from '../../revisions/index.ts';
 import type { Images } from '../../runtime/context.ts';
 import type { Deployment, PersistentVolumeClaim, Pod } from '../../runtime/resources.ts';
 import type { TaskGroup, TaskTraits } from '../../runtime/taskCensus.ts';
@@ -87,6 +87,10 @@ export interface PoolSnapshot {
   readonly weights?: readonly WeightsView[];
   /** Revisions on record by their names. */
   readonly recorded?: ReadonlyMap<string, RecordedArm>;
+  /** What spec.rolloutPolicyRef names; undefined: pods are replaced at once. */
+  readonly policy?: NamedPolicy | undefined;
+  /** The same of the model. */
+  readonly judgePolicy?: NamedPolicy | undefined;
   /** Undefined: the pool has no rollout. */
   readonly rollout?: RolloutPlan;
 }

@@ -13,10 +13,11 @@ import {
   type Predicate,
   type Source,
 } from '@agentfleet/kube';
-import type { AgentTask, EnergyModel, ExpertPool, PoolGrant } from '@agentfleet/protocol/api';
+import type { AgentTask, EnergyModel, ExpertPool, PoolGrant, RolloutPolicy } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { planChanged } from '../placement/changes.ts';
 import { warmEntry } from '../../pools/resolve.ts';
+import { namesPolicy } from '../../revisions/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import { type Heartbeats, changeSource } from '../../runtime/heartbeats.ts';
 import { type Pod, resources } from '../../runtime/resources.ts';
@@ -75,7 +76,7 @@ function leaseSource({ caches }: OperatorContext, heartbeats: Heartbeats): Sourc
 
 /** All that makes a pool be looked at again. */
 export function poolSources(context: OperatorContext, children: ChildCaches, heartbeats: Heartbeats): readonly Source[] {
-  const { tasks, pods, pools, poolGrants, namespaces, energyModels } = context.caches;
+  const { tasks, pods, pools, poolGrants, rolloutPolicies, namespaces, energyModels } = context.caches;
   const owner = toController(resources.expertPools, (key) => pools.lister.get(key));
   const child = (cache: Informer): Source =>
     watches(cache, {
@@ -92,6 +93,13 @@ export function poolSources(context: OperatorContext, children: ChildCaches, hea
       .list({ namespace: metadata.namespace ?? '' })
       .filter(({ spec }) => spec.energyModelRef?.name === metadata.name)
       .map(poolKey);
+  // A model's policy says how much its shadow is copied, which workers read in the pool's brief.
+  const ruled = (policy: RolloutPolicy): readonly ObjectKey[] => {
+    const namespace = policy.metadata.namespace ?? '';
+    const byModel = energyModels.lister.list({ namespace }).filter((model) => namesPolicy(model, policy));
+    const own = pools.lister.list({ namespace }).filter((pool) => namesPolicy(pool, policy));
+    return [...own.map(poolKey), ...byModel.flatMap(naming)];
+  };
   return [
     // An annotation says which ablations its tasks may ask for; the plan says where its experts sit.
     watches<ExpertPool>(pools, { predicate: anyOf<ExpertPool>(generationChanged, annotationsChanged, planChanged) }),
@@ -103,6 +111,7 @@ export function poolSources(context: OperatorContext, children: ChildCaches, hea
     }),
     watches(poolGrants, { map: wanting, predicate: versionChanged }),
     watches(energyModels, { map: naming, predicate: versionChanged }),
+    watches(rolloutPolicies, { map: ruled, predicate: generationChanged }),
     watches(namespaces, { map: selecting, predicate: labelsChanged }),
     leaseSource(context, heartbeats),
     changeSource(context.tokens, () => [...pools.lister.values()].map(poolKey)),

@@ -16,8 +16,8 @@ const fleet: Experts = [
   onGpu('plan', 'Planner', '2Gi', 'dgx-1/gpu2'),
 ];
 
-const pool = (experts: Experts = fleet, rollout: object = {}): ExpertPool =>
-  gpuPool('p', experts, { rollout: { strategy: 'Canary', drainSeconds: 60, ...rollout } });
+const pool = (experts: Experts = fleet, placement: object = {}): ExpertPool =>
+  gpuPool('p', experts, { rolloutPolicyRef: { name: 'careful' }, placement });
 
 /** The same fleet with something else of one expert. */
 const other = (name: string, more: object): Experts => fleet.map((expert) => (expert['name'] === name ? { ...expert, ...more } : expert));
@@ -71,7 +71,7 @@ describe('where a canary goes', () => {
     expect(canary?.admitted).toBe(true);
   });
 
-  test('where there is no room beside it, the slot for canaries, and then any of the node', () => {
+  test('where there is no room beside it, any of the node; where a slot for canaries is named, there, and then any', () => {
     const changed = other('gen', { domains: ['python'] });
     const at = (rollout: object): string | undefined => {
       const { next, tried } = trial(changed, rollout);
@@ -80,8 +80,6 @@ describe('where a canary goes', () => {
     expect(at({})).toBe('dgx-1/gpu3');
     expect(at({ canarySlot: 'dgx-1/gpu2' })).toBe('dgx-1/gpu2');
     expect(at({ canarySlot: 'dgx-1/gpu1' })).toBe('dgx-1/gpu3');
-    expect(at({ surge: 'SameSlot' })).toBeUndefined();
-    expect(at({ surge: 'AnySlot', canarySlot: 'dgx-1/gpu3' })).toBe('dgx-1/gpu3');
   });
 
   test('where the spec of the canary names another slot, nowhere else', () => {

@@ -48,6 +48,8 @@ const unused = [
   'experts[].engine.replay',
   'experts[].engine.llama',
   'experts[].engine.adapter',
+  // Its canaries are beside what serves.
+  'placement.canarySlot',
   // Models behind an API are in examples/chat.yaml.
   'experts[].engine.openAI',
   'experts[].engine.anthropic',

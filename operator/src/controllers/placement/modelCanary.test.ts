@@ -1,12 +1,12 @@
 import type { EnergyModel, RolloutStatus } from '@agentfleet/protocol/api';
 import { expect, test } from 'vitest';
 import type { PlacementSnapshot } from './decide.ts';
-import { gpuModel, snapshot } from './testing/box.ts';
+import { gpuModel, gpuPool, onGpu, snapshot } from './testing/box.ts';
 import { places, settle } from './testing/world.ts';
 
 function judge(budget: string, more: object = {}): EnergyModel {
-  const model = gpuModel('judge', { memory: { budget } });
-  return { ...model, spec: { ...model.spec, rollout: { strategy: 'Recreate', ...more } as NonNullable<EnergyModel['spec']['rollout']> } };
+  const model = gpuModel('judge', { memory: { budget }, ...more });
+  return { ...model, spec: { ...model.spec, rolloutPolicyRef: { name: 'careful' } } };
 }
 
 const reported = (status: Partial<RolloutStatus>): object => ({
@@ -44,8 +44,13 @@ test('a revision of a model that is tried has a place beside the one that serves
 
 test('a revision of a model that finds no room moves nobody, and it is said what it lacks', () => {
   const [a, b] = ['aaaaaaaaaa', 'bbbbbbbbbb'];
-  const world = settle(withStatus(snapshot({ models: [judge('30Gi', { surge: 'SameSlot' })] }), { stable: a }));
+  const full = ['gpu1', 'gpu2', 'gpu3'].map((gpu) => onGpu(gpu, 'Specialist', '35Gi', `dgx-1/${gpu}`));
+  const world = settle(
+    withStatus(snapshot({ pools: [gpuPool('p', full)], models: [judge('30Gi', { slot: 'dgx-1/gpu0' })] }), { stable: a }),
+  );
   const tried = settle(withStatus(world, { phase: 'Loading', stable: a, canary: b, id: `${b}-1` }));
   expect(plans(tried)).toEqual(plans(world));
-  expect(tried.models[0]?.status?.plan?.rejected).toMatchObject([{ item: `judge.${b}`, shortByBytes: expect.any(Number) as number }]);
+  expect(tried.models[0]?.status?.plan?.rejected).toMatchObject(
+    Array.from({ length: 4 }, () => ({ item: `judge.${b}`, shortByBytes: expect.any(Number) as number })),
+  );
 });

@@ -13,13 +13,9 @@ export interface CanaryWish {
   readonly beside: string | undefined;
   /** Whether the spec names another place for it than for the one that serves: then it goes nowhere else. */
   readonly elsewhere: boolean;
-  readonly surge: Surge;
-  /** Slot that is tried before others; not in SameSlot. */
+  /** Slot that is tried before others. */
   readonly slot: string | undefined;
 }
-
-/** Where canaries may be, as in `spec.rollout.surge`. */
-export type Surge = 'Auto' | 'SameSlot' | 'AnySlot';
 
 /** An engine that is to sit on a GPU. */
 export interface Wish {
@@ -93,10 +89,9 @@ const slotsNamed = (expert: Expert): string | undefined => expert.resources?.slo
 function canaryOf({ spec }: ExpertPool, { expert, canary }: ExpertServer): Pick<Wish, 'canary'> {
   if (canary === undefined) return {};
   const { beside } = canary;
-  const { surge = 'Auto', canarySlot } = spec.rollout ?? {};
   const named = slotsNamed(expert);
   const elsewhere = named !== undefined && named !== (beside === undefined ? undefined : slotsNamed(beside.expert));
-  return { canary: { beside: beside === undefined ? undefined : itemIn(beside), elsewhere, surge, slot: canarySlot } };
+  return { canary: { beside: beside === undefined ? undefined : itemIn(beside), elsewhere, slot: spec.placement?.canarySlot } };
 }
 
 /** What the engine that serves needs beyond what was reckoned to hold what was asked for. A budget is what the user gives. */
@@ -205,14 +200,13 @@ function modelWishes(model: EnergyModel): readonly Wish[] {
   const { slot, replicas } = spec.resources;
   const { name } = metadata;
   const common = { demand: modelDemand(model), replicas, slot, latency: 'Score', exclusive: false, group: undefined, apart: [] } as const;
-  const rollout = spec.rollout === undefined ? undefined : status?.rollout;
+  const rollout = spec.rolloutPolicyRef === undefined ? undefined : status?.rollout;
   const { stable, canary } = rollout ?? {};
   // The first revision is reported as a canary until it serves.
   const serving = stable ?? canary;
   const first: Wish = { ...common, item: itemOf(name, serving), rank: 'Verifier', ...(serving === undefined ? {} : { stays: true }) };
   if (!isOpen(rollout) || canary === undefined || canary === stable) return [first];
-  const { surge = 'Auto', canarySlot } = spec.rollout ?? {};
-  const beside = { beside: first.item, elsewhere: false, surge, slot: canarySlot };
+  const beside = { beside: first.item, elsewhere: false, slot: spec.resources.canarySlot };
   return [first, { ...common, item: itemOf(name, canary), stays: true, canary: beside, rank: 'Canary' }];
 }
 

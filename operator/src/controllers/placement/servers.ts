@@ -40,8 +40,8 @@ const ofPool =
  * record of the one that serves is not to be seen: then nobody can say what it needs, and nothing may move. Pure.
  */
 export function serversIn(pool: ExpertPool, { images, records }: Revisions): readonly ExpertServer[] | undefined {
-  const { experts, rollout } = pool.spec;
-  if (rollout === undefined) return experts.map((expert) => ({ expert, experts, revision: undefined, canary: undefined }));
+  const { experts, rolloutPolicyRef } = pool.spec;
+  if (rolloutPolicyRef === undefined) return experts.map((expert) => ({ expert, experts, revision: undefined, canary: undefined }));
   const desired = poolRevision(pool.metadata.uid ?? '', experts, (expert) => imageOf(expert, images));
   const arms = new Map<string, Content>([...recordedArms(pool, images, records.filter(ofPool(pool))), [desired, { experts, images }]]);
   const status = pool.status?.rollout;

@@ -224,7 +224,7 @@ describe('GPUs of a device plugin', () => {
 });
 
 describe('a canary of an engine on several GPUs', () => {
-  const rollout = { rollout: { strategy: 'Canary', drainSeconds: 60 } };
+  const rollout = { rolloutPolicyRef: { name: 'careful' } };
   const first = readPool('p', [wide('core', '15Gi')], rollout);
   const next = readPool('p', [wide('core', '15Gi', 2, { domains: ['go'] })], rollout);
   const tried = (others: readonly ExpertPool[], links = everyPair): PlanStatus => {
@@ -262,7 +262,7 @@ describe('a canary of an engine on several GPUs', () => {
   });
 
   test('of a slot that is named alone goes there with no part of it', () => {
-    const named = readPool('p', [wide('core', '15Gi')], { rollout: { ...rollout.rollout, surge: 'AnySlot', canarySlot: 'dgx-1/gpu3' } });
+    const named = readPool('p', [wide('core', '15Gi')], { ...rollout, placement: { canarySlot: 'dgx-1/gpu3' } });
     const stable = inRollout(named, named, { phase: 'Idle', stable: revisionOfPool(named) });
     const before = settle(withPool(world([], pairs([0, 1])), stable, named));
     const changed = { spec: { ...named.spec, experts: next.spec.experts } };

@@ -10,7 +10,7 @@ import {
   type Log,
   type Transport,
 } from '@agentfleet/kube';
-import { fieldManagers, type Rollout, type RolloutStatus } from '@agentfleet/protocol/api';
+import { fieldManagers, type RolloutPolicySpec, type RolloutStatus } from '@agentfleet/protocol/api';
 import { goldenJobName } from '../../pools/names.ts';
 import type { GoldenEvidence, HeldOut } from '../../rollout/index.ts';
 import { podTrouble } from '../../serving/index.ts';
@@ -109,7 +109,7 @@ function outcomeOf(job: Job, pods: readonly Pod[], container: string, timeoutSec
   const { name } = job.metadata;
   if (end === undefined) return 'Running';
   if (end.reason === 'DeadlineExceeded')
-    return { fault: `Job ${name} did not end in ${timeoutSeconds} s; raise goldenSet.timeoutSeconds, or shorten the set` };
+    return { fault: `Job ${name} did not end in ${timeoutSeconds} s; raise timeoutSeconds of the gate, or shorten the set` };
   const [pod] = pods;
   const of = pod?.status?.containerStatuses?.find((status) => status.name === container)?.state?.terminated;
   if (pod === undefined) return 'Lost';
@@ -127,7 +127,7 @@ export interface GoldenQuestion {
   /** Labels that name the owner. */
   readonly labels: Readonly<Record<string, string>>;
   readonly status: RolloutStatus | undefined;
-  readonly spec: Rollout;
+  readonly spec: RolloutPolicySpec;
   /** Whether the engines of a revision answer. */
   readonly ready: (revision: string) => boolean;
   /** What the Job of a revision receives. */
@@ -152,7 +152,14 @@ export interface GoldenView {
   readonly keep: readonly string[];
 }
 
-type GoldenGate = Extract<NonNullable<Rollout['gates']>[number], { type: 'GoldenSet' }>;
+interface GoldenGate {
+  readonly name: string;
+  readonly template: string;
+  readonly timeoutSeconds: number;
+}
+
+/** Time of a Job where its gate says none, seconds. */
+const usualSeconds = 3600;
 
 /** One run of one set. */
 interface Run {
@@ -217,8 +224,8 @@ export class GoldenSets {
 
   async #gate(asked: Omit<Run, 'template' | 'set'>, signal: AbortSignal): Promise<Found> {
     const { question, gate, revision } = asked;
-    const { templateRef, timeoutSeconds } = gate.goldenSet;
-    const template = await this.#templates.read(question.place.owner.metadata.namespace ?? '', templateRef.name, signal);
+    const { timeoutSeconds } = gate;
+    const template = await this.#templates.read(question.place.owner.metadata.namespace ?? '', gate.template, signal);
     if ('fault' in template) return stuck(template.fault);
     const run: Run = { ...asked, template, set: shortHash([template.hash, timeoutSeconds], 16) };
     const entry = this.#known(run);
@@ -256,7 +263,7 @@ export class GoldenSets {
     const refused = this.#refused.get(key);
     const now = this.#clock.monotonic();
     if (refused !== undefined && now - refused.at < refusedMs) return stuck(refused.words);
-    const { timeoutSeconds } = gate.goldenSet;
+    const { timeoutSeconds } = gate;
     const job = goldenJob({ owner: place.owner, name, labels, template, arm, role, timeoutSeconds, serviceAccount });
     try {
       await this.#jobs.create(job, { fieldManager: fieldManagers.operator, signal });
@@ -282,7 +289,7 @@ export class GoldenSets {
     const { namespace = '', name } = job.metadata;
     const selector = `batch.kubernetes.io/job-name=${name}`;
     const pods = (await this.#pods.list({ namespace, labelSelector: selector, signal })).filter((pod) => isControlledBy(pod, job));
-    const outcome = outcomeOf(job, pods, template.container, gate.goldenSet.timeoutSeconds);
+    const outcome = outcomeOf(job, pods, template.container, gate.timeoutSeconds);
     if (outcome === 'Running') return waits(`Job ${name} runs`);
     const word = question.retry === undefined ? {} : { word: question.retry };
     const lost = before.lost + 1;
@@ -315,8 +322,10 @@ function counts({ role, question }: Run, { report, word }: GoldenEntry): boolean
   return word === question.retry || (role === 'stable' && report !== undefined);
 }
 
-function goldenGates({ gates }: Rollout): readonly GoldenGate[] {
-  return (gates ?? []).filter((gate): gate is GoldenGate => gate.type === 'GoldenSet');
+function goldenGates({ gates }: RolloutPolicySpec): readonly GoldenGate[] {
+  return (gates ?? []).flatMap(({ name, metric, templateRef, timeoutSeconds = usualSeconds }) =>
+    metric === 'GoldenLoss' && templateRef !== undefined ? [{ name, template: templateRef.name, timeoutSeconds }] : [],
+  );
 }
 
 /** Jobs of this rollout: those that go on only as long as it does. */

@@ -94,9 +94,8 @@ describe('the Job of a golden set', () => {
     expect(second).not.toHaveProperty('env');
   });
 
-  it('is let in by experts of its pool, where the pool has such a gate', () => {
-    const gates = [{ name: 'set', type: 'GoldenSet', goldenSet: { templateRef: { name: 'golden' } } }];
-    const asking = { ...owner, spec: newPool({ rollout: { gates } }).spec };
+  it('is let in by experts of its pool, where the pool has rollouts', () => {
+    const asking = { ...owner, spec: newPool({ rolloutPolicyRef: { name: 'golden' } }).spec };
     const walls = JSON.stringify(poolWalls(asking, 'agentfleet-system'));
     expect(walls).toContain('{"matchLabels":{"agentfleet.dev/component":"golden","agentfleet.dev/pool":"coding"}}');
     expect(JSON.stringify(poolWalls(owner, 'agentfleet-system'))).not.toContain('golden');

@@ -27,7 +27,7 @@ interface Known {
 /** What a PodTemplate is worth. Pure. */
 export function templateOf(name: string, object: PodTemplate | undefined): FoundTemplate {
   if (object === undefined)
-    return { fault: `there is no PodTemplate ${name} in the namespace; create it, or correct goldenSet.templateRef` };
+    return { fault: `there is no PodTemplate ${name} in the namespace; create it, or correct templateRef of the gate` };
   const [first] = object.template?.spec?.containers ?? [];
   if (object.template === undefined || first === undefined)
     return { fault: `PodTemplate ${name} has no container; give it one that runs the set` };

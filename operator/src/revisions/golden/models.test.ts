@@ -6,13 +6,14 @@ import { newModel } from '../../controllers/energymodel/testing/models.ts';
 import { Rollouts } from '../../controllers/expertpool/testing/rollouts.ts';
 import { World } from '../../../test/crash/world.ts';
 import { resources } from '../../runtime/resources.ts';
+import { ruled } from '../testing/policies.ts';
 import { GoldenJobs, goldenTemplate, type End, type Made } from './testing/jobs.ts';
 
 const rollout = {
   steps: [{ weight: 100, minSamples: 0, pauseSeconds: 0 }],
   gates: [
-    { name: 'set', type: 'GoldenSet', goldenSet: { templateRef: { name: 'golden' } } },
-    { name: 'auc', type: 'AUC', auc: { min: '0.8', minSamples: 50 } },
+    { name: 'set', metric: 'GoldenLoss', templateRef: { name: 'golden' } },
+    { name: 'auc', metric: 'AUC', atLeast: '0.8', minSamples: 50 },
   ],
   minSamples: 0,
   rollback: { freezeAfterFailures: 1 },
@@ -37,7 +38,7 @@ async function tried(ends: (job: Made) => End): Promise<Play> {
   const jobs = GoldenJobs.join(world, ends);
   await new ResourceClient(world.transport, resources.podTemplates).create(goldenTemplate());
   const models = new ResourceClient<EnergyModel>(world.transport, resources.energyModels);
-  await models.create(newModel({ rollout, calibration: {} }));
+  await models.create(newModel(await ruled(world.transport, 'judge', { rollout, calibration: {} })));
   await world.startOperator();
   const now = (): RolloutStatus | undefined => world.server.objects<EnergyModel>(resources.energyModels)[0]?.status?.rollout;
   await world.until('a revision serves', () => now()?.stable !== undefined);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { calibrationMapFinding } from './calibrationMap.ts';
 import type { CalibrationMaps, HeadMap } from './gate.ts';
 
-const gate = { minSamples: 1000, minDistance: 0.005 };
+const gate = { minSamples: 1000, bound: 0.005 };
 const knots = (...probabilities: readonly number[]): HeadMap['knots'] =>
   probabilities.map((probability, energy) => ({ energy, probability }));
 const head = (more: Partial<HeadMap> = {}): HeadMap => ({ name: 'Shell', samples: 1000, knots: knots(0.9, 0.4, 0.1), veto: 0.5, ...more });

@@ -2,7 +2,7 @@ import type { CalibrationMaps, Finding, HeadMap } from './gate.ts';
 
 interface MapGate {
   readonly minSamples: number;
-  readonly minDistance: number;
+  readonly bound: number;
 }
 
 /**
@@ -20,20 +20,20 @@ export function calibrationMapFinding(maps: CalibrationMaps | undefined, gate: M
   const refused = vetoing.map((head) => refusalOf(head, gate)).find((words) => words !== undefined);
   if (refused !== undefined) return { verdict: 'Fail', samples, message: refused };
   const nearest = Math.min(...vetoing.map((head) => distance(head) ?? 1));
-  const reported = `${vetoing.map(({ name }) => name).join(' and ')}: maps of ${samples} acts at least, no plateau within ${gate.minDistance} of a veto`;
+  const reported = `${vetoing.map(({ name }) => name).join(' and ')}: maps of ${samples} acts at least, no plateau within ${gate.bound} of a veto`;
   return { verdict: 'Pass', value: nearest, samples, message: reported };
 }
 
 const missing = (message: string): Finding => ({ verdict: 'InsufficientData', samples: 0, message });
 
-function refusalOf(head: HeadMap, { minSamples, minDistance }: MapGate): string | undefined {
+function refusalOf(head: HeadMap, { minSamples, bound }: MapGate): string | undefined {
   const { name, samples, knots, veto } = head;
   if (!(samples >= minSamples)) return `the map of head ${name} was fitted on ${samples} of ${minSamples} acts; calibrate it with more`;
   if (knots.length < 2) return `the map of head ${name} has one knot: all energies have one probability; calibrate it anew`;
   if (!falls(head)) return `the map of head ${name} does not fall with the energy; calibrate it anew`;
   const found = distance(head);
-  if (found === undefined || found >= minDistance) return undefined;
-  return `energies of head ${name} share a probability ${found.toFixed(4)} from its veto below ${veto}, and have to be ${minDistance} away; move the threshold, or calibrate it anew`;
+  if (found === undefined || found >= bound) return undefined;
+  return `energies of head ${name} share a probability ${found.toFixed(4)} from its veto below ${veto}, and have to be ${bound} away; move the threshold, or calibrate it anew`;
 }
 
 function falls({ knots }: HeadMap): boolean {

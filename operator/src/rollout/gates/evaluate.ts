@@ -1,7 +1,7 @@
 import { quantile, wilson } from '@agentfleet/protocol/stats';
 import { judge, kolmogorovSmirnov, z95, type Tally } from '../statistics/index.ts';
 import { calibrationMapFinding } from './calibrationMap.ts';
-import type { ArmEvidence, Finding, Gate, GateResult, Verdict } from './gate.ts';
+import type { ArmEvidence, BoundGate, Finding, Gate, GateResult, Verdict } from './gate.ts';
 import { goldenSetFinding } from './goldenSet.ts';
 import { heldOutFinding } from './heldOut.ts';
 import { missedVetoFinding } from './missedVeto.ts';
@@ -14,7 +14,7 @@ import { agreementFinding, falseVetoFinding } from './shadow.ts';
  * @param previous what this gate said last in the same rollout: a sequential test speaks once per look, and a decision stands
  */
 export function evaluateGate(gate: Gate, canary: ArmEvidence, stable: ArmEvidence, previous?: GateResult): GateResult {
-  if (gate.type === 'TaskPass') return sequential(gate, canary.tasks, stable.tasks, previous);
+  if (gate.type === 'TaskLoss') return sequential(gate, canary.tasks, stable.tasks, previous);
   const found = findingOf(gate, canary, stable);
   return {
     name: gate.name,
@@ -26,7 +26,7 @@ export function evaluateGate(gate: Gate, canary: ArmEvidence, stable: ArmEvidenc
   };
 }
 
-function sequential(gate: Extract<Gate, { type: 'TaskPass' }>, canary: Tally, stable: Tally, previous: GateResult | undefined): GateResult {
+function sequential(gate: Extract<Gate, { type: 'TaskLoss' }>, canary: Tally, stable: Tally, previous: GateResult | undefined): GateResult {
   if (previous?.verdict === 'Pass' || previous?.verdict === 'Fail') return previous;
   const base = { name: gate.name, value: undefined, baseline: undefined, samples: canary.total };
   if (canary.total === 0 || stable.total === 0)
@@ -47,67 +47,59 @@ function sequential(gate: Extract<Gate, { type: 'TaskPass' }>, canary: Tally, st
   return { ...base, verdict, value: shareOf(canary), baseline: shareOf(stable), message, ...(look < 0 ? {} : { look }) };
 }
 
-function findingOf(gate: Exclude<Gate, { type: 'TaskPass' }>, canary: ArmEvidence, stable: ArmEvidence): Finding {
+function findingOf(gate: Exclude<Gate, { type: 'TaskLoss' }>, canary: ArmEvidence, stable: ArmEvidence): Finding {
   switch (gate.type) {
-    case 'GoldenSet':
+    case 'Query':
+      return queryFinding(canary.queries?.get(gate.name), gate);
+    case 'GoldenLoss':
       return goldenSetFinding(canary.golden?.get(gate.name), stable.golden?.get(gate.name), gate);
     case 'ErrorRate':
-      return rateBelow({ passed: canary.requests.failed, total: canary.requests.total }, gate.max, gate.minSamples, 'requests');
+      return rateBelow({ passed: canary.requests.failed, total: canary.requests.total }, gate, 'requests');
     case 'RollbackSuccess':
-      return rateAbove({ passed: canary.rollbacks.verified, total: canary.rollbacks.total }, gate.min, gate.minSamples, 'rollbacks');
+      return rateAbove({ passed: canary.rollbacks.verified, total: canary.rollbacks.total }, gate, 'rollbacks');
     case 'DraftAcceptance':
-      return rateAbove(
-        { passed: canary.draft?.accepted ?? 0, total: canary.draft?.proposed ?? 0 },
-        gate.min,
-        gate.minSamples,
-        'draft tokens',
-      );
-    case 'VetoRate':
-      return vetoRate(canary, stable, gate.maxRatio, gate.minSamples);
-    case 'Latency':
+      return rateAbove({ passed: canary.draft?.accepted ?? 0, total: canary.draft?.proposed ?? 0 }, gate, 'draft tokens');
+    case 'VetoRatio':
+      return vetoRatio(canary, stable, gate);
+    case 'LatencyRatio':
       return latency(canary.latencies, stable.latencies, gate);
     case 'EnergyShift':
       return energyShift(canary.energies, stable.energies, gate);
     case 'AUC':
+    case 'AUCLoss':
     case 'ECE':
-    case 'Brier':
+    case 'ECEGain':
+    case 'BrierRatio':
     case 'CalibrationMap':
     case 'ScoreDrift':
     case 'MissedVeto':
     case 'Agreement':
     case 'FalseVeto':
-      return verifierFinding(gate, canary, stable);
-    case 'Query':
     default:
-      return queryFinding(canary.queries?.get(gate.name), gate);
+      return verifierFinding({ ...gate, type: gate.type }, canary, stable);
   }
 }
 
-type VerifierGate = Extract<
-  Gate,
-  { type: 'AUC' | 'ECE' | 'Brier' | 'CalibrationMap' | 'ScoreDrift' | 'MissedVeto' | 'Agreement' | 'FalseVeto' }
->;
+type VerifierMetric =
+  'AUC' | 'AUCLoss' | 'ECE' | 'ECEGain' | 'BrierRatio' | 'CalibrationMap' | 'ScoreDrift' | 'MissedVeto' | 'Agreement' | 'FalseVeto';
 
-function verifierFinding(gate: VerifierGate, canary: ArmEvidence, stable: ArmEvidence): Finding {
-  switch (gate.type) {
-    case 'AUC':
-      return heldOutFinding(canary.heldOut, stable.heldOut, {
-        field: 'auc',
-        minSamples: gate.minSamples,
-        slack: (value, base = value) => Math.min(value - gate.min, value - (base - gate.maxLoss)),
-      });
-    case 'ECE':
-      return heldOutFinding(canary.heldOut, stable.heldOut, {
-        field: 'ece',
-        minSamples: gate.minSamples,
-        slack: (value, base = value) => Math.min(gate.max - value, base + gate.maxGain - value),
-      });
-    case 'Brier':
-      return heldOutFinding(canary.heldOut, stable.heldOut, {
-        field: 'brier',
-        minSamples: gate.minSamples,
-        slack: (value, base = value) => gate.maxRatio * base - value,
-      });
+/** Figures on problems that the verifier never saw: which one, and by how much it keeps the bound. */
+const heldOut = {
+  AUC: { field: 'auc', slack: (bound, value) => value - bound },
+  AUCLoss: { field: 'auc', slack: (bound, value, base = value) => value - (base - bound) },
+  ECE: { field: 'ece', slack: (bound, value) => bound - value },
+  ECEGain: { field: 'ece', slack: (bound, value, base = value) => base + bound - value },
+  BrierRatio: { field: 'brier', slack: (bound, value, base = value) => bound * base - value },
+} as const satisfies Readonly<Record<string, HeldOutFigure>>;
+
+interface HeldOutFigure {
+  readonly field: 'auc' | 'ece' | 'brier';
+  readonly slack: (bound: number, value: number, base?: number) => number;
+}
+
+function verifierFinding(gate: BoundGate<VerifierMetric>, canary: ArmEvidence, stable: ArmEvidence): Finding {
+  const { type, bound, minSamples } = gate;
+  switch (type) {
     case 'CalibrationMap':
       return calibrationMapFinding(canary.maps, gate);
     case 'ScoreDrift':
@@ -117,10 +109,24 @@ function verifierFinding(gate: VerifierGate, canary: ArmEvidence, stable: ArmEvi
     case 'Agreement':
       return agreementFinding(canary.shadow, gate);
     case 'FalseVeto':
-    default:
       return falseVetoFinding(canary.shadow, gate);
+    case 'AUC':
+    case 'AUCLoss':
+    case 'ECE':
+    case 'ECEGain':
+    case 'BrierRatio':
+    default: {
+      const { field, slack }: HeldOutFigure = heldOut[type];
+      return heldOutFinding(canary.heldOut, stable.heldOut, { field, minSamples, slack: (value, base) => slack(bound, value, base) });
+    }
   }
 }
+
+/** What of a gate its finding is made by. */
+type Bounded = Pick<BoundGate, 'bound' | 'minSamples'>;
+
+/** Quantile of the times until an answer that is compared, and the p-value from which a distance is believed. */
+const [latencyQuantile, shiftAlpha] = [0.95, 0.01];
 
 function tooFew(samples: number, needed: number, what: string): Finding | undefined {
   if (samples >= needed) return undefined;
@@ -131,7 +137,7 @@ function shareOf({ passed, total }: Tally): number {
   return passed / total;
 }
 
-function rateBelow(tally: Tally, max: number, minSamples: number, what: string): Finding {
+function rateBelow(tally: Tally, { bound: max, minSamples }: Bounded, what: string): Finding {
   const few = tooFew(tally.total, Math.max(1, minSamples), what);
   if (few !== undefined) return few;
   const { low, high } = wilson(tally.passed, tally.total, z95);
@@ -140,7 +146,7 @@ function rateBelow(tally: Tally, max: number, minSamples: number, what: string):
   return { verdict, value: shareOf(tally), samples: tally.total, message };
 }
 
-function rateAbove(tally: Tally, min: number, minSamples: number, what: string): Finding {
+function rateAbove(tally: Tally, { bound: min, minSamples }: Bounded, what: string): Finding {
   const few = tooFew(tally.total, Math.max(1, minSamples), what);
   if (few !== undefined) return few;
   const { low, high } = wilson(tally.passed, tally.total, z95);
@@ -149,12 +155,12 @@ function rateAbove(tally: Tally, min: number, minSamples: number, what: string):
   return { verdict, value: shareOf(tally), samples: tally.total, message };
 }
 
-function vetoRate(canary: ArmEvidence, stable: ArmEvidence, maxRatio: number, minSamples: number): Finding {
+function vetoRatio(canary: ArmEvidence, stable: ArmEvidence, { bound, minSamples }: Bounded): Finding {
   const few = tooFew(Math.min(canary.acts.total, stable.acts.total), Math.max(1, minSamples), 'acts of each arm');
   if (few !== undefined) return few;
   const mine = wilson(canary.acts.vetoed, canary.acts.total, z95);
   const [value, baseline] = [canary.acts.vetoed / canary.acts.total, stable.acts.vetoed / stable.acts.total];
-  const limit = maxRatio * baseline;
+  const limit = bound * baseline;
   const verdict: Verdict = mine.high <= limit || value <= baseline ? 'Pass' : mine.low > limit ? 'Fail' : 'Inconclusive';
   return {
     verdict,
@@ -165,22 +171,22 @@ function vetoRate(canary: ArmEvidence, stable: ArmEvidence, maxRatio: number, mi
   };
 }
 
-function latency(canary: readonly number[], stable: readonly number[], gate: Extract<Gate, { type: 'Latency' }>): Finding {
-  const few = tooFew(Math.min(canary.length, stable.length), Math.max(1, gate.minSamples), 'requests of each arm');
+function latency(canary: readonly number[], stable: readonly number[], { bound, minSamples }: Bounded): Finding {
+  const few = tooFew(Math.min(canary.length, stable.length), Math.max(1, minSamples), 'requests of each arm');
   if (few !== undefined) return few;
-  const [value, baseline] = [quantile(canary, gate.quantile), quantile(stable, gate.quantile)];
-  const verdict = value <= gate.maxRatio * baseline ? 'Pass' : 'Fail';
-  const message = `quantile ${gate.quantile} is ${value.toFixed(3)} s, and may be ${gate.maxRatio} × ${baseline.toFixed(3)} s`;
+  const [value, baseline] = [quantile(canary, latencyQuantile), quantile(stable, latencyQuantile)];
+  const verdict = value <= bound * baseline ? 'Pass' : 'Fail';
+  const message = `quantile ${latencyQuantile} is ${value.toFixed(3)} s, and may be ${bound} × ${baseline.toFixed(3)} s`;
   return { verdict, value, baseline, samples: canary.length, message };
 }
 
-function energyShift(canary: readonly number[], stable: readonly number[], gate: Extract<Gate, { type: 'EnergyShift' }>): Finding {
-  const few = tooFew(Math.min(canary.length, stable.length), Math.max(1, gate.minSamples), 'energies of each arm');
+function energyShift(canary: readonly number[], stable: readonly number[], { bound, minSamples }: Bounded): Finding {
+  const few = tooFew(Math.min(canary.length, stable.length), Math.max(1, minSamples), 'energies of each arm');
   if (few !== undefined) return few;
   const result = kolmogorovSmirnov(canary, stable);
   if (result === undefined)
     return { verdict: 'InsufficientData', samples: canary.length, message: 'an energy is no number: see the verifier' };
-  const shifted = result.distance > gate.maxDistance && result.p < gate.alpha;
-  const message = `distance ${result.distance.toFixed(3)} (p ${result.p.toPrecision(2)}), and may be ${gate.maxDistance}`;
+  const shifted = result.distance > bound && result.p < shiftAlpha;
+  const message = `distance ${result.distance.toFixed(3)} (p ${result.p.toPrecision(2)}), and may be ${bound}`;
   return { verdict: shifted ? 'Fail' : 'Pass', value: result.distance, samples: canary.length, message };
 }

@@ -1,3 +1,4 @@
+import type { BoundMetric } from '@agentfleet/protocol/api';
 import type { Design, Table } from '../statistics/index.ts';
 
 /** What a gate says of a canary. Only `Pass` at every gate promotes. */
@@ -91,30 +92,19 @@ export interface ShadowEvidence {
   readonly scores: { readonly stable: readonly number[]; readonly shadow: readonly number[] };
 }
 
-/** A condition on a canary. `relative` bounds compare with the stable arm over the same time. */
+/** A gate whose metric has one bound, and needs samples. */
+export interface BoundGate<M extends BoundMetric = Exclude<BoundMetric, 'TaskLoss'>> {
+  readonly type: M;
+  readonly name: string;
+  /** The least or the greatest value that passes, as the metric says. */
+  readonly bound: number;
+  readonly minSamples: number;
+}
+
+/** A condition on a canary. */
 export type Gate =
-  | { readonly type: 'TaskPass'; readonly name: string; readonly design: Design }
-  | { readonly type: 'ErrorRate'; readonly name: string; readonly max: number; readonly minSamples: number }
-  | { readonly type: 'Latency'; readonly name: string; readonly quantile: number; readonly maxRatio: number; readonly minSamples: number }
-  | {
-      readonly type: 'EnergyShift';
-      readonly name: string;
-      readonly maxDistance: number;
-      readonly alpha: number;
-      readonly minSamples: number;
-    }
-  | { readonly type: 'VetoRate'; readonly name: string; readonly maxRatio: number; readonly minSamples: number }
-  | { readonly type: 'DraftAcceptance'; readonly name: string; readonly min: number; readonly minSamples: number }
-  | { readonly type: 'RollbackSuccess'; readonly name: string; readonly min: number; readonly minSamples: number }
-  | { readonly type: 'GoldenSet'; readonly name: string; readonly maxLoss: number; readonly minSamples: number }
-  | { readonly type: 'AUC'; readonly name: string; readonly min: number; readonly maxLoss: number; readonly minSamples: number }
-  | { readonly type: 'ECE'; readonly name: string; readonly max: number; readonly maxGain: number; readonly minSamples: number }
-  | { readonly type: 'Agreement'; readonly name: string; readonly minKappa: number; readonly minSamples: number }
-  | { readonly type: 'FalseVeto'; readonly name: string; readonly max: number; readonly minSamples: number }
-  | { readonly type: 'Brier'; readonly name: string; readonly maxRatio: number; readonly minSamples: number }
-  | { readonly type: 'CalibrationMap'; readonly name: string; readonly minDistance: number; readonly minSamples: number }
-  | { readonly type: 'ScoreDrift'; readonly name: string; readonly max: number; readonly minSamples: number }
-  | { readonly type: 'MissedVeto'; readonly name: string; readonly margin: number; readonly minSamples: number }
+  | BoundGate
+  | { readonly type: 'TaskLoss'; readonly name: string; readonly design: Design }
   | { readonly type: 'Query'; readonly name: string; readonly min?: number; readonly max?: number; readonly failureLimit: number };
 
 export interface GateResult {

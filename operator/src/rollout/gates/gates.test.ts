@@ -7,91 +7,91 @@ describe('gates', () => {
   const numbers = (count: number, factor: number): readonly number[] =>
     Array.from({ length: count }, (_, index) => (factor * (index % 100)) / 100);
   const cases: readonly (readonly [Gate, ArmEvidence, ArmEvidence, Verdict])[] = [
-    [{ type: 'ErrorRate', name: 'e', max: 0.01, minSamples: 100 }, arm({ requests: { failed: 0, total: 1000 } }), arm(), 'Pass'],
-    [{ type: 'ErrorRate', name: 'e', max: 0.01, minSamples: 100 }, arm({ requests: { failed: 50, total: 1000 } }), arm(), 'Fail'],
-    [{ type: 'ErrorRate', name: 'e', max: 0.01, minSamples: 100 }, arm({ requests: { failed: 1, total: 150 } }), arm(), 'Inconclusive'],
-    [{ type: 'RollbackSuccess', name: 'r', min: 0.99, minSamples: 1 }, arm({ rollbacks: { verified: 900, total: 900 } }), arm(), 'Pass'],
+    [{ type: 'ErrorRate', name: 'e', bound: 0.01, minSamples: 100 }, arm({ requests: { failed: 0, total: 1000 } }), arm(), 'Pass'],
+    [{ type: 'ErrorRate', name: 'e', bound: 0.01, minSamples: 100 }, arm({ requests: { failed: 50, total: 1000 } }), arm(), 'Fail'],
+    [{ type: 'ErrorRate', name: 'e', bound: 0.01, minSamples: 100 }, arm({ requests: { failed: 1, total: 150 } }), arm(), 'Inconclusive'],
+    [{ type: 'RollbackSuccess', name: 'r', bound: 0.99, minSamples: 1 }, arm({ rollbacks: { verified: 900, total: 900 } }), arm(), 'Pass'],
     [
-      { type: 'RollbackSuccess', name: 'r', min: 0.99, minSamples: 1 },
+      { type: 'RollbackSuccess', name: 'r', bound: 0.99, minSamples: 1 },
       arm({ rollbacks: { verified: 9, total: 9 } }),
       arm(),
       'Inconclusive',
     ],
-    [{ type: 'DraftAcceptance', name: 'd', min: 0.55, minSamples: 10 }, arm({ draft: { accepted: 30, proposed: 100 } }), arm(), 'Fail'],
+    [{ type: 'DraftAcceptance', name: 'd', bound: 0.55, minSamples: 10 }, arm({ draft: { accepted: 30, proposed: 100 } }), arm(), 'Fail'],
     [
-      { type: 'VetoRate', name: 'v', maxRatio: 1.1, minSamples: 10 },
+      { type: 'VetoRatio', name: 'v', bound: 1.1, minSamples: 10 },
       arm({ acts: { vetoed: 50, total: 1000 } }),
       arm({ acts: { vetoed: 50, total: 1000 } }),
       'Pass',
     ],
     [
-      { type: 'VetoRate', name: 'v', maxRatio: 1.1, minSamples: 10 },
+      { type: 'VetoRatio', name: 'v', bound: 1.1, minSamples: 10 },
       arm({ acts: { vetoed: 200, total: 1000 } }),
       arm({ acts: { vetoed: 50, total: 1000 } }),
       'Fail',
     ],
     [
-      { type: 'Latency', name: 'l', quantile: 0.95, maxRatio: 1.2, minSamples: 10 },
+      { type: 'LatencyRatio', name: 'l', bound: 1.2, minSamples: 10 },
       arm({ latencies: numbers(200, 1.1) }),
       arm({ latencies: numbers(200, 1) }),
       'Pass',
     ],
     [
-      { type: 'Latency', name: 'l', quantile: 0.95, maxRatio: 1.2, minSamples: 10 },
+      { type: 'LatencyRatio', name: 'l', bound: 1.2, minSamples: 10 },
       arm({ latencies: numbers(200, 1.3) }),
       arm({ latencies: numbers(200, 1) }),
       'Fail',
     ],
     [
-      { type: 'EnergyShift', name: 'k', maxDistance: 0.05, alpha: 0.01, minSamples: 10 },
+      { type: 'EnergyShift', name: 'k', bound: 0.05, minSamples: 10 },
       arm({ energies: numbers(500, 1) }),
       arm({ energies: numbers(400, 1) }),
       'Pass',
     ],
     [
-      { type: 'EnergyShift', name: 'k', maxDistance: 0.05, alpha: 0.01, minSamples: 10 },
+      { type: 'EnergyShift', name: 'k', bound: 0.05, minSamples: 10 },
       arm({ energies: numbers(500, 2) }),
       arm({ energies: numbers(400, 1) }),
       'Fail',
     ],
     [
-      { type: 'GoldenSet', name: 'g', maxLoss: 0.01, minSamples: 10 },
+      { type: 'GoldenLoss', name: 'g', bound: 0.01, minSamples: 10 },
       arm({ golden: new Map([['g', { passed: 90, total: 100 }]]) }),
       arm({ golden: new Map([['g', { passed: 92, total: 100 }]]) }),
       'Fail',
     ],
     [
-      { type: 'GoldenSet', name: 'g', maxLoss: 0.01, minSamples: 10 },
+      { type: 'GoldenLoss', name: 'g', bound: 0.01, minSamples: 10 },
       arm({ golden: new Map([['g', { passed: 91, total: 100 }]]) }),
       arm({ golden: new Map([['g', { passed: 92, total: 100 }]]) }),
       'Pass',
     ],
     [
-      { type: 'GoldenSet', name: 'g', maxLoss: 0.01, minSamples: 10 },
+      { type: 'GoldenLoss', name: 'g', bound: 0.01, minSamples: 10 },
       arm({ golden: new Map([['g', { passed: 90, total: 90 }]]) }),
       arm({ golden: new Map([['g', { passed: 92, total: 100 }]]) }),
       'InsufficientData',
     ],
     [
-      { type: 'GoldenSet', name: 'g', maxLoss: 0.01, minSamples: 10 },
+      { type: 'GoldenLoss', name: 'g', bound: 0.01, minSamples: 10 },
       arm({ golden: new Map([['g', { passed: 9, total: 9 }]]) }),
       arm({ golden: new Map([['g', { passed: 9, total: 9 }]]) }),
       'InsufficientData',
     ],
     [
-      { type: 'GoldenSet', name: 'g', maxLoss: 0.01, minSamples: 10 },
+      { type: 'GoldenLoss', name: 'g', bound: 0.01, minSamples: 10 },
       arm({ golden: new Map([['g', { passed: 99, total: 100 }]]) }),
       arm({ golden: new Map([['g', { lacks: 'the answer is no JSON', stuck: true }]]) }),
       'InsufficientData',
     ],
     [
-      { type: 'AUC', name: 'a', min: 0.9, maxLoss: 0.005, minSamples: 10 },
+      { type: 'AUCLoss', name: 'a', bound: 0.005, minSamples: 10 },
       arm({ heldOut: { heads: [{ name: 'Code', auc: 0.95, ece: 0.02, samples: 99 }] } }),
       arm({ heldOut: { heads: [{ name: 'Code', auc: 0.952, ece: 0.02, samples: 99 }] } }),
       'Pass',
     ],
     [
-      { type: 'ECE', name: 'c', max: 0.05, maxGain: 0.01, minSamples: 10 },
+      { type: 'ECEGain', name: 'c', bound: 0.01, minSamples: 10 },
       arm({ heldOut: { heads: [{ name: 'Code', auc: 0.95, ece: 0.04, samples: 99 }] } }),
       arm({ heldOut: { heads: [{ name: 'Code', auc: 0.95, ece: 0.02, samples: 99 }] } }),
       'Fail',
@@ -111,23 +111,25 @@ describe('gates', () => {
   test('say InsufficientData where nothing was seen, each of them', () => {
     const design = designOf({ alpha: 0.01, beta: 0.05, margin: 0.1, baseRate: 0.9, looks: [0.5, 1] });
     const few = { name: 'n', minSamples: 0 };
-    const all: { readonly [T in Gate['type']]: Extract<Gate, { type: T }> } = {
-      TaskPass: { type: 'TaskPass', name: 'n', design },
-      ErrorRate: { type: 'ErrorRate', ...few, max: 1 },
-      Latency: { type: 'Latency', ...few, quantile: 0.95, maxRatio: 9 },
-      EnergyShift: { type: 'EnergyShift', ...few, maxDistance: 1, alpha: 0.01 },
-      VetoRate: { type: 'VetoRate', ...few, maxRatio: 9 },
-      DraftAcceptance: { type: 'DraftAcceptance', ...few, min: 0 },
-      RollbackSuccess: { type: 'RollbackSuccess', ...few, min: 0 },
-      AUC: { type: 'AUC', ...few, min: 0, maxLoss: 1 },
-      ECE: { type: 'ECE', ...few, max: 1, maxGain: 1 },
-      Brier: { type: 'Brier', ...few, maxRatio: 9 },
-      CalibrationMap: { type: 'CalibrationMap', ...few, minDistance: 0 },
-      ScoreDrift: { type: 'ScoreDrift', ...few, max: 9 },
-      MissedVeto: { type: 'MissedVeto', ...few, margin: 1 },
-      Agreement: { type: 'Agreement', ...few, minKappa: 0 },
-      FalseVeto: { type: 'FalseVeto', ...few, max: 1 },
-      GoldenSet: { type: 'GoldenSet', ...few, maxLoss: 1 },
+    const all: Readonly<Record<Gate['type'], Gate>> = {
+      TaskLoss: { type: 'TaskLoss', name: 'n', design },
+      ErrorRate: { type: 'ErrorRate', ...few, bound: 1 },
+      LatencyRatio: { type: 'LatencyRatio', ...few, bound: 9 },
+      EnergyShift: { type: 'EnergyShift', ...few, bound: 1 },
+      VetoRatio: { type: 'VetoRatio', ...few, bound: 9 },
+      DraftAcceptance: { type: 'DraftAcceptance', ...few, bound: 0 },
+      RollbackSuccess: { type: 'RollbackSuccess', ...few, bound: 0 },
+      AUC: { type: 'AUC', ...few, bound: 0 },
+      AUCLoss: { type: 'AUCLoss', ...few, bound: 1 },
+      ECE: { type: 'ECE', ...few, bound: 1 },
+      ECEGain: { type: 'ECEGain', ...few, bound: 1 },
+      BrierRatio: { type: 'BrierRatio', ...few, bound: 9 },
+      CalibrationMap: { type: 'CalibrationMap', ...few, bound: 0 },
+      ScoreDrift: { type: 'ScoreDrift', ...few, bound: 9 },
+      MissedVeto: { type: 'MissedVeto', ...few, bound: 1 },
+      Agreement: { type: 'Agreement', ...few, bound: 0 },
+      FalseVeto: { type: 'FalseVeto', ...few, bound: 1 },
+      GoldenLoss: { type: 'GoldenLoss', ...few, bound: 1 },
       Query: { type: 'Query', name: 'n', failureLimit: 10 },
     };
     for (const condition of Object.values(all))
@@ -136,7 +138,7 @@ describe('gates', () => {
 
   test('a sequential gate speaks once per look, and a decision stands', () => {
     const design = designOf({ alpha: 0.01, beta: 0.05, margin: 0.1, baseRate: 0.9, looks: [0.5, 1] });
-    const condition = { type: 'TaskPass', name: 't', design } as const;
+    const condition = { type: 'TaskLoss', name: 't', design } as const;
     const of = (passed: number, total: number): ArmEvidence => arm({ tasks: { passed, total } });
     const first = design.looks[0]?.samples ?? 0;
     const early = evaluateGate(condition, of(2, 2), of(2, 2));

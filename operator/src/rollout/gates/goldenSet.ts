@@ -1,5 +1,5 @@
 import { differenceLimit, z95 } from '../statistics/index.ts';
-import type { Finding, Gate, GoldenEvidence } from './gate.ts';
+import type { BoundGate, Finding, GoldenEvidence } from './gate.ts';
 
 /** Shares of cases are written as decimals. */
 const rounding = 1e-9;
@@ -13,7 +13,7 @@ const unasked: GoldenEvidence = { lacks: 'the golden set was not run', stuck: tr
 export function goldenSetFinding(
   canary: GoldenEvidence = unasked,
   stable: GoldenEvidence = unasked,
-  { maxLoss, minSamples }: Extract<Gate, { type: 'GoldenSet' }>,
+  { bound, minSamples }: Pick<BoundGate, 'bound' | 'minSamples'>,
 ): Finding {
   if ('lacks' in canary || 'lacks' in stable) return lacking(canary, stable);
   const samples = canary.total;
@@ -29,7 +29,7 @@ export function goldenSetFinding(
   const worst = -differenceLimit(canary, stable, z95);
   const chance = lost > 0 ? `; of all cases like these it loses ${worst.toFixed(3)} at most` : '';
   return {
-    verdict: lost <= maxLoss * samples + rounding ? 'Pass' : 'Fail',
+    verdict: lost <= bound * samples + rounding ? 'Pass' : 'Fail',
     value: canary.passed / samples,
     baseline: stable.passed / samples,
     samples,

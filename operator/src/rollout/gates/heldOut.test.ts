@@ -3,8 +3,10 @@ import { evaluateGate } from './evaluate.ts';
 import type { ArmEvidence, Gate, GateResult, HeldOut } from './gate.ts';
 import { armWith } from './testing/evidence.ts';
 
-const auc: Gate = { type: 'AUC', name: 'auc', min: 0.75, maxLoss: 0.005, minSamples: 100 };
-const ece: Gate = { type: 'ECE', name: 'ece', max: 0.03, maxGain: 0.01, minSamples: 100 };
+const auc: Gate = { type: 'AUC', name: 'auc', bound: 0.75, minSamples: 100 };
+const aucLoss: Gate = { type: 'AUCLoss', name: 'auc-loss', bound: 0.005, minSamples: 100 };
+const ece: Gate = { type: 'ECE', name: 'ece', bound: 0.03, minSamples: 100 };
+const eceGain: Gate = { type: 'ECEGain', name: 'ece-gain', bound: 0.01, minSamples: 100 };
 const head = (name: string, auc: number, ece = 0.01, samples = 100) => ({ name, auc, ece, samples });
 
 function said(gate: Gate, canary: HeldOut | undefined, stable: HeldOut | undefined): GateResult {
@@ -15,19 +17,19 @@ const of = (...heads: readonly ReturnType<typeof head>[]): HeldOut => ({ heads }
 const stable = of(head('Code', 0.9), head('Shell', 0.8));
 
 test('the worst head decides, and is named', () => {
-  expect(said(auc, of(head('Code', 0.95), head('Shell', 0.794)), stable)).toMatchObject({
+  expect(said(aucLoss, of(head('Code', 0.95), head('Shell', 0.794)), stable)).toMatchObject({
     verdict: 'Fail',
     value: 0.794,
     baseline: 0.8,
     samples: 100,
     message: 'the worst head is Shell: auc 0.794, of the stable 0.800',
   });
-  expect(said(auc, of(head('Code', 0.95), head('Shell', 0.796)), stable).verdict).toBe('Pass');
-  expect(said(ece, of(head('Code', 0.9, 0.021), head('Shell', 0.8)), stable)).toMatchObject({
+  expect(said(aucLoss, of(head('Code', 0.95), head('Shell', 0.796)), stable).verdict).toBe('Pass');
+  expect(said(eceGain, of(head('Code', 0.9, 0.021), head('Shell', 0.8)), stable)).toMatchObject({
     verdict: 'Fail',
     message: 'the worst head is Code: ece 0.021, of the stable 0.010',
   });
-  expect(said(ece, of(head('Code', 0.9, 0.019), head('Shell', 0.8)), stable).verdict).toBe('Pass');
+  expect(said(eceGain, of(head('Code', 0.9, 0.019), head('Shell', 0.8)), stable).verdict).toBe('Pass');
 });
 
 test('bounds hold whatever the stable revision is worth', () => {
@@ -59,10 +61,10 @@ test.each([
   ['there is no head', of(), stable, 'InsufficientData'],
   ['the count is no number', of(head('Code', 0.9), head('Shell', 0.9, 0.01, Number.NaN)), stable, 'InsufficientData'],
 ] as const)('nothing passes where %s', (_, canary, base, verdict) => {
-  for (const gate of [auc, ece]) expect(said(gate, canary, base)).toMatchObject({ verdict });
+  for (const gate of [auc, aucLoss, ece, eceGain]) expect(said(gate, canary, base)).toMatchObject({ verdict });
 });
 
-const brier: Gate = { type: 'Brier', name: 'brier', maxRatio: 1.02, minSamples: 100 };
+const brier: Gate = { type: 'BrierRatio', name: 'brier', bound: 1.02, minSamples: 100 };
 const scored = (name: string, brier?: number, samples = 100) => ({
   ...head(name, 0.9, 0.01, samples),
   ...(brier === undefined ? {} : { brier }),

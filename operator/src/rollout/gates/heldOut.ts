@@ -45,7 +45,7 @@ function worst(heads: readonly HeldOutHead[], bases: readonly HeldOutHead[], { f
     const base = bases.find(({ name }) => name === head.name);
     return { head, base, slack: slack(head[field] ?? Number.NaN, base?.[field]) };
   });
-  if (all.some((one) => !Number.isFinite(one.slack))) return undefined;
+  if (all.some(({ slack, base }) => ![slack, base?.[field] ?? 0].every(Number.isFinite))) return undefined;
   const [least] = all.toSorted((a, b) => a.slack - b.slack);
   if (least === undefined) return undefined;
   const { head, base } = least;

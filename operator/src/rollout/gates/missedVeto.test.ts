@@ -4,7 +4,7 @@ import { missedVetoFinding } from './missedVeto.ts';
 import { armWith } from './testing/evidence.ts';
 import { simulateMissed } from './testing/missed.ts';
 
-const gate = { margin: 0.02, minSamples: 200 };
+const gate = { bound: 0.02, minSamples: 200 };
 const said = (canary: readonly [number, number], stable: readonly [number, number]) => {
   const [mine, base] = [canary, stable].map(([missed, total]) => armWith({ passedActs: { missed, total } }));
   return missedVetoFinding(mine ?? armWith(), base ?? armWith(), gate);

@@ -2,7 +2,7 @@ import { differenceLimit, z95 } from '../statistics/index.ts';
 import type { ArmEvidence, Finding, Verdict } from './gate.ts';
 
 interface MissedGate {
-  readonly margin: number;
+  readonly bound: number;
   readonly minSamples: number;
 }
 
@@ -10,7 +10,7 @@ interface MissedGate {
  * Whether what the canary lets pass goes wrong more often than what the stable revision lets pass. A task counts once, as
  * acts of one task are not independent, and not at all where no act passed: what was refused cannot have been missed. Pure.
  */
-export function missedVetoFinding(canary: ArmEvidence, stable: ArmEvidence, { margin, minSamples }: MissedGate): Finding {
+export function missedVetoFinding(canary: ArmEvidence, stable: ArmEvidence, { bound, minSamples }: MissedGate): Finding {
   const [mine, base] = [canary.passedActs, stable.passedActs];
   const samples = Math.min(mine.total, base.total);
   const needed = Math.max(1, minSamples);
@@ -23,7 +23,7 @@ export function missedVetoFinding(canary: ArmEvidence, stable: ArmEvidence, { ma
     { passed: base.missed, total: base.total },
   ];
   const upper = differenceLimit(a, b, -z95);
-  const verdict: Verdict = upper <= margin ? 'Pass' : differenceLimit(a, b, z95) > margin ? 'Fail' : 'Inconclusive';
-  const message = `${mine.missed} of ${mine.total} tasks went wrong after an act that passed, ${base.missed} of ${base.total} of the stable revision: at most ${upper.toFixed(4)} more, and may be ${margin}`;
+  const verdict: Verdict = upper <= bound ? 'Pass' : differenceLimit(a, b, z95) > bound ? 'Fail' : 'Inconclusive';
+  const message = `${mine.missed} of ${mine.total} tasks went wrong after an act that passed, ${base.missed} of ${base.total} of the stable revision: at most ${upper.toFixed(4)} more, and may be ${bound}`;
   return { verdict, value: mine.missed / mine.total, baseline: base.missed / base.total, samples: mine.total, message };
 }

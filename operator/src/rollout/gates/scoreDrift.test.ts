@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { scoreDriftFinding } from './scoreDrift.ts';
 import { armWith } from './testing/evidence.ts';
 
-const gate = { max: 0.2, minSamples: 500 };
+const gate = { bound: 0.2, minSamples: 500 };
 const none = { both: 0, onlyFirst: 0, onlySecond: 0, neither: 0 };
 const low = [300, 200, 0, 0, 0, 0, 0, 0, 0, 0];
 const high = [0, 0, 0, 0, 0, 0, 0, 0, 200, 300];

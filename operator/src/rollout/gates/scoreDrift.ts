@@ -2,7 +2,7 @@ import { binnedIndex } from '../statistics/index.ts';
 import type { ArmEvidence, Finding } from './gate.ts';
 
 interface DriftGate {
-  readonly max: number;
+  readonly bound: number;
   readonly minSamples: number;
 }
 
@@ -12,7 +12,7 @@ const sum = (bins: readonly number[]): number => bins.reduce((total, count) => t
  * Whether the canary gives probabilities as the stable revision does. Tasks that each arm worked on count as soon as there are
  * enough; until then the copies of its shadow do, of which both judged the same acts. Pure.
  */
-export function scoreDriftFinding(canary: ArmEvidence, stable: ArmEvidence, { max, minSamples }: DriftGate): Finding {
+export function scoreDriftFinding(canary: ArmEvidence, stable: ArmEvidence, { bound: max, minSamples }: DriftGate): Finding {
   const needed = Math.max(1, minSamples);
   const own = { canary: canary.scores, stable: stable.scores, what: 'tasks of each revision' };
   const copied = { canary: canary.shadow?.scores.shadow ?? [], stable: canary.shadow?.scores.stable ?? [], what: 'copied acts' };

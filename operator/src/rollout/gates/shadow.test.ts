@@ -13,8 +13,8 @@ function arm(shadow?: Partial<ShadowEvidence>): ArmEvidence {
   const scores = { stable: [], shadow: [] };
   return armWith(shadow === undefined ? {} : { shadow: { answered: 0, acts: none, ofSucceeded: none, scores, ...shadow } });
 }
-const agreement = { type: 'Agreement', name: 'a', minKappa: 0.85, minSamples: 200 } as const;
-const falseVeto = { type: 'FalseVeto', name: 'f', max: 0.02, minSamples: 200 } as const;
+const agreement = { type: 'Agreement', name: 'a', bound: 0.85, minSamples: 200 } as const;
+const falseVeto = { type: 'FalseVeto', name: 'f', bound: 0.02, minSamples: 200 } as const;
 const verdict = (gate: Gate, shadow?: Partial<ShadowEvidence>): string => evaluateGate(gate, arm(shadow), arm()).verdict;
 
 describe('the gate Agreement', () => {
@@ -81,13 +81,13 @@ describe('gates of copies', () => {
         false,
         'Canary',
       ]);
-    for (const type of ['TaskPass', 'VetoRate', 'EnergyShift', 'RollbackSuccess', 'MissedVeto', 'Query'] as const)
+    for (const type of ['TaskLoss', 'VetoRatio', 'EnergyShift', 'RollbackSuccess', 'MissedVeto', 'Query'] as const)
       expect([speaks(type, 'Shadowing'), speaks(type, 'Canary'), mustPassBefore(type)]).toEqual([false, true, undefined]);
-    for (const type of ['ErrorRate', 'Latency', 'DraftAcceptance', 'ScoreDrift'] as const)
+    for (const type of ['ErrorRate', 'LatencyRatio', 'DraftAcceptance', 'ScoreDrift'] as const)
       expect([speaks(type, 'Loading'), speaks(type, 'Shadowing'), speaks(type, 'Canary')]).toEqual([false, true, true]);
-    for (const type of ['AUC', 'ECE', 'Brier', 'CalibrationMap'] as const)
+    for (const type of ['AUC', 'ECE', 'BrierRatio', 'CalibrationMap'] as const)
       expect([speaks(type, 'Loading'), speaks(type, 'Shadowing'), speaks(type, 'Canary')]).toEqual([true, true, true]);
-    expect([speaks('GoldenSet', 'Loading'), mustPassBefore('GoldenSet')]).toEqual([true, 'Shadowing']);
-    expect(speaks('GoldenSet', 'Idle')).toBe(false);
+    expect([speaks('GoldenLoss', 'Loading'), mustPassBefore('GoldenLoss')]).toEqual([true, 'Shadowing']);
+    expect(speaks('GoldenLoss', 'Idle')).toBe(false);
   });
 });

@@ -5,12 +5,12 @@ import type { Finding, ShadowEvidence, Verdict } from './gate.ts';
 const none: Table = { both: 0, onlyFirst: 0, onlySecond: 0, neither: 0 };
 
 interface AgreementGate {
-  readonly minKappa: number;
+  readonly bound: number;
   readonly minSamples: number;
 }
 
 /** Whether the shadow refuses what the stable verifier refuses. Pure. */
-export function agreementFinding(shadow: ShadowEvidence | undefined, { minKappa, minSamples }: AgreementGate): Finding {
+export function agreementFinding(shadow: ShadowEvidence | undefined, { bound, minSamples }: AgreementGate): Finding {
   const acts = shadow?.acts ?? none;
   const samples = acts.both + acts.onlyFirst + acts.onlySecond + acts.neither;
   const few = tooFew(samples, minSamples, 'acts that both verifiers were asked about');
@@ -21,18 +21,18 @@ export function agreementFinding(shadow: ShadowEvidence | undefined, { minKappa,
     return { verdict: 'InsufficientData', samples, message };
   }
   const { value, lower, upper } = found;
-  const verdict: Verdict = lower >= minKappa ? 'Pass' : upper < minKappa ? 'Fail' : 'Inconclusive';
+  const verdict: Verdict = lower >= bound ? 'Pass' : upper < bound ? 'Fail' : 'Inconclusive';
   const apart = `${acts.onlyFirst} acts refused by the stable only, ${acts.onlySecond} by the shadow only`;
-  return { verdict, value, samples, message: `kappa is above ${lower.toFixed(3)}, and has to be ${minKappa}; ${apart}` };
+  return { verdict, value, samples, message: `kappa is above ${lower.toFixed(3)}, and has to be ${bound}; ${apart}` };
 }
 
 interface FalseVetoGate {
-  readonly max: number;
+  readonly bound: number;
   readonly minSamples: number;
 }
 
 /** How much of what led to success the shadow would have refused. Pure. */
-export function falseVetoFinding(shadow: ShadowEvidence | undefined, { max, minSamples }: FalseVetoGate): Finding {
+export function falseVetoFinding(shadow: ShadowEvidence | undefined, { bound: max, minSamples }: FalseVetoGate): Finding {
   const { onlySecond, neither } = shadow?.ofSucceeded ?? none;
   const total = onlySecond + neither;
   const few = tooFew(total, minSamples, 'acts of tasks that succeeded');

@@ -11,7 +11,7 @@ export interface Step {
   readonly pauseSeconds: number;
 }
 
-export interface RolloutPolicy {
+export interface RolloutRules {
   readonly strategy: 'Canary' | 'ShadowThenCanary' | 'Recreate' | 'Manual';
   /** Of a revision in shadow: how long at least, and answered copies that it needs. */
   readonly shadowSeconds: number;
@@ -104,7 +104,7 @@ const unjudged: GateResult = {
  * The next state of a rollout. Promotion and rollback are flips of the pointer: `stable` and `weight` say where tasks go, and
  * nothing else has to happen for that. Missing data never promotes. Pure; call it again until nothing changes.
  */
-export function advance(state: RolloutState, policy: RolloutPolicy, evidence: Evidence): RolloutState {
+export function advance(state: RolloutState, policy: RolloutRules, evidence: Evidence): RolloutState {
   switch (state.phase) {
     case 'Idle':
     case 'Frozen':
@@ -136,7 +136,7 @@ function hold(state: RolloutState, reason: Reason, message: string): RolloutStat
   return { ...state, reason, message };
 }
 
-function begin(state: RolloutState, policy: RolloutPolicy, evidence: Evidence): RolloutState {
+function begin(state: RolloutState, policy: RolloutRules, evidence: Evidence): RolloutState {
   const { desired, now } = evidence;
   if (state.stable === undefined) return first(state, evidence);
   if (desired === state.stable) return state.phase === 'Idle' && state.canary === undefined ? state : settle(state, now);
@@ -207,7 +207,7 @@ function back(state: RolloutState, { now, gates }: Evidence, reason: Reason, mes
   return enter(state, now, { phase: 'RollingBack', weight: 0, failures, reason, message, gates });
 }
 
-function load(state: RolloutState, policy: RolloutPolicy, evidence: Evidence): RolloutState {
+function load(state: RolloutState, policy: RolloutRules, evidence: Evidence): RolloutState {
   if (evidence.canaryEngines !== 'Ready') return state;
   if (policy.strategy === 'Recreate')
     return enter(state, evidence.now, { phase: 'Promoting', reason: 'Promoting', message: 'its engines are ready' });
@@ -223,14 +223,14 @@ function load(state: RolloutState, policy: RolloutPolicy, evidence: Evidence): R
 }
 
 /** What of the gates that need no tasks does not pass; undefined: all do. */
-function unpassed({ beforeTraffic: names }: Pick<RolloutPolicy, 'beforeTraffic'>, { gates }: Evidence): GateResult | undefined {
+function unpassed({ beforeTraffic: names }: Pick<RolloutRules, 'beforeTraffic'>, { gates }: Evidence): GateResult | undefined {
   const found = names.map((name) => gates.find((gate) => gate.name === name) ?? { ...unjudged, name });
   const open = (word: Verdict): GateResult | undefined => found.find(({ verdict }) => verdict === word);
   return open('Fail') ?? open('InsufficientData') ?? open('Inconclusive');
 }
 
 /** Stays without tasks until the gates that need none pass; undefined: they do. */
-function beforeTraffic(state: RolloutState, policy: RolloutPolicy, evidence: Evidence): RolloutState | undefined {
+function beforeTraffic(state: RolloutState, policy: RolloutRules, evidence: Evidence): RolloutState | undefined {
   const failed = failedGate(evidence);
   if (failed !== undefined) return back(state, evidence, 'GateFailed', failed, true);
   const open = unpassed(policy, evidence);
@@ -246,7 +246,7 @@ function beforeTraffic(state: RolloutState, policy: RolloutPolicy, evidence: Evi
   return policy.onMissingData === 'Abort' ? back(current, evidence, 'MissingData', message, true) : hold(current, 'Held', message);
 }
 
-function shadow(state: RolloutState, policy: RolloutPolicy, evidence: Evidence): RolloutState {
+function shadow(state: RolloutState, policy: RolloutRules, evidence: Evidence): RolloutState {
   const failed = failedGate(evidence);
   if (failed !== undefined) return back(state, evidence, 'GateFailed', failed, true);
   const current = { ...state, gates: evidence.gates };
@@ -258,7 +258,7 @@ function shadow(state: RolloutState, policy: RolloutPolicy, evidence: Evidence):
 }
 
 /** What is missing before tasks may work with a revision in shadow: answered copies, and a word of each gate that speaks now. */
-function lackingInShadow(policy: RolloutPolicy, evidence: Evidence): string | undefined {
+function lackingInShadow(policy: RolloutRules, evidence: Evidence): string | undefined {
   const { gates, answeredCopies } = evidence;
   if (answeredCopies < policy.shadowSamples) return `${answeredCopies} of ${policy.shadowSamples} copies of requests were answered`;
   const open =
@@ -268,14 +268,14 @@ function lackingInShadow(policy: RolloutPolicy, evidence: Evidence): string | un
 }
 
 /** What never gets its data is no proof of anything, neither good nor bad. */
-function lacks(current: RolloutState, policy: RolloutPolicy, evidence: Evidence, lacking: string): RolloutState {
+function lacks(current: RolloutState, policy: RolloutRules, evidence: Evidence, lacking: string): RolloutState {
   if (evidence.now - current.phaseSince < policy.stepTimeoutSeconds) return hold(current, 'InsufficientData', lacking);
   return policy.onMissingData === 'Abort'
     ? back(current, evidence, 'MissingData', lacking, true)
     : hold(current, 'Held', `${lacking}; held until they come, or until another revision is asked for`);
 }
 
-function toStep(state: RolloutState, policy: RolloutPolicy, evidence: Evidence, index: number): RolloutState {
+function toStep(state: RolloutState, policy: RolloutRules, evidence: Evidence, index: number): RolloutState {
   const step = policy.steps[index];
   if (step === undefined)
     return enter(state, evidence.now, { phase: 'Promoting', gates: evidence.gates, reason: 'Promoting', message: 'all steps are passed' });
@@ -290,7 +290,7 @@ function toStep(state: RolloutState, policy: RolloutPolicy, evidence: Evidence, 
   });
 }
 
-function canary(state: RolloutState, policy: RolloutPolicy, evidence: Evidence): RolloutState {
+function canary(state: RolloutState, policy: RolloutRules, evidence: Evidence): RolloutState {
   const failed = failedGate(evidence);
   if (failed !== undefined) return back(state, evidence, 'GateFailed', failed, true);
   const step = policy.steps[state.step];
@@ -312,7 +312,7 @@ function canary(state: RolloutState, policy: RolloutPolicy, evidence: Evidence):
  * What is missing for the step to be passed: its samples, and data for every gate. A gate that cannot tell yet lets the
  * weight grow, as it learns faster then; promoted is only when every gate passes, with the samples of the whole rollout.
  */
-function lackingOf(policy: RolloutPolicy, evidence: Evidence, minSamples: number, last: boolean): string | undefined {
+function lackingOf(policy: RolloutRules, evidence: Evidence, minSamples: number, last: boolean): string | undefined {
   const { gates, stepSamples, samples } = evidence;
   // Another content of a golden set since the first task: nothing grows before it is judged.
   const anew = unpassed(policy, evidence);
@@ -328,7 +328,7 @@ function failedGate({ gates }: Evidence): string | undefined {
   return failed === undefined ? undefined : `gate ${failed.name}: ${failed.message}`;
 }
 
-function promote(state: RolloutState, policy: RolloutPolicy, evidence: Evidence): RolloutState {
+function promote(state: RolloutState, policy: RolloutRules, evidence: Evidence): RolloutState {
   // Nothing is flipped to engines that went away since the gates were passed.
   if (evidence.canaryEngines !== 'Ready') return back(state, evidence, 'EnginesFailed', 'its engines went away before the promotion', true);
   const lastGreen =
@@ -345,7 +345,7 @@ function promote(state: RolloutState, policy: RolloutPolicy, evidence: Evidence)
   });
 }
 
-function rolledBack(state: RolloutState, policy: RolloutPolicy, evidence: Evidence): RolloutState {
+function rolledBack(state: RolloutState, policy: RolloutRules, evidence: Evidence): RolloutState {
   const { canary } = state;
   const frozen = canary !== undefined && (state.failures[canary] ?? 0) >= policy.freezeAfterFailures;
   if (frozen)

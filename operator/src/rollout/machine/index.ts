@@ -1,3 +1,3 @@
 // From a new revision to its promotion or back, as a pure step from state and evidence to the next state.
 export { advance, idle } from './advance.ts';
-export type { Evidence, Phase, RolloutPolicy, RolloutState, Step } from './advance.ts';
+export type { Evidence, Phase, RolloutRules, RolloutState, Step } from './advance.ts';

@@ -1,7 +1,7 @@
 import { labels } from '@agentfleet/protocol/pool';
 import { expect } from 'vitest';
 import { type Deployment, resources } from '../../../src/runtime/resources.ts';
-import { newPool } from '../../../src/controllers/agenttask/testing/objects.ts';
+import { ruled } from '../../../src/revisions/testing/policies.ts';
 import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';
 import { gen, isReady, pools, publishGpus, specialist } from './gpus.ts';
@@ -75,9 +75,9 @@ export const canaries: readonly Scenario[] = [
       await world.until('it serves', () => isReady(pools(world)[0]));
     },
     act: async (world) => {
-      await patchPool(world, { rollout: newPool({ rollout: { strategy: 'Recreate', drainSeconds: 5 } }).spec.rollout });
+      await patchPool(world, await ruled(world.transport, 'coding', { rollout: { strategy: 'Recreate', drainSeconds: 5 } }));
       await world.until('a revision serves', () => pools(world)[0]?.status?.rollout?.stable !== undefined);
-      await patchPool(world, { rollout: null });
+      await patchPool(world, { rolloutPolicyRef: null });
       await world.until('it serves as before', () => placeOf(world, 'gen') !== undefined && isReady(pools(world)[0]));
     },
     ends: (world) => {

@@ -19,7 +19,7 @@ const expert = (domain: string): object => ({
 const rollout = {
   strategy: 'Canary',
   steps: [{ weight: 100, minSamples: 0, pauseSeconds: 0 }],
-  gates: [{ name: 'set', type: 'GoldenSet', goldenSet: { templateRef: { name: 'golden' } } }],
+  gates: [{ name: 'set', metric: 'GoldenLoss', templateRef: { name: 'golden' } }],
   minSamples: 0,
   drainSeconds: 5,
 };

@@ -6,6 +6,7 @@ import { fails, obedient, playWorkers, succeeds, usage } from '../../../src/cont
 import { verifiers } from '../../../src/controllers/energymodel/testing/calibrated.ts';
 import { newModel } from '../../../src/controllers/energymodel/testing/models.ts';
 import { Rollouts } from '../../../src/controllers/expertpool/testing/rollouts.ts';
+import { ruled } from '../../../src/revisions/testing/policies.ts';
 import { resources } from '../../../src/runtime/resources.ts';
 import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';
@@ -14,8 +15,8 @@ const rollout = (min: string): object => ({
   strategy: 'Canary',
   steps: [{ weight: 100, minSamples: 2, pauseSeconds: 0 }],
   gates: [
-    { name: 'undone', type: 'RollbackSuccess', rollbackSuccess: { min, minSamples: 2 } },
-    { name: 'auc', type: 'AUC', auc: { min: '0.8' } },
+    { name: 'undone', metric: 'RollbackSuccess', atLeast: min, minSamples: 2 },
+    { name: 'auc', metric: 'AUC', atLeast: '0.8' },
   ],
   minSamples: 2,
   drainSeconds: 5,
@@ -33,7 +34,7 @@ const prepare =
     Rollouts.join(world);
     world.ask = verifiers(world.server, { 'features-v1': { auc: 0.9 }, 'features-v2': { auc: 0.91 } });
     const models = new ResourceClient<EnergyModel>(world.transport, resources.energyModels);
-    await models.create(newModel({ rollout: rollout(min), calibration: {} }));
+    await models.create(newModel(await ruled(world.transport, 'judge', { rollout: rollout(min), calibration: {} })));
     await world.until('a revision serves', () => rolloutOf(world)?.stable !== undefined);
     await world.until('it is calibrated', () => model(world)?.status?.calibration !== undefined);
   };

@@ -20,7 +20,7 @@ const expert = (domains: readonly string[]): object => ({
 const rollout = (min: string): object => ({
   strategy: 'Canary',
   steps: [{ weight: 100, minSamples: 2, pauseSeconds: 0 }],
-  gates: [{ name: 'undone', type: 'RollbackSuccess', rollbackSuccess: { min, minSamples: 2 } }],
+  gates: [{ name: 'undone', metric: 'RollbackSuccess', atLeast: min, minSamples: 2 }],
   minSamples: 2,
   drainSeconds: 5,
 });

@@ -8,6 +8,7 @@ import { verifiers } from '../../../src/controllers/energymodel/testing/calibrat
 import { newModel } from '../../../src/controllers/energymodel/testing/models.ts';
 import { Rollouts } from '../../../src/controllers/expertpool/testing/rollouts.ts';
 import { noShadow, type ShadowTallies } from '../../../src/revisions/index.ts';
+import { ruled } from '../../../src/revisions/testing/policies.ts';
 import { resources } from '../../../src/runtime/resources.ts';
 import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';
@@ -18,8 +19,8 @@ const rollout = {
   shadow: { seconds: 1, minSamples: 40 },
   steps: [{ weight: 100, minSamples: 2, pauseSeconds: 0 }],
   gates: [
-    { name: 'kappa', type: 'Agreement', agreement: { minSamples: 60 } },
-    { name: 'undone', type: 'RollbackSuccess', rollbackSuccess: { min: '0.4', minSamples: 2 } },
+    { name: 'kappa', metric: 'Agreement', minSamples: 60 },
+    { name: 'undone', metric: 'RollbackSuccess', atLeast: '0.4', minSamples: 2 },
   ],
   minSamples: 2,
   drainSeconds: 5,
@@ -48,7 +49,7 @@ async function serving(world: World): Promise<void> {
   Rollouts.join(world);
   world.ask = verifiers(world.server, { 'features-v1': { auc: 0.9 }, 'features-v2': { auc: 0.91 } });
   const models = new ResourceClient<EnergyModel>(world.transport, resources.energyModels);
-  await models.create(newModel({ rollout, calibration: {} }));
+  await models.create(newModel(await ruled(world.transport, 'judge', { rollout, calibration: {} })));
   await world.until('a revision serves', () => rolloutOf(world)?.stable !== undefined);
   await world.until('it is calibrated', () => model(world)?.status?.calibration !== undefined);
 }
@@ -166,7 +167,7 @@ export const shadows: readonly Scenario[] = [
   {
     name: 'experts that answer in shadow are tried, and promoted',
     crew: 'all',
-    pool: { rollout: { ...rollout, gates: rollout.gates.filter(({ type }) => type !== 'Agreement') }, experts: [expert(['*'])] },
+    pool: { rollout: { ...rollout, gates: rollout.gates.filter(({ metric }) => metric !== 'Agreement') }, experts: [expert(['*'])] },
     prepare: async (world) => {
       Rollouts.join(world);
       await world.until('a revision serves', () => dark(world)?.rollout?.stable !== undefined);

@@ -4,8 +4,8 @@ import { ageColumn, conditionColumn, nameFitsLabel, type Kind } from '../crd/def
 import { conditions, observedGeneration, type Resource } from '../meta.ts';
 import { containerResources } from '../agenttask/sandbox.ts';
 import { energyHeads } from '../../inference/features.ts';
-import { gpuMemory, PlanStatus, slotName } from '../placement.ts';
-import { modelGateRule, revisionName, Rollout, RolloutStatus } from '../rollout/index.ts';
+import { canarySlot, gpuMemory, PlanStatus, slotName } from '../placement.ts';
+import { revisionName, RolloutStatus } from '../rollout/index.ts';
 import {
   atomicList,
   choice,
@@ -15,6 +15,7 @@ import {
   listByKey,
   optional,
   probability,
+  reference,
   rule,
   struct,
   text,
@@ -102,26 +103,25 @@ export const ModelResources = struct(
     container: optional(containerResources('spec.resources.container')),
     slot: optional(slotName('The GPU that it is on; default: wherever it fits.')),
     memory: optional(gpuMemory('spec.resources.memory')),
+    canarySlot: optional(canarySlot()),
   },
   { filled: true },
 );
 
 /** `EnergyModel.spec`. */
-export const EnergyModelSpec = struct(
-  'What judges, and how strictly.',
-  {
-    artifact: Artifact,
-    lambda: weight('Weight of E_model beside the features.', '1.0'),
-    heads: optional(heads),
-    scoring: Scoring,
-    thresholds: Thresholds,
-    calibration: optional(CalibrationSpec),
-    gates: optional(GateSpec),
-    resources: ModelResources,
-    rollout: optional(Rollout),
-  },
-  { rules: [modelGateRule] },
-);
+export const EnergyModelSpec = struct('What judges, and how strictly.', {
+  artifact: Artifact,
+  lambda: weight('Weight of E_model beside the features.', '1.0'),
+  heads: optional(heads),
+  scoring: Scoring,
+  thresholds: Thresholds,
+  calibration: optional(CalibrationSpec),
+  gates: optional(GateSpec),
+  resources: ModelResources,
+  rolloutPolicyRef: optional(
+    reference('The RolloutPolicy of the namespace by which another revision comes into use; default: pods are replaced at once.'),
+  ),
+});
 export type EnergyModelSpec = Static<typeof EnergyModelSpec>;
 
 export const modelPhases = ['Pending', 'Starting', 'Ready', 'Degraded', 'Unavailable'] as const;

@@ -3,7 +3,6 @@ import type { Static } from 'typebox';
 import { containerResources, sandboxTemplate } from '../agenttask/sandbox.ts';
 import { ageColumn, conditionColumn, nameFitsLabel, type Kind } from '../crd/definition.ts';
 import type { Resource } from '../meta.ts';
-import { poolGateRule, Rollout } from '../rollout/index.ts';
 import { choice, flag, integer, labelName, listByKey, optional, reference, rule, struct } from '../schema/index.ts';
 import { PoolTools, toolsRules } from '../tools.ts';
 import { AllowedNamespaces, PoolLimits, PoolPolicy, spendingRules } from './access.ts';
@@ -102,10 +101,12 @@ export const ExpertPoolSpec = struct(
     limits: optional(PoolLimits),
     energyModelRef: optional(reference('The EnergyModel of the namespace that ranks proposals and judges acts; default: none.')),
     profiles: optional(profiles),
-    rollout: optional(Rollout),
+    rolloutPolicyRef: optional(
+      reference('The RolloutPolicy of the namespace by which another revision comes into use; default: pods are replaced at once.'),
+    ),
     placement: optional(PoolPlacement),
   },
-  { rules: [...storageRules, ...weightsRules, ...placementRules, ...chatRules, ...toolsRules, ...spendingRules, poolGateRule] },
+  { rules: [...storageRules, ...weightsRules, ...placementRules, ...chatRules, ...toolsRules, ...spendingRules] },
 );
 export type ExpertPoolSpec = Static<typeof ExpertPoolSpec>;
 

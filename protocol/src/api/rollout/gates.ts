@@ -1,208 +1,131 @@
-import type { Static, TObject, TProperties, TUnsafe } from 'typebox';
-import {
-  decimal,
-  integer,
-  labelName,
-  listByKey,
-  optional,
-  probability,
-  reference,
-  rule,
-  struct,
-  text,
-  union,
-  type Rule,
-} from '../schema/index.ts';
+import type { Static } from 'typebox';
+import { choice, decimal, integer, labelName, listByKey, optional, reference, rule, struct, text } from '../schema/index.ts';
 
-const samples = (description: string, fallback: number) => integer(description, 1, 10_000_000, fallback);
+type Bound = 'atLeast' | 'atMost';
+type Owner = 'ExpertPool' | 'EnergyModel';
 
-const ratio = (description: string, fallback: string) =>
-  text(description, { max: 12, pattern: '^(0|[1-9][0-9]{0,3})(\\.[0-9]{1,4})?$', default: fallback });
+interface Metric {
+  /** The one side on which a gate of the metric has a bound. */
+  readonly bound: Bound;
+  /** What holds where the gate names no bound and no samples. */
+  readonly value: string;
+  readonly minSamples: number;
+  /** Kinds whose rollouts have it; absent: both. */
+  readonly of?: Owner;
+}
 
-const TaskPass = struct(
-  'Whether as many tasks succeed: a sequential test of non-inferiority, in five looks.',
-  {
-    margin: probability('Share of tasks that may be lost at most.', '0.03'),
-    alpha: probability('Chance to promote a canary that loses as much, at most.', '0.01'),
-    beta: probability('Chance to refuse a canary that is as good, at most.', '0.045'),
-    baseRate: probability('Share of tasks that is expected to succeed.', '0.9'),
-  },
-  {
-    rules: [
-      rule(
-        'double(self.margin) >= 0.005 && double(self.margin) < 0.5',
-        'spec.rollout.gates[].taskPass.margin must be between 0.005 and 0.5; correct it',
-      ),
-      ...(['alpha', 'beta'] as const).map((field) =>
-        rule(
-          `double(self.${field}) >= 0.0001 && double(self.${field}) < 0.5`,
-          `spec.rollout.gates[].taskPass.${field} must be between 0.0001 and 0.5; correct it`,
-        ),
-      ),
-      rule(
-        'double(self.baseRate) >= 0.05 && double(self.baseRate) <= 0.999',
-        'spec.rollout.gates[].taskPass.baseRate must be between 0.05 and 0.999; correct it',
-      ),
-    ],
-  },
-);
+/** Every metric but Query: its bound and what holds where a gate leaves it out. */
+export const gateMetrics = {
+  TaskLoss: { bound: 'atMost', value: '0.03', minSamples: 0 },
+  ErrorRate: { bound: 'atMost', value: '0.01', minSamples: 200 },
+  LatencyRatio: { bound: 'atMost', value: '1.2', minSamples: 200 },
+  EnergyShift: { bound: 'atMost', value: '0.1', minSamples: 200 },
+  VetoRatio: { bound: 'atMost', value: '1.1', minSamples: 200 },
+  RollbackSuccess: { bound: 'atLeast', value: '0.99', minSamples: 50 },
+  GoldenLoss: { bound: 'atMost', value: '0.01', minSamples: 50 },
+  DraftAcceptance: { bound: 'atLeast', value: '0.55', minSamples: 1000, of: 'ExpertPool' },
+  AUC: { bound: 'atLeast', value: '0.75', minSamples: 100, of: 'EnergyModel' },
+  AUCLoss: { bound: 'atMost', value: '0.005', minSamples: 100, of: 'EnergyModel' },
+  ECE: { bound: 'atMost', value: '0.03', minSamples: 100, of: 'EnergyModel' },
+  ECEGain: { bound: 'atMost', value: '0.01', minSamples: 100, of: 'EnergyModel' },
+  BrierRatio: { bound: 'atMost', value: '1.02', minSamples: 100, of: 'EnergyModel' },
+  CalibrationMap: { bound: 'atLeast', value: '0.005', minSamples: 1000, of: 'EnergyModel' },
+  ScoreDrift: { bound: 'atMost', value: '0.2', minSamples: 500, of: 'EnergyModel' },
+  MissedVeto: { bound: 'atMost', value: '0.02', minSamples: 200, of: 'EnergyModel' },
+  Agreement: { bound: 'atLeast', value: '0.85', minSamples: 200, of: 'EnergyModel' },
+  FalseVeto: { bound: 'atMost', value: '0.02', minSamples: 200, of: 'EnergyModel' },
+} as const satisfies Readonly<Record<string, Metric>>;
 
-const ErrorRate = struct('Requests that the engines failed to answer.', {
-  max: probability('Share of requests, at most.', '0.01'),
-  minSamples: samples('Requests of the canary, at least.', 200),
-});
+/** A metric with one bound. */
+export type BoundMetric = keyof typeof gateMetrics;
+export type GateMetric = BoundMetric | 'Query';
 
-const Latency = struct('Time until an answer, beside the stable revision.', {
-  quantile: probability('Which quantile.', '0.95'),
-  maxRatio: ratio('Of that of the stable revision, at most.', '1.2'),
-  minSamples: samples('Requests of each revision, at least.', 200),
-});
+const bounded = Object.keys(gateMetrics) as BoundMetric[];
+/** Metrics of gates. */
+export const gateMetricNames: readonly GateMetric[] = [...bounded, 'Query'];
 
-const EnergyShift = struct('Energies of the last act of tasks: whether they are distributed alike (Kolmogorov–Smirnov).', {
-  maxDistance: probability('Distance of the distributions, at most.', '0.1'),
-  alpha: probability('From which p-value on a distance is believed.', '0.01'),
-  minSamples: samples('Tasks of each revision, at least.', 200),
-});
+/** Metrics that are no share, so that their bounds may be above 1. */
+const ratios = ['LatencyRatio', 'VetoRatio', 'BrierRatio', 'ScoreDrift', 'Query'];
+const listOf = (names: readonly string[]): string => `[${names.map((name) => `'${name}'`).join(', ')}]`;
+const withBound = (side: Bound): readonly string[] => [...bounded.filter((name) => gateMetrics[name].bound === side), 'Query'];
 
-const VetoRate = struct('Proposals that a gate refused.', {
-  maxRatio: ratio('Of the rate of the stable revision, at most.', '1.1'),
-  minSamples: samples('Proposals of each revision, at least.', 200),
-});
-
-const DraftAcceptance = struct('Draft tokens that the target took, as a vLLM engine tells them.', {
-  min: probability('Share of draft tokens, at least.', '0.55'),
-  minSamples: samples('Draft tokens, at least.', 1000),
-});
-
-const RollbackSuccess = struct('Rollbacks that were verified by hash.', {
-  min: probability('Share of rollbacks, at least.', '0.99'),
-  minSamples: samples('Rollbacks of the canary, at least.', 50),
-});
-
-const AUC = struct('Area under the ROC curve on problems that the verifier never saw, as its pods tell; the worst head decides.', {
-  min: probability('At least.', '0.75'),
-  maxLoss: probability('Less than that of the stable revision, at most.', '0.005'),
-  minSamples: samples('Labelled acts of each head, at least.', 100),
-});
-
-const ECE = struct('Expected calibration error on the same problems; the worst head decides.', {
-  max: probability('At most.', '0.03'),
-  maxGain: probability('More than that of the stable revision, at most.', '0.01'),
-  minSamples: samples('Labelled acts of each head, at least.', 100),
-});
-
-const GoldenSet = struct(
-  'A fixed set of cases that both revisions work on in a Job each, before any task is given to the canary. Without it nothing is tried.',
-  {
-    templateRef: reference(
-      'PodTemplate of the namespace from which the Jobs are made. Its first container says in its termination message how many cases passed.',
-    ),
-    maxLoss: probability('Share of the cases that may be lost beside the stable revision, at most.', '0.01'),
-    minSamples: samples('Cases of the set, at least.', 50),
-    timeoutSeconds: integer('Time of each Job.', 10, 86_400, 3600),
-  },
-);
-
-const Agreement = struct('Whether the verifier in shadow refuses the acts that the stable one refuses: kappa of Cohen.', {
-  minKappa: probability('At least, by its lower limit of confidence.', '0.85'),
-  minSamples: samples('Acts that both were asked about, at least.', 200),
-});
-
-const FalseVeto = struct('Acts of tasks that succeeded, which the verifier in shadow would have refused and the stable one did not.', {
-  max: probability('Share of such acts, at most, by its upper limit of confidence.', '0.02'),
-  minSamples: samples('Acts of tasks that succeeded, at least.', 200),
-});
-
-const Brier = struct('Brier score on the same problems; the worst head decides.', {
-  maxRatio: ratio('Of that of the stable revision, at most.', '1.02'),
-  minSamples: samples('Labelled acts of each head, at least.', 100),
-});
-
-const CalibrationMap = struct('The map from energy to probability, as the pods of the canary tell it; each head that vetoes has to pass.', {
-  minSamples: samples('Labelled acts that the map of a head was fitted on, at least.', 1000),
-  minDistance: probability('Of the veto threshold from a probability that a range of energies shares, at least.', '0.005'),
-});
-
-const ScoreDrift = struct(
-  'Probabilities of acts, in ten bins: whether they are distributed as those of the stable revision (population stability index).',
-  {
-    max: ratio('Index, at most.', '0.2'),
-    minSamples: samples('Probabilities of each revision, at least.', 500),
-  },
-);
-
-const MissedVeto = struct('Tasks in which the verifier let an act pass, and that failed or were undone.', {
-  margin: probability('Share of such tasks more than of the stable revision, at most, by its upper limit of confidence.', '0.02'),
-  minSamples: samples('Tasks of each revision, at least.', 200),
-});
-
-const Query = struct(
-  'One number that the Prometheus server answers. `$stable` and `$canary` stand for the names of the revisions.',
-  {
-    query: text('PromQL; its answer is a scalar, or one series.', { max: 2048, min: 1 }),
-    min: optional(decimal('At least.')),
-    max: optional(decimal('At most.')),
-    failureLimit: integer('Answers in a row, ten seconds apart, that may be out of bounds before the canary goes back.', 0, 10, 0),
-  },
-  {
-    rules: [
-      rule('has(self.min) || has(self.max)', 'spec.rollout.gates[].query.min or max must be set, or the query decides nothing; add one'),
-    ],
-  },
-);
-
-const Checks = union('What the canary has to meet.', 'spec.rollout.gates[]', {
-  TaskPass,
-  ErrorRate,
-  Latency,
-  EnergyShift,
-  VetoRate,
-  DraftAcceptance,
-  RollbackSuccess,
-  AUC,
-  ECE,
-  GoldenSet,
-  Agreement,
-  FalseVeto,
-  Brier,
-  CalibrationMap,
-  ScoreDrift,
-  MissedVeto,
-  Query,
-});
-
-const named = Checks as unknown as { readonly properties: TProperties; readonly required: readonly string[] };
-
-/** One gate: its name, and which of the checks it is. */
-const Gate = {
-  ...(Checks as object),
-  properties: { name: labelName('Name in the status.'), ...named.properties },
-  required: ['name', ...named.required],
-} as unknown as TObject<{ name: ReturnType<typeof labelName> }>;
-
-/** A gate as users write it. */
-export type GateSpec = { readonly name: string } & Static<typeof Checks>;
-
-/** `spec.rollout.gates`. */
-export const gates = listByKey('All have to pass; without data none does.', 'name', Gate, { max: 16 }) as unknown as TUnsafe<GateSpec[]>;
-
-const gateRule = (types: readonly string[], message: string): Rule =>
+const sided = (side: Bound, other: Bound) =>
   rule(
-    `!has(self.rollout) || !has(self.rollout.gates) || !self.rollout.gates.exists(gate, gate.type in [${types.map((type) => `'${type}'`).join(', ')}])`,
-    `spec.rollout.gates[].type must not be ${types.join(' or ')} here: ${message}`,
+    `!has(self.${side}) || self.metric in ${listOf(withBound(side))}`,
+    `spec.gates[].${side} must not be set for this metric, which is bounded from the other side; use ${other}`,
   );
 
-/** What no gate of a pool can measure; a rule of its spec. */
-export const poolGateRule = gateRule(
-  ['AUC', 'ECE', 'Agreement', 'FalseVeto', 'Brier', 'CalibrationMap', 'ScoreDrift', 'MissedVeto'],
-  'experts are not calibrated and refuse nothing; put the gate into spec.rollout of the EnergyModel, or remove it',
+const inside = (side: Bound): string =>
+  `(!has(self.${side}) || (double(self.${side}) >= 0.0 && (self.metric in ${listOf(ratios)} || double(self.${side}) <= 1.0)))`;
+
+const queries = "self.metric == 'Query'";
+
+/** One gate: a metric of the canary and the bound that it has to keep. */
+const Gate = struct(
+  'One gate.',
+  {
+    name: labelName('Name in the status.'),
+    metric: choice(
+      'What is measured. TaskLoss: share of tasks that succeed less than with the stable revision (a sequential test). ErrorRate: share of requests that the engines failed to answer. LatencyRatio: 95 % quantile of the time until an answer, by that of the stable revision. EnergyShift: Kolmogorov–Smirnov distance of the energies. VetoRatio: share of proposals that a gate refused, by that of the stable revision. RollbackSuccess: share of rollbacks verified by hash. GoldenLoss: share of the cases of a golden set that are lost beside the stable revision, before any task. DraftAcceptance: share of draft tokens that the target took. Of verifiers, the worst head decides: AUC, and AUCLoss: less than the stable one; ECE, and ECEGain: more than the stable one; BrierRatio: by that of the stable one; CalibrationMap: distance of the veto threshold from a shared probability; ScoreDrift: population stability index of probabilities; MissedVeto: share of tasks that went wrong after an act passed, more than of the stable one; Agreement: kappa of Cohen in shadow; FalseVeto: share of acts of succeeded tasks that the shadow would refuse. Query: a number of Prometheus.',
+      gateMetricNames,
+    ),
+    atLeast: optional(decimal('The least value that passes; each metric has one bound, and a shipped one where it is left out.')),
+    atMost: optional(decimal('The greatest value that passes; with Query beside atLeast or instead of it.')),
+    minSamples: optional(integer('Observations without which it says nothing; not of TaskLoss and Query.', 1, 10_000_000)),
+    query: optional(
+      text('With Query: PromQL whose answer is a scalar, or one series. `$stable` and `$canary` stand for the names of the revisions.', {
+        max: 2048,
+        min: 1,
+      }),
+    ),
+    failureLimit: optional(integer('With Query: answers in a row, 10 s apart, that may be out of bounds; default 0.', 0, 10)),
+    templateRef: optional(
+      reference('With GoldenLoss: PodTemplate of the Jobs. Its first container writes into its termination message how many cases passed.'),
+    ),
+    timeoutSeconds: optional(integer('With GoldenLoss: time of each Job; default 3600.', 10, 86_400)),
+  },
+  {
+    rules: [
+      sided('atLeast', 'atMost'),
+      sided('atMost', 'atLeast'),
+      rule(
+        `${queries} || (${inside('atLeast')} && ${inside('atMost')})`,
+        'spec.gates[].atLeast and atMost must not be negative, and not above 1 for a share; correct the bound',
+      ),
+      rule(
+        "self.metric != 'TaskLoss' || !has(self.atMost) || (double(self.atMost) >= 0.005 && double(self.atMost) < 0.5)",
+        'spec.gates[].atMost must be between 0.005 and 0.5 for TaskLoss; correct it',
+      ),
+      rule(
+        "!has(self.minSamples) || !(self.metric in ['TaskLoss', 'Query'])",
+        'spec.gates[].minSamples must not be set for TaskLoss, whose test decides how many it takes, or Query; remove it',
+      ),
+      rule(
+        `${queries} ? has(self.query) && (has(self.atLeast) || has(self.atMost)) : !has(self.query) && !has(self.failureLimit)`,
+        'spec.gates[].query and atLeast or atMost must be set exactly for the metric Query, and failureLimit only there; set or remove them',
+      ),
+      rule(
+        "self.metric == 'GoldenLoss' ? has(self.templateRef) : !has(self.templateRef) && !has(self.timeoutSeconds)",
+        'spec.gates[].templateRef must be set exactly for the metric GoldenLoss, and timeoutSeconds only there; set or remove it',
+      ),
+    ],
+  },
 );
 
-/** What no gate of a model can measure; a rule of its spec. */
-export const modelGateRule = gateRule(
-  ['DraftAcceptance'],
-  'a verifier has no draft; put the gate into spec.rollout of the ExpertPool, or remove it',
-);
+/** A gate as users write it. */
+export type GateSpec = Static<typeof Gate>;
+
+/** `spec.gates`. */
+export const gates = listByKey('All have to pass; without data none does.', 'name', Gate, { max: 16 });
+
+/** The first gate that rollouts of a kind cannot measure, in words; undefined: there is none. Pure. */
+export function unfitGate(kind: Owner, list: readonly GateSpec[] = []): string | undefined {
+  for (const { name, metric } of list) {
+    const of: Owner | undefined = metric === 'Query' ? undefined : (gateMetrics[metric] as Metric).of;
+    if (of !== undefined && of !== kind) return `gate ${name} measures ${metric}, which only ${of}s have`;
+  }
+  return undefined;
+}
 
 /** Verdicts of gates. */
 export const verdicts = ['Pass', 'Fail', 'Inconclusive', 'InsufficientData'] as const;

@@ -1,6 +1,14 @@
 /** Rollouts: how another revision of a pool's experts, or of a model, comes into use. */
-export { modelGateRule, poolGateRule, type GateSpec as RolloutGate, verdicts as rolloutVerdicts } from './gates.ts';
-export { defaultShadow, Rollout, type ShadowSpec, weekdays } from './spec.ts';
+export {
+  type BoundMetric,
+  type GateMetric,
+  gateMetricNames,
+  gateMetrics,
+  type GateSpec as RolloutGate,
+  unfitGate,
+  verdicts as rolloutVerdicts,
+} from './gates.ts';
+export { defaultShadow, rolloutPolicy, type RolloutPolicy, RolloutPolicySpec, type ShadowSpec, weekdays } from './spec.ts';
 export { revisionName, rolloutId, rolloutPhases, RolloutStatus } from './status.ts';
 
 /** Annotations by which people steer a rollout. */

@@ -1,6 +1,7 @@
 import type { Static } from 'typebox';
 import { atomicList, choice, flag, integer, optional, rule, setOf, struct, text } from '../schema/index.ts';
-import { slotName } from '../placement.ts';
+import { ageColumn, type Kind } from '../crd/definition.ts';
+import type { Resource } from '../meta.ts';
 import { gates } from './gates.ts';
 
 const Step = struct('A share of the tasks, until enough of them were judged.', {
@@ -19,9 +20,7 @@ const steps = Object.assign(
   atomicList('From the first to the last; the canary is promoted after the last one.', Step, {
     max: 10,
     min: 1,
-    rules: [
-      rule('self.map(step, step.weight).isSorted()', 'spec.rollout.steps[].weight must not fall from step to step; correct the order'),
-    ],
+    rules: [rule('self.map(step, step.weight).isSorted()', 'spec.steps[].weight must not fall from step to step; correct the order')],
   }),
   { default: defaultSteps },
 );
@@ -47,35 +46,32 @@ const RollbackPolicy = struct(
   'What follows from a canary that failed.',
   {
     cooldownSeconds: integer('After which the same revision is tried again.', 0, 2_592_000, 3600),
-    keepLastGreen: integer('Earlier stable revisions that are kept on record.', 1, 10, 2),
     freezeAfterFailures: integer('Failures after which a revision is not tried any more.', 1, 10, 2),
   },
   { filled: true },
 );
 
-const Prometheus = struct('Who answers the gates of type Query.', {
+const Prometheus = struct('Who answers the gates of the metric Query.', {
   url: text('Origin of the server, with a path before /api/v1 where there is one.', {
     max: 512,
     min: 10,
     pattern: '^https?://[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]{1,5})?(/[-A-Za-z0-9._~/]*)?$',
   }),
-  timeoutSeconds: integer('After which an answer counts as missing.', 1, 30, 5),
 });
 
-/** What holds where `spec.rollout.shadow` is left out. */
-export const defaultShadow = { percent: 20, seconds: 1800, minSamples: 200, maxInFlight: 4 } as const;
+/** What holds where `spec.shadow` is left out. */
+export const defaultShadow = { percent: 20, seconds: 1800, minSamples: 200 } as const;
 
 const Shadow = struct('Copies of requests for a revision whose answers are compared and not used, before tasks work with it.', {
   percent: integer('Of the requests of new tasks.', 1, 100, defaultShadow.percent),
   seconds: integer('How long, at least.', 1, 2_592_000, defaultShadow.seconds),
   minSamples: integer('Copies of ended tasks that were answered, at least.', 1, 10_000_000, defaultShadow.minSamples),
-  maxInFlight: integer('Copies that one worker waits for at a time; more are dropped.', 1, 64, defaultShadow.maxInFlight),
 });
 export type ShadowSpec = Static<typeof Shadow>;
 
-/** `spec.rollout` of ExpertPool and EnergyModel. */
-export const Rollout = struct(
-  'How another revision of what serves comes into use; left out: pods are replaced at once.',
+/** `RolloutPolicy.spec`. */
+export const RolloutPolicySpec = struct(
+  'How another revision of what serves comes into use, of pools and models that name this policy.',
   {
     strategy: choice(
       'Canary: by steps of weight. ShadowThenCanary: gets copies of requests first. Manual: by steps, and a person promotes. Recreate: as soon as its engines are ready, without gates.',
@@ -94,12 +90,6 @@ export const Rollout = struct(
     ),
     stepTimeoutSeconds: integer('After which the data of a step are called missing.', 60, 2_592_000, 86_400),
     drainSeconds: integer('How long pods of a revision stay after its last task, at least.', 5, 86_400, 120),
-    surge: choice(
-      'Where engines of a canary on a GPU may be; nothing that serves moves for them. SameSlot: beside the one that serves. AnySlot: canarySlot, then any. Auto: beside it, else as AnySlot.',
-      ['Auto', 'SameSlot', 'AnySlot'],
-      'Auto',
-    ),
-    canarySlot: optional(slotName('GPU for engines of a canary, where they are not beside the one that serves.')),
     rollback: RollbackPolicy,
     promotion: Promotion,
     prometheus: optional(Prometheus),
@@ -107,26 +97,40 @@ export const Rollout = struct(
   {
     rules: [
       rule(
-        "!has(self.canarySlot) || self.surge != 'SameSlot'",
-        'spec.rollout.canarySlot must not be set beside the surge SameSlot, which takes the slot of the engine that serves; remove it, or use Auto',
-      ),
-      rule(
-        "!has(self.gates) || !self.gates.exists(gate, gate.type == 'Query') || has(self.prometheus)",
-        'spec.rollout.prometheus must be set beside a gate of type Query; name the server, or remove the gate',
+        "!has(self.gates) || !self.gates.exists(gate, gate.metric == 'Query') || has(self.prometheus)",
+        'spec.prometheus must be set beside a gate of the metric Query; name the server, or remove the gate',
       ),
       rule(
         "!has(self.shadow) || self.strategy == 'ShadowThenCanary'",
-        'spec.rollout.shadow must not be set beside another strategy, which copies nothing; remove it, or use the strategy ShadowThenCanary',
+        'spec.shadow must not be set beside another strategy, which copies nothing; remove it, or use the strategy ShadowThenCanary',
       ),
       rule(
-        "self.strategy == 'ShadowThenCanary' || !has(self.gates) || !self.gates.exists(gate, gate.type in ['Agreement', 'FalseVeto'])",
-        'spec.rollout.strategy must be ShadowThenCanary beside a gate of type Agreement or FalseVeto, which only copies bring data for; use it, or remove the gate',
+        "self.strategy == 'ShadowThenCanary' || !has(self.gates) || !self.gates.exists(gate, gate.metric in ['Agreement', 'FalseVeto'])",
+        'spec.strategy must be ShadowThenCanary beside a gate of the metric Agreement or FalseVeto, which only copies bring data for; use it, or remove the gate',
       ),
       rule(
         "self.strategy == 'Recreate' || (has(self.gates) && size(self.gates) > 0)",
-        'spec.rollout.gates must not be empty, or nothing would tell a bad revision; add one, for example of type TaskPass, or use the strategy Recreate',
+        'spec.gates must not be empty, or nothing would tell a bad revision; add one, for example of the metric TaskLoss, or use the strategy Recreate',
       ),
     ],
   },
 );
-export type Rollout = Static<typeof Rollout>;
+export type RolloutPolicySpec = Static<typeof RolloutPolicySpec>;
+
+/** A RolloutPolicy as the API server returns it: defaults are filled in. It has no status: pools and models report. */
+export type RolloutPolicy = Omit<Resource<'RolloutPolicy', RolloutPolicySpec, never>, 'status'>;
+
+export const rolloutPolicy: Kind = {
+  kind: 'RolloutPolicy',
+  plural: 'rolloutpolicies',
+  shortName: 'afr',
+  description: 'How another revision of experts or of a verifier comes into use: shadow, canary, gates, promotion.',
+  spec: RolloutPolicySpec,
+  rules: [],
+  columns: [
+    { name: 'Strategy', type: 'string', jsonPath: '.spec.strategy', description: 'How a revision comes into use.' },
+    { name: 'Gates', type: 'string', jsonPath: '.spec.gates[*].name', description: 'What it has to pass.' },
+    ageColumn,
+  ],
+  selectable: [],
+};

@@ -2,7 +2,7 @@ import { isControlledBy } from '@agentfleet/kube';
 import { defaultLambda, type EnergyModel, type RolloutStatus } from '@agentfleet/protocol/api';
 import { energyHeads } from '@agentfleet/protocol/inference';
 import { revisionRecordName, rolloutLedgerName, verifierName } from '../../../pools/names.ts';
-import { revisionOf, isOpen } from '../../../revisions/index.ts';
+import { drainSecondsOf, revisionOf, isOpen } from '../../../revisions/index.ts';
 import { type ControllerRevision, resources } from '../../../runtime/resources.ts';
 import { ownedBy, type Manifest } from '../../expertpool/manifests/manifest.ts';
 import type { ModelArm, RecordedModel, ServedModel, ModelPlan, ModelSnapshot } from '../snapshot.ts';
@@ -85,7 +85,7 @@ export function modelPlan(snapshot: ModelSnapshot, status: RolloutStatus, inUse:
   const tried = isOpen(status) ? arms.get(status.canary ?? '') : undefined;
   const wanted = [stable, ...(tried === undefined ? [] : [tried])];
   const serving = new Set(wanted.map(({ revision }) => revision));
-  const drains = now - Date.parse(status.since) < (model.spec.rollout?.drainSeconds ?? 0) * 1000;
+  const drains = now - Date.parse(status.since) < drainSecondsOf(snapshot.policy) * 1000;
   const rest = [...arms.values()].filter(
     (arm) => !serving.has(arm.revision) && (inUse(arm.revision) || (drains && hasPods(snapshot, arm))),
   );
@@ -133,7 +133,7 @@ export function leavingModel(snapshot: ModelSnapshot, inUse: InUse): ModelPlan |
 
 function leavingStatus(status: RolloutStatus): RolloutStatus {
   const { canary: _, id: __, gates: ___, ...before } = status;
-  const message = 'spec.rollout was removed: pods of what the spec says follow, and the stable revision serves until they answer';
+  const message = 'spec.rolloutPolicyRef was removed: pods of what the spec says follow, and the stable revision serves until they answer';
   return { ...before, phase: 'Idle', weight: 0, step: 0, reason: 'Leaving', message };
 }
 

@@ -1,5 +1,5 @@
 import { findCondition, ResourceClient } from '@agentfleet/kube';
-import type { RolloutStatus } from '@agentfleet/protocol/api';
+import type { RolloutPolicy, RolloutStatus } from '@agentfleet/protocol/api';
 import { describe, expect, it } from 'vitest';
 import { resources } from '../../../runtime/resources.ts';
 import { newPool, newTask } from '../../agenttask/testing/objects.ts';
@@ -7,7 +7,7 @@ import { fails, obedient, playWorkers } from '../../agenttask/testing/scriptedWo
 import { calibrationDigest, type Reported } from '../testing/calibrated.ts';
 import { RolloutRun, good } from '../testing/rolloutRun.ts';
 
-const gate = { name: 'undone', type: 'RollbackSuccess', rollbackSuccess: { min: '0.3', minSamples: 2 } };
+const gate = { name: 'undone', metric: 'RollbackSuccess', atLeast: '0.3', minSamples: 2 };
 const canary = (more: object = {}): object => ({
   steps: [{ weight: 100, minSamples: 2, pauseSeconds: 0 }],
   gates: [gate],
@@ -124,7 +124,7 @@ describe('a revision of a model', () => {
   });
 
   it('goes back when its worst head is worth too little', async () => {
-    const gates = [gate, { name: 'auc', type: 'AUC', auc: { min: '0.75' } }];
+    const gates = [gate, { name: 'auc', metric: 'AUC', atLeast: '0.75' }];
     await using run = await RolloutRun.serving({ rollout: canary({ gates }) }, { ...good, 'features-v2': { auc: 0.74 } });
     await run.patch(second);
     await run.until('it is frozen', () => run.rollout.phase === 'Frozen');
@@ -136,8 +136,8 @@ describe('a revision of a model', () => {
     });
   });
 
-  const map = { name: 'own', type: 'CalibrationMap', calibrationMap: { minSamples: 400 } };
-  const brier = { name: 'own', type: 'Brier', brier: {} };
+  const map = { name: 'own', metric: 'CalibrationMap', minSamples: 400 };
+  const brier = { name: 'own', metric: 'BrierRatio' };
   it.for<[string, object, Reported, object, string]>([
     ['says worse probabilities', brier, { brier: 0.2 }, {}, 'the worst head is Code: brier 0.200, of the stable 0.100'],
     ['was mapped by too few acts', map, { samples: 399, knots: [0.9, 0.1] }, {}, '399 of 400 acts'],
@@ -244,6 +244,22 @@ describe('a generator and its verifier', () => {
     await run.until('both are promoted', () => pool()?.stable !== ofPool && run.rollout.stable !== ofModel);
     expect(order).toEqual(['model', 'pool']);
   });
+});
+
+it('a policy that is gone, or that the kind cannot obey, leaves everything as it is and says so', async () => {
+  await using run = await RolloutRun.serving({ rollout: recreate });
+  const { stable } = run.rollout;
+  const policies = new ResourceClient<RolloutPolicy>(run.world.transport, resources.rolloutPolicies);
+  await policies.delete({ namespace: 'platform', name: 'judge' });
+  await run.patch({ artifact: { uri: 'builtin://features-v2' } });
+  await run.until('it is missed', () => run.rollout.reason === 'PolicyMissing');
+  expect(run.healthy).toMatchObject({ status: 'False', message: expect.stringContaining('there is no RolloutPolicy judge') as string });
+  await run.patch({ rollout: { gates: [{ name: 'draft', metric: 'DraftAcceptance' }] } });
+  await run.until('it is unfit', () => run.rollout.reason === 'PolicyUnfit');
+  expect(run.rollout).toMatchObject({ phase: 'Idle', stable });
+  expect(run.names('deployments')).toEqual([`judge-verifier-${stable ?? ''}`]);
+  await run.patch({ rollout: recreate });
+  await run.until('it serves', () => run.rollout.stable !== stable);
 });
 
 describe('a model that begins and ends to have rollouts', () => {

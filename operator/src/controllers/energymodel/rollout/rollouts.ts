@@ -1,4 +1,4 @@
-import { type RolloutStatus, rolloutAnnotations, type EnergyModel, type Rollout } from '@agentfleet/protocol/api';
+import { type RolloutStatus, rolloutAnnotations, type EnergyModel, type RolloutPolicySpec } from '@agentfleet/protocol/api';
 import type { GoldenArm } from '@agentfleet/protocol/golden';
 import { labels } from '@agentfleet/protocol/pool';
 import {
@@ -11,6 +11,7 @@ import {
   type RolloutLock,
   type Seen,
   type Trials,
+  withoutPolicy,
 } from '../../../revisions/index.ts';
 import { type Job, resources } from '../../../runtime/resources.ts';
 import { verifierArms } from '../../expertpool/manifests/brief.ts';
@@ -73,16 +74,17 @@ export class ModelRollouts {
 
   /** How the rollout of a model goes on, and what the model consists of meanwhile. */
   async plan(snapshot: ModelSnapshot, signal: AbortSignal): Promise<PlannedModel> {
-    const { model, recorded } = snapshot;
-    const spec = model.spec.rollout;
+    const { model, recorded, policy } = snapshot;
     const { lister } = this.#context.caches.tasks;
     const inUse: InUse = (revision) => lister.byIndex(revisionIndex, revision).length > 0;
-    if (spec === undefined) return { plan: leavingModel(snapshot, inUse), release: free };
+    if (policy === undefined) return { plan: leavingModel(snapshot, inUse), release: free };
     const before = model.status?.rollout;
+    const now = this.#context.clock.now();
+    if (policy.spec === undefined) return { lost: withoutPolicy(before, policy, now), release: free };
+    const { spec } = policy;
     const { stable } = before ?? {};
     if (before !== undefined && stable !== undefined && recorded?.has(stable) !== true && desiredModel(snapshot).revision !== stable)
       return { lost: unrecorded(before, stable), release: free };
-    const now = this.#context.clock.now();
     const golden = await this.#golden(snapshot, spec, now, signal);
     const seen = await this.#see(snapshot, spec, { now, golden }, signal);
     const short = shortOf(model.status?.plan, itemsIn(model, desiredModel(snapshot)));
@@ -97,7 +99,7 @@ export class ModelRollouts {
     return { plan: { ...plan, keep, shadow: this.#trials.shadow(placeOf(model), status) }, release };
   }
 
-  #golden(snapshot: ModelSnapshot, spec: Rollout, now: number, signal: AbortSignal): Promise<GoldenView> {
+  #golden(snapshot: ModelSnapshot, spec: RolloutPolicySpec, now: number, signal: AbortSignal): Promise<GoldenView> {
     const { model } = snapshot;
     const sets = modelSets(snapshot, (revision) => enginesOf(snapshot, { revision }, now) === 'Ready');
     const retry = model.metadata.annotations?.[rolloutAnnotations.retry];
@@ -106,7 +108,7 @@ export class ModelRollouts {
 
   async #see(
     snapshot: ModelSnapshot,
-    spec: Rollout,
+    spec: RolloutPolicySpec,
     { now, golden }: { readonly now: number; readonly golden: GoldenView },
     signal: AbortSignal,
   ): Promise<Seen> {
@@ -226,6 +228,6 @@ function mapsOf({ spec: { thresholds } }: EnergyModel, info: ServerInfo | undefi
 }
 
 function unrecorded(status: RolloutStatus, revision: string): RolloutStatus {
-  const message = `the ControllerRevision of revision ${revision}, which serves, is gone; bring it back, or remove spec.rollout and set it again, by which what the spec says serves at once`;
+  const message = `the ControllerRevision of revision ${revision}, which serves, is gone; bring it back, or remove spec.rolloutPolicyRef and set it again, by which what the spec says serves at once`;
   return { ...status, reason: 'RevisionLost', message };
 }

@@ -3,6 +3,7 @@ import type { EnergyModel, RolloutStatus } from '@agentfleet/protocol/api';
 import { briefKey, type PoolBrief } from '@agentfleet/protocol/pool';
 import { World } from '../../../../test/crash/world.ts';
 import { resources } from '../../../runtime/resources.ts';
+import { ruled } from '../../../revisions/testing/policies.ts';
 import { newTask } from '../../agenttask/testing/objects.ts';
 import { fails, obedient, playWorkers } from '../../agenttask/testing/scriptedWorker.ts';
 import { Rollouts } from '../../expertpool/testing/rollouts.ts';
@@ -30,7 +31,7 @@ export class RolloutRun {
     Rollouts.join(world);
     world.ask = verifiers(world.server, reported);
     const run = new RolloutRun(world);
-    await run.models.create(newModel(spec));
+    await run.models.create(newModel(await ruled(world.transport, 'judge', spec)));
     await world.startOperator();
     return run;
   }
@@ -82,8 +83,9 @@ export class RolloutRun {
     return (found as { spec?: { selector?: Readonly<Record<string, string>> } }).spec?.selector ?? {};
   }
 
-  patch(spec: object | null, more: object = {}): Promise<EnergyModel> {
-    return this.models.patch({ namespace: 'platform', name: 'judge' }, { spec, ...more });
+  async patch(spec: Readonly<Record<string, unknown>>, more: object = {}): Promise<EnergyModel> {
+    const named = await ruled(this.world.transport, 'judge', spec);
+    return this.models.patch({ namespace: 'platform', name: 'judge' }, { spec: named, ...more });
   }
 
   /** Tasks that fail and are undone. */

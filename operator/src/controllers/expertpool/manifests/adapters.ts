@@ -21,7 +21,7 @@ export interface AdapterRoom {
 export function adapterRoom({ spec }: Pick<ExpertPool, 'spec'>, base: string): AdapterRoom | undefined {
   const adapters = adaptersOn(spec.experts, base);
   if (adapters.length === 0) return undefined;
-  const places = spec.rollout === undefined ? 1 : 2;
+  const places = spec.rolloutPolicyRef === undefined ? 1 : 2;
   return { count: adapters.length * places, maxRank: Math.max(...adapters.map(rankOf)) };
 }
 

@@ -20,7 +20,7 @@ import { serverUrl } from '../../../serving/index.ts';
 import { chatModel } from './chat.ts';
 import { gatewayUrl } from './gateway.ts';
 import { homeOf, owned, type Manifest } from './manifest.ts';
-import { shadowBrief } from './shadow.ts';
+import { shadowBrief, type Policies } from './shadow.ts';
 
 /** What a brief is made from beside the pool. */
 export interface BriefInput {
@@ -42,6 +42,8 @@ export interface BriefInput {
   readonly arms?: readonly ArmInput[];
   /** How far the rollout of the pool is. */
   readonly rollout?: RolloutStatus | undefined;
+  /** Policies of the rollouts of the pool and of its model. */
+  readonly policies?: Policies;
 }
 
 /** Experts of one revision; those that have an image. */
@@ -187,13 +189,14 @@ function working({
   gateway,
   arms,
   rollout,
+  policies,
 }: BriefInput): Pick<PoolBrief, 'experts' | 'absent' | 'arms' | 'verifierArms' | 'shadow'> {
   const reported = {
     ...parts(pool, { experts: pool.spec.experts, imaged: experts, revisionOf, gateway }),
     ...(arms === undefined ? {} : { arms: arms.map((arm) => ({ revision: arm.revision, ...parts(pool, arm) })) }),
     ...verifierArms(energyModel),
   };
-  return { ...reported, ...shadowBrief({ pool, rollout, energyModel, reported }) };
+  return { ...reported, ...shadowBrief({ rollout, energyModel, policies, reported }) };
 }
 
 /** By which tokens chat models are asked; nothing where the pool has none. */

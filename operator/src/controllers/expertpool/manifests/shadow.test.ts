@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { EnergyModel, RolloutStatus } from '@agentfleet/protocol/api';
 import type { ExpertEndpoint, VerifierEndpoint } from '@agentfleet/protocol/pool';
-import { newPool } from '../../agenttask/testing/objects.ts';
+import { newPolicy } from '../../../revisions/testing/policies.ts';
 import { shadowBrief, type ShadowInput } from './shadow.ts';
 
 const [a, b] = ['aaaaaaaaaa', 'bbbbbbbbbb'];
@@ -21,26 +21,26 @@ const reported = {
   ],
 };
 const status = (phase: RolloutStatus['phase']): RolloutStatus => ({ phase, id: `${b}-1`, stable: a, canary: b }) as RolloutStatus;
-const rollout = { strategy: 'ShadowThenCanary', shadow: { percent: 30, maxInFlight: 2 } };
-const pool = newPool({ rollout });
-const model = (phase: RolloutStatus['phase'], spec: object = { rollout }): EnergyModel =>
-  ({ metadata: { name: 'judge' }, spec, status: { rollout: status(phase) } }) as unknown as EnergyModel;
+const dark = { strategy: 'ShadowThenCanary', gates: [{ name: 'errors', metric: 'ErrorRate' }] };
+const policy = newPolicy({ ...dark, shadow: { percent: 30 } }, 'dark');
+const model = (phase: RolloutStatus['phase']): EnergyModel =>
+  ({ metadata: { name: 'judge' }, spec: {}, status: { rollout: status(phase) } }) as unknown as EnergyModel;
 
 const brief = (input: Partial<ShadowInput>): ReturnType<typeof shadowBrief> =>
-  shadowBrief({ pool, rollout: undefined, energyModel: undefined, reported, ...input });
+  shadowBrief({ rollout: undefined, energyModel: undefined, policies: { own: policy, judge: policy }, reported, ...input });
 
 describe('who is in shadow', () => {
   it('is told with what it serves alone: a server of both revisions would get each request twice', () => {
     expect(brief({ rollout: status('Shadowing') })).toEqual({
-      shadow: { rollout: `${b}-1`, revision: b, percent: 30, maxInFlight: 2, experts: [canary[0]], verifier: null },
+      shadow: { rollout: `${b}-1`, revision: b, percent: 30, maxInFlight: 4, experts: [canary[0]], verifier: null },
     });
   });
 
   it('is told of a verifier with its own thresholds', () => {
     expect(brief({ energyModel: model('Shadowing') })).toEqual({
-      shadow: { rollout: `${b}-1`, revision: b, percent: 30, maxInFlight: 2, experts: [], verifier: verifier('http://judge-b') },
+      shadow: { rollout: `${b}-1`, revision: b, percent: 30, maxInFlight: 4, experts: [], verifier: verifier('http://judge-b') },
     });
-    const plain = brief({ energyModel: model('Shadowing', { rollout: { strategy: 'ShadowThenCanary' } }) });
+    const plain = brief({ energyModel: model('Shadowing'), policies: { judge: newPolicy(dark, 'dark') } });
     expect(plain.shadow).toMatchObject({ percent: 20, maxInFlight: 4 });
   });
 

@@ -11,9 +11,9 @@ export function poolKeys(pool: ExpertPool, { jwks }: ClusterAccess): Manifest {
   return owned(pool, resources.configMaps, { name: poolKeysName(pool.metadata.name), component: 'worker' }, { data: keysData(jwks) });
 }
 
-/** Whether experts of a pool are asked by golden sets too. */
+/** Whether golden sets may ask experts of a pool too: where it has rollouts. */
 export function hasGoldenSets({ spec }: ExpertPool): boolean {
-  return spec.rollout?.gates?.some(({ type }) => type === 'GoldenSet') === true;
+  return spec.rolloutPolicyRef !== undefined;
 }
 
 /** The ServiceAccount of golden sets, without any right. Pure. */

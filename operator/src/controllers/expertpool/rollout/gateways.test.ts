@@ -6,16 +6,18 @@ import type { PoolSnapshot, RecordedArm } from '../snapshot.ts';
 import { gen, key, names, openAI, snapshotOf } from '../testing/chatPools.ts';
 import { deployment } from '../testing/snapshots.ts';
 import { desiredArm, planOf, withPlan, type InUse } from './plan.ts';
+import { newPolicy } from '../../../revisions/testing/policies.ts';
 import { rolloutStatus } from '../../../revisions/testing/status.ts';
 
 const now = Date.parse('2030-01-01T00:00:00Z');
 const idle: InUse = { revision: () => false, plain: () => false };
-const rollout = { gates: [{ name: 'pass', type: 'TaskPass', taskPass: {} }] };
+const rolloutPolicyRef = { name: 'careful' };
+const policy = newPolicy({ gates: [{ name: 'loss', metric: 'TaskLoss' }] }, 'careful');
 
 function asking(model: string, domains = ['*']): PoolSnapshot {
   const search = { name: 'search', role: 'Specialist', domains, engine: { type: 'Synth' } };
   return snapshotOf({
-    rollout,
+    rolloutPolicyRef,
     credentials: [key],
     experts: [{ ...gen, engine: { type: 'OpenAI', openAI: { ...openAI, model } } }, search],
   });
@@ -24,7 +26,7 @@ function asking(model: string, domains = ['*']): PoolSnapshot {
 const [one, two] = [desiredArm(asking('m-1')), desiredArm(asking('m-2'))];
 
 function planned(snapshot: PoolSnapshot, arms: readonly RecordedArm[], status: Parameters<typeof rolloutStatus>[0]): PoolSnapshot {
-  const seen = { ...snapshot, recorded: new Map(arms.map((arm) => [arm.revision, arm])) };
+  const seen = { ...snapshot, policy, recorded: new Map(arms.map((arm) => [arm.revision, arm])) };
   return withPlan(seen, planOf(seen, rolloutStatus(status), idle, now));
 }
 
@@ -63,7 +65,7 @@ describe('gateways of a pool with revisions', () => {
   });
 
   it('withhold the keys of all revisions from workers', () => {
-    const plain = snapshotOf({ rollout, credentials: [key] });
+    const plain = snapshotOf({ rolloutPolicyRef, credentials: [key] });
     const status = { phase: 'Canary', stable: desiredArm(plain).revision, canary: one.revision, weight: 10 } as const;
     const snapshot = planned(asking('m-1'), [desiredArm(plain), one], status);
     expect(briefOf(snapshot).credentials).toEqual([]);

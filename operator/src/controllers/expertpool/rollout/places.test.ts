@@ -10,6 +10,7 @@ import { newSnapshot } from '../testing/snapshots.ts';
 import { lostPlace, shortOfPlaces, withPlaces } from './places.ts';
 import { desiredArm, planOf, withPlan } from './plan.ts';
 import { rolloutCondition } from './condition.ts';
+import { newPolicy } from '../../../revisions/testing/policies.ts';
 import { rolloutStatus } from '../../../revisions/testing/status.ts';
 
 const now = Date.parse('2030-01-01T00:00:00Z');
@@ -25,7 +26,7 @@ const expert = (name: string, domains: readonly string[], slot: string): object 
 const asked = (domains: readonly string[]): PoolSnapshot =>
   newSnapshot(
     newPool({
-      rollout: { strategy: 'Recreate', drainSeconds: 60 },
+      rolloutPolicyRef: { name: 'careful' },
       experts: [expert('gen', ['*'], 'dgx-1/gpu0'), expert('py', domains, 'dgx-1/gpu1')],
     }),
   );
@@ -61,6 +62,7 @@ function pods(rollout: RolloutStatus, planned: PlanStatus): Readonly<Record<stri
   const snapshot: PoolSnapshot = {
     ...rest,
     pool: { ...pool, status: { plan: planned, rollout } },
+    policy: newPolicy({ strategy: 'Recreate', drainSeconds: 60 }, 'careful'),
     recorded: new Map([one, two].map((arm) => [arm.revision, arm])),
   };
   const inUse = { revision: () => true, plain: () => false };
@@ -107,7 +109,7 @@ describe('a canary without a place', () => {
   test('is told with the least that it lacks, and the cure', () => {
     const short = shortOfPlaces(pool({ plan: plan({ rejected }) }), two);
     expect(short).toContain(`${item(two, 'py')}: dgx-1/gpu1 lacks 3221225472 bytes (3.0 GiB)`);
-    expect(short).toMatch(/give a smaller budget, another spec.rollout.canarySlot/);
+    expect(short).toMatch(/give a smaller budget, another canarySlot/);
     const reported = withPlaces(loading, short);
     expect(rolloutCondition(reported)).toMatchObject({ status: 'False', reason: 'NoPlace' });
     expect(withPlaces(reported, undefined)).toMatchObject({ reason: 'Loading' });

@@ -7,7 +7,7 @@ import type { PoolArm } from '../snapshot.ts';
 
 const gib = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
 
-const cure = 'give a smaller budget, another spec.rollout.canarySlot or surge, or remove a tenant; what serves stays where it is';
+const cure = 'give a smaller budget, another canarySlot, or remove a tenant; what serves stays where it is';
 
 function itemsOf(arm: PoolArm): readonly string[] {
   return arm.experts.filter(needsGpu).map((expert) => itemOf(expert.name, serverHash(arm, expert)));

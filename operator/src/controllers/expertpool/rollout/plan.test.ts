@@ -7,10 +7,11 @@ import { armsOf } from '../servers.ts';
 import type { PoolSnapshot, RecordedArm } from '../snapshot.ts';
 import { deployment, newSnapshot } from '../testing/snapshots.ts';
 import { desiredArm, leavingPlan, planOf, withPlan, type InUse } from './plan.ts';
+import { newPolicy } from '../../../revisions/testing/policies.ts';
 import { rolloutStatus } from '../../../revisions/testing/status.ts';
 
 const start = Date.parse('2030-01-01T00:00:00Z');
-const rollout = { gates: [{ name: 'e', type: 'ErrorRate', errorRate: {} }], drainSeconds: 60 };
+const policy = newPolicy({ gates: [{ name: 'e', metric: 'ErrorRate' }], drainSeconds: 60 }, 'careful');
 const expert = (domains: readonly string[]): object => ({
   name: 'gen',
   role: 'Generalist',
@@ -21,7 +22,10 @@ const expert = (domains: readonly string[]): object => ({
 const other = { name: 'plan', role: 'Planner', engine: { type: 'Builtin' }, replicas: 1 };
 const idle: InUse = { revision: () => false, plain: () => false };
 
-const asked = (domains: readonly string[]): PoolSnapshot => newSnapshot(newPool({ rollout, experts: [expert(domains), other] }));
+const asked = (domains: readonly string[]): PoolSnapshot => ({
+  ...newSnapshot(newPool({ rolloutPolicyRef: { name: 'careful' }, experts: [expert(domains), other] })),
+  policy,
+});
 const [one, two] = [desiredArm(asked(['*'])), desiredArm(asked(['python']))];
 
 function snapshotOf(arms: readonly RecordedArm[], names: readonly string[] = []): PoolSnapshot {

@@ -2,7 +2,7 @@ import type { KubeObject } from '@agentfleet/kube';
 import type { Expert, ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { expertName, gatewayName, revisionRecordName, rolloutLedgerName } from '../../../pools/names.ts';
-import { isOpen, poolRevision } from '../../../revisions/index.ts';
+import { drainSecondsOf, isOpen, poolRevision } from '../../../revisions/index.ts';
 import { type Deployment, resources } from '../../../runtime/resources.ts';
 import { rolledOut, wasSeated } from '../../../serving/index.ts';
 import { deploymentsOf } from '../servers.ts';
@@ -69,7 +69,7 @@ export function planOf(snapshot: PoolSnapshot, status: RolloutStatus, inUse: InU
   const serving = arms.get(status.stable ?? desired.revision);
   if (serving === undefined) return undefined;
   const wanted = [serving, ...(tried === undefined ? [] : [arms.get(tried)])].filter((arm) => arm !== undefined);
-  const drains = now - Date.parse(status.since) < (pool.spec.rollout?.drainSeconds ?? 0) * 1000;
+  const drains = now - Date.parse(status.since) < drainSecondsOf(snapshot.policy) * 1000;
   const rest = ending(snapshot, new Set(wanted.map(({ revision }) => revision)), { inUse, drains });
   const all = [...new Map([...wanted, ...rest].map((arm) => [arm.revision, arm])).values()];
   const held = new Set([

@@ -1,5 +1,5 @@
 import { keyOf } from '@agentfleet/kube';
-import { rolloutAnnotations, type ExpertPool, type Rollout, type RolloutStatus } from '@agentfleet/protocol/api';
+import { rolloutAnnotations, type ExpertPool, type RolloutPolicySpec, type RolloutStatus } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { rolloutLedgerName } from '../../../pools/names.ts';
 import {
@@ -10,6 +10,7 @@ import {
   type RolloutLock,
   type Seen,
   type Trials,
+  withoutPolicy,
 } from '../../../revisions/index.ts';
 import type { OperatorContext } from '../../../runtime/context.ts';
 import { revisionIndex } from '../../../runtime/taskCensus.ts';
@@ -42,14 +43,13 @@ export class PoolRollouts {
 
   /** How the rollout of a pool goes on, and what the pool consists of meanwhile. */
   async plan(snapshot: PoolSnapshot, signal: AbortSignal): Promise<Planned> {
-    const { pool } = snapshot;
-    const spec = pool.spec.rollout;
+    const { pool, policy } = snapshot;
     const inUse = this.#inUse(pool);
-    if (spec === undefined) {
-      return { plan: leavingPlan(snapshot, inUse), release: free };
-    }
+    if (policy === undefined) return { plan: leavingPlan(snapshot, inUse), release: free };
     const before = pool.status?.rollout;
     const now = this.#context.clock.now();
+    if (policy.spec === undefined) return { lost: withoutPolicy(before, policy, now), release: free };
+    const { spec } = policy;
     if (before?.stable !== undefined && !knows(snapshot, before.stable)) return { lost: lostOf(before, before.stable), release: free };
     const golden = await this.#golden(snapshot, spec, signal);
     const seen = await this.#see(snapshot, spec, { now, golden }, signal);
@@ -62,7 +62,7 @@ export class PoolRollouts {
     return { plan: { ...plan, keep: [...plan.keep, ...keptJobs(golden, before, status)], shadow }, release };
   }
 
-  #golden(snapshot: PoolSnapshot, spec: Rollout, signal: AbortSignal): Promise<GoldenView> {
+  #golden(snapshot: PoolSnapshot, spec: RolloutPolicySpec, signal: AbortSignal): Promise<GoldenView> {
     const { pool } = snapshot;
     const arms = [...(snapshot.recorded?.values() ?? []), desiredArm(snapshot)];
     const armOf = (revision: string): PoolArm | undefined => arms.find((arm) => arm.revision === revision);
@@ -73,7 +73,7 @@ export class PoolRollouts {
 
   async #see(
     snapshot: PoolSnapshot,
-    spec: Rollout,
+    spec: RolloutPolicySpec,
     { now, golden }: { readonly now: number; readonly golden: GoldenView },
     signal: AbortSignal,
   ): Promise<Seen> {
@@ -119,7 +119,7 @@ const knows = (snapshot: PoolSnapshot, revision: string): boolean =>
   snapshot.recorded?.has(revision) === true || desiredArm(snapshot).revision === revision;
 
 function lostOf(status: RolloutStatus, revision: string): RolloutStatus {
-  const message = `the ControllerRevision of revision ${revision}, which serves, is gone; bring it back, or remove spec.rollout and set it again, by which what spec.experts says serves at once`;
+  const message = `the ControllerRevision of revision ${revision}, which serves, is gone; bring it back, or remove spec.rolloutPolicyRef and set it again, by which what spec.experts says serves at once`;
   return { ...status, reason: 'RevisionLost', message };
 }
 

@@ -9,7 +9,7 @@ interface Rates {
 /** Tasks of the canary, beside twice as many of the stable revision; looked at after each ten. */
 const tasks = 3000;
 const lookAfter = 10;
-const gate = { margin: 0.02, minSamples: 200 };
+const gate = { bound: 0.02, minSamples: 200 };
 
 /** One rollout in which so many tasks of each arm are missed: what the gate MissedVeto makes of it in the end. */
 function outcome({ stable, canary }: Rates, random: () => number): 'promoted' | 'refused' | 'held' {
