@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
 import { fastify, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { Ajv } from 'ajv';
-import { chatHeaders, chatRoutes, ChatRequest } from '@agentfleet/protocol/chat';
+import { chatHeaders, chatRoutes } from '@agentfleet/protocol/chat';
 import { TokenRefused, type AccessKind, type Gate } from '@agentfleet/protocol/tokens';
 import { errorFields, type Log } from '@agentfleet/protocol/log';
+import { chatApi, clientApis, countTokens, messagesApi, type ClientApi, type EventWriter } from './apis/index.ts';
 import { GatewayError } from './providers/gatewayError.ts';
 import type { Gateway } from './gateway.ts';
 import type { Chunk } from './providers/index.ts';
@@ -13,7 +13,6 @@ import type { Caller } from './route.ts';
 const bodyLimit = 64 * 1024 * 1024;
 /** For the request to come; its answer may take as long as the model does. */
 const requestTimeoutMs = 120_000;
-const validate = new Ajv({ strict: false }).compile<ChatRequest>(ChatRequest);
 
 export interface AppOptions {
   readonly gateway: Gateway;
@@ -27,7 +26,7 @@ export interface AppOptions {
   readonly now: () => number;
 }
 
-/** The OpenAI chat API behind a gate. Not listening yet. */
+/** The APIs of models behind a gate. Not listening yet. */
 export function createGatewayApp(options: AppOptions): FastifyInstance {
   const app = fastify({
     logger: false,
@@ -35,19 +34,21 @@ export function createGatewayApp(options: AppOptions): FastifyInstance {
     requestTimeout: requestTimeoutMs,
     forceCloseConnections: 'idle',
     exposeHeadRoutes: false,
-    frameworkErrors: (error, _request, reply) => answer(options, reply, error),
+    frameworkErrors: (error, _request, reply) => answer(options, chatApi, reply, error),
   });
   app.addHook('onRequest', (request) => admit(options.gate, request));
-  app.setErrorHandler((error: FastifyError, _request, reply) => answer(options, reply, error));
+  app.setErrorHandler((error: FastifyError, request, reply) => answer(options, apiOf(request), reply, error));
   app.setNotFoundHandler((request, reply) => {
     const served = Object.values(chatRoutes).join(', ');
     answer(
       options,
+      chatApi,
       reply,
       new GatewayError('InvalidRequest', `there is no ${request.method} ${request.url.slice(0, 200)}: there is ${served}`),
     );
   });
-  chatRoute(app, options);
+  for (const api of clientApis) modelRoute(app, options, api);
+  app.post(chatRoutes.countTokens, ({ body }) => countTokens(body));
   stateRoutes(app, options);
   return app;
 }
@@ -67,11 +68,17 @@ async function admit(gate: Gate, { method, headers, routeOptions }: FastifyReque
   }
 }
 
-function chatRoute(app: FastifyInstance, options: AppOptions): void {
+/** Whose form a refusal on a route has. */
+function apiOf({ routeOptions: { url } }: FastifyRequest): ClientApi {
+  return url === chatRoutes.countTokens ? messagesApi : (clientApis.find(({ path }) => path === url) ?? chatApi);
+}
+
+function modelRoute(app: FastifyInstance, options: AppOptions, api: ClientApi): void {
   const { gateway, stopping, now } = options;
-  app.post(chatRoutes.completions, async (request, reply) => {
+  app.post(api.path, async (request, reply) => {
     const started = now();
-    const model = knownModel(request.body, await gateway.names().catch(() => []));
+    const body = addressed(request);
+    const model = knownModel(body, await gateway.names().catch(() => []));
     let settled = false;
     const settle = (result: string): void => {
       if (settled) return;
@@ -81,10 +88,10 @@ function chatRoute(app: FastifyInstance, options: AppOptions): void {
     };
     try {
       if (stopping.aborted) throw new GatewayError('Stopping', 'the gateway is stopping: ask again, another replica answers');
-      const body = checked(request.body);
+      const asked = api.read(body);
       const caller = callerOf(options, request, reply);
-      if (body.stream === true) return await sendStream(options, reply, gateway.stream(body, caller), settle);
-      const response = await gateway.complete(body, caller);
+      if (asked.chat.stream === true) return await sendStream(options, reply, gateway.stream(asked.chat, caller), asked.events(), settle);
+      const response = asked.answer(await gateway.complete(asked.chat, caller));
       settle('ok');
       return response;
     } catch (error) {
@@ -94,25 +101,32 @@ function chatRoute(app: FastifyInstance, options: AppOptions): void {
   });
 }
 
+/** The body, for the expert that the caller's header names. */
+function addressed({ body, headers }: FastifyRequest): unknown {
+  const expert = headers[chatHeaders.expert];
+  return typeof expert === 'string' && typeof body === 'object' && body !== null ? { ...body, model: expert } : body;
+}
+
 /** Sends chunks as events. What fails before the first one is refused by its status, what fails later is the last event. */
 async function sendStream(
   { logger }: AppOptions,
   reply: FastifyReply,
   chunks: AsyncIterable<Chunk>,
+  writer: EventWriter,
   settle: (result: string) => void,
 ): Promise<FastifyReply> {
   const rest = chunks[Symbol.asyncIterator]();
   const first = await rest.next();
   async function* events(): AsyncGenerator<string> {
     try {
-      for (let next = first; next.done !== true; next = await rest.next()) yield `data: ${JSON.stringify(next.value)}\n\n`;
+      for (let next = first; next.done !== true; next = await rest.next()) yield* writer.chunk(next.value);
       settle('ok');
-      yield 'data: [DONE]\n\n';
+      yield* writer.end();
     } catch (error) {
       const failure = asGatewayError(error);
       if (failure.cause !== undefined && !reply.raw.destroyed) logger.error('a stream failed', errorFields(failure));
       settle(resultOf(reply, error));
-      yield `data: ${JSON.stringify(failure.body)}\n\n`;
+      yield* writer.fail(failure);
     } finally {
       // Without an end before: who reads it went away between two chunks.
       settle(gone);
@@ -135,13 +149,6 @@ function knownModel(body: unknown, names: readonly string[]): string {
   return names.find((name) => name === model) ?? 'unknown';
 }
 
-function checked(body: unknown): ChatRequest {
-  if (validate(body)) return body;
-  const [error] = validate.errors ?? [];
-  const field = error?.instancePath.slice(1).replaceAll('/', '.') || 'the body';
-  throw new GatewayError('InvalidRequest', `${field}: ${error?.message ?? 'it does not fit the schema'}`);
-}
-
 function callerOf({ ended }: AppOptions, { headers, id }: FastifyRequest, reply: FastifyReply): Caller {
   const left = new AbortController();
   reply.raw.once('close', () => left.abort());
@@ -156,10 +163,14 @@ function callerOf({ ended }: AppOptions, { headers, id }: FastifyRequest, reply:
   };
 }
 
+/** A model as the lists of both vendors have it. */
+const listed = { object: 'model', type: 'model', created: 0, created_at: '1970-01-01T00:00:00Z', owned_by: 'agentfleet' } as const;
+
 function stateRoutes(app: FastifyInstance, { gateway, stopping }: AppOptions): void {
   app.get(chatRoutes.models, async () => {
     const names = await gateway.names();
-    return { object: 'list', data: names.map((id) => ({ id, object: 'model', created: 0, owned_by: 'agentfleet' })) };
+    const data = names.map((id) => ({ ...listed, id, display_name: id }));
+    return { object: 'list', data, first_id: names[0] ?? null, last_id: names.at(-1) ?? null, has_more: false };
   });
   app.get('/healthz', () => ({ ok: true }));
   app.get('/readyz', async (_request, reply) => {
@@ -172,13 +183,15 @@ function stateRoutes(app: FastifyInstance, { gateway, stopping }: AppOptions): v
   });
 }
 
-function answer({ logger }: AppOptions, reply: FastifyReply, error: unknown): void {
+function answer({ logger }: AppOptions, api: ClientApi, reply: FastifyReply, error: unknown): void {
   const failure = asGatewayError(error);
   if (reply.raw.destroyed) return;
   if (failure.cause !== undefined) logger.error('a request failed', errorFields(failure));
   else logger.debug('a request was refused', { code: failure.code, error: failure.message });
   if (failure.retryAfterMs !== undefined) void reply.header('retry-after', Math.ceil(failure.retryAfterMs / 1000));
-  void reply.code(failure.status).type('application/json').send(failure.body);
+  // The vendors' libraries would ask again by the status alone, after the gateway did.
+  void reply.header('x-should-retry', String(failure.retryable));
+  void reply.code(failure.status).type('application/json').send(api.refusal(failure));
 }
 
 /** Any thrown value as a refusal; the unexpected gives no details. */

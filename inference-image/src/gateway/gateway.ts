@@ -1,56 +1,14 @@
-import type { ChatCompletion, ChatRequest, WireMessage, WireUsage } from '@agentfleet/protocol/chat';
+import type { ChatCompletion, ChatRequest, WireMessage } from '@agentfleet/protocol/chat';
 import type { RedactionKind } from '@agentfleet/protocol/keeper';
 import { Redaction, type Redacting } from '@agentfleet/protocol/redact';
 import type { ChatEngine, GatewayModel } from '@agentfleet/protocol/gateway';
 import { GatewayError } from './providers/gatewayError.ts';
 import { GatewayMetrics } from './metrics.ts';
 import type { ModelsFile } from './models.ts';
-import { chunkOf, chunkOfChoice, Streamed, type Chunk, type Provider } from './providers/index.ts';
+import { chunkOf, chunkOfChoice, Streamed, sumOf, usageOf, type Chunk, type Provider } from './providers/index.ts';
 import type { Recorder } from './record.ts';
 import { withRetries, type RetryPolicy, Route, type Caller } from './route.ts';
 import { chunksOf, openStream, type OpenStream } from './streams.ts';
-
-/** Characters of a token, on the low side: an estimate is rather too high than too low. */
-const charsPerToken = 3;
-
-function tokensOf(value: unknown): number {
-  return Math.ceil((typeof value === 'string' ? value : (JSON.stringify(value) ?? '')).length / charsPerToken);
-}
-
-function outputOf({ content, tool_calls: calls }: WireMessage): number {
-  return tokensOf(content ?? '') + (calls === undefined ? 0 : tokensOf(calls));
-}
-
-/** What a request and its answer used, by their length; marked as an estimate. Pure. */
-export function estimate({ messages, tools }: Pick<ChatRequest, 'messages' | 'tools'>, answers: readonly WireMessage[]): WireUsage {
-  const prompt = messages.reduce((sum, message) => sum + outputOf(message), 0) + (tools === undefined ? 0 : tokensOf(tools));
-  const completion = answers.reduce((sum, message) => sum + outputOf(message), 0);
-  return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion, estimated: true };
-}
-
-/** The usage of an answer, as its provider reports it or estimated. Zero tokens of a prompt are no report. Pure. */
-function usageOf(request: ChatRequest, { usage, choices }: ChatCompletion): WireUsage {
-  const reported = usage ?? undefined;
-  if (reported !== undefined && reported.prompt_tokens > 0) return reported;
-  return estimate(
-    request,
-    choices.map(({ message }) => message),
-  );
-}
-
-/** Of several answers to parts of one request. Pure. */
-function sumOf(parts: readonly WireUsage[]): WireUsage {
-  const sum = (read: (usage: WireUsage) => number): number => parts.reduce((total, usage) => total + read(usage), 0);
-  const prompt = sum((usage) => usage.prompt_tokens);
-  const completion = sum((usage) => usage.completion_tokens);
-  return {
-    prompt_tokens: prompt,
-    completion_tokens: completion,
-    total_tokens: prompt + completion,
-    prompt_tokens_details: { cached_tokens: sum((usage) => usage.prompt_tokens_details?.cached_tokens ?? 0) },
-    ...(parts.some((usage) => usage.estimated === true) && { estimated: true }),
-  };
-}
 
 export interface GatewayOptions {
   readonly models: ModelsFile;

@@ -77,6 +77,7 @@ export function normalMessage({ role, content, tool_calls: calls = [] }: WireMes
 }
 
 function partText(part: { readonly type: string }): string {
+  if (part.type === 'thinking' || part.type === 'redacted_thinking') return '';
   return 'text' in part && typeof part.text === 'string' ? part.text : `[${part.type}]`;
 }
 

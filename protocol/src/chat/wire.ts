@@ -1,10 +1,17 @@
 import { Type, type Static } from 'typebox';
 
-/** Routes of a chat model inside the fleet: those of the OpenAI API. */
-export const chatRoutes = { completions: '/v1/chat/completions', models: '/v1/models' } as const;
+/** Routes of a model gateway: those of the vendors' APIs. The fleet itself asks by `completions`. */
+export const chatRoutes = {
+  completions: '/v1/chat/completions',
+  messages: '/v1/messages',
+  countTokens: '/v1/messages/count_tokens',
+  models: '/v1/models',
+} as const;
 
-/** Headers of a request to the gateway. All are optional; they meter and correlate, and decide nothing. */
+/** Headers of a request to the gateway. All are optional. Those but `expert` meter and correlate, and decide nothing. */
 export const chatHeaders = {
+  /** Name of the expert that answers, whatever `model` of the body is: a program with a model's name of its own needs it. */
+  expert: 'agentfleet-expert',
   /** Chosen by the caller, one for each request; a repeated request has the same. */
   request: 'agentfleet-request',
   /** `namespace/name` of the task. */
@@ -22,6 +29,7 @@ export const WireToolCall = Type.Object(
     id: Type.String({ maxLength: 256 }),
     type: Type.Literal('function'),
     function: Type.Object({ name: Type.String({ maxLength: 256 }), arguments: text }, open),
+    cache_control: Type.Optional(Type.Unknown()),
   },
   open,
 );
@@ -32,7 +40,8 @@ const content = Type.Union([text, Type.Array(part), Type.Null()]);
 
 /**
  * A message of the OpenAI chat API. `provider_state` is our extension: what the gateway returned with an assistant message and
- * wants back unchanged (signed reasoning blocks, cache marks); opaque to everybody else.
+ * wants back unchanged (signed reasoning blocks, cache marks); opaque to everybody else. `is_error`, `cache_control` (here, of parts,
+ * calls and tools) and parts of the types `thinking` and `redacted_thinking` come from the Messages API and go to its models only.
  */
 export const WireMessage = Type.Object(
   {
@@ -41,6 +50,8 @@ export const WireMessage = Type.Object(
     tool_calls: Type.Optional(Type.Array(WireToolCall, { maxItems: 1024 })),
     tool_call_id: Type.Optional(Type.String({ maxLength: 256 })),
     provider_state: Type.Optional(Type.Unknown()),
+    is_error: Type.Optional(Type.Boolean()),
+    cache_control: Type.Optional(Type.Unknown()),
   },
   open,
 );
@@ -53,11 +64,12 @@ export const WireTool = Type.Object(
     function: Type.Object(
       {
         name: Type.String({ minLength: 1, maxLength: 64, pattern: '^[a-zA-Z0-9_-]+$' }),
-        description: Type.Optional(Type.String({ maxLength: 16_384 })),
+        description: Type.Optional(Type.String({ maxLength: 65_536 })),
         parameters: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
       },
       open,
     ),
+    cache_control: Type.Optional(Type.Unknown()),
   },
   open,
 );
@@ -76,6 +88,9 @@ export const ChatRequest = Type.Object(
     max_completion_tokens: Type.Optional(Type.Integer({ minimum: 1 })),
     logprobs: Type.Optional(Type.Boolean()),
     stream: Type.Optional(Type.Boolean()),
+    messages_options: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), { description: 'members of the Messages API that its models alone take; ours' }),
+    ),
   },
   open,
 );

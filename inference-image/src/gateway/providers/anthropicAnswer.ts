@@ -3,12 +3,14 @@ import type { ChatCompletion, WireMessage, WireUsage } from '@agentfleet/protoco
 import type { AnthropicState } from './anthropicState.ts';
 
 /** A message of the Messages API as an answer of the chat API; its blocks go with it. Pure. */
-export function anthropicAnswer({ id, content, stop_reason: reason, usage }: Message, model: string): ChatCompletion {
+export function anthropicAnswer(answer: Message, model: string): ChatCompletion {
+  const { id, content, stop_reason: reason, stop_sequence: sequence, usage } = answer;
   const reported = usageOfMessage(usage);
+  const ended = { finish_reason: finishOf(reason), ...stopOf(reason, sequence) };
   return {
     id,
     model,
-    choices: [{ index: 0, message: messageOf(content, model), finish_reason: finishOf(reason), logprobs: null }],
+    choices: [{ index: 0, message: messageOf(content, model), ...ended, logprobs: null }],
     ...(reported !== null && { usage: reported }),
   };
 }
@@ -40,6 +42,11 @@ export function finishOf(reason: StopReason | null): string {
   return reason === 'refusal' ? 'content_filter' : 'stop';
 }
 
+/** The sequence that ended an answer, as `stop_reason` of a choice, where servers of the chat API report it too. Pure. */
+export function stopOf(reason: StopReason | null, sequence: string | null): { readonly stop_reason?: string } {
+  return reason === 'stop_sequence' && typeof sequence === 'string' ? { stop_reason: sequence } : {};
+}
+
 type Counts = Pick<Usage, 'input_tokens' | 'output_tokens'> &
   Partial<Pick<Usage, 'cache_creation_input_tokens' | 'cache_read_input_tokens'>>;
 
@@ -52,6 +59,6 @@ export function usageOfMessage(usage: Counts | null | undefined): WireUsage | nu
     prompt_tokens: prompt,
     completion_tokens: output,
     total_tokens: prompt + output,
-    prompt_tokens_details: { cached_tokens: read ?? 0 },
+    prompt_tokens_details: { cached_tokens: read ?? 0, ...(typeof written === 'number' && { cache_write_tokens: written }) },
   };
 }

@@ -1,4 +1,5 @@
 import type {
+  CacheControlEphemeral,
   ContentBlockParam,
   MessageCreateParamsNonStreaming,
   MessageParam,
@@ -17,6 +18,8 @@ type Turn = { readonly role: 'user' | 'assistant'; readonly content: ContentBloc
 const cached = { cache_control: { type: 'ephemeral' } } as const;
 /** Turns of the user that are marked: the newest, and the one before, whose mark the last request wrote. */
 const markedTurns = 2;
+/** The API takes no smaller budget. */
+const leastThinking = 1024;
 const efforts = ['low', 'medium', 'high', 'xhigh', 'max'] as const;
 
 /** A request of the chat API as one of the Messages API. Pure. */
@@ -24,18 +27,39 @@ export function anthropicRequest({ body, model }: Pick<Ask, 'body' | 'model'>): 
   const first = body.messages.findIndex(({ role }) => role !== 'system' && role !== 'developer');
   const system = body.messages.slice(0, first === -1 ? undefined : first).flatMap(({ content }) => textsOf(content));
   const turns = turnsOf(first === -1 ? [] : body.messages.slice(first), model.model ?? '');
-  const users = turns.filter(({ role }) => role === 'user').slice(-markedTurns);
-  const { thinking, stop } = body as { readonly thinking?: unknown; readonly stop?: unknown };
+  // The API takes four marks at most: a client that sets its own has no more of ours.
+  const isMarked = marksItself(body);
+  const users = isMarked ? [] : turns.filter(({ role }) => role === 'user').slice(-markedTurns);
+  const { stop } = body as { readonly stop?: unknown };
   return {
     model: model.model ?? '',
     max_tokens: body.max_completion_tokens,
-    ...(system.length > 0 && { system: system.map((block, at) => (at === system.length - 1 ? { ...block, ...cached } : block)) }),
+    ...(system.length > 0 && { system: isMarked ? system : (marked({ role: 'user', content: system }).content as TextBlockParam[]) }),
     messages: turns.map((turn): MessageParam => (users.includes(turn) ? marked(turn) : turn)),
     ...(body.tools !== undefined && body.tools.length > 0 && { tools: body.tools.map(toolOf), tool_choice: choiceOf(body) }),
     ...(stop !== undefined && { stop_sequences: [stop].flat().map(String) }),
-    ...(typeof thinking === 'object' && thinking !== null && { thinking: thinking as { type: 'adaptive' } }),
+    ...ownOptions(body),
     ...outputOf(body),
   };
+}
+
+function marksItself({ messages, tools = [] }: Ask['body']): boolean {
+  const marked = (value: unknown): boolean => typeof value === 'object' && value !== null && 'cache_control' in value;
+  return (
+    [...tools, ...messages].some(marked) ||
+    messages.some(({ content, tool_calls: calls = [] }) => [...calls, ...(Array.isArray(content) ? content : [])].some(marked))
+  );
+}
+
+/** What a client of the Messages API asked for in its terms. Thinking has to fit the bound of tokens, which may be lower than the client's. */
+function ownOptions({ messages_options: own = {}, max_completion_tokens: most, ...body }: Ask['body']): Record<string, unknown> {
+  const { output_config: _config, thinking: asked, ...rest } = own;
+  const thinking = (asked ?? (body as { readonly thinking?: unknown }).thinking) as
+    { readonly type?: string; readonly budget_tokens?: number } | null | undefined;
+  if (typeof thinking !== 'object' || thinking === null) return rest;
+  const { type, budget_tokens: budget = 0 } = thinking;
+  if (type !== 'enabled' || budget < most) return { ...rest, thinking };
+  return most > leastThinking ? { ...rest, thinking: { ...thinking, budget_tokens: most - 1 } } : rest;
 }
 
 function marked({ role, content }: Turn): Turn {
@@ -45,8 +69,14 @@ function marked({ role, content }: Turn): Turn {
   };
 }
 
-function toolOf({ function: { name, description, parameters } }: WireTool): Tool {
-  return { name, ...(description !== undefined && { description }), input_schema: { type: 'object', ...parameters } };
+function toolOf({ function: { name, description, parameters }, ...tool }: WireTool): Tool {
+  return { name, ...(description !== undefined && { description }), input_schema: { type: 'object', ...parameters }, ...markOf(tool) };
+}
+
+/** The mark that a client of the Messages API set. */
+function markOf(value: object): { readonly cache_control?: CacheControlEphemeral } {
+  const { cache_control: mark } = value as { readonly cache_control?: unknown };
+  return typeof mark === 'object' && mark !== null ? { cache_control: mark as CacheControlEphemeral } : {};
 }
 
 function choiceOf({ tool_choice: choice, ...body }: Ask['body']): ToolChoice {
@@ -62,9 +92,11 @@ function outputOf({ response_format: format, ...body }: Ask['body']): Pick<Messa
   const wanted = (body as { readonly reasoning_effort?: unknown }).reasoning_effort;
   const effort = efforts.find((each) => each === wanted);
   const schema = type === 'json_schema' ? json?.schema : undefined;
-  if (schema === undefined && effort === undefined) return {};
+  const own = body.messages_options?.['output_config'];
+  if (schema === undefined && effort === undefined && own === undefined) return {};
   return {
     output_config: {
+      ...(own as Record<string, unknown> | undefined),
       ...(effort !== undefined && { effort }),
       ...(schema !== undefined && { format: { type: 'json_schema', schema: schema as Record<string, unknown> } }),
     },
@@ -85,10 +117,12 @@ function turnsOf(messages: readonly WireMessage[], model: string): readonly Turn
   return turns;
 }
 
-function userBlocks({ role, content, tool_call_id: id }: WireMessage, idOf: (id: string) => string): readonly ContentBlockParam[] {
+function userBlocks(message: WireMessage, idOf: (id: string) => string): readonly ContentBlockParam[] {
+  const { role, content, tool_call_id: id, is_error: isError } = message;
   const blocks = blocksOf(content);
   if (role !== 'tool') return blocks.length > 0 ? blocks : [{ type: 'text', text: '(empty)' }];
-  return [{ type: 'tool_result', tool_use_id: idOf(id ?? ''), ...(blocks.length > 0 && { content: [...blocks] }) }];
+  const result = { type: 'tool_result', tool_use_id: idOf(id ?? ''), ...markOf(message) } as const;
+  return [{ ...result, ...(blocks.length > 0 && { content: [...blocks] }), ...(isError === true && { is_error: true }) }];
 }
 
 /** The blocks that the same model gave, as they were; else text and calls. Blocks of calls that were dropped since are left out. */
@@ -98,7 +132,7 @@ function assistantBlocks(message: WireMessage, model: string, idOf: (id: string)
     const kept = new Set(calls.map(({ id }) => id));
     return state.content.filter((block) => block.type !== 'tool_use' || kept.has(block.id));
   }
-  return [...textsOf(content), ...calls.map((call): ContentBlockParam => ({ ...useOf(call), id: idOf(call.id) }))];
+  return [...thoughtsOf(content), ...calls.map((call): ContentBlockParam => ({ ...useOf(call), id: idOf(call.id), ...markOf(call) }))];
 }
 
 function useOf({ id, function: { name, arguments: text } }: WireToolCall): ContentBlockParam & { readonly type: 'tool_use' } {
@@ -116,6 +150,13 @@ export function inputOf(text: string): Record<string, unknown> {
   return { arguments: text };
 }
 
+/** Texts, and between them the thinking that a client of the Messages API brings back. */
+function thoughtsOf(content: Content): ContentBlockParam[] {
+  if (!Array.isArray(content)) return textsOf(content);
+  const isThought = ({ type }: { readonly type: string }): boolean => type === 'thinking' || type === 'redacted_thinking';
+  return content.flatMap((part): ContentBlockParam[] => (isThought(part) ? [part as ContentBlockParam] : textsOf([part])));
+}
+
 function textsOf(content: Content): TextBlockParam[] {
   return blocksOf(content).filter((block): block is TextBlockParam => block.type === 'text');
 }
@@ -127,8 +168,8 @@ function blocksOf(content: Content): Block[] {
   if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }];
   return content.flatMap((part): Block[] => {
     const { text, image_url: image } = part as { readonly text?: unknown; readonly image_url?: { readonly url?: unknown } };
-    if (typeof text === 'string') return text === '' ? [] : [{ type: 'text', text }];
-    return typeof image?.url === 'string' ? [imageOf(image.url)] : [{ type: 'text', text: `[${part.type}]` }];
+    if (typeof text === 'string') return text === '' ? [] : [{ type: 'text', text, ...markOf(part) }];
+    return typeof image?.url === 'string' ? [{ ...imageOf(image.url), ...markOf(part) }] : [{ type: 'text', text: `[${part.type}]` }];
   });
 }
 

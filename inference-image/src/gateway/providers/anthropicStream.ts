@@ -1,5 +1,5 @@
 import type { ContentBlock, RawMessageStreamEvent, StopReason } from '@anthropic-ai/sdk/resources/messages';
-import { anthropicState, finishOf, usageOfMessage } from './anthropicAnswer.ts';
+import { anthropicState, finishOf, stopOf, usageOfMessage } from './anthropicAnswer.ts';
 import { inputOf } from './anthropicRequest.ts';
 import { chunkOf } from './chunks.ts';
 import type { Chunk } from './provider.ts';
@@ -14,6 +14,7 @@ export class AnthropicStream {
   #calls = 0;
   #usage: Counts | null = null;
   #reason: StopReason | null = null;
+  #sequence: string | null = null;
 
   constructor(model: string) {
     this.#model = model;
@@ -29,6 +30,7 @@ export class AnthropicStream {
     else if (event.type === 'content_block_stop') yield* this.#stop(event.index);
     else if (event.type === 'message_delta') {
       this.#reason = event.delta.stop_reason;
+      this.#sequence = event.delta.stop_sequence;
       this.#usage = { ...(this.#usage ?? { input_tokens: 0 }), output_tokens: event.usage.output_tokens };
     } else if (event.type === 'message_stop') yield* this.#end();
   }
@@ -52,13 +54,17 @@ export class AnthropicStream {
       open.json += delta.partial_json;
       const piece = { index: this.#callAt(index), function: { arguments: delta.partial_json } };
       yield chunkOf(this.#model, { tool_calls: [piece] });
-    } else if (delta.type === 'thinking_delta' && block.type === 'thinking') block.thinking += delta.thinking;
-    else if (delta.type === 'signature_delta' && block.type === 'thinking') block.signature = delta.signature;
+    } else if (delta.type === 'thinking_delta' && block.type === 'thinking') {
+      block.thinking += delta.thinking;
+      yield chunkOf(this.#model, { thinking: { text: delta.thinking } });
+    } else if (delta.type === 'signature_delta' && block.type === 'thinking') block.signature = delta.signature;
   }
 
   /** A call without arguments may have come without a piece of them. */
   *#stop(index: number): Iterable<Chunk> {
     const open = this.#blocks.get(index);
+    if (open?.block.type === 'thinking' || open?.block.type === 'redacted_thinking')
+      yield chunkOf(this.#model, { thinking: { block: open.block } });
     if (open?.block.type !== 'tool_use' || open.json !== '') return;
     open.json = JSON.stringify(open.block.input ?? {});
     yield chunkOf(this.#model, { tool_calls: [{ index: this.#callAt(index), function: { arguments: open.json } }] });
@@ -75,7 +81,8 @@ export class AnthropicStream {
     );
     const usage = usageOfMessage(this.#usage);
     const last = chunkOf(this.#model, { provider_state: anthropicState(content, this.#model) }, finishOf(this.#reason));
-    yield last;
+    const stopped = stopOf(this.#reason, this.#sequence);
+    yield { ...last, choices: last.choices.map((choice) => ({ ...choice, ...stopped })) };
     if (usage !== null) yield { ...last, choices: [], usage: usage as NonNullable<Chunk['usage']> };
   }
 }

@@ -1,8 +1,13 @@
+import type { RedactedThinkingBlock, ThinkingBlock } from '@anthropic-ai/sdk/resources/messages';
 import type { ChatCompletion, WireMessage, WireToolCall, WireUsage } from '@agentfleet/protocol/chat';
 import type { Chunk } from './provider.ts';
 import { stateOf } from './state.ts';
 
-type Delta = Partial<Chunk['choices'][number]['delta']> & { readonly provider_state?: unknown };
+/** Thinking of a model of the Messages API, for clients of that API: a piece of its text, or a whole block at its end. */
+export type ThinkingPiece = { readonly text: string } | { readonly block: ThinkingBlock | RedactedThinkingBlock };
+
+/** What one chunk adds to a message. `provider_state` and `thinking` are ours. */
+export type Delta = Partial<Chunk['choices'][number]['delta']> & { readonly provider_state?: unknown; readonly thinking?: ThinkingPiece };
 
 /** One chunk of one choice. */
 export function chunkOf(model: string, delta: Delta, finish: string | null = null, index = 0): Chunk {
@@ -41,7 +46,7 @@ export class Streamed {
       const choice = this.#choices.get(index) ?? { message: {}, calls: new Map<number, WireToolCall>(), finish: null };
       this.#choices.set(index, choice);
       choice.finish = finish ?? choice.finish;
-      const { tool_calls: calls = [], role: _role, ...rest } = delta as Delta;
+      const { tool_calls: calls = [], role: _role, thinking: _thinking, ...rest } = delta as Delta;
       for (const [name, value] of Object.entries(rest)) choice.message[name] = joined(choice.message[name], value);
       for (const call of calls ?? []) choice.calls.set(call.index, joinedCall(choice.calls.get(call.index), call as unknown as Loose));
     }

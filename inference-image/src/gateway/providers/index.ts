@@ -5,9 +5,12 @@ import { OpenAIProvider } from './openai.ts';
 import type { Provider } from './provider.ts';
 import { ReplayProvider } from './replay.ts';
 
-export { chunkOf, chunkOfChoice, Streamed } from './chunks.ts';
+export { inputOf } from './anthropicRequest.ts';
+export { isAnthropicState } from './anthropicState.ts';
+export { chunkOf, chunkOfChoice, Streamed, type Delta } from './chunks.ts';
 export { malformed, placeOf, providerFailure } from './failure.ts';
 export type { Ask, Chunk, Provider } from './provider.ts';
+export { estimate, sumOf, usageOf } from './usage.ts';
 
 /** The providers of one gateway. */
 export function createProviders(): Readonly<Record<ChatEngine, Provider>> {

@@ -122,11 +122,38 @@ function clientOf({ url, key, fetch, model }: Ask): OpenAI {
 const optionsOf = ({ signal }: Ask): { readonly signal: AbortSignal } => ({ signal });
 
 function bodyOf({ body, model }: Ask, bound: Bound): Record<string, unknown> {
-  const { max_completion_tokens: tokens, stream: _stream, messages, ...rest } = body;
-  return { ...rest, model: model.model, messages: messages.map((message) => restored(message, model.model ?? '')), [bound]: tokens };
+  const { max_completion_tokens: tokens, stream: _stream, messages_options: _options, messages, tools, ...rest } = body;
+  return {
+    ...rest,
+    model: model.model,
+    messages: messages.map((message) => restored(message, model.model ?? '')),
+    ...(tools !== undefined && { tools: tools.map(unmarked) }),
+    [bound]: tokens,
+  };
 }
 
+/** A message without what is of the Messages API alone, which servers of the chat API refuse. */
 function restored(message: WireMessage, model: string): WireMessage {
-  const { provider_state: state, ...bare } = message;
-  return restoreState(bare, state, model);
+  const { provider_state: state, is_error: _error, content, tool_calls: calls, ...bare } = unmarked(message);
+  const whole = {
+    ...bare,
+    ...(content !== undefined && { content: bareContent(content) }),
+    ...(calls !== undefined && { tool_calls: calls.map(unmarked) }),
+  };
+  return restoreState(whole, state, model);
+}
+
+/** Texts that had to be apart for a mark or a thought are one text again: not every server takes parts. */
+function bareContent(content: NonNullable<WireMessage['content']> | null): NonNullable<WireMessage['content']> | null {
+  if (!Array.isArray(content)) return content;
+  const own = content.filter(({ type }) => type !== 'thinking' && type !== 'redacted_thinking');
+  const bare = own.map(unmarked);
+  if (own.length === content.length && own.every((part) => !('cache_control' in part))) return content;
+  if (bare.some((part) => !('text' in part))) return bare;
+  return bare.length === 0 ? null : bare.map((part) => ('text' in part ? String(part.text) : '')).join('\n\n');
+}
+
+function unmarked<T extends object>(value: T): T {
+  const { cache_control: _mark, ...rest } = value as T & { readonly cache_control?: unknown };
+  return rest as unknown as T;
 }

@@ -1,0 +1,43 @@
+import { Ajv } from 'ajv';
+import { chatRoutes, ChatRequest } from '@agentfleet/protocol/chat';
+import { GatewayError } from '../providers/gatewayError.ts';
+import type { Chunk, Delta } from '../providers/index.ts';
+import type { ClientApi, EventWriter } from './api.ts';
+
+const ajv = new Ajv({ strict: false });
+const validate = ajv.compile<ChatRequest>(ChatRequest);
+
+/** A body that fits a schema. @throws GatewayError InvalidRequest that names the member */
+export function fitting<T>(body: unknown, fits: { (value: unknown): value is T; errors?: typeof validate.errors }): T {
+  if (fits(body)) return body;
+  const [error] = fits.errors ?? [];
+  const field = error?.instancePath.slice(1).replaceAll('/', '.') || 'the body';
+  throw new GatewayError('InvalidRequest', `${field}: ${error?.message ?? 'it does not fit the schema'}`);
+}
+
+/** A request as every provider takes it. @throws GatewayError InvalidRequest */
+export function chatRequest(body: unknown): ChatRequest {
+  return fitting(body, validate);
+}
+
+/** The OpenAI chat API, which is also what providers are asked by. */
+export const chatApi: ClientApi = {
+  path: chatRoutes.completions,
+  read: (body) => ({ chat: chatRequest(body), answer: (completion) => completion, events: () => chatEvents }),
+  refusal: ({ body }) => body,
+};
+
+const chatEvents: EventWriter = {
+  *chunk(chunk) {
+    const choices = chunk.choices.filter(({ delta }) => !('thinking' in (delta as Delta)));
+    if (choices.length > 0 || chunk.choices.length === 0) yield event({ ...chunk, choices } satisfies Chunk);
+  },
+  *end() {
+    yield 'data: [DONE]\n\n';
+  },
+  *fail({ body }) {
+    yield event(body);
+  },
+};
+
+const event = (data: unknown): string => `data: ${JSON.stringify(data)}\n\n`;

@@ -1,0 +1,347 @@
+// The Messages API: what its clients bring that the chat API has no word for, and what is refused.
+import { Anthropic } from '@anthropic-ai/sdk';
+import { OpenAI } from 'openai';
+import * as fc from 'fast-check';
+import { mkdir, readdir, readFile } from 'node:fs/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { conversationOf, normalMessage, type ChatRequest, type RecordedExchange, type WireMessage } from '@agentfleet/protocol/chat';
+import { anthropicRequest } from '../providers/anthropicRequest.ts';
+import { Stage } from '../testing/harness.ts';
+import { chunk, FakeProvider, raw, refuse, stream, tell, usage } from '../testing/provider.ts';
+import { chatOfMessages, messagesRequest } from './messagesRequest.ts';
+
+const provider = new FakeProvider();
+let url = '';
+let stage: Stage;
+beforeAll(async () => {
+  url = await provider.start();
+});
+afterAll(() => provider.stop());
+beforeEach(async () => {
+  stage = await Stage.open();
+});
+afterEach(() => stage.close());
+
+type Body = Anthropic.MessageCreateParamsNonStreaming;
+const ask: Body = { model: 'expert', max_tokens: 500, messages: [{ role: 'user', content: 'Make it green.' }] };
+/** Messages of the last request to the provider. */
+const sent = (): readonly { readonly content: readonly object[] }[] =>
+  (provider.calls.at(-1)?.body['messages'] ?? []) as readonly { readonly content: readonly object[] }[];
+const client = (): Anthropic => new Anthropic({ baseURL: stage.origin, apiKey: 'placeholder', maxRetries: 0 });
+const ephemeral = { type: 'ephemeral' } as const;
+const tool = { name: 'bash', input_schema: { type: 'object' as const } };
+const thinking = { type: 'thinking', thinking: 'Look first.', signature: 'c2lnbmVk' } as const;
+const hidden = { type: 'redacted_thinking', data: 'abc' } as const;
+const use = { type: 'tool_use', id: 'toolu_1', name: 'bash', input: { command: 'ls' } } as const;
+const counts = { input_tokens: 10, cache_creation_input_tokens: 20, cache_read_input_tokens: 70, output_tokens: 5 };
+const message = (content: readonly object[], more: object = {}): object => ({
+  id: 'msg_1',
+  type: 'message',
+  role: 'assistant',
+  model: 'claude',
+  content,
+  stop_reason: 'tool_use',
+  stop_sequence: null,
+  usage: counts,
+  ...more,
+});
+
+describe('to a model of the same vendor', () => {
+  beforeEach(async () => {
+    await stage.models({ engine: 'Anthropic', model: 'claude', baseURLs: [url] });
+    await stage.start();
+  });
+
+  const events = [
+    { type: 'message_start', message: { ...message([]), stop_reason: null } },
+    { type: 'content_block_start', index: 0, content_block: { ...thinking, thinking: '', signature: '' } },
+    { type: 'content_block_delta', index: 0, delta: { type: 'thinking_delta', thinking: 'Look ' } },
+    { type: 'content_block_delta', index: 0, delta: { type: 'thinking_delta', thinking: 'first.' } },
+    { type: 'content_block_delta', index: 0, delta: { type: 'signature_delta', signature: thinking.signature } },
+    { type: 'content_block_stop', index: 0 },
+    { type: 'content_block_start', index: 1, content_block: hidden },
+    { type: 'content_block_stop', index: 1 },
+    { type: 'content_block_start', index: 2, content_block: { ...use, input: {} } },
+    { type: 'content_block_delta', index: 2, delta: { type: 'input_json_delta', partial_json: '{"command":"ls"}' } },
+    { type: 'content_block_stop', index: 2 },
+    { type: 'message_delta', delta: { stop_reason: 'tool_use', stop_sequence: null }, usage: { output_tokens: 5 } },
+    { type: 'message_stop' },
+  ];
+  const streamed = raw(events.map((each) => `event: ${each.type}\ndata: ${JSON.stringify(each)}\n\n`).join(''), 'text/event-stream');
+  const whole = refuse(200, message([thinking, hidden, use]));
+
+  it.each([
+    ['whole', whole],
+    ['streamed', streamed],
+  ])('signed thinking comes, and goes back, as it was (%s)', async (how, script) => {
+    provider.play(script);
+    const body: Body = { ...ask, tools: [tool], thinking: { type: 'enabled', budget_tokens: 200_000 } };
+    const answer = how === 'whole' ? await client().messages.create(body) : await client().messages.stream(body).finalMessage();
+    expect(answer.content).toEqual([thinking, hidden, use]);
+    expect(answer).toMatchObject({ model: 'expert', usage: counts, stop_reason: 'tool_use' });
+    provider.play(whole);
+    const result = { type: 'tool_result', tool_use_id: 'toolu_1', content: 'no such file', is_error: true } as const;
+    await client().messages.create({
+      ...body,
+      messages: [...ask.messages, { role: 'assistant', content: answer.content }, { role: 'user', content: [result] }],
+    });
+    const [, back, results] = sent();
+    expect(back?.content).toEqual([thinking, hidden, use]);
+    expect(results?.content[0]).toMatchObject({ type: 'tool_result', is_error: true });
+  });
+
+  it('marks of the cache stay where the client set them, and the gateway sets none', async () => {
+    provider.play(whole);
+    const system = [{ type: 'text', text: 'a' } as const, { type: 'text', text: 'b', cache_control: ephemeral } as const];
+    const content = [{ type: 'text', text: 'c', cache_control: { ...ephemeral, ttl: '1h' } } as const];
+    await client().messages.create({
+      ...ask,
+      system,
+      messages: [{ role: 'user', content }],
+      tools: [{ ...tool, cache_control: ephemeral }],
+    });
+    expect(provider.calls[0]?.body).toMatchObject({ system, messages: [{ content }], tools: [{ cache_control: ephemeral }] });
+    expect(JSON.stringify(provider.calls[0]?.body).match(/cache_control/g)).toHaveLength(3);
+  });
+
+  it('options go on, thinking within the bound of tokens of the pool, and the sequence that ended it comes back', async () => {
+    provider.play(refuse(200, message([{ type: 'text', text: 'x' }], { stop_reason: 'stop_sequence', stop_sequence: 'END' })));
+    await stage.models({ engine: 'Anthropic', model: 'claude', baseURLs: [url], maxOutputTokens: 2000 });
+    const options = { temperature: 1, top_k: 5, metadata: { user_id: 'u' }, stop_sequences: ['END'] };
+    const answer = await client().messages.create({
+      ...ask,
+      max_tokens: 9000,
+      ...options,
+      thinking: { type: 'enabled', budget_tokens: 5000 },
+    });
+    expect(answer).toMatchObject({ stop_reason: 'stop_sequence', stop_sequence: 'END' });
+    expect(provider.calls[0]?.body).toMatchObject({ ...options, max_tokens: 2000, thinking: { type: 'enabled', budget_tokens: 1999 } });
+  });
+});
+
+describe('to a model of another vendor', () => {
+  beforeEach(async () => {
+    await stage.models({ baseURLs: [url] });
+    await stage.start();
+  });
+  const reported = {
+    reasoning_content: 'I think',
+    tool_calls: [{ id: 'c1', type: 'function', function: { name: 'bash', arguments: '{}' } }],
+  };
+  const pieces = [
+    chunk({ reasoning_content: 'I ' }),
+    chunk({ reasoning_content: 'think' }),
+    chunk({ tool_calls: [{ index: 0, ...reported.tool_calls[0] }] }),
+    chunk({}, 'tool_calls'),
+  ];
+
+  it.each([
+    ['whole', true],
+    ['whole', false],
+    ['streamed', true],
+    ['streamed', false],
+  ])('what its server wants back goes through the client unread (%s, thinking asked for: %s)', async (how, wanted) => {
+    const body: Body = { ...ask, tools: [tool], ...(wanted && { thinking: { type: 'enabled', budget_tokens: 1024 } }) };
+    provider.play(how === 'whole' ? tell([reported]) : stream(pieces));
+    const answer = how === 'whole' ? await client().messages.create(body) : await client().messages.stream(body).finalMessage();
+    expect(answer.content.map(({ type }) => type)).toEqual([...(wanted ? ['thinking'] : []), 'tool_use', 'redacted_thinking']);
+    provider.play(tell([{ content: 'Done.' }]));
+    const result = { type: 'tool_result', tool_use_id: 'c1', content: 'ok' } as const;
+    await client().messages.create({
+      ...body,
+      messages: [...ask.messages, { role: 'assistant', content: answer.content }, { role: 'user', content: [result] }],
+    });
+    expect(sent()[1]).toEqual({ role: 'assistant', content: null, ...reported });
+  });
+
+  it('gets no member of the Messages API, and texts that a mark kept apart as one', async () => {
+    provider.play(tell([{ content: 'Done.' }]));
+    const content = [{ type: 'text', text: 'a', cache_control: ephemeral } as const, { type: 'text', text: 'b' } as const];
+    const back = [{ role: 'assistant' as const, content: [thinking, { type: 'text' as const, text: 'c' }] }];
+    await client().messages.create({
+      ...ask,
+      thinking: { type: 'adaptive' },
+      metadata: {},
+      messages: [{ role: 'user', content }, ...back, ...ask.messages],
+    });
+    expect(provider.calls[0]?.body).toEqual({
+      model: 'some-model',
+      max_tokens: 500,
+      n: 1,
+      stream: false,
+      messages: [
+        { role: 'user', content: 'a\n\nb' },
+        { role: 'assistant', content: 'c' },
+        { role: 'user', content: 'Make it green.' },
+      ],
+    });
+  });
+
+  it('images go on as parts', async () => {
+    provider.play(tell([{ content: 'A cat.' }]));
+    const source = { type: 'base64', media_type: 'image/png', data: 'aGk=' } as const;
+    await client().messages.create({ ...ask, messages: [{ role: 'user', content: [{ type: 'image', source }] }] });
+    expect(provider.calls[0]?.body['messages']).toEqual([
+      { role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,aGk=' } }] },
+    ]);
+  });
+
+  it('secrets are taken out wherever a text stands', async () => {
+    provider.play(tell([{ content: 'Done.' }]));
+    const secret = `ghp_${'a1B2'.repeat(9)}`;
+    const result: Anthropic.ToolResultBlockParam = {
+      type: 'tool_result',
+      tool_use_id: 'toolu_1',
+      content: [{ type: 'text', text: secret, cache_control: ephemeral }],
+    };
+    const said = { role: 'assistant', content: [{ type: 'text', text: secret }, use] } as const;
+    await client().messages.create({
+      ...ask,
+      system: secret,
+      messages: [...ask.messages, { ...said, content: [...said.content] }, { role: 'user', content: [result] }],
+    });
+    expect(JSON.stringify(provider.calls[0]?.body)).not.toContain(secret);
+    expect(await stage.metrics()).toMatch(/agentfleet_gateway_redactions_total\{kind="[^"]+"\} 3/);
+  });
+
+  const served = {
+    document: /messages\.0\.content\.0: a block of type document is not served/,
+    bash_20250124: /the tool bash is of the vendor's type bash_20250124/,
+  };
+  it.each<readonly [string, object, RegExp]>([
+    ['a document', { messages: [{ role: 'user', content: [{ type: 'document', source: {} }] }] }, served.document],
+    ['a tool in a form of the vendor', { tools: [{ type: 'bash_20250124', name: 'bash' }] }, served.bash_20250124],
+    [
+      'servers that the vendor would ask',
+      { mcp_servers: [{ url: 'x' }] },
+      /mcp_servers: not served: the model would act outside the sandbox/,
+    ],
+    ['no messages', { messages: [] }, /messages: must NOT have fewer/],
+    ['a broken role', { messages: [{ role: 'tool', content: 'x' }] }, /messages\.0\.role/],
+    ['an unnamed tool', { tools: [{ name: '', input_schema: {} }] }, /tools\.0\.function\.name/],
+  ])('%s is refused with the member and the cure', async (_what, more, words) => {
+    const error = (await client()
+      .messages.create({ ...ask, ...more })
+      .catch((thrown: unknown) => thrown)) as InstanceType<typeof Anthropic.APIError>;
+    expect([error.status, error.error]).toMatchObject([
+      400,
+      { type: 'error', error: { type: 'invalid_request_error', code: 'InvalidRequest' } },
+    ]);
+    expect(error.message).toMatch(words);
+    expect(error.headers?.get('x-should-retry')).toBe('false');
+  });
+
+  it('tools that the vendor would run are left out', async () => {
+    provider.play(tell([{ content: 'Done.' }]));
+    await client().messages.create({ ...ask, tools: [tool, { type: 'web_search_20250305', name: 'web_search' }] });
+    expect(provider.calls[0]?.body['tools']).toEqual([{ type: 'function', function: { name: 'bash', parameters: tool.input_schema } }]);
+  });
+
+  it('is listed for both libraries, and tokens are estimated without it', async () => {
+    expect((await client().models.list()).data).toMatchObject([{ id: 'expert', type: 'model', display_name: 'expert' }]);
+    const openai = new OpenAI({ baseURL: `${stage.origin}/v1`, apiKey: 'x' });
+    expect((await openai.models.list()).data).toMatchObject([{ id: 'expert', object: 'model' }]);
+    const { max_tokens: _most, ...counted } = { ...ask, system: 'x'.repeat(3000) };
+    expect(await client().messages.countTokens(counted)).toEqual({ input_tokens: 1005 });
+    expect(provider.calls).toHaveLength(1);
+  });
+});
+
+it('a stream begins with the estimate of its prompt and ends with what was used', async () => {
+  await stage.models({ baseURLs: [url] });
+  await stage.start();
+  provider.play(stream([chunk({ content: 'Hi' }), chunk({}, 'stop'), { ...(chunk({}) as object), choices: [], usage }]));
+  const types: string[] = [];
+  for await (const event of await client().messages.create({ ...ask, stream: true })) {
+    types.push(event.type);
+    if (event.type === 'message_start') expect(event.message.usage).toMatchObject({ input_tokens: 5, output_tokens: 0 });
+    if (event.type === 'message_delta')
+      expect(event.usage).toMatchObject({ input_tokens: 60, cache_read_input_tokens: 40, output_tokens: 20 });
+  }
+  expect(types).toEqual([
+    'message_start',
+    'content_block_start',
+    'content_block_delta',
+    'content_block_stop',
+    'message_delta',
+    'message_stop',
+  ]);
+});
+
+it('what is recorded through it plays through the chat API', async () => {
+  await mkdir(stage.path('records'));
+  await stage.models({ name: 'live', baseURLs: [url] }, { engine: 'Replay', recording: stage.path('records') });
+  await stage.start({ AGENTFLEET_RECORD_TO: stage.path('live') });
+  provider.play(tell([{ content: 'Done.' }]));
+  await client().messages.create({ ...ask, model: 'live', system: 'You repair.' });
+  const [file = ''] = await readdir(stage.path('live'));
+  const line = await readFile(stage.path(`live/${file}`), 'utf8');
+  await stage.write('records/one.json', JSON.stringify(conversationOf([JSON.parse(line) as RecordedExchange])));
+  const messages = [
+    { role: 'system', content: 'You repair.' },
+    { role: 'user', content: 'Make it green.' },
+  ];
+  expect((await stage.ask({ messages })).body.choices[0]?.message.content).toBe('Done.');
+});
+
+const words = fc.string({ minLength: 1, maxLength: 20 });
+const turn = fc.record({
+  user: words,
+  text: words,
+  results: fc.array(
+    fc.record({ args: fc.dictionary(words, fc.jsonValue({ maxDepth: 1 }), { noNullPrototype: true }), result: fc.string() }),
+    { maxLength: 3 },
+  ),
+});
+type Turn = typeof turn extends fc.Arbitrary<infer T> ? T : never;
+
+function conversation(turns: readonly Turn[]): WireMessage[] {
+  return turns.flatMap(({ user, text, results }, at): WireMessage[] => {
+    const calls = results.map(({ args }, n) => ({
+      id: `call_${at}_${n}`,
+      type: 'function' as const,
+      function: { name: 'bash', arguments: JSON.stringify(args) },
+    }));
+    return [
+      { role: 'user', content: user },
+      { role: 'assistant', content: text, ...(calls.length > 0 && { tool_calls: calls }) },
+      ...results.map(({ result }, n): WireMessage => ({ role: 'tool', tool_call_id: `call_${at}_${n}`, content: result })),
+    ];
+  });
+}
+
+it('a conversation of the chat API as one of the Messages API, and back, means the same', () => {
+  const choice = fc.constantFrom<unknown>('auto', 'none', 'required', { type: 'function', function: { name: 'bash' } });
+  fc.assert(
+    fc.property(
+      fc.option(words),
+      fc.array(turn, { minLength: 1, maxLength: 4 }),
+      choice,
+      fc.boolean(),
+      (system, turns, tool_choice, parallel) => {
+        const messages: WireMessage[] = [
+          ...(system === null ? [] : [{ role: 'system' as const, content: system }]),
+          ...conversation(turns),
+        ];
+        const tools: ChatRequest['tools'] = [
+          { type: 'function', function: { name: 'bash', description: 'Runs.', parameters: { type: 'object' } } },
+        ];
+        const more = {
+          tools,
+          tool_choice,
+          ...(tool_choice !== 'none' && !parallel && { parallel_tool_calls: false }),
+          stop: ['END'],
+          max_completion_tokens: 77,
+        };
+        const model = { name: 'm', engine: 'Anthropic', model: 'c', maxOutputTokens: 100, concurrency: 1, timeoutSeconds: 1 } as const;
+        const asked: unknown = JSON.parse(JSON.stringify(anthropicRequest({ body: { model: 'm', messages, ...more }, model })));
+        const { messages: back, ...rest } = chatOfMessages(messagesRequest(asked));
+        expect(rest).toEqual({ model: 'c', ...more });
+        expect(back.map(normalMessage)).toEqual(messages.map(normalMessage));
+        expect(back.map(({ tool_call_id: id, tool_calls: calls }) => [id, calls])).toEqual(
+          messages.map(({ tool_call_id: id, tool_calls: calls }) => [id, calls]),
+        );
+      },
+    ),
+  );
+});
