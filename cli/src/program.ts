@@ -15,6 +15,7 @@ import { modes, undo, type UndoFlags } from './commands/undo.ts';
 import { isFile, type LogFlags } from './evidence/log.ts';
 import type { ArtifactFlags } from './evidence/artifact.ts';
 import { answer, cancel, message } from './commands/order.ts';
+import { migrate, type MigrateFlags } from './commands/migrate.ts';
 import { show } from './commands/show.ts';
 import { tasks } from './commands/tasks.ts';
 
@@ -273,6 +274,14 @@ function addViews(program: Command, dispatch: Dispatch): void {
     );
 }
 
+function addMigrate(program: Command, dispatch: Dispatch): void {
+  program
+    .command('migrate <file...>')
+    .description('rewrite manifests to the API of this version, and print what changed')
+    .option('--dry-run', 'print only')
+    .action((files: readonly string[], flags: MigrateFlags) => dispatch.locally((context) => migrate(context, files, flags)));
+}
+
 export type { Dispatch } from './dispatch.ts';
 
 /** Commands and options. */
@@ -291,5 +300,6 @@ export function createProgram(dispatch: Dispatch): Command {
   addViews(program, dispatch);
   addEvidence(program, dispatch);
   addEval(program, dispatch);
+  addMigrate(program, dispatch);
   return program;
 }

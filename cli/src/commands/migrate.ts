@@ -1,0 +1,30 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { CliError } from '../failure.ts';
+import { migrate as migrateText } from '../migrate/manifest.ts';
+import { printable } from '../text/printable.ts';
+import type { LocalContext } from './command.ts';
+
+export interface MigrateFlags {
+  /** Only print what would change. */
+  readonly dryRun?: boolean;
+}
+
+/** Rewrites files of manifests to the API of this version. A file of which a part cannot be rewritten stays as it is. */
+export async function migrate({ print }: LocalContext, files: readonly string[], { dryRun = false }: MigrateFlags): Promise<void> {
+  const refused: string[] = [];
+  for (const file of files) {
+    const before = await readFile(file, 'utf8').catch((error: unknown) => {
+      throw new CliError(`${file} cannot be read (${error instanceof Error ? error.message : String(error)}); name a file of manifests`);
+    });
+    const { text, changes, refusals } = migrateText(before);
+    for (const line of refusals) print(`${file}: refused: ${printable(line)}`);
+    if (refusals.length > 0) {
+      refused.push(file);
+      continue;
+    }
+    for (const line of changes) print(`${file}: ${printable(line)}`);
+    if (changes.length === 0) print(`${file}: nothing to change`);
+    else if (!dryRun) await writeFile(file, text);
+  }
+  if (refused.length > 0) throw new CliError(`${refused.join(', ')}: not rewritten; change the fields above, and migrate again`);
+}

@@ -1,0 +1,103 @@
+import { ajvOptions, validators } from '@agentfleet/protocol/api';
+import { Ajv } from 'ajv';
+import { load, loadAll } from 'js-yaml';
+import { describe, expect, it } from 'vitest';
+import { migrate } from './manifest.ts';
+
+const head = (kind: string): string => `apiVersion: agentfleet.dev/v1alpha1\nkind: ${kind}\nmetadata: { name: one, namespace: team }\n`;
+const experts = `  experts:
+    - name: gen # ours
+      role: Generalist
+      engine: { type: Synth }
+`;
+const pool = (rest: string): string => `${head('ExpertPool')}spec:\n  allowedNamespaces: { from: All }\n${experts}${rest}`;
+const model = (rest: string): string => `${head('EnergyModel')}spec:\n  artifact:\n    uri: builtin://features-v1\n${rest}`;
+
+const rollout = (gates: string, more = ''): string => `  rollout: # slowly
+    strategy: Canary
+    # every task counts
+    gates:
+${gates}${more}  workers: { replicas: 1 } # one is enough
+`;
+
+type Gate = Readonly<Record<string, unknown>>;
+const gatesOf = (text: string): readonly Gate[] => {
+  const policy = (loadAll(text) as { kind: string; spec: { gates: Gate[] } }[]).find(({ kind }) => kind === 'RolloutPolicy');
+  return policy?.spec.gates ?? [];
+};
+
+describe('a gate of before', () => {
+  it.for<[string, readonly Gate[]]>([
+    ["type: TaskPass, taskPass: { margin: '0.02' }", [{ name: 'g', metric: 'TaskLoss', atMost: '0.02' }]],
+    ['type: ErrorRate, errorRate: {}', [{ name: 'g', metric: 'ErrorRate' }]],
+    ["type: Latency, latency: { maxRatio: '1.3', minSamples: 9 }", [{ name: 'g', metric: 'LatencyRatio', atMost: '1.3', minSamples: 9 }]],
+    ["type: RollbackSuccess, rollbackSuccess: { min: '0.9' }", [{ name: 'g', metric: 'RollbackSuccess', atLeast: '0.9' }]],
+    [
+      "type: AUC, auc: { min: '0.8', maxLoss: '0.01', minSamples: 5 }",
+      [
+        { name: 'g', metric: 'AUC', atLeast: '0.8', minSamples: 5 },
+        { name: 'g-loss', metric: 'AUCLoss', atMost: '0.01', minSamples: 5 },
+      ],
+    ],
+    [
+      "type: GoldenSet, goldenSet: { templateRef: { name: t }, maxLoss: '0' }",
+      [{ name: 'g', metric: 'GoldenLoss', templateRef: { name: 't' }, atMost: '0' }],
+    ],
+    [
+      "type: Query, query: { query: up, min: '1', failureLimit: 2 }",
+      [{ name: 'g', metric: 'Query', query: 'up', failureLimit: 2, atLeast: '1' }],
+    ],
+  ])('%s', ([old, wanted]) => {
+    const { text, refusals } = migrate(pool(rollout(`      - { name: g, ${old} }\n`)));
+    expect(refusals).toEqual([]);
+    expect(gatesOf(text)).toEqual(wanted);
+  });
+});
+
+describe('a file', () => {
+  it('keeps its comments, and is what the schema of now takes; migrated again it stays', () => {
+    const gates = "      - { name: loss, type: TaskPass, taskPass: { margin: '0.03', alpha: '0.05' } }\n";
+    const old = `# ours\n${pool(rollout(gates, '    canarySlot: dgx-1/gpu2\n    surge: AnySlot\n'))}---\n# not ours\nkind: ConfigMap\napiVersion: v1\n`;
+    const { text, changes } = migrate(old);
+    for (const comment of ['# ours', '# one is enough', '# every task counts', '# not ours', 'name: gen # ours'])
+      expect(text).toContain(comment);
+    expect(changes.map((line) => line.replace(/^.*?: /, ''))).toEqual([
+      'spec.rollout → RolloutPolicy one-pool, named in spec.rolloutPolicyRef',
+      'spec.rollout.canarySlot → spec.placement.canarySlot',
+      'gate loss.alpha: 0.05 is 0.01 from now on, and no field any more',
+      'surge "AnySlot" is gone: a canary is at canarySlot, or beside what serves, else anywhere',
+    ]);
+    const valid = validators(new Ajv(ajvOptions));
+    const [made, policy] = loadAll(text) as [{ spec: object }, { spec: object }];
+    expect(made.spec).toMatchObject({ rolloutPolicyRef: { name: 'one-pool' }, placement: { canarySlot: 'dgx-1/gpu2' } });
+    expect([valid.ExpertPool(made), valid.RolloutPolicy(policy)]).toEqual([true, true]);
+    expect(migrate(text)).toEqual({ text, changes: [], refusals: [] });
+  });
+
+  it.for([
+    ['a model', model("  rollout:\n    gates: [{ name: b, type: Brier, brier: { maxRatio: '1.1' } }]\n")],
+    ['a document in flow style', `${head('ExpertPool')}spec: { experts: [], rollout: { strategy: Recreate } }\n`],
+    ['fields that are gone', model('  calibration:\n    method: Isotonic\n    minSamples: 5\n')],
+    [
+      'a list',
+      pool('').replace('engine: { type: Synth }', 'engine: { type: Synth }\n      artifact:\n        uri: pvc://a\n        format: GGUF'),
+    ],
+  ])('%s has nothing of before in it any more', ([, old]) => {
+    const { text, changes, refusals } = migrate(old ?? '');
+    expect([refusals, changes.length > 0]).toEqual([[], true]);
+    expect(text).not.toMatch(/rollout:|method:|format:/);
+    expect(load(text.split('---\n')[0] ?? '')).toMatchObject({ metadata: { name: 'one' } });
+  });
+
+  it.for([
+    ['spec.placement.mode: Monopod', pool('  placement: { mode: Monopod }\n')],
+    ['spec.experts[0].residency: Swap', pool('').replace('role: Generalist', 'role: Generalist\n      residency: Swap')],
+    ['spec.workspace.git.url: ssh://a/b', `${head('AgentTask')}spec: { workspace: { git: { url: 'ssh://a/b' } } }\n`],
+    ['there is no gate Other', pool(rollout('      - { name: g, type: Other }\n'))],
+  ])('is left as it is for %s', ([words = '', old = '']) => {
+    const { text, refusals } = migrate(old);
+    expect(text).toBe(old);
+    expect(refusals.join()).toContain(words);
+    expect(refusals.join()).toContain('; ');
+  });
+});

@@ -1,0 +1,190 @@
+// One file of manifests from the form of before to that of now: by edits of its text where these give what is meant, else written anew.
+import { isDeepStrictEqual } from 'node:util';
+import { dump, load } from 'js-yaml';
+import { migrateRollout } from './rollouts.ts';
+import { added, commentsOf, type Path, placeOf, replaced } from './text.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What became of a file. */
+export interface Migrated {
+  readonly text: string;
+  readonly changes: readonly string[];
+  /** What cannot be rewritten: field and cure. With one of these the file stays as it is. */
+  readonly refusals: readonly string[];
+}
+
+interface Edit {
+  readonly path: Path;
+  /** Undefined: removed. */
+  readonly value?: unknown;
+}
+
+interface Plan {
+  readonly edits: readonly Edit[];
+  readonly more: readonly Fields[];
+  readonly changes: readonly string[];
+  readonly refusals: readonly string[];
+}
+
+const nothing: Plan = { edits: [], more: [], changes: [], refusals: [] };
+const at = (value: unknown, path: Path): unknown => path.reduce<unknown>((found, key) => (found as Fields | undefined)?.[key], value);
+
+/** Fields that had one value, or that nothing obeys any more: they go. `*` stands for each entry of a list. */
+const gone: Readonly<Record<string, readonly string[]>> = {
+  AgentTask: ['spec.budget.whenExceeded', 'spec.policy.approvals.onTimeout'],
+  ExpertPool: [
+    'spec.placement.allowUnaccounted',
+    'spec.placement.degradeTo',
+    'spec.experts.*.artifact.format',
+    'spec.experts.*.engine.vLLM.turnSeconds',
+  ],
+  EnergyModel: ['spec.artifact.format', 'spec.calibration.method', 'spec.resources.withoutGpu'],
+};
+
+/** Values that nothing stands in for. */
+const refused: Readonly<Record<string, readonly (readonly [string, RegExp, string])[]>> = {
+  AgentTask: [['spec.workspace.git.url', /^ssh:/, 'write https://…, with a credential of the pool']],
+  ExpertPool: [
+    ['spec.placement.mode', /^(Monopod|Env)$/, 'use Reservation, or a DRA driver'],
+    ['spec.experts.*.residency', /^Swap$/, 'use Sleep with room for all that are awake at once, or smaller models'],
+  ],
+};
+
+/** Paths of a pattern that the object has. */
+function pathsOf(object: unknown, pattern: string): readonly Path[] {
+  let paths: readonly Path[] = [[]];
+  for (const part of pattern.split('.'))
+    paths = paths.flatMap((path): readonly Path[] => {
+      if (part !== '*') return [[...path, part]];
+      const list = at(object, path);
+      return Array.isArray(list) ? list.map((_, index) => [...path, index]) : [];
+    });
+  return paths.filter((path) => at(object, path) !== undefined);
+}
+
+const named = (path: Path): string =>
+  path
+    .map((key) => (typeof key === 'number' ? `[${key}]` : `.${key}`))
+    .join('')
+    .slice(1);
+
+function rolloutPlan(object: Fields): Plan {
+  const { kind, metadata, spec } = object as { kind: string; metadata: Fields; spec: Fields };
+  const { name, namespace } = metadata as { name: string; namespace?: string };
+  const rollout = spec['rollout'] as Fields | undefined;
+  if (rollout === undefined || rollout === null) return nothing;
+  const { policy, canarySlot, notes } = migrateRollout(rollout);
+  const own = `${name}-${kind === 'ExpertPool' ? 'pool' : 'model'}`;
+  const slot: Path = ['spec', kind === 'ExpertPool' ? 'placement' : 'resources', 'canarySlot'];
+  return {
+    edits: [
+      { path: ['spec', 'rollout'] },
+      { path: ['spec', 'rolloutPolicyRef'], value: { name: own } },
+      ...(canarySlot === undefined ? [] : [{ path: slot, value: canarySlot }]),
+    ],
+    more: [
+      {
+        apiVersion: object['apiVersion'],
+        kind: 'RolloutPolicy',
+        metadata: { name: own, ...(namespace === undefined ? {} : { namespace }) },
+        spec: policy,
+      },
+    ],
+    changes: [
+      `spec.rollout → RolloutPolicy ${own}, named in spec.rolloutPolicyRef`,
+      ...(canarySlot === undefined ? [] : [`spec.rollout.canarySlot → ${named(slot)}`]),
+      ...notes,
+    ],
+    refusals: [],
+  };
+}
+
+/** What is to become of one object. Pure. */
+function planOf(object: Fields): Plan {
+  const kind = String(object['kind']);
+  const removed = (gone[kind] ?? []).flatMap((pattern) => pathsOf(object, pattern));
+  const bad = (refused[kind] ?? []).flatMap(([pattern, value, cure]) =>
+    pathsOf(object, pattern)
+      .filter((path) => value.test(String(at(object, path))))
+      .map((path) => `${named(path)}: ${String(at(object, path))} has no successor; ${cure}`),
+  );
+  const rollout = kind === 'ExpertPool' || kind === 'EnergyModel' ? rolloutPlan(object) : nothing;
+  return {
+    edits: [...removed.map((path) => ({ path })), ...rollout.edits],
+    more: rollout.more,
+    changes: [...removed.map((path) => `${named(path)} is gone`), ...rollout.changes],
+    refusals: bad,
+  };
+}
+
+/** The object after edits. */
+function applied(object: Fields, edits: readonly Edit[]): Fields {
+  const copy = structuredClone(object) as Record<string, unknown>;
+  for (const { path, value } of edits) {
+    let inner = copy;
+    for (const key of path.slice(0, -1)) inner = (inner[key] ??= {}) as Record<string, unknown>;
+    const last = String(path.at(-1));
+    if (value === undefined) Reflect.deleteProperty(inner, last);
+    else inner[last] = value;
+  }
+  return copy;
+}
+
+const flow = (value: unknown): string => dump(value, { flowLevel: 0, lineWidth: -1 }).trim();
+
+function edited(lines: readonly string[], { path, value }: Edit): readonly string[] | undefined {
+  if (value === undefined) return replaced(lines, path);
+  const [key, parent] = [String(path.at(-1)), path.slice(0, -1)];
+  if (placeOf(lines, parent) === undefined) return added(lines, parent.slice(0, -1), `${String(parent.at(-1))}: ${flow({ [key]: value })}`);
+  return added(lines, parent, `${key}: ${flow(value)}`);
+}
+
+/** The text of a document after edits, with its comments; undefined: its text cannot be edited so that it means what it should. */
+function textOf(text: string, edits: readonly Edit[], wanted: Fields): string | undefined {
+  let lines: readonly string[] | undefined = text.split('\n');
+  // What is added first keeps a mapping that would be empty without it.
+  for (const edit of edits.toSorted((a, b) => Number(a.value === undefined) - Number(b.value === undefined)))
+    lines = lines === undefined ? undefined : edited(lines, edit);
+  if (lines === undefined) return undefined;
+  const result = lines.join('\n');
+  return isDeepStrictEqual(load(result), wanted) ? result : undefined;
+}
+
+const yaml = (object: Fields): string => dump(object, { lineWidth: 120, noRefs: true });
+
+function document(text: string): Migrated {
+  const object = load(text) as Fields | null | undefined;
+  if (typeof object !== 'object' || object === null || !String(object['apiVersion']).startsWith('agentfleet.dev/'))
+    return { text, changes: [], refusals: [] };
+  const { edits, more, changes, refusals } = planOf(object);
+  const { name = '' } = (object['metadata'] ?? {}) as { readonly name?: string };
+  const of = (words: string): string => `${String(object['kind'])} ${name}: ${words}`;
+  if (edits.length === 0 || refusals.length > 0) return { text, changes: [], refusals: refusals.map(of) };
+  const wanted = applied(object, edits);
+  const kept = textOf(text, edits, wanted);
+  const block = placeOf(text.split('\n'), ['spec', 'rollout']);
+  const inside = block === undefined || more.length === 0 ? [] : commentsOf(text.split('\n').slice(block.from, block.to));
+  const first = kept ?? yaml(wanted);
+  const rest = more.map((one) => `---\n${inside.map((line) => `${line}\n`).join('')}${yaml(one)}`);
+  return {
+    text: [first.endsWith('\n') ? first : `${first}\n`, ...rest].join(''),
+    changes: [...changes, ...(kept === undefined ? ['written anew, as its text is in flow style: its comments are lost'] : [])].map(of),
+    refusals: [],
+  };
+}
+
+/** A file of manifests in the form of now. What it cannot read or rewrite is among its refusals. Pure. */
+export function migrate(text: string): Migrated {
+  const parts = text.split(/^---[ \t]*\n/m);
+  const found = parts.map((part): Migrated => {
+    try {
+      return document(part);
+    } catch (error) {
+      return { text: part, changes: [], refusals: [error instanceof Error ? error.message : String(error)] };
+    }
+  });
+  const refusals = found.flatMap((one) => one.refusals);
+  const changes = found.flatMap((one) => one.changes);
+  return { text: refusals.length > 0 || changes.length === 0 ? text : found.map((one) => one.text).join('---\n'), changes, refusals };
+}

@@ -1,0 +1,117 @@
+// `spec.rollout` of before RolloutPolicy, as the spec of one.
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What became of a rollout. */
+export interface MigratedRollout {
+  readonly policy: Fields;
+  readonly canarySlot: string | undefined;
+  readonly notes: readonly string[];
+}
+
+interface Renamed {
+  readonly metric: string;
+  /** The bound and its new name. */
+  readonly bound: readonly [string, 'atLeast' | 'atMost'];
+  /** A second bound, which is a gate of its own now. */
+  readonly second?: readonly [string, string, string];
+}
+
+const metrics: Readonly<Record<string, Renamed>> = {
+  TaskPass: { metric: 'TaskLoss', bound: ['margin', 'atMost'] },
+  ErrorRate: { metric: 'ErrorRate', bound: ['max', 'atMost'] },
+  Latency: { metric: 'LatencyRatio', bound: ['maxRatio', 'atMost'] },
+  EnergyShift: { metric: 'EnergyShift', bound: ['maxDistance', 'atMost'] },
+  VetoRate: { metric: 'VetoRatio', bound: ['maxRatio', 'atMost'] },
+  DraftAcceptance: { metric: 'DraftAcceptance', bound: ['min', 'atLeast'] },
+  RollbackSuccess: { metric: 'RollbackSuccess', bound: ['min', 'atLeast'] },
+  AUC: { metric: 'AUC', bound: ['min', 'atLeast'], second: ['maxLoss', 'AUCLoss', 'loss'] },
+  ECE: { metric: 'ECE', bound: ['max', 'atMost'], second: ['maxGain', 'ECEGain', 'gain'] },
+  GoldenSet: { metric: 'GoldenLoss', bound: ['maxLoss', 'atMost'] },
+  Agreement: { metric: 'Agreement', bound: ['minKappa', 'atLeast'] },
+  FalseVeto: { metric: 'FalseVeto', bound: ['max', 'atMost'] },
+  Brier: { metric: 'BrierRatio', bound: ['maxRatio', 'atMost'] },
+  CalibrationMap: { metric: 'CalibrationMap', bound: ['minDistance', 'atLeast'] },
+  ScoreDrift: { metric: 'ScoreDrift', bound: ['max', 'atMost'] },
+  MissedVeto: { metric: 'MissedVeto', bound: ['margin', 'atMost'] },
+};
+
+/** Parameters that are constants now; another value than the constant is lost, which is said. */
+const constants: Readonly<Record<string, string | number>> = {
+  alpha: '0.01',
+  beta: '0.045',
+  baseRate: '0.9',
+  quantile: '0.95',
+  maxInFlight: 4,
+  keepLastGreen: 2,
+};
+
+function dropped(where: string, name: string, value: unknown): readonly string[] {
+  const constant = constants[name];
+  if (constant === undefined || Number(value) === Number(constant)) return [];
+  return [`${where}.${name}: ${String(value)} is ${constant} from now on, and no field any more`];
+}
+
+interface Gates {
+  readonly gates: readonly Fields[];
+  readonly notes: readonly string[];
+}
+
+const memberOf = (gate: Fields): Fields =>
+  (Object.entries(gate).find(([key, value]) => key !== 'name' && key !== 'type' && typeof value === 'object')?.[1] ?? {}) as Fields;
+
+function queryOf(gate: Fields): Gates {
+  const { min, max, ...rest } = memberOf(gate);
+  const bounds = { ...(min === undefined ? {} : { atLeast: min }), ...(max === undefined ? {} : { atMost: max }) };
+  return { gates: [{ name: gate['name'], metric: 'Query', ...rest, ...bounds }], notes: [] };
+}
+
+/** One gate as one or two of the new form. @throws RangeError for a type that never was */
+function gateOf(gate: Fields): Gates {
+  const { name, type } = gate;
+  if (type === 'Query') return queryOf(gate);
+  const known = metrics[String(type)];
+  if (known === undefined) throw new RangeError(`spec.rollout.gates[${String(name)}].type: there is no gate ${String(type)}; correct it`);
+  const { metric, bound, second } = known;
+  const member = memberOf(gate);
+  const { minSamples, templateRef, timeoutSeconds } = member;
+  const common = minSamples === undefined || metric === 'TaskLoss' ? {} : { minSamples };
+  const golden = { ...(templateRef === undefined ? {} : { templateRef }), ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }) };
+  const of = (field: string, side: string): Fields => (member[field] === undefined ? {} : { [side]: member[field] });
+  const notes = Object.entries(member).flatMap(([field, value]) => dropped(`gate ${String(name)}`, field, value));
+  const first = { name, metric, ...golden, ...of(bound[0], bound[1]), ...common };
+  if (second === undefined) return { gates: [first], notes };
+  const [field, other, suffix] = second;
+  return { gates: [first, { name: `${String(name)}-${suffix}`, metric: other, ...of(field, 'atMost'), ...common }], notes };
+}
+
+const without = (fields: unknown, name: string): Fields | undefined => {
+  if (fields === undefined) return undefined;
+  const { [name]: _, ...rest } = fields as Fields;
+  return rest;
+};
+
+const lost = (fields: unknown, where: string, name: string): readonly string[] =>
+  dropped(where, name, (fields as Fields | undefined)?.[name] ?? constants[name]);
+
+/** A rollout as a policy. Pure. @throws RangeError for what cannot be one */
+export function migrateRollout(rollout: Fields): MigratedRollout {
+  const { surge, canarySlot, gates = [], shadow, rollback, prometheus, ...rest } = rollout;
+  const found = (gates as readonly Fields[]).map(gateOf);
+  const notes = [
+    ...found.flatMap((gate) => gate.notes),
+    ...lost(shadow, 'shadow', 'maxInFlight'),
+    ...lost(rollback, 'rollback', 'keepLastGreen'),
+    ...(surge === undefined || surge === 'Auto'
+      ? []
+      : [`surge ${JSON.stringify(surge)} is gone: a canary is at canarySlot, or beside what serves, else anywhere`]),
+  ];
+  const parts = {
+    shadow: without(shadow, 'maxInFlight'),
+    gates: found.length === 0 ? undefined : found.flatMap((gate) => gate.gates),
+    rollback: without(rollback, 'keepLastGreen'),
+    prometheus: without(prometheus, 'timeoutSeconds'),
+  };
+  const kept = Object.fromEntries(Object.entries(parts).filter(([, value]) => value !== undefined));
+  return { policy: { ...rest, ...kept }, canarySlot: canarySlot as string | undefined, notes };
+}
