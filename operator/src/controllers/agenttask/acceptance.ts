@@ -1,35 +1,24 @@
-import { findCondition } from '@agentfleet/kube';
+import { findCondition, keyOf } from '@agentfleet/kube';
 import { fromMicros, toMicros, usualPolicyProfiles, type AgentTask, type ExpertPool, type Reason } from '@agentfleet/protocol/api';
-import { isolationLevels, type IsolationLevel } from '@agentfleet/protocol/keeper';
 import { consentCovers } from '@agentfleet/protocol/trace';
 import { gatewayCredentials } from '../../pools/resolve.ts';
-import { emptyBook, excessOf, remainingOf } from '../../pools/spending.ts';
-import { unsupported } from './unsupported.ts';
-import { hostRefusal } from './hostRefusal.ts';
-import { toolsRefusal } from './toolsRefusal.ts';
-import { networkOpened, openedMessage } from './openings.ts';
-import { sandboxNotAllowed } from './sandboxBounds.ts';
-import type { Snapshot } from './snapshot.ts';
-
-/** Why a task is not taken on. */
-export interface Refusal {
-  readonly reason: Reason;
-  readonly message: string;
-  /** Nothing but a change by its owner or the platform's can help. */
-  readonly stalled: boolean;
-}
-
-const rank = (level: IsolationLevel): number => isolationLevels.indexOf(level);
-
-/** The stronger of what the pool and the task demand. */
-export function isolationFloor({ task }: Pick<Snapshot, 'task'>, pool: ExpertPool): IsolationLevel {
-  const own = task.spec.policy.minIsolation ?? 'Container';
-  return rank(own) > rank(pool.spec.policy.minIsolation) ? own : pool.spec.policy.minIsolation;
-}
-
-export function meetsFloor(level: IsolationLevel, floor: IsolationLevel): boolean {
-  return rank(level) >= rank(floor);
-}
+import { remainingOf, emptyBook, excessOf } from '../../pools/spending.ts';
+import { networkOpened, openedMessage } from './sandboxState.ts';
+import {
+  sandboxNotAllowed,
+  isolationFloor,
+  handlerOffered,
+  hasOwnUsers,
+  runtimeClassOf,
+  userMode,
+  userNamespaces,
+  type Wish,
+  mergedTemplate,
+} from './nodeAbility.ts';
+import type { Snapshot, Refusal } from './snapshot.ts';
+import { createAddressJudge, literalAddress } from '@agentfleet/protocol/network';
+import { usualBounds } from '@agentfleet/protocol/chat';
+import type { IsolationLevel } from '@agentfleet/protocol/keeper';
 
 /**
  * Why the pool does not take the task; undefined when it does. `mustWait`: there is no room for it now, so it would make
@@ -63,7 +52,7 @@ function overBudget({ task }: Snapshot, pool: ExpertPool): Refusal | undefined {
   for (const bound of ['wallSeconds', 'toolCalls', 'tokens', 'cost'] as const) {
     const [asked, allowed] = [task.spec.budget[bound], most[bound]];
     if (asked === undefined || allowed === undefined || amount(asked) <= amount(allowed)) continue;
-    const message = `spec.budget.${bound} is ${asked}, and ExpertPool ${nameOf(pool)} allows ${allowed} at most; create the task again with less, or raise spec.policy.maxBudget.${bound} of the pool`;
+    const message = `spec.budget.${bound} is ${asked}, and ExpertPool ${keyOf(pool)} allows ${allowed} at most; create the task again with less, or raise spec.policy.maxBudget.${bound} of the pool`;
     return { reason: 'BudgetTooHigh', message, stalled: true };
   }
   return undefined;
@@ -79,7 +68,7 @@ function overCap({ task }: Snapshot, pool: ExpertPool): Refusal | undefined {
   const unit = excess.unit === 'tokens' ? 'tokens' : 'cost';
   const [asked, cap] =
     excess.unit === 'tokens' ? [`${excess.asked}`, `${excess.cap}`] : [excess.asked, excess.cap].map((one) => fromMicros(BigInt(one)));
-  const message = `spec.budget.${unit}, or else spec.policy.maxBudget.${unit} of ExpertPool ${nameOf(pool)}, leaves the task ${asked ?? ''}, and spec.limits.spending.${excess.field} of the pool allows ${cap ?? ''} for all; create the task again with less, or raise the cap`;
+  const message = `spec.budget.${unit}, or else spec.policy.maxBudget.${unit} of ExpertPool ${keyOf(pool)}, leaves the task ${asked ?? ''}, and spec.limits.spending.${excess.field} of the pool allows ${cap ?? ''} for all; create the task again with less, or raise the cap`;
   return { reason: 'BudgetTooHigh', message, stalled: true };
 }
 
@@ -87,7 +76,7 @@ function overDeadline({ task }: Snapshot, pool: ExpertPool): Refusal | undefined
   const [asked, most] = [task.spec.deadlineSeconds, pool.spec.policy.maxDeadlineSeconds];
   // One that has begun was let in; a bound that was lowered since ends it.
   if (most === undefined || asked <= most || task.status?.assignment !== undefined) return undefined;
-  const message = `spec.deadlineSeconds is ${asked}, and ExpertPool ${nameOf(pool)} allows ${most} at most; create the task again with less, or raise spec.policy.maxDeadlineSeconds of the pool`;
+  const message = `spec.deadlineSeconds is ${asked}, and ExpertPool ${keyOf(pool)} allows ${most} at most; create the task again with less, or raise spec.policy.maxDeadlineSeconds of the pool`;
   return refused('DeadlineTooLong', message);
 }
 
@@ -95,7 +84,7 @@ function overConsent({ task }: Snapshot, pool: ExpertPool): Refusal | undefined 
   const { consent = 'None' } = task.spec.trace ?? {};
   const { most = 'Training' } = pool.spec.policy.traceConsent ?? {};
   if (consentCovers(most, consent)) return undefined;
-  const message = `spec.trace.consent is ${consent}, and ExpertPool ${nameOf(pool)} allows ${most} at most; create the task again with less, or raise spec.policy.traceConsent.most of the pool`;
+  const message = `spec.trace.consent is ${consent}, and ExpertPool ${keyOf(pool)} allows ${most} at most; create the task again with less, or raise spec.policy.traceConsent.most of the pool`;
   return refused('TraceConsentTooHigh', message);
 }
 
@@ -103,7 +92,7 @@ function belowFloor(snapshot: Snapshot, pool: ExpertPool): Refusal | undefined {
   const { task } = snapshot;
   const runtimeClass = task.spec.sandbox?.runtimeClassName ?? pool.spec.sandbox.template?.runtimeClassName;
   if (isolationFloor(snapshot, pool) !== 'RuntimeClass' || runtimeClass !== undefined) return undefined;
-  const message = `isolation RuntimeClass is demanded and no RuntimeClass is named; set spec.sandbox.runtimeClassName, or that of the template of ExpertPool ${nameOf(pool)}`;
+  const message = `isolation RuntimeClass is demanded and no RuntimeClass is named; set spec.sandbox.runtimeClassName, or that of the template of ExpertPool ${keyOf(pool)}`;
   return { reason: 'IsolationBelowFloor', message, stalled: true };
 }
 
@@ -126,12 +115,12 @@ function unknownNeed({ task, registriesListed }: Snapshot, pool: ExpertPool): Re
   const profiles = ['default', ...(pool.spec.profiles ?? []).map(({ name }) => name)];
   if (!profiles.includes(profile)) {
     const known = [...new Set(profiles)].sort().join(', ');
-    const message = `spec.profile is ${profile}, and ExpertPool ${nameOf(pool)} has these: ${known}; create the task again with one of them, or add it to spec.profiles of the pool`;
+    const message = `spec.profile is ${profile}, and ExpertPool ${keyOf(pool)} has these: ${known}; create the task again with one of them, or add it to spec.profiles of the pool`;
     return refused('ProfileNotFound', message);
   }
   const listed = pool.spec.policy.profiles ?? usualPolicyProfiles;
   if (!listed.includes(task.spec.policy.profile)) {
-    const message = `spec.policy.profile is ${task.spec.policy.profile}, and ExpertPool ${nameOf(pool)} allows these: ${listed.join(', ')}; create the task again with one of them, or add it to spec.policy.profiles of the pool`;
+    const message = `spec.policy.profile is ${task.spec.policy.profile}, and ExpertPool ${keyOf(pool)} allows these: ${listed.join(', ')}; create the task again with one of them, or add it to spec.policy.profiles of the pool`;
     return refused('PolicyProfileNotAllowed', message);
   }
   const step = setup.find(({ network }) => network === 'Registries');
@@ -153,17 +142,17 @@ function unusableCredential({ spec: { workspace } }: AgentTask, pool: ExpertPool
   const of = `spec.workspace.git.credential is ${name}`;
   const credential = pool.spec.credentials?.find((one) => one.name === name);
   if (credential === undefined) {
-    const message = `${of}, and ExpertPool ${nameOf(pool)} has no credential of that name; add it to spec.credentials of the pool, or create the task again with another one`;
+    const message = `${of}, and ExpertPool ${keyOf(pool)} has no credential of that name; add it to spec.credentials of the pool, or create the task again with another one`;
     return refused('CredentialNotFound', message);
   }
   if (gatewayCredentials(pool.spec.experts).has(name)) {
-    const message = `${of}, and that is the key of a model of ExpertPool ${nameOf(pool)}, which its gateway alone has; add another entry to spec.credentials of the pool, or create the task again with another one`;
+    const message = `${of}, and that is the key of a model of ExpertPool ${keyOf(pool)}, which its gateway alone has; add another entry to spec.credentials of the pool, or create the task again with another one`;
     return refused('CredentialNotFound', message);
   }
   const { hostname } = new URL(url);
   const { hosts } = credential;
   if (hosts.includes(hostname)) return undefined;
-  const message = `${of}, which ExpertPool ${nameOf(pool)} sends to ${hosts.join(', ')} only, and spec.workspace.git.url has the host ${hostname}; add the host to spec.credentials[].hosts of the pool, or create the task again without the credential`;
+  const message = `${of}, which ExpertPool ${keyOf(pool)} sends to ${hosts.join(', ')} only, and spec.workspace.git.url has the host ${hostname}; add the host to spec.credentials[].hosts of the pool, or create the task again without the credential`;
   return refused('CredentialNotForHost', message);
 }
 
@@ -171,10 +160,161 @@ function unusableCredential({ spec: { workspace } }: AgentTask, pool: ExpertPool
 function queueFull({ task, queue }: Snapshot, pool: ExpertPool): Refusal | undefined {
   const most = pool.spec.limits?.maxQueued;
   if (most === undefined || queue.waiting < most || findCondition(task.status?.conditions, 'Accepted')?.status === 'True') return undefined;
-  const message = `${queue.waiting} tasks wait for ExpertPool ${nameOf(pool)} and spec.limits.maxQueued is ${most}; it is tried again when there is room`;
+  const message = `${queue.waiting} tasks wait for ExpertPool ${keyOf(pool)} and spec.limits.maxQueued is ${most}; it is tried again when there is room`;
   return { reason: 'QueueFull', message, stalled: false };
 }
 
-export function nameOf({ metadata }: ExpertPool): string {
-  return `${metadata.namespace ?? ''}/${metadata.name}`;
+interface HostPort {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Hosts that one message names. */
+const shownHosts = 8;
+
+const cure = 'create the task again with a host that may be reached, or add host and port to spec.policy.allowedHosts of the pool';
+
+const judge = createAddressJudge();
+
+const written = ({ host, port }: HostPort): string => `${host}:${port}`;
+
+/**
+ * Why the pool does not let the task reach what it names; undefined when it does. Names are resolved by the worker, which
+ * judges their addresses; here only what is written counts. Pure.
+ */
+export function hostRefusal({ spec }: AgentTask, pool: ExpertPool): string | undefined {
+  const of = `ExpertPool ${pool.metadata.namespace ?? ''}/${pool.metadata.name}`;
+  const listed = pool.spec.policy.allowedHosts;
+  const unlisted = (asked: HostPort): boolean => listed?.some((one) => written(one) === written(asked)) !== true;
+  const hosts = (spec.policy.network.hosts ?? []).filter(unlisted);
+  const [asked] = hosts;
+  if (listed !== undefined && asked !== undefined) {
+    const allowed = listed.length === 0 ? 'none' : listed.slice(0, shownHosts).map(written).join(', ');
+    const more = listed.length > shownHosts ? ` and ${listed.length - shownHosts} more` : '';
+    return `spec.policy.network.hosts has ${written(asked)}, and ${of} allows these: ${allowed}${more}; ${cure}`;
+  }
+  const closed = hosts.find(isClosed);
+  if (closed !== undefined)
+    return `spec.policy.network.hosts has ${written(closed)}, which is no public address, and ${of} does not list it; ${cure}`;
+  const repository = repositoryOf(spec);
+  if (repository === undefined || !unlisted(repository) || !isClosed(repository)) return undefined;
+  return `spec.workspace.git.url leads to ${written(repository)}, which is no public address, and ${of} does not list it; ${cure}`;
+}
+
+function isClosed({ host }: HostPort): boolean {
+  const address = literalAddress(host);
+  return address !== null && judge(address) !== 'Public';
+}
+
+function repositoryOf({ workspace }: AgentTask['spec']): HostPort | undefined {
+  if (workspace.type !== 'Git' || !workspace.git.url.startsWith('https://') || !URL.canParse(workspace.git.url)) return undefined;
+  const { hostname, port } = new URL(workspace.git.url);
+  return { host: hostname, port: port === '' ? 443 : Number(port) };
+}
+
+/** Why the pool does not let the task have the tools that it names; undefined when it does. Pure. */
+export function toolsRefusal({ spec }: AgentTask, pool: ExpertPool): string | undefined {
+  const of = `ExpertPool ${pool.metadata.namespace ?? ''}/${pool.metadata.name}`;
+  for (const tool of ['bash', 'fetch'] as const) {
+    const asked = spec.tools?.timeouts?.[tool];
+    const most = pool.spec.tools?.timeouts?.[tool] ?? usualBounds[tool];
+    if (asked === undefined || asked <= most) continue;
+    return `spec.tools.timeouts.${tool} is ${asked}, and ${of} allows ${most} at most; create the task again with less, or raise spec.tools.timeouts.${tool} of the pool`;
+  }
+  return serverRefusal(spec.tools?.mcpServers ?? [], pool, of);
+}
+
+type Server = NonNullable<NonNullable<AgentTask['spec']['tools']>['mcpServers']>[number];
+
+/** A server is one of the pool's, or at a host that the pool lists; its addresses are the worker's to judge. */
+function serverRefusal(servers: readonly Server[], { spec }: ExpertPool, of: string): string | undefined {
+  const listed = spec.tools?.mcpServers ?? [];
+  for (const { name, url } of servers) {
+    const known = listed.find((one) => one.name === name);
+    if (known !== undefined && (url === undefined || url === known.url)) continue;
+    if (known !== undefined)
+      return `spec.tools.mcpServers[] ${name} has the url ${url}, and that of ${of} is ${known.url}; create the task again without url, or under another name`;
+    const names = listed.map((one) => one.name).join(', ') || 'none';
+    if (url === undefined)
+      return `spec.tools.mcpServers[] ${name} has no url, and ${of} has these servers: ${names}; create the task again with one of them, or add it to spec.tools.mcpServers of the pool`;
+    const at = hostAndPort(url);
+    if ((spec.policy.allowedHosts ?? []).some(({ host, port }) => `${host}:${port}` === at)) continue;
+    return `spec.tools.mcpServers[] ${name} is at ${at}, which ${of} does not list; add it to spec.tools.mcpServers or spec.policy.allowedHosts of the pool, or create the task again without it`;
+  }
+  return undefined;
+}
+
+function hostAndPort(url: string): string {
+  const { hostname, port, protocol } = new URL(url);
+  return `${hostname.replace(/^\[(.*)\]$/, '$1')}:${port || (protocol === 'https:' ? 443 : 80)}`;
+}
+
+/** Reasons that may go when a node or a RuntimeClass changes. */
+export const unsupportedReasons: ReadonlySet<string> = new Set([
+  'RuntimeClassNotFound',
+  'RuntimeHandlerMissing',
+  'UserNamespacesUnavailable',
+  'LayersNotPossible',
+]);
+
+/**
+ * Why no node can hold the sandbox behind the wall that is asked for; undefined when one can, or none tells. Without this
+ * the pod would be refused, or stay in ContainerCreating for ever without a word in its status. Pure.
+ */
+export function unsupported({ task, capabilities }: Snapshot, pool: ExpertPool, floor: IsolationLevel): Refusal | undefined {
+  const wish: Wish = mergedTemplate(task, pool);
+  return (
+    runtimeMissing(capabilities, wish, pool) ??
+    layersRefused(capabilities, wish, pool, task.metadata.namespace ?? '') ??
+    usersMissing(capabilities, wish, pool, floor)
+  );
+}
+
+function runtimeMissing(capabilities: Snapshot['capabilities'], wish: Wish, pool: ExpertPool): Refusal | undefined {
+  const runtimeClass = runtimeClassOf(capabilities, wish);
+  if (runtimeClass === undefined) return undefined;
+  const name = wish.runtimeClassName ?? '';
+  if (runtimeClass === null) {
+    const message = `there is no RuntimeClass ${name}; create it, or name another one in spec.sandbox.runtimeClassName or in the template of ExpertPool ${keyOf(pool)}`;
+    return refused('RuntimeClassNotFound', message);
+  }
+  if (handlerOffered(capabilities, wish, runtimeClass.handler) !== 'None') return undefined;
+  const message = `RuntimeClass ${name} has the handler ${runtimeClass.handler}, which the container runtime of no node has that the sandbox may run on; install it there, or select other nodes`;
+  return refused('RuntimeHandlerMissing', message);
+}
+
+/** What lets a pod with layers in: no level, or the one that refuses nothing. */
+const enforce = 'pod-security.kubernetes.io/enforce';
+
+/** The engine of layers is asked for where it cannot work. */
+function layersRefused(capabilities: Snapshot['capabilities'], wish: Wish, pool: ExpertPool, namespace: string): Refusal | undefined {
+  if (pool.spec.sandbox.snapshotEngine !== 'Overlay') return undefined;
+  const setting = `spec.sandbox.snapshotEngine of ExpertPool ${keyOf(pool)} is Overlay`;
+  if (wish.runtimeClassName !== undefined) {
+    const message = `${setting}, which mounts on the node's own kernel, and the sandbox has RuntimeClass ${wish.runtimeClassName}; set the engine to Auto, or leave runtimeClassName out`;
+    return refused('LayersNotPossible', message);
+  }
+  const level = capabilities.namespaces?.get(namespace)?.[enforce];
+  if (level === undefined || level === 'privileged') return undefined;
+  const message = `${setting}, whose sandboxes need a capability in a user namespace, and namespace ${namespace} enforces Pod Security ${level}; set its label ${enforce} to privileged, or the engine to Auto`;
+  return refused('LayersNotPossible', message);
+}
+
+function usersMissing(capabilities: Snapshot['capabilities'], wish: Wish, pool: ExpertPool, floor: IsolationLevel): Refusal | undefined {
+  const mode = userMode(pool.spec.sandbox);
+  if (!hasOwnUsers(mode, floor, capabilities, wish)) {
+    if (floor !== 'UserNamespace' || wish.runtimeClassName !== undefined) return undefined;
+    const message = `isolation UserNamespace is demanded and spec.sandbox.userNamespace of ExpertPool ${keyOf(pool)} is Never; set it to Auto, or lower minIsolation`;
+    return refused('IsolationBelowFloor', message);
+  }
+  if (userNamespaces(capabilities, wish) !== 'None') return undefined;
+  const runtime = wish.runtimeClassName === undefined ? 'the default runtime' : `RuntimeClass ${wish.runtimeClassName}`;
+  const why =
+    pool.spec.sandbox.snapshotEngine === 'Overlay'
+      ? `spec.sandbox.snapshotEngine of ExpertPool ${keyOf(pool)} is Overlay`
+      : mode === 'Always'
+        ? `spec.sandbox.userNamespace of ExpertPool ${keyOf(pool)} is Always`
+        : 'isolation UserNamespace is demanded';
+  const message = `${why}, and ${runtime} has user namespaces on no node that the sandbox may run on; offer nodes that have them (kernel 6.3, containerd 2.0 or CRI-O 1.25), or ask for less`;
+  return refused('UserNamespacesUnavailable', message);
 }

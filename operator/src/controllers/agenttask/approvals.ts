@@ -1,11 +1,8 @@
 import { timestamp } from '@agentfleet/kube';
-import { maxShownApprovals, type AgentTask, type AgentTaskOrder, type Approval } from '@agentfleet/protocol/api';
-import type { PendingApproval, Transition, Undone } from './transition.ts';
-import type { Facts } from './facts.ts';
+import { maxShownApprovals, type AgentTask, type AgentTaskOrder, type Approval, type Reason } from '@agentfleet/protocol/api';
+import type { PendingApproval, Transition, Undone, Verdict, Facts, Rest } from './snapshot.ts';
 import type { Books } from './attempts.ts';
-import { storedAt } from './suspension.ts';
-import { neverStarted } from './start.ts';
-import type { Verdict } from './verdict.ts';
+import { neverStarted } from './verdict.ts';
 import { rescuer } from './placing.ts';
 
 /** What has been decided about an act; the newest word counts. */
@@ -165,4 +162,33 @@ function restored({ run, assignment, now, snapshot, sandbox }: Facts, verdict: V
   const where = `sandbox pod ${sandbox?.metadata.name ?? ''}`;
   const message = `snapshot ${id} was restored, but the tree does not have its hash; the ${where} is kept for inspection until the task is deleted${rest}`;
   return { status: 'False', reason: 'NotVerified', message, record };
+}
+
+/** The sandbox is given back only on the word of the worker that works under the present epoch. Pure. */
+export function restOf({ snapshot, sandbox, atRest }: Facts): Rest {
+  if (sandbox === undefined) return snapshot.pods.length === 0 ? 'NoSandbox' : 'Ending';
+  if (atRest) return 'Ending';
+  return snapshot.assigned?.lost === undefined ? 'Quiescing' : 'Kept';
+}
+
+/** Why a suspended task is as it is, for programs and for people. */
+export function suspendedBecause(facts: Facts, rest: Rest): { readonly reason: Reason; readonly message: string } {
+  const sandbox = facts.sandbox?.metadata.name ?? '';
+  const words: Readonly<Record<Rest, readonly [Reason, string]>> = {
+    NoSandbox: ['Suspended', `no sandbox is held${storedAt(facts)}`],
+    Ending: ['SandboxEnding', `the sandbox is being deleted${storedAt(facts)}`],
+    Quiescing: ['Quiescing', `sandbox ${sandbox} stays until the worker reports that all is stored`],
+    Kept: [
+      'SandboxKept',
+      `sandbox ${sandbox} stays, because nobody reported that all is stored (${facts.snapshot.assigned?.lost ?? 'there is no worker'})`,
+    ],
+  };
+  const [reason, what] = words[rest];
+  return { reason, message: `spec.suspend is true: ${what}; nothing is done and no clock runs; set it to false to go on` };
+}
+
+/** What is known of the place where a task at rest lies, as the end of a sentence. */
+export function storedAt({ atRest, status }: Pick<Facts, 'atRest' | 'status'>): string {
+  const uri = status.run?.snapshots?.checkpointURI;
+  return atRest && uri !== undefined ? `, the checkpoint is ${uri}` : '';
 }

@@ -1,13 +1,9 @@
-import { findCondition, mergeConditions, type NewCondition } from '@agentfleet/kube';
+import { mergeConditions, keyOf, findCondition, type NewCondition } from '@agentfleet/kube';
 import { passedOn, type AgentTaskStatus, type Condition, type Phase, type Reason, type ConditionType } from '@agentfleet/protocol/api';
-import { nameOf } from './acceptance.ts';
-import { howToAnswer } from './approvals.ts';
-import type { Transition, Rest, Undone } from './transition.ts';
-import type { Facts } from './facts.ts';
-import { networkOpened, openedMessage } from './openings.ts';
+import { howToAnswer, suspendedBecause } from './approvals.ts';
+import type { Transition, Rest, Undone, Verdict, Facts } from './snapshot.ts';
+import { networkOpened, openedMessage } from './sandboxState.ts';
 import { staySeconds } from './storage.ts';
-import { suspendedBecause } from './suspension.ts';
-import type { Verdict } from './verdict.ts';
 
 type Status = Condition['status'];
 
@@ -181,7 +177,7 @@ function acceptedCondition({ snapshot, status }: Facts, transition: Transition):
   if (pool === undefined) return said ?? conditionValue('True', 'Accepted', 'a pool took the task');
   return transition.kind === 'End' && said !== undefined
     ? said
-    : conditionValue('True', 'Accepted', `ExpertPool ${nameOf(pool)} takes the task`);
+    : conditionValue('True', 'Accepted', `ExpertPool ${keyOf(pool)} takes the task`);
 }
 
 /** Present only while it is so. */

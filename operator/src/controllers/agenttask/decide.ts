@@ -1,24 +1,35 @@
-import type { Approval, AgentTaskStatus, Assignment, OpenSandbox } from '@agentfleet/protocol/api';
-import { refusalOf } from './acceptance.ts';
-import { awaitedAct, approvalsOf, undoing } from './approvals.ts';
-import { backoffUntil, type Books, type Ending, closeAttempt, sandboxFinalizer } from './attempts.ts';
-import type { Transition, SandboxChoice } from './transition.ts';
-import { type Facts, factsOf } from './facts.ts';
-import { placing } from './placing.ts';
-import { spentSandbox, failedBeforeStart } from './start.ts';
-import { restOf } from './suspension.ts';
-import { type Verdict, endingOf, verdictOf } from './verdict.ts';
-import { canonical, hasFinalizer, isControlledBy, timestamp } from '@agentfleet/kube';
-import { cappedBudget } from '../../pools/spending.ts';
+import { settlementOf } from './spending.ts';
 import { armsOf } from '../../revisions/arm.ts';
+import {
+  type Approval,
+  type AgentTaskStatus,
+  type Assignment,
+  type OpenSandbox,
+  maxWaitingMessages,
+  type TaskMessage,
+  type Reason,
+} from '@agentfleet/protocol/api';
+import { refusalOf } from './acceptance.ts';
+import { awaitedAct, approvalsOf, undoing, restOf, decisionNote, howToAnswer } from './approvals.ts';
+import { backoffUntil, type Books, type Ending, closeAttempt, sandboxFinalizer } from './attempts.ts';
+import {
+  type Transition,
+  type SandboxChoice,
+  type Verdict,
+  type Action,
+  type Decision,
+  type DesiredStatus,
+  type Snapshot,
+  type Facts,
+  factsOf,
+} from './snapshot.ts';
+import { placing } from './placing.ts';
+import { spentSandbox, failedBeforeStart, endingOf, verdictOf, clockOf } from './verdict.ts';
+import { canonical, hasFinalizer, isControlledBy, timestamp, findCondition, type NewEvent } from '@agentfleet/kube';
+import { cappedBudget } from '../../pools/spending.ts';
 import { conditionsOf, summaryOf } from './conditions.ts';
-import { clockOf } from './clock.ts';
-import { waitingMessages } from './messages.ts';
-import { milestones } from './milestones.ts';
 import { afterTheEnd, storagePlan, type StoragePlan } from './storage.ts';
 import { hasEnded } from './sandboxState.ts';
-import type { Action, Decision, DesiredStatus, Snapshot } from './snapshot.ts';
-import { settlementOf } from './spending.ts';
 import { timers } from './requeues.ts';
 import { warmPoolOf } from '../../runtime/poolIndex.ts';
 
@@ -260,4 +271,103 @@ function actionsOf(facts: Facts, transition: Transition, status: DesiredStatus):
   }
   if (deleteTask) actions.push({ type: 'deleteTask' });
   return actions;
+}
+
+/**
+ * The messages that the model has not got yet, oldest first: what waits already, then orders as far as there is room. A
+ * message leaves when the worker reports its id, under whichever epoch; a task that has ended has none. Pure.
+ */
+export function waitingMessages({ status, snapshot, now }: Facts, transition: Transition): Pick<DesiredStatus, 'messages'> {
+  if (transition.kind === 'End' || transition.kind === 'Ended') return {};
+  const taken = new Set(status.run?.messagesTaken);
+  const waiting = (status.messages ?? []).filter(({ id }) => !taken.has(id));
+  const known = new Set([...taken, ...waiting.map(({ id }) => id)]);
+  const fresh = snapshot.messages.flatMap(({ metadata: { uid = '', name }, spec: { requester, message = '' } }): TaskMessage[] =>
+    known.has(uid) ? [] : [{ id: uid, orderRef: { name }, requester, text: message, at: timestamp(now) }],
+  );
+  const messages = [...waiting, ...fresh].slice(0, maxWaitingMessages);
+  return messages.length === 0 ? {} : { messages };
+}
+
+const normal = (reason: Reason, action: string, note: string): NewEvent => ({ type: 'Normal', reason, action, note });
+
+const warning = (reason: Reason, action: string, note: string): NewEvent => ({ type: 'Warning', reason, action, note });
+
+/** Events to record when the status is written: transitions only, at most one of each kind. */
+export function milestones(facts: Facts, transition: Transition, ending: Ending | undefined, next: DesiredStatus): readonly NewEvent[] {
+  const { assignment, status } = facts;
+  const events: NewEvent[] = [];
+  if (ending?.result === 'Failed') {
+    events.push(
+      warning('AttemptFailed', 'Run', `attempt ${assignment?.attempt ?? 0}: ${ending.class ?? ''} (${ending.reason}): ${ending.message}`),
+    );
+  }
+  events.push(...decided(facts, next));
+  const phase = status.phase;
+  switch (transition.kind) {
+    case 'Bind':
+      // Most tasks begin at once, and the condition Scheduled says so: one write in four less.
+      if (status.conditions !== undefined) events.push(normal('Assigned', 'Assign', assignedNote(next)));
+      break;
+    case 'Wait':
+      if (status.conditions === undefined) events.push(normal('Accepted', 'Queue', `waits: ${transition.message}`));
+      break;
+    case 'Refuse':
+      if (acceptedReason(status) !== transition.refusal.reason) events.push(warning('NotAccepted', 'Accept', transition.refusal.message));
+      break;
+    case 'Suspend':
+      if (phase !== undefined && phase !== 'Suspended') events.push(normal('Suspended', 'Suspend', 'spec.suspend is true'));
+      break;
+    case 'Await':
+      if (phase !== 'AwaitingApproval') events.push(warning('AwaitingApproval', 'Approve', howToAnswer(facts.task, transition.pending)));
+      break;
+    case 'Rollback':
+      if (phase !== 'RollingBack') events.push(normal('RollingBack', 'Rollback', transition.verdict.message));
+      break;
+    case 'End':
+      events.push(...ended(facts, transition));
+      break;
+    case 'Run':
+    case 'Stop':
+    case 'Ended':
+  }
+  return events;
+}
+
+/** Decisions that this status is the first to show. */
+function decided({ status }: Facts, { approvals = [] }: DesiredStatus): readonly NewEvent[] {
+  const known = new Set(status.approvals?.map(({ action }) => action));
+  return approvals
+    .filter(({ action }) => !known.has(action))
+    .map((approval) => normal(approval.decision, 'Approve', decisionNote(approval)));
+}
+
+function acceptedReason(status: DesiredStatus): string | undefined {
+  return findCondition(status.conditions, 'Accepted')?.reason;
+}
+
+function assignedNote({ assignment }: DesiredStatus): string {
+  if (assignment === undefined) return '';
+  const { attempt, workerNamespace, worker, sandbox } = assignment;
+  return `attempt ${attempt} to worker ${workerNamespace}/${worker} in sandbox ${sandbox}`;
+}
+
+function ended({ snapshot, spec }: Facts, { verdict, undone }: Extract<Transition, { kind: 'End' }>): readonly NewEvent[] {
+  const events: NewEvent[] = [];
+  if (undone !== undefined) {
+    const tell = undone.status === 'True' ? normal : warning;
+    events.push(tell(undone.status === 'True' ? 'RolledBack' : undone.reason, 'Rollback', undone.message));
+  }
+  const tell = verdict.result === 'Failed' ? warning : normal;
+  events.push(tell(verdict.result, 'Finish', verdict.message));
+  if (spec.ttlSecondsAfterFinished !== undefined && snapshot.tracked) {
+    events.push(
+      warning(
+        'TTLIgnored',
+        'Keep',
+        'spec.ttlSecondsAfterFinished is ignored: Git owns the task and would make it, and run it, again; remove it from Git instead',
+      ),
+    );
+  }
+  return events;
 }

@@ -25,7 +25,7 @@ import type { OperatorContext } from '../../runtime/context.ts';
 import { sandboxPod } from './sandboxPod.ts';
 import { sandboxInput } from './sandboxTemplate.ts';
 import type { Action, Decision, Snapshot } from './snapshot.ts';
-import type { SpendingBooks } from './spendingBooks.ts';
+import type { SpendingBooks } from './spending.ts';
 import type { Volumes } from './volumes.ts';
 
 /** Answers by which the server says for sure that nothing was changed. */

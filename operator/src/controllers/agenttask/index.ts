@@ -1,4 +1,9 @@
-/** AgentTask: what its sandbox looks like. Pure functions; imports protocol only. */
+/**
+ * AgentTask: binds tasks to workers and sandboxes. `observe` reads caches into a `snapshot`; `acceptance`, `placing`, `verdict`,
+ * `approvals`, `spending`, `storage` and `conditions` are the pure parts of `decide`; `execute`, `volumes` and `controller` write.
+ * May import runtime, pools, revisions and the queue below; no other controller. Exported: what its sandbox looks like, which
+ * imports protocol only.
+ */
 export {
   hiddenDir,
   homeDir,

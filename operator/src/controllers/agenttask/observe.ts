@@ -1,4 +1,4 @@
-import { keyOf, type Clock, type KubeObject } from '@agentfleet/kube';
+import { keyOf, type Clock, type KubeObject, isNotFound, ResourceClient, type Transport } from '@agentfleet/kube';
 import type { AgentTask, AgentTaskOrder, ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
 import type { IsolationLevel } from '@agentfleet/protocol/keeper';
 import { labels } from '@agentfleet/protocol/pool';
@@ -7,22 +7,18 @@ import { poolLookup, resolvePool, type Resolution, isWorkerPod, templateAnnotati
 import { MadeSandboxes } from '../../pools/made.ts';
 import type { ReachConfig } from '../../pools/consent.ts';
 import type { Caches } from '../../runtime/context.ts';
-import type { Pod } from '../../runtime/resources.ts';
+import { type Pod, resources } from '../../runtime/resources.ts';
 import { isTracked } from '../../runtime/caches.ts';
-import { isolationFloor } from './acceptance.ts';
+import { isolationFloor, groundOf, sameAbility, type ClusterCapabilities } from './nodeAbility.ts';
 import { isClaimable } from './execute.ts';
-import type { DependencyView } from './dependencies.ts';
-import type { Ledger } from './queue/ledger.ts';
-import { groundOf, sameAbility, type ClusterCapabilities } from './nodeAbility.ts';
-import { openingsOf } from './openings.ts';
+import type { DependencyView, SpendingView, Snapshot, StorageView, WorkerView } from './snapshot.ts';
+import { type Ledger, Queues } from './queue/queues.ts';
+import { openingsOf, sandboxState } from './sandboxState.ts';
 import { Preparations } from './placing.ts';
 import type { Bounds, Turn, Order, QueueView } from './queue/poolQueue.ts';
-import { Queues } from './queue/queues.ts';
-import { sandboxState } from './sandboxState.ts';
-import type { SpendingView } from './spending.ts';
-import type { Snapshot, StorageView, WorkerView } from './snapshot.ts';
 import type { Heartbeats } from '../../runtime/heartbeats.ts';
 import { warmIndex } from '../../runtime/poolIndex.ts';
+import { dependenciesOf } from '../../runtime/taskCensus.ts';
 
 /** What an observer reads besides the caches. */
 export interface ObserverOptions {
@@ -249,4 +245,68 @@ function lossOfWorker(key: string, pod: Pod | undefined, freshMs: number): strin
   if (pod === undefined) return `the worker pod ${key} is gone`;
   if (pod.metadata.deletionTimestamp !== undefined) return `the worker pod ${key} is being deleted`;
   return freshMs > 0 ? undefined : `the worker ${key} does not renew its Lease`;
+}
+
+/** Tasks on one path that are followed: a longer one is not looked at for a cycle. */
+const longestPath = 256;
+
+/**
+ * Reads what became of dependencies. Those that have not ended are in the cache; the others are read one by one, as no
+ * cache holds them. A dependency that was deleted after it succeeded is missing: there is nothing left that says so.
+ */
+export class Dependencies {
+  readonly #caches: Pick<Caches, 'tasks'>;
+  readonly #client: ResourceClient<AgentTask>;
+
+  constructor(transport: Transport, caches: Pick<Caches, 'tasks'>) {
+    this.#caches = caches;
+    this.#client = new ResourceClient(transport, resources.agentTasks);
+  }
+
+  /** Undefined for a task that depends on nothing, or has begun. */
+  async view(task: AgentTask, signal: AbortSignal): Promise<DependencyView | undefined> {
+    const keys = dependenciesOf(task);
+    if (keys.length === 0) return undefined;
+    const found = await Promise.all(keys.map((key) => this.#read(key, signal)));
+    const names = keys.map((key) => key.slice(key.indexOf('/') + 1));
+    const which = (holds: (other: AgentTask | undefined) => boolean): readonly string[] => names.filter((_, index) => holds(found[index]));
+    return {
+      pending: which((other) => other !== undefined && other.status?.finished !== 'true'),
+      missing: which((other) => other === undefined),
+      failed: found.flatMap((other) => {
+        const { phase = 'Failed', finished } = other?.status ?? {};
+        return other === undefined || finished !== 'true' || phase === 'Succeeded' ? [] : [{ name: other.metadata.name, phase }];
+      }),
+      cycle: this.#cycle(task),
+    };
+  }
+
+  async #read(key: string, signal: AbortSignal): Promise<AgentTask | undefined> {
+    const cached = this.#caches.tasks.lister.get(key);
+    if (cached !== undefined) return cached;
+    const [namespace = '', name = ''] = key.split('/');
+    return this.#client.get({ namespace, name }, { signal }).catch((error: unknown) => {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    });
+  }
+
+  /** Follows dependencies in the cache until one is the task itself. Breadth first: the shortest way is reported. */
+  #cycle(task: AgentTask): readonly string[] | undefined {
+    const goal = keyOf(task);
+    const ways = new Map<string, readonly string[]>([[goal, [task.metadata.name]]]);
+    const queue = [task];
+    for (const at of queue) {
+      const way = ways.get(keyOf(at)) ?? [];
+      for (const key of dependenciesOf(at)) {
+        const name = key.slice(key.indexOf('/') + 1);
+        if (key === goal) return [...way, name];
+        const next = this.#caches.tasks.lister.get(key);
+        if (next === undefined || ways.has(key) || way.length >= longestPath) continue;
+        ways.set(key, [...way, name]);
+        queue.push(next);
+      }
+    }
+    return undefined;
+  }
 }

@@ -2,7 +2,7 @@ import { ResourceClient } from '@agentfleet/kube';
 import { labels } from '@agentfleet/protocol/pool';
 import { describe, expect, test } from 'vitest';
 import { type NetworkPolicy, resources } from '../../runtime/resources.ts';
-import { openedMessage, openingsOf } from './openings.ts';
+import { openedMessage, openingsOf } from './sandboxState.ts';
 import { sandboxNetworkPolicy } from './sandboxPod.ts';
 import { Bed } from './testing/bed.ts';
 import { condition, finish, isReady, reported } from './testing/look.ts';

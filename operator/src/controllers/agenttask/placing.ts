@@ -1,16 +1,13 @@
-import type { Snapshot, WorkerView } from './snapshot.ts';
-import { timestamp } from '@agentfleet/kube';
+import type { Snapshot, WorkerView, Transition, SandboxChoice, Facts } from './snapshot.ts';
+import { keyOf, timestamp } from '@agentfleet/kube';
 import { passedOn, type ExpertPool, type Reason } from '@agentfleet/protocol/api';
-import { nameOf, refusalOf } from './acceptance.ts';
+import { refusalOf } from './acceptance.ts';
 import { type Attempt, type Books, jwksConfigMap } from './attempts.ts';
-import type { Transition, SandboxChoice } from './transition.ts';
-import type { Facts } from './facts.ts';
 import { perNamespaceOf } from '../../pools/limits.ts';
 import { sandboxName } from './sandboxTemplate.ts';
 import { spendingFor } from './spending.ts';
-import { spentSandbox } from './start.ts';
+import { spentSandbox, outcomeMessage } from './verdict.ts';
 import { claimFor } from './storage.ts';
-import { outcomeMessage } from './verdict.ts';
 import { briefKey } from '@agentfleet/protocol/pool';
 import { briefName } from '../../pools/names.ts';
 import type { Caches } from '../../runtime/context.ts';
@@ -155,18 +152,18 @@ function roomFor({ snapshot, assignment, task }: Facts, pool: ExpertPool): Room 
   const perNamespace = perNamespaceOf(pool);
   const wait = (reason: Reason, message: string): Room => ({ kind: 'Wait', reason, message, position: queue.ahead, queued: true });
   if (queue.running >= maxRunning)
-    return wait('PoolAtLimit', `${queue.running} tasks run in ExpertPool ${nameOf(pool)} and spec.limits.maxRunning is ${maxRunning}`);
+    return wait('PoolAtLimit', `${queue.running} tasks run in ExpertPool ${keyOf(pool)} and spec.limits.maxRunning is ${maxRunning}`);
   if (queue.runningInNamespace >= perNamespace) {
     return wait(
       'QuotaExceeded',
-      `${queue.runningInNamespace} tasks of namespace ${task.metadata.namespace ?? ''} run in ExpertPool ${nameOf(pool)} and spec.limits.perNamespace ${pool.spec.limits?.perNamespace === undefined ? 'is not set, which means ' : 'is '}${perNamespace}`,
+      `${queue.runningInNamespace} tasks of namespace ${task.metadata.namespace ?? ''} run in ExpertPool ${keyOf(pool)} and spec.limits.perNamespace ${pool.spec.limits?.perNamespace === undefined ? 'is not set, which means ' : 'is '}${perNamespace}`,
     );
   }
   const ready = workers.filter((worker) => worker.ready);
   if (ready.length === 0)
     return wait(
       'NoWorkerReady',
-      `ExpertPool ${nameOf(pool)} has ${workers.length} workers, none of them ready; look at its conditions and at the pods of its workers`,
+      `ExpertPool ${keyOf(pool)} has ${workers.length} workers, none of them ready; look at its conditions and at the pods of its workers`,
     );
   const { concurrency } = pool.spec.workers;
   const free = ready.reduce((sum, { load }) => sum + Math.max(0, concurrency - load), 0);

@@ -5,19 +5,16 @@ import { isWorkerPod } from '../../pools/resolve.ts';
 import type { Caches } from '../../runtime/context.ts';
 import type { ConfigMap, NetworkPolicy, Pod } from '../../runtime/resources.ts';
 import { dependencyIndex, wakeIndex, wakeValues, workerIndex } from '../../runtime/taskCensus.ts';
-import { unsupportedReasons } from './unsupported.ts';
-import type { Ledger } from './queue/ledger.ts';
+import { unsupportedReasons } from './acceptance.ts';
+import type { Ledger } from './queue/queues.ts';
 import { jwksConfigMap } from './attempts.ts';
 import { sameAbility } from './nodeAbility.ts';
 import { isReady, type Observer } from './observe.ts';
 import { standing } from './queue/poolQueue.ts';
-import type { Transition } from './transition.ts';
-import type { Facts } from './facts.ts';
+import { type Transition, type DesiredStatus, type Facts, deadlineSecondsOf, queuedUntil } from './snapshot.ts';
 import { sandboxUntil, taskUntil } from './storage.ts';
-import { deadlineSecondsOf, queuedUntil } from './deadline.ts';
 import { surelyEndedAt } from './sandboxState.ts';
-import type { DesiredStatus } from './snapshot.ts';
-import { startTimeoutSeconds, startUntil } from './start.ts';
+import { startTimeoutSeconds, startUntil } from './verdict.ts';
 import { anyDefault, poolIndex } from '../../runtime/poolIndex.ts';
 
 export interface RequeuesOptions {

@@ -1,8 +1,7 @@
 import type { ExpertPool, Sandbox } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
 import type { RuntimeClass } from '../../runtime/resources.ts';
-import type { ClusterCapabilities } from './nodeAbility.ts';
-import { mergedTemplate, sandboxNotAllowed } from './sandboxBounds.ts';
+import { type ClusterCapabilities, mergedTemplate, sandboxNotAllowed } from './nodeAbility.ts';
 import { newPool, newTask } from './testing/objects.ts';
 
 const runtimeClass = (name: string, handler: string): RuntimeClass => ({ metadata: { name }, handler });

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { unsupported } from './unsupported.ts';
+import { unsupported } from './acceptance.ts';
 import { sandboxPod, type SandboxPodInput } from './sandboxPod.ts';
 import { newPool } from './testing/objects.ts';
 import { snapshotOf, taskOf } from './testing/snapshots.ts';

@@ -1,6 +1,9 @@
-import { isControlledBy } from '@agentfleet/kube';
-import { passedOn, type AgentTask, type Reason } from '@agentfleet/protocol/api';
-import type { ContainerStatus, Pod } from '../../runtime/resources.ts';
+import { isControlledBy, labelMatcher } from '@agentfleet/kube';
+import { passedOn, type AgentTask, type Reason, type ExpertPool } from '@agentfleet/protocol/api';
+import type { ContainerStatus, Pod, NetworkPolicy } from '../../runtime/resources.ts';
+import { labels } from '@agentfleet/protocol/pool';
+import { mergedTemplate } from './nodeAbility.ts';
+import { sandboxNetworkPolicy } from './sandboxPod.ts';
 
 /** Seconds after the end of its grace period in which a pod may still run although nobody hears of its node. */
 export const graceSlackSeconds = 60;
@@ -103,4 +106,62 @@ function placeTrouble({ metadata, status }: Pod): SandboxState | undefined {
   if (scheduled?.status !== 'False') return undefined;
   const message = `pod ${metadata.name} has no node: ${scheduled.message ?? 'no reason given'}`;
   return { ready: false, invalid: false, reason: passedOn(scheduled.reason ?? 'Unschedulable'), message };
+}
+
+/** Reason of a task whose wall somebody's NetworkPolicy opens, and the type of its condition. */
+export const networkOpened = 'NetworkOpened';
+
+/** A NetworkPolicy that lets more in or out of a sandbox than its wall. */
+export interface Opening {
+  readonly policy: string;
+  readonly adds: 'ingress' | 'egress' | 'ingress and egress';
+}
+
+const wall = sandboxNetworkPolicy('', []).metadata?.name;
+
+/** Labels that the pod of a task has, or will have. */
+function labelsOf(task: AgentTask, pool: ExpertPool | undefined, pods: readonly Pod[]): readonly Readonly<Record<string, string>>[] {
+  if (pods.length > 0) return pods.map(({ metadata }) => metadata.labels ?? {});
+  if (pool === undefined) return [];
+  const own = mergedTemplate(task, pool).podMetadata?.labels;
+  return [{ ...own, [labels.component]: 'sandbox', [labels.task]: task.metadata.name, [labels.pool]: pool.metadata.name }];
+}
+
+/**
+ * The policies of a namespace that open the sandbox of a task: what NetworkPolicies allow adds up, so that each one that
+ * selects the pod and has a rule is a way past the wall. One without rules takes nothing away and adds nothing. Pure.
+ */
+export function openingsOf(
+  policies: readonly NetworkPolicy[],
+  { task, pool, pods }: { readonly task: AgentTask; readonly pool: ExpertPool | undefined; readonly pods: readonly Pod[] },
+): readonly Opening[] {
+  if (policies.length === 0) return [];
+  const sandboxes = labelsOf(task, pool, pods).map((own) => ({ metadata: { name: '', labels: own } }));
+  return policies
+    .filter(({ metadata }) => metadata.name !== wall)
+    .flatMap(({ metadata, spec }): Opening[] => {
+      const adds = added(spec);
+      const selects = labelMatcher(spec?.podSelector ?? {});
+      return adds === undefined || !sandboxes.some(selects) ? [] : [{ policy: metadata.name, adds }];
+    })
+    .sort((a, b) => (a.policy < b.policy ? -1 : 1));
+}
+
+function added(spec: NetworkPolicy['spec']): Opening['adds'] | undefined {
+  const { ingress = [], egress = [], policyTypes = [] } = spec ?? {};
+  // Rules of a direction that the policy does not speak of do not count.
+  const speaksOf = (type: 'Ingress' | 'Egress'): boolean => policyTypes.length === 0 || policyTypes.includes(type);
+  const [inward, outward] = [ingress.length > 0 && speaksOf('Ingress'), egress.length > 0 && speaksOf('Egress')];
+  if (inward && outward) return 'ingress and egress';
+  if (inward) return 'ingress';
+  return outward ? 'egress' : undefined;
+}
+
+const named = 3;
+
+/** What opens the wall, and how it is closed. */
+export function openedMessage({ metadata: { namespace = '' } }: AgentTask, openings: readonly Opening[]): string {
+  const first = openings.slice(0, named).map(({ policy, adds }) => `${namespace}/${policy} (${adds})`);
+  const more = openings.length > named ? ` and ${openings.length - named} more` : '';
+  return `NetworkPolicy ${first.join(', ')}${more} selects the sandbox and opens its wall; let spec.podSelector.matchExpressions have {key: ${labels.component}, operator: NotIn, values: [sandbox]}, or set spec.policy.allowUnenforcedNetwork of the pool`;
 }

@@ -4,9 +4,15 @@ import type { AgentTask, ExpertPool, Sandbox } from '@agentfleet/protocol/api';
 import type { IsolationLevel } from '@agentfleet/protocol/keeper';
 import { workerServiceAccount, childName } from '../../pools/names.ts';
 import type { OperatorConfig } from '../../runtime/context.ts';
-import { isolationFloor } from './acceptance.ts';
-import { hasOwnUsers, imageVolumes, nodesWithUsers, userMode, type ClusterCapabilities } from './nodeAbility.ts';
-import { mergedTemplate } from './sandboxBounds.ts';
+import {
+  isolationFloor,
+  mergedTemplate,
+  hasOwnUsers,
+  imageVolumes,
+  nodesWithUsers,
+  userMode,
+  type ClusterCapabilities,
+} from './nodeAbility.ts';
 import { type SandboxPodInput, sandboxPod } from './sandboxPod.ts';
 import { labels } from '@agentfleet/protocol/pool';
 import { templateAnnotation } from '../../pools/resolve.ts';

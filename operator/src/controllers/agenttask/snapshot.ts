@@ -1,14 +1,23 @@
-import type { NewEvent } from '@agentfleet/kube';
-import type { AgentTask, AgentTaskOrder, AgentTaskStatus, RolloutStatus, Reason } from '@agentfleet/protocol/api';
-import type { Amount, Held } from '../../pools/spending.ts';
+import { type NewEvent, findCondition, isControlledBy } from '@agentfleet/kube';
+import {
+  type AgentTask,
+  type AgentTaskOrder,
+  type AgentTaskStatus,
+  type RolloutStatus,
+  type Reason,
+  type Run,
+  cancelModes,
+  type AgentTaskSpec,
+  type Assignment,
+  type CancelMode,
+} from '@agentfleet/protocol/api';
+import type { Amount, Held, SpendingBook } from '../../pools/spending.ts';
 import type { Resolution } from '../../pools/resolve.ts';
 import type { PersistentVolumeClaim, Pod, VolumeSnapshot } from '../../runtime/resources.ts';
-import type { ClaimChoice } from './transition.ts';
-import type { DependencyView } from './dependencies.ts';
 import type { ClusterCapabilities } from './nodeAbility.ts';
-import type { Opening } from './openings.ts';
-import type { HeldIn, SpendingView } from './spending.ts';
+import { type Opening, lossOf, sandboxState, usablePods, type SandboxState } from './sandboxState.ts';
 import type { QueueView } from './queue/poolQueue.ts';
+import type { Attempt } from './attempts.ts';
 
 /** A worker of a pool as the caches show it. */
 export interface WorkerView {
@@ -105,4 +114,200 @@ export interface Decision {
   readonly requeueAfterMs: number | undefined;
   /** The worker whose slot is taken by this decision, and the uid of the waiting sandbox. */
   readonly takes: { readonly worker: string; readonly workerNamespace: string; readonly sandbox: string | undefined } | undefined;
+}
+
+/** Why a task is not taken on. */
+export interface Refusal {
+  readonly reason: Reason;
+  readonly message: string;
+  /** Nothing but a change by its owner or the platform's can help. */
+  readonly stalled: boolean;
+}
+
+/** What has become of the task, once and for all. */
+export interface Verdict {
+  readonly result: 'Succeeded' | 'Failed' | 'Cancelled';
+  readonly reason: Reason;
+  readonly message: string;
+}
+
+/** What is set aside for a task in the book of a pool. */
+export interface HeldIn extends Held {
+  /** `namespace/name` of the pool. */
+  readonly pool: string;
+}
+
+/** What the books tell of a task. */
+export interface SpendingView {
+  /** The book of its pool; null: it cannot be read. Absent: the pool caps nothing. */
+  readonly book?: SpendingBook | null;
+  /** Absent: nothing is set aside for it. */
+  readonly held?: HeldIn;
+}
+
+/** What became of the tasks that a task depends on; names in the order of its spec. */
+export interface DependencyView {
+  /** There and not ended. */
+  readonly pending: readonly string[];
+  /** Not there (yet, or any more). */
+  readonly missing: readonly string[];
+  /** Ended otherwise than Succeeded. */
+  readonly failed: readonly { readonly name: string; readonly phase: string }[];
+  /** Names along which the task waits for itself, from it back to it. */
+  readonly cycle: readonly string[] | undefined;
+}
+
+/** An act that the worker holds back. */
+export type PendingApproval = NonNullable<Run['pendingApproval']>;
+
+/** The volume of a new sandbox: one that is there, an empty one, or one from a snapshot. */
+export type ClaimChoice =
+  | { readonly kind: 'Held' | 'Create'; readonly name: string }
+  | { readonly kind: 'Restore'; readonly name: string; readonly snapshot: string };
+
+/** The sandbox of an attempt: the one that the task has, a new one, or one that waits ready. */
+export type SandboxChoice =
+  | { readonly kind: 'Held'; readonly name: string }
+  | { readonly kind: 'Create'; readonly name: string; readonly claim?: ClaimChoice }
+  | { readonly kind: 'Claim'; readonly name: string; readonly pod: Pod };
+
+/**
+ * How far a suspended task is: it has no sandbox; the sandbox is given back; the worker is to report that all is stored;
+ * or nobody can report it, so that the sandbox is kept.
+ */
+export type Rest = 'NoSandbox' | 'Ending' | 'Quiescing' | 'Kept';
+
+/** Where a decision takes the task. */
+export type Transition =
+  /** It has ended before. */
+  | { readonly kind: 'Ended' }
+  | { readonly kind: 'End'; readonly verdict: Verdict; readonly undone: Undone | undefined }
+  | { readonly kind: 'Refuse'; readonly refusal: Refusal }
+  | {
+      readonly kind: 'Wait';
+      readonly reason: Reason;
+      readonly message: string;
+      readonly untilMs?: number;
+      readonly position?: number;
+      /** Since when the wait counts as one in the queue is reported. */
+      readonly queued?: boolean;
+      /** Why the sandbox before did not come to work. */
+      readonly because?: { readonly reason: Reason; readonly message: string };
+      /** It will be over in a moment, so that it is not worth a write. */
+      readonly brief?: boolean;
+    }
+  /** `held`: what the attempt may spend, where the pool caps that. */
+  | { readonly kind: 'Bind'; readonly worker: WorkerView; readonly sandbox: SandboxChoice; readonly held?: Held }
+  | { readonly kind: 'Run' }
+  /** The worker holds an act back until a person, or the time, has decided. */
+  | { readonly kind: 'Await'; readonly pending: PendingApproval }
+  | { readonly kind: 'Suspend'; readonly rest: Rest }
+  | { readonly kind: 'Stop' }
+  /** `worker`: it is given to another one. */
+  | { readonly kind: 'Rollback'; readonly verdict: Verdict; readonly worker?: WorkerView; readonly untilMs: number };
+
+/** What has become of the changes; the condition RolledBack, and `status.rollback` where something was restored. */
+export interface Undone {
+  readonly status: 'True' | 'False';
+  readonly reason: 'Restored' | 'Discarded' | 'NotVerified' | 'Kept';
+  readonly message: string;
+  readonly record?: AgentTaskStatus['rollback'];
+}
+
+/** What follows from a snapshot at one moment, before anything is decided. */
+export interface Facts {
+  readonly snapshot: Snapshot;
+  /** Wall time, ms since the epoch. */
+  readonly now: number;
+  readonly task: AgentTask;
+  readonly spec: AgentTaskSpec;
+  readonly status: AgentTaskStatus;
+  readonly assignment: Assignment | undefined;
+  /** The report under the present epoch; an older one says nothing about what goes on now. */
+  readonly run: Run | undefined;
+  /** Whether the assigned attempt has not been closed. */
+  readonly open: boolean;
+  /**
+   * Whether the worker has come to rest under the present assignment and all that is needed is stored: then neither it
+   * nor the sandbox is needed to go on.
+   */
+  readonly atRest: boolean;
+  readonly cancel: CancelMode;
+  /** The pod that is worked in, or that the next attempt will be worked in. */
+  readonly sandbox: Pod | undefined;
+  readonly sandboxIs: SandboxState | undefined;
+  /** Whether the sandbox of the assignment has answered, now or before. */
+  readonly answered: boolean;
+  /** Why the assigned sandbox cannot be worked in any more. */
+  readonly sandboxLoss: string | undefined;
+  /** Ms until the deadline; Infinity before the clock starts and while it stands still. */
+  readonly remainingMs: number;
+}
+
+export function factsOf(snapshot: Snapshot, now: number): Facts {
+  const { task, pods } = snapshot;
+  const { spec, status = {} } = task;
+  const { assignment } = status;
+  const usable = usablePods(task, pods);
+  const sandbox = usable.find(({ metadata }) => metadata.name === assignment?.sandbox) ?? usable[0];
+  const assigned = pods.find((pod) => pod.metadata.name === assignment?.sandbox && isControlledBy(pod, task));
+  const wasReady = sandbox?.metadata.name === assignment?.sandbox && findCondition(status.conditions, 'SandboxReady')?.status === 'True';
+  const run = currentRun(status);
+  const sandboxIs = sandbox === undefined ? undefined : sandboxState(sandbox, wasReady);
+  const isReady = sandbox?.metadata.name === assignment?.sandbox && sandboxIs?.ready === true;
+  return {
+    snapshot,
+    now,
+    task,
+    spec,
+    status,
+    assignment,
+    run,
+    open: assignment !== undefined && lastAttempt(status)?.number !== assignment.attempt,
+    atRest: assignment?.directive === 'Quiesce' && currentRun(status)?.quiescedAt !== undefined,
+    cancel: cancelMode(snapshot),
+    sandbox,
+    sandboxIs,
+    answered: assignment?.sandboxReadyAt !== undefined || wasReady || isReady || run?.snapshots?.initial !== undefined,
+    sandboxLoss: assignment === undefined ? undefined : lossOf(assigned, assignment.sandbox),
+    remainingMs: remainingMs(snapshot, now),
+  };
+}
+
+export function lastAttempt(status: AgentTaskStatus): Attempt | undefined {
+  return status.attempts?.at(-1);
+}
+
+function currentRun({ run, assignment }: AgentTaskStatus): Run | undefined {
+  return run !== undefined && run.epoch === assignment?.epoch && run.attempt === assignment.attempt ? run : undefined;
+}
+
+/** The strongest of what the spec and a standing order say. */
+function cancelMode({ task, cancelOrder }: Snapshot): CancelMode {
+  const ordered: CancelMode = cancelOrder === undefined ? 'None' : 'Rollback';
+  return cancelModes.indexOf(ordered) > cancelModes.indexOf(task.spec.cancel) ? ordered : task.spec.cancel;
+}
+
+/** Seconds that a task has: what it asks for, and never more than its pool allows. Pure. */
+export function deadlineSecondsOf({ task, resolution: { pool } }: Pick<Snapshot, 'task' | 'resolution'>): number {
+  return Math.min(task.spec.deadlineSeconds, pool?.spec.policy.maxDeadlineSeconds ?? Infinity);
+}
+
+/** Ms until the deadline; Infinity before the clock starts and while it stands still. */
+export function remainingMs(snapshot: Pick<Snapshot, 'task' | 'resolution'>, now: number): number {
+  const { clock } = snapshot.task.status ?? {};
+  if (clock === undefined || clock.pausedAt !== undefined) return Infinity;
+  return Date.parse(clock.startedAt) + (clock.pausedSeconds + deadlineSecondsOf(snapshot)) * 1000 - now;
+}
+
+/** When a task has waited long enough for its turn, in ms since the epoch; Infinity for one that works or may wait. Pure. */
+export function queuedUntil({ queue }: AgentTaskStatus, { task, resolution: { pool } }: Pick<Snapshot, 'task' | 'resolution'>): number {
+  const seconds = pool?.spec.limits?.queueTimeoutSeconds;
+  if (seconds === undefined || queue?.since === undefined || isHeld(task)) return Infinity;
+  return Date.parse(queue.since) + seconds * 1000;
+}
+
+function isHeld({ spec, status }: AgentTask): boolean {
+  const { assignment, attempts } = status ?? {};
+  return spec.suspend || (assignment !== undefined && attempts?.at(-1)?.number !== assignment.attempt);
 }

@@ -6,7 +6,7 @@ import { decide } from './decide.ts';
 import { newPool } from './testing/objects.ts';
 import { ago, assignment, now, snapshotOf, taskOf, worker, working } from './testing/snapshots.ts';
 import { usage } from './testing/scriptedWorker.ts';
-import type { SpendingView } from './spending.ts';
+import type { SpendingView } from './snapshot.ts';
 
 const pool = newPool({ policy: { maxBudget: { tokens: 10 } }, limits: { spending: { windowSeconds: 60, tokens: 100 } } });
 const held: Held = { uid: 'u-1', namespace: 'team', name: 'one', attempt: 1, tokens: 10, micros: 0 };

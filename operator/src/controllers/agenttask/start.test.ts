@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { perNamespaceOf } from '../../pools/limits.ts';
 import { decide } from './decide.ts';
 import type { Decision, Snapshot } from './snapshot.ts';
-import { maxStartFailures } from './start.ts';
+import { maxStartFailures } from './verdict.ts';
 import { waitingStatus } from './testing/kubelet.ts';
 import { newPool } from './testing/objects.ts';
 import { ago, assignment, clock, gone, now, outcome, podOf, snapshotOf, taskOf, worker, working } from './testing/snapshots.ts';

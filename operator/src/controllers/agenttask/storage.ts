@@ -1,10 +1,8 @@
 import type { AgentTaskStatus, SandboxStorage, AgentTask, Reason } from '@agentfleet/protocol/api';
 import { findCondition, channel, keyOf, lowPriority, ResourceClient, type Clock, type Source } from '@agentfleet/kube';
 import { type PersistentVolumeClaim, type VolumeSnapshot, resources } from '../../runtime/resources.ts';
-import type { ClaimChoice, Transition } from './transition.ts';
-import type { Facts } from './facts.ts';
+import type { ClaimChoice, Transition, Action, StorageView, DesiredStatus, Facts } from './snapshot.ts';
 import { sandboxName } from './sandboxTemplate.ts';
-import type { Action, StorageView, DesiredStatus } from './snapshot.ts';
 import { isTracked, usualTrackingLabels } from '../../runtime/caches.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import { slimTask } from '../../runtime/transforms.ts';

@@ -1,19 +1,9 @@
-import { findCondition } from '@agentfleet/kube';
-import { attemptAction, type Reason, passedOn } from '@agentfleet/protocol/api';
-import { isolationFloor, meetsFloor } from './acceptance.ts';
+import { findCondition, keyOf, timestamp } from '@agentfleet/kube';
+import { attemptAction, type Reason, passedOn, type AgentTaskStatus, type ExpertPool } from '@agentfleet/protocol/api';
+import { isolationFloor, meetsFloor } from './nodeAbility.ts';
 import { cancelledReason, chargedAttempts, type Attempt, type Books, type Ending } from './attempts.ts';
-import { deadlineWords } from './clock.ts';
-import { queuedUntil } from './deadline.ts';
-import type { Facts } from './facts.ts';
-import { networkOpened, openedMessage } from './openings.ts';
-import { lateStart, maxStartFailures, startFailures, startTrouble } from './start.ts';
-
-/** What has become of the task, once and for all. */
-export interface Verdict {
-  readonly result: 'Succeeded' | 'Failed' | 'Cancelled';
-  readonly reason: Reason;
-  readonly message: string;
-}
+import { queuedUntil, type Facts, type Verdict, type Transition, deadlineSecondsOf } from './snapshot.ts';
+import { networkOpened, openedMessage } from './sandboxState.ts';
 
 const infrastructure = (reason: Reason, message: string): Ending => ({ result: 'Failed', class: 'Infrastructure', reason, message });
 
@@ -164,4 +154,121 @@ function waitedTooLong({ snapshot, status, now }: Facts): Verdict | undefined {
 export function outcomeMessage({ status }: Facts, attempt: Attempt): string {
   const said = status.run?.attempt === attempt.number ? status.run.outcome?.message : undefined;
   return startTrouble(status, attempt) ?? said ?? attempt.reason ?? '';
+}
+
+/** Failures in a row before anything was begun after which a task has failed. `status.attempts` shows at least as many. */
+export const maxStartFailures = 5;
+
+/** Seconds in which a sandbox has to answer where no pool says it any more. */
+const usualStartSeconds = 120;
+
+/** What to do about a sandbox that does not start, by what keeps it. */
+const cures: Readonly<Record<string, string>> = {
+  ImagePullBackOff: 'correct spec.sandbox.image of the task or of the template of the pool, or what the registry demands',
+  Unschedulable: 'offer nodes with room for it, or ask for less in spec.sandbox',
+};
+
+/** Seconds in which the sandbox of a task has to answer. Pure. */
+export function startTimeoutSeconds(pool: ExpertPool | undefined): number {
+  return pool?.spec.sandbox.startTimeoutSeconds ?? usualStartSeconds;
+}
+
+/** When a sandbox that has not answered is given back, in ms since the epoch; Infinity when it may take its time. */
+export function startUntil({ assignment, sandbox, answered, open, snapshot }: Facts): number {
+  // Also of a suspended task: nobody could bring it to rest there.
+  const begins = assignment?.directive === 'Run' || assignment?.directive === 'Quiesce';
+  const starts = begins && open && sandbox?.metadata.name === assignment.sandbox && !answered;
+  if (!starts) return Infinity;
+  const since = Date.parse(sandbox.metadata.creationTimestamp ?? assignment.since);
+  return since + startTimeoutSeconds(snapshot.resolution.pool) * 1000;
+}
+
+/** How an attempt ends whose sandbox did not answer in time; undefined for any other one. Pure. */
+export function lateStart(facts: Facts): Ending | undefined {
+  const { now, sandboxIs, snapshot } = facts;
+  if (sandboxIs === undefined || now < startUntil(facts)) return undefined;
+  const { pool } = snapshot.resolution;
+  const { reason, message } = volumeTrouble(facts) ?? sandboxIs;
+  const why = reason === 'Starting' ? 'SandboxStartTimeout' : reason;
+  const bound = `${startTimeoutSeconds(pool)} s (spec.sandbox.startTimeoutSeconds of ExpertPool ${pool === undefined ? 'that is gone' : keyOf(pool)})`;
+  const cure = cures[reason] ?? 'look at the events of the pod, or give it more time';
+  return {
+    result: 'Failed',
+    class: 'Infrastructure',
+    reason: why,
+    message: `the sandbox did not answer within ${bound}: ${message}; ${cure}`,
+  };
+}
+
+/** A pod says nothing of the volume that it waits for, or only that it has no node. */
+function volumeTrouble({ status }: Facts): { readonly reason: Reason; readonly message: string } | undefined {
+  const said = findCondition(status.conditions, 'StorageReady');
+  if (said?.status !== 'False') return undefined;
+  return { reason: said.reason === 'VolumeLost' ? said.reason : 'VolumeNotBound', message: said.message };
+}
+
+/**
+ * Whether an attempt failed before anything was begun in its sandbox: then there is nothing in it to keep. A worker that
+ * went leaves a sandbox that another one can use. Pure.
+ */
+export function failedBeforeStart({ answered, run, status }: Facts, { class: failure, reason }: Ending): boolean {
+  if (failure !== 'Infrastructure' || reason === 'WorkerLost' || reason === 'Stopped') return false;
+  if (!answered) return true;
+  return run?.snapshots?.initial === undefined && neverStarted(status.attempts ?? []);
+}
+
+/** Whether no attempt began anything. */
+export function neverStarted(attempts: readonly Attempt[]): boolean {
+  return attempts.every(({ started }) => started === false);
+}
+
+/** Failures before anything was begun since the last attempt in which something was. Pure. */
+export function startFailures(attempts: readonly Attempt[]): number {
+  let count = 0;
+  for (const { started, class: failure, usage } of attempts.toReversed()) {
+    if (started === false) count += 1;
+    else if (failure !== 'Infrastructure' || usage !== undefined) break;
+  }
+  return count;
+}
+
+/** Name of the sandbox of an attempt that ended before anything was begun in it: it is given back, and never used again. */
+export function spentSandbox({ assignment }: Pick<Facts, 'assignment'>, attempts: readonly Attempt[]): string | undefined {
+  const last = attempts.at(-1);
+  return last?.started === false && last.number === assignment?.attempt ? assignment.sandbox : undefined;
+}
+
+/** Why the last sandbox did not come to work, as its condition keeps it; undefined when it did. */
+export function startTrouble({ conditions }: AgentTaskStatus, attempt: Attempt | undefined): string | undefined {
+  const said = findCondition(conditions, 'SandboxReady');
+  return attempt?.started === false && said?.reason === attempt.reason ? said?.message : undefined;
+}
+
+/** The bound that is over, as the beginning of a sentence. */
+export function deadlineWords({ snapshot, spec }: Facts): string {
+  const seconds = deadlineSecondsOf(snapshot);
+  const { pool } = snapshot.resolution;
+  if (pool === undefined || seconds === spec.deadlineSeconds) return `spec.deadlineSeconds (${seconds}) are over`;
+  return `spec.policy.maxDeadlineSeconds (${seconds}) of ExpertPool ${keyOf(pool)} are over`;
+}
+
+/**
+ * The clock starts when the first sandbox answers, and stands still while the task is suspended or an act waits for a
+ * person. Pure.
+ */
+export function clockOf(facts: Facts, transition: Transition): AgentTaskStatus['clock'] {
+  const { now } = facts;
+  if (transition.kind === 'Ended') return facts.status.clock;
+  const clock = facts.status.clock ?? (starts(facts, transition) ? { startedAt: timestamp(now), pausedSeconds: 0 } : undefined);
+  if (clock === undefined) return undefined;
+  if (transition.kind === 'Suspend' || transition.kind === 'Await') return { ...clock, pausedAt: clock.pausedAt ?? timestamp(now) };
+  if (clock.pausedAt === undefined) return clock;
+  const paused = Math.max(0, Math.round((now - Date.parse(clock.pausedAt)) / 1000));
+  return { startedAt: clock.startedAt, pausedSeconds: clock.pausedSeconds + paused };
+}
+
+function starts({ answered, sandboxIs }: Facts, transition: Transition): boolean {
+  if (transition.kind !== 'Bind')
+    return answered && (transition.kind === 'Run' || transition.kind === 'Await' || transition.kind === 'Stop');
+  return transition.sandbox.kind === 'Claim' || (transition.sandbox.kind === 'Held' && sandboxIs?.ready === true);
 }

@@ -17,8 +17,7 @@ import type { AgentTask, SandboxStorage } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import type { Caches } from '../../runtime/context.ts';
 import { type PersistentVolumeClaim, type VolumeSnapshot, resources } from '../../runtime/resources.ts';
-import type { ClaimChoice } from './transition.ts';
-import type { StorageView } from './snapshot.ts';
+import type { ClaimChoice, StorageView } from './snapshot.ts';
 
 const fieldManager = 'agentfleet-operator';
 
