@@ -9,7 +9,7 @@ import { newModel } from '../operator/src/controllers/energymodel/testing/models
 import { expertDeployment } from '../operator/src/controllers/expertpool/manifests/experts.ts';
 import { guardedExperts } from '../operator/src/controllers/expertpool/manifests/tokens.ts';
 import { testAccess } from '../operator/src/serving/testing/access.ts';
-import type { Manifest } from '../operator/src/controllers/expertpool/manifests/manifest.ts';
+import type { Manifest } from '../operator/src/operands/manifest.ts';
 
 /** What the server makes of the environment in the only container of a Deployment. */
 function configOf({ object }: Manifest): Config {

@@ -1,3 +1,4 @@
+import { createServedNamespaceController } from './controllers/expertpool/served/controller.ts';
 import {
   EventRecorder,
   events,
@@ -26,7 +27,6 @@ import {
   ChildWriter,
   createChildCaches,
   createExpertPoolController,
-  createServedNamespaceController,
   type ChildCaches,
 } from './controllers/expertpool/index.ts';
 import {

@@ -1,3 +1,4 @@
+import { createServedNamespaceController } from '../../src/controllers/expertpool/served/controller.ts';
 import {
   fencedTransport,
   LeaderElector,
@@ -19,13 +20,7 @@ import { createAgentTaskController } from '../../src/controllers/agenttask/contr
 import { config } from '../../src/controllers/agenttask/testing/stage.ts';
 import { createAgentTaskOrderController } from '../../src/controllers/agenttaskorder/controller.ts';
 import { createEnergyModelController } from '../../src/controllers/energymodel/index.ts';
-import {
-  childKinds,
-  ChildWriter,
-  createChildCaches,
-  createExpertPoolController,
-  createServedNamespaceController,
-} from '../../src/controllers/expertpool/index.ts';
+import { childKinds, ChildWriter, createChildCaches, createExpertPoolController } from '../../src/controllers/expertpool/index.ts';
 import { createGpuCaches, createPlacementController, defaultDriver } from '../../src/controllers/placement/index.ts';
 import { createWarmPoolController } from '../../src/controllers/warmpool/index.ts';
 import { EngineReader, QueryReader, RolloutLock, Trials } from '../../src/revisions/index.ts';

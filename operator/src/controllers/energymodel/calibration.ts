@@ -1,7 +1,7 @@
+import type { ConditionValue } from '../../operands/conditions.ts';
 import { timestamp } from '@agentfleet/kube';
 import type { CalibrationStatus, EnergyModel, EnergyModelStatus, Reason } from '@agentfleet/protocol/api';
 import { featureSet, type HeadCalibration, type ModelCalibration } from '@agentfleet/protocol/inference';
-import type { ConditionValue } from '../expertpool/conditions.ts';
 import type { ModelSnapshot } from './snapshot.ts';
 
 /** A clock of another machine may be so far ahead, ms. */

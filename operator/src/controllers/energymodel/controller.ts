@@ -1,3 +1,4 @@
+import { planChanged } from '../../operands/index.ts';
 import {
   Applier,
   keyOf,
@@ -30,7 +31,6 @@ import type { ChildCaches } from '../expertpool/caches.ts';
 import type { ChildWriter } from '../expertpool/children.ts';
 import { lostStatus } from '../expertpool/conditions.ts';
 import { executePool } from '../expertpool/execute.ts';
-import { planChanged } from '../placement/changes.ts';
 import { NoteReader, notePollMs } from '../expertpool/notes.ts';
 import { isGone, makesAnew } from '../expertpool/presence.ts';
 import { judgeCalibration } from './calibration.ts';

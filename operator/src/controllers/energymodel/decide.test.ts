@@ -2,7 +2,7 @@ import type { KubeObject } from '@agentfleet/kube';
 import { describe, expect, it } from 'vitest';
 import { resources } from '../../runtime/resources.ts';
 import type { Child } from '../expertpool/children.ts';
-import type { Manifest } from '../expertpool/manifests/manifest.ts';
+import type { Manifest } from '../../operands/manifest.ts';
 import { decideModel } from './decide.ts';
 import { newModelSnapshot } from './testing/models.ts';
 

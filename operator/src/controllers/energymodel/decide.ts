@@ -1,9 +1,12 @@
+import type { ConditionValue } from '../../operands/conditions.ts';
+import type { Obstacle } from '../expertpool/conditions.ts';
+import { cut } from '../../operands/index.ts';
 import { type EnergyModel, maxModelArms, type EnergyModelStatus, type ConditionType } from '@agentfleet/protocol/api';
 import { itemOf } from '../../placement/index.ts';
 import { verifierName } from '../../pools/names.ts';
 import { resources } from '../../runtime/resources.ts';
-import type { Obstacle, PoolDecision } from '../expertpool/decide.ts';
-import type { Manifest } from '../expertpool/manifests/manifest.ts';
+import type { PoolDecision } from '../expertpool/decide.ts';
+import type { Manifest } from '../../operands/manifest.ts';
 import { identity, surplus, takenNames } from '../expertpool/ownership.ts';
 import { seated } from '../expertpool/seating.ts';
 import { modelNeedsGpu } from '../placement/owners.ts';
@@ -22,7 +25,6 @@ import { asArm, modelRecord } from './rollout/plan.ts';
 import type { ModelArm, ModelPlan, ModelSnapshot } from './snapshot.ts';
 import { mergeConditions, type NewCondition } from '@agentfleet/kube';
 import { shadowCondition } from '../../revisions/index.ts';
-import { cut, type ConditionValue } from '../expertpool/conditions.ts';
 import { rolloutCondition } from '../expertpool/rollout/condition.ts';
 import { armCalibration, calibrationStatus, judgeCalibration, thresholdsInForce } from './calibration.ts';
 

@@ -1,3 +1,4 @@
+import { holderComponent } from '../../operands/index.ts';
 import type { V1ResourceRequirements } from '@kubernetes/client-node';
 import { defaultLambda, type EnergyModel } from '@agentfleet/protocol/api';
 import { energyHeads } from '@agentfleet/protocol/inference';
@@ -16,8 +17,7 @@ import {
   withAccess,
   type ClusterAccess,
 } from '../../serving/index.ts';
-import { ownedBy, type Manifest } from '../expertpool/manifests/manifest.ts';
-import { holderComponent } from '../placement/reserve/index.ts';
+import { ownedBy, type Manifest } from '../../operands/manifest.ts';
 
 const scheme = 'builtin://';
 

@@ -1,8 +1,17 @@
-import { Applier, isConflict, isNotFound, keyOf, resourceName, ResourceClient } from '@agentfleet/kube';
-import type { KubeObject, Resource, Transport } from '@agentfleet/kube';
+import {
+  Applier,
+  isConflict,
+  isNotFound,
+  keyOf,
+  resourceName,
+  ResourceClient,
+  type KubeObject,
+  type Resource,
+  type Transport,
+} from '@agentfleet/kube';
 import { fieldManagers } from '@agentfleet/protocol/api';
 import type { ChildKind } from './caches.ts';
-import type { Manifest } from './manifests/manifest.ts';
+import type { Manifest } from '../../operands/manifest.ts';
 
 /** An object that is there, and its kind. */
 export interface Child {

@@ -1,15 +1,7 @@
+import type { ConditionValue } from '../../operands/conditions.ts';
+import { cut } from '../../operands/index.ts';
 import { mergeConditions, type Condition, type NewCondition } from '@agentfleet/kube';
 import type { EnergyModelStatus, ExpertPool, ExpertPoolStatus, RolloutStatus, Reason, ConditionType } from '@agentfleet/protocol/api';
-import type { Obstacle } from './decide.ts';
-
-/** One sentence of state for programs and people. */
-export interface ConditionValue {
-  readonly status: Condition['status'];
-  readonly reason: Reason;
-  readonly message: string;
-  /** Nothing but a change from outside can help. */
-  readonly stalled?: boolean;
-}
 
 /** The parts of a pool: those that have to work for the whole to work, and what became of the others. */
 export interface Aspects {
@@ -28,13 +20,6 @@ export interface Aspects {
   readonly artifacts?: ConditionValue | undefined;
   /** Undefined: the pool asks no other namespace for anything. */
   readonly grants?: ConditionValue | undefined;
-}
-
-const longestMessage = 1024;
-
-/** Cuts to the length that a condition may have. */
-export function cut(text: string, most: number = longestMessage): string {
-  return text.length <= most ? text : `${text.slice(0, most - 1).toWellFormed()}…`;
 }
 
 /** What is said about the pool as a whole: the first thing that is in the way, obstacles before what is under way. */
@@ -102,4 +87,12 @@ export function lostStatus<S extends ExpertPoolStatus | EnergyModelStatus>(pool:
   const kept = (pool.status?.conditions ?? []).filter(({ type }) => type !== conditionValue.type);
   const conditions = [...mergeConditions(pool.status?.conditions, [...kept, conditionValue] as NewCondition[], now)];
   return { ...(pool.status as S), rollout, conditions };
+}
+
+/** Something that stands in the way until somebody changes something. */
+export interface Obstacle {
+  readonly reason: Reason;
+  readonly message: string;
+  /** The expert that it concerns; undefined for the whole pool. */
+  readonly expert?: string;
 }

@@ -9,7 +9,7 @@ import type { ChildWriter } from './children.ts';
 import { lostStatus } from './conditions.ts';
 import { decidePool } from './decide.ts';
 import { executePool } from './execute.ts';
-import { homeOf } from './manifests/manifest.ts';
+import { homeOf } from '../../operands/manifest.ts';
 import { NoteReader, notePollMs } from './notes.ts';
 import { observePool, reportedBy, type PoolObserver } from './observe.ts';
 import { infoRetryMs, isPreparing, type AskInfo, type InfoReader } from '../../serving/index.ts';

@@ -4,7 +4,7 @@ import { resources } from '../../runtime/resources.ts';
 import { newPool } from '../agenttask/testing/objects.ts';
 import type { Child } from './children.ts';
 import { decidePool } from './decide.ts';
-import type { Manifest } from './manifests/manifest.ts';
+import type { Manifest } from '../../operands/manifest.ts';
 import { newSnapshot } from './testing/snapshots.ts';
 
 const names = (manifests: readonly Manifest[]): string[] => manifests.map(({ object }) => `${object.kind} ${object.metadata.name}`);

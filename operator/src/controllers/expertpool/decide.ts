@@ -1,14 +1,15 @@
-import type { Expert, ExpertPool, Reason } from '@agentfleet/protocol/api';
+import type { Obstacle } from './conditions.ts';
+import { imageOf, serverHash, weightsOf } from '../../operands/index.ts';
+import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
 import { expertName, spendingName } from '../../pools/names.ts';
 import { resources } from '../../runtime/resources.ts';
 import { gatewayDeployments, gatewayManifests, gatewaysOf, heldByGateways, keptGateways } from './gateways.ts';
-import { serverHash } from './serverHash.ts';
 import type { Child } from './children.ts';
 import { workerAccess } from './manifests/access.ts';
 import { briefConfigMap } from './manifests/brief.ts';
 import { isBehindGateway } from './manifests/chat.ts';
-import { expertDeployment, expertService, imageOf } from './manifests/experts.ts';
-import type { Manifest } from './manifests/manifest.ts';
+import { expertDeployment, expertService } from './manifests/experts.ts';
+import type { Manifest } from '../../operands/manifest.ts';
 import { artifactsVolume } from './manifests/storage.ts';
 import { goldenAccess, guardedExperts, guardedWorkers, poolKeys } from './manifests/tokens.ts';
 import { poolWalls } from './manifests/walls.ts';
@@ -19,15 +20,7 @@ import type { Replay } from './replay.ts';
 import { seated, seatOfExpert, unseated } from './seating.ts';
 import { armsOf, recordOf, serverName, serversOf, type Server } from './servers.ts';
 import type { PoolSnapshot } from './snapshot.ts';
-import { modelsVolume, weightsJob, weightsOf, weightsReady, weightsWall } from './weights/index.ts';
-
-/** Something that stands in the way until somebody changes something. */
-export interface Obstacle {
-  readonly reason: Reason;
-  readonly message: string;
-  /** The expert that it concerns; undefined for the whole pool. */
-  readonly expert?: string;
-}
+import { modelsVolume, weightsJob, weightsReady, weightsWall } from './weights/index.ts';
 
 /** What is to be written for a pool. */
 export interface PoolDecision {

@@ -1,8 +1,9 @@
+import type { Obstacle } from './conditions.ts';
 import { isApiError, type ApiError, type KubeObject } from '@agentfleet/kube';
 import { type Deployment, resources } from '../../runtime/resources.ts';
 import type { ChildWriter } from './children.ts';
-import type { Obstacle, PoolDecision } from './decide.ts';
-import type { Manifest } from './manifests/manifest.ts';
+import type { PoolDecision } from './decide.ts';
+import type { Manifest } from '../../operands/manifest.ts';
 
 /** What became of a decision. */
 export interface Execution {

@@ -1,8 +1,8 @@
+import type { Obstacle } from './conditions.ts';
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { gatewayName } from '../../pools/names.ts';
 import { servingOf, withImage, type Serving } from '../../serving/index.ts';
-import type { Obstacle } from './decide.ts';
 import { gatewayRevision } from './gateways.ts';
 import { gatewayReplicas } from './manifests/gateway.ts';
 import type { PoolSnapshot } from './snapshot.ts';

@@ -1,3 +1,4 @@
+import { type PoolArm, serverHash } from '../../operands/index.ts';
 import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { gatewayCredentials } from '../../pools/resolve.ts';
@@ -7,10 +8,9 @@ import { type Pod, resources } from '../../runtime/resources.ts';
 import { isReady } from '../../serving/index.ts';
 import { chatExperts } from './manifests/chat.ts';
 import { gatewayDeployment, gatewayParts, type Gateway } from './manifests/gateway.ts';
-import type { Manifest } from './manifests/manifest.ts';
+import type { Manifest } from '../../operands/manifest.ts';
 import { identity } from './ownership.ts';
-import { serverHash } from './serverHash.ts';
-import type { PoolArm, PoolSnapshot } from './snapshot.ts';
+import type { PoolSnapshot } from './snapshot.ts';
 
 /** Tells gateways of several revisions apart: two with the same chat models have one. Undefined: there is none. Pure. */
 export function gatewayHash(arm: Pick<PoolArm, 'experts' | 'images'>): string | undefined {

@@ -2,5 +2,4 @@
 export { childKinds, createChildCaches, type ChildCaches } from './caches.ts';
 export { ChildWriter } from './children.ts';
 export { createExpertPoolController, type ExpertPoolOptions } from './controller.ts';
-export { createServedNamespaceController, type ServedOptions } from './served/controller.ts';
 export { poolKey, Tenancy } from './tenancy.ts';

@@ -1,8 +1,8 @@
+import type { ConditionValue } from '../../operands/conditions.ts';
+import { shardsOf } from '../../operands/index.ts';
 import type { Expert, ExpertPoolStatus } from '@agentfleet/protocol/api';
 import { compareMemory, driftTolerance } from '../../placement/index.ts';
 import type { ServerInfo } from '../../serving/index.ts';
-import type { ConditionValue } from './conditions.ts';
-import { shardsOf } from '../placement/shards.ts';
 import { bytesPerToken, kvCacheBytes, type EngineSizes } from './manifests/languageModel.ts';
 
 type ExpertState = NonNullable<ExpertPoolStatus['experts']>[number];

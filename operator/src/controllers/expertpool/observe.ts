@@ -1,3 +1,4 @@
+import { type RecordedArm, recordedArms } from '../../operands/index.ts';
 import type { EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { artifactsClaim } from '../../pools/names.ts';
@@ -8,11 +9,10 @@ import type { Pod } from '../../runtime/resources.ts';
 import { clusterAccess, newestReady, type AskInfo, type InfoReader } from '../../serving/index.ts';
 import { accessIndex, childKinds, type ChildCaches } from './caches.ts';
 import type { Child } from './children.ts';
-import { homeOf } from './manifests/manifest.ts';
+import { homeOf } from '../../operands/manifest.ts';
 import type { NoteReader } from './notes.ts';
 import type { ReplayReader } from './replay.ts';
-import { recordedArms } from './rollout/recorded.ts';
-import { countTasks, type PoolSnapshot, type RecordedArm } from './snapshot.ts';
+import { countTasks, type PoolSnapshot } from './snapshot.ts';
 import { poolKey, Tenancy } from './tenancy.ts';
 import { readProgress, weightsViews } from './weights/index.ts';
 import { warmIndex } from '../../runtime/poolIndex.ts';

@@ -1,6 +1,6 @@
 import { controllerOf, isControlledBy, keyOf, resourceName, type KubeObject } from '@agentfleet/kube';
 import type { Child } from './children.ts';
-import type { Manifest } from './manifests/manifest.ts';
+import type { Manifest } from '../../operands/manifest.ts';
 
 /** Tells objects of one namespace apart. */
 export const identity = (resource: { readonly plural: string; readonly group: string }, name: string): string =>

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '@agentfleet/kube';
 import { resources } from '../../runtime/resources.ts';
-import type { Manifest } from './manifests/manifest.ts';
+import type { Manifest } from '../../operands/manifest.ts';
 import { isGone, makesAnew } from './presence.ts';
 
 const { signal } = new AbortController();

@@ -1,6 +1,6 @@
 import type { KubeObject, ResourceClient } from '@agentfleet/kube';
 import type { Child } from './children.ts';
-import type { Manifest } from './manifests/manifest.ts';
+import type { Manifest } from '../../operands/manifest.ts';
 import { identity } from './ownership.ts';
 
 /** Whether something is to be made that is not there, as far as the caches know. Pure. */

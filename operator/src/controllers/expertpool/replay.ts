@@ -1,7 +1,7 @@
 import { contentHash, ResourceClient, type Clock, type Transport } from '@agentfleet/kube';
 import type { ExpertPool, Reason } from '@agentfleet/protocol/api';
 import { type ConfigMap, resources } from '../../runtime/resources.ts';
-import { homeOf } from './manifests/manifest.ts';
+import { homeOf } from '../../operands/manifest.ts';
 
 /** A recording: the hash of what its pods read, or why they cannot read it. */
 export type Replay = { readonly hash: string } | { readonly hash?: undefined; readonly reason: Reason; readonly message: string };

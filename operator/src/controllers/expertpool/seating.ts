@@ -1,10 +1,9 @@
+import type { Obstacle } from './conditions.ts';
+import { needsGpu, shardsOf } from '../../operands/index.ts';
 import type { Expert } from '@agentfleet/protocol/api';
-import type { Manifest } from './manifests/manifest.ts';
+import type { Manifest } from '../../operands/manifest.ts';
 import { seatDeployment, seatOf, wasSeated, type Seat } from '../../serving/index.ts';
 import { itemOf } from '../../placement/index.ts';
-import { needsGpu } from '../placement/owners.ts';
-import { shardsOf } from '../placement/shards.ts';
-import type { Obstacle } from './decide.ts';
 import { serverRevision } from './servers.ts';
 import type { PoolSnapshot } from './snapshot.ts';
 

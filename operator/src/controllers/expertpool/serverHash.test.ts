@@ -1,11 +1,10 @@
+import { type RecordedArm, adapterRoom, serverHash } from '../../operands/index.ts';
 import type { ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
 import { newPool } from '../agenttask/testing/objects.ts';
 import { decidePool } from './decide.ts';
-import { adapterRoom } from './manifests/adapters.ts';
 import { desiredArm, planOf, withPlan } from './rollout/plan.ts';
-import { serverHash } from './serverHash.ts';
-import type { PoolSnapshot, RecordedArm } from './snapshot.ts';
+import type { PoolSnapshot } from './snapshot.ts';
 import { newSnapshot } from './testing/snapshots.ts';
 import { weightsViews } from './weights/index.ts';
 import { rolloutStatus } from '../../revisions/testing/status.ts';

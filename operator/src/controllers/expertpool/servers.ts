@@ -1,15 +1,14 @@
+import { type PoolArm, imageOf, serverHash } from '../../operands/index.ts';
 import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
 import { expertName, gatewayName, revisionRecordName } from '../../pools/names.ts';
 import type { Images } from '../../runtime/context.ts';
 import { resources } from '../../runtime/resources.ts';
 import { gatewayHash, gatewayRevision, heldByGateways } from './gateways.ts';
 import { isBehindGateway } from './manifests/chat.ts';
-import { serverHash } from './serverHash.ts';
 import type { ArmInput, BriefInput } from './manifests/brief.ts';
-import { imageOf } from './manifests/experts.ts';
 import { gatewayReplicas } from './manifests/gateway.ts';
-import { owned, type Manifest } from './manifests/manifest.ts';
-import type { PoolArm, PoolSnapshot } from './snapshot.ts';
+import { owned, type Manifest } from '../../operands/manifest.ts';
+import type { PoolSnapshot } from './snapshot.ts';
 
 /** Pods that serve one expert; `revision` where there may be others of the same name. */
 export interface Server {

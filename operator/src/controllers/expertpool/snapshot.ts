@@ -1,4 +1,5 @@
-import type { EnergyModel, Expert, ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
+import type { PoolArm, RecordedArm } from '../../operands/index.ts';
+import type { EnergyModel, ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
 import type { MissingGrant } from '../../pools/consent.ts';
 import type { EgressBrief } from '@agentfleet/protocol/pool';
 import type { NamedPolicy, ShadowView } from '../../revisions/index.ts';
@@ -15,18 +16,6 @@ import type { WeightsView } from './weights/index.ts';
 export interface TaskCounts {
   readonly running: number;
   readonly queued: number;
-}
-
-/** What one revision of a pool serves. */
-export interface PoolArm {
-  readonly revision: string;
-  readonly experts: readonly Expert[];
-  readonly images: Images;
-}
-
-/** A revision on record: what it serves, and the number of its record. */
-export interface RecordedArm extends PoolArm {
-  readonly number: number;
 }
 
 /** What a rollout makes of a pool: in a snapshot that has one, the pool's experts and images are those of `serving`. */

@@ -1,3 +1,4 @@
+import { planChanged } from '../../operands/index.ts';
 import {
   annotationsChanged,
   anyOf,
@@ -15,7 +16,6 @@ import {
 } from '@agentfleet/kube';
 import type { AgentTask, EnergyModel, ExpertPool, PoolGrant, RolloutPolicy } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
-import { planChanged } from '../placement/changes.ts';
 import { warmEntry } from '../../pools/resolve.ts';
 import { namesPolicy } from '../../revisions/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';

@@ -1,3 +1,6 @@
+import type { ConditionValue } from '../../operands/conditions.ts';
+import { type Obstacle, type Aspects, conditionsOf } from './conditions.ts';
+import { cut, draftOf, imageOf, weightsOf } from '../../operands/index.ts';
 import type { Expert, ExpertPoolStatus } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import type { Pod } from '../../runtime/resources.ts';
@@ -6,8 +9,7 @@ import { artifactsClaim, workersName } from '../../pools/names.ts';
 import { isWorkerPod } from '../../pools/resolve.ts';
 import { shadowCondition } from '../../revisions/index.ts';
 import { warmCounts } from '../warmpool/decide.ts';
-import { conditionsOf, cut, type Aspects, type ConditionValue } from './conditions.ts';
-import type { Obstacle, PoolDecision } from './decide.ts';
+import type { PoolDecision } from './decide.ts';
 import { rolloutCondition } from './rollout/condition.ts';
 import { isEssential } from './essential.ts';
 import { gatewayServing } from './gatewayState.ts';
@@ -15,9 +17,8 @@ import { gatewayRevision } from './gateways.ts';
 import { driftCondition, memoryOf } from './memory.ts';
 import type { EngineSizes } from './manifests/languageModel.ts';
 import { isBehindGateway, isChat } from './manifests/chat.ts';
-import { imageOf } from './manifests/experts.ts';
 import { gatewayUrl } from './manifests/gateway.ts';
-import { homeOf, poolLabels } from './manifests/manifest.ts';
+import { homeOf, poolLabels } from '../../operands/manifest.ts';
 import {
   exceeded,
   firstTrouble,
@@ -31,7 +32,7 @@ import {
 } from '../../serving/index.ts';
 import { serverName, serverRevision } from './servers.ts';
 import type { PoolSnapshot } from './snapshot.ts';
-import { artifactsCondition, draftOf, viewOfItem, weightsOf } from './weights/index.ts';
+import { artifactsCondition, viewOfItem } from './weights/index.ts';
 
 interface ExpertView {
   readonly state: NonNullable<ExpertPoolStatus['experts']>[number];

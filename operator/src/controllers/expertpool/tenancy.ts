@@ -4,7 +4,7 @@ import { poolLookup, mayWarm, resolvePoolRef, type PoolLookup } from '../../pool
 import { templateRights, type MissingGrant, type ReachConfig } from '../../pools/consent.ts';
 import type { Caches } from '../../runtime/context.ts';
 import type { TaskGroup, TaskTraits } from '../../runtime/taskCensus.ts';
-import { homeOf } from './manifests/manifest.ts';
+import { homeOf } from '../../operands/manifest.ts';
 
 type TenancyCaches = Pick<Caches, 'census' | 'pools' | 'poolGrants' | 'pods' | 'namespaces'>;
 

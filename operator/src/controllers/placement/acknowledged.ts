@@ -1,16 +1,8 @@
+import type { Acknowledged, Acknowledgements } from './model/index.ts';
 import type { DeviceTaint } from '../../placement/index.ts';
 
 /** Annotation of the ConfigMap agentfleet-slots by which a human says that a taint is left over: `<slot>=<key>@<since>`, by commas. */
 export const acknowledgeAnnotation = 'agentfleet.dev/acknowledge-taint';
-
-/** A taint that a human saw. */
-export interface Acknowledged {
-  readonly key: string;
-  /** Since when the driver has it, as it says; another one is another taint. */
-  readonly since: string | undefined;
-}
-
-export type Acknowledgements = ReadonlyMap<string, readonly Acknowledged[]>;
 
 /** Reads the annotation; entries that name no slot and taint are passed over. Pure. */
 export function readAcknowledged(annotations: Readonly<Record<string, string>> | undefined): Acknowledgements {

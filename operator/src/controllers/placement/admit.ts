@@ -1,6 +1,6 @@
+import type { Assignment, Holder, Owner } from './model/index.ts';
 import { ranks } from '../../placement/index.ts';
-import type { Owner } from './owners.ts';
-import { lacksHolder, type Assignment, type Holder } from './problem.ts';
+import { lacksHolder } from './problem.ts';
 
 /** How far the pods of an engine on its slot are. Stalled: they do not get on, and nobody waits for them. */
 export type Progress = 'Absent' | 'Starting' | 'Ready' | 'Stalled';

@@ -1,7 +1,6 @@
+import type { Assignment, CanaryWish, Holder, Inventory, Owner, Place, Rejection, Wish } from './model/index.ts';
 import { solve } from '../../placement/index.ts';
-import type { Inventory } from './inventory.ts';
-import type { CanaryWish, Owner, Wish } from './owners.ts';
-import { problemOf, type Assignment, type Holder, type Place, type Rejection } from './problem.ts';
+import { problemOf } from './problem.ts';
 import { placesOf, rejectionsOf } from './solution.ts';
 
 /** What places for canaries are looked for in. */

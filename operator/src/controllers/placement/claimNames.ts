@@ -1,9 +1,7 @@
+import type { Holder, Inventory, Owner, Place, PlanSlot } from './model/index.ts';
 import { createHash } from 'node:crypto';
 import { sharingSuffix, slotClaimName } from '../../placement/index.ts';
 import type { GpuDriver } from '../../runtime/context.ts';
-import type { Inventory, PlanSlot } from './inventory.ts';
-import type { Owner } from './owners.ts';
-import type { Holder, Place } from './problem.ts';
 
 /** NVIDIA's class of MIG slices. */
 export const defaultMigClass = 'mig.nvidia.com';

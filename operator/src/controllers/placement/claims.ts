@@ -1,10 +1,8 @@
+import { referenceOf, type Assignment, type Holder, type Inventory, type Owner, type PlanSlot } from './model/index.ts';
 import type { KubeObject, OwnerReference } from '@agentfleet/kube';
 import { labels } from '@agentfleet/protocol/pool';
 import { renderShareClaim, renderSlotClaim, sharingInName, type SlotClaim } from '../../placement/index.ts';
 import { deviceClassOf, toleratedIn } from './claimNames.ts';
-import type { Inventory, PlanSlot } from './inventory.ts';
-import type { Owner } from './owners.ts';
-import type { Assignment, Holder } from './problem.ts';
 
 /** Component of claims. */
 export const placementComponent = 'placement';
@@ -16,12 +14,6 @@ export type ClaimManifest = Omit<SlotClaim, 'metadata'> & {
 interface Tenant {
   readonly owner: Owner;
   readonly assignment: Assignment;
-}
-
-/** Several share a claim: it goes with the last of them. */
-export function referenceOf({ object }: Owner): OwnerReference {
-  const { apiVersion = '', kind = '', metadata } = object;
-  return { apiVersion, kind, name: metadata.name, uid: metadata.uid ?? '', controller: false, blockOwnerDeletion: false };
 }
 
 function claimOf(name: string, tenants: readonly Tenant[], slot: PlanSlot, uuid: string, inventory: Inventory): ClaimManifest | undefined {

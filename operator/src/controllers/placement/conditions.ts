@@ -1,10 +1,8 @@
+import type { Inventory, Owner, OwnerPlan } from './model/index.ts';
+import { cut } from '../../operands/index.ts';
 import type { NewCondition } from '@agentfleet/kube';
 import type { Reason, ConditionType } from '@agentfleet/protocol/api';
 import { slotClaimName } from '../../placement/index.ts';
-import { cut } from '../expertpool/conditions.ts';
-import type { Inventory } from './inventory.ts';
-import type { Owner } from './owners.ts';
-import type { OwnerPlan } from './plan.ts';
 import { slicesOfPlugin } from './pluginSlices.ts';
 import { lacksHolder } from './problem.ts';
 import { sharingCondition } from './sharing.ts';

@@ -1,14 +1,14 @@
+import type { ClusterView, Holder, Inventory, Owner, OwnerPlan } from './model/index.ts';
 import { canonical, findCondition, mergeConditions, type Condition, type KubeObject } from '@agentfleet/kube';
 import type { EnergyModel, ExpertPool, PlanStatus } from '@agentfleet/protocol/api';
 import type { Pod } from '../../runtime/resources.ts';
 import { admit, type ProgressOf } from './admit.ts';
 import { claimsOf, surplusClaims, type ClaimManifest } from './claims.ts';
-import { inventoryOf, type ClusterView, type Inventory } from './inventory.ts';
+import { inventoryOf } from './inventory.ts';
 import { staleOccupants, type Occupant } from './staleOccupants.ts';
-import { inOrder, isConcerned, modelOwner, poolOwner, type Owner } from './owners.ts';
-import { planHash, planOwner, type OwnerPlan } from './plan.ts';
+import { inOrder, isConcerned, modelOwner, poolOwner } from './owners.ts';
+import { planHash, planOwner } from './plan.ts';
 import type { Presence } from './serve.ts';
-import type { Holder } from './problem.ts';
 import type { Revisions } from './servers.ts';
 import { holderChanges, probeChanges, wantedHolders, type HolderChanges, type ProbeChanges } from './reserve/index.ts';
 import { bookNews, writeProbes } from './slots.ts';

@@ -1,8 +1,7 @@
+import { artifactName, needsGpu } from '../../operands/index.ts';
 import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
-import { artifactName } from '../expertpool/weights/items.ts';
 import { demandOf, modelDemand } from './demand.ts';
-import { needsGpu } from './owners.ts';
 import { gpuModel, gpuPool } from './testing/box.ts';
 
 const gib = 2 ** 30;

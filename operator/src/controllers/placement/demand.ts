@@ -1,11 +1,8 @@
+import type { Demand } from './model/index.ts';
+import { adapterRoom, artifactName, draftOf, shardsOf } from '../../operands/index.ts';
 import type { EnergyModel, Expert, ExpertPool } from '@agentfleet/protocol/api';
-import { adapterRoom } from '../expertpool/manifests/adapters.ts';
-import { artifactName, draftOf } from '../expertpool/weights/items.ts';
-import { indivisible, shardsOf } from './shards.ts';
+import { indivisible } from './shards.ts';
 import { bytesOf, estimateEngine, type Adapters, type Architecture, type EngineDemand } from '../../placement/index.ts';
-
-/** Bytes that an engine needs on each of its slots with all its pods, or why that is not known or cannot be. */
-export type Demand = { readonly bytes: number } | { readonly lack: string; readonly reason?: 'NotDivisible' };
 
 /** What the headers of an engine's weights tell. */
 export interface EngineSize {

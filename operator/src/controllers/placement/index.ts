@@ -2,6 +2,5 @@
 // One reconcile at a time for the whole cluster, so that nobody gives the same memory away twice.
 export { createGpuCaches, type GpuCaches } from './caches.ts';
 export { createPlacementController } from './controller.ts';
-export { planChanged } from './changes.ts';
 export { defaultDriver } from './observe.ts';
 export { cachedPlacementView, placementView, type PlacementView, type PlanHolder } from './view.ts';

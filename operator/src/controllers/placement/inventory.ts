@@ -1,3 +1,4 @@
+import type { Acknowledged, ClusterView, Inventory, PlanSlot } from './model/index.ts';
 import {
   bindSlots,
   conflictsOf,
@@ -7,94 +8,15 @@ import {
   type Gpu,
   type InventoryProblem,
   type DeviceTaint,
-  type Link,
-  type MigSlice,
   type SlotBinding,
   type SlotState,
 } from '../../placement/index.ts';
-import type { GpuDriver } from '../../runtime/context.ts';
-import type { DeviceClass, Node, PublishedSlice } from '../../runtime/resources.ts';
-import { countedSlots, injectionsOf, isCounted, sharingNodes, type HolderView, type Injections } from './reserve/index.ts';
+import type { DeviceClass, Node } from '../../runtime/resources.ts';
+import { countedSlots, injectionsOf, isCounted, sharingNodes } from './reserve/index.ts';
 import { defaultMigClass } from './claimNames.ts';
 import { pluginSliceNodes } from './pluginSlices.ts';
-import { sharingsOf, type SharingLines } from './sharing.ts';
-import { acknowledgement, openTaints, type Acknowledged } from './acknowledged.ts';
-import type { SlotBook } from './slots.ts';
-
-/** A GPU that engines may be put on. */
-export interface PlanSlot {
-  readonly name: string;
-  readonly node: string;
-  readonly uuid: string | undefined;
-  readonly pciBusID: string | undefined;
-  readonly usableBytes: number;
-  /** Why nobody new may be put there, with the cure. */
-  readonly fault:
-    | {
-        readonly reason: 'SlotTainted' | 'SlotGone' | 'SlotRebound' | 'SlotPartitioned' | 'SlotNotHeld' | 'Conflict';
-        readonly message: string;
-      }
-    | undefined;
-  /** A DRA driver publishes it. */
-  readonly published: boolean;
-  readonly sharedByBytes: boolean;
-  /** A device plugin hands it out. */
-  readonly counted: boolean;
-  /** The pod that holds it, when it has the very board that the slot stands for. */
-  readonly holder: { readonly uid: string; readonly namespace: string } | undefined;
-  /** Why the pod that is to hold it does not get on. */
-  readonly trouble?: string;
-  /** Keys of taints that a human has acknowledged. */
-  readonly tolerated?: readonly string[];
-  /** Set for a MIG slice: it has memory of its own and no way to other GPUs. */
-  readonly mig?: MigSlice;
-}
-
-/** What the caches showed of the cluster's GPUs. */
-export interface ClusterView {
-  readonly driver: GpuDriver;
-  /** Whether the cluster serves `resource.k8s.io/v1`. */
-  readonly resourceApi: boolean;
-  readonly slices: readonly PublishedSlice[];
-  readonly deviceClasses: readonly DeviceClass[];
-  readonly nodes: readonly Node[];
-  /** Whether there is a RuntimeClass nvidia. */
-  readonly runtimeClass: boolean;
-  readonly book: SlotBook;
-  /** Bindings that claims and plans record, for the case that the book is lost. */
-  readonly recorded: readonly SlotBinding[];
-  /** Pods that hold GPUs. */
-  readonly holders: readonly HolderView[];
-}
-
-/** All that is known about the cluster's GPUs. */
-export interface Inventory {
-  readonly slots: readonly PlanSlot[];
-  /** What is to be written down. */
-  readonly bindings: readonly SlotBinding[];
-  readonly links: readonly Link[];
-  readonly resourceApi: boolean;
-  readonly deviceClass: boolean;
-  /** Whether there is the class of MIG slices. */
-  readonly migDeviceClass: boolean;
-  readonly runtimeClass: boolean;
-  readonly pluginGpus: ReadonlyMap<string, number>;
-  /** Nodes whose device plugin gives one GPU to several pods. */
-  readonly sharing: readonly string[];
-  readonly injections: Injections;
-  /** Nodes whose GPUs two stacks hand out, with the cure. */
-  readonly conflicts: ReadonlyMap<string, string>;
-  readonly driver: GpuDriver;
-  /** How slots are to be shared, and the lines that have no effect. */
-  readonly sharings: SharingLines['rules'];
-  readonly sharingFaults: SharingLines['faults'];
-  /** Slots whose tenants start again for their line, as a human says. */
-  readonly sharingAsked: SharingLines['asked'];
-  /** Nodes whose device plugin hands out MIG slices, with the reason why they are no slots. */
-  readonly pluginSlices: ReadonlyMap<string, string>;
-  /** GPUs and lines that are not used, each with the reason. */
-  readonly problems: readonly string[];
-}
+import { sharingsOf } from './sharing.ts';
+import { acknowledgement, openTaints } from './acknowledged.ts';
 
 const faultOf = { Tainted: 'SlotTainted', Gone: 'SlotGone', Rebound: 'SlotRebound', Partitioned: 'SlotPartitioned' } as const;
 

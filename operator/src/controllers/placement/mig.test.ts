@@ -1,3 +1,4 @@
+import type { ClusterView } from './model/index.ts';
 import { findCondition } from '@agentfleet/kube';
 import { slotName, type Condition } from '@agentfleet/protocol/api';
 import * as fc from 'fast-check';
@@ -5,7 +6,6 @@ import { describe, expect, test } from 'vitest';
 import { board, divided, mig, type Slice } from '../../placement/testing/slices.ts';
 import { bindSlots, gpusOf, type Device } from '../../placement/index.ts';
 import { decidePlacement, type PlacementSnapshot } from './decide.ts';
-import type { ClusterView } from './inventory.ts';
 import { box, gpuPool, onGpu, slice, snapshot } from './testing/box.ts';
 import { now, places, settle, conditionValue } from './testing/world.ts';
 

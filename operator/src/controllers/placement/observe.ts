@@ -1,3 +1,4 @@
+import type { Assignment, Owner } from './model/index.ts';
 import type { Informer, KubeObject } from '@agentfleet/kube';
 import type { EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
@@ -19,8 +20,6 @@ import type { Progress } from './admit.ts';
 import type { GpuCaches } from './caches.ts';
 import type { PlacementSnapshot } from './decide.ts';
 import { occupantsOf } from './staleOccupants.ts';
-import type { Owner } from './owners.ts';
-import type { Assignment } from './problem.ts';
 import { cachedReserve, holderView, probeIn, usedHolders } from './reserve/index.ts';
 import { readBook, slotsConfigMap } from './slots.ts';
 

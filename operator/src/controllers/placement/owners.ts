@@ -1,72 +1,10 @@
-import type { KubeObject } from '@agentfleet/kube';
-import type { EnergyModel, Expert, ExpertPool, PlanStatus } from '@agentfleet/protocol/api';
-import { bytesOf, itemOf, type LatencyClass, type Mode, type NvlinkRule, type Rank, type Traffic } from '../../placement/index.ts';
+import type { Owner, Wish } from './model/index.ts';
+import { namedSlots, needsGpu, shardsOf } from '../../operands/index.ts';
+import type { EnergyModel, Expert, ExpertPool } from '@agentfleet/protocol/api';
+import { bytesOf, itemOf, type Rank, type Traffic } from '../../placement/index.ts';
 import { isOpen } from '../../revisions/index.ts';
-import { demandOf, modelDemand, type Demand } from './demand.ts';
-import { needsGpu } from './needs.ts';
-import { namedSlots, shardsOf } from './shards.ts';
+import { demandOf, modelDemand } from './demand.ts';
 import { serversIn, type ExpertServer, type Revisions } from './servers.ts';
-
-/** Where an engine may be that is tried beside the one that serves. */
-export interface CanaryWish {
-  /** Item of the one that serves; undefined when it has none. */
-  readonly beside: string | undefined;
-  /** Whether the spec names another place for it than for the one that serves: then it goes nowhere else. */
-  readonly elsewhere: boolean;
-  /** Slot that is tried before others. */
-  readonly slot: string | undefined;
-}
-
-/** An engine that is to sit on a GPU. */
-export interface Wish {
-  readonly item: string;
-  readonly demand: Demand;
-  /** Its pods. */
-  readonly replicas: number;
-  readonly slot: string | undefined;
-  /** GPUs that share its weights; default 1. Its demand is for each of them. */
-  readonly shards?: number;
-  /** These, when the user names them. */
-  readonly slots?: readonly string[];
-  /** Slots that it may be on, when only some come into question now. */
-  readonly among?: readonly string[];
-  /** Whether it stays on a sound slot for as long as it has one, whatever the spec names: where a revision came up. */
-  readonly stays?: boolean;
-  /** Set for one that is tried: it comes last and moves nobody. */
-  readonly canary?: CanaryWish;
-  /** Bytes that it needs beyond what was reckoned, by what its engine tells: kept free where there is room. */
-  readonly more?: number;
-  readonly rank: Rank;
-  readonly latency: LatencyClass;
-  readonly exclusive: boolean;
-  readonly group: string | undefined;
-  /** Items of the same owner, and `EnergyModel`. */
-  readonly apart: readonly string[];
-}
-
-/** A pool or a model whose engines sit on GPUs. */
-export interface Owner {
-  /** Kind, namespace and name: the order in which owners are served when they are of one age. */
-  readonly key: string;
-  readonly kind: 'ExpertPool' | 'EnergyModel';
-  readonly object: KubeObject & { readonly status?: ExpertPool['status'] | EnergyModel['status'] };
-  readonly namespace: string;
-  readonly name: string;
-  readonly wishes: readonly Wish[];
-  readonly traffic: readonly Traffic[];
-  readonly mode: Mode | 'Auto';
-  readonly nvlink: NvlinkRule;
-  readonly dryRun: boolean;
-  /** The plan in force. */
-  readonly plan: PlanStatus | undefined;
-  readonly going: boolean;
-  /** Nobody can say what it needs until more is seen: all stays as it is. */
-  readonly unknown?: boolean;
-  /** Of a pool: the verifier that it names. */
-  readonly verifier: string | undefined;
-  /** Whether some of its engines lost their shares of a GPU that is there. */
-  readonly hit?: boolean;
-}
 
 /** How important the engine of a role is. */
 export const rankOf: Readonly<Record<Expert['role'], Rank>> = {
@@ -185,8 +123,6 @@ export function poolOwner(pool: ExpertPool, revisions: Revisions): Owner {
     verifier: spec.energyModelRef?.name,
   };
 }
-
-export { needsGpu } from './needs.ts';
 
 /** Whether the pods of a model need a GPU. */
 export function modelNeedsGpu({ spec }: EnergyModel): boolean {

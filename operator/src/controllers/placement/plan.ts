@@ -1,31 +1,16 @@
+import type { Assignment, Holder, Inventory, Owner, OwnerPlan, Place, PlanSlot, Rejection } from './model/index.ts';
 import { createHash } from 'node:crypto';
 import type { PlanStatus } from '@agentfleet/protocol/api';
 import { canonical } from '@agentfleet/kube';
 import { chooseMode, type Mode, type ModeChoice, type ModeFacts } from '../../placement/index.ts';
-import type { Inventory, PlanSlot } from './inventory.ts';
-import type { Owner } from './owners.ts';
 import { placeCanaries, type CanaryPlaces } from './canaries.ts';
 import { claimNameOf, claimsInUse, hasClasses } from './claimNames.ts';
-import { lacksHolder, type Assignment, type Holder, type Place, type Rejection } from './problem.ts';
+import { lacksHolder } from './problem.ts';
 import { injectionOf } from './reserve/index.ts';
 import { partsOf, serve, type Parts, type Presence, type Served } from './serve.ts';
 import { slicesOfPlugin } from './pluginSlices.ts';
 import { admittedAsOne, inOrderOfItems } from './shards.ts';
 import { rejectionsOf } from './solution.ts';
-
-/** What becomes of the engines of one owner. */
-export interface OwnerPlan {
-  readonly plan: PlanStatus;
-  /** Engines that want a GPU and have none. */
-  readonly unplaced: readonly string[];
-  /** Engines on a slot that cannot be used now; they wait there. */
-  readonly stuck: readonly Assignment[];
-  readonly modeLack: string | undefined;
-  /** Engines that are asked to end: they keep their places until their pods are gone. */
-  readonly ending: ReadonlySet<string>;
-  /** Nodes that a probe pod has to ask. */
-  readonly asks: readonly string[];
-}
 
 const mostRejections = 64;
 

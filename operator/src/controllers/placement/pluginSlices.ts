@@ -1,7 +1,6 @@
+import type { Inventory, Owner, PlanSlot } from './model/index.ts';
 import { nodeOfSlot, parseSlotName, pluginSlices } from '../../placement/index.ts';
 import type { Node } from '../../runtime/resources.ts';
-import type { Inventory, PlanSlot } from './inventory.ts';
-import type { Owner } from './owners.ts';
 
 /** Nodes whose device plugin hands out MIG slices by a count for each profile, and why they are no slots. */
 export function pluginSliceNodes(nodes: readonly Node[]): ReadonlyMap<string, string> {

@@ -1,25 +1,7 @@
-import type { PlanStatus } from '@agentfleet/protocol/api';
+import type { Assignment, Holder, Inventory, Owner, Place, Wish } from './model/index.ts';
 import type { Item, Mode, Problem } from '../../placement/index.ts';
-import type { Inventory } from './inventory.ts';
-import type { Owner, Wish } from './owners.ts';
 import { slotsInQuestion } from './slotsInQuestion.ts';
 import { joinable, slotsByItem } from './shards.ts';
-
-export type Assignment = PlanStatus['assignments'][number];
-export type Rejection = NonNullable<PlanStatus['rejected']>[number];
-
-/** Where an engine is to be. */
-export type Place = Pick<Assignment, 'item' | 'slot' | 'bytes'>;
-
-/** An owner and what it has. */
-export interface Holder {
-  readonly owner: Owner;
-  readonly assignments: readonly Assignment[];
-  /** Engines that are asked to end. */
-  readonly ending?: ReadonlySet<string>;
-  /** How its engines get at their GPUs. */
-  readonly mode?: Mode | undefined;
-}
 
 /** Separates the owner from the item; neither has it in its name. */
 const between = '|';

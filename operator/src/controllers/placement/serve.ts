@@ -1,7 +1,6 @@
+import type { Assignment, Holder, Inventory, Owner, Place, Wish } from './model/index.ts';
 import { solve, type Solution } from '../../placement/index.ts';
-import type { Inventory } from './inventory.ts';
-import type { Owner, Wish } from './owners.ts';
-import { ownItem, problemOf, type Assignment, type Holder, type Place } from './problem.ts';
+import { ownItem, problemOf } from './problem.ts';
 import { waitingGroups, withRefusals } from './shards.ts';
 import { placesOf } from './solution.ts';
 

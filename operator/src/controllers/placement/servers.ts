@@ -1,11 +1,9 @@
+import { imageOf, recordedArms, serverHash } from '../../operands/index.ts';
 import type { KubeObject } from '@agentfleet/kube';
 import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
 import { isOpen, poolRevision } from '../../revisions/index.ts';
 import type { Images } from '../../runtime/context.ts';
 import type { ControllerRevision } from '../../runtime/resources.ts';
-import { serverHash } from '../expertpool/serverHash.ts';
-import { imageOf } from '../expertpool/manifests/experts.ts';
-import { recordedArms } from '../expertpool/rollout/recorded.ts';
 
 /** Pods that are to serve an expert. */
 export interface ExpertServer {

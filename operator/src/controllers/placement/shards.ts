@@ -1,17 +1,5 @@
-import type { Expert } from '@agentfleet/protocol/api';
+import type { Assignment, Inventory, Place } from './model/index.ts';
 import type { Architecture, NvlinkRule, Solution } from '../../placement/index.ts';
-import type { Inventory } from './inventory.ts';
-import type { Assignment, Place } from './problem.ts';
-
-/** GPUs that share the weights of an expert. */
-export function shardsOf({ engine }: Pick<Expert, 'engine'>): number {
-  return engine.type === 'VLLM' ? (engine.vLLM.tensorParallel ?? 1) : 1;
-}
-
-/** The GPUs that a spec names for one that spans several; undefined: the plan chooses among those that are joined. */
-export function namedSlots({ engine }: Pick<Expert, 'engine'>): readonly string[] | undefined {
-  return engine.type === 'VLLM' ? engine.vLLM.slots : undefined;
-}
 
 /** What vLLM shares out: heads evenly, and heads of keys and values too, or each of them to several GPUs. */
 function divides(shards: number, heads: number, kvHeads: number): boolean {

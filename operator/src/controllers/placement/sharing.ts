@@ -1,3 +1,4 @@
+import type { SharingFault, Inventory, Owner, OwnerPlan, PlanSlot, SharingLines } from './model/index.ts';
 import {
   bytesOf,
   parseSlotName,
@@ -8,24 +9,6 @@ import {
   type Sharing,
   type TimeSlice,
 } from '../../placement/index.ts';
-import type { Inventory, PlanSlot } from './inventory.ts';
-import type { Owner } from './owners.ts';
-import type { OwnerPlan } from './plan.ts';
-
-/** A line of `data.sharing` that says nothing, and why. */
-export interface SharingFault {
-  /** The slot that it seems to be about. */
-  readonly slot: string;
-  readonly message: string;
-}
-
-/** What the administrator says about how slots are shared. */
-export interface SharingLines {
-  readonly rules: ReadonlyMap<string, Sharing>;
-  readonly faults: readonly SharingFault[];
-  /** Slots whose tenants may be started again for the line as it is. */
-  readonly asked: ReadonlySet<string>;
-}
 
 export const noSharing: SharingLines = { rules: new Map(), faults: [], asked: new Set() };
 

@@ -1,7 +1,5 @@
+import type { Assignment, Inventory, Owner } from './model/index.ts';
 import { ranks } from '../../placement/index.ts';
-import type { Inventory } from './inventory.ts';
-import type { Owner } from './owners.ts';
-import type { Assignment } from './problem.ts';
 
 /** How important an engine is; one that nobody wishes any more is the least. */
 function worth({ wishes }: Owner, { item }: Assignment): number {

@@ -1,36 +1,13 @@
+import type { ProbeAnswer, SlotBook } from './model/index.ts';
 import type { Injection, Link, LinkType, SlotBinding } from '../../placement/index.ts';
-import { readAcknowledged, type Acknowledgements } from './acknowledged.ts';
-import { noSharing, readSharing, type SharingLines } from './sharing.ts';
+import { readAcknowledged } from './acknowledged.ts';
+import { noSharing, readSharing } from './sharing.ts';
 
 /** ConfigMap in the namespace of the operator: what each slot was bound to, and what the administrator says about GPUs. */
 export const slotsConfigMap = 'agentfleet-slots';
 
 /** Annotation of the ConfigMap by which a human lets a slot stand for another board: `<node>/gpu2=<uuid>`, by commas. */
 export const approveAnnotation = 'agentfleet.dev/approve-slot';
-
-/** What a node answered when a pod asked it for GPUs by environment. */
-export interface ProbeAnswer {
-  readonly node: string;
-  readonly answer: Injection;
-  /** Which life of the node it was. */
-  readonly boot: string;
-  /** RFC 3339. */
-  readonly at: string;
-}
-
-/** What the ConfigMap says. */
-export interface SlotBook {
-  readonly bindings: readonly SlotBinding[];
-  readonly approved: ReadonlyMap<string, string>;
-  /** Taints that a human has seen. */
-  readonly acknowledged: Acknowledgements;
-  readonly links: readonly Link[];
-  readonly probes: readonly ProbeAnswer[];
-  /** How tenants of a slot share it. */
-  readonly sharing: SharingLines;
-  /** What is reported there of GPUs and lines that are not used. */
-  readonly problems: string;
-}
 
 export const emptyBook: SlotBook = {
   bindings: [],

@@ -1,5 +1,5 @@
+import type { PlanSlot } from './model/index.ts';
 import { parseSlotName, type Item, type Problem } from '../../placement/index.ts';
-import type { PlanSlot } from './inventory.ts';
 
 /** Whether it is nothing but a name now: a board that its slices stand for, or a slice of an earlier division. */
 function isVoid({ name, fault }: PlanSlot): boolean {

@@ -1,7 +1,6 @@
+import type { Holder, Inventory, Owner, Place, Rejection } from './model/index.ts';
 import type { Solution } from '../../placement/index.ts';
-import type { Inventory } from './inventory.ts';
-import type { Owner } from './owners.ts';
-import { isForeign, ownItem, type Holder, type Place, type Rejection } from './problem.ts';
+import { isForeign, ownItem } from './problem.ts';
 
 /** Places of the owner's engines in a solution, one for each slot of an engine. */
 export function placesOf(owner: Owner, solution: Solution): ReadonlyMap<string, readonly Place[]> {

@@ -1,8 +1,8 @@
+import type { Holder } from './model/index.ts';
 import { labels } from '@agentfleet/protocol/pool';
 import type { KubeObject } from '@agentfleet/kube';
 import { itemOf, slotLabel, valuesIn } from '../../placement/index.ts';
 import type { Deployment, Pod } from '../../runtime/resources.ts';
-import type { Holder } from './problem.ts';
 
 /** An engine that has pods on a slot, or a Deployment that makes them there. */
 export interface Occupant {

@@ -1,6 +1,7 @@
+import type { ClusterView, Inventory } from './model/index.ts';
 import { itemOf } from '../../placement/index.ts';
 import type { EnergyModel, ExpertPool, PlanStatus } from '@agentfleet/protocol/api';
-import { inventoryOf, type ClusterView, type Inventory } from './inventory.ts';
+import { inventoryOf } from './inventory.ts';
 import { cachedLedger, observePlacement, type PlacementSources } from './observe.ts';
 import { slotsByItem } from './shards.ts';
 import { serversIn, type ExpertServer, type Revisions } from './servers.ts';

@@ -1,3 +1,4 @@
+import type { Owner } from './model/index.ts';
 import { Applier, findCondition, isConflict, isNotFound, keyOf, ResourceClient, type KubeObject } from '@agentfleet/kube';
 import { fieldManagers, type EnergyModel, type ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
@@ -7,7 +8,6 @@ import type { GpuCaches } from './caches.ts';
 import { placementComponent, type ClaimManifest } from './claims.ts';
 import type { PlacementDecision, PlacementStatus } from './decide.ts';
 import type { Ledger } from './observe.ts';
-import type { Owner } from './owners.ts';
 import { ReserveWriter } from './reserve/index.ts';
 import { slotsConfigMap } from './slots.ts';
 

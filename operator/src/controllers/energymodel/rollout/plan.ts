@@ -4,7 +4,7 @@ import { energyHeads } from '@agentfleet/protocol/inference';
 import { revisionRecordName, rolloutLedgerName, verifierName } from '../../../pools/names.ts';
 import { drainSecondsOf, revisionOf, isOpen } from '../../../revisions/index.ts';
 import { type ControllerRevision, resources } from '../../../runtime/resources.ts';
-import { ownedBy, type Manifest } from '../../expertpool/manifests/manifest.ts';
+import { ownedBy, type Manifest } from '../../../operands/manifest.ts';
 import type { ModelArm, RecordedModel, ServedModel, ModelPlan, ModelSnapshot } from '../snapshot.ts';
 import { rolledOut } from '../../../serving/index.ts';
 import { identity } from '../../expertpool/ownership.ts';

@@ -2,7 +2,7 @@ import type { V1PolicyRule } from '@kubernetes/client-node';
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import { briefName, workerServiceAccount } from '../../../pools/names.ts';
 import { resources } from '../../../runtime/resources.ts';
-import { homeOf, owned, type Manifest } from './manifest.ts';
+import { homeOf, owned, type Manifest } from '../../../operands/manifest.ts';
 
 const rbacGroup = 'rbac.authorization.k8s.io';
 

@@ -19,7 +19,7 @@ import { resources } from '../../../runtime/resources.ts';
 import { serverUrl } from '../../../serving/index.ts';
 import { chatModel } from './chat.ts';
 import { gatewayUrl } from './gateway.ts';
-import { homeOf, owned, type Manifest } from './manifest.ts';
+import { homeOf, owned, type Manifest } from '../../../operands/manifest.ts';
 import { shadowBrief, type Policies } from './shadow.ts';
 
 /** What a brief is made from beside the pool. */

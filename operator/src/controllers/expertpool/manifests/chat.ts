@@ -4,7 +4,7 @@ import type { ChatModel } from '@agentfleet/protocol/pool';
 import { endpointOf } from '../../../pools/resolve.ts';
 import { expertName } from '../../../pools/names.ts';
 import { servedNames, vllmPort } from '../../../serving/vllm/index.ts';
-import { homeOf } from './manifest.ts';
+import { homeOf } from '../../../operands/manifest.ts';
 
 /** What a recording plays: a model of the usual size, which costs nothing. */
 const recorded = { contextTokens: 131_072, maxOutputTokens: 8192, concurrency: 32, timeoutSeconds: 300 } as const;

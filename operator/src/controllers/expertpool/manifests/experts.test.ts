@@ -1,6 +1,7 @@
+import { imageOf } from '../../../operands/index.ts';
 import { describe, expect, it } from 'vitest';
 import { newPool } from '../../agenttask/testing/objects.ts';
-import { defaultResources, expertDeployment, imageOf } from './experts.ts';
+import { defaultResources, expertDeployment } from './experts.ts';
 
 const images = { agent: 'agent:1', inference: 'inference:1', sandbox: 'sandbox:1', tools: 'tools:1' };
 

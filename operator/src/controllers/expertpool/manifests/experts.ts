@@ -1,13 +1,12 @@
 import type { V1ResourceRequirements } from '@kubernetes/client-node';
 import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
 import { expertName } from '../../../pools/names.ts';
-import type { Images } from '../../../runtime/context.ts';
 import { resources } from '../../../runtime/resources.ts';
 import { serverDeployment, serverService, type ServerPods } from '../../../serving/index.ts';
 import { vllmPort } from '../../../serving/vllm/index.ts';
 import type { WeightsView } from '../weights/index.ts';
 import { languageEnvironment, withLanguageModel, type LanguageInput } from './languageModel.ts';
-import { owned, poolLabels, type Manifest } from './manifest.ts';
+import { owned, poolLabels, type Manifest } from '../../../operands/manifest.ts';
 
 /** Folder of a recording in its expert. */
 export const replayDir = '/etc/agentfleet/replay';
@@ -29,11 +28,6 @@ export interface ExpertInput {
   readonly baseServer?: string;
   /** Tells servers of the same expert apart, see `expertHash`; undefined: there is one only. */
   readonly revision?: string;
-}
-
-/** The image with the engine of an expert; undefined when the administrator has set none. */
-export function imageOf({ engine }: Expert, images: Images): string | undefined {
-  return engine.type === 'Llama' ? images.inferenceLlama : images.inference;
 }
 
 /** What the pods of an expert get when its spec says nothing. Limits leave room above what was measured at work. */

@@ -11,7 +11,7 @@ import { resources } from '../../../runtime/resources.ts';
 import { serverDeployment, withAccess, withMounted, type ClusterAccess, type Mounted } from '../../../serving/index.ts';
 import { vllmPort } from '../../../serving/vllm/index.ts';
 import { authorityFile, gatewayModels, type ChatModels } from './chat.ts';
-import { homeOf, owned, poolLabels, type Manifest } from './manifest.ts';
+import { homeOf, owned, poolLabels, type Manifest } from '../../../operands/manifest.ts';
 import { hostOf, nameServers, onlyHost, tcp } from './workersEgress.ts';
 
 /** Annotation of the pod template: other models or recordings, another template, so that the pods are replaced. */

@@ -1,13 +1,12 @@
+import { type WeightsItem, adapterRoom, adaptersOn, draftOf, shardsOf, weightsOf } from '../../../operands/index.ts';
 import type { V1DeploymentSpec, V1Volume } from '@kubernetes/client-node';
 import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
 import { bytesOf, gibibyte, kvBytesPerToken, type Architecture } from '../../../placement/index.ts';
 import { expertName } from '../../../pools/names.ts';
 import { resourcesOf } from '../../../serving/index.ts';
 import { servedNames, vllmPort, withEngine, type VllmDemand } from '../../../serving/vllm/index.ts';
-import { draftOf, readingContainer, viewOfItem, weightsOf, type WeightsItem, type WeightsView } from '../weights/index.ts';
-import { shardsOf } from '../../placement/shards.ts';
-import { adapterRoom, adaptersOn } from './adapters.ts';
-import { homeOf } from './manifest.ts';
+import { readingContainer, viewOfItem, type WeightsView } from '../weights/index.ts';
+import { homeOf } from '../../../operands/manifest.ts';
 
 /** Beside the expert: what its language model is made from. */
 export interface LanguageInput {

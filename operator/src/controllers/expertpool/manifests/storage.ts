@@ -1,7 +1,7 @@
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import { artifactsClaim } from '../../../pools/names.ts';
 import { resources } from '../../../runtime/resources.ts';
-import { kept, type Manifest } from './manifest.ts';
+import { kept, type Manifest } from '../../../operands/manifest.ts';
 
 /** Size of the volume of a pool without object storage: event logs, checkpoints and artifacts of all its tasks. */
 export const claimSize = '10Gi';

@@ -4,7 +4,7 @@ import { serviceAccountSubject } from '@agentfleet/protocol/tokens';
 import { goldenServiceAccount, poolKeysName, workerServiceAccount } from '../../../pools/names.ts';
 import { resources } from '../../../runtime/resources.ts';
 import { callerToken, keysData, withAccess, withMounted, type ClusterAccess } from '../../../serving/index.ts';
-import { homeOf, owned, type Manifest } from './manifest.ts';
+import { homeOf, owned, type Manifest } from '../../../operands/manifest.ts';
 
 /** The signing keys in the namespace of a pool; they are not those of sandboxes, which go with the last of them. Pure. */
 export function poolKeys(pool: ExpertPool, { jwks }: ClusterAccess): Manifest {

@@ -1,3 +1,4 @@
+import { holderComponent } from '../../../operands/index.ts';
 import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
 import { labels, workerPort } from '@agentfleet/protocol/pool';
 import { expertsName, holdersName, workersName } from '../../../pools/names.ts';
@@ -5,9 +6,8 @@ import { heardByGolden } from '../../../revisions/index.ts';
 import { resources } from '../../../runtime/resources.ts';
 import { closedWall, heardByPrometheus, serverWall, type ServerWall } from '../../../serving/index.ts';
 import { vllmPort } from '../../../serving/vllm/index.ts';
-import { holderComponent } from '../../placement/reserve/index.ts';
 import { isBehindGateway, isChat } from './chat.ts';
-import { owned, poolLabels, type Manifest } from './manifest.ts';
+import { owned, poolLabels, type Manifest } from '../../../operands/manifest.ts';
 import { hasGoldenSets } from './tokens.ts';
 import { noReach, workersEgress, type WorkerReach } from './workersEgress.ts';
 

@@ -11,7 +11,7 @@ import {
 import { dirname } from 'node:path';
 import { artifactsClaim, briefName, workerServiceAccount, workersName } from '../../../pools/names.ts';
 import { resources } from '../../../runtime/resources.ts';
-import { owned, poolLabels, type Manifest } from './manifest.ts';
+import { owned, poolLabels, type Manifest } from '../../../operands/manifest.ts';
 import { containerSecurity, podSecurity, probes, resourcesOf } from '../../../serving/index.ts';
 
 /** Seconds in which a worker ends its step, checkpoints and hands its tasks over. */

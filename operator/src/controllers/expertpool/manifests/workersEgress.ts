@@ -4,7 +4,7 @@ import { gatewayPort } from '@agentfleet/protocol/gateway';
 import { keeperPort } from '@agentfleet/protocol/keeper';
 import { expertPort, labels, type EgressBrief } from '@agentfleet/protocol/pool';
 import type { ApiEndpoint } from '../../../runtime/apiEndpoints.ts';
-import { poolLabels } from './manifest.ts';
+import { poolLabels } from '../../../operands/manifest.ts';
 
 /** What of the network the workers of a pool need beside its own parts. */
 export interface WorkerReach {

@@ -1,5 +1,5 @@
+import type { ConditionValue } from '../../../operands/conditions.ts';
 import { passedOn, type RolloutStatus } from '@agentfleet/protocol/api';
-import type { ConditionValue } from '../conditions.ts';
 
 /** Reasons that somebody has to look at. */
 const unhealthy: ReadonlySet<string> = new Set([

@@ -1,8 +1,9 @@
+import type { RecordedArm } from '../../../operands/index.ts';
 import { describe, expect, it } from 'vitest';
 import { decidePool } from '../decide.ts';
 import { poolBrief } from '../manifests/brief.ts';
 import { armsOf } from '../servers.ts';
-import type { PoolSnapshot, RecordedArm } from '../snapshot.ts';
+import type { PoolSnapshot } from '../snapshot.ts';
 import { gen, key, names, openAI, snapshotOf } from '../testing/chatPools.ts';
 import { deployment } from '../testing/snapshots.ts';
 import { desiredArm, planOf, withPlan, type InUse } from './plan.ts';

@@ -1,3 +1,4 @@
+import type { PoolArm } from '../../../operands/index.ts';
 import type { RolloutStatus } from '@agentfleet/protocol/api';
 import type { GoldenArm } from '@agentfleet/protocol/golden';
 import { labels } from '@agentfleet/protocol/pool';
@@ -5,10 +6,10 @@ import type { GoldenQuestion, GoldenView } from '../../../revisions/index.ts';
 import { type Job, resources } from '../../../runtime/resources.ts';
 import { goldenServiceAccount } from '../../../pools/names.ts';
 import { parts, verifier } from '../manifests/brief.ts';
-import { homeOf } from '../manifests/manifest.ts';
+import { homeOf } from '../../../operands/manifest.ts';
 import { identity } from '../ownership.ts';
 import { armInput } from '../servers.ts';
-import type { PoolArm, PoolSnapshot } from '../snapshot.ts';
+import type { PoolSnapshot } from '../snapshot.ts';
 
 /** What is asked of the golden sets of a pool, apart from where its book lies and what its rollout says. */
 export type PoolSets = Pick<GoldenQuestion, 'kind' | 'labels' | 'serviceAccount' | 'ready' | 'arm' | 'jobs' | 'pods'>;

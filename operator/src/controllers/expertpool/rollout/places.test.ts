@@ -1,3 +1,4 @@
+import type { RecordedArm } from '../../../operands/index.ts';
 import { canonical } from '@agentfleet/kube';
 import type { ExpertPool, PlanStatus, RolloutStatus } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
@@ -5,7 +6,7 @@ import { itemOf } from '../../../placement/index.ts';
 import { expertHash, shortHash } from '../../../revisions/index.ts';
 import { newPool } from '../../agenttask/testing/objects.ts';
 import { decidePool } from '../decide.ts';
-import type { PoolSnapshot, RecordedArm } from '../snapshot.ts';
+import type { PoolSnapshot } from '../snapshot.ts';
 import { newSnapshot } from '../testing/snapshots.ts';
 import { lostPlace, shortOfPlaces, withPlaces } from './places.ts';
 import { desiredArm, planOf, withPlan } from './plan.ts';

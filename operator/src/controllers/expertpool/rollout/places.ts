@@ -1,9 +1,7 @@
+import { type PoolArm, needsGpu, serverHash } from '../../../operands/index.ts';
 import type { ExpertPool, PlanStatus, RolloutStatus } from '@agentfleet/protocol/api';
 import { itemOf } from '../../../placement/index.ts';
 import { isOpen } from '../../../revisions/index.ts';
-import { needsGpu } from '../../placement/owners.ts';
-import { serverHash } from '../serverHash.ts';
-import type { PoolArm } from '../snapshot.ts';
 
 const gib = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
 

@@ -1,10 +1,11 @@
+import type { RecordedArm } from '../../../operands/index.ts';
 import { describe, expect, it } from 'vitest';
 import { type Deployment, resources } from '../../../runtime/resources.ts';
 import { newPool } from '../../agenttask/testing/objects.ts';
 import { decidePool } from '../decide.ts';
 import { poolBrief } from '../manifests/brief.ts';
 import { armsOf } from '../servers.ts';
-import type { PoolSnapshot, RecordedArm } from '../snapshot.ts';
+import type { PoolSnapshot } from '../snapshot.ts';
 import { deployment, newSnapshot } from '../testing/snapshots.ts';
 import { desiredArm, leavingPlan, planOf, withPlan, type InUse } from './plan.ts';
 import { newPolicy } from '../../../revisions/testing/policies.ts';

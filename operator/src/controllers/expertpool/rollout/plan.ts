@@ -1,3 +1,4 @@
+import { type PoolArm, type RecordedArm, imageOf } from '../../../operands/index.ts';
 import type { KubeObject } from '@agentfleet/kube';
 import type { Expert, ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
@@ -8,9 +9,8 @@ import { rolledOut, wasSeated } from '../../../serving/index.ts';
 import { deploymentsOf } from '../servers.ts';
 import { partsOfPlainGateway } from '../gateways.ts';
 import { isBehindGateway } from '../manifests/chat.ts';
-import { imageOf } from '../manifests/experts.ts';
 import { identity } from '../ownership.ts';
-import type { PoolArm, PoolSnapshot, RecordedArm, RolloutPlan } from '../snapshot.ts';
+import type { PoolSnapshot, RolloutPlan } from '../snapshot.ts';
 
 /** Which revisions unfinished tasks work with. */
 export interface InUse {

@@ -1,3 +1,4 @@
+import { type PoolArm, serverHash } from '../../../operands/index.ts';
 import { keyOf } from '@agentfleet/kube';
 import { rolloutAnnotations, type ExpertPool, type RolloutPolicySpec, type RolloutStatus } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
@@ -15,10 +16,9 @@ import {
 import type { OperatorContext } from '../../../runtime/context.ts';
 import { revisionIndex } from '../../../runtime/taskCensus.ts';
 import { exceeded, rolledOut } from '../../../serving/index.ts';
-import { serverHash } from '../serverHash.ts';
 import { deploymentsOf } from '../servers.ts';
 import { missingParts } from '../decide.ts';
-import type { PoolArm, PoolSnapshot, RolloutPlan } from '../snapshot.ts';
+import type { PoolSnapshot, RolloutPlan } from '../snapshot.ts';
 import { lostPlace, shortOfPlaces, withPlaces } from './places.ts';
 import { keptJobs, poolSets } from './golden.ts';
 import { desiredArm, leavingPlan, planOf, type InUse } from './plan.ts';

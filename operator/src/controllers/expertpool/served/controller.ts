@@ -22,7 +22,7 @@ import { traitsOf } from '../../../runtime/taskCensus.ts';
 import { jwksConfigMap } from '../../agenttask/attempts.ts';
 import { accessIndex, accessOf, type ChildCaches } from '../caches.ts';
 import type { Child, ChildWriter } from '../children.ts';
-import { homeOf } from '../manifests/manifest.ts';
+import { homeOf } from '../../../operands/manifest.ts';
 import { poolKey, Tenancy } from '../tenancy.ts';
 import { decideNamespace, sandboxWall, type NamespaceSnapshot } from './decide.ts';
 import { LinkKeys } from './linkKeys.ts';

@@ -7,7 +7,7 @@ import { type Namespace, resources } from '../../../runtime/resources.ts';
 import { jwksConfigMap } from '../../agenttask/attempts.ts';
 import { sandboxNetworkPolicy } from '../../agenttask/sandboxPod.ts';
 import type { Child } from '../children.ts';
-import { homeOf, type Manifest } from '../manifests/manifest.ts';
+import { homeOf, type Manifest } from '../../../operands/manifest.ts';
 import { identity } from '../ownership.ts';
 import { poolNamespaceLabel } from '../../../runtime/poolIndex.ts';
 

@@ -4,7 +4,7 @@ import { PoolBrief } from '@agentfleet/protocol/pool';
 import { Ajv } from 'ajv';
 import { newPool } from '../../agenttask/testing/objects.ts';
 import { decidePool } from '../decide.ts';
-import type { Manifest } from '../manifests/manifest.ts';
+import type { Manifest } from '../../../operands/manifest.ts';
 import type { PoolSnapshot } from '../snapshot.ts';
 import { newSnapshot } from './snapshots.ts';
 

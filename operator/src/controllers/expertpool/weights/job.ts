@@ -1,11 +1,11 @@
+import type { WeightsItem } from '../../../operands/index.ts';
 import type { V1Container, V1EnvVar, V1JobSpec, V1Volume } from '@kubernetes/client-node';
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import { expertPort } from '@agentfleet/protocol/pool';
 import { modelsClaim, weightsJobName } from '../../../pools/names.ts';
 import { resources } from '../../../runtime/resources.ts';
 import { containerSecurity, operatorLabels, podSecurity } from '../../../serving/index.ts';
-import { kept, owned, ownedBy, poolLabels, type Manifest } from '../manifests/manifest.ts';
-import type { WeightsItem } from './items.ts';
+import { kept, owned, ownedBy, poolLabels, type Manifest } from '../../../operands/manifest.ts';
 
 /** Label of a job and its pod: which weights it reads. */
 export const weightsLabel = 'agentfleet.dev/weights';

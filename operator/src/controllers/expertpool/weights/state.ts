@@ -1,10 +1,10 @@
+import type { ConditionValue } from '../../../operands/conditions.ts';
+import { type WeightsItem, cut, draftOf, nameBeside, weightsOf } from '../../../operands/index.ts';
 import type { Expert, ExpertPool, ExpertPoolStatus, Reason } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { weightsReportOf, type WeightsReport } from '@agentfleet/protocol/weights';
 import type { Pod } from '../../../runtime/resources.ts';
 import { podTrouble } from '../../../serving/index.ts';
-import { cut, type ConditionValue } from '../conditions.ts';
-import { draftOf, nameBeside, weightsOf, type WeightsItem } from './items.ts';
 import { weightsLabel } from './job.ts';
 import type { FetchProgress } from './progress.ts';
 

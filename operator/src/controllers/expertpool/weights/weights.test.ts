@@ -1,3 +1,4 @@
+import { weightsOf } from '../../../operands/index.ts';
 import { describe, expect, test } from 'vitest';
 import { labels } from '@agentfleet/protocol/pool';
 import type { ExpertPool, ExpertPoolStatus } from '@agentfleet/protocol/api';
@@ -6,7 +7,7 @@ import { newPool } from '../../agenttask/testing/objects.ts';
 import { decidePool } from '../decide.ts';
 import { poolStatus } from '../status.ts';
 import { newSnapshot } from '../testing/snapshots.ts';
-import { artifactsCondition, weightsLabel, weightsOf, weightsViews, type FetchProgress } from './index.ts';
+import { artifactsCondition, weightsLabel, weightsViews, type FetchProgress } from './index.ts';
 
 const sha = (sign: string): string => `sha256:${sign.repeat(64)}`;
 const architecture = { layers: 28, kvHeads: 4, headSize: 128, hiddenSize: 3584, feedForwardSize: 18_944, vocabulary: 152_064 };

@@ -1,35 +1,16 @@
+import { referenceOf, type Holder, type HolderView, type Owner } from '../model/index.ts';
+import { holderComponent } from '../../../operands/index.ts';
 import { canonical, type OwnerReference } from '@agentfleet/kube';
 import { labels } from '@agentfleet/protocol/pool';
-import { gpuRuntimeClass, gpuTolerations, hostname, slotClaimName, slotLabel, type SlotBinding } from '../../../placement/index.ts';
+import { gpuRuntimeClass, gpuTolerations, hostname, slotClaimName, slotLabel } from '../../../placement/index.ts';
 import type { Pod } from '../../../runtime/resources.ts';
 import { containerSecurity, podSecurity } from '../../../serving/index.ts';
-import { referenceOf } from '../claims.ts';
-import type { Owner } from '../owners.ts';
-import type { Holder } from '../problem.ts';
-
-/** Component of pods that hold a GPU of the device plugin for others. */
-export const holderComponent = 'gpu-holder';
 
 /**
  * Seconds that a holder outlives the word to stop: as long as the slowest of its tenants drains by default (120 s, and 15 to
  * end), so that nobody else gets the GPU before.
  */
 const graceSeconds = 150;
-
-/** A pod that holds a GPU, as decisions see it. */
-export interface HolderView {
-  /** The slot that it is for. */
-  readonly slot: string;
-  readonly namespace: string;
-  readonly uid: string;
-  /** Whether it has the GPU and keeps it. */
-  readonly alive: boolean;
-  /** Which GPU the device plugin gave it; undefined while it does not say. */
-  readonly reported: Omit<SlotBinding, 'slot'> | undefined;
-  /** Why it does not know. */
-  readonly error: string | undefined;
-  readonly pod: Pod;
-}
 
 const uuidPattern = /^GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const longestError = 300;

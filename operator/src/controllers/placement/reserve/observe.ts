@@ -1,9 +1,9 @@
+import { holderComponent } from '../../../operands/index.ts';
 import { labels } from '@agentfleet/protocol/pool';
 import { holderAnnotation, valuesIn } from '../../../placement/index.ts';
 import type { Caches } from '../../../runtime/context.ts';
 import type { Deployment, Pod } from '../../../runtime/resources.ts';
 import { gpuIndex, onGpus } from '../../../runtime/caches.ts';
-import { holderComponent } from './holders.ts';
 import { probeComponent, probeName } from './probe.ts';
 
 /** Of pods that hold GPUs, and those that ask for them. */

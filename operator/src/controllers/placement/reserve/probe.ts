@@ -1,10 +1,10 @@
+import type { Injections, ProbeAnswer } from '../model/index.ts';
 import { createHash } from 'node:crypto';
 import type { OwnerReference } from '@agentfleet/kube';
 import { labels } from '@agentfleet/protocol/pool';
 import { gpuRuntimeClass, gpuTolerations, hostname, type Injection } from '../../../placement/index.ts';
 import type { Node, Pod } from '../../../runtime/resources.ts';
 import { containerSecurity, podSecurity } from '../../../serving/index.ts';
-import type { ProbeAnswer } from '../slots.ts';
 
 /** Component and name of the one pod that looks whether a node hands out GPUs by environment. */
 export const probeComponent = 'gpu-probe';
@@ -24,13 +24,6 @@ const silenceMs = 600_000;
 export function bootOf({ status }: Node): string {
   const { bootID = '', kubeletVersion = '', containerRuntimeVersion = '' } = status?.nodeInfo ?? {};
   return createHash('sha256').update(`${bootID} ${kubeletVersion} ${containerRuntimeVersion}`).digest('hex').slice(0, 12);
-}
-
-/** What is known about nodes. */
-export interface Injections {
-  readonly known: ReadonlyMap<string, Injection>;
-  /** Nodes whose answer is of an earlier life: it counts until there is another one. */
-  readonly stale: ReadonlySet<string>;
 }
 
 /** Answers that count. `now` is wall time in ms. Pure. */

@@ -1,8 +1,7 @@
+import type { ClusterView, HolderView, PlanSlot } from '../model/index.ts';
 import { bytesOf, pluginGpus, usableBytes, type SlotBinding } from '../../../placement/index.ts';
 import type { Node } from '../../../runtime/resources.ts';
 import { podTrouble } from '../../../serving/index.ts';
-import type { ClusterView, PlanSlot } from '../inventory.ts';
-import type { HolderView } from './holders.ts';
 
 /** What NVIDIA's feature discovery tells of the GPUs of a node: MiB of each, and whether the plugin gives one to several pods. */
 const memoryLabel = 'nvidia.com/gpu.memory';

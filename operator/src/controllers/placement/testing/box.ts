@@ -1,8 +1,8 @@
+import type { ClusterView } from '../model/index.ts';
 import type { EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
 import type { Device } from '../../../placement/index.ts';
 import type { PublishedSlice } from '../../../runtime/resources.ts';
 import type { PlacementSnapshot } from '../decide.ts';
-import type { ClusterView } from '../inventory.ts';
 import { emptyBook } from '../slots.ts';
 
 export const gpuDriver = { driver: 'gpu.nvidia.com', deviceClass: 'gpu.nvidia.com' } as const;

@@ -1,6 +1,6 @@
+import type { ClusterView } from '../model/index.ts';
 import type { Node, Pod } from '../../../runtime/resources.ts';
 import { decidePlacement, type PlacementDecision, type PlacementSnapshot } from '../decide.ts';
-import type { ClusterView } from '../inventory.ts';
 import { holderPod, holderView } from '../reserve/holders.ts';
 import { probePod } from '../reserve/probe.ts';
 import { box, snapshot } from './box.ts';

@@ -1,8 +1,8 @@
+import { serverHash } from '../../../operands/index.ts';
 import { controllerReference } from '@agentfleet/kube';
 import type { ExpertPool, PlanStatus, RolloutStatus } from '@agentfleet/protocol/api';
 import { poolRevision } from '../../../revisions/index.ts';
 import type { ControllerRevision } from '../../../runtime/resources.ts';
-import { serverHash } from '../../expertpool/serverHash.ts';
 import type { PlacementSnapshot } from '../decide.ts';
 import { snapshot } from './box.ts';
 

@@ -13,3 +13,6 @@ const reportedOf = ({ status }: Planned): string =>
 
 /** The plan of a pool or a model changed, or what is said about it. */
 export const planChanged: Predicate<Planned> = (change) => change.type !== 'update' || reportedOf(change.old) !== reportedOf(change.object);
+
+/** Component of pods that hold a GPU of the device plugin for others. */
+export const holderComponent = 'gpu-holder';

@@ -1,0 +1,263 @@
+/** Words of the placement controller: the cluster's GPUs as it sees them, who wants some, and what they are given. Types, and no logic. */
+import type { OwnerReference, KubeObject } from '@agentfleet/kube';
+import {
+  type Injection,
+  type LatencyClass,
+  type Link,
+  type MigSlice,
+  type Mode,
+  type NvlinkRule,
+  type Rank,
+  type Sharing,
+  type SlotBinding,
+  type Traffic,
+} from '../../../placement/index.ts';
+import type { GpuDriver } from '../../../runtime/context.ts';
+import type { DeviceClass, Node, Pod, PublishedSlice } from '../../../runtime/resources.ts';
+import type { EnergyModel, ExpertPool, PlanStatus } from '@agentfleet/protocol/api';
+
+/** A taint that a human saw. */
+export interface Acknowledged {
+  readonly key: string;
+  /** Since when the driver has it, as it says; another one is another taint. */
+  readonly since: string | undefined;
+}
+
+/** What the caches showed of the cluster's GPUs. */
+export interface ClusterView {
+  readonly driver: GpuDriver;
+  /** Whether the cluster serves `resource.k8s.io/v1`. */
+  readonly resourceApi: boolean;
+  readonly slices: readonly PublishedSlice[];
+  readonly deviceClasses: readonly DeviceClass[];
+  readonly nodes: readonly Node[];
+  /** Whether there is a RuntimeClass nvidia. */
+  readonly runtimeClass: boolean;
+  readonly book: SlotBook;
+  /** Bindings that claims and plans record, for the case that the book is lost. */
+  readonly recorded: readonly SlotBinding[];
+  /** Pods that hold GPUs. */
+  readonly holders: readonly HolderView[];
+}
+
+/** A GPU that engines may be put on. */
+export interface PlanSlot {
+  readonly name: string;
+  readonly node: string;
+  readonly uuid: string | undefined;
+  readonly pciBusID: string | undefined;
+  readonly usableBytes: number;
+  /** Why nobody new may be put there, with the cure. */
+  readonly fault:
+    | {
+        readonly reason: 'SlotTainted' | 'SlotGone' | 'SlotRebound' | 'SlotPartitioned' | 'SlotNotHeld' | 'Conflict';
+        readonly message: string;
+      }
+    | undefined;
+  /** A DRA driver publishes it. */
+  readonly published: boolean;
+  readonly sharedByBytes: boolean;
+  /** A device plugin hands it out. */
+  readonly counted: boolean;
+  /** The pod that holds it, when it has the very board that the slot stands for. */
+  readonly holder: { readonly uid: string; readonly namespace: string } | undefined;
+  /** Why the pod that is to hold it does not get on. */
+  readonly trouble?: string;
+  /** Keys of taints that a human has acknowledged. */
+  readonly tolerated?: readonly string[];
+  /** Set for a MIG slice: it has memory of its own and no way to other GPUs. */
+  readonly mig?: MigSlice;
+}
+
+/** All that is known about the cluster's GPUs. */
+export interface Inventory {
+  readonly slots: readonly PlanSlot[];
+  /** What is to be written down. */
+  readonly bindings: readonly SlotBinding[];
+  readonly links: readonly Link[];
+  readonly resourceApi: boolean;
+  readonly deviceClass: boolean;
+  /** Whether there is the class of MIG slices. */
+  readonly migDeviceClass: boolean;
+  readonly runtimeClass: boolean;
+  readonly pluginGpus: ReadonlyMap<string, number>;
+  /** Nodes whose device plugin gives one GPU to several pods. */
+  readonly sharing: readonly string[];
+  readonly injections: Injections;
+  /** Nodes whose GPUs two stacks hand out, with the cure. */
+  readonly conflicts: ReadonlyMap<string, string>;
+  readonly driver: GpuDriver;
+  /** How slots are to be shared, and the lines that have no effect. */
+  readonly sharings: SharingLines['rules'];
+  readonly sharingFaults: SharingLines['faults'];
+  /** Slots whose tenants start again for their line, as a human says. */
+  readonly sharingAsked: SharingLines['asked'];
+  /** Nodes whose device plugin hands out MIG slices, with the reason why they are no slots. */
+  readonly pluginSlices: ReadonlyMap<string, string>;
+  /** GPUs and lines that are not used, each with the reason. */
+  readonly problems: readonly string[];
+}
+
+/** Where an engine may be that is tried beside the one that serves. */
+export interface CanaryWish {
+  /** Item of the one that serves; undefined when it has none. */
+  readonly beside: string | undefined;
+  /** Whether the spec names another place for it than for the one that serves: then it goes nowhere else. */
+  readonly elsewhere: boolean;
+  /** Slot that is tried before others. */
+  readonly slot: string | undefined;
+}
+
+/** An engine that is to sit on a GPU. */
+export interface Wish {
+  readonly item: string;
+  readonly demand: Demand;
+  /** Its pods. */
+  readonly replicas: number;
+  readonly slot: string | undefined;
+  /** GPUs that share its weights; default 1. Its demand is for each of them. */
+  readonly shards?: number;
+  /** These, when the user names them. */
+  readonly slots?: readonly string[];
+  /** Slots that it may be on, when only some come into question now. */
+  readonly among?: readonly string[];
+  /** Whether it stays on a sound slot for as long as it has one, whatever the spec names: where a revision came up. */
+  readonly stays?: boolean;
+  /** Set for one that is tried: it comes last and moves nobody. */
+  readonly canary?: CanaryWish;
+  /** Bytes that it needs beyond what was reckoned, by what its engine tells: kept free where there is room. */
+  readonly more?: number;
+  readonly rank: Rank;
+  readonly latency: LatencyClass;
+  readonly exclusive: boolean;
+  readonly group: string | undefined;
+  /** Items of the same owner, and `EnergyModel`. */
+  readonly apart: readonly string[];
+}
+
+/** A pool or a model whose engines sit on GPUs. */
+export interface Owner {
+  /** Kind, namespace and name: the order in which owners are served when they are of one age. */
+  readonly key: string;
+  readonly kind: 'ExpertPool' | 'EnergyModel';
+  readonly object: KubeObject & { readonly status?: ExpertPool['status'] | EnergyModel['status'] };
+  readonly namespace: string;
+  readonly name: string;
+  readonly wishes: readonly Wish[];
+  readonly traffic: readonly Traffic[];
+  readonly mode: Mode | 'Auto';
+  readonly nvlink: NvlinkRule;
+  readonly dryRun: boolean;
+  /** The plan in force. */
+  readonly plan: PlanStatus | undefined;
+  readonly going: boolean;
+  /** Nobody can say what it needs until more is seen: all stays as it is. */
+  readonly unknown?: boolean;
+  /** Of a pool: the verifier that it names. */
+  readonly verifier: string | undefined;
+  /** Whether some of its engines lost their shares of a GPU that is there. */
+  readonly hit?: boolean;
+}
+
+export type Assignment = PlanStatus['assignments'][number];
+
+/** An owner and what it has. */
+export interface Holder {
+  readonly owner: Owner;
+  readonly assignments: readonly Assignment[];
+  /** Engines that are asked to end. */
+  readonly ending?: ReadonlySet<string>;
+  /** How its engines get at their GPUs. */
+  readonly mode?: Mode | undefined;
+}
+
+/** Where an engine is to be. */
+export type Place = Pick<Assignment, 'item' | 'slot' | 'bytes'>;
+
+export type Rejection = NonNullable<PlanStatus['rejected']>[number];
+
+/** What becomes of the engines of one owner. */
+export interface OwnerPlan {
+  readonly plan: PlanStatus;
+  /** Engines that want a GPU and have none. */
+  readonly unplaced: readonly string[];
+  /** Engines on a slot that cannot be used now; they wait there. */
+  readonly stuck: readonly Assignment[];
+  readonly modeLack: string | undefined;
+  /** Engines that are asked to end: they keep their places until their pods are gone. */
+  readonly ending: ReadonlySet<string>;
+  /** Nodes that a probe pod has to ask. */
+  readonly asks: readonly string[];
+}
+
+/** What a node answered when a pod asked it for GPUs by environment. */
+export interface ProbeAnswer {
+  readonly node: string;
+  readonly answer: Injection;
+  /** Which life of the node it was. */
+  readonly boot: string;
+  /** RFC 3339. */
+  readonly at: string;
+}
+
+/** What the administrator says about how slots are shared. */
+export interface SharingLines {
+  readonly rules: ReadonlyMap<string, Sharing>;
+  readonly faults: readonly SharingFault[];
+  /** Slots whose tenants may be started again for the line as it is. */
+  readonly asked: ReadonlySet<string>;
+}
+
+/** A pod that holds a GPU, as decisions see it. */
+export interface HolderView {
+  /** The slot that it is for. */
+  readonly slot: string;
+  readonly namespace: string;
+  readonly uid: string;
+  /** Whether it has the GPU and keeps it. */
+  readonly alive: boolean;
+  /** Which GPU the device plugin gave it; undefined while it does not say. */
+  readonly reported: Omit<SlotBinding, 'slot'> | undefined;
+  /** Why it does not know. */
+  readonly error: string | undefined;
+  readonly pod: Pod;
+}
+
+/** What is known about nodes. */
+export interface Injections {
+  readonly known: ReadonlyMap<string, Injection>;
+  /** Nodes whose answer is of an earlier life: it counts until there is another one. */
+  readonly stale: ReadonlySet<string>;
+}
+
+/** Bytes that an engine needs on each of its slots with all its pods, or why that is not known or cannot be. */
+export type Demand = { readonly bytes: number } | { readonly lack: string; readonly reason?: 'NotDivisible' };
+
+/** A line of `data.sharing` that says nothing, and why. */
+export interface SharingFault {
+  /** The slot that it seems to be about. */
+  readonly slot: string;
+  readonly message: string;
+}
+
+/** What the ConfigMap says. */
+export interface SlotBook {
+  readonly bindings: readonly SlotBinding[];
+  readonly approved: ReadonlyMap<string, string>;
+  /** Taints that a human has seen. */
+  readonly acknowledged: Acknowledgements;
+  readonly links: readonly Link[];
+  readonly probes: readonly ProbeAnswer[];
+  /** How tenants of a slot share it. */
+  readonly sharing: SharingLines;
+  /** What is reported there of GPUs and lines that are not used. */
+  readonly problems: string;
+}
+
+export type Acknowledgements = ReadonlyMap<string, readonly Acknowledged[]>;
+
+/** Several share a claim: it goes with the last of them. */
+export function referenceOf({ object }: Owner): OwnerReference {
+  const { apiVersion = '', kind = '', metadata } = object;
+  return { apiVersion, kind, name: metadata.name, uid: metadata.uid ?? '', controller: false, blockOwnerDeletion: false };
+}

@@ -1,0 +1,90 @@
+import { isControlledBy } from '@agentfleet/kube';
+import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
+import { expertHash } from '../revisions/index.ts';
+import type { Images } from '../runtime/context.ts';
+import type { ControllerRevision } from '../runtime/resources.ts';
+import { adaptersOn, roomOf } from './weights.ts';
+
+/** What one revision of a pool serves. */
+export interface PoolArm {
+  readonly revision: string;
+  readonly experts: readonly Expert[];
+  readonly images: Images;
+}
+
+/** A revision on record: what it serves, and the number of its record. */
+export interface RecordedArm extends PoolArm {
+  readonly number: number;
+}
+
+/** Whether an expert has an engine of its own that needs a GPU. */
+export function needsGpu({ engine, resources, replicas }: Expert): boolean {
+  if (replicas === 0 || engine.type === 'Adapter') return false;
+  return engine.type === 'VLLM' || resources?.slot !== undefined || resources?.memory !== undefined;
+}
+
+/** GPUs that share the weights of an expert. */
+export function shardsOf({ engine }: Pick<Expert, 'engine'>): number {
+  return engine.type === 'VLLM' ? (engine.vLLM.tensorParallel ?? 1) : 1;
+}
+
+/** The GPUs that a spec names for one that spans several; undefined: the plan chooses among those that are joined. */
+export function namedSlots({ engine }: Pick<Expert, 'engine'>): readonly string[] | undefined {
+  return engine.type === 'VLLM' ? engine.vLLM.slots : undefined;
+}
+
+/** The image with the engine of an expert; undefined when the administrator has set none. */
+export function imageOf({ engine }: Expert, images: Images): string | undefined {
+  return engine.type === 'Llama' ? images.inferenceLlama : images.inference;
+}
+
+/**
+ * Tells servers of one expert apart, as `expertHash`; an adapter is another one on another engine, and an engine is another
+ * one with other room for adapters. Pure.
+ */
+export function serverHash({ experts, images }: Pick<PoolArm, 'experts' | 'images'>, expert: Expert): string {
+  const { engine, name } = expert;
+  const image = imageOf(expert, images);
+  if (engine.type === 'Adapter') {
+    const base = experts.find((known) => known.name === engine.adapter.base);
+    return expertHash(expert, image, base === undefined ? undefined : serverHash({ experts, images }, base));
+  }
+  const adapters = engine.type === 'VLLM' ? adaptersOn(experts, name) : [];
+  return expertHash(expert, image, adapters.length === 0 ? undefined : roomOf(adapters));
+}
+
+interface Content {
+  readonly revision: string;
+  readonly experts: readonly Expert[];
+  readonly images: Pick<Images, 'inference' | 'inferenceLlama'>;
+}
+
+function contentOf({ data }: ControllerRevision): Content | undefined {
+  const { revision, experts, images } = (data ?? {}) as Partial<Content>;
+  return revision === undefined || experts === undefined || images === undefined ? undefined : { revision, experts, images };
+}
+
+/** As many pods as the spec says now: how many there are is no part of a revision. */
+function scaled(experts: readonly Expert[], pool: ExpertPool): readonly Expert[] {
+  const now = new Map(pool.spec.experts.map(({ name, replicas }) => [name, replicas]));
+  return experts.map((expert) => ({ ...expert, replicas: now.get(expert.name) ?? expert.replicas }));
+}
+
+/** Revisions that a pool has on record. Pure. */
+export function recordedArms(pool: ExpertPool, images: Images, records: readonly ControllerRevision[]): ReadonlyMap<string, RecordedArm> {
+  const own = records.filter((record) => isControlledBy(record, pool));
+  const arms = own.flatMap((record): readonly RecordedArm[] => {
+    const content = contentOf(record);
+    if (content === undefined) return [];
+    const { inferenceLlama: _, ...rest } = images;
+    return [
+      {
+        revision: content.revision,
+        experts: scaled(content.experts, pool),
+        images: { ...rest, ...content.images },
+        number: record.revision ?? 0,
+      },
+    ];
+  });
+  return new Map(arms.map((arm) => [arm.revision, arm]));
+}
