@@ -5,6 +5,7 @@ export const chatRoutes = {
   completions: '/v1/chat/completions',
   messages: '/v1/messages',
   countTokens: '/v1/messages/count_tokens',
+  responses: '/v1/responses',
   models: '/v1/models',
 } as const;
 

@@ -1,5 +1,5 @@
 import type { ChatCompletion, ChatRequest } from '@agentfleet/protocol/chat';
-import type { GatewayError } from '../providers/gatewayError.ts';
+import { GatewayError } from '../providers/gatewayError.ts';
 import type { Chunk } from '../providers/index.ts';
 
 /** Writes one stream: the events of a client's API for the chunks of an answer. Each text is one whole event. */
@@ -27,6 +27,11 @@ export interface ClientApi {
   read(body: unknown): Asked;
   /** The body of a refusal. Pure. */
   refusal(failure: GatewayError): unknown;
+}
+
+/** A client reads one call at a time: one that goes on later cannot be written any more. */
+export function outOfOrder(): GatewayError {
+  return new GatewayError('ProviderMalformed', 'a stream of the provider goes on with a call after the next one began: ask without stream');
 }
 
 /** What the vendors tag by its type: events, blocks, items. */

@@ -2,7 +2,16 @@
 import { mkdir } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { conversationOf, type ChatCompletion, type WireMessage } from '@agentfleet/protocol/chat';
-import { chatClient, messagesClient, type Asking, type Called, type Client, type Read, type Said } from '../testing/clients.ts';
+import {
+  chatClient,
+  messagesClient,
+  responsesClient,
+  type Asking,
+  type Called,
+  type Client,
+  type Read,
+  type Said,
+} from '../testing/clients.ts';
 import { chunk, FakeProvider, raw, refuse, stream, tell, usage, type Script } from '../testing/provider.ts';
 import { Stage } from '../testing/harness.ts';
 
@@ -18,7 +27,7 @@ beforeEach(async () => {
 });
 afterEach(() => stage.close());
 
-const apis: Readonly<Record<string, Client>> = { chat: chatClient, messages: messagesClient };
+const apis: Readonly<Record<string, Client>> = { chat: chatClient, messages: messagesClient, responses: responsesClient };
 
 interface Meaning {
   readonly text: string;
@@ -228,6 +237,7 @@ describe('a refusal', () => {
 describe('a stream', () => {
   const paths: readonly (readonly [string, object])[] = [
     ['/v1/chat/completions', { messages: [{ role: 'user', content: 'x' }] }],
+    ['/v1/responses', { input: 'x' }],
     ['/v1/messages', { max_tokens: 9, messages: [{ role: 'user', content: 'x' }] }],
   ];
   it.each(paths)('of %s comes by pieces, and its reader takes the provider with it', async (path, body) => {

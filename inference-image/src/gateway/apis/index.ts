@@ -5,10 +5,11 @@
 import type { ClientApi } from './api.ts';
 import { chatApi } from './chat.ts';
 import { messagesApi } from './messages.ts';
+import { responsesApi } from './responses.ts';
 
 export type { ClientApi, EventWriter } from './api.ts';
 export { chatApi } from './chat.ts';
 export { countTokens, messagesApi } from './messages.ts';
 
 /** In the order in which they are listed to who asks for another one. */
-export const clientApis: readonly ClientApi[] = [chatApi, messagesApi];
+export const clientApis: readonly ClientApi[] = [chatApi, messagesApi, responsesApi];

@@ -1,7 +1,7 @@
 import type { WireUsage } from '@agentfleet/protocol/chat';
-import { GatewayError } from '../providers/gatewayError.ts';
+import type { GatewayError } from '../providers/gatewayError.ts';
 import type { Chunk, Delta } from '../providers/index.ts';
-import { namedEvent, type EventWriter, type Tagged } from './api.ts';
+import { namedEvent, outOfOrder, type EventWriter, type Tagged } from './api.ts';
 import { ownSignature, reasoningOf } from './carried.ts';
 import { carriedBlocks, messageId, messagesRefusal, stopOf, usageOf } from './messagesAnswer.ts';
 
@@ -86,11 +86,7 @@ export class MessageEvents implements EventWriter {
 
   *#call({ index, id, function: { name = '', arguments: args = '' } = {} }: CallPiece): Iterable<string> {
     const open = `call ${index}` as const;
-    if (this.#calls.has(index) && this.#open !== open)
-      throw new GatewayError(
-        'ProviderMalformed',
-        'a stream of the provider goes on with a call after the next one began: ask without stream',
-      );
+    if (this.#calls.has(index) && this.#open !== open) throw outOfOrder();
     this.#calls.add(index);
     yield* this.#begin(open, { type: 'tool_use', id: id ?? `toolu_${messageId()}`, name, input: {} });
     if (args !== '') yield* this.#delta({ type: 'input_json_delta', partial_json: args });

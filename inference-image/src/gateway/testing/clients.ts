@@ -2,6 +2,7 @@ import { Anthropic } from '@anthropic-ai/sdk';
 import type { ContentBlockParam, MessageParam, MessageCreateParamsNonStreaming } from '@anthropic-ai/sdk/resources/messages';
 import { OpenAI } from 'openai';
 import type { ChatCompletionMessageParam } from 'openai/resources/chat/completions';
+import type { ResponseInputItem } from 'openai/resources/responses/responses';
 
 /** A call as all APIs mean it. */
 export interface Called {
@@ -127,4 +128,48 @@ function turnOf(one: Said): MessageParam {
   if (one.raw !== undefined) return { role: 'assistant', content: one.raw as ContentBlockParam[] };
   const text: ContentBlockParam[] = one.text === '' ? [] : [{ type: 'text', text: one.text }];
   return { role: 'assistant', content: [...text, ...one.calls.map((call): ContentBlockParam => ({ type: 'tool_use', ...call }))] };
+}
+
+export const responsesClient: Client = async (origin, { system, said, tools, stream }, headers) => {
+  const client = new OpenAI({ baseURL: `${origin}/v1`, apiKey: 'placeholder', maxRetries: 0, defaultHeaders: headers });
+  const body = {
+    model: foreignModel,
+    max_output_tokens: 500,
+    store: false,
+    instructions: system,
+    input: said.flatMap(items),
+    ...(tools.length > 0 && {
+      tools: tools.map(({ name, description, schema }) => ({
+        type: 'function' as const,
+        name,
+        description,
+        parameters: schema,
+        strict: null,
+      })),
+    }),
+  };
+  const answer = stream ? await client.responses.stream(body).finalResponse() : await client.responses.create(body);
+  if (answer.status === 'failed') throw new Error(JSON.stringify(answer.error));
+  const calls = answer.output.flatMap((item) =>
+    item.type === 'function_call' ? [{ id: item.call_id, name: item.name, input: json(item.arguments) }] : [],
+  );
+  const isCut = answer.status === 'incomplete' && answer.incomplete_details?.reason === 'max_output_tokens';
+  return {
+    text: answer.output_text,
+    calls,
+    end: isCut ? 'length' : calls.length > 0 ? 'calls' : 'stop',
+    input: answer.usage?.input_tokens ?? 0,
+    output: answer.usage?.output_tokens ?? 0,
+    raw: answer.output,
+  };
+};
+
+function items(one: Said): ResponseInputItem[] {
+  if ('user' in one) return [{ role: 'user', content: one.user }];
+  if ('result' in one) return [{ type: 'function_call_output', call_id: one.of, output: one.result }];
+  const text: ResponseInputItem[] = one.text === '' ? [] : [{ role: 'assistant', content: one.text }];
+  const calls = one.calls.map(({ id, name, input }): ResponseInputItem => {
+    return { type: 'function_call', call_id: id, name, arguments: JSON.stringify(input) };
+  });
+  return [...text, ...calls];
 }
