@@ -5,10 +5,12 @@ import { CliError } from './failure.ts';
 import {
   agentTask,
   agentTaskOrder,
+  energyModel,
   expertPool,
   group,
   version,
   type AgentTask,
+  type EnergyModel,
   type AgentTaskOrder,
   type ExpertPool,
 } from '@agentfleet/protocol/api';
@@ -52,6 +54,14 @@ export const agentTaskOrders = defineResource<AgentTaskOrder>({
   version,
   plural: agentTaskOrder.plural,
   kind: agentTaskOrder.kind,
+  namespaced: true,
+});
+
+export const energyModels = defineResource<EnergyModel>({
+  group,
+  version,
+  plural: energyModel.plural,
+  kind: energyModel.kind,
   namespaced: true,
 });
 

@@ -14,7 +14,7 @@ import { trace, traceFiles, type TraceFlags } from './commands/trace.ts';
 import { modes, undo, type UndoFlags } from './commands/undo.ts';
 import { isFile, type LogFlags } from './evidence/log.ts';
 import type { ArtifactFlags } from './evidence/artifact.ts';
-import { answer, cancel, message } from './commands/order.ts';
+import { answer, cancel, decideRollout, message } from './commands/order.ts';
 import { migrate, type MigrateFlags } from './commands/migrate.ts';
 import { show } from './commands/show.ts';
 import { tasks } from './commands/tasks.ts';
@@ -198,6 +198,7 @@ function seconds(text: string): number {
 interface OrderFlags extends ConnectionFlags {
   readonly reason?: string;
   readonly action?: string;
+  readonly revision?: string;
   readonly wait?: boolean;
   readonly timeout: number;
 }
@@ -205,14 +206,19 @@ interface OrderFlags extends ConnectionFlags {
 function addAnswer(program: Command, dispatch: Dispatch, type: 'Approve' | 'Reject'): void {
   const verb = type.toLowerCase();
   program
-    .command(`${verb} <task>`)
-    .description(`${verb} the act that the task waits with`)
+    .command(`${verb} <target>`)
+    .description(`${verb} the act that the task waits with, or the revision that expertpool/NAME or energymodel/NAME tries`)
     .option('--reason <text>', 'why, for the record')
     .option('--action <digest>', 'the act that is meant; it is an error when another one waits')
+    .option('--revision <name>', 'the revision that is meant; it is an error when another one is tried')
     .option('--timeout <seconds>', 'how long to wait for the operator', seconds, 60)
     .action((task: string, _: unknown, command: Command) => {
       const flags = command.optsWithGlobals<OrderFlags>();
-      const { reason, action, timeout: timeoutSeconds } = flags;
+      const { reason, action, revision, timeout: timeoutSeconds } = flags;
+      if (task.includes('/'))
+        return dispatch.connected(flags, (context) =>
+          decideRollout(context, { type, target: task, timeoutSeconds, ...given({ reason, revision }) }),
+        );
       return dispatch.connected(flags, (context) => answer(context, { type, task, timeoutSeconds, ...given({ reason, action }) }));
     });
 }

@@ -36,6 +36,24 @@ describe('fleet approve and reject', () => {
     expect([...api.orders.values()]).toMatchObject([{ spec: { type: 'Reject', action } }]);
   });
 
+  test('approve and reject decide about the revision that a pool tries, and about no other one', async () => {
+    await using api = await bed();
+    api.operator = () => ({ state: 'Accepted', message: 'it is promoted as soon as every gate passes' });
+    const rollout = (phase: string) => ({ status: { rollout: { phase, stable: 'aaaaaaaaaa', canary: 'bbbbbbbbbb', message: 'waits' } } });
+    api.pools.set('team/coding', { metadata: { name: 'coding', namespace: 'team' }, ...rollout('Canary') });
+    expect((await fleet(api, ['approve', 'expertpool/coding'])).out).toContain(
+      'approved for expertpool/coding, revision bbbbbbbbbb: it is',
+    );
+    expect([...api.orders.values()]).toMatchObject([
+      { spec: { rolloutRef: { kind: 'ExpertPool', name: 'coding' }, revision: 'bbbbbbbbbb', type: 'Approve', requester: 'ann' } },
+    ]);
+    expect((await fleet(api, ['reject', 'expertpool/coding', '--revision', 'cccccccccc'])).err).toContain('tries is bbbbbbbbbb, not cc');
+    api.pools.set('team/coding', { metadata: { name: 'coding', namespace: 'team' }, ...rollout('Idle') });
+    expect((await fleet(api, ['reject', 'expertpool/coding'])).err).toContain('no revision of expertpool/coding is being tried: waits');
+    expect((await fleet(api, ['reject', 'pool/coding'])).err).toContain('write expertpool/NAME or energymodel/NAME');
+    expect(api.orders.size).toBe(1);
+  });
+
   test('a refusal is told and is a failure', async () => {
     await using api = await bed();
     api.operator = () => ({ state: 'Refused', message: 'bob approved the act before' });
@@ -244,7 +262,7 @@ describe('failures are told with their cure', () => {
       code: 1,
       err: expect.stringContaining("unknown command 'aprove'") as string,
     });
-    expect((await fleet(api, ['approve'])).err).toContain("missing required argument 'task'");
+    expect((await fleet(api, ['approve'])).err).toContain("missing required argument 'target'");
     expect((await fleet(api, ['approve', 'one', '--timeout', 'soon'])).err).toContain('whole seconds');
     expect(api.orders.size).toBe(0);
     expect(await fleet(api, ['--help'])).toMatchObject({ code: 0, out: expect.stringContaining('approve') as string });

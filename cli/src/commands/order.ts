@@ -1,7 +1,7 @@
 import { isNotFound, ResourceClient, sleep } from '@agentfleet/kube';
 import type { AgentTaskOrder, AgentTaskOrderSpec, AgentTask } from '@agentfleet/protocol/api';
 import { CliError } from '../failure.ts';
-import { agentTaskOrders } from '../connection.ts';
+import { agentTaskOrders, energyModels, expertPools } from '../connection.ts';
 import { printable } from '../text/printable.ts';
 import { type CommandContext, taskOf } from './command.ts';
 
@@ -28,7 +28,8 @@ async function whoAmI({ transport, signal }: CommandContext): Promise<string> {
 async function giveOrder(context: CommandContext, spec: Omit<AgentTaskOrderSpec, 'requester'>): Promise<AgentTaskOrder> {
   const { transport, namespace, signal } = context;
   const requester = await whoAmI(context);
-  const metadata = { generateName: `${spec.taskRef.name}-${spec.type.toLowerCase()}-`, namespace };
+  const { taskRef, rolloutRef, type } = spec;
+  const metadata = { generateName: `${(taskRef ?? rolloutRef)?.name ?? ''}-${type.toLowerCase()}-`, namespace };
   const order = { metadata, spec: { ...spec, requester } } as unknown as AgentTaskOrder;
   return new ResourceClient(transport, agentTaskOrders).create(order, { fieldManager: 'fleet', signal });
 }
@@ -117,6 +118,43 @@ export async function answer(context: CommandContext, options: AnswerOptions): P
   context.print(`${verbs[type]} for AgentTask ${name}: ${printable(summary)}`);
   if (evidence !== undefined) context.print(`  why it waited: ${printable(evidence)}`);
   context.print(`  act ${action}`);
+  context.print(`  by ${printable(order.spec.requester)}, AgentTaskOrder ${order.metadata.name}`);
+}
+
+export interface RolloutOptions {
+  readonly type: 'Approve' | 'Reject';
+  /** `expertpool/NAME` or `energymodel/NAME`. */
+  readonly target: string;
+  /** The revision that is meant; default: the one that is tried. */
+  readonly revision?: string;
+  readonly reason?: string;
+  readonly timeoutSeconds: number;
+}
+
+/** The rollout that is meant by `expertpool/NAME` or `energymodel/NAME`. Throws a CliError when it is neither. */
+function rolloutRefOf(target: string): NonNullable<AgentTaskOrderSpec['rolloutRef']> {
+  const [, kind = '', name = ''] = /^(expertpool|energymodel)s?\/(.+)$/i.exec(target) ?? [];
+  if (name === '') throw new CliError(`${target} is no rollout; write expertpool/NAME or energymodel/NAME`);
+  return { kind: kind.toLowerCase() === 'expertpool' ? 'ExpertPool' : 'EnergyModel', name };
+}
+
+/** Decides about the revision that a pool or a model tries, and waits until the operator has the order. */
+export async function decideRollout(context: CommandContext, options: RolloutOptions): Promise<void> {
+  const { type, target, revision, reason, timeoutSeconds } = options;
+  const { transport, namespace, signal } = context;
+  const rolloutRef = rolloutRefOf(target);
+  const client =
+    rolloutRef.kind === 'ExpertPool' ? new ResourceClient(transport, expertPools) : new ResourceClient(transport, energyModels);
+  const found = await client.get({ namespace, name: rolloutRef.name }, { signal });
+  const { canary, phase, message = '' } = found.status?.rollout ?? {};
+  if (canary === undefined || phase === 'Idle' || phase === 'Frozen')
+    throw new CliError(`no revision of ${target} is being tried: ${printable(message)}; look at status.rollout`);
+  if (revision !== undefined && revision !== canary)
+    throw new CliError(`the revision that ${target} tries is ${canary}, not ${revision}; look at status.rollout`);
+  const words = reason === undefined ? {} : { reason };
+  const order = await giveOrder(context, { rolloutRef, revision: canary, type, ...words });
+  const done = await follow(context, order, ['Accepted', 'Done'], timeoutSeconds);
+  context.print(`${verbs[type]} for ${target}, revision ${canary}: ${printable(done.status?.message ?? '')}`);
   context.print(`  by ${printable(order.spec.requester)}, AgentTaskOrder ${order.metadata.name}`);
 }
 

@@ -22,6 +22,7 @@ function status(code: number, reason: string, message: string): { readonly code:
 /** As much of an API server as the tool asks for, over HTTP, with a kubeconfig that leads to it. */
 export class ApiServer {
   readonly tasks = new Map<string, Json>();
+  readonly pools = new Map<string, Json>();
   readonly orders = new Map<string, Json>();
   readonly seen: Seen[] = [];
   username = 'ann';
@@ -86,7 +87,12 @@ export class ApiServer {
     if (path.endsWith('/selfsubjectreviews')) return { code: 201, body: { ...body, status: { userInfo: { username: this.username } } } };
     const [, namespace, plural, name] =
       /^\/apis\/agentfleet\.dev\/v1alpha1(?:\/namespaces\/([^/]+))?\/([^/]+)(?:\/([^/]+))?$/.exec(path) ?? [];
-    const store = plural === 'agenttasks' ? this.tasks : plural === 'agenttaskorders' ? this.orders : undefined;
+    const stores = new Map([
+      ['agenttasks', this.tasks],
+      ['agenttaskorders', this.orders],
+      ['expertpools', this.pools],
+    ]);
+    const store = stores.get(plural ?? '');
     if (store === undefined) return { code: 404, body: status(404, 'NotFound', `the server could not find ${root}`).body };
     if (method === 'POST') return this.#create(namespace ?? '', body);
     if (name === undefined) {

@@ -9,6 +9,7 @@ export { heardByGolden, type GoldenQuestion, type GoldenView } from './golden/in
 export type { LedgerPlace } from './ledger.ts';
 export { QueryReader, textByHttp, type AskText } from './prometheus.ts';
 export { shadowIn } from './ledger.ts';
+export { decidedBy } from './orders.ts';
 export { noShadow, type ShadowTallies, shadowCondition, type ShadowView } from './shadow.ts';
 export { drainSecondsOf, namedPolicy, type NamedPolicy, namesPolicy, shadowOf, withoutPolicy } from './policy.ts';
 export { Trials, type Trial } from './trials.ts';

@@ -24,6 +24,8 @@ export interface Seen extends Pick<Evidence, 'desired' | 'canaryEngines' | 'inco
   ) => { readonly stable: ArmEvidence; readonly canary: ArmEvidence };
   /** Revision that a person approved. */
   readonly approved: string | undefined;
+  /** Revision that a person rejected. */
+  readonly rejected?: string | undefined;
   /** Value of the annotation that forgives failures. */
   readonly retry: string | undefined;
   /** Wall time, ms. */
@@ -97,6 +99,7 @@ function follow(whole: Whole, spec: RolloutPolicySpec, { seen, now, designs }: G
     answeredCopies: found?.canary.shadow?.answered ?? 0,
     lockedBy: seen.lockedBy,
     approved: seen.approved !== undefined && seen.approved === state.canary,
+    rejected: seen.rejected !== undefined && seen.rejected === state.canary,
     windowOpen: isWindowOpen(spec.promotion.windows, seen.now),
     now,
   });

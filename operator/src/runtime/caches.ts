@@ -9,7 +9,7 @@ import {
   type Resource,
   type Transport,
 } from '@agentfleet/kube';
-import type { AgentTask } from '@agentfleet/protocol/api';
+import type { AgentTask, AgentTaskOrder } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { slotLabel } from '../placement/index.ts';
 import type { Caches } from './context.ts';
@@ -69,6 +69,16 @@ function warmOf(pod: Pod): readonly string[] {
   return pool === undefined ? [] : [pool];
 }
 
+/** Index of orders by the rollout that they are about. */
+export const rolloutOrderIndex = 'rollout';
+
+/** Kinds that have rollouts. */
+export type RolloutTarget = 'ExpertPool' | 'EnergyModel';
+
+/** A key of that index. */
+export const rolloutOrderKey = (namespace: string | undefined, kind: RolloutTarget, name: string): string =>
+  `${namespace ?? ''}/${kind}/${name}`;
+
 /** Index of pods that sit on a GPU or hold one, all under one key: there are few among many. */
 export const gpuIndex = 'gpu';
 export const onGpus = 'all';
@@ -96,6 +106,20 @@ function cacheOfTasks(options: CacheOptions): Informer<AgentTask> {
   });
 }
 
+/** Orders, by the task or the rollout that they are about. */
+function cacheOfOrders(options: CacheOptions): Informer<AgentTaskOrder> {
+  return new Informer<AgentTaskOrder>({
+    ...options,
+    resource: resources.agentTaskOrders,
+    indexers: {
+      task: ({ metadata, spec: { taskRef } }) => (taskRef === undefined ? [] : [`${metadata.namespace ?? ''}/${taskRef.name}`]),
+      [rolloutOrderIndex]: ({ metadata, spec: { rolloutRef } }) =>
+        rolloutRef === undefined ? [] : [rolloutOrderKey(metadata.namespace, rolloutRef.kind, rolloutRef.name)],
+    },
+    transform: slimObject,
+  });
+}
+
 /** What the storage of sandboxes and pools consists of; clusters need not know VolumeSnapshots. */
 function cachesOfStorage(options: CacheOptions): Pick<Caches, 'persistentVolumeClaims' | 'volumeSnapshots'> {
   const indexers = { task: taskOf };
@@ -117,12 +141,7 @@ export function createCaches(options: CacheOptions): Caches {
   return {
     tasks,
     census: new TaskCensus({ ...options, tasks }),
-    orders: new Informer({
-      ...options,
-      resource: resources.agentTaskOrders,
-      indexers: { task: ({ metadata, spec }) => [`${metadata.namespace ?? ''}/${spec.taskRef.name}`] },
-      transform: slimObject,
-    }),
+    orders: cacheOfOrders(options),
     pools: new Informer({ ...options, resource: resources.expertPools, transform: slimObject }),
     energyModels: new Informer({ ...options, resource: resources.energyModels, transform: slimObject }),
     poolGrants: new Informer({ ...options, resource: resources.poolGrants, transform: slimObject }),

@@ -2,7 +2,16 @@ import { ajvOptions, kinds, validators } from '@agentfleet/protocol/api';
 import { Ajv } from 'ajv';
 import { describe, expect, test } from 'vitest';
 import { atLimit, boundsOf, reached, type Node } from './atLimit.ts';
-import { beyondRunning, largestGrant, largestModel, largestOrder, largestPolicy, largestPool, largestTask } from './objects.ts';
+import {
+  beyondRunning,
+  largestGrant,
+  largestModel,
+  largestOrder,
+  largestPolicy,
+  largestPool,
+  largestRolloutOrder,
+  largestTask,
+} from './objects.ts';
 
 const valid = validators(new Ajv(ajvOptions));
 
@@ -11,6 +20,7 @@ const objects: Readonly<Record<string, readonly { readonly spec: unknown }[]>> =
   AgentTaskOrder: [
     ...(['Approve', 'Answer'] as const).map((type) => largestOrder(type, '\u{1F9EA}'.repeat(1024))),
     largestOrder('Cancel', 'ann'),
+    largestRolloutOrder(),
   ],
   ExpertPool: [
     largestPool(),

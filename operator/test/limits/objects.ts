@@ -145,6 +145,8 @@ export function largestOrder(type: 'Approve' | 'Answer' | 'Cancel', requester: s
     'spec.requester': () => requester,
     ...(type === 'Answer' ? {} : { 'spec.message': () => undefined }),
     ...(type === 'Cancel' ? { 'spec.action': () => undefined } : {}),
+    'spec.rolloutRef': none,
+    'spec.revision': none,
   };
   const metadata = { name: longest.order, namespace: longest.namespace };
   return {
@@ -153,6 +155,13 @@ export function largestOrder(type: 'Approve' | 'Answer' | 'Cancel', requester: s
     metadata,
     spec: atLimit(agentTaskOrder.spec as unknown as Node, choices, 'spec'),
   } as AgentTaskOrder;
+}
+
+/** An order about a rollout with the longest name. */
+export function largestRolloutOrder(): AgentTaskOrder {
+  const metadata = { name: longest.order, namespace: longest.namespace };
+  const rolloutRef = { kind: 'EnergyModel' as const, name: longest.className };
+  return { apiVersion, kind: 'AgentTaskOrder', metadata, spec: { rolloutRef, revision: 'aaaaaaaaaa', type: 'Reject', requester: 'ann' } };
 }
 
 /** A grant with the longest names, of everything. */

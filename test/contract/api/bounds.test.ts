@@ -52,7 +52,7 @@ const tasks = Object.values(example.workspaces).map(example.fullTask);
 const subjects: readonly Subject[] = [
   { kind: byName('AgentTask'), part: 'spec', objects: tasks },
   { kind: byName('AgentTask'), part: 'status', objects: [{ ...tasks[0], status: example.fullTaskStatus }] },
-  { kind: byName('AgentTaskOrder'), part: 'spec', objects: Object.values(example.orders) },
+  { kind: byName('AgentTaskOrder'), part: 'spec', objects: [...Object.values(example.orders), example.rolloutOrder] },
   { kind: byName('AgentTaskOrder'), part: 'status', objects: [{ ...example.orders['Cancel'], status: example.fullOrderStatus }] },
   { kind: byName('ExpertPool'), part: 'spec', objects: [example.fullPool] },
   { kind: byName('ExpertPool'), part: 'status', objects: [{ ...example.fullPool, status: example.fullPoolStatus }] },

@@ -1,5 +1,5 @@
 // Rules of ExpertPool, AgentTaskOrder and EnergyModel over one object.
-import { orders } from './examples.ts';
+import { orders, rolloutOrder } from './examples.ts';
 import { fullModel } from './modelExamples.ts';
 import { fullPool, withoutGateway } from './poolExamples.ts';
 import { withValue } from './fields.ts';
@@ -11,7 +11,7 @@ import { weightCases } from './weightRuleCases.ts';
 
 const orderCases: readonly RuleCase[] = (
   [
-    ['action', 'Approve or Reject or Answer', 'Cancel', ['Approve', 'Reject', 'Answer']],
+    ['action', 'Approve or Reject or Answer for a task', 'Cancel', ['Approve', 'Reject', 'Answer']],
     ['message', 'Answer or Message', 'Reject', ['Answer', 'Message']],
   ] as const
 ).flatMap(([field, types, other, owners]) => {
@@ -22,6 +22,25 @@ const orderCases: readonly RuleCase[] = (
     ...owners.map((owner) => ({ base: orders[owner]!, passes: {}, refused: { [`spec.${field}`]: undefined }, message })),
   ];
 });
+
+/** An order is about a task, or about a rollout. */
+const targetCases: readonly RuleCase[] = [
+  change(
+    rolloutOrder,
+    'spec.taskRef',
+    undefined,
+    { name: 'full' },
+    'spec.taskRef or spec.rolloutRef must be set, and not both; name what the order is about',
+  ),
+  change(rolloutOrder, 'spec.type', 'Reject', 'Cancel', 'spec.type must be Approve or Reject beside spec.rolloutRef; correct it'),
+  change(
+    rolloutOrder,
+    'spec.revision',
+    'aaaaaaaaaa',
+    undefined,
+    'spec.revision must be set exactly beside spec.rolloutRef; set or remove it',
+  ),
+];
 
 const blankCase: RuleCase = change(
   orders['Message']!,
@@ -274,6 +293,7 @@ const modelCases: readonly RuleCase[] = [
 
 export const poolAndOrderCases: readonly RuleCase[] = [
   ...orderCases,
+  ...targetCases,
   blankCase,
   ...poolCases,
   ...layerCases,

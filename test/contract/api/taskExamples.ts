@@ -244,4 +244,12 @@ export const orders: Readonly<Record<string, Node>> = Object.fromEntries(
   ]),
 );
 
+/** An order about a rollout. */
+export const rolloutOrder: Node = {
+  apiVersion,
+  kind: 'AgentTaskOrder',
+  metadata: { name: 'rollout' },
+  spec: { rolloutRef: { kind: 'ExpertPool', name: 'full' }, revision: 'bbbbbbbbbb', type: 'Approve', requester: 'admin' },
+};
+
 export const fullOrderStatus: Node = { observedGeneration: 1, state: 'Accepted', message: 'ok', at: time, conditions: [condition] };

@@ -130,7 +130,9 @@ export function createAgentTaskController(context: OperatorContext, options: Age
       watches(caches.pods, { map: taskOfSandbox }),
       watches(caches.persistentVolumeClaims, { map: taskOfSandbox }),
       caches.volumeSnapshots.source(watches(caches.volumeSnapshots.informer, { map: taskOfSandbox })),
-      watches(caches.orders, { map: ({ metadata, spec }) => [`${metadata.namespace ?? ''}/${spec.taskRef.name}`] }),
+      watches(caches.orders, {
+        map: ({ metadata, spec: { taskRef } }) => (taskRef === undefined ? [] : [`${metadata.namespace ?? ''}/${taskRef.name}`]),
+      }),
       reconciler.requeues.source,
       reconciler.endedTasks.source,
       reconciler.spending.source,

@@ -218,7 +218,7 @@ export class Observer {
   #orders(task: AgentTask): readonly AgentTaskOrder[] {
     const { namespace = '', name, creationTimestamp = '' } = task.metadata;
     const stands = ({ spec, status, metadata }: AgentTaskOrder): boolean =>
-      spec.taskRef.name === name &&
+      spec.taskRef?.name === name &&
       status?.state !== 'Refused' &&
       (spec.type === 'Cancel' || status?.state !== 'Done') &&
       (metadata.creationTimestamp ?? '') >= creationTimestamp &&

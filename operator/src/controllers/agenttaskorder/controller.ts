@@ -10,13 +10,18 @@ import {
   requeueAfter,
   ResourceClient,
   watches,
+  type Informer,
   type Outcome,
   type ReconcileContext,
+  type Source,
 } from '@agentfleet/kube';
-import type { AgentTask, AgentTaskOrder } from '@agentfleet/protocol/api';
+import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
+import { rolloutMoved } from '../../revisions/index.ts';
+import { rolloutOrderIndex, rolloutOrderKey, type RolloutTarget } from '../../runtime/caches.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import { resources } from '../../runtime/resources.ts';
 import { decideOrder, type OrderDecision } from './decide.ts';
+import { decideRolloutOrder } from './rollout.ts';
 
 const fieldManager = 'agentfleet-operator';
 
@@ -39,12 +44,23 @@ export function createAgentTaskOrderController(context: OperatorContext): Contro
         // What an order waits for: the end of its task, an act, the decision about it, or that the model has a message.
         predicate: (change) => change.type !== 'update' || answerOf(change.old) !== answerOf(change.object),
       }),
+      ofRollouts<ExpertPool>(context, caches.pools, 'ExpertPool'),
+      ofRollouts<EnergyModel>(context, caches.energyModels, 'EnergyModel'),
     ],
     reconcile: (key, call) => orders.reconcile(key, call),
     gate: orders.consistency,
     clock,
     log,
     registry,
+  });
+}
+
+/** Rollouts that moved. */
+function ofRollouts<T extends ExpertPool | EnergyModel>({ caches }: OperatorContext, cache: Informer<T>, kind: RolloutTarget): Source {
+  return watches<T>(cache, {
+    map: (target) =>
+      caches.orders.lister.byIndex(rolloutOrderIndex, rolloutOrderKey(target.metadata.namespace, kind, target.metadata.name)).map(keyOf),
+    predicate: (change) => change.type !== 'update' || rolloutMoved(change.old.status, change.object.status ?? {}),
   });
 }
 
@@ -93,7 +109,10 @@ export class OrderReconciler {
       this.consistency.forget(key);
       return done;
     }
-    const decision = decideOrder(order, await this.#taskOf(order, signal), clock.now());
+    const decision =
+      order.spec.rolloutRef === undefined
+        ? decideOrder(order, await this.#taskOf(order, signal), clock.now())
+        : decideRolloutOrder(order, this.#targetOf(order), clock.now());
     try {
       await (decision.remove === true ? this.#remove(order, signal) : this.#write(order, decision, signal));
     } catch (error) {
@@ -106,8 +125,15 @@ export class OrderReconciler {
 
   /** One that has ended is in no cache. */
   async #taskOf({ metadata: { namespace = '' }, spec }: AgentTaskOrder, signal: AbortSignal): Promise<AgentTask | undefined> {
-    const { name } = spec.taskRef;
+    const { name = '' } = spec.taskRef ?? {};
     return this.#context.caches.tasks.lister.get(`${namespace}/${name}`) ?? (await this.#tasks.find({ namespace, name }, { signal }));
+  }
+
+  /** The pool or the model whose rollout an order is about. */
+  #targetOf({ metadata: { namespace = '' }, spec: { rolloutRef } }: AgentTaskOrder): ExpertPool | EnergyModel | undefined {
+    const { pools, energyModels } = this.#context.caches;
+    const key = `${namespace}/${rolloutRef?.name ?? ''}`;
+    return rolloutRef?.kind === 'EnergyModel' ? energyModels.lister.get(key) : pools.lister.get(key);
   }
 
   async #remove(order: AgentTaskOrder, signal: AbortSignal): Promise<void> {

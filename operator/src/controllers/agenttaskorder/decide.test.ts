@@ -1,7 +1,8 @@
-import type { AgentTask, AgentTaskOrder } from '@agentfleet/protocol/api';
+import type { AgentTask, AgentTaskOrder, ExpertPool } from '@agentfleet/protocol/api';
 import { conditionFaults } from '@agentfleet/kube';
 import { describe, expect, test } from 'vitest';
 import { decideOrder } from './decide.ts';
+import { decideRolloutOrder } from './rollout.ts';
 
 const now = Date.UTC(2030, 0, 1);
 const at = (seconds: number): string => new Date(now + seconds * 1000).toISOString().replace('.000', '');
@@ -136,5 +137,38 @@ describe('an order', () => {
     expect(decideOrder(young, asking, now).status?.state).toBe('Accepted');
     expect(decideOrder(young, running, now + 2000).status?.state).toBe('Refused');
     expect(decideOrder(young, cancelled, now).status?.state).toBe('Refused');
+  });
+});
+
+describe('an order about a rollout', () => {
+  const [a, b] = ['aaaaaaaaaa', 'bbbbbbbbbb'];
+  const about = (type: string, status?: AgentTaskOrder['status'], created = at(-60)): AgentTaskOrder =>
+    order({ taskRef: undefined, rolloutRef: { kind: 'ExpertPool', name: 'coding' }, revision: b, type }, status, created);
+  const pool = (rollout: object): ExpertPool =>
+    ({ apiVersion: 'v1', kind: 'ExpertPool', metadata: { name: 'coding', uid: 'u-2' }, status: { rollout } }) as unknown as ExpertPool;
+  const tried = pool({ phase: 'Canary', stable: a, canary: b });
+  const lost = pool({ phase: 'Frozen', stable: a, canary: b, failures: [{ revision: b, count: 2 }] });
+
+  test.each([
+    ['that approves what is tried is accepted', about('Approve'), tried, 'Accepted', /every gate passes/],
+    ['that rejects what is tried is accepted', about('Reject'), tried, 'Accepted', /goes back/],
+    ['that approved is done when it serves', about('Approve', { state: 'Accepted' }), pool({ phase: 'Idle', stable: b }), 'Done', /serves/],
+    ['that rejected is done when it went back', about('Reject', { state: 'Accepted' }), lost, 'Done', /went back/],
+    ['that approved what a gate failed is refused', about('Approve', { state: 'Accepted' }), lost, 'Refused', /not being tried/],
+    ['about another revision is refused', about('Approve'), pool({ phase: 'Canary', stable: a, canary: a }), 'Refused', /canary is a{10}/],
+    ['that rejects what serves is refused', about('Reject'), pool({ phase: 'Idle', stable: b }), 'Refused', /serves already/],
+    ['about a pool that does not exist is refused', about('Approve'), undefined, 'Refused', /no ExpertPool coding/],
+    ['that was done stays so', about('Approve', { state: 'Done', message: 'once' }), lost, 'Done', /^once$/],
+  ] as const)('%s', (_, given, target, state, message) => {
+    const { status, owner } = decideRolloutOrder(given, target, now);
+    expect(status).toMatchObject({ state, message: expect.stringMatching(message) as string });
+    expect(owner?.uid).toBe(target === undefined ? undefined : 'u-2');
+  });
+
+  test('waits for a status that the cache may not show yet', () => {
+    expect(decideRolloutOrder(about('Approve', undefined, at(-4)), undefined, now)).toMatchObject({
+      status: undefined,
+      requeueAfterMs: 6000,
+    });
   });
 });

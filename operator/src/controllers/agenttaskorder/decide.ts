@@ -3,6 +3,8 @@ import type {
   AgentTask,
   AgentTaskOrder,
   AgentTaskOrderStatus,
+  EnergyModel,
+  ExpertPool,
   Approval,
   Condition,
   OwnerReference,
@@ -31,7 +33,8 @@ export interface OrderDecision {
   readonly remove?: true;
 }
 
-type Verdict = { readonly state: NonNullable<AgentTaskOrderStatus['state']>; readonly message: string };
+/** What becomes of an order, in words. */
+export type Verdict = { readonly state: NonNullable<AgentTaskOrderStatus['state']>; readonly message: string };
 
 /** Decides about an order; what it asks for is done by the controller of tasks. Pure. */
 export function decideOrder(order: AgentTaskOrder, task: AgentTask | undefined, now: number): OrderDecision {
@@ -71,7 +74,8 @@ function isAbout({ metadata }: AgentTaskOrder, task: AgentTask): boolean {
   return (metadata.creationTimestamp ?? '') >= (task.metadata.creationTimestamp ?? '');
 }
 
-function ownerOf({ apiVersion, kind, metadata: { name, uid = '' } }: AgentTask): OwnerReference {
+/** The object that an order is about, with which it goes. */
+export function ownerOf({ apiVersion, kind, metadata: { name, uid = '' } }: AgentTask | ExpertPool | EnergyModel): OwnerReference {
   return { apiVersion, kind, name, uid };
 }
 
@@ -84,7 +88,7 @@ function verdictOf(order: AgentTaskOrder, task: AgentTask | undefined): Verdict 
   if (task === undefined) {
     return {
       state: 'Refused',
-      message: `there is no AgentTask ${order.spec.taskRef.name} that is older than this order; correct spec.taskRef.name in another order`,
+      message: `there is no AgentTask ${order.spec.taskRef?.name ?? ''} that is older than this order; correct spec.taskRef.name in another order`,
     };
   }
   if (order.spec.type === 'Message') return toModel(order, task);
@@ -151,7 +155,8 @@ function pendingAction(status: AgentTask['status']): string | undefined {
   return status?.finished === 'true' ? undefined : status?.run?.pendingApproval?.action;
 }
 
-function statusOf({ status, metadata }: AgentTaskOrder, { state, message }: Verdict, now: number): AgentTaskOrderStatus {
+/** The status of an order with a verdict. Pure. */
+export function statusOf({ status, metadata }: AgentTaskOrder, { state, message }: Verdict, now: number): AgentTaskOrderStatus {
   const observedGeneration = metadata.generation ?? 0;
   const condition = (type: ConditionType<'AgentTaskOrder'>, value: Condition['status']): NewCondition => ({
     type,

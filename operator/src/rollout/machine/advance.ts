@@ -71,6 +71,8 @@ export interface Evidence {
   readonly lockedBy: string | undefined;
   /** Whether a human approved this very revision. */
   readonly approved: boolean;
+  /** Whether one rejected it. */
+  readonly rejected?: boolean;
   /** Whether promotions are allowed at this hour. */
   readonly windowOpen: boolean;
   readonly now: number;
@@ -110,11 +112,11 @@ export function advance(state: RolloutState, policy: RolloutRules, evidence: Evi
     case 'Frozen':
       return begin(state, policy, evidence);
     case 'Loading':
-      return interrupted(state, evidence) ?? load(state, policy, evidence);
+      return interrupted(state, policy, evidence) ?? load(state, policy, evidence);
     case 'Shadowing':
-      return interrupted(state, evidence) ?? shadow(state, policy, evidence);
+      return interrupted(state, policy, evidence) ?? shadow(state, policy, evidence);
     case 'Canary':
-      return interrupted(state, evidence) ?? canary(state, policy, evidence);
+      return interrupted(state, policy, evidence) ?? canary(state, policy, evidence);
     case 'Promoting':
       return promote(state, policy, evidence);
     case 'RollingBack':
@@ -193,12 +195,19 @@ function settle(state: RolloutState, now: number): RolloutState {
 }
 
 /** What ends a rollout in whatever phase: engines that fail, another revision that is asked for. */
-function interrupted(state: RolloutState, evidence: Evidence): RolloutState | undefined {
+function interrupted(state: RolloutState, policy: RolloutRules, evidence: Evidence): RolloutState | undefined {
   const { desired, canaryEngines, incompatible } = evidence;
   if (desired !== state.canary) return back(state, evidence, 'Superseded', `${desired} is asked for instead`, false);
+  if (evidence.rejected === true) return rejected(state, policy, evidence);
   if (incompatible !== undefined) return back(state, evidence, 'Incompatible', incompatible, true);
   if (canaryEngines === 'Failed') return back(state, evidence, 'EnginesFailed', 'its engines did not come up: see their pods', true);
   return undefined;
+}
+
+/** What a person rejects is not tried again by itself. */
+function rejected(state: RolloutState, { freezeAfterFailures }: RolloutRules, evidence: Evidence): RolloutState {
+  const next = back(state, evidence, 'RolloutRejected', 'a person rejected it, by an AgentTaskOrder', true);
+  return { ...next, failures: { ...next.failures, [state.canary ?? '']: freezeAfterFailures } };
 }
 
 function back(state: RolloutState, { now, gates }: Evidence, reason: Reason, message: string, failed: boolean): RolloutState {
@@ -301,9 +310,9 @@ function canary(state: RolloutState, policy: RolloutRules, evidence: Evidence): 
   if (waited < (step?.pauseSeconds ?? 0)) return hold(current, 'Paused', `${step?.pauseSeconds} s of the step have to pass`);
   const last = state.step >= policy.steps.length - 1;
   if (last && policy.strategy === 'Manual' && !evidence.approved)
-    return hold(current, 'AwaitingApproval', 'every gate passes: approve the revision');
+    return hold(current, 'AwaitingApproval', 'every gate passes: approve the revision by an AgentTaskOrder');
   if (last && policy.requireApproval && !evidence.approved)
-    return hold(current, 'AwaitingApproval', 'every gate passes: approve the revision');
+    return hold(current, 'AwaitingApproval', 'every gate passes: approve the revision by an AgentTaskOrder');
   if (last && !evidence.windowOpen) return hold(current, 'OutsideWindow', 'every gate passes: promoted when the window opens');
   return toStep(current, policy, evidence, state.step + 1);
 }

@@ -1,12 +1,14 @@
 /** AgentTaskOrder: what a person decides about a running or finished task. Immutable; `create` is the permission. */
 import type { Static } from 'typebox';
 import { ageColumn, type Kind } from '../crd/definition.ts';
+import { revisionName } from '../rollout/index.ts';
 import { conditions, observedGeneration, type Resource } from '../meta.ts';
 import {
   choice,
   digest,
   extend,
   mutabilityKey,
+  objectName,
   optional,
   reference,
   rule,
@@ -34,9 +36,16 @@ function goesWith(field: string, types: readonly OrderType[]): Rule {
 }
 
 const fields = struct('The order. It cannot be changed; create another one.', {
-  taskRef: reference('The AgentTask, in the same namespace.'),
+  taskRef: optional(reference('The AgentTask, in the same namespace.')),
+  rolloutRef: optional(
+    struct('The pool or the model, in the same namespace, whose rollout is decided about; instead of taskRef.', {
+      kind: choice('Which kind.', ['ExpertPool', 'EnergyModel']),
+      name: objectName('Name of the object.'),
+    }),
+  ),
+  revision: optional(revisionName('The revision that is tried, from status.rollout.canary; with rolloutRef.')),
   type: choice(
-    'Approve or Reject the act that waits. Answer the question that waits. Message: words for the model at its next step. Cancel the task and restore snapshot 0.',
+    'Approve or Reject the act that waits, or the revision that is tried. Answer the question that waits. Message: words for the model at its next step. Cancel the task and restore snapshot 0.',
     orderTypes,
   ),
   action: optional(digest('Digest of the act, from status.run.pendingApproval.action; with Approve, Reject and Answer.')),
@@ -55,7 +64,19 @@ export const AgentTaskOrderSpec = extend(fields, {
   [mutabilityKey]: 'Immutable',
   [rulesKey]: [
     rule('self == oldSelf', 'spec is immutable; create another order'),
-    goesWith('action', ['Approve', 'Reject', 'Answer']),
+    rule(
+      'has(self.taskRef) != has(self.rolloutRef)',
+      'spec.taskRef or spec.rolloutRef must be set, and not both; name what the order is about',
+    ),
+    rule(
+      "!has(self.rolloutRef) || self.type in ['Approve', 'Reject']",
+      'spec.type must be Approve or Reject beside spec.rolloutRef; correct it',
+    ),
+    rule('has(self.rolloutRef) == has(self.revision)', 'spec.revision must be set exactly beside spec.rolloutRef; set or remove it'),
+    rule(
+      "has(self.taskRef) && self.type in ['Approve', 'Reject', 'Answer'] ? has(self.action) : !has(self.action)",
+      'spec.action must be set exactly when spec.type is Approve or Reject or Answer for a task; set or remove it',
+    ),
     goesWith('message', ['Answer', 'Message']),
   ],
 });
@@ -78,12 +99,13 @@ export const agentTaskOrder: Kind = {
   kind: 'AgentTaskOrder',
   plural: 'agenttaskorders',
   shortName: 'afo',
-  description: "A person's decision about a task: approve, reject, answer, tell or cancel.",
+  description: "A person's decision about a task (approve, reject, answer, tell or cancel), or about a rollout (approve or reject).",
   spec: AgentTaskOrderSpec,
   status: AgentTaskOrderStatus,
   rules: [],
   columns: [
     { name: 'Task', type: 'string', jsonPath: '.spec.taskRef.name', description: 'The task that it is about.' },
+    { name: 'Rollout', type: 'string', jsonPath: '.spec.rolloutRef.name', description: 'The pool or model whose rollout it is about.' },
     { name: 'Type', type: 'string', jsonPath: '.spec.type', description: 'What is ordered.' },
     { name: 'State', type: 'string', jsonPath: '.status.state', description: 'What has become of it.' },
     { name: 'Requester', type: 'string', jsonPath: '.spec.requester', description: 'Who ordered it.' },

@@ -28,6 +28,7 @@ export const rolloutReasons = {
   Promoted: ['The revision serves.'],
   Promoting: ['All steps are passed; the revision is about to serve.'],
   RevisionLost: ['The ControllerRevision of what serves is gone.', 'bring it back, or remove spec.rolloutPolicyRef and set it again'],
+  RolloutRejected: ['A person rejected the revision.', 'give another revision, or annotate the retry'],
   RolloutLocked: ['Another rollout, of the pool or its model, goes first.'],
   Shadowing: ['The revision answers copies of requests, and nobody acts upon them.'],
   Superseded: ['Another revision is asked for instead.'],

@@ -13,8 +13,6 @@ export { revisionName, rolloutId, rolloutPhases, RolloutStatus } from './status.
 
 /** Annotations by which people steer a rollout. */
 export const rolloutAnnotations = {
-  /** Names the revision that may be promoted. */
-  approve: 'agentfleet.dev/approve-rollout',
   /** Another value than before: failures are forgotten, and a frozen revision is tried again. */
   retry: 'agentfleet.dev/retry-rollout',
 } as const;

@@ -36,7 +36,7 @@ const Window = struct('A time of the week, in UTC.', {
 const Promotion = struct(
   'What a canary that passed all gates waits for.',
   {
-    requireApproval: flag('Whether the annotation agentfleet.dev/approve-rollout has to name the revision.', false),
+    requireApproval: flag('Whether an AgentTaskOrder has to approve the revision.', false),
     windows: optional(atomicList('When a promotion may happen; left out: at any time.', Window, { max: 14, min: 1 })),
   },
   { filled: true },

@@ -175,8 +175,20 @@ describe('a revision of a model', () => {
     await run.work('one', 'two');
     await run.until('it waits', () => run.rollout.reason === 'AwaitingApproval');
     const { canary: tried = '' } = run.rollout;
-    await run.patch({}, { metadata: { annotations: { 'agentfleet.dev/approve-rollout': tried } } });
+    await run.order('Approve', tried);
     await run.until('it serves', () => run.rollout.stable === tried);
+    await run.until('the order is done', () => run.orders().includes('Done'));
+  });
+
+  it('is not tried again when a person rejects it', async () => {
+    await using run = await RolloutRun.serving({ rollout: canary({ rollback: { freezeAfterFailures: 2, cooldownSeconds: 0 } }) });
+    const { stable } = run.rollout;
+    await run.patch(second);
+    await run.until('it is tried', () => run.rollout.weight === 100);
+    await run.order('Reject', run.rollout.canary ?? '');
+    await run.until('it is frozen', () => run.rollout.phase === 'Frozen');
+    await run.until('the order is done', () => run.orders().includes('Done'));
+    expect(run.rollout).toMatchObject({ stable, weight: 0 });
   });
 });
 

@@ -2,6 +2,7 @@ import { type RolloutStatus, rolloutAnnotations, type EnergyModel, type RolloutP
 import type { GoldenArm } from '@agentfleet/protocol/golden';
 import { labels } from '@agentfleet/protocol/pool';
 import {
+  decidedBy,
   type GoldenQuestion,
   isOpen,
   modelLockedBy,
@@ -131,7 +132,7 @@ export class ModelRollouts {
         lostOf(status, desired.revision, itemsIn(model, desired)),
       lockedBy: modelLockedBy(metadata.name, pools),
       evidence,
-      approved: metadata.annotations?.[rolloutAnnotations.approve],
+      ...decidedBy(this.#context.caches.orders.lister, 'EnergyModel', model),
       retry: metadata.annotations?.[rolloutAnnotations.retry],
       now,
     };

@@ -1,5 +1,5 @@
 import { findCondition, ResourceClient } from '@agentfleet/kube';
-import type { EnergyModel, RolloutStatus } from '@agentfleet/protocol/api';
+import type { AgentTaskOrder, EnergyModel, RolloutStatus } from '@agentfleet/protocol/api';
 import { briefKey, type PoolBrief } from '@agentfleet/protocol/pool';
 import { World } from '../../../../test/crash/world.ts';
 import { resources } from '../../../runtime/resources.ts';
@@ -86,6 +86,24 @@ export class RolloutRun {
   async patch(spec: Readonly<Record<string, unknown>>, more: object = {}): Promise<EnergyModel> {
     const named = await ruled(this.world.transport, 'judge', spec);
     return this.models.patch({ namespace: 'platform', name: 'judge' }, { spec: named, ...more });
+  }
+
+  /** A person's decision about a revision of the model. */
+  async order(type: 'Approve' | 'Reject', revision: string): Promise<void> {
+    const { apiVersion, kind } = resources.agentTaskOrders;
+    const spec = { rolloutRef: { kind: 'EnergyModel' as const, name: 'judge' }, type, revision, requester: 'ann' };
+    const metadata = { name: type.toLowerCase(), namespace: 'platform' };
+    await new ResourceClient(this.world.transport, resources.agentTaskOrders).create({
+      apiVersion,
+      kind,
+      metadata,
+      spec,
+    } as AgentTaskOrder);
+  }
+
+  /** States of the orders. */
+  orders(): readonly (string | undefined)[] {
+    return this.world.server.objects<AgentTaskOrder>(resources.agentTaskOrders).map(({ status }) => status?.state);
   }
 
   /** Tasks that fail and are undone. */

@@ -4,6 +4,7 @@ import { rolloutAnnotations, type ExpertPool, type RolloutPolicySpec, type Rollo
 import { labels } from '@agentfleet/protocol/pool';
 import { rolloutLedgerName } from '../../../pools/names.ts';
 import {
+  decidedBy,
   poolLockedBy,
   progress,
   type GoldenView,
@@ -90,7 +91,7 @@ export class PoolRollouts {
       incompatible: obstacles.length === 0 ? undefined : obstacles.join('; '),
       lockedBy: poolLockedBy(snapshot.energyModel),
       evidence,
-      approved: pool.metadata.annotations?.[rolloutAnnotations.approve],
+      ...decidedBy(this.#context.caches.orders.lister, 'ExpertPool', pool),
       retry: pool.metadata.annotations?.[rolloutAnnotations.retry],
       now,
     };
