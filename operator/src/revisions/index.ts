@@ -5,7 +5,8 @@
 export { armsOf, type Arms, modelLockedBy, poolLockedBy, RolloutLock, expertHash, poolRevision, revisionOf, shortHash } from './arm.ts';
 export { rolloutEvent, rolloutMoved, isOpen, progress, type Seen } from './progress.ts';
 export { EngineReader, metricsByHttp, type AskMetrics } from './engines.ts';
-export { heardByGolden, type GoldenQuestion, type GoldenView } from './golden/index.ts';
+export type { GoldenQuestion, GoldenView } from './goldenSets.ts';
+export { heardByGolden } from './goldenJob.ts';
 export type { LedgerPlace } from './ledger.ts';
 export { QueryReader, textByHttp, type AskText } from './prometheus.ts';
 export { shadowIn } from './ledger.ts';

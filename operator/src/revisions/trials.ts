@@ -4,7 +4,7 @@ import type { OperatorContext } from '../runtime/context.ts';
 import type { Pod } from '../runtime/resources.ts';
 import { revisionIndex } from '../runtime/taskCensus.ts';
 import { engineEvidence, type EngineReader } from './engines.ts';
-import { GoldenSets, type GoldenView } from './golden/index.ts';
+import { GoldenSets, type GoldenView } from './goldenSets.ts';
 import { noTallies, type Sample, LedgerWriter, type LedgerPlace } from './ledger.ts';
 import { Outcomes, lateSampleOf } from './outcomes.ts';
 import { Designs } from './policy.ts';

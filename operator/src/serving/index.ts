@@ -13,7 +13,7 @@ export {
   infoRetryMs,
   originOf,
 } from './info.ts';
-export * from './pod.ts';
+export * from '../runtime/pod.ts';
 export { firstTrouble, isPreparing, isReady, podTrouble } from './podTrouble.ts';
 export * from './rollout.ts';
 export * from './seat.ts';

@@ -1,7 +1,7 @@
 import type { V1Container, V1DeploymentSpec, V1EnvVar, V1ResourceRequirements, V1Volume } from '@kubernetes/client-node';
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import { expertPort } from '@agentfleet/protocol/pool';
-import { containerSecurity, podSecurity, probes, resourcesOf } from './pod.ts';
+import { containerSecurity, podSecurity, probes, resourcesOf } from '../runtime/pod.ts';
 
 /** Labels of the operator's pods, which the chart gives them. */
 export const operatorLabels = { 'app.kubernetes.io/name': 'agentfleet', 'app.kubernetes.io/component': 'operator' } as const;

@@ -2,8 +2,7 @@ import { keyOf, type Clock, type KubeObject, isNotFound, ResourceClient, type Tr
 import type { AgentTask, AgentTaskOrder, ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
 import type { IsolationLevel } from '@agentfleet/protocol/keeper';
 import { labels } from '@agentfleet/protocol/pool';
-import { perNamespaceOf } from '../../pools/limits.ts';
-import { poolLookup, resolvePool, type Resolution, isWorkerPod, templateAnnotation } from '../../pools/resolve.ts';
+import { perNamespaceOf, poolLookup, resolvePool, type Resolution, isWorkerPod, templateAnnotation } from '../../pools/resolve.ts';
 import { MadeSandboxes } from '../../pools/made.ts';
 import type { ReachConfig } from '../../pools/consent.ts';
 import type { Caches } from '../../runtime/context.ts';

@@ -3,7 +3,7 @@ import { keyOf, timestamp } from '@agentfleet/kube';
 import { passedOn, type ExpertPool, type Reason } from '@agentfleet/protocol/api';
 import { refusalOf } from './acceptance.ts';
 import { type Attempt, type Books, jwksConfigMap } from './attempts.ts';
-import { perNamespaceOf } from '../../pools/limits.ts';
+import { perNamespaceOf } from '../../pools/resolve.ts';
 import { sandboxName } from './sandboxTemplate.ts';
 import { spendingFor } from './spending.ts';
 import { spentSandbox, outcomeMessage } from './verdict.ts';

@@ -1,7 +1,7 @@
 import { findCondition } from '@agentfleet/kube';
 import type { AgentTaskStatus } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
-import { perNamespaceOf } from '../../pools/limits.ts';
+import { perNamespaceOf } from '../../pools/resolve.ts';
 import { decide } from './decide.ts';
 import type { Decision, Snapshot } from './snapshot.ts';
 import { maxStartFailures } from './verdict.ts';

@@ -1,8 +1,7 @@
 // Which GPUs there are and what they are called: from ResourceSlices, node status and what is written down. Pure.
-export { conflictsOf, pluginGpus, pluginResource, pluginSlices, type GpuNode } from './conflict.ts';
+export { conflictsOf, pluginGpus, pluginResource, pluginSlices, type GpuNode, bindSlots } from './slots.ts';
 export { gpusOf, type PublishedGpus } from './gpus.ts';
 export type { InventorySlot, SlotBinding, SlotState } from './naming.ts';
-export { bytesOf } from './quantity.ts';
+export { bytesOf } from './resourceSlice.ts';
 export type { CounterSet, Device, DeviceTaint, Gpu, InventoryProblem, MigSlice, ResourceSlice } from './resourceSlice.ts';
-export { nodeOfSlot, parseSlotName, profileName, type SlotName } from './slotName.ts';
-export { bindSlots } from './slots.ts';
+export { nodeOfSlot, parseSlotName, profileName, type SlotName } from './naming.ts';

@@ -1,7 +1,9 @@
 // How much memory an engine needs on a GPU: from the headers of its files, before it starts, and from what it takes when
 // it runs. Pure; the readers of headers are the protocol's.
-export { compareMemory, driftTolerance, type MemoryFeedback } from './drift.ts';
 export {
+  compareMemory,
+  driftTolerance,
+  type MemoryFeedback,
   activationBytes,
   driverReserveBytes,
   estimateEngine,

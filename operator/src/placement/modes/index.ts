@@ -8,8 +8,6 @@ export {
   type ModeFacts,
   type SkippedMode,
   type SlotFacts,
-} from './ladder.ts';
-export {
   gpuRuntimeClass,
   gpuTolerations,
   hostname,
@@ -19,9 +17,15 @@ export {
   type PodPlacement,
   type PodSlot,
   type Toleration,
-} from './podPlacement.ts';
-export { sharingDriver, sharingInName, sharingSuffix, sharingText, timeSlices, type Sharing, type TimeSlice } from './sharing.ts';
+} from './ladder.ts';
 export {
+  sharingDriver,
+  sharingInName,
+  sharingSuffix,
+  sharingText,
+  timeSlices,
+  type Sharing,
+  type TimeSlice,
   annotationOf,
   bindingOf,
   busAnnotation,

@@ -1,8 +1,5 @@
-import { leastCost, pairBoundsOf, type PairBounds } from './bound.ts';
-import { addedCost, holeOf, imbalanceOf, scoreOf, weights } from './cost.ts';
-import { improve } from './improve.ts';
-import type { Model, ModelItem } from './model.ts';
-import { Occupancy, sameSlots } from './occupancy.ts';
+import { addedCost, holeOf, imbalanceOf, scoreOf, weights, Occupancy, sameSlots, addedTerms } from './cost.ts';
+import type { Model, ModelItem, LatencyClass } from './problem.ts';
 
 /** A placement that the search found: slots of each item of the model, undefined for items that were left out. */
 export interface Found {
@@ -175,4 +172,168 @@ function equal(a: ModelItem, b: ModelItem): boolean {
     return false;
   if (a.apart.size > 0 || b.apart.size > 0) return false;
   return a.traffic.every((weight, index) => index === a.index || index === b.index || weight === b.traffic[index]);
+}
+
+/** Parts of the bound that depend on which items remain and not on where the placed ones are: one entry per depth. */
+export interface PairBounds {
+  /** Least cost of all pairs of items from this depth on: either they share a slot or they are a hop apart. */
+  readonly pairs: readonly number[];
+  /** Share of all healthy memory that all items take together. */
+  readonly share: number;
+}
+
+/** Prepares {@link leastCost} for items in the order in which they are placed. */
+export function pairBoundsOf(model: Model, items: readonly ModelItem[]): PairBounds {
+  const nearest = Math.min(...model.hops.flatMap((row, a) => row.filter((_, b) => a !== b)), Infinity);
+  const pairs = Array.from({ length: items.length + 1 }, () => 0);
+  for (let depth = items.length - 1; depth >= 0; depth -= 1) {
+    let sum = pairs[depth + 1] ?? 0;
+    for (let later = depth + 1; later < items.length; later += 1) sum += leastOfPair(items[depth], items[later], nearest);
+    pairs[depth] = sum;
+  }
+  const usable = model.slots.reduce((sum, slot) => sum + (slot.healthy ? slot.usableBytes : 0), 0);
+  const bytes = items.reduce((sum, { item, shards }) => sum + item.bytes * shards, 0);
+  return { pairs, share: usable === 0 ? 0 : bytes / usable };
+}
+
+function leastOfPair(a: ModelItem | undefined, b: ModelItem | undefined, nearestHop: number): number {
+  const weight = b === undefined ? 0 : (a?.traffic[b.index] ?? 0);
+  if (a === undefined || b === undefined || weight === 0) return 0;
+  const apart = weights.traffic * weight * nearestHop;
+  return Math.min(apart, weights.interference * (a.interference[b.index] ?? 0));
+}
+
+/** What the items that are not placed yet add at the very least; Infinity when one of them has no place left. */
+export function leastCost(model: Model, occupancy: Occupancy, remaining: readonly ModelItem[], bounds: PairBounds, depth: number): number {
+  let beside = 0;
+  let calm = 0;
+  for (const item of remaining) {
+    let least = Infinity;
+    let leastCalm = Infinity;
+    for (const slots of item.choices) {
+      if (occupancy.obstacle(item, slots) !== undefined) continue;
+      const { traffic, interference, migration } = addedTerms(model, occupancy, item, slots);
+      const quiet = weights.traffic * traffic + weights.migration * migration;
+      leastCalm = Math.min(leastCalm, quiet);
+      least = Math.min(least, quiet + weights.interference * interference);
+    }
+    if (least === Infinity) return Infinity;
+    beside += least;
+    calm += leastCalm;
+  }
+  const crowding = calm + weights.interference * leastCrowding(model, occupancy, remaining);
+  return Math.max(beside + (bounds.pairs[depth] ?? 0), crowding) + leastSpread(model, occupancy, bounds.share);
+}
+
+/** Least cost of the terms hole and imbalance: the emptiest slot only fills, and the fullest holds the average at least. */
+function leastSpread(model: Model, occupancy: Occupancy, share: number): number {
+  let least = Infinity;
+  let most = share;
+  model.slots.forEach((slot, index) => {
+    if (!slot.healthy || slot.usableBytes === 0) return;
+    const taken = occupancy.bytes(index) / slot.usableBytes;
+    least = Math.min(least, taken);
+    most = Math.max(most, taken);
+  });
+  // hole = least, imbalance = most − least
+  return least === Infinity ? 0 : (weights.hole - weights.imbalance) * least + weights.imbalance * most;
+}
+
+/**
+ * The interference of a pair as a sum over classes that it belongs to: 0.3 for any two, 1.7 more when neither is tiny, 1
+ * more when both decode. Each of these sums has a least value of its own.
+ */
+const layers: readonly (readonly [number, (latency: LatencyClass) => boolean])[] = [
+  [0.3, () => true],
+  [1.7, (latency) => latency !== 'Tiny'],
+  [1, (latency) => latency === 'Decode'],
+];
+
+/**
+ * Interference that the remaining items cannot avoid by their number alone: spread as evenly as can be over all slots
+ * beside those that are placed. Members of a group do not count, as they may join one that is placed.
+ */
+function leastCrowding(model: Model, occupancy: Occupancy, remaining: readonly ModelItem[]): number {
+  let sum = 0;
+  for (const [cost, belongs] of layers) {
+    const counts = model.slots.flatMap((slot, index) => (slot.healthy ? [countOf(model, occupancy, index, belongs)] : []));
+    for (const { item, shards } of remaining)
+      if (item.group === undefined && belongs(item.latency)) sum += cost * addToLeast(counts, shards);
+  }
+  return sum;
+}
+
+/** Adds one tenant to each of the `shards` slots with the fewest; returns with how many it shares them. */
+function addToLeast(counts: number[], shards: number): number {
+  let shared = 0;
+  const taken = new Set<number>();
+  for (let shard = 0; shard < shards; shard += 1) {
+    let least = -1;
+    for (let slot = 0; slot < counts.length; slot += 1)
+      if (!taken.has(slot) && (least < 0 || (counts[slot] ?? 0) < (counts[least] ?? 0))) least = slot;
+    if (least < 0) break;
+    taken.add(least);
+    shared += counts[least] ?? 0;
+    counts[least] = (counts[least] ?? 0) + 1;
+  }
+  return shared;
+}
+
+function countOf(model: Model, occupancy: Occupancy, slot: number, belongs: (latency: LatencyClass) => boolean): number {
+  return occupancy.tenants(slot).filter((tenant) => belongs(model.items[tenant]?.item.latency ?? 'Tiny')).length;
+}
+
+type Slots = readonly (readonly number[] | undefined)[];
+
+/** Rounds after which it stops even if another one might help. */
+const maxRounds = 20;
+
+/**
+ * Moves single items and exchanges pairs as long as that makes a placement cheaper. What it gives is a good first answer
+ * for the search to beat; it proves nothing. Deterministic.
+ */
+export function improve(model: Model, items: readonly ModelItem[], placement: Slots): Slots {
+  let best = placement;
+  let cost = scoreOf(model, new Occupancy(model), best).total;
+  for (let round = 0; round < maxRounds; round += 1) {
+    let better = false;
+    for (const candidate of neighbours(model, items, best)) {
+      const total = scoreOf(model, new Occupancy(model), candidate).total;
+      if (total >= cost - 1e-9) continue;
+      best = candidate;
+      cost = total;
+      better = true;
+      break;
+    }
+    if (!better) return best;
+  }
+  return best;
+}
+
+/** Placements that differ by one item, or by two that exchanged their slots, and that fit. */
+export function* neighbours(model: Model, items: readonly ModelItem[], placement: Slots): Generator<Slots> {
+  for (const item of items)
+    for (const slots of item.choices) {
+      if (slots === placement[item.index]) continue;
+      const candidate = placement.with(item.index, slots);
+      if (fits(model, items, candidate)) yield candidate;
+    }
+  for (const [position, a] of items.entries())
+    for (const b of items.slice(position + 1)) {
+      const [first, second] = [placement[a.index], placement[b.index]];
+      if (first === second || first === undefined || second === undefined) continue;
+      if (!a.choices.includes(second) || !b.choices.includes(first)) continue;
+      const candidate = placement.with(a.index, second).with(b.index, first);
+      if (fits(model, items, candidate)) yield candidate;
+    }
+}
+
+function fits(model: Model, items: readonly ModelItem[], placement: Slots): boolean {
+  const occupancy = new Occupancy(model);
+  return items.every((item) => {
+    const slots = placement[item.index];
+    if (slots === undefined || occupancy.obstacle(item, slots) !== undefined) return false;
+    occupancy.add(item, slots);
+    return true;
+  });
 }

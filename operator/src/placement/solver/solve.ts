@@ -1,9 +1,16 @@
-import { scoreOf } from './cost.ts';
-import { modelOf, type Model, type ModelItem } from './model.ts';
-import { Occupancy } from './occupancy.ts';
-import { neighbours } from './improve.ts';
-import { ranks, type Alternative, type Assignment, type Problem, type Rejection, type Solution } from './problem.ts';
-import { search, type Found, type SearchResult } from './search.ts';
+import { scoreOf, Occupancy } from './cost.ts';
+import {
+  modelOf,
+  type Model,
+  type ModelItem,
+  ranks,
+  type Alternative,
+  type Assignment,
+  type Problem,
+  type Rejection,
+  type Solution,
+} from './problem.ts';
+import { neighbours, search, type Found, type SearchResult } from './search.ts';
 
 /** Steps of the search after which it settles for the best that it found and says so. */
 export const defaultMaxSteps = 4000;

@@ -1,6 +1,6 @@
 import type { V1Container, V1DeploymentSpec, V1PodSpec, V1ResourceRequirements, V1Volume } from '@kubernetes/client-node';
 import { bytesOf, gibibyte } from '../../placement/index.ts';
-import { containerSecurity } from '../pod.ts';
+import { containerSecurity } from '../../runtime/pod.ts';
 import { vllmArguments, vllmEnvironment, vllmPort, type VllmDemand } from './command.ts';
 
 /** An engine of vLLM beside our server. */

@@ -2,7 +2,7 @@ import { ResourceClient } from '@agentfleet/kube';
 import type { ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
 import { expect } from 'vitest';
 import { Rollouts } from '../../../src/controllers/expertpool/testing/rollouts.ts';
-import { GoldenJobs, goldenTemplate, passes, type End, type Made } from '../../../src/revisions/golden/testing/jobs.ts';
+import { GoldenJobs, goldenTemplate, passes, type End, type Made } from '../../../src/revisions/testing/jobs.ts';
 import { resources } from '../../../src/runtime/resources.ts';
 import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';

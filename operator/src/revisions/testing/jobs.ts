@@ -1,8 +1,8 @@
 import { isConflict, isNotFound, ResourceClient } from '@agentfleet/kube';
 import { goldenEnvironment, type GoldenArm } from '@agentfleet/protocol/golden';
 import { labels } from '@agentfleet/protocol/pool';
-import type { Stage } from '../../../controllers/agenttask/testing/stage.ts';
-import { type Job, type Pod, type PodTemplate, resources } from '../../../runtime/resources.ts';
+import type { Stage } from '../../controllers/agenttask/testing/stage.ts';
+import { type Job, type Pod, type PodTemplate, resources } from '../../runtime/resources.ts';
 
 /** How a Job ends. `Evicted`: the cluster takes its pod. `Late`: its time is over. `Goes on`: it does not end. */
 export type End = { readonly says: string } | { readonly exits: number; readonly says?: string } | 'Evicted' | 'Late' | 'Goes on';

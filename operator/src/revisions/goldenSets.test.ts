@@ -1,11 +1,11 @@
 import { ResourceClient } from '@agentfleet/kube';
 import type { ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
 import { describe, expect, it } from 'vitest';
-import { newTask } from '../../controllers/agenttask/testing/objects.ts';
-import { Rollouts } from '../../controllers/expertpool/testing/rollouts.ts';
-import { patchPool } from '../../../test/crash/scenarios/steps.ts';
-import { World } from '../../../test/crash/world.ts';
-import { type PodTemplate, resources } from '../../runtime/resources.ts';
+import { newTask } from '../controllers/agenttask/testing/objects.ts';
+import { Rollouts } from '../controllers/expertpool/testing/rollouts.ts';
+import { patchPool } from '../../test/crash/scenarios/steps.ts';
+import { World } from '../../test/crash/world.ts';
+import { type PodTemplate, resources } from '../runtime/resources.ts';
 import { GoldenJobs, goldenTemplate, passes, type End, type Made } from './testing/jobs.ts';
 
 const expert = (...domains: readonly string[]): object => ({

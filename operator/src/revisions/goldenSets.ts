@@ -1,5 +1,5 @@
 import { type GoldenReport, goldenReportOf, type GoldenArm } from '@agentfleet/protocol/golden';
-import { type Job, type Pod, type PodCondition, type Terminated, resources } from '../../runtime/resources.ts';
+import { type Job, type Pod, type PodCondition, type Terminated, resources } from '../runtime/resources.ts';
 import {
   asError,
   isAlreadyExists,
@@ -11,13 +11,13 @@ import {
   type Transport,
 } from '@agentfleet/kube';
 import { fieldManagers, type RolloutPolicySpec, type RolloutStatus } from '@agentfleet/protocol/api';
-import { goldenJobName } from '../../pools/names.ts';
-import type { GoldenEvidence, HeldOut } from '../../rollout/index.ts';
-import { podTrouble } from '../../serving/index.ts';
-import type { LedgerPlace, LedgerWriter } from '../ledger.ts';
-import { isOpen } from '../progress.ts';
-import { shortHash } from '../arm.ts';
-import { goldenJob, rolloutLabel, TemplateReader, type GoldenTemplate } from './job.ts';
+import { goldenJobName } from '../pools/names.ts';
+import type { GoldenEvidence, HeldOut } from '../rollout/index.ts';
+import { podTrouble } from '../serving/index.ts';
+import type { LedgerPlace, LedgerWriter } from './ledger.ts';
+import { isOpen } from './progress.ts';
+import { shortHash } from './arm.ts';
+import { goldenJob, rolloutLabel, TemplateReader, type GoldenTemplate } from './goldenJob.ts';
 
 /** What is kept of one revision's run of one golden set. */
 export interface GoldenEntry {

@@ -1,12 +1,12 @@
 import { ResourceClient } from '@agentfleet/kube';
 import type { EnergyModel, RolloutStatus } from '@agentfleet/protocol/api';
 import { describe, expect, it } from 'vitest';
-import { verifiers } from '../../controllers/energymodel/testing/calibrated.ts';
-import { newModel } from '../../controllers/energymodel/testing/models.ts';
-import { Rollouts } from '../../controllers/expertpool/testing/rollouts.ts';
-import { World } from '../../../test/crash/world.ts';
-import { resources } from '../../runtime/resources.ts';
-import { ruled } from '../testing/policies.ts';
+import { verifiers } from '../controllers/energymodel/testing/calibrated.ts';
+import { newModel } from '../controllers/energymodel/testing/models.ts';
+import { Rollouts } from '../controllers/expertpool/testing/rollouts.ts';
+import { World } from '../../test/crash/world.ts';
+import { resources } from '../runtime/resources.ts';
+import { ruled } from './testing/policies.ts';
 import { GoldenJobs, goldenTemplate, type End, type Made } from './testing/jobs.ts';
 
 const rollout = {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { newPool } from '../../controllers/agenttask/testing/objects.ts';
-import { poolWalls } from '../../controllers/expertpool/manifests/walls.ts';
-import type { PodTemplate } from '../../runtime/resources.ts';
+import { newPool } from '../controllers/agenttask/testing/objects.ts';
+import { poolWalls } from '../controllers/expertpool/manifests/walls.ts';
+import type { PodTemplate } from '../runtime/resources.ts';
 import { textWith, goldenEntries, type GoldenEntry } from './goldenSets.ts';
-import { goldenJob, templateOf, type GoldenTemplate } from './job.ts';
+import { goldenJob, templateOf, type GoldenTemplate } from './goldenJob.ts';
 
 const pool = newPool();
 const owner = { ...pool, metadata: { ...pool.metadata, uid: 'uid-pool' } };

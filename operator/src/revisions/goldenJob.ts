@@ -1,9 +1,9 @@
 import { asError, ResourceClient, type Clock, type Log, type Transport, controllerReference, type KubeObject } from '@agentfleet/kube';
-import { type PodTemplate, type Job, type TemplateContainer, resources } from '../../runtime/resources.ts';
-import { shortHash } from '../arm.ts';
+import { type PodTemplate, type Job, type TemplateContainer, resources } from '../runtime/resources.ts';
+import { shortHash } from './arm.ts';
 import { goldenEnvironment, type GoldenArm } from '@agentfleet/protocol/golden';
 import { expertPort, labels } from '@agentfleet/protocol/pool';
-import { callerToken, type ServerWall } from '../../serving/index.ts';
+import { callerToken, type ServerWall } from '../serving/index.ts';
 
 /** A template with containers, and the hash of its content. */
 export interface GoldenTemplate {
