@@ -42,7 +42,8 @@ const content = Type.Union([text, Type.Array(part), Type.Null()]);
 /**
  * A message of the OpenAI chat API. `provider_state` is our extension: what the gateway returned with an assistant message and
  * wants back unchanged (signed reasoning blocks, cache marks); opaque to everybody else. `is_error`, `cache_control` (here, of parts,
- * calls and tools) and parts of the types `thinking` and `redacted_thinking` come from the Messages API and go to its models only.
+ * calls and tools) and parts of the types `thinking`, `redacted_thinking` and `document` come from the Messages API and go to its
+ * models only.
  */
 export const WireMessage = Type.Object(
   {

@@ -1,5 +1,6 @@
 // The same conversations through each API, by its vendor's library, to each kind of upstream: equal meaning both ways.
 import { mkdir } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { conversationOf, type ChatCompletion, type WireMessage } from '@agentfleet/protocol/chat';
 import {
@@ -264,6 +265,32 @@ describe('a stream', () => {
     gone.abort();
     await seen.promise;
     await expect.poll(() => stage.metrics()).toContain('result="CallerGone"} 1');
+  });
+
+  it.each(paths)('of %s waits for a reader that does not read', async (path, body) => {
+    let pieces = 0;
+    await stage.models({ baseURLs: [url] });
+    provider.play((_call, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      const piece = `data: ${JSON.stringify(chunk({ content: 'x'.repeat(100_000) }))}\n\n`;
+      const more = (): void => {
+        for (pieces += 1; !response.destroyed && response.write(piece);) pieces += 1;
+      };
+      response.on('drain', more);
+      more();
+    });
+    await stage.start({}, 60_000);
+    const gone = new AbortController();
+    const request = { method: 'POST', signal: gone.signal, headers: { 'content-type': 'application/json', ...toExpert } };
+    const response = await fetch(`${stage.origin}${path}`, { ...request, body: JSON.stringify({ model: 'x', stream: true, ...body }) });
+    const growth = async (): Promise<number> => {
+      const before = pieces;
+      await delay(200);
+      return pieces - before;
+    };
+    await expect.poll(growth, { timeout: 30_000 }).toBe(0);
+    gone.abort();
+    await response.body?.cancel().catch(() => undefined);
   });
 });
 

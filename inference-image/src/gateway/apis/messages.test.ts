@@ -104,6 +104,19 @@ describe('to a model of the same vendor', () => {
     expect(JSON.stringify(provider.calls[0]?.body).match(/cache_control/g)).toHaveLength(3);
   });
 
+  it('a document goes on, one of text as text, and an image costs no more than an image', async () => {
+    provider.play(whole);
+    const pdf = { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'aGk=' } } as const;
+    const note = { type: 'document', title: 'Note', source: { type: 'text', media_type: 'text/plain', data: 'Hi.' } } as const;
+    const messages = [{ role: 'user' as const, content: [pdf, note] }];
+    await client().messages.create({ ...ask, messages });
+    expect(sent()[0]?.content).toMatchObject([pdf, { type: 'text', text: 'Note\n\nHi.' }]);
+    const big = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'a'.repeat(100_000) } } as const;
+    expect(await client().messages.countTokens({ model: 'expert', messages: [{ role: 'user', content: [big] }] })).toEqual({
+      input_tokens: 1600,
+    });
+  });
+
   it('options go on, thinking within the bound of tokens of the pool, and the sequence that ended it comes back', async () => {
     provider.play(refuse(200, message([{ type: 'text', text: 'x' }], { stop_reason: 'stop_sequence', stop_sequence: 'END' })));
     await stage.models({ engine: 'Anthropic', model: 'claude', baseURLs: [url], maxOutputTokens: 2000 });
@@ -177,6 +190,24 @@ describe('to a model of another vendor', () => {
     });
   });
 
+  it('shows that there was a document, and lists tools that a search found', async () => {
+    provider.play(tell([{ content: 'Done.' }]));
+    const pdf = { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'aGk=' } } as const;
+    const content: Anthropic.ContentBlockParam[] = [
+      { type: 'tool_result', tool_use_id: 'toolu_1', content: [pdf] },
+      { type: 'tool_result', tool_use_id: 'toolu_2', content: [{ type: 'tool_reference', tool_name: 'bash' }] },
+    ];
+    const uses = [use, { ...use, id: 'toolu_2' }];
+    await client().messages.create({
+      ...ask,
+      messages: [...ask.messages, { role: 'assistant', content: uses }, { role: 'user', content }],
+    });
+    expect(sent().slice(2)).toMatchObject([
+      { content: '[a document, which this model cannot be shown; read it as text]' },
+      { content: 'The tool bash can be called.' },
+    ]);
+  });
+
   it('images go on as parts', async () => {
     provider.play(tell([{ content: 'A cat.' }]));
     const source = { type: 'base64', media_type: 'image/png', data: 'aGk=' } as const;
@@ -205,11 +236,11 @@ describe('to a model of another vendor', () => {
   });
 
   const served = {
-    document: /messages\.0\.content\.0: a block of type document is not served/,
+    search_result: /messages\.0\.content\.0: a block of type search_result is not served/,
     bash_20250124: /the tool bash is of the vendor's type bash_20250124/,
   };
   it.each<readonly [string, object, RegExp]>([
-    ['a document', { messages: [{ role: 'user', content: [{ type: 'document', source: {} }] }] }, served.document],
+    ['a search result', { messages: [{ role: 'user', content: [{ type: 'search_result', source: 'x' }] }] }, served.search_result],
     ['a tool in a form of the vendor', { tools: [{ type: 'bash_20250124', name: 'bash' }] }, served.bash_20250124],
     [
       'servers that the vendor would ask',

@@ -164,7 +164,18 @@ function partsOf(content: string | readonly Block[], at: string): readonly Part[
 function partOf(block: Block, at: string): Part {
   if (block.type === 'text' && typeof block['text'] === 'string') return { type: 'text', text: block['text'], ...markOf(block) };
   if (block.type === 'image') return { type: 'image_url', image_url: { url: imageOf(block, at) }, ...markOf(block) };
-  throw refused(at, `a block of type ${block.type} is not served here: send text or an image`);
+  if (block.type === 'document') return documentOf(block);
+  // Every tool is offered from the beginning on: a search for one has nothing to load.
+  if (block.type === 'tool_reference') return { type: 'text', text: `The tool ${String(block['tool_name'])} can be called.` };
+  throw refused(at, `a block of type ${block.type} is not served here: send text, an image or a document`);
+}
+
+/** A document of text as its text, so that it is redacted; any other goes to models of this API only. */
+function documentOf(block: Block): Part {
+  const { source, title } = block;
+  const { type, data } = (source ?? {}) as Readonly<Record<string, unknown>>;
+  if (type !== 'text' || typeof data !== 'string') return block;
+  return { type: 'text', text: typeof title === 'string' ? `${title}\n\n${data}` : data, ...markOf(block) };
 }
 
 function imageOf({ source }: Block, at: string): string {

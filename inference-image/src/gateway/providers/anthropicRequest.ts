@@ -161,13 +161,14 @@ function textsOf(content: Content): TextBlockParam[] {
   return blocksOf(content).filter((block): block is TextBlockParam => block.type === 'text');
 }
 
-type Block = TextBlockParam | Extract<ContentBlockParam, { type: 'image' }>;
+type Block = TextBlockParam | Extract<ContentBlockParam, { type: 'image' | 'document' }>;
 
 function blocksOf(content: Content): Block[] {
   if (content === null || content === undefined) return [];
   if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }];
   return content.flatMap((part): Block[] => {
     const { text, image_url: image } = part as { readonly text?: unknown; readonly image_url?: { readonly url?: unknown } };
+    if (part.type === 'document') return [part as unknown as Block];
     if (typeof text === 'string') return text === '' ? [] : [{ type: 'text', text, ...markOf(part) }];
     return typeof image?.url === 'string' ? [{ ...imageOf(image.url), ...markOf(part) }] : [{ type: 'text', text: `[${part.type}]` }];
   });

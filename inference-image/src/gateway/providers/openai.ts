@@ -143,15 +143,19 @@ function restored(message: WireMessage, model: string): WireMessage {
   return restoreState(whole, state, model);
 }
 
+const thoughts: ReadonlySet<string> = new Set(['thinking', 'redacted_thinking']);
+
 /** Texts that had to be apart for a mark or a thought are one text again: not every server takes parts. */
 function bareContent(content: NonNullable<WireMessage['content']> | null): NonNullable<WireMessage['content']> | null {
   if (!Array.isArray(content)) return content;
-  const own = content.filter(({ type }) => type !== 'thinking' && type !== 'redacted_thinking');
-  const bare = own.map(unmarked);
-  if (own.length === content.length && own.every((part) => !('cache_control' in part))) return content;
+  if (content.every((part) => !thoughts.has(part.type) && part.type !== 'document' && !('cache_control' in part))) return content;
+  const bare = content.filter(({ type }) => !thoughts.has(type)).map((part) => (part.type === 'document' ? unseen : unmarked(part)));
   if (bare.some((part) => !('text' in part))) return bare;
-  return bare.length === 0 ? null : bare.map((part) => ('text' in part ? String(part.text) : '')).join('\n\n');
+  return bare.length === 0 ? null : bare.map((part) => ('text' in part ? part.text : '')).join('\n\n');
 }
+
+/** A model reads that there was something, and may ask for it in another form. */
+const unseen = { type: 'text', text: '[a document, which this model cannot be shown; read it as text]' } as const;
 
 function unmarked<T extends object>(value: T): T {
   const { cache_control: _mark, ...rest } = value as T & { readonly cache_control?: unknown };

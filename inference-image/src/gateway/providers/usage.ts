@@ -7,8 +7,16 @@ function tokensOf(value: unknown): number {
   return Math.ceil((typeof value === 'string' ? value : (JSON.stringify(value) ?? '')).length / charsPerToken);
 }
 
+/** Of an image or a document at most so many, however many bytes it has. */
+const tokensOfPicture = 1600;
+
+function contentTokens(content: WireMessage['content']): number {
+  if (!Array.isArray(content)) return tokensOf(content ?? '');
+  return content.reduce((sum, part) => sum + ('text' in part ? tokensOf(part.text) : Math.min(tokensOfPicture, tokensOf(part))), 0);
+}
+
 function outputOf({ content, tool_calls: calls }: WireMessage): number {
-  return tokensOf(content ?? '') + (calls === undefined ? 0 : tokensOf(calls));
+  return contentTokens(content) + (calls === undefined ? 0 : tokensOf(calls));
 }
 
 /** What a request and its answer used, by their length; marked as an estimate. Pure. */
