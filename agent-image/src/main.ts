@@ -5,7 +5,7 @@ import { authoritiesFile } from '@agentfleet/protocol/pool';
 import { assembleEngine } from './assemble.ts';
 import { joinAuthorities } from './authorities.ts';
 import { ConfigError } from '@agentfleet/protocol/environment';
-import { readConfig } from './config.ts';
+import { readConfig } from './base/config.ts';
 import { readGoldenConfig, runGolden } from './golden/index.ts';
 import { coded, errorFields, createLog } from '@agentfleet/protocol/log';
 import { startWorker, type RunningWorker } from './start.ts';

@@ -17,7 +17,7 @@ import type { ArtifactPlace, PoolBrief } from '@agentfleet/protocol/pool';
 import { bearerFromFile, loopback, type Bearer } from '@agentfleet/protocol/tokens';
 import type { AttemptEngine } from './attempt/ports.ts';
 import { BriefFollower } from './brief/follower.ts';
-import type { WorkerConfig } from './config.ts';
+import type { WorkerConfig } from './base/config.ts';
 import { ExpertsClient } from './experts/index.ts';
 import { authorizeReaders, createMetrics, type WorkerMetrics } from './http/metrics.ts';
 import { WorkerLease } from './lease/workerLease.ts';

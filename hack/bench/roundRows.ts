@@ -1,4 +1,4 @@
-import type { Ranked } from '../../agent-image/src/attempt/decisionModels.ts';
+import type { Ranked } from '../../agent-image/src/attempt/ports.ts';
 import type { ControlStep } from '@agentfleet/protocol/inference';
 import type { BenchFleet } from './fleet.ts';
 import { latencies, latencyRows } from './report/latency.ts';

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vit
 import type { AttemptContext } from '../../agent-image/src/attempt/index.ts';
 import { systemClock } from '@agentfleet/kube';
 import type { ConversationMessage } from '@agentfleet/protocol/chat';
-import { AttemptFailure } from '../../agent-image/src/attempt/failure.ts';
+import { AttemptFailure } from '../../agent-image/src/base/failure.ts';
 import { createDialer } from '../../agent-image/src/egress/index.ts';
 import { startMcpServer } from '../../agent-image/src/tools/testing/startMcpServer.ts';
 import { AgentBed, removeRunner, ScriptedModels, steps, type AgentRun, type Reply } from './agentBed.ts';

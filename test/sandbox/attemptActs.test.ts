@@ -4,7 +4,7 @@ import type { Candidate, GenerateResponse } from '@agentfleet/protocol/inference
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '@agentfleet/kube';
-import { retryWhileUnavailable } from '../../agent-image/src/attempt/retryWhileUnavailable.ts';
+import { retryWhileUnavailable } from '../../agent-image/src/base/failure.ts';
 import type { Sandbox } from '../../hack/sandbox/index.ts';
 import { AttemptBed, type Run } from './attemptBed.ts';
 import { eventually, shell, useNamespace } from './harness.ts';

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import type { Clock } from '@agentfleet/kube';
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
-import { Absence } from './absence.ts';
-import { AttemptFailure } from './failure.ts';
+import { Absence } from './rounds.ts';
+import { AttemptFailure } from '../base/failure.ts';
 
 let now = 0;
 const clock = { monotonic: () => now } as Clock;

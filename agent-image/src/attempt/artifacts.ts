@@ -2,9 +2,8 @@ import { Readable } from 'node:stream';
 import { KeeperRefusal } from '@agentfleet/keeper/client';
 import { sleep } from '@agentfleet/kube';
 import { maxPatchCharacters, type Run } from '@agentfleet/protocol/api';
-import { AttemptFailure } from './failure.ts';
+import { AttemptFailure, retryWhileUnavailable, throwIfSuperseded } from '../base/failure.ts';
 import type { AttemptContext } from './ports.ts';
-import { retryWhileUnavailable, throwIfSuperseded } from './retryWhileUnavailable.ts';
 import { Redaction } from '@agentfleet/protocol/redact';
 import type { Scope } from './scope.ts';
 

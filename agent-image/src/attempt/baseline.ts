@@ -1,44 +1,103 @@
-import { posix } from 'node:path';
-import { isArtifactCheck, isCommandCheck, type Check, type CommandCheck } from '@agentfleet/protocol/api';
-import { judgeBaseline, type BaselineJudgement, type ProtectedSet, type Reason, type ResultFormat } from '../checks/index.ts';
-import { assertSchema } from './artifactRun.ts';
 import { mayVary, runAgain } from './chance.ts';
-import { runCheck, type CheckRunner, type Ran } from './checkRun.ts';
-import { seenAtBaseline } from './ends.ts';
-import { AttemptFailure } from './failure.ts';
+import { isCommandCheck, type Check, type ArtifactCheck, isArtifactCheck, type CommandCheck } from '@agentfleet/protocol/api';
+import {
+  wholeRun,
+  protectedPaths,
+  type CheckCommand,
+  type Protect,
+  type ProtectedSet,
+  badEnd,
+  countTests,
+  judgeBaseline,
+  type BaselineJudgement,
+  type Reason,
+} from '../checks/index.ts';
+import { type Baseline, type JudgedCheck, runCheck, type CheckRunner, assertSchema } from './checkRun.ts';
+import { AttemptFailure } from '../base/failure.ts';
+import { posix } from 'node:path';
 import { createGate } from './gate.ts';
-import type { Prepared } from './prepare.ts';
-import { exceptArtifacts, protection } from './protection.ts';
-import { reachOf } from './reach.ts';
-import type { Scope } from './scope.ts';
+import type { Prepared, Scope } from './scope.ts';
+import { reachOf } from './sandboxSession.ts';
 import { chatStrategy } from './strategy.ts';
-import { unparsed } from './unparsed.ts';
 
-/** A check, and what it said at snapshot 0. */
-export interface JudgedCheck {
-  readonly check: Check;
-  readonly baseline: readonly Ran[];
-  readonly judgement: BaselineJudgement;
-  /** How its results are read from now on. */
-  readonly format: ResultFormat;
-  /** It may give another result at each run: one run proves nothing. */
-  readonly varies: boolean;
+/** Rounds of reading scripts that scripts call; each finds at least one more file. */
+const maxRounds = 12;
+const maxScriptBytes = 256 * 1024;
+
+/**
+ * What an attempt may not touch, from the tree of snapshot 0. The files that the checks' scripts call are read as far as
+ * they are asked for: each round answers what the round before wanted to read.
+ *
+ * @param tree paths below the workspace at snapshot 0
+ */
+async function protection(
+  tree: readonly string[],
+  checks: readonly CheckCommand[],
+  protect: Protect,
+  read: (path: string) => Promise<Buffer | null>,
+): Promise<ProtectedSet> {
+  const paths = new Set(tree);
+  const known = new Map<string, string | undefined>();
+  for (let round = 0; ; round += 1) {
+    const wanted = new Set<string>();
+    const set = protectedPaths(tree, checks, protect, (path) => {
+      if (!known.has(path) && paths.has(path)) wanted.add(path);
+      return known.get(path);
+    });
+    if (wanted.size === 0 || round >= maxRounds) return set;
+    for (const path of wanted) known.set(path, textOf(await read(path)));
+  }
 }
 
-/** What is known once the checks ran at snapshot 0. */
-export interface Baseline {
-  /** All but the reviews. */
-  readonly checks: readonly JudgedCheck[];
-  /** Checks of type Review: a person is asked when all others hold. */
-  readonly reviews: readonly Check[];
-  /** Paths below the workspace at snapshot 0. */
-  readonly tree: readonly string[];
-  readonly protectedSet: ProtectedSet;
-  readonly runner: CheckRunner;
-  /** Whether no check failed; reviews do not count. */
-  readonly holds: boolean;
-  /** There is nothing to do, and the task says that this is a success. */
-  readonly alreadyTrue: boolean;
+/** The set without the files that the agent is to make: what a check demands is never protected. */
+function exceptArtifacts(set: ProtectedSet, artifacts: readonly ArtifactCheck[]): ProtectedSet {
+  if (artifacts.length === 0) return set;
+  const own = new Set(artifacts.map(({ path }) => path));
+  return {
+    ...set,
+    why: (path) => (own.has(path) ? null : set.why(path)),
+    shadows: (path) => (own.has(path) ? null : set.shadows(path)),
+    derived: (path) => !own.has(path) && set.derived(path),
+    reports: set.reports.filter((path) => !own.has(path)),
+    files: set.files.filter((path) => !own.has(path)),
+  };
+}
+
+function textOf(bytes: Buffer | null): string | undefined {
+  return bytes === null || bytes.length > maxScriptBytes ? undefined : bytes.toString('utf8');
+}
+
+/** A file that a program of the check could not read as its language. */
+export interface Unparsed {
+  /** As it was printed: absolute, or relative to where the check ran. */
+  readonly path: string;
+  readonly line: number;
+  readonly why: string;
+}
+
+/**
+ * The parser of Node: place, source with a mark, error, and as its first frame what parses. A missing export is a SyntaxError
+ * too, at the file that asks for it, but another file may mend that. In TAP all of it stands in comments.
+ */
+const node =
+  /^(?:# )?(?:file:\/\/)?(\/[^\n]{1,1024}):(\d{1,7})\n(?:[^\n]*\n){0,6}?(?:# )?(SyntaxError\b[^\n]{0,300})\n(?:# )? +at (?:compileSourceTextModule|ModuleLoader\.moduleStrategy|wrapSafe|parseTypeScript|checkSyntax)\b/gm;
+
+/** The last frame of a traceback; pytest puts an `E` before its lines. */
+const python =
+  /^(?:E )?\s*File "([^"\n]{1,1024})", line (\d{1,7})\n(?:[^\n]*\n){0,3}?(?:E )?\s*((?:Syntax|Indentation|Tab)Error: [^\n]{0,300})$/gm;
+
+/**
+ * The files that a check's output says do not parse, in its order.
+ *
+ * @example
+ * unparsed('  File "/workspace/test_a.py", line 3\n    class T(:\n            ^\nSyntaxError: invalid syntax\n');
+ * // [{ path: '/workspace/test_a.py', line: 3, why: 'SyntaxError: invalid syntax' }]
+ */
+export function unparsed(output: string): readonly Unparsed[] {
+  const found = [node, python].flatMap((pattern) => [...output.matchAll(pattern)]);
+  return found
+    .toSorted((a, b) => a.index - b.index)
+    .map(([, path = '', line = '', why = '']) => ({ path, line: Number(line), why: why.trim() }));
 }
 
 /** A check that fails is run again to tell flaky tests, unless it takes longer than this. */
@@ -203,4 +262,50 @@ function noteOf(attempt: number, checks: readonly JudgedCheck[]): Readonly<Recor
     flaky: judgement.flaky.slice(0, maxNamed).map((id) => id.slice(0, 256)),
   }));
   return { attempt, checks: reported };
+}
+
+/**
+ * What each check did on the untouched tree, in one line: counts and the first failing tests, the file that does not parse, or
+ * why the command did not come to its end.
+ *
+ * @example
+ * seenAtBaseline(checks); // 'check unit: 3 passed, 1 failed (test_calc.T.test_half)'
+ */
+export function seenAtBaseline(checks: readonly JudgedCheck[]): string {
+  return checks.slice(0, 3).map(seen).join('; ');
+}
+
+function seen({ check, baseline, judgement }: JudgedCheck): string {
+  const [first] = baseline;
+  if (first === undefined) return `check ${check.name} did not run`;
+  if (check.type === 'Artifact') return `check ${check.name}: ${first.output === '' ? 'the file is as it has to be' : first.output}`;
+  const parts: string[] = [];
+  const bad = badEnd(first);
+  const [broken] = unparsed(first.output);
+  const { passed, failed, errored } = countTests({ ...first.results, tests: first.results.tests.filter(({ id }) => id !== wholeRun) });
+  if (bad !== null) parts.push(`${bad.message} after ${Math.max(1, Math.round(first.millis / 1000))} s (${bad.cure})`);
+  if (broken !== undefined) parts.push(`${broken.path}:${broken.line}: ${broken.why}`);
+  if (passed + failed + errored > 0) parts.push(`${passed} passed, ${failed + errored} failed${named(judgement.failing)}`);
+  else if (bad === null && broken === undefined) parts.push(`exit status ${first.end.exitCode ?? 'unknown'}, ${lastLine(first.output)}`);
+  if (judgement.flaky.length > 0) {
+    const ids = judgement.flaky.slice(0, 3).map(shownId).join(', ');
+    parts.push(`not repeatable in ${baseline.length} runs on the same files, so not counted: ${ids}`);
+  }
+  return `check ${check.name}: ${parts.join('; ')}`;
+}
+
+function named(failing: readonly string[]): string {
+  const ids = failing.filter((id) => id !== wholeRun).slice(0, 3);
+  const more = failing.filter((id) => id !== wholeRun).length - ids.length;
+  return ids.length === 0 ? '' : ` (${ids.map(shownId).join(', ')}${more > 0 ? ` and ${more} more` : ''})`;
+}
+
+/** The last line that a command printed often is the reason that it gives. */
+function lastLine(output: string): string {
+  const line = output.trimEnd().split('\n').at(-1)?.trim() ?? '';
+  return line === '' ? 'and it printed nothing' : JSON.stringify(line.slice(0, 160));
+}
+
+export function shownId(id: string): string {
+  return id === wholeRun ? 'the command' : id.slice(0, 120);
 }

@@ -1,10 +1,17 @@
-import { isCommandCheck, type Check } from '@agentfleet/protocol/api';
+import { isCommandCheck } from '@agentfleet/protocol/api';
+import type { Baseline } from './checkRun.ts';
+import { holds } from './checkRun.ts';
+import { prove } from './checkRun.ts';
+import type { Proof } from './checkRun.ts';
+import { AttemptFailure } from '../base/failure.ts';
+import type { Check } from '@agentfleet/protocol/api';
 import { wholeRun } from '../checks/index.ts';
-import type { Baseline, JudgedCheck } from './baseline.ts';
-import { runCheck, type CheckRunner, type Ran } from './checkRun.ts';
-import { holds, prove, type Proof } from './evidence.ts';
-import { AttemptFailure } from './failure.ts';
-import { domainOf, isForeign } from './languages.ts';
+import type { JudgedCheck } from './checkRun.ts';
+import { runCheck } from './checkRun.ts';
+import type { CheckRunner } from './checkRun.ts';
+import type { Ran } from './checkRun.ts';
+import { domainOf } from '../features/languages.ts';
+import { isForeign } from '../features/languages.ts';
 
 /** Names of what gives another result at each run: random numbers, clocks, threads. */
 const sources =
@@ -15,6 +22,7 @@ const mostFiles = 64;
 
 /** Most runs on one tree of a check that may vary, and when no further one is begun, ms. */
 const mostRuns = 8;
+
 const repeatedMs = 4000;
 
 /**
@@ -47,6 +55,13 @@ export async function runAgain(
   const took = (): number => runs.reduce((sum, { millis }) => sum + millis, 0);
   while (runs.length < most && took() < repeatedMs) runs.push(await runCheck(check, format, runner));
   return runs;
+}
+
+const cure = 'fix the seed, the clock or the order that the test depends on, so that it gives the same result each time';
+
+function passes({ end, results }: Ran, id: string): boolean {
+  if (id === wholeRun) return end.exitCode === 0;
+  return results.tests.some((test) => test.id === id && test.outcome === 'Passed');
 }
 
 /**
@@ -97,11 +112,4 @@ export function flakyCheck(fell: Proof, atStart: readonly Ran[]): AttemptFailure
   const seen = `in a fresh container, check ${check.name} passed in one run and failed in the next on the same files${which}`;
   const blame = `it failed in all ${atStart.length} runs at snapshot 0, so that the change passes only at times`;
   return new AttemptFailure('CheckFailed', 'FlakyCheck', `${seen}; ${blame}: ${cure}`);
-}
-
-const cure = 'fix the seed, the clock or the order that the test depends on, so that it gives the same result each time';
-
-function passes({ end, results }: Ran, id: string): boolean {
-  if (id === wholeRun) return end.exitCode === 0;
-  return results.tests.some((test) => test.id === id && test.outcome === 'Passed');
 }

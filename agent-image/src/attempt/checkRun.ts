@@ -1,9 +1,62 @@
+import { KeeperRefusal } from '@agentfleet/keeper/client';
+import {
+  type ArtifactCheck,
+  defaultStepTimeoutSeconds,
+  isArtifactCheck,
+  isCommandCheck,
+  type AgentTask,
+  type Check,
+} from '@agentfleet/protocol/api';
+import {
+  artifactFaults,
+  parseResults,
+  SchemaError,
+  namingEnvironment,
+  reportFiles,
+  type CheckRun,
+  type ResultFormat,
+  type BaselineJudgement,
+  type ProtectedSet,
+  compare,
+  type Reason,
+  type Verdict,
+} from '../checks/index.ts';
+import { AttemptFailure } from '../base/failure.ts';
+import type { SandboxSession, Reach } from './sandboxSession.ts';
 import { Redaction } from '@agentfleet/protocol/redact';
-import { defaultStepTimeoutSeconds, isArtifactCheck, isCommandCheck, type AgentTask, type Check } from '@agentfleet/protocol/api';
-import { namingEnvironment, parseResults, reportFiles, type CheckRun, type ResultFormat } from '../checks/index.ts';
-import { runArtifact } from './artifactRun.ts';
-import type { SandboxSession } from './sandboxSession.ts';
-import type { Reach } from './reach.ts';
+
+/**
+ * Looks at the file that a check demands, as the keeper reads it: no command runs. As a run it ends with status 0 where the
+ * file is as it has to be, else with 1 and what is wrong as its output.
+ */
+async function runArtifact(check: ArtifactCheck, session: Pick<SandboxSession, 'read'>): Promise<Ran> {
+  const faults = await faultsOf(check, session);
+  const exitCode = faults.length === 0 ? 0 : 1;
+  const output = faults.join('; ');
+  const end = { exitCode, signal: null, timedOut: false, killed: null, oom: false };
+  return { check: check.name, end, results: parseResults('Exit', { exitCode, stdout: output, stderr: '' }), output, millis: 0 };
+}
+
+async function faultsOf(check: ArtifactCheck, session: Pick<SandboxSession, 'read'>): Promise<readonly string[]> {
+  try {
+    return artifactFaults(check, await session.read(check.path));
+  } catch (error) {
+    if (error instanceof SchemaError) return [`spec.checks[].jsonSchema of check ${check.name} judges nothing: ${error.message}`];
+    if (error instanceof KeeperRefusal && error.code === 'AF_TOO_LARGE') return [error.message];
+    throw error;
+  }
+}
+
+/** @throws AttemptFailure InvalidInput for a schema that can judge nothing, before anything is spent */
+export function assertSchema(check: ArtifactCheck): void {
+  try {
+    artifactFaults(check, null);
+  } catch (error) {
+    if (!(error instanceof SchemaError)) throw error;
+    const message = `spec.checks[].jsonSchema of check ${check.name} can judge nothing: ${error.message}; correct it in a new task`;
+    throw new AttemptFailure('InvalidInput', 'SchemaInvalid', message);
+  }
+}
 
 /** A run of a check, with what it said. */
 export interface Ran extends CheckRun {
@@ -63,4 +116,77 @@ export async function runCheck(
 
 export function tail(text: string, characters: number): string {
   return text.length <= characters ? text : `…${text.slice(1 - characters)}`;
+}
+
+/** One check on some tree, against the baseline. */
+export interface Proof {
+  readonly judged: JudgedCheck;
+  readonly run: Ran;
+  readonly verdict: Verdict;
+}
+
+/** Reasons that only say that work is left; any other means that something broke or cannot be believed. */
+const unfinished: ReadonlySet<Reason['code']> = new Set(['NothingFixed', 'StillFails']);
+
+/** Runs a check on the tree as it is and compares it with its baseline; ends it after some seconds where they are given. */
+export async function prove(judged: JudgedCheck, { runner }: Baseline, withinSeconds?: number): Promise<Proof> {
+  const run = await runCheck(judged.check, judged.format, runner, withinSeconds);
+  return { judged, run, verdict: compare(judged.baseline, run, judged.check.expect) };
+}
+
+/** Why a proof is worse than the baseline; null when it is not. */
+export function broken({ verdict }: Proof): Reason | null {
+  return verdict.reasons.find(({ code }) => !unfinished.has(code)) ?? null;
+}
+
+/**
+ * Whether a check holds: it is proved, and nothing that failed at the baseline still does. `compare` asks a check that has
+ * to fail first for one repaired test only; "Succeeded" promises the whole check.
+ */
+export function holds({ verdict, run }: Proof): boolean {
+  const flaky = new Set(verdict.flaky);
+  const left = verdict.stillFailing.filter((id) => !flaky.has(id));
+  return verdict.proved && left.length === 0 && (run.end.exitCode === 0 || flaky.size > 0);
+}
+
+/** Tests of all checks that failed at the baseline and pass now, as `check/test`. */
+export function passing(proofs: readonly Proof[]): ReadonlySet<string> {
+  return new Set(proofs.flatMap(({ judged, verdict }) => verdict.newlyPassing.map((id) => `${judged.check.name}/${id}`)));
+}
+
+/** Whether a holds all of b and more. */
+export function exceeds(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
+  return a.size > b.size && [...b].every((one) => a.has(one));
+}
+
+/** What still fails, in words, for messages. */
+export function stillFailing(proofs: readonly Proof[]): readonly string[] {
+  return proofs.flatMap(({ verdict }) => verdict.stillFailing);
+}
+
+/** A check, and what it said at snapshot 0. */
+export interface JudgedCheck {
+  readonly check: Check;
+  readonly baseline: readonly Ran[];
+  readonly judgement: BaselineJudgement;
+  /** How its results are read from now on. */
+  readonly format: ResultFormat;
+  /** It may give another result at each run: one run proves nothing. */
+  readonly varies: boolean;
+}
+
+/** What is known once the checks ran at snapshot 0. */
+export interface Baseline {
+  /** All but the reviews. */
+  readonly checks: readonly JudgedCheck[];
+  /** Checks of type Review: a person is asked when all others hold. */
+  readonly reviews: readonly Check[];
+  /** Paths below the workspace at snapshot 0. */
+  readonly tree: readonly string[];
+  readonly protectedSet: ProtectedSet;
+  readonly runner: CheckRunner;
+  /** Whether no check failed; reviews do not count. */
+  readonly holds: boolean;
+  /** There is nothing to do, and the task says that this is a success. */
+  readonly alreadyTrue: boolean;
 }

@@ -1,8 +1,8 @@
 import { KeeperRefusal } from '@agentfleet/keeper/client';
 import { passedOn, type Run, type FailureClass, type Check, type Reason } from '@agentfleet/protocol/api';
 import { countTests, parseResults } from '../checks/index.ts';
-import type { Ran } from './checkRun.ts';
-import { AttemptFailure } from './failure.ts';
+import type { Ran, Baseline, JudgedCheck, Proof } from './checkRun.ts';
+import { AttemptFailure, retryWhileUnavailable, throwIfSuperseded } from '../base/failure.ts';
 import type { Outcome, AttemptContext, Report } from './ports.ts';
 import { deadline } from '@agentfleet/kube';
 import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
@@ -20,15 +20,12 @@ import {
   type Keepsake,
   answerFile,
 } from './artifacts.ts';
-import type { Baseline, JudgedCheck } from './baseline.ts';
-import type { Proof } from './evidence.ts';
 import type { Meter } from './meter.ts';
-import { retryWhileUnavailable, throwIfSuperseded } from './retryWhileUnavailable.ts';
-import { labelled, labels, type Prepared } from './prepare.ts';
+import type { Prepared, Scope } from './scope.ts';
+import { labelled, labels } from './prepare.ts';
 import type { Progress } from './progress.ts';
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '@agentfleet/protocol/text';
-import type { Scope } from './scope.ts';
 
 type CheckResult = NonNullable<NonNullable<Run['outcome']>['checks']>[number];
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import type { Check } from '@agentfleet/protocol/api';
 import { judgeBaseline, parseResults } from '../checks/index.ts';
-import type { JudgedCheck } from './baseline.ts';
-import type { Ran } from './checkRun.ts';
-import { describeSearchEnd, failedThere, seenAtBaseline, type SearchEnd } from './ends.ts';
+import type { JudgedCheck, Ran } from './checkRun.ts';
+import { seenAtBaseline } from './baseline.ts';
+import { describeSearchEnd, failedThere, type SearchEnd } from './repair.ts';
 
 const ended = { exitCode: 1, signal: null, timedOut: false, killed: null, swept: 0, oom: false } as unknown as Ran['end'];
 

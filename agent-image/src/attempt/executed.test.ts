@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Proof } from './evidence.ts';
-import { executedFeatures } from './executed.ts';
+import type { Proof } from './checkRun.ts';
+import { executedFeatures } from './rounds.ts';
 
 /** A check that ran; its one test ended as reported. */
 function proof(outcome: 'Passed' | 'Errored'): Proof {

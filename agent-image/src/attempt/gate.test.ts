@@ -2,7 +2,7 @@ import type { AgentTask } from '@agentfleet/protocol/api';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { protectedPaths } from '../checks/index.ts';
 import { createRails, installedGrammars, loadGrammars, type Rails } from '../rails/index.ts';
-import { AttemptFailure } from './failure.ts';
+import { AttemptFailure } from '../base/failure.ts';
 import { createGate, type Gate, type GateVerdict } from './gate.ts';
 
 let rails: Rails;

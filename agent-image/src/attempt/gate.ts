@@ -18,8 +18,8 @@ import {
   type SourceChange,
   type Verdict,
 } from '../rails/index.ts';
-import type { Rewrite } from './edits.ts';
-import { AttemptFailure } from './failure.ts';
+import type { Rewrite } from './sources.ts';
+import { AttemptFailure } from '../base/failure.ts';
 
 /** What a candidate would do: files first, then commands. */
 export interface Proposal {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { importsOf, reachable } from './imports.ts';
+import { importsOf, reachable } from './localise.ts';
 
 const tree = new Set(['a.js', 'src/b.ts', 'src/c/index.ts', 'src/d.mts', 'src/e.js', 'src/e.ts', 'lib/f.cjs', 'test/a.test.ts']);
 

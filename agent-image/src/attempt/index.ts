@@ -1,12 +1,15 @@
 /**
- * What a worker does inside one sandbox, from an assignment to its outcome. One file per phase, in this order: prepare ·
- * baseline · localise · repair (proposals, trial, gate) · verify · closing; rollback stands beside them. `session` is the
- * only way to the sandbox while the work goes on.
+ * What a worker does inside one sandbox, from an assignment to its outcome. `engine` calls one file per phase, in this order:
+ * prepare · baseline (chance) · localise · repair (rounds, proposals, trial, consent, acts, gate) · verify · closing (artifacts);
+ * rollback stands beside them. `ports` is what an attempt gets from outside, `scope` what its phases share, `sandboxSession`
+ * the only way to the sandbox while the work goes on; below them stand meter, progress, approvals, notes, begun, checkRun.
+ * A phase imports what stands before it here and what all share, never the engine.
  *
- * May import `plan`, `checks`, `rails`, `store`, `protocol`, `kube` and the keeper's client.
+ * May import `base`, `plan`, `checks`, `rails`, `effects`, `egress`, `features`, `models`, `store`, `protocol`, `kube` and the
+ * keeper's client.
  */
 export { createAttemptEngine } from './engine.ts';
-export { AttemptFailure } from './failure.ts';
-export type { DecisionModels } from './decisionModels.ts';
+export { AttemptFailure } from '../base/failure.ts';
+export type { DecisionModels } from './ports.ts';
 export type { AttemptContext, AttemptEngine, Experts, Outcome, Report, Restored } from './ports.ts';
 export type { CollectCoverage, EngineOptions, ImportWorkspace } from './scope.ts';

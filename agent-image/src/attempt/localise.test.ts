@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Baseline } from './baseline.ts';
+import type { Baseline } from './checkRun.ts';
 import { localise } from './localise.ts';
 import type { Scope } from './scope.ts';
 

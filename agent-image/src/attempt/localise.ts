@@ -1,5 +1,6 @@
-import { isUtf8 } from 'node:buffer';
+import { posix } from 'node:path';
 import {
+  type Spectrum,
   generateBounds,
   spectrumFromRuns,
   type CoverageRun,
@@ -7,14 +8,90 @@ import {
   type FocusFile,
   type Localisation,
 } from '@agentfleet/protocol/inference';
+import { isUtf8 } from 'node:buffer';
 import { isCommandCheck } from '@agentfleet/protocol/api';
 import { namingEnvironment, wholeRun } from '../checks/index.ts';
-import type { Baseline } from './baseline.ts';
-import { tail, timeoutOf, type Ran } from './checkRun.ts';
-import { reachable } from './imports.ts';
-import { domainOf, isForeign, mainDomain } from './languages.ts';
+import { type Baseline, tail, timeoutOf, type Ran } from './checkRun.ts';
+import { domainOf, isForeign, mainDomain } from '../features/languages.ts';
 import type { Scope } from './scope.ts';
-import { suspicionOf } from './suspicion.ts';
+
+/** `import … from 'x'`, `export … from 'x'`, `import 'x'`, `import('x')`, `require('x')`: the module names of a source text. */
+const specifier = /(?:\bfrom\s*|\bimport\s*(?:\(\s*)?|\brequire\s*\(\s*)(['"])([^'"\n]+)\1/g;
+
+/** What a module name may stand for; TypeScript is imported by the name of what it is compiled to. */
+const endings = ['', '.ts', '.tsx', '.mts', '.cts', '.js', '.mjs', '.cjs', '.jsx', '/index.ts', '/index.js'] as const;
+const compiled: Readonly<Record<string, readonly string[]>> = {
+  '.js': ['.ts', '.tsx'],
+  '.jsx': ['.tsx'],
+  '.mjs': ['.mts'],
+  '.cjs': ['.cts'],
+};
+
+/** Whether a file is read for its imports. */
+export function hasImports(path: string): boolean {
+  return /\.[cm]?[jt]sx?$/.test(path);
+}
+
+/** Files of the tree that a JavaScript or TypeScript file imports by relative names; names of packages are left out. */
+export function importsOf(path: string, text: string, tree: ReadonlySet<string>): readonly string[] {
+  const found = new Set<string>();
+  for (const [, , name = ''] of text.matchAll(specifier)) {
+    if (!name.startsWith('.')) continue;
+    const target = resolved(posix.join(posix.dirname(path), name), tree);
+    if (target !== null) found.add(target);
+  }
+  return [...found];
+}
+
+function resolved(base: string, tree: ReadonlySet<string>): string | null {
+  const direct = endings.map((ending) => `${base}${ending}`);
+  const extension = posix.extname(base);
+  const sources = (compiled[extension] ?? []).map((other) => `${base.slice(0, -extension.length)}${other}`);
+  return [...direct, ...sources].find((path) => tree.has(path)) ?? null;
+}
+
+/** Most files that are read to follow imports. */
+const maxRead = 64;
+
+/**
+ * What test files import, and what that imports, nearest first. Not what ran: what could have run.
+ *
+ * @param read text of a file; null where there is none
+ * @returns paths with their distance from a test, from 1
+ */
+export async function reachable(
+  tests: readonly string[],
+  tree: ReadonlySet<string>,
+  read: (path: string) => Promise<string | null>,
+): Promise<ReadonlyMap<string, number>> {
+  const distances = new Map<string, number>(tests.map((path) => [path, 0]));
+  const queue = tests.filter(hasImports);
+  for (let at = 0; at < queue.length && at < maxRead; at += 1) {
+    const path = queue[at] as string;
+    const text = await read(path);
+    for (const next of text === null ? [] : importsOf(path, text, tree)) {
+      if (distances.has(next)) continue;
+      distances.set(next, (distances.get(path) ?? 0) + 1);
+      if (hasImports(next)) queue.push(next);
+    }
+  }
+  for (const path of tests) distances.delete(path);
+  return distances;
+}
+
+/**
+ * How suspicious a line is, 0…1, by the spectrum of failing and passing tests: Ochiai, failed ⁄ √(allFailed · executed)
+ * (R. Abreu et al., TAIC PART 2007). Null for lines that no test executed, and where nothing was measured.
+ */
+export function suspicionOf({ failed, lines }: Spectrum): (path: string, line: number) => number | null {
+  const counts = new Map(lines.map((one) => [`${one.line}:${one.path}`, one]));
+  return (path, line) => {
+    const count = counts.get(`${line}:${path}`);
+    if (count === undefined || failed === 0) return null;
+    const executed = count.passed + count.failed;
+    return executed === 0 ? 0 : Math.min(1, count.failed / Math.sqrt(failed * executed));
+  };
+}
 
 /** Where to look. */
 export interface Focus {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
-import { assertSnapshotsThere } from './lostSnapshots.ts';
+import { assertSnapshotsThere } from './rollback.ts';
 
 const one = (id: string, label: string | null): SnapshotRecord => ({ id, label }) as unknown as SnapshotRecord;
 

@@ -1,6 +1,6 @@
 import type { Clock } from '@agentfleet/kube';
 import { fromMicros, toMicros, type Usage } from '@agentfleet/protocol/api';
-import { AttemptFailure } from './failure.ts';
+import { AttemptFailure } from '../base/failure.ts';
 import { ablationAnnotations, ablationNames, ablationRefusal, ablations } from '@agentfleet/protocol/pool';
 import type { AttemptContext } from './ports.ts';
 

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseResults } from '../checks/index.ts';
 import type { Ran } from './checkRun.ts';
 import { failingTests, type Focus } from './localise.ts';
-import { missingNames, newCodeNeeded } from './newCode.ts';
+import { missingNames, newCodeNeeded } from './proposals.ts';
 
 const source = 'def add(a, b):\n    return a + b\n\n\ndef subtract(a, b):\n    return a - b  # power: later\n\n\nclass Box:\n    pass\n';
 const focus = (messages: readonly string[], content = source): Focus => ({

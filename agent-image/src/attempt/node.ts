@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { KeeperRefusal } from '@agentfleet/keeper/client';
-import type { Candidate, Edit } from '@agentfleet/protocol/inference';
-import { rewritesOf, type Rewrite } from './edits.ts';
+import type { Candidate, Edit, Spectrum } from '@agentfleet/protocol/inference';
+import { rewritesOf, type Rewrite } from './sources.ts';
 import type { Focus } from './localise.ts';
-import type { Proof } from './evidence.ts';
-import type { Scope } from './scope.ts';
+import { type Proof, type Baseline, broken, holds, passing, prove } from './checkRun.ts';
+import type { Scope, Prepared } from './scope.ts';
+import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
 
 /** A tree that the search can go on from: snapshot 0 with the edits of accepted candidates. */
 export class SearchNode {
@@ -147,4 +148,62 @@ export async function leave(scope: Scope, node: SearchNode, rewrites: readonly R
   );
   if ((await scope.session.diff(node.snapshot)).entries.length > 0) return enter(scope, node);
   scope.progress.establish('TreeClean');
+}
+
+/** Trust in edits of which nothing is known. */
+const unknownTrust = 0.5;
+/** Trust in edits that no failing test executes any more, and in those that all of them still do: neither proves anything. */
+const bounds = { most: 0.8, least: 0.2 } as const;
+
+/**
+ * How likely the edits that made a tree are part of the repair, 0…1. An edit may make a test pass by accident, as a constant
+ * does that fits one example. Then failing tests still execute the line. So the share of the failing tests that executed it
+ * before and do not fail now decides; squared, since for one right edit there are many that please a part of the tests.
+ */
+export function trustIn({ parent, edits, focus }: Pick<SearchNode, 'parent' | 'edits' | 'focus'>): number {
+  const [before, after] = [parent?.focus, focus];
+  if (!before || !after || after.localisation.spectrum.failed === 0) return unknownTrust;
+  const files = new Map(before.files.map(({ path, content }) => [path, content]));
+  const explained = edits.flatMap(({ path, range }) => {
+    const content = files.get(path);
+    if (content === undefined) return [];
+    const line = Buffer.from(content).subarray(0, range.startByte).toString().split('\n').length;
+    const failed = failures(before.localisation.spectrum, path, line);
+    return failed === 0 ? [] : [1 - Math.min(1, failures(after.localisation.spectrum, path, line) / failed)];
+  });
+  return explained.length === 0 ? unknownTrust : bounds.least + (bounds.most - bounds.least) * Math.min(...explained) ** 2;
+}
+
+/** Failing tests that execute a line. */
+function failures({ lines }: Spectrum, path: string, line: number): number {
+  return lines.find((one) => one.line === line && one.path === path)?.failed ?? 0;
+}
+
+/** The tree that a search begins with, and what is known of it. */
+export interface Start {
+  readonly snapshot: SnapshotRecord;
+  /** Tests that failed at the baseline and pass here. */
+  readonly passing: ReadonlySet<string>;
+  /** Runs on this tree; undefined where it is snapshot 0, which the baseline is of. */
+  readonly proofs: readonly Proof[] | undefined;
+  /** All checks hold here already. */
+  readonly holds: boolean;
+}
+
+/**
+ * Measures the tree that an earlier attempt left, where the task goes on with it. A tree on which something broke is given
+ * up for snapshot 0: every candidate would be blamed for it. The tree is that of the start after it.
+ */
+export async function startOf({ session, progress }: Scope, { initial, start }: Prepared, baseline: Baseline): Promise<Start> {
+  const fresh: Start = { snapshot: initial, passing: new Set(), proofs: undefined, holds: false };
+  if (start.manifestDigest === initial.manifestDigest) return fresh;
+  progress.say('running the checks on the tree of the last attempt', { urgent: true });
+  progress.revoke('TreeClean');
+  await session.restore(start.id);
+  const proofs: Proof[] = [];
+  for (const judged of baseline.checks) proofs.push(await prove(judged, baseline));
+  const sound = proofs.every((proof) => broken(proof) === null);
+  await session.restore(sound ? start.id : initial.id);
+  progress.establish('TreeClean');
+  return sound ? { snapshot: start, passing: passing(proofs), proofs, holds: proofs.every(holds) } : fresh;
 }

@@ -1,6 +1,9 @@
-import type { Edit, ShellAct } from '@agentfleet/protocol/inference';
+import type { ControlStep, Edit, ShellAct } from '@agentfleet/protocol/inference';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
-import type { StepFacts, StepSignals } from './steps.ts';
+import type { PoolBrief } from '@agentfleet/protocol/pool';
+import type { Meter } from './meter.ts';
+import type { AttemptContext } from './ports.ts';
+import type { Run } from '@agentfleet/protocol/api';
 
 /** Kinds of the notes about what people decide. */
 const decisions = ['Approved', 'Rejected', 'Answered', 'Unanswered'] as const;
@@ -115,4 +118,97 @@ export class NoteReader {
   get noted(): Noted {
     return { tried: this.#tried, accepted: this.#accepted, green: this.#green, decided: this.#decided };
   }
+}
+
+/** What a note tells about its step beside the result, for the planner of whoever goes on. */
+export interface StepFacts extends Omit<ControlStep, 'result' | 'expert' | 'entropyNats' | 'marginNats' | 'energy' | 'pSuccess'> {
+  /** Who proposed it. */
+  readonly expert: string;
+}
+
+/** What the decision about a candidate was based on. */
+export interface StepSignals {
+  readonly risk: number | null;
+  readonly energy: number | null;
+  readonly pSuccess: number | null;
+  readonly margin: number | null;
+  readonly entropyNats: number | null;
+  readonly k: number;
+  readonly deliberate: boolean;
+  readonly degraded: readonly string[];
+}
+
+/** Most experts that a planner weighs. */
+const maxProposers = 16;
+
+/** Names of the experts that propose, in the order of the brief: what a planner weighs and what `ControlStep.expert` counts. */
+export function proposers({ experts }: Pick<PoolBrief, 'experts'>): readonly string[] {
+  return experts
+    .filter(({ role }) => role === 'Generalist' || role === 'Specialist')
+    .slice(0, maxProposers)
+    .map(({ name }) => name);
+}
+
+/** A tried candidate as the planner sees it; null for a note that tells too little. */
+export function controlStep({ result, facts, signals }: TriedNote, experts: readonly string[]): ControlStep | null {
+  if (facts === undefined) return null;
+  const { expert, ...rest } = facts;
+  return {
+    ...rest,
+    result,
+    expert: experts.indexOf(expert),
+    ...known('entropyNats', signals?.entropyNats, 0, 100),
+    ...known('marginNats', signals?.margin, 0, 1000),
+    ...known('energy', signals?.energy, -1e6, 1e6),
+    ...known('pSuccess', signals?.pSuccess, 0, 1),
+  };
+}
+
+/** A measure inside the bounds of its schema; left out where it is not known. */
+function known<K extends string>(name: K, value: number | null | undefined, min: number, max: number): Partial<Record<K, number>> {
+  if (value === undefined || value === null || !Number.isFinite(value)) return {};
+  return { [name]: Math.min(max, Math.max(min, value)) } as Partial<Record<K, number>>;
+}
+
+/** What a share of the budget is computed from. */
+interface Used {
+  readonly context: Pick<AttemptContext, 'task' | 'pool' | 'used'>;
+  readonly meter: Pick<Meter, 'usage' | 'modelShare'>;
+}
+
+/** Share of the task's budget and time that is used, 0…1: the bound that is nearest counts. */
+export function budgetUsed({ context: { task, pool, used }, meter }: Used): number {
+  const { budget, deadlineSeconds } = task.spec;
+  const now = meter.usage();
+  const share = (of: 'wallSeconds' | 'toolCalls', bound: number | undefined): number =>
+    bound === undefined ? 0 : (used.earlier[of] + now[of]) / Math.max(1, bound);
+  const shares = [
+    share('wallSeconds', budget.wallSeconds ?? pool.maxBudget.wallSeconds),
+    share('toolCalls', budget.toolCalls ?? pool.maxBudget.toolCalls),
+    share('wallSeconds', deadlineSeconds),
+    meter.modelShare(),
+  ];
+  return Math.min(1, Math.max(...shares));
+}
+
+const maxDegraded = 8;
+
+/** Signals as the API has them: numbers are decimals in strings, and what is not known is left out. */
+export function signalsReport(signals: StepSignals): NonNullable<Run['signals']> {
+  const { risk, energy, pSuccess, margin, entropyNats, k, deliberate, degraded } = signals;
+  return {
+    k,
+    deliberate,
+    ...(risk !== null && { risk: decimal(risk) }),
+    ...(energy !== null && { energy: decimal(energy) }),
+    ...(pSuccess !== null && { pSuccess: decimal(pSuccess) }),
+    ...(margin !== null && { margin: decimal(margin) }),
+    ...(entropyNats !== null && { entropyNats: decimal(entropyNats) }),
+    ...(degraded.length > 0 && { degraded: degraded.slice(0, maxDegraded) }),
+  };
+}
+
+/** At most nine digits before the point. */
+function decimal(value: number): string {
+  return Math.min(1e8, Math.max(-1e8, value)).toFixed(6);
 }

@@ -1,21 +1,13 @@
+import type { Prepared, Scope } from './scope.ts';
 import { attemptAction, type SetupStep } from '@agentfleet/protocol/api';
 import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
 import { tail, timeoutOf } from './checkRun.ts';
-import { AttemptFailure } from './failure.ts';
+import { AttemptFailure } from '../base/failure.ts';
 import { createGate } from './gate.ts';
-import { poolRules, reachOf } from './reach.ts';
-import type { Scope } from './scope.ts';
+import { poolRules, reachOf } from './sandboxSession.ts';
 
 /** Labels of the snapshots that an attempt finds again. */
 export const labels = { empty: 'empty', initial: 'initial', result: 'result' } as const;
-
-/** Snapshot 0 and what the attempt starts from. */
-export interface Prepared {
-  readonly empty: SnapshotRecord;
-  readonly initial: SnapshotRecord;
-  /** Where an attempt begins that goes on with the tree as it is; else `initial`. */
-  readonly start: SnapshotRecord;
-}
 
 /** The newest snapshot of a label. */
 export function labelled(snapshots: readonly SnapshotRecord[], label: string): SnapshotRecord | undefined {

@@ -13,7 +13,7 @@ import {
   type NodeChange,
   type PlanNode,
 } from '../plan/index.ts';
-import { AttemptFailure } from './failure.ts';
+import { AttemptFailure } from '../base/failure.ts';
 import type { Meter } from './meter.ts';
 import type { AttemptContext, Report } from './ports.ts';
 import type { Clock } from '@agentfleet/kube';

@@ -4,12 +4,15 @@ import {
   type GenerateRequest,
   type GeneratingRole,
   type GenerateResponse,
+  type Edit,
 } from '@agentfleet/protocol/inference';
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
 import type { Focus } from './localise.ts';
-import { AttemptFailure } from './failure.ts';
+import { AttemptFailure } from '../base/failure.ts';
 import type { SearchNode } from './node.ts';
 import type { Scope } from './scope.ts';
+import { stripVTControlCharacters } from 'node:util';
+import { type Baseline, holds, prove } from './checkRun.ts';
 
 /** Refusals that mean: there is nothing more to try here. */
 const ending: ReadonlySet<string> = new Set(['RecordEnded', 'LanguageUnsupported', 'RecordUnknown', 'RecordMismatch']);
@@ -87,4 +90,196 @@ async function generate({ context }: Scope, node: SearchNode, focus: Focus, aski
 /** An expert that was chosen for proposals has such a role. */
 function generatingRole(role: string): GeneratingRole {
   return generatingRoles.find((known) => known === role) ?? 'Generalist';
+}
+
+/** How Python, Node and the compiler of TypeScript say that a name is asked for which nothing defines. */
+const missing = [
+  /\bcannot import name '(?<name>\w+)' from/,
+  /\b(?:module|type object) '[\w.]+' has no attribute '(?<name>\w+)'/,
+  /'(?<owner>\w+)' object has no attribute '(?<name>\w+)'/,
+  /\bname '(?<name>\w+)' is not defined/,
+  /\bNo module named '(?<name>[\w.]+)'/,
+  /\bdoes not provide an export named '(?<name>[\w$]+)'/,
+  /\bReferenceError: (?<name>[\w$]+) is not defined/,
+  /(?<name>[\w$]+)\)? is not a (?:function|constructor)\b/,
+  /\berror TS(?:2305|2724): .{0,2000} exported member (?:named )?'(?<name>[\w$]+)'/,
+  /\berror TS2339: Property '(?<name>[\w$]+)' does not exist/,
+  /\berror TS(?:2304|2552): Cannot find name '(?<name>[\w$]+)'/,
+];
+
+/** A line of a report that names an error; of an assertion pytest shows the expression alone. */
+const errorLine = /^[ \t]*(?:[E#][ \t]+)*(?:Uncaught )?(?:\w[\w.]*(?:Error|Exception)\b|assert\b|\S+: error TS\d).*$/gm;
+
+/** What test runners put around the error of a file that does not load. */
+const wrapper = /\bImportError(?:: Failed to import test module| while importing test module)/;
+
+const keywords = new Set(
+  'and as assert async await break case class const continue def default del do elif else enum except export extends finally for from function global if import in instanceof interface is lambda let new nonlocal not null or pass raise return self static super switch this throw try type typeof undefined var void while with yield'.split(
+    ' ',
+  ),
+);
+
+/**
+ * The names that failing tests ask for and that stand nowhere in the files that may be edited, when every error of theirs asks for
+ * one and no name there is spelled nearly so; else none. Then the goal is new code, and edits of expressions cannot reach it.
+ * Pure.
+ */
+export function missingNames({ files, localisation }: Pick<Focus, 'files' | 'localisation'>): readonly string[] {
+  const known = new Set(files.flatMap((file) => withoutComments(file).match(/[\w$]+/g) ?? []));
+  const words = [...known].filter((word) => !keywords.has(word));
+  const isOwn = (owner: string): boolean => files.some(({ content }) => new RegExp(`\\bclass ${owner}\\b`).test(content));
+  const near = (name: string): boolean => known.has(name) || words.some((word) => distance(word, name) <= Math.min(2, name.length / 3));
+  const names = new Set<string>();
+  for (const error of errorsOf(localisation.failingTests)) {
+    const { name, owner } = missing.map((pattern) => pattern.exec(error)?.groups).find(Boolean) ?? {};
+    if (name === undefined || near(name) || (owner !== undefined && !isOwn(owner))) return [];
+    names.add(name);
+  }
+  return [...names];
+}
+
+/** Why experts that only edit expressions cannot reach the goal; null where they may. */
+export function newCodeNeeded(focus: Focus, experts: readonly Pick<ExpertEndpoint, 'role' | 'engine'>[]): string | null {
+  const proposers = experts.filter(({ role }) => role === 'Generalist' || role === 'Specialist');
+  const names = proposers.every(({ engine }) => engine === 'Synth') ? missingNames(focus) : [];
+  if (names.length === 0) return null;
+  const shown = names.slice(0, 5).join(', ');
+  return `every failing test asks for ${shown}, which no file that may be edited has and set-up did not install: new code is needed`;
+}
+
+/** What each failing test says; for those of which the runner's format says nothing, each error that the command printed. */
+function errorsOf(tests: Focus['localisation']['failingTests']): readonly string[] {
+  const reported = tests.map(({ message }) => (isTelling(message) ? errorLines(message) : []));
+  const unreported = reported.filter((errors) => errors.length === 0).length;
+  const printed = unreported === 0 ? [] : tests.flatMap(({ trace = '' }) => errorLines(trace));
+  return printed.length < unreported ? [''] : [...reported.flat(), ...printed];
+}
+
+/** Of a file that does not load Node's runner says nothing more, and pytest cuts what it says to the width of a terminal. */
+function isTelling(message: string): boolean {
+  return message.trim() !== '' && message !== 'test failed' && !message.endsWith('...');
+}
+
+/** The lines that name errors; the text itself where it is one line without the name of its error. */
+function errorLines(text: string): readonly string[] {
+  const plain = stripVTControlCharacters(text);
+  const lines = plain.match(errorLine) ?? (/^[^\n]+$/.test(plain) ? [plain] : []);
+  return lines.filter((line) => !wrapper.test(line));
+}
+
+/** A comment that mentions a name does not define it. */
+function withoutComments({ path, content }: Focus['files'][number]): string {
+  return content.replaceAll(path.endsWith('.py') ? /#.*|"""[^]*?"""/g : /\/\/.*|\/\*[^]*?\*\//g, ' ');
+}
+
+/** Levenshtein distance. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, at) => at);
+  for (let at = 0; at < a.length; at += 1) {
+    const next = [at + 1];
+    for (let to = 1; to <= b.length; to += 1)
+      next.push(Math.min((row[to] ?? 0) + 1, (next[to - 1] ?? 0) + 1, (row[to - 1] ?? 0) + (a[at] === b[to - 1] ? 0 : 1)));
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}
+
+/** Most runs of the checks that a shorter result may cost. */
+const mostRuns = 8;
+
+/** An edit, and where what it wrote stands in the file now. */
+export interface PlacedEdit {
+  readonly edit: Edit;
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * Returns where what each edit wrote stands after all steps, in their order; an edit that another one touched, or that
+ * made a file, is left out.
+ *
+ * @param steps the edits of a step are for the files as the step before left them
+ */
+export function placeEdits(steps: readonly (readonly Edit[])[]): readonly PlacedEdit[] {
+  let placed: readonly PlacedEdit[] = [];
+  for (const step of steps) {
+    const moved = placed.map((one) => movedBy(one, step)).filter((one) => one !== null);
+    const own = step.filter(({ before, range }) => before !== '' || range.startByte > 0);
+    placed = [...moved, ...own.map((edit) => ({ edit, ...spanAfter(edit, step) }))];
+  }
+  return placed;
+}
+
+const growth = ({ before, after }: Edit): number => Buffer.byteLength(after) - Buffer.byteLength(before);
+
+function spanAfter(edit: Edit, step: readonly Edit[]): Pick<PlacedEdit, 'start' | 'end'> {
+  const ahead = step.filter(({ path, range }) => path === edit.path && range.startByte < edit.range.startByte);
+  const start = edit.range.startByte + ahead.reduce((sum, other) => sum + growth(other), 0);
+  return { start, end: start + Buffer.byteLength(edit.after) };
+}
+
+function movedBy({ edit, start, end }: PlacedEdit, step: readonly Edit[]): PlacedEdit | null {
+  const own = step.filter(({ path }) => path === edit.path);
+  if (own.some(({ range }) => range.startByte < end && range.endByte > start)) return null;
+  const by = own.filter(({ range }) => range.endByte <= start).reduce((sum, other) => sum + growth(other), 0);
+  return { edit, start: start + by, end: end + by };
+}
+
+/**
+ * Takes back the edits of a result that no check needs, the first accepted one first: a step that a test wanted by accident
+ * must not stand in the patch. The tree holds the result, without commands, and again does when this returns.
+ *
+ * @param last the edits of the step that made the checks hold on the tree of `from`
+ * @returns how many edits were taken back
+ */
+export async function minimise(scope: Scope, baseline: Baseline, from: SearchNode, last: readonly Edit[]): Promise<number> {
+  const nodes: SearchNode[] = [];
+  for (let node = from; node.parent !== null; node = node.parent) nodes.unshift(node);
+  const all = placeEdits([...nodes.map(({ edits }) => edits), last]);
+  // Without its only edit the last step is the tree on which the checks did not hold.
+  const open = last.length === 1 ? all.filter(({ edit }) => !last.includes(edit)) : all;
+  if (open.length === 0 || nodes.some(({ acted }) => acted)) return 0;
+  let { id } = await scope.session.snapshot('before it is minimised');
+  const gone: PlacedEdit[] = [];
+  for (const one of open.slice(0, mostRuns)) {
+    if (gone.length === all.length - 1 || isSpent(scope)) break;
+    const shorter = await without(scope, one, gone);
+    if (shorter === null) continue;
+    scope.progress.say(`trying without the edit of ${one.edit.path}`);
+    await scope.session.write(one.edit.path, shorter);
+    const needed = !(await allHold(baseline));
+    await scope.session.restore(id);
+    if (needed) continue;
+    await scope.session.write(one.edit.path, shorter);
+    ({ id } = await scope.session.snapshot('minimised'));
+    gone.push(one);
+  }
+  for (const { planId, edits } of nodes)
+    if (edits.every((edit) => gone.some((one) => one.edit === edit))) scope.progress.change(planId, { state: 'Dropped' });
+  return gone.length;
+}
+
+/** The file without an edit, where others are gone already; null when it is not as expected. */
+async function without({ session }: Scope, { edit, start, end }: PlacedEdit, gone: readonly PlacedEdit[]): Promise<Buffer | null> {
+  const before = gone.filter((one) => one.edit.path === edit.path && one.start < start);
+  const at = start - before.reduce((sum, one) => sum + growth(one.edit), 0);
+  const file = await session.read(edit.path);
+  const stop = at + (end - start);
+  if (file === null || file.toString('utf8', at, stop) !== edit.after) return null;
+  return Buffer.concat([file.subarray(0, at), Buffer.from(edit.before, 'utf8'), file.subarray(stop)]);
+}
+
+async function allHold(baseline: Baseline): Promise<boolean> {
+  for (const judged of baseline.checks) if (!holds(await prove(judged, baseline))) return false;
+  return true;
+}
+
+/** A spent budget ends the search for a shorter result, not the result. */
+function isSpent({ meter }: Scope): boolean {
+  try {
+    meter.check();
+    return false;
+  } catch {
+    return true;
+  }
 }

@@ -1,7 +1,7 @@
 import type { AgentTask } from '@agentfleet/protocol/api';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
 import { describe, expect, it } from 'vitest';
-import { poolRules, reachOf } from './reach.ts';
+import { poolRules, reachOf } from './sandboxSession.ts';
 
 const git = { host: 'git.corp', port: 443 };
 const web = { host: 'example.com', port: 443 };

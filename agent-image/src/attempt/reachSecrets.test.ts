@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { secretsOf } from './reachSecrets.ts';
+import { secretsOf } from './sandboxSession.ts';
 
 describe('what an environment says in confidence', () => {
   it('are values named like secrets and passwords of addresses, long enough to be looked for', () => {

@@ -1,26 +1,64 @@
+import { shownId, seenAtBaseline, unparsed } from './baseline.ts';
+import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
+import { type JudgedCheck, type Proof, type Baseline, passing, prove, stillFailing } from './checkRun.ts';
 import type { Candidate } from '@agentfleet/protocol/inference';
 import { mayBacktrack } from './meter.ts';
-import { perform } from './acts/perform.ts';
-import type { Baseline, JudgedCheck } from './baseline.ts';
-import { describeSearchEnd } from './ends.ts';
-import { passing, prove, stillFailing, type Proof } from './evidence.ts';
-import { AttemptFailure } from './failure.ts';
+import { perform } from './acts.ts';
+import { AttemptFailure } from '../base/failure.ts';
 import { Frontier, Rounds, type Round } from './rounds.ts';
 import { createGate, type Gate } from './gate.ts';
 import { localise, type Focus } from './localise.ts';
-import { minimise } from './minimise.ts';
-import { enter, NodeGone, stateAfter, type SearchNode } from './node.ts';
-import type { Participant, Ranked } from './decisionModels.ts';
-import { newCodeNeeded } from './newCode.ts';
-import type { AcceptedNote, TriedNote } from './notes.ts';
-import type { Prepared } from './prepare.ts';
-import { settle } from './proposals.ts';
-import { quickChecks } from './quick.ts';
-import type { Scope } from './scope.ts';
-import { signalsReport } from './signals.ts';
-import { startOf } from './start.ts';
-import { attemptCandidate, type Trial } from './trial.ts';
-import { trustIn } from './trust.ts';
+import { minimise, newCodeNeeded, settle } from './proposals.ts';
+import { enter, NodeGone, stateAfter, type SearchNode, startOf, trustIn } from './node.ts';
+import type { Participant, Ranked } from './ports.ts';
+import { type AcceptedNote, type TriedNote, signalsReport } from './notes.ts';
+import type { Prepared, Scope } from './scope.ts';
+import { quickChecks, attemptCandidate, type Trial } from './trial.ts';
+
+/** What a search that ended without a result is known to have done. */
+export interface SearchEnd {
+  readonly checks: readonly JudgedCheck[];
+  readonly experts: readonly Pick<ExpertEndpoint, 'name' | 'role' | 'engine'>[];
+  readonly tried: number;
+  /** Tests that failed at snapshot 0 and pass on the best tree. */
+  readonly gained: number;
+  /** Ids that still fail on the best tree. */
+  readonly left: readonly string[];
+}
+
+/** The message of an end, and whether more budget could be its cure. Pure. */
+export function describeSearchEnd(end: SearchEnd, spent: string | null): string {
+  const { checks, tried, gained, left } = end;
+  const failing = checks.reduce((sum, { judgement }) => sum + judgement.failing.length, 0);
+  const candidates = `${tried} ${tried === 1 ? 'candidate was' : 'candidates were'} tried and`;
+  const best = gained === 0 ? 'none made a failing test pass' : `the best made ${gained} of ${failing} failing tests pass`;
+  const open = gained === 0 || left.length === 0 ? '' : `; still failing: ${left.slice(0, 3).map(shownId).join(', ')}`;
+  const first = spent === null ? '' : `${spent}; `;
+  const came = tried === 0 && gained === 0 ? 'nothing was tried' : `${candidates} ${best}${open}`;
+  return `${first}${came}. At snapshot 0, ${seenAtBaseline(checks)}. ${cureOf(end, spent)}`;
+}
+
+/** More budget is a cure only for a search that came nearer. */
+function cureOf({ checks, experts, gained }: SearchEnd, spent: string | null): string {
+  if (spent !== null && gained > 0) return 'A larger budget may reach the rest';
+  const [broken] = checks.flatMap(({ baseline }) => baseline.flatMap(({ output }) => unparsed(output)));
+  if (broken !== undefined) return `Correct ${broken.path} first, which does not parse, or use a pool with a chat model`;
+  const proposers = experts.filter(({ role }) => role === 'Generalist' || role === 'Specialist');
+  const names = proposers.map(({ name }) => name).join(', ');
+  if (proposers.length > 0 && proposers.every(({ engine }) => engine === 'Synth'))
+    return `This pool's experts (${names}: Synth) edit small expressions in Python, JavaScript and TypeScript files that exist; they write no files, no new code and no answers: for other goals use a pool with a chat model`;
+  return 'Give the pool an expert for this kind of change, or split the goal';
+}
+
+/** The tests that failed although their check holds, because they are not repeatable at snapshot 0; `''` without any. */
+export function failedThere(proofs: readonly Proof[]): string {
+  const ids = proofs.flatMap(({ judged, run, verdict }) => {
+    const flaky = new Set([...judged.judgement.flaky, ...verdict.flaky]);
+    const failed = run.results.tests.filter(({ id, outcome }) => flaky.has(id) && (outcome === 'Failed' || outcome === 'Errored'));
+    return failed.map(({ id }) => shownId(id));
+  });
+  return ids.length === 0 ? '' : `, but for tests that fail only at times, at snapshot 0 too: ${ids.slice(0, 3).join(', ')}`;
+}
 
 /** A tree on which all checks hold in place, and how it was found. */
 export interface Winner {

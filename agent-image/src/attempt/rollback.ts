@@ -1,18 +1,30 @@
+import type { Run } from '@agentfleet/protocol/api';
+import { type SnapshotRecord, rollbackLabel } from '@agentfleet/protocol/keeper';
+import { AttemptFailure, retryWhileUnavailable, throwIfSuperseded } from '../base/failure.ts';
+import { labelled, labels } from './prepare.ts';
 import { deadline } from '@agentfleet/kube';
 import { KeeperRefusal } from '@agentfleet/keeper/client';
-import { rollbackLabel, type SnapshotRecord } from '@agentfleet/protocol/keeper';
 import { auditRoot, keep, patch, revertScript, trace, type Keeping, type Keepsake } from './artifacts.ts';
-import { takeBackEffects } from './acts/outward.ts';
+import { takeBackEffects } from './acts.ts';
 import { summary } from './closing.ts';
 import { createGate } from './gate.ts';
 import { SandboxSession } from './sandboxSession.ts';
-import { assertSnapshotsThere } from './lostSnapshots.ts';
 import { Meter } from './meter.ts';
 import { NoteReader } from './notes.ts';
-import { retryWhileUnavailable, throwIfSuperseded } from './retryWhileUnavailable.ts';
 import type { AttemptContext, Restored } from './ports.ts';
-import { labelled, labels } from './prepare.ts';
 import type { EngineOptions } from './scope.ts';
+
+/**
+ * A sandbox that lacks the initial snapshot that was reported is not the one that the task was worked on in: its volume was
+ * lost or replaced by an empty one. To go back there to "nothing" would be called a restore and be none.
+ * @throws AttemptFailure of class Infrastructure
+ */
+export function assertSnapshotsThere(reported: Run['snapshots'], there: readonly SnapshotRecord[]): void {
+  if (reported?.initial === undefined || labelled(there, labels.initial) !== undefined) return;
+  const why = `snapshot ${reported.initial} of the task was reported, and its sandbox, which has ${there.length} snapshots, lacks it`;
+  const cure = 'bring back the volume or the checkpoints of the pool; nothing was restored';
+  throw new AttemptFailure('Infrastructure', 'SnapshotsLost', `${why}; ${cure}`);
+}
 
 /** How long the files are worth waiting for, ms; the restore is done then and must be reported. */
 const lateMs = 60_000;

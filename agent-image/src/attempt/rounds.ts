@@ -1,18 +1,100 @@
-import type { GenerateResponse, Candidate, ControlStep, Features } from '@agentfleet/protocol/inference';
+import type { Clock } from '@agentfleet/kube';
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
-import { Absence } from './absence.ts';
-import type { Baseline } from './baseline.ts';
-import { executedFeatures, testsFailed, testsTotal } from './executed.ts';
+import { AttemptFailure } from '../base/failure.ts';
+import type { Features, GenerateResponse, Candidate, ControlStep } from '@agentfleet/protocol/inference';
+import { wholeRun } from '../checks/index.ts';
+import type { Proof, Baseline } from './checkRun.ts';
+import {
+  type TrialResult,
+  type TriedNote,
+  type Noted,
+  type StepFacts,
+  type StepSignals,
+  budgetUsed,
+  controlStep,
+  proposers,
+} from './notes.ts';
 import type { Focus } from './localise.ts';
-import type { Control, Plan, Ranked, Ranking } from './decisionModels.ts';
-import { SearchNode, stateAfter } from './node.ts';
-import type { TriedNote, Noted } from './notes.ts';
+import type { Control, Plan, Ranked, Ranking } from './ports.ts';
+import { SearchNode, stateAfter, type Start } from './node.ts';
 import { propose } from './proposals.ts';
 import type { Scope } from './scope.ts';
 import type { TextFeatures } from './sources.ts';
-import { budgetUsed, controlStep, proposers, type StepFacts, type StepSignals } from './steps.ts';
 import type { Trial } from './trial.ts';
-import type { Start } from './start.ts';
+
+/** How long an expert that gave no answer is asked only when nobody else is left, ms. */
+const awayMs = 300_000;
+
+/** Experts that gave no answer lately, although they were asked with all patience. */
+export class Absence {
+  readonly #clock: Clock;
+  readonly #away = new Map<string, { readonly since: number; readonly words: string }>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /**
+   * Remembers why an expert gave no answer.
+   *
+   * @throws the error, where another expert would not fare better: it is no matter of who is asked
+   */
+  add({ name, role }: ExpertEndpoint, error: unknown): void {
+    if (!(error instanceof AttemptFailure) || error.failureClass !== 'Infrastructure') throw error;
+    this.#away.set(name, { since: this.#clock.monotonic(), words: `${role} ${name}: ${error.reason}; another expert is asked` });
+  }
+
+  answered({ name }: ExpertEndpoint): void {
+    this.#away.delete(name);
+  }
+
+  isAway(name: string): boolean {
+    const known = this.#away.get(name);
+    return known !== undefined && this.#clock.monotonic() - known.since < awayMs;
+  }
+
+  /** For `degraded`. */
+  get words(): readonly string[] {
+    return [...this.#away.values()].map(({ words }) => words);
+  }
+}
+
+/**
+ * What the runs of a trial measured, summed over its checks; nothing where none ran. `text` is what its text tells of a program that
+ * runs: it counts where all files were read and nothing went down.
+ */
+export function executedFeatures(proofs: readonly Proof[], result: TrialResult, text: Features = {}): Features {
+  if (proofs.length === 0) return {};
+  const measured = runFeatures(proofs, result);
+  return measured.compileErrors === 0 && measured.crashed === 0 ? { ...measured, ...text } : measured;
+}
+
+function runFeatures(proofs: readonly Proof[], result: TrialResult): Features {
+  const sum = (of: (proof: Proof) => number): number => proofs.reduce((total, proof) => total + of(proof), 0);
+  return {
+    testsTotal: sum(testsTotal),
+    testsFailed: sum(testsFailed),
+    testsFixed: sum(({ verdict }) => verdict.newlyPassing.length),
+    testsBroken: sum(({ verdict }) => verdict.regressed.length + verdict.missing.length),
+    testsSkipped: sum(({ verdict }) => verdict.newlySkipped.length),
+    timedOut: sum(({ run }) => Number(run.end.timedOut)),
+    crashed: sum(({ run }) => Number(run.end.interrupted !== undefined)) + Number(result === 'Crashed'),
+    compileErrors: sum(({ run }) => run.results.tests.filter(({ kind, outcome }) => kind === 'Container' && outcome === 'Errored').length),
+    seconds: sum(({ run }) => run.millis) / 1000,
+  };
+}
+
+/** Tests that ran; a check that names none counts as one. */
+function testsTotal({ run: { results } }: Pick<Proof, 'run'>): number {
+  return Math.max(1, results.tests.filter(({ kind, id, outcome }) => kind !== 'Group' && id !== wholeRun && outcome !== 'Skipped').length);
+}
+
+function testsFailed({ run: { results, end } }: Pick<Proof, 'run'>): number {
+  const failed = results.tests.filter(
+    ({ kind, id, outcome }) => kind !== 'Group' && id !== wholeRun && (outcome === 'Failed' || outcome === 'Errored'),
+  ).length;
+  return failed === 0 && end.exitCode !== 0 ? 1 : failed;
+}
 
 /** A margin needs two. */
 const leastAsked = 2;

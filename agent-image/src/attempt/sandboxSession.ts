@@ -1,25 +1,76 @@
+import type { PoolBrief } from '@agentfleet/protocol/pool';
+import { HostList, type AddressRules, type EgressReach, type OpenEgress } from '../egress/index.ts';
+import type { AttemptContext } from './ports.ts';
+import {
+  secretBounds,
+  type SecretsRequest,
+  type AuditRecord,
+  type ExecRequest,
+  type KeeperInfo,
+  type Redaction,
+  type RestoreReport,
+  type SnapshotRecord,
+  type SyntaxMode,
+  type TreeDiff,
+} from '@agentfleet/protocol/keeper';
 import { posix } from 'node:path';
 import { sleep, type Timer } from '@agentfleet/kube';
 import type { Reason } from '@agentfleet/protocol/api';
 import { KeeperRefusal, newExecId, type ExecResult } from '@agentfleet/keeper/client';
-import type {
-  AuditRecord,
-  ExecRequest,
-  KeeperInfo,
-  Redaction,
-  RestoreReport,
-  SnapshotRecord,
-  SyntaxMode,
-  TreeDiff,
-} from '@agentfleet/protocol/keeper';
-import type { ActIdentity } from './acts/earlierRun.ts';
-import { AttemptFailure } from './failure.ts';
-import type { OpenEgress } from '../egress/index.ts';
+import type { ActIdentity } from './begun.ts';
+import { AttemptFailure, retryWhileUnavailable, type RetryOptions } from '../base/failure.ts';
 import type { Meter } from './meter.ts';
-import { retryWhileUnavailable, type RetryOptions } from './retryWhileUnavailable.ts';
-import type { AttemptContext } from './ports.ts';
-import type { Reach } from './reach.ts';
-import { secretsOf } from './reachSecrets.ts';
+
+/** What one command may reach through the egress proxy. */
+export interface Reach extends EgressReach {
+  /** What tells package managers where to go. */
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** Where package managers keep what they fetched: outside of what snapshots hold. The platform may say otherwise. */
+const caches: Readonly<Record<string, string>> = { npm_config_cache: '/tmp/.npm', PIP_CACHE_DIR: '/tmp/.pip', UV_CACHE_DIR: '/tmp/.uv' };
+
+/** Which addresses the pool opens to imports and to hosts that tasks name. */
+export function poolRules({ allowedHosts = [], egress }: Pick<PoolBrief, 'allowedHosts' | 'egress'>): AddressRules {
+  return rulesOf(allowedHosts, egress);
+}
+
+function rulesOf(open: AddressRules['open'], { clusterRanges }: PoolBrief['egress']): AddressRules {
+  return { open, ...(clusterRanges === undefined ? {} : { clusterRanges }) };
+}
+
+/** What the task and its pool let a command reach; null: nothing. The platform's list of registries is its consent to their addresses. */
+export function reachOf({ task, pool }: Pick<AttemptContext, 'task' | 'pool'>, mode: 'None' | Reach['mode']): Reach | null {
+  if (mode === 'None') return null;
+  if (mode === 'Registries') {
+    const { registries, environment } = pool.egress;
+    return { mode, hosts: registries, rules: rulesOf(registries, pool.egress), environment: { ...caches, ...environment } };
+  }
+  // The operator refuses a task that asks for more; the list may have become shorter since.
+  const allowed = pool.allowedHosts === undefined ? undefined : new HostList(pool.allowedHosts);
+  const hosts = (task.spec.policy.network.hosts ?? []).filter((host) => allowed?.has(host) !== false);
+  return { mode, hosts, rules: poolRules(pool), environment: caches };
+}
+
+/** Names of variables that package managers take passwords and tokens from. */
+const secretName = /(auth|token|password|passwd|passphrase|secret|api_?key|private_?key)/i;
+
+/**
+ * What the environment of a command lets it know and no answer may show: values of variables that are named like secrets, and
+ * passwords of addresses. Values of other lengths than a keeper can look for are left out.
+ */
+export function secretsOf({ environment }: Pick<Reach, 'environment'>): SecretsRequest['secrets'] {
+  return Object.entries(environment)
+    .flatMap(([name, value]) => [...(secretName.test(name) ? [{ name, value }] : []), ...passwordOf(name, value)])
+    .filter(({ value }) => value.length >= secretBounds.minChars && value.length <= secretBounds.maxChars)
+    .slice(0, secretBounds.count);
+}
+
+function passwordOf(name: string, value: string): SecretsRequest['secrets'] {
+  if (!URL.canParse(value)) return [];
+  const { password } = new URL(value);
+  return password === '' ? [] : [{ name: `${name}.password`, value: decodeURIComponent(password) }];
+}
 
 interface Command {
   readonly env?: Readonly<Record<string, string>>;

@@ -1,21 +1,20 @@
+import type { SnapshotRecord, AuditRecord } from '@agentfleet/protocol/keeper';
 import type { Clock } from '@agentfleet/kube';
 import type { KeeperClient } from '@agentfleet/keeper/client';
 import type { Workspace } from '@agentfleet/protocol/api';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
 import type { CoverageRun } from '@agentfleet/protocol/inference';
 import type { AddressRules, OpenDialer, OpenEgress } from '../egress/index.ts';
-import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import type { ResultFormat } from '../checks/index.ts';
 import type { ChatModels } from '../models/models.ts';
 import type { Grammars, Rails } from '../rails/index.ts';
-import type { BegunActs } from './acts/earlierRun.ts';
+import type { BegunActs } from './begun.ts';
 import type { Approvals } from './approvals.ts';
-import type { Baseline } from './baseline.ts';
+import type { Baseline } from './checkRun.ts';
 import type { SandboxSession } from './sandboxSession.ts';
 import type { Meter } from './meter.ts';
 import type { Noted } from './notes.ts';
 import type { AttemptContext, Outcome } from './ports.ts';
-import type { Prepared } from './prepare.ts';
 import type { Progress } from './progress.ts';
 import type { SourceReader } from './sources.ts';
 
@@ -95,4 +94,12 @@ export interface Scope {
   readonly begun: BegunActs;
   /** Whether an earlier worker left a conversation that this one goes on with: the tree as it is belongs to it. */
   readonly resumes: boolean;
+}
+
+/** Snapshot 0 and what the attempt starts from. */
+export interface Prepared {
+  readonly empty: SnapshotRecord;
+  readonly initial: SnapshotRecord;
+  /** Where an attempt begins that goes on with the tree as it is; else `initial`. */
+  readonly start: SnapshotRecord;
 }

@@ -1,18 +1,27 @@
 import type { Candidate, ShellAct } from '@agentfleet/protocol/inference';
-import { approve, consentTo, type Consent } from './acts/consent.ts';
-import { earlierRun, identityOf, type ActedNote, type ActIdentity, type EarlierRun } from './acts/earlierRun.ts';
-import { judgeEffects } from './acts/effects.ts';
-import { reachOfActs } from './acts/outward.ts';
-import { onlyOnce, perform, runActs, snapshotOf } from './acts/perform.ts';
-import type { Baseline, JudgedCheck } from './baseline.ts';
-import { EditMismatch, rewritesOf, type Rewrite } from './edits.ts';
-import { timeoutOf } from './checkRun.ts';
-import { broken, exceeds, holds, passing, prove, type Proof } from './evidence.ts';
-import type { Ran } from './checkRun.ts';
+import { approve, consentTo, type Consent } from './consent.ts';
+import { earlierRun, identityOf, type ActedNote, type ActIdentity, type EarlierRun } from './begun.ts';
+import { judgeEffects, reachOfActs, onlyOnce, perform, runActs, snapshotOf } from './acts.ts';
+import {
+  type Baseline,
+  type JudgedCheck,
+  broken,
+  exceeds,
+  holds,
+  passing,
+  prove,
+  type Proof,
+  timeoutOf,
+  type Ran,
+  runCheck,
+} from './checkRun.ts';
+import { EditMismatch, rewritesOf, type Rewrite } from './sources.ts';
 import type { Gate, GateVerdict, Proposal } from './gate.ts';
 import { enter, leave, type SearchNode } from './node.ts';
 import type { TrialResult } from './notes.ts';
 import type { Scope } from './scope.ts';
+import { isCommandCheck } from '@agentfleet/protocol/api';
+import { judgeBaseline, selectTests, wholeRun } from '../checks/index.ts';
 
 /** What one candidate came to. */
 export interface Trial {
@@ -253,4 +262,38 @@ export function trialSeconds(baseline: readonly Pick<Ran, 'end' | 'results' | 'm
     results.tests.every(({ kind, outcome }) => kind !== 'Container' && outcome !== 'Errored');
   if (baseline.length === 0 || !baseline.every(ran)) return Number.POSITIVE_INFINITY;
   return Math.max(leastSeconds, Math.ceil((times * Math.max(...baseline.map(({ millis }) => millis))) / 1000));
+}
+
+/** A check that takes less is run whole, ms. */
+const worthwhileMs = 2000;
+/** Most tests that are selected by name. */
+const mostTests = 20;
+
+/**
+ * For each check that fails, in its place a run of its failing tests alone, where the runner can select them and they fail alone as well
+ * in half of the time or less. A candidate with which no further one passes needs no run of the whole check. The tree is that of
+ * snapshot 0; the caller puts back what the runs leave behind.
+ *
+ * @returns nothing when no check has such a run
+ */
+export async function quickChecks({ checks, runner }: Baseline): Promise<readonly JudgedCheck[]> {
+  const failing = checks.filter(({ judgement }) => judgement.failing.length > 0);
+  const quick: JudgedCheck[] = [];
+  for (const judged of failing) quick.push((await alone(judged, runner)) ?? judged);
+  return quick.every((one) => failing.includes(one)) ? [] : quick;
+}
+
+async function alone({ check, baseline, judgement, format, varies }: JudgedCheck, runner: Baseline['runner']): Promise<JudgedCheck | null> {
+  const [first] = baseline;
+  const { failing } = judgement;
+  const isSmall = first === undefined || first.end.timedOut || first.millis < worthwhileMs;
+  if (!isCommandCheck(check) || isSmall || failing.length > mostTests || failing.includes(wholeRun)) return null;
+  const command = selectTests(check.command, format, failing);
+  if (command === null) return null;
+  const selected = { ...check, command: [...command] };
+  const run = await runCheck(selected, format, runner, trialSeconds(baseline, timeoutOf(check, runner.task)));
+  const judged = judgeBaseline([run], check.expect);
+  const isSame = judged.accepted && judged.failing.length === failing.length && failing.every((id) => judged.failing.includes(id));
+  if (!isSame || !run.results.complete || run.end.timedOut || 2 * run.millis > first.millis) return null;
+  return { check: selected, baseline: [run], judgement: judged, format, varies };
 }

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Focus } from './localise.ts';
-import { SearchNode } from './node.ts';
-import { trustIn } from './trust.ts';
+import { SearchNode, trustIn } from './node.ts';
 
 const content = 'def f(x):\n    return x + 1\n';
 const startByte = content.indexOf('+ 1');

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { unparsed } from './unparsed.ts';
+import { unparsed } from './baseline.ts';
 
 const typescript = `node:internal/modules/run_main:107
     triggerUncaughtException(

@@ -1,15 +1,14 @@
-import { isArtifactCheck } from '@agentfleet/protocol/api';
-import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
-import type { Baseline } from './baseline.ts';
-import { contradiction, flakyCheck, runAgain } from './chance.ts';
 import { changesBetween } from './changes.ts';
+import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
+import { isArtifactCheck } from '@agentfleet/protocol/api';
+import { type Baseline, broken, holds, prove, type Proof } from './checkRun.ts';
+import { contradiction, flakyCheck, runAgain } from './chance.ts';
 import { type Ledger, review } from './closing.ts';
-import { broken, holds, prove, type Proof } from './evidence.ts';
-import { AttemptFailure } from './failure.ts';
-import { labels, type Prepared } from './prepare.ts';
+import { AttemptFailure } from '../base/failure.ts';
+import type { Prepared, Scope } from './scope.ts';
+import { labels } from './prepare.ts';
 import type { TriedNote } from './notes.ts';
 import type { Winner } from './repair.ts';
-import type { Scope } from './scope.ts';
 
 /** A result on which all checks hold in a fresh container. */
 export interface Verified {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createTransport, ResourceClient, silentLog, systemClock } from '@agentfleet/kube';
 import { startFakeServer } from '@agentfleet/kube/testing';
-import { resources, type ConfigMap } from '../resources.ts';
+import { resources, type ConfigMap } from '../base/resources.ts';
 import { brief as good, eventually } from '../testing/bed.ts';
 import { BriefFollower, briefParser } from './follower.ts';
 

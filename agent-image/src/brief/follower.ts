@@ -1,7 +1,7 @@
 import { coded } from '@agentfleet/protocol/log';
 import { Ajv } from 'ajv';
 import { briefKey, PoolBrief } from '@agentfleet/protocol/pool';
-import { type ConfigMap, resources } from '../resources.ts';
+import { type ConfigMap, resources } from '../base/resources.ts';
 import { Informer, type Clock, type Log, type Random, type Transport } from '@agentfleet/kube';
 
 /** A brief, or in one sentence what is wrong with it and what to do. */

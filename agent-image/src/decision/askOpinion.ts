@@ -1,5 +1,5 @@
 import { actFeatures, judgeBounds, scoreBounds, type PolicyVerdict } from '@agentfleet/protocol/inference';
-import type { ActInQuestion, SecondOpinion } from '../attempt/decisionModels.ts';
+import type { ActInQuestion, SecondOpinion } from '../attempt/ports.ts';
 import { decisions } from '../rails/index.ts';
 import { abstention, decide, type Voice, type Voices, actId, thresholdsOf } from './opinion.ts';
 import { partMillis, type Steering } from './control.ts';

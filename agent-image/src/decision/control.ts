@@ -1,6 +1,6 @@
 import { controlBounds, type ControlResponse, type ControlStep } from '@agentfleet/protocol/inference';
-import type { Control } from '../attempt/decisionModels.ts';
-import { proposers } from '../attempt/steps.ts';
+import type { Control } from '../attempt/ports.ts';
+import { proposers } from '../attempt/notes.ts';
 import type { Fleet } from './fleet.ts';
 import { uniform } from './none.ts';
 

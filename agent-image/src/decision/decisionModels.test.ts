@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { silentLog, systemClock } from '@agentfleet/kube';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
-import type { ActInQuestion, RankingContext } from '../attempt/decisionModels.ts';
+import type { ActInQuestion, RankingContext } from '../attempt/ports.ts';
 import { PartsClient } from '../experts/index.ts';
 import type { FleetOptions } from './fleet.ts';
 import { PoolDecisionModels } from './decisionModels.ts';

@@ -17,7 +17,7 @@ import type {
   RankingContext,
   SecondOpinion,
   Situation,
-} from '../attempt/decisionModels.ts';
+} from '../attempt/ports.ts';
 import { askControl, type Steering } from './control.ts';
 import { featuresBefore, headOf, Fleet, type FleetOptions } from './fleet.ts';
 import { Likelihoods } from './prior.ts';

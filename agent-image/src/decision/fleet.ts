@@ -1,6 +1,6 @@
 import type { AbsentExpert, ComputeBrief, ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
 import { type Features, docTestDelta, type Candidate, type EnergyHead } from '@agentfleet/protocol/inference';
-import type { Participant, RankingContext } from '../attempt/decisionModels.ts';
+import type { Participant, RankingContext } from '../attempt/ports.ts';
 import type { Exchanges, Part, PartCapability, PartsClient } from '../experts/index.ts';
 import type { Comparison, Mirror } from '../shadow/index.ts';
 

@@ -1,4 +1,4 @@
-import type { DecisionModels } from '../attempt/decisionModels.ts';
+import type { DecisionModels } from '../attempt/ports.ts';
 import { objected } from './opinion.ts';
 import { schedule } from './schedule.ts';
 

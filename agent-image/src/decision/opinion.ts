@@ -1,4 +1,4 @@
-import type { ActInQuestion, SecondOpinion, Ranked, Ranking } from '../attempt/decisionModels.ts';
+import type { ActInQuestion, SecondOpinion, Ranked, Ranking } from '../attempt/ports.ts';
 import type { CalibrationBrief, VerifierEndpoint } from '@agentfleet/protocol/pool';
 import type { EnergyHead, ScoreItem, ScoreResponse } from '@agentfleet/protocol/inference';
 import type { Comparison, Judged } from '../shadow/index.ts';

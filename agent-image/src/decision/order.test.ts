@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Ranked } from '../attempt/decisionModels.ts';
+import type { Ranked } from '../attempt/ports.ts';
 import { ordered } from './opinion.ts';
 import { candidate } from './testing/candidates.ts';
 

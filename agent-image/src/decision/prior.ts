@@ -1,5 +1,5 @@
 import { priorBounds, type Candidate } from '@agentfleet/protocol/inference';
-import type { RankingContext } from '../attempt/decisionModels.ts';
+import type { RankingContext } from '../attempt/ports.ts';
 import type { Fleet } from './fleet.ts';
 
 /** A likelihood rarely puts the right one first: half of the trials that a perfect order would save. */

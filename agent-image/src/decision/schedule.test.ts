@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ComputeBrief } from '@agentfleet/protocol/pool';
-import type { Situation } from '../attempt/decisionModels.ts';
+import type { Situation } from '../attempt/ports.ts';
 import { schedule } from './schedule.ts';
 
 const defaults: ComputeBrief = { entropyFastNats: 2.5, margin: 1.5, riskThreshold: 0.6, kBase: 2, kMax: 8, earlyExitMargin: 1.5 };

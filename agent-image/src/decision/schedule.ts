@@ -1,5 +1,5 @@
 import type { ComputeBrief } from '@agentfleet/protocol/pool';
-import type { Plan, Situation } from '../attempt/decisionModels.ts';
+import type { Plan, Situation } from '../attempt/ports.ts';
 
 /**
  * How much to compute for a round. Pure.

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { silentLog, systemClock } from '@agentfleet/kube';
 import type { ShadowBrief } from '@agentfleet/protocol/pool';
-import type { ActInQuestion, RankingContext, SecondOpinion } from '../attempt/decisionModels.ts';
+import type { ActInQuestion, RankingContext, SecondOpinion } from '../attempt/ports.ts';
 import { PartsClient } from '../experts/index.ts';
 import { CopyClient, Lane, Mirror } from '../shadow/index.ts';
 import { PoolDecisionModels } from './decisionModels.ts';

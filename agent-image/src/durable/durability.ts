@@ -1,8 +1,7 @@
 import { coded } from '@agentfleet/protocol/log';
 import { asError, deadline, sleep, type Clock, type Log } from '@agentfleet/kube';
 import type { KeeperClient } from '@agentfleet/keeper/client';
-import { AttemptFailure } from '../attempt/failure.ts';
-import { retryWhileUnavailable, throwIfSuperseded } from '../attempt/retryWhileUnavailable.ts';
+import { AttemptFailure, retryWhileUnavailable, throwIfSuperseded } from '../base/failure.ts';
 import { StoreFailure, type ArtifactStore } from '../store/index.ts';
 import { adoptNewest, type Recovered, historyOf, type History } from './adopt.ts';
 import { DurableFailure } from './failure.ts';

@@ -3,7 +3,7 @@ import { maxPartBytes, partHeaderBytes, type Part, type SnapshotRecord } from '@
 import { DurableFailure } from './failure.ts';
 import { type Sealer, createSealer, keyBytes } from './seal.ts';
 import { readFile } from 'node:fs/promises';
-import { AttemptFailure } from '../attempt/failure.ts';
+import { AttemptFailure } from '../base/failure.ts';
 
 /** A content that a snapshot names. */
 export interface Content {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { hindranceOf } from '../attempt/acts/outward.ts';
+import { hindranceOf } from '../attempt/acts.ts';
 import { createGate, type Gate } from '../attempt/gate.ts';
 import { createRails, installedGrammars, loadGrammars, type Rails } from '../rails/index.ts';
 import { EffectJournal, EffectReader, takeBack, type EffectPlan, type Probe } from './index.ts';

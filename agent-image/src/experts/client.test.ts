@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { silentLog, systemClock, type Clock } from '@agentfleet/kube';
 import type { GenerateRequest, GenerateResponse } from '@agentfleet/protocol/inference';
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
-import { AttemptFailure } from '../attempt/failure.ts';
+import { AttemptFailure } from '../base/failure.ts';
 import { chooseExpert, ExpertsClient } from './client.ts';
 
 const request: GenerateRequest = {

@@ -1,5 +1,5 @@
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
-import { AttemptFailure } from '../attempt/failure.ts';
+import { AttemptFailure } from '../base/failure.ts';
 import type { Dispatcher } from 'undici';
 import { asError, Backoff, deadline, sleep, type Clock, type Log, type Random } from '@agentfleet/kube';
 import { generateBounds, routes, type GenerateRequest, type GenerateResponse } from '@agentfleet/protocol/inference';

@@ -2,7 +2,7 @@ import { readFile, readdir } from 'node:fs/promises';
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
 import { loadAll } from 'js-yaml';
 import { expect, test } from 'vitest';
-import { domainOf } from '../attempt/languages.ts';
+import { domainOf } from '../features/languages.ts';
 import { chooseExpert } from './client.ts';
 
 const folder = new URL('../../../examples/', import.meta.url);

@@ -1,6 +1,6 @@
 import type { Bearer } from '@agentfleet/protocol/tokens';
 import { request as send, type Dispatcher } from 'undici';
-import { AttemptFailure } from '../attempt/failure.ts';
+import { AttemptFailure } from '../base/failure.ts';
 
 /** Largest answer, bytes. */
 const maxAnswerBytes = 16 * 1024 * 1024;

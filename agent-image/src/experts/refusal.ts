@@ -1,6 +1,6 @@
 import type { FailureClass, Reason } from '@agentfleet/protocol/api';
 import type { InferenceErrorBody, InferenceErrorCode } from '@agentfleet/protocol/inference';
-import { AttemptFailure } from '../attempt/failure.ts';
+import { AttemptFailure } from '../base/failure.ts';
 
 /** What an expert's refusal means for the attempt, and its reason; Retry: another try may be answered. */
 const meaning: Readonly<Record<InferenceErrorCode, readonly [FailureClass | 'Retry', Reason]>> = {

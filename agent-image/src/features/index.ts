@@ -1,2 +1,2 @@
 export { measureSources, type MeasurePorts, pythonSurfaces, type RunProgram } from './measure.ts';
-export type { SourceChange, SourceFeatures } from './types.ts';
+export type { SourceChange, SourceFeatures } from './javascript/types.ts';

@@ -1,8 +1,8 @@
-import { domainOf } from '../attempt/languages.ts';
+import { domainOf } from './languages.ts';
 import type { Grammars } from '../rails/syntax/node.ts';
 import { type ParseFile, surfaceOf } from './javascript/surface.ts';
 import { complexityOf, findingsOf, readSource } from './javascript/findings.ts';
-import { plain, unreported, type SourceChange, type SourceFeatures, type Surface } from './types.ts';
+import { plain, unreported, type SourceChange, type SourceFeatures, type Surface } from './javascript/types.ts';
 import program from './program.json' with { type: 'json' };
 
 /** A source of Python, with the other files of its change. */

@@ -1,8 +1,8 @@
 import { silentLog } from '@agentfleet/kube';
 import { generateBounds, type Candidate, type GenerateRequest } from '@agentfleet/protocol/inference';
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
-import { rewritesOf } from '../attempt/edits.ts';
-import { AttemptFailure } from '../attempt/failure.ts';
+import { rewritesOf } from '../attempt/sources.ts';
+import { AttemptFailure } from '../base/failure.ts';
 import { ExpertsClient } from '../experts/index.ts';
 import type { AskOptions, Verdict } from './acts.ts';
 import { GoldenFault, type ProposalCase } from './cases.ts';

@@ -12,7 +12,7 @@ import {
   type Timer,
 } from '@agentfleet/kube';
 import { labels, workerLease } from '@agentfleet/protocol/pool';
-import type { OwnPod } from '../config.ts';
+import type { OwnPod } from '../base/config.ts';
 
 export interface WorkerLeaseOptions {
   /** Must not be fenced by this lease. */

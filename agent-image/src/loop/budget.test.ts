@@ -2,7 +2,7 @@ import { costInMicros, fromMicros, toMicros } from '@agentfleet/protocol/api';
 import type { TokenUsage } from '@agentfleet/protocol/chat';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { AttemptFailure } from '../attempt/failure.ts';
+import { AttemptFailure } from '../base/failure.ts';
 import type { Scope } from '../attempt/scope.ts';
 import type { ChatExpert } from './conversation.ts';
 import { budgetOf, TokenBudget, type Asked, type TokenBounds } from './budget.ts';

@@ -2,7 +2,7 @@ import { costInMicros, fromMicros, toMicros, type Reason } from '@agentfleet/pro
 import type { TokenUsage } from '@agentfleet/protocol/chat';
 import type { Price } from '@agentfleet/protocol/gateway';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
-import { AttemptFailure } from '../attempt/failure.ts';
+import { AttemptFailure } from '../base/failure.ts';
 import type { Scope } from '../attempt/scope.ts';
 import type { ChatExpert } from './conversation.ts';
 import type { Charge } from './notes.ts';

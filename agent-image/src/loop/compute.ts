@@ -1,6 +1,6 @@
 import { controlBounds, type ControlStep } from '@agentfleet/protocol/inference';
 import type { ComputeBrief } from '@agentfleet/protocol/pool';
-import type { JudgedCheck } from '../attempt/baseline.ts';
+import type { JudgedCheck } from '../attempt/checkRun.ts';
 import type { CallObserved } from './notes.ts';
 
 /** What is known of the first proposal of a step. */

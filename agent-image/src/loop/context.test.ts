@@ -1,6 +1,6 @@
 import type { ConversationMessage, ToolDefinition } from '@agentfleet/protocol/chat';
 import { describe, expect, it } from 'vitest';
-import { AttemptFailure } from '../attempt/failure.ts';
+import { AttemptFailure } from '../base/failure.ts';
 import {
   assertFits,
   compactionDue,

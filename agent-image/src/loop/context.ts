@@ -1,6 +1,6 @@
 import type { ConversationMessage, ToolDefinition } from '@agentfleet/protocol/chat';
 import type { ChatModel } from '@agentfleet/protocol/pool';
-import { AttemptFailure } from '../attempt/failure.ts';
+import { AttemptFailure } from '../base/failure.ts';
 import type { PlanItem } from '../tools/tool.ts';
 import { observationTokens, observed, textTokens, bytesPerToken, type Cut } from './observation.ts';
 import { extract, recordText, type WorkRecord } from './workRecord.ts';

@@ -4,7 +4,7 @@ import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
 import type { ConversationMessage } from '@agentfleet/protocol/chat';
 import type { ChatModel, ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
 import { editable } from '../checks/index.ts';
-import { seenAtBaseline } from '../attempt/ends.ts';
+import { seenAtBaseline } from '../attempt/baseline.ts';
 import { findShell, nothingListed, toolsFor, type McpListing, type McpServers, type ToolSet } from '../tools/index.ts';
 import type { Scope, StrategyScope } from '../attempt/scope.ts';
 import { answerFile, asksForAnswer } from '../attempt/artifacts.ts';

@@ -3,7 +3,7 @@ import type { ModelProposal } from '../models/models.ts';
 import type { ConsideredProposal } from './chooseAct.ts';
 import type { McpListing } from '../tools/index.ts';
 import type { BackgroundProcess, PlanItem, UndoPoint } from '../tools/tool.ts';
-import { AttemptFailure } from '../attempt/failure.ts';
+import { AttemptFailure } from '../base/failure.ts';
 import type { Scope } from '../attempt/scope.ts';
 import { sleep } from '@agentfleet/kube';
 

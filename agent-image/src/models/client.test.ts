@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { silentLog, systemClock, type Clock } from '@agentfleet/kube';
 import type { ChatRequest, GatewayErrorCode, ToolDefinition } from '@agentfleet/protocol/chat';
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
-import { AttemptFailure } from '../attempt/failure.ts';
+import { AttemptFailure } from '../base/failure.ts';
 import { ChatModelsClient } from './client.ts';
 import type { ModelReply, ModelRequest } from './models.ts';
 

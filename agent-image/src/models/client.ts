@@ -7,7 +7,7 @@ import {
   chatRoutes,
   type ChatRequest,
 } from '@agentfleet/protocol/chat';
-import { AttemptFailure } from '../attempt/failure.ts';
+import { AttemptFailure } from '../base/failure.ts';
 import { Ajv, type ValidateFunction } from 'ajv';
 import { APIError, OpenAI } from 'openai';
 import { Agent, fetch as undiciFetch, type Dispatcher } from 'undici';

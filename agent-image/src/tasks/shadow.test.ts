@@ -1,6 +1,6 @@
 // A worker whose tasks are in the shadow phase of a rollout, with a shadow that never answers.
 import { describe, expect, it } from 'vitest';
-import type { ActInQuestion } from '../attempt/decisionModels.ts';
+import type { ActInQuestion } from '../attempt/ports.ts';
 import { startPartsServer, type PartsServer } from '../decision/testing/partsServer.ts';
 import { noCounts } from '../shadow/counts.ts';
 import { brief, eventually, succeeded, WorkerBed } from '../testing/bed.ts';

@@ -2,7 +2,7 @@ import { coded } from '@agentfleet/protocol/log';
 import { asError, sleep, type Clock, type Log, Informer, parseKey, keyOf, type Random, type Transport } from '@agentfleet/kube';
 import type { AgentTask, Directive } from '@agentfleet/protocol/api';
 import { decide, see, type Decision, type Known } from './decide.ts';
-import { resources } from '../resources.ts';
+import { resources } from '../base/resources.ts';
 
 /** What the table drives; a `AssignmentRunner` is one. */
 export interface TaskWork {

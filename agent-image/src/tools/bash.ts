@@ -5,7 +5,7 @@ import { forModel } from './arguments.ts';
 import { report, count, plain, ArgumentError, type BackgroundProcess, type Observation, type ToolContext, type Tool } from './tool.ts';
 import { type CommandShell, bashDefinition, commandSeconds } from '@agentfleet/protocol/chat';
 import type { SandboxSession, SessionCommand } from '../attempt/sandboxSession.ts';
-import { effectJournal, reachOfActs } from '../attempt/acts/outward.ts';
+import { effectJournal, reachOfActs } from '../attempt/acts.ts';
 
 /** Processes that may run at one time, and how long a call waits for one by itself, seconds. */
 const maxRunning = 4;

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { toolDefinition } from '@agentfleet/protocol/chat';
-import { reachOfActs } from '../attempt/acts/outward.ts';
+import { reachOfActs } from '../attempt/acts.ts';
 import { getPage, PageFault, type Page } from '../egress/index.ts';
 import { boundOf, plain, ArgumentError, type Observation, type Tool, type ToolContext } from './tool.ts';
 

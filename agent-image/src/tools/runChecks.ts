@@ -1,6 +1,5 @@
 import { toolDefinition } from '@agentfleet/protocol/chat';
-import { tail } from '../attempt/checkRun.ts';
-import { broken, holds, prove, type Proof } from '../attempt/evidence.ts';
+import { tail, broken, holds, prove, type Proof } from '../attempt/checkRun.ts';
 import { countTests } from '../checks/index.ts';
 import { count, plain, putBack, treeNow, ArgumentError, type Tool, type ToolContext } from './tool.ts';
 

@@ -1,10 +1,9 @@
 import { type ToolDefinition, usualBounds, type BoundedTool } from '@agentfleet/protocol/chat';
-import type { ActIdentity } from '../attempt/acts/earlierRun.ts';
-import type { Baseline } from '../attempt/baseline.ts';
-import type { Rewrite } from '../attempt/edits.ts';
+import type { ActIdentity } from '../attempt/begun.ts';
+import type { Baseline } from '../attempt/checkRun.ts';
+import type { Rewrite } from '../attempt/sources.ts';
 import type { Gate } from '../attempt/gate.ts';
-import type { Prepared } from '../attempt/prepare.ts';
-import type { Scope } from '../attempt/scope.ts';
+import type { Prepared, Scope } from '../attempt/scope.ts';
 import type { ShellAct } from '@agentfleet/protocol/inference';
 import type { ExecEnd } from '@agentfleet/protocol/keeper';
 import type { AttemptContext } from '../attempt/ports.ts';

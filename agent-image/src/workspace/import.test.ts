@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '@agentfleet/kube';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { AttemptFailure } from '../attempt/failure.ts';
+import { AttemptFailure } from '../base/failure.ts';
 import { importWorkspace, type WorkspacePorts } from './import.ts';
 import { FolderKeeper } from './testing/folderKeeper.ts';
 import { dialerTo } from './testing/gitServer.ts';

@@ -4,7 +4,7 @@ import type { Clock } from '@agentfleet/kube';
 import type { Workspace } from '@agentfleet/protocol/api';
 import { workspaceDir } from '@agentfleet/protocol/keeper';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
-import { AttemptFailure } from '../attempt/failure.ts';
+import { AttemptFailure } from '../base/failure.ts';
 import { openLocalProxy, type Dialer } from '../egress/index.ts';
 import { sendEntries, type Entry, type TreeWriter } from './entries/entry.ts';
 import { credentialFor, gitEntries } from './git/index.ts';

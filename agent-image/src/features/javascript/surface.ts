@@ -2,7 +2,7 @@ import { builtinModules } from 'node:module';
 import { posix } from 'node:path';
 import { child, walk, type Node } from '../../rails/syntax/node.ts';
 import { bindingsOf, functionsOf } from './findings.ts';
-import type { Surface } from '../types.ts';
+import type { Surface } from './types.ts';
 
 /** What a module offers: its names, with how many arguments those take that are known to be functions. */
 interface Offer {

@@ -7,14 +7,15 @@ import { silentLog, systemClock } from '@agentfleet/kube';
 import { ajvOptions, validators, type AgentTask, type AgentTaskSpec } from '@agentfleet/protocol/api';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
 import { Approvals } from '../../attempt/approvals.ts';
-import { judgeAtBaseline, type Baseline } from '../../attempt/baseline.ts';
+import type { Baseline } from '../../attempt/checkRun.ts';
+import { judgeAtBaseline } from '../../attempt/baseline.ts';
 import { createGate, type Gate } from '../../attempt/gate.ts';
 import { SandboxSession } from '../../attempt/sandboxSession.ts';
 import { Meter } from '../../attempt/meter.ts';
 import type { AttemptContext } from '../../attempt/ports.ts';
-import { prepare, type Prepared } from '../../attempt/prepare.ts';
+import type { Prepared, Scope } from '../../attempt/scope.ts';
+import { prepare } from '../../attempt/prepare.ts';
 import { Progress } from '../../attempt/progress.ts';
-import type { Scope } from '../../attempt/scope.ts';
 import { createRails, installedGrammars, loadGrammars } from '../../rails/index.ts';
 import { toolsFor, type ToolSet } from '../registry.ts';
 import {

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { pack, type Header, type Pack } from 'tar-stream';
 import type { TreeWritten } from '@agentfleet/protocol/keeper';
-import { AttemptFailure } from '../../attempt/failure.ts';
+import { AttemptFailure } from '../../base/failure.ts';
 
 /** One file, folder or symbolic link of a workspace. */
 export interface Entry {

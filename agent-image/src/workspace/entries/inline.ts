@@ -1,4 +1,4 @@
-import { AttemptFailure } from '../../attempt/failure.ts';
+import { AttemptFailure } from '../../base/failure.ts';
 import { type Entry, fileEntry } from './entry.ts';
 
 interface InlineFile {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '@agentfleet/kube';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { AttemptFailure } from '../../attempt/failure.ts';
+import { AttemptFailure } from '../../base/failure.ts';
 import type { Dialer } from '../../egress/index.ts';
 import { listening } from '../../egress/testing.ts';
 import { importWorkspace } from '../import.ts';

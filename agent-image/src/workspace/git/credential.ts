@@ -2,7 +2,7 @@ import type { Reason } from '@agentfleet/protocol/api';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
-import { AttemptFailure } from '../../attempt/failure.ts';
+import { AttemptFailure } from '../../base/failure.ts';
 import type { GitCredential, GitSource } from './settings.ts';
 
 /** For servers that take a token and do not look at the name. */

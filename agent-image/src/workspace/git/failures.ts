@@ -1,5 +1,5 @@
 import type { Reason } from '@agentfleet/protocol/api';
-import { AttemptFailure } from '../../attempt/failure.ts';
+import { AttemptFailure } from '../../base/failure.ts';
 import type { EgressRequest } from '../../egress/index.ts';
 
 /** How a run of git failed. */

@@ -1,7 +1,7 @@
 import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sleep } from '@agentfleet/kube';
-import { AttemptFailure } from '../../attempt/failure.ts';
+import { AttemptFailure } from '../../base/failure.ts';
 import { tooLarge } from '../entries/entry.ts';
 import { scrub } from './failures.ts';
 import type { Git } from './program.ts';

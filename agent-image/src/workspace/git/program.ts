@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { constants } from 'node:os';
 import type { Readable } from 'node:stream';
-import { AttemptFailure } from '../../attempt/failure.ts';
+import { AttemptFailure } from '../../base/failure.ts';
 import { writeStore } from './credential.ts';
 import { environmentOf } from './environment.ts';
 import { explain } from './failures.ts';

@@ -1,11 +1,10 @@
 import { access, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import type { AddressInfo, Server } from 'node:net';
+import { createServer, type AddressInfo, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '@agentfleet/kube';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { AttemptFailure } from '../../attempt/failure.ts';
+import { AttemptFailure } from '../../base/failure.ts';
 import { importWorkspace, type Imported, type WorkspacePorts } from '../import.ts';
 import { FolderKeeper } from '../testing/folderKeeper.ts';
 import { dialerTo, startGitServer, type GitServer, type Intercept } from '../testing/gitServer.ts';

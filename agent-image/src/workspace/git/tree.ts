@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { AttemptFailure } from '../../attempt/failure.ts';
+import { AttemptFailure } from '../../base/failure.ts';
 import { maxEntries, tooLarge, type Entry } from '../entries/entry.ts';
 import { ByteReader } from './byteReader.ts';
 import type { Git } from './program.ts';

@@ -1,8 +1,8 @@
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { expect, test } from 'vitest';
-import { createRails, installedGrammars, loadGrammars } from '../../rails/index.ts';
-import { createGate } from '../gate.ts';
-import { onlyOnce } from './perform.ts';
+import { createRails, installedGrammars, loadGrammars } from '../rails/index.ts';
+import { createGate } from './gate.ts';
+import { onlyOnce } from './acts.ts';
 
 const rails = createRails({ grammars: await loadGrammars(installedGrammars()), home: '/home/agent' });
 const policy = { profile: 'Privileged', network: { mode: 'Allowed' } };

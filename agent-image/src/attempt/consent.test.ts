@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import type { Candidate } from '@agentfleet/protocol/inference';
-import type { ActInQuestion, SecondOpinion } from '../decisionModels.ts';
-import type { GateVerdict, Part } from '../gate.ts';
-import type { Scope } from '../scope.ts';
+import type { ActInQuestion, SecondOpinion } from './ports.ts';
+import type { GateVerdict, Part } from './gate.ts';
+import type { Scope } from './scope.ts';
 import { consentTo } from './consent.ts';
 
 const part: Part = {

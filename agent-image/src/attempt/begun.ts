@@ -1,10 +1,28 @@
-import type { Candidate } from '@agentfleet/protocol/inference';
+import { createHash } from 'node:crypto';
+import type { Edit, ShellAct, Candidate } from '@agentfleet/protocol/inference';
+import { canonicalJson } from '@agentfleet/protocol/text';
+import type { KeeperClient } from '@agentfleet/keeper/client';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
-import { EffectReader } from '../../effects/index.ts';
-import type { SearchNode } from '../node.ts';
-import type { TriedNote } from '../notes.ts';
-import type { Scope } from '../scope.ts';
-import { actionDigest } from './digests.ts';
+import { EffectReader } from '../effects/index.ts';
+import type { TriedNote } from './notes.ts';
+import type { AttemptContext } from './ports.ts';
+
+/**
+ * Names what a candidate would do in a task: an approval of it holds for the same act in every epoch and attempt.
+ *
+ * @param unseen how many of its commands were begun and may be done: to do them again is another act, which nobody allowed yet
+ */
+export function actionDigest(task: string, edits: readonly Edit[], acts: readonly ShellAct[], unseen = 0): string {
+  const act = { task, edits, acts, ...(unseen > 0 && { unseen }) };
+  return `sha256:${createHash('sha256').update(canonicalJson(act)).digest('hex')}`;
+}
+
+/** Names a question of the model in a task; `call` names the tool call that asks it. */
+export function questionDigest(task: string, call: string, text: string): string {
+  return `sha256:${createHash('sha256')
+    .update(canonicalJson({ task, call, question: text }))
+    .digest('hex')}`;
+}
 
 /** Which candidate a command belongs to; stands in its `Intent` and in the `Acted` note after the last one. */
 export interface ActIdentity {
@@ -104,8 +122,15 @@ export class BegunActs {
   }
 }
 
+/** What is asked of a scope. */
+interface ActScope {
+  readonly context: Pick<AttemptContext, 'task' | 'assignment'>;
+  readonly begun: BegunActs;
+  readonly session: Pick<KeeperClient, 'snapshots'>;
+}
+
 /** What earlier workers did of a candidate. A snapshot that is not kept any more is none: then nobody may run it again unasked. */
-export async function earlierRun(scope: Scope, node: SearchNode, candidate: Candidate): Promise<EarlierRun> {
+export async function earlierRun(scope: ActScope, node: Pick<ActIdentity, 'state'>, candidate: Candidate): Promise<EarlierRun> {
   const { context, begun, session } = scope;
   if ((candidate.acts ?? []).length === 0) return nothing;
   const { after, unseen } = begun.of(identityOf(scope, node, candidate), context.assignment.attempt);
@@ -114,7 +139,11 @@ export async function earlierRun(scope: Scope, node: SearchNode, candidate: Cand
   return kept ? { after: after.id, unseen: 0 } : { after: null, unseen };
 }
 
-export function identityOf({ context }: Scope, { state }: SearchNode, candidate: Candidate): Omit<ActIdentity, 'once'> {
+export function identityOf(
+  { context }: Pick<ActScope, 'context'>,
+  { state }: Pick<ActIdentity, 'state'>,
+  candidate: Candidate,
+): Omit<ActIdentity, 'once'> {
   const { edits, acts = [], id } = candidate;
   return { action: actionDigest(context.task.metadata.uid ?? '', edits, acts), state, candidate: id };
 }

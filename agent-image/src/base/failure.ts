@@ -1,6 +1,20 @@
+import type { FailureClass, Reason } from '@agentfleet/protocol/api';
 import { sleep, type Clock } from '@agentfleet/kube';
 import { KeeperRefusal } from '@agentfleet/keeper/client';
-import { AttemptFailure } from './failure.ts';
+
+/** Why an attempt cannot go on: becomes `status.run.outcome`. The message names what and cure, and holds no credential. */
+export class AttemptFailure extends Error {
+  readonly failureClass: FailureClass;
+  /** CamelCase, for programs. */
+  readonly reason: Reason;
+
+  constructor(failureClass: FailureClass, reason: Reason, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'AttemptFailure';
+    this.failureClass = failureClass;
+    this.reason = reason;
+  }
+}
 
 /** How long the keeper or the tools container may be away before the attempt is given up, and between two tries; ms. */
 export const unavailableFor = { awayMs: 60_000, betweenMs: 500 } as const;

@@ -1,9 +1,9 @@
 import { docTestDelta, type Candidate, type Features } from '@agentfleet/protocol/inference';
-import { decisions } from '../../rails/index.ts';
-import type { GateVerdict, Part, Proposal } from '../gate.ts';
-import type { SecondOpinion } from '../decisionModels.ts';
-import type { Scope } from '../scope.ts';
-import { actionDigest } from './digests.ts';
+import { decisions } from '../rails/index.ts';
+import type { GateVerdict, Part, Proposal } from './gate.ts';
+import type { SecondOpinion } from './ports.ts';
+import type { Scope } from './scope.ts';
+import { actionDigest } from './begun.ts';
 
 /** Whether all who have a say agreed. */
 export interface Consent {

@@ -1,7 +1,7 @@
 import { isApiError, KubeError } from '@agentfleet/kube';
 import { KeeperRefusal } from '@agentfleet/keeper/client';
-import { AttemptFailure } from '../attempt/failure.ts';
-import type { Outcome } from '../attempt/ports.ts';
+import { AttemptFailure } from '../../base/failure.ts';
+import type { Outcome } from '../../attempt/ports.ts';
 
 /** An error and what caused it, at most eight deep. */
 function chain(error: unknown): readonly unknown[] {

@@ -1,0 +1,208 @@
+import { newExecId } from '@agentfleet/keeper/client';
+import { EffectJournal, EffectReader, takeBack, type Answer } from '../effects/index.ts';
+import type { Gate } from './gate.ts';
+import { type SandboxSession, reachOf, type Reach } from './sandboxSession.ts';
+import { throwIfSuperseded } from '../base/failure.ts';
+import type { AttemptContext } from './ports.ts';
+import type { ShellAct } from '@agentfleet/protocol/inference';
+import { tail, type Baseline } from './checkRun.ts';
+import type { Rewrite } from './sources.ts';
+import { write, type SearchNode } from './node.ts';
+import type { Scope } from './scope.ts';
+import type { ActIdentity } from './begun.ts';
+import { bothSides, changesBetween, type Changes } from './changes.ts';
+
+/** Wall time of one question about what stands outside, and of one way back, seconds. */
+const askSeconds = 30;
+const undoSeconds = 60;
+
+/** What commands of a candidate may reach. */
+export function reachOfActs(context: Pick<AttemptContext, 'task' | 'pool'>): Reach | null {
+  return reachOf(context, context.task.spec.policy.network.mode === 'Allowed' ? 'Allowed' : 'None');
+}
+
+async function ask(
+  session: SandboxSession,
+  reach: Reach | null,
+  run: { readonly argv: readonly string[] } | { readonly command: string },
+): Promise<Answer> {
+  const seconds = 'argv' in run ? askSeconds : undoSeconds;
+  const { stdout, end } = await session.exec({ ...run, timeoutSeconds: seconds, reach, redaction: 'Raw' }); // ids of commits look like keys
+  return { exitCode: end.exitCode, stdout };
+}
+
+/** The journal of what candidates do outside of the sandbox. */
+export function effectJournal({ context, session }: { readonly context: AttemptContext; readonly session: SandboxSession }): EffectJournal {
+  return new EffectJournal({
+    attempt: context.assignment.attempt,
+    note: (kind, data) => session.note(kind, data),
+    probe: (argv) => ask(session, reachOfActs(context), { argv }),
+    newId: newExecId,
+  });
+}
+
+/** Why a way back may not run by itself: the gates hold it to what they hold acts to; a yes to the act is one to its way back. */
+export function hindranceOf(gate: Gate, command: string, approved: boolean): string | null {
+  const { allowed, decision, why, review, approval } = gate.judge({ rewrites: [], acts: [{ tool: 'Shell', command }] });
+  if (allowed && review.length === 0 && approval.length === 0) return null;
+  if (decision === 'Deny') return `gate 1 refuses its way back: ${why}`;
+  return approved ? null : 'a person has to allow its way back';
+}
+
+/**
+ * Takes back what stands outside of the sandbox, as far as the gates let it, while the tree is as the agent left it: the
+ * ways back need its clones and files. Returns what is left in words; a failure is one of them and keeps no file from its
+ * snapshot.
+ */
+export async function takeBackEffects(context: AttemptContext, session: SandboxSession, gate: Gate): Promise<readonly string[]> {
+  const reader = new EffectReader();
+  await session.events(reader.visit);
+  const { standing } = reader;
+  if (standing.length === 0) return [];
+  try {
+    return await takeBack(standing, {
+      attempt: context.assignment.attempt,
+      shell: (command) => ask(session, reachOfActs(context), { command }),
+      note: (kind, data) => session.note(kind, data),
+      hindrance: (command, approved) => hindranceOf(gate, command, approved),
+    });
+  } catch (error) {
+    context.signal.throwIfAborted();
+    throwIfSuperseded(error);
+    const why = error instanceof Error ? error.message : String(error);
+    return standing.map(({ planned, ended }) => {
+      const by = ended?.undo == null ? '' : `; take it back with: ${ended.undo.command}`;
+      return `${planned.target} may stand: its way back could not be tried (${why})${by}`;
+    });
+  }
+}
+
+/** Wall time of one command of a candidate, seconds. */
+export const actSeconds = 60;
+
+/** Why the commands of a candidate did not all end with 0. */
+export interface Failed {
+  readonly result: 'Worse' | 'Crashed';
+  readonly why: string;
+}
+
+/** Commands of one candidate. */
+export interface Acts {
+  readonly acts: readonly ShellAct[];
+  /** A person allowed them. */
+  readonly approved: boolean;
+  /** What they may reach; null: nothing. */
+  readonly reach: Reach | null;
+}
+
+/** Whether commands must not be run a second time: a person allowed them once, or what they did outside may stand. */
+export function onlyOnce(gate: Gate, { acts, approved, reach }: Acts): boolean {
+  return approved || (reach !== null && acts.length > 0) || acts.some(({ command }) => gate.outward(command).external.length > 0);
+}
+
+/**
+ * Runs the commands of a candidate one after the other; null when each ended with 0. What one does outside of the sandbox
+ * stands in the event log before it is done.
+ */
+export async function runActs(
+  { context, session }: Scope,
+  gate: Gate,
+  { acts, approved, reach }: Acts,
+  identity: ActIdentity,
+): Promise<Failed | null> {
+  const journal = effectJournal({ context, session });
+  for (const { command } of acts) {
+    const { stdout, stderr, end } = await journal.around({ command, approved, ...gate.outward(command) }, async () => {
+      const run = await session.exec({ command, timeoutSeconds: actSeconds, reach, act: identity });
+      return { ...run, ok: run.end.exitCode === 0 && run.end.interrupted === undefined };
+    });
+    if (end.exitCode === 0 && end.interrupted === undefined) continue;
+    const how =
+      end.error?.message ??
+      (end.timedOut ? `ran out of its ${actSeconds} s` : (end.killed ?? `exit ${String(end.exitCode ?? end.signal)}`));
+    const said = tail(`${stdout}\n${stderr}`.trim(), 240);
+    const why = `${tail(command, 120)}: ${how}${said === '' ? '' : `; it said: ${said}`}`;
+    return { result: end.interrupted === undefined ? 'Worse' : 'Crashed', why };
+  }
+  return null;
+}
+
+/**
+ * Makes the tree that a trial's candidate leaves, on the clean tree of its node. Commands are not run again, because they
+ * may reach out of the sandbox or end otherwise the second time: the snapshot that was taken after them is restored.
+ */
+export async function perform(
+  scope: Scope,
+  { after, rewrites }: { readonly after: string | null; readonly rewrites: readonly Rewrite[] },
+): Promise<void> {
+  if (after === null) await write(scope, rewrites);
+  else await scope.session.restore(after);
+}
+
+/** The nearest snapshot at or above a node. */
+export function snapshotOf(node: SearchNode): string {
+  for (let at: SearchNode | null = node; at !== null; at = at.parent) if (at.snapshot !== null) return at.snapshot;
+  throw new Error('the root of a search has a snapshot');
+}
+
+/** Files that acts may write; each is read and judged. What makes more belongs into spec.setup. */
+export const maxWritten = 256;
+
+/** What acts did to the tree. */
+export interface Effects {
+  /** Why it cannot stand; null when it can. */
+  readonly refused: string | null;
+  /** Files of the workspace that are gone. */
+  readonly deleted: readonly string[];
+}
+
+/**
+ * Judges what acts left in the tree as if it had been written by edits: protected files, files that take the place of
+ * others, what code could forge, and the rails. A command that hides what it writes is reported by what it wrote.
+ *
+ * @param from snapshot before the candidate
+ * @param to snapshot after its acts, which the tree is, and is afterwards
+ */
+export async function judgeEffects(
+  session: SandboxSession,
+  { protectedSet }: Baseline,
+  gate: Gate,
+  from: string,
+  to: string,
+): Promise<Effects> {
+  const changes = await changesBetween(session, protectedSet, from, to);
+  const own = changes.entries.flatMap(({ path, op }) => {
+    const relative = session.relative(path);
+    return relative === null || protectedSet.derived(relative) ? [] : [{ path: relative, op }];
+  });
+  const deleted = own.filter(({ op }) => op === 'D').map(({ path }) => path);
+  const written = own.filter(({ op }) => op !== 'D').map(({ path }) => path);
+  const refused = violation(changes) ?? tooMany(written.length) ?? (await contentRefusal(session, gate, from, to, written));
+  return { refused, deleted };
+}
+
+function violation({ violations: [first] }: Changes): string | null {
+  return first === undefined ? null : `after its commands ${first.message}`;
+}
+
+function tooMany(count: number): string | null {
+  return count <= maxWritten ? null : `its commands wrote ${count} files, ${maxWritten} can be judged; do that in spec.setup`;
+}
+
+async function contentRefusal(
+  session: SandboxSession,
+  gate: Gate,
+  from: string,
+  to: string,
+  written: readonly string[],
+): Promise<string | null> {
+  if (written.length === 0) return null;
+  const { before, after } = await bothSides(session, from, to, written);
+  const rewrites = [...after].map(([path, bytes]): Rewrite => ({ path, before: before.get(path) ?? null, after: bytes }));
+  // Only text can be source; what else may not lie there is reported by its path, above.
+  const { allowed, why, review, approval } = gate.judge({ rewrites: rewrites.filter((one) => !one.after.includes(0)), acts: [] });
+  const [open] = [...review, ...approval];
+  if (allowed && open === undefined) return null;
+  const what = allowed ? `${open?.subject ?? ''}: ${open?.findings[0] ?? 'it has to be judged'} (${open?.decision ?? ''})` : why;
+  return `its commands left what an edit may not: ${what}`;
+}
