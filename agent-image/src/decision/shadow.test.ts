@@ -94,7 +94,6 @@ describe('a mind with a shadow', { timeout: 120_000 }, () => {
     expect(opinion).toMatchObject({ allowed: true, pSuccess: 0.9 });
     await settled(mirror, asked);
     expect(mirror.counts).toMatchObject({ onlyShadowVetoed: 1, neitherVetoed: 0, bothVetoed: 0, failed: 0 });
-    expect(mirror.counts).toMatchObject({ stableThousandths: 900, shadowThousandths: 50 });
     const strict = briefOf().verifier;
     const stricter = mirrorOf({ verifier: strict === null ? null : { ...strict, vetoBelowProbability: 0.95, warnBelowProbability: 0.97 } });
     shadow.script.pSuccess = () => 0.9;

@@ -31,19 +31,13 @@ export function noCounts(rollout: string, revision: string): ShadowReport {
     answered: 0,
     failed: 0,
     dropped: 0,
-    stableMillis: 0,
-    shadowMillis: 0,
     candidates: 0,
     sameCandidates: 0,
     bothVetoed: 0,
     onlyStableVetoed: 0,
     onlyShadowVetoed: 0,
     neitherVetoed: 0,
-    onlyOneWarned: 0,
     abstained: 0,
-    stableThousandths: 0,
-    shadowThousandths: 0,
-    apartThousandths: 0,
   };
 }
 
@@ -82,13 +76,10 @@ function more(bins: readonly number[] = Array.from({ length: probabilityBins }, 
 }
 
 function actCounts(stable: Judged, shadow: Judged): Readonly<Partial<Record<Counter, number>>> {
-  const found = probabilities(stable, shadow);
-  if (found === undefined) return { abstained: 1 };
-  const [p, q] = found;
-  const sums = { stableThousandths: 1000 * p, shadowThousandths: 1000 * q, apartThousandths: 1000 * Math.abs(p - q) };
+  if (probabilities(stable, shadow) === undefined) return { abstained: 1 };
   const [mine, theirs] = [stable.verdict === 'Veto', shadow.verdict === 'Veto'];
-  if (mine && theirs) return { ...sums, bothVetoed: 1 };
-  if (mine) return { ...sums, onlyStableVetoed: 1 };
-  if (theirs) return { ...sums, onlyShadowVetoed: 1 };
-  return { ...sums, neitherVetoed: 1, onlyOneWarned: Number(stable.verdict !== shadow.verdict) };
+  if (mine && theirs) return { bothVetoed: 1 };
+  if (mine) return { onlyStableVetoed: 1 };
+  if (theirs) return { onlyShadowVetoed: 1 };
+  return { neitherVetoed: 1 };
 }

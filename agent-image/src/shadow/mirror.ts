@@ -24,8 +24,7 @@ export interface Copy<C extends CopyCapability> {
 }
 
 /** Its answer and how long it took, or in words why there is none. */
-export type CopyAnswer<C extends CopyCapability> =
-  { readonly answer: CopyExchanges[C]['response']; readonly millis: number } | { readonly failed: string };
+export type CopyAnswer<C extends CopyCapability> = { readonly answer: CopyExchanges[C]['response'] } | { readonly failed: string };
 
 export interface CopyOptions {
   readonly clock: Clock;
@@ -47,13 +46,12 @@ export class CopyClient {
   async ask<C extends CopyCapability>({ to, capability, request, timeoutMillis }: Copy<C>, signal: AbortSignal): Promise<CopyAnswer<C>> {
     const { clock, dispatcher, bearer } = this.#options;
     const limit = deadline(clock, timeoutMillis, signal);
-    const began = clock.monotonic();
     try {
       const posting = { name: to.name, url: to.url, route: routes[capability], body: request, dispatcher, bearer };
       const { status, text } = await post(posting, limit.signal);
       if (status !== 200) return { failed: `it answered ${status}` };
       const answer = this.#read(capability, text, request);
-      return { answer, millis: clock.monotonic() - began };
+      return { answer };
     } catch (error) {
       return { failed: limit.expired() ? `no answer within ${timeoutMillis} ms` : asError(error).message };
     } finally {
@@ -163,20 +161,18 @@ export class Mirror {
 
   /** To be called when a real request is sent. */
   question(): Question {
-    const { lane, clock } = this.#options;
-    const began = clock.monotonic();
-    const over = lane.waits();
-    let millis: number | undefined;
+    const over = this.#options.lane.waits();
+    let ended = false;
     const end = (): void => {
-      if (millis !== undefined) return;
-      millis = clock.monotonic() - began;
+      if (ended) return;
+      ended = true;
       over();
     };
     return {
       end,
       copy: (answered) => {
         end();
-        this.#copy(answered, millis ?? 0);
+        this.#copy(answered);
       },
     };
   }
@@ -187,13 +183,13 @@ export class Mirror {
     for (const copy of this.#underWay) this.#end(copy, { dropped: 1 });
   }
 
-  #copy<C extends CopyCapability>(answered: Answered<C>, stableMillis: number): void {
+  #copy<C extends CopyCapability>(answered: Answered<C>): void {
     const { shadow, lane } = this.#options;
     const brief = this.#closed.signal.aborted ? undefined : shadow();
     if (brief === undefined) return;
     const to = fits(brief, answered) ? partOf(brief, answered.part) : undefined;
     if (to === undefined || !isSampled(brief.rollout, answered.request.requestId, brief.percent)) return;
-    if (lane.enter(brief.maxInFlight)) void this.#send({ brief, to, answered, stableMillis } as unknown as Sent<CopyCapability>);
+    if (lane.enter(brief.maxInFlight)) void this.#send({ brief, to, answered } as unknown as Sent<CopyCapability>);
     else this.#count(brief, { dropped: 1 });
   }
 
@@ -213,7 +209,7 @@ export class Mirror {
 
   async #compare(copy: Sent<CopyCapability>): Promise<void> {
     const { clock, client, log } = this.#options;
-    const { brief, to, answered, stableMillis } = copy;
+    const { brief, to, answered } = copy;
     const { signal } = this.#closed;
     const { capability, request, compare } = answered;
     // The task goes on with the real answer first.
@@ -227,7 +223,7 @@ export class Mirror {
       return this.#end(copy, { failed: 1 });
     }
     const found = compare?.(said.answer, brief.verifier) ?? {};
-    this.#end(copy, { answered: 1, stableMillis, shadowMillis: said.millis });
+    this.#end(copy, { answered: 1 });
     this.#counts = compared(this.#of(brief), found);
   }
 
@@ -249,7 +245,6 @@ interface Sent<C extends CopyCapability> {
   readonly brief: ShadowBrief;
   readonly to: { readonly name: string; readonly url: string };
   readonly answered: Answered<C>;
-  readonly stableMillis: number;
 }
 
 /** A batch that the verifier in shadow would refuse for its size says nothing about it. */

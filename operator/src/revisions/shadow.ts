@@ -20,15 +20,9 @@ const counters = [
   'answered',
   'failed',
   'dropped',
-  'stableMillis',
-  'shadowMillis',
   'candidates',
   'sameCandidates',
-  'onlyOneWarned',
   'abstained',
-  'stableThousandths',
-  'shadowThousandths',
-  'apartThousandths',
 ] as const satisfies readonly (keyof ShadowReport)[];
 
 export type CopyCounts = Readonly<Record<(typeof counters)[number], number>>;

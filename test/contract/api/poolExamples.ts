@@ -217,7 +217,7 @@ export const fullPoolStatus: Node = {
   workers: { replicas: 2, ready: 1, selector: 'agentfleet.dev/pool=full' },
   sandboxes: { warm: 2, starting: 1, claimed: 3 },
   plan: fullPlan,
-  proposedPlan: fullPlan,
+  proposed: ['gen dgx-1/gpu0'],
   running: 3,
   queued: 4,
   rollout: fullRolloutStatus,

@@ -14,7 +14,7 @@ describe('a dry run', () => {
     const pool = gpuPool('p', [onGpu('gen', 'Generalist', '9Gi', 'dgx-1/gpu1')], { placement: { dryRun: true } });
     const world = settle(snapshot({ pools: [pool] }));
     expect(world.pools[0]?.status?.plan).toBeUndefined();
-    expect(places(world.pools[0]?.status?.proposedPlan)).toEqual(['gen dgx-1/gpu1']);
+    expect(world.pools[0]?.status?.proposed).toEqual(['gen dgx-1/gpu1']);
     expect(world.claims).toEqual([]);
     expect(findCondition(world.pools[0]?.status?.conditions, 'PlacementFeasible')).toMatchObject({ status: 'True', reason: 'DryRun' });
     const other = settle({ ...world, pools: [...world.pools, gpuPool('q', [onGpu('gen', 'Generalist', '38Gi', 'dgx-1/gpu1')])] });
@@ -30,7 +30,7 @@ describe('a dry run', () => {
     };
     const dry = settle({ ...rest, pools: [{ ...pool, spec } as unknown as ExpertPool] });
     expect(places(dry.pools[0]?.status?.plan)).toEqual(['gen dgx-1/gpu1']);
-    expect(places(dry.pools[0]?.status?.proposedPlan)).toEqual(['gen dgx-1/gpu2']);
+    expect(dry.pools[0]?.status?.proposed).toEqual(['gen dgx-1/gpu2']);
   });
 });
 

@@ -36,7 +36,8 @@ export interface PlacementSnapshot {
 /** The part of a status that placement tells. */
 export interface PlacementStatus {
   readonly plan?: PlanStatus;
-  readonly proposedPlan?: PlanStatus;
+  /** Of a dry run: items and their slots. */
+  readonly proposed?: readonly string[];
   readonly conditions?: readonly Condition[];
 }
 
@@ -97,17 +98,21 @@ function statusOf({ owner, ...outcome }: Outcome, holder: Holder, inventory: Inv
   const reported = conditions.length === 0 || !known ? {} : { conditions };
   if (owner.wishes.length + holder.assignments.length === 0) return reported;
   const force: PlanStatus | undefined = owner.dryRun ? owner.plan : { ...outcome.plan, assignments: [...holder.assignments] };
-  return { ...(force === undefined ? {} : { plan: force }), ...(owner.dryRun ? { proposedPlan: outcome.plan } : {}), ...reported };
+  return {
+    ...(force === undefined ? {} : { plan: force }),
+    ...(owner.dryRun ? { proposed: outcome.plan.assignments.map(({ item, slot }) => `${item} ${slot}`) } : {}),
+    ...reported,
+  };
 }
 
 /** What is written of a status now, to compare with what is to be. */
 function presentOf({ object }: Owner): PlacementStatus {
   const { plan, conditions = [], ...rest } = object.status ?? {};
-  const { proposedPlan } = rest as { readonly proposedPlan?: PlanStatus };
+  const { proposed } = rest as Pick<PlacementStatus, 'proposed'>;
   const own = conditions.filter(({ type }) => type.startsWith('Placement'));
   return {
     ...(plan === undefined ? {} : { plan }),
-    ...(proposedPlan === undefined ? {} : { proposedPlan }),
+    ...(proposed === undefined ? {} : { proposed }),
     ...(own.length === 0 ? {} : { conditions: own }),
   };
 }

@@ -21,7 +21,7 @@ export const PoolPlacement = struct('How experts get at their GPUs.', {
   ),
   antiAffinity: optional(listByKey('Who shares no GPU with whom.', 'expert', Apart, { max: 16 })),
   canarySlot: optional(canarySlot()),
-  dryRun: flag('Whether only status.proposedPlan tells where experts would go; nothing moves, and nothing new starts.', false),
+  dryRun: flag('Whether only status.proposed tells where experts would go; nothing moves, and nothing new starts.', false),
 });
 export type PoolPlacement = Static<typeof PoolPlacement>;
 

@@ -77,7 +77,13 @@ export const ExpertPoolStatus = struct('What has become of the pool.', {
   workers: optional(WorkersState),
   sandboxes: optional(SandboxesState),
   plan: optional(PlanStatus),
-  proposedPlan: optional(PlanStatus),
+  proposed: optional(
+    atomicList(
+      'Where placement.dryRun would put engines; PlacementFeasible says what finds no place.',
+      text('Item and slot.', { max: 512 }),
+      { max: 64 },
+    ),
+  ),
   running: optional(integer('Tasks that run.', 0, 10_000_000)),
   queued: optional(integer('Tasks that wait.', 0, 10_000_000)),
   rollout: optional(RolloutStatus),
