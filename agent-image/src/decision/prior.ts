@@ -35,8 +35,8 @@ export function priorBudget({ shares, trialSeconds, millisPerCandidate }: PriorQ
 }
 
 /**
- * How much of a gain in nats counts beside the expert's share: gains of a few tokens are noisy. It was picked with held-out bugs in
- * sight, so that figures on them flatter it; `inference-image/bench/llama.ts dev` compares weights on the half to choose by.
+ * How much of a gain in nats counts beside the expert's share: gains of a few tokens are noisy. The best of six weights on the dev half
+ * of the bugs, in both languages (`inference-image/bench/llama.ts dev`; docs/measurements.md has the figures).
  */
 const gainWeight = 0.1;
 const maxGain = 6;
