@@ -159,8 +159,7 @@ const start = (index: number, block: object): string =>
 const events = [
   event({ type: 'message_start', message: { ...message([], ''), usage: { ...counts, output_tokens: 1 } } } as { type: string }),
   start(0, { type: 'thinking', thinking: '', signature: '' }),
-  delta(0, { type: 'thinking_delta', thinking: 'Look ' }),
-  delta(0, { type: 'thinking_delta', thinking: 'first.' }),
+  ...['Look', ' ', 'f', 'i', 'r', 's', 't', '.'].map((thinking) => delta(0, { type: 'thinking_delta', thinking })),
   delta(0, { type: 'signature_delta', signature: 'c2lnbmVk' }),
   event({ type: 'content_block_stop', index: 0 } as { type: string }),
   start(1, { type: 'text', text: '' }),
@@ -200,8 +199,24 @@ describe('a stream', () => {
     expect(streamed.chunks.at(-1)?.usage).toMatchObject({ prompt_tokens: 100, completion_tokens: 5 });
   });
 
+  it('that thinks for longer than it may be silent goes on, and a chat shows nothing of it', async () => {
+    provider.play((_call, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      const left = [...events];
+      const timer = setInterval(() => {
+        response.write(left.shift() ?? '');
+        if (left.length > 0) return;
+        clearInterval(timer);
+        response.end();
+      }, 100);
+    });
+    const streamed = await stage.stream({ messages: goal });
+    expect(streamed).toMatchObject({ done: true });
+    expect(JSON.stringify(streamed.chunks.slice(0, -2))).not.toContain('Look');
+  });
+
   it('that ends in the middle is an error', async () => {
-    provider.play(raw(events.slice(0, 8).join(''), 'text/event-stream'));
+    provider.play(raw(events.slice(0, 14).join(''), 'text/event-stream'));
     expect(await stage.stream({ messages: goal })).toMatchObject({ done: false, error: { code: 'ProviderMalformed' } });
   });
 });

@@ -1,5 +1,5 @@
 // The same conversations through each API, by its vendor's library, to each kind of upstream: equal meaning both ways.
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { conversationOf, type ChatCompletion, type WireMessage } from '@agentfleet/protocol/chat';
@@ -194,6 +194,24 @@ function normal(body: Readonly<Record<string, unknown>> | undefined): unknown {
   const sorted = (value: object): object => Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
   return sorted({ ...rest, choice, messages: bare?.map(sorted) });
 }
+
+it.each(Object.keys(apis))('redacts, bounds, meters and records alike: %s', async (name) => {
+  const secret = `ghp_${'a1B2'.repeat(9)}`;
+  const price = { input: '1', cachedInput: '0', output: '1' };
+  await stage.models({ baseURLs: [url], maxOutputTokens: 99, price });
+  provider.play(tell([{ content: 'Done.' }]));
+  await stage.start({ AGENTFLEET_RECORD_TO: stage.path('live') });
+  const said: Said[] = [{ user: `key ${secret}` }, one, { result: secret, of: 'call_1' }];
+  await apis[name]?.(stage.origin, { system: secret, said, tools: [bash], stream: false }, { ...toExpert, 'agentfleet-task': 'demo/fix' });
+  const [file = ''] = await readdir(stage.path('live'));
+  const recorded = await readFile(stage.path(`live/${file}`), 'utf8');
+  expect(JSON.stringify(provider.calls[0]?.body) + recorded).not.toContain(secret);
+  expect(JSON.parse(recorded)).toMatchObject({ tools: ['bash'], response: { choices: [{ message: { content: 'Done.' } }] } });
+  expect(provider.calls[0]?.body['max_tokens']).toBe(99);
+  const metrics = await stage.metrics();
+  expect(metrics).toMatch(/agentfleet_gateway_redactions_total\{kind="[^"]+"\} 3/);
+  expect(metrics).toContain('agentfleet_gateway_tokens_total{model="expert",kind="output",namespace="demo"} 20');
+});
 
 /** What each library throws. */
 interface Thrown {
