@@ -7,7 +7,7 @@ import { newPool } from '../operator/src/controllers/agenttask/testing/objects.t
 import { knownArtifacts, verifierDeployment } from '../operator/src/controllers/energymodel/manifests.ts';
 import { newModel } from '../operator/src/controllers/energymodel/testing/models.ts';
 import { expertDeployment } from '../operator/src/controllers/expertpool/manifests/experts.ts';
-import { guardedExperts } from '../operator/src/controllers/expertpool/manifests/tokens.ts';
+import { guardedExperts } from '../operator/src/controllers/expertpool/manifests/access.ts';
 import { testAccess } from '../operator/src/serving/testing/access.ts';
 import type { Manifest } from '../operator/src/operands/manifest.ts';
 

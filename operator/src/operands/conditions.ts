@@ -1,5 +1,6 @@
 import type { Condition } from '@agentfleet/kube';
-import type { Reason } from '@agentfleet/protocol/api';
+import { type Reason, passedOn, type RolloutStatus } from '@agentfleet/protocol/api';
+
 const longestMessage = 1024;
 
 /** Cuts to the length that a condition may have. */
@@ -14,4 +15,28 @@ export interface ConditionValue {
   readonly message: string;
   /** Nothing but a change from outside can help. */
   readonly stalled?: boolean;
+}
+
+/** Reasons that somebody has to look at. */
+const unhealthy: ReadonlySet<string> = new Set([
+  'Frozen',
+  'GateFailed',
+  'EnginesFailed',
+  'MissingData',
+  'Held',
+  'NoGoldenResult',
+  'Incompatible',
+  'NoPlace',
+  'ClockSkew',
+  'Cooldown',
+  'RevisionLost',
+]);
+
+/** The condition RolloutHealthy: whether a rollout goes its way, or there is none. Pure. */
+export function rolloutCondition(status: RolloutStatus | undefined): ConditionValue | undefined {
+  if (status === undefined) return undefined;
+  const { message, canary } = status;
+  const reason = passedOn(status.reason);
+  const reported = canary === undefined || message.includes(canary) ? message : `revision ${canary}: ${message}`;
+  return { status: unhealthy.has(reason) ? 'False' : 'True', reason, message: reported };
 }

@@ -27,18 +27,16 @@ import { labels } from '@agentfleet/protocol/pool';
 import { changeSource } from '../../runtime/heartbeats.ts';
 import { verifierName } from '../../pools/names.ts';
 import { infoRetryMs, isPreparing, newestReady, type InfoReader } from '../../serving/index.ts';
-import type { ChildCaches } from '../expertpool/caches.ts';
-import type { ChildWriter } from '../expertpool/children.ts';
+import { type ChildCaches, type ChildWriter, isGone, makesAnew } from '../expertpool/children.ts';
 import { lostStatus } from '../expertpool/conditions.ts';
-import { executePool } from '../expertpool/execute.ts';
-import { NoteReader, notePollMs } from '../expertpool/notes.ts';
-import { isGone, makesAnew } from '../expertpool/presence.ts';
+import { executePool } from '../expertpool/decide.ts';
+import { NoteReader, notePollMs } from '../expertpool/observe.ts';
 import { judgeCalibration } from './calibration.ts';
 import { decideModel, modelStatus } from './decide.ts';
 import { modelKinds, observeModel, type ModelObserver } from './observe.ts';
 import type { ModelSnapshot } from './snapshot.ts';
-import { withModelPlan } from './rollout/plan.ts';
-import { ModelRollouts } from './rollout/rollouts.ts';
+import { withModelPlan } from './rolloutPlan.ts';
+import { ModelRollouts } from './rollouts.ts';
 
 /** Writes the status: one apply, and only when it tells something new. */
 function modelStatusWriter({ transport, caches, events }: OperatorContext) {

@@ -1,14 +1,13 @@
-import type { ConditionValue } from '../../operands/conditions.ts';
+import { type ConditionValue, rolloutCondition } from '../../operands/conditions.ts';
 import type { Obstacle } from '../expertpool/conditions.ts';
 import { cut } from '../../operands/index.ts';
 import { type EnergyModel, maxModelArms, type EnergyModelStatus, type ConditionType } from '@agentfleet/protocol/api';
 import { itemOf } from '../../placement/index.ts';
 import { verifierName } from '../../pools/names.ts';
 import { resources } from '../../runtime/resources.ts';
-import type { PoolDecision } from '../expertpool/decide.ts';
+import { type PoolDecision, seated } from '../expertpool/decide.ts';
 import type { Manifest } from '../../operands/manifest.ts';
-import { identity, surplus, takenNames } from '../expertpool/ownership.ts';
-import { seated } from '../expertpool/seating.ts';
+import { identity, surplus, takenNames } from '../expertpool/children.ts';
 import { modelNeedsGpu } from '../placement/owners.ts';
 import { seatOf, type Seat, rolledOut, serverUrl, servingOf, withImage, type Serving } from '../../serving/index.ts';
 import {
@@ -21,11 +20,10 @@ import {
   verifierService,
   verifierWall,
 } from './manifests.ts';
-import { asArm, modelRecord } from './rollout/plan.ts';
+import { asArm, modelRecord } from './rolloutPlan.ts';
 import type { ModelArm, ModelPlan, ModelSnapshot } from './snapshot.ts';
 import { mergeConditions, type NewCondition } from '@agentfleet/kube';
 import { shadowCondition } from '../../revisions/index.ts';
-import { rolloutCondition } from '../expertpool/rollout/condition.ts';
 import { armCalibration, calibrationStatus, judgeCalibration, thresholdsInForce } from './calibration.ts';
 
 /** What is to be written for a model, in the order in which it is made. */

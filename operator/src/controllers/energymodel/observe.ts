@@ -6,10 +6,9 @@ import { namedPolicy } from '../../revisions/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { Pod } from '../../runtime/resources.ts';
 import { clusterAccess, newestReady, type InfoReader, type ServerInfo } from '../../serving/index.ts';
-import { childKinds, type ChildCaches } from '../expertpool/caches.ts';
-import type { Child } from '../expertpool/children.ts';
-import type { NoteReader } from '../expertpool/notes.ts';
-import { recordedModels } from './rollout/plan.ts';
+import { childKinds, type ChildCaches, type Child } from '../expertpool/children.ts';
+import type { NoteReader } from '../expertpool/observe.ts';
+import { recordedModels } from './rolloutPlan.ts';
 import type { ModelSnapshot } from './snapshot.ts';
 
 /** What models are observed with. */

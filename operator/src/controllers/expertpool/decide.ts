@@ -1,26 +1,35 @@
 import type { Obstacle } from './conditions.ts';
-import { imageOf, serverHash, weightsOf } from '../../operands/index.ts';
+import { imageOf, serverHash, weightsOf, needsGpu, shardsOf } from '../../operands/index.ts';
 import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
 import { expertName, spendingName } from '../../pools/names.ts';
-import { resources } from '../../runtime/resources.ts';
-import { gatewayDeployments, gatewayManifests, gatewaysOf, heldByGateways, keptGateways } from './gateways.ts';
-import type { Child } from './children.ts';
-import { workerAccess } from './manifests/access.ts';
+import { resources, type Deployment } from '../../runtime/resources.ts';
+import {
+  gatewayDeployments,
+  gatewayManifests,
+  gatewaysOf,
+  heldByGateways,
+  keptGateways,
+  armsOf,
+  recordOf,
+  serverName,
+  serversOf,
+  type Server,
+  serverRevision,
+} from './servers.ts';
+import { type Child, identity, surplus, takenNames, type ChildWriter } from './children.ts';
+import { workerAccess, artifactsVolume, goldenAccess, guardedExperts, guardedWorkers, poolKeys } from './manifests/access.ts';
 import { briefConfigMap } from './manifests/brief.ts';
 import { isBehindGateway } from './manifests/chat.ts';
 import { expertDeployment, expertService } from './manifests/experts.ts';
 import type { Manifest } from '../../operands/manifest.ts';
-import { artifactsVolume } from './manifests/storage.ts';
-import { goldenAccess, guardedExperts, guardedWorkers, poolKeys } from './manifests/tokens.ts';
 import { poolWalls } from './manifests/walls.ts';
 import { workersBudget, workersDeployment } from './manifests/workers.ts';
 import { reservedCondition, VllmArgumentError } from '../../serving/vllm/index.ts';
-import { identity, surplus, takenNames } from './ownership.ts';
-import type { Replay } from './replay.ts';
-import { seated, seatOfExpert, unseated } from './seating.ts';
-import { armsOf, recordOf, serverName, serversOf, type Server } from './servers.ts';
-import type { PoolSnapshot } from './snapshot.ts';
-import { modelsVolume, weightsJob, weightsReady, weightsWall } from './weights/index.ts';
+import type { Replay, PoolSnapshot } from './snapshot.ts';
+import { modelsVolume, weightsJob, weightsReady, weightsWall } from './manifests/weights.ts';
+import { seatDeployment, seatOf, wasSeated, type Seat } from '../../serving/index.ts';
+import { itemOf } from '../../placement/index.ts';
+import { isApiError, type ApiError, type KubeObject } from '@agentfleet/kube';
 
 /** What is to be written for a pool. */
 export interface PoolDecision {
@@ -161,4 +170,63 @@ export function decidePool(snapshot: PoolSnapshot): PoolDecision {
     remove: surplus(pool, apply, children, keep),
     obstacles: [...missingParts(snapshot), ...refusedWeights(snapshot), ...unseated(snapshot)],
   };
+}
+
+/** The place of an expert by the plan in force; each revision has a place of its own, or none. */
+export function seatOfExpert({ pool }: Pick<PoolSnapshot, 'pool'>, expert: Expert, revision: string | undefined): Seat {
+  return seatOf(needsGpu(expert), pool.status, itemOf(expert.name, revision), shardsOf(expert));
+}
+
+/**
+ * The Deployment of an expert where the plan puts it. One without a place is not made, and one that lost its place has no
+ * pods any more: the memory belongs to somebody else. One that never had a place stays as it is. Pure.
+ */
+export function seated(snapshot: Pick<PoolSnapshot, 'deployments'>, seat: Seat, manifest: Manifest): readonly Manifest[] {
+  const { object } = manifest;
+  if (seat.kind === 'Unseated') {
+    const present = snapshot.deployments.get(object.metadata.name);
+    if ((seat.reason === undefined && seat.moves !== true) || !wasSeated(present?.spec?.template)) return [];
+  }
+  return [{ ...manifest, object: { ...object, spec: seatDeployment(object['spec'] as object, seat) } }];
+}
+
+/** Experts without a place, in the words of the placement. Pure. */
+export function unseated(snapshot: PoolSnapshot): readonly Obstacle[] {
+  return snapshot.pool.spec.experts.flatMap((expert): readonly Obstacle[] => {
+    const seat = seatOfExpert(snapshot, expert, serverRevision(snapshot, expert));
+    if (seat.kind !== 'Unseated' || seat.reason === undefined) return [];
+    return [{ reason: seat.reason, message: seat.message, expert: expert.name }];
+  });
+}
+
+/** What became of a decision. */
+export interface Execution {
+  /** Deployments as the server has them after the writes, by name: newer than what the cache shows. */
+  readonly deployments: ReadonlyMap<string, Deployment>;
+  /** The first answer of the server that says no; what was decided after it has not been tried. */
+  readonly refusal: { readonly error: ApiError; readonly obstacle: Obstacle } | undefined;
+}
+
+function refused({ resource, object }: Manifest, error: ApiError): Obstacle {
+  const { name, namespace } = object.metadata;
+  return { reason: 'WriteRefused', message: `${resource.kind} ${namespace}/${name} was refused: ${error.message}` };
+}
+
+/**
+ * Writes children in their order, then removes what is too much. An answer that will stay the same is a result, because
+ * the status has to say it; anything else rejects, and the controller tries again.
+ */
+export async function executePool({ apply, remove }: PoolDecision, writer: ChildWriter, signal: AbortSignal): Promise<Execution> {
+  const deployments = new Map<string, Deployment>();
+  for (const manifest of apply) {
+    try {
+      const object: KubeObject | undefined = await writer.apply(manifest, signal);
+      if (object !== undefined && manifest.resource === resources.deployments) deployments.set(object.metadata.name, object);
+    } catch (error) {
+      if (!isApiError(error) || error.retryable) throw error;
+      return { deployments, refusal: { error, obstacle: refused(manifest, error) } };
+    }
+  }
+  for (const child of remove) await writer.remove(child, signal);
+  return { deployments, refusal: undefined };
 }

@@ -1,5 +1,9 @@
-/** ExpertPools: what a pool consists of in its namespace, and what stands for it in the namespaces of its tasks. */
-export { childKinds, createChildCaches, type ChildCaches } from './caches.ts';
-export { ChildWriter } from './children.ts';
+/**
+ * ExpertPool: makes the children of a pool and reports on them. `observe` reads into a `snapshot`; `decide` is pure, with `manifests/`
+ * for what objects look like and `servers` for which there are; `rollouts` tries revisions; `status` and `conditions` report.
+ * `served/` prepares namespaces whose tasks the pool takes. May import operands, serving, revisions, placement, pools and runtime, and
+ * of other controllers the names of agenttask and the counts of warmpool.
+ */
+export { childKinds, createChildCaches, type ChildCaches, ChildWriter } from './children.ts';
 export { createExpertPoolController, type ExpertPoolOptions } from './controller.ts';
 export { poolKey, Tenancy } from './tenancy.ts';

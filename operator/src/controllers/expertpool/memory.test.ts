@@ -1,7 +1,7 @@
 import type { Expert } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
 import { infoOf, type ServerInfo } from '../../serving/index.ts';
-import { driftCondition, memoryOf } from './memory.ts';
+import { driftCondition, memoryOf } from './status.ts';
 import { driftEvent } from './statusWriter.ts';
 
 const model = { layers: 28, kvHeads: 4, headSize: 128, hiddenSize: 3584, feedForwardSize: 18_944, vocabulary: 152_064 };

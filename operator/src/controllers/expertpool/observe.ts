@@ -6,16 +6,14 @@ import { namedPolicy } from '../../revisions/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { Heartbeats } from '../../runtime/heartbeats.ts';
 import type { Pod } from '../../runtime/resources.ts';
-import { clusterAccess, newestReady, type AskInfo, type InfoReader } from '../../serving/index.ts';
-import { accessIndex, childKinds, type ChildCaches } from './caches.ts';
-import type { Child } from './children.ts';
+import { clusterAccess, newestReady, type AskInfo, type InfoReader, isPreparing } from '../../serving/index.ts';
+import { accessIndex, childKinds, type ChildCaches, type Child } from './children.ts';
 import { homeOf } from '../../operands/manifest.ts';
-import type { NoteReader } from './notes.ts';
-import type { ReplayReader } from './replay.ts';
-import { countTasks, type PoolSnapshot } from './snapshot.ts';
+import { type ReplayReader, countTasks, type PoolSnapshot } from './snapshot.ts';
 import { poolKey, Tenancy } from './tenancy.ts';
-import { readProgress, weightsViews } from './weights/index.ts';
+import { readProgress, weightsViews } from './manifests/weights.ts';
 import { warmIndex } from '../../runtime/poolIndex.ts';
+import { asError, events, ResourceClient, type Clock, type KubeEvent, type Log, type Transport } from '@agentfleet/kube';
 
 /** What pools are observed with. */
 export interface PoolObserver {
@@ -121,4 +119,73 @@ export async function observePool(observer: PoolObserver, pool: ExpertPool, sign
 function withAll(pool: ExpertPool, recorded: ReadonlyMap<string, RecordedArm>): ExpertPool {
   const experts = [...pool.spec.experts, ...[...recorded.values()].flatMap((arm) => arm.experts)];
   return { ...pool, spec: { ...pool.spec, experts } };
+}
+
+/** How long an answer is believed, ms. */
+export const notePollMs = 10_000;
+
+/** Most pods that are asked about for one pool: each costs a request, and all of a Deployment say the same. */
+const mostAsked = 4;
+
+/** A pod that prepares for less than this needs no explanation, ms. */
+const maxWaitMs = 5_000;
+
+interface Note {
+  readonly text: string | undefined;
+  readonly at: number;
+}
+
+/** The newest warning among events of one pod; undefined when there is none. Pure. */
+export function newestWarning(found: readonly KubeEvent[]): string | undefined {
+  const time = (event: KubeEvent): string => event.series?.lastObservedTime ?? event.eventTime ?? event.metadata.creationTimestamp ?? '';
+  const [newest] = found.filter(({ type }) => type === 'Warning').sort((a, b) => (time(a) < time(b) ? 1 : -1));
+  return newest === undefined ? undefined : `${newest.reason}: ${newest.note}`;
+}
+
+/**
+ * What the kubelet says about pods that it cannot start: a Secret that is missing stands in no status, only in Events.
+ * They are asked for while a pod is being prepared for long, because a cache of all Events would be most of the memory.
+ */
+export class NoteReader {
+  readonly #client: ResourceClient<KubeEvent>;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #known = new Map<string, Note>();
+
+  constructor(options: { readonly transport: Transport; readonly clock: Clock; readonly log: Log }) {
+    this.#client = new ResourceClient(options.transport, events);
+    this.#clock = options.clock;
+    this.#log = options.log;
+  }
+
+  /** Notes by the names of pods. Never rejects: without them the status only says less. */
+  async read(pods: readonly Pod[], signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
+    const found = new Map<string, string>();
+    const waiting = pods.filter((pod) => isPreparing(pod) && this.#ageMs(pod) >= maxWaitMs);
+    for (const pod of waiting.slice(0, mostAsked)) {
+      const text = await this.#one(pod, signal);
+      if (text !== undefined) found.set(pod.metadata.name, text);
+    }
+    return found;
+  }
+
+  #ageMs(pod: Pod): number {
+    return this.#clock.now() - Date.parse(pod.status?.startTime ?? '');
+  }
+
+  async #one({ metadata }: Pod, signal: AbortSignal): Promise<string | undefined> {
+    const { namespace = '', uid = '' } = metadata;
+    const now = this.#clock.monotonic();
+    for (const [key, { at }] of this.#known) if (now - at >= notePollMs) this.#known.delete(key);
+    const known = this.#known.get(uid);
+    if (known !== undefined) return known.text;
+    try {
+      const text = newestWarning(await this.#client.list({ namespace, fieldSelector: `regarding.uid=${uid}`, signal }));
+      this.#known.set(uid, { text, at: now });
+      return text;
+    } catch (error) {
+      this.#log.warn('events of a pod were not read', { pod: `${namespace}/${metadata.name}`, error: asError(error).message });
+      return undefined;
+    }
+  }
 }

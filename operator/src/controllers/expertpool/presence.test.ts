@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '@agentfleet/kube';
 import { resources } from '../../runtime/resources.ts';
 import type { Manifest } from '../../operands/manifest.ts';
-import { isGone, makesAnew } from './presence.ts';
+import { isGone, makesAnew } from './children.ts';
 
 const { signal } = new AbortController();
 const owner: KubeObject = { apiVersion: 'v1', kind: 'Owner', metadata: { name: 'a', namespace: 'n', uid: '1' } };

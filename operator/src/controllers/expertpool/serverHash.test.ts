@@ -3,10 +3,10 @@ import type { ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
 import { newPool } from '../agenttask/testing/objects.ts';
 import { decidePool } from './decide.ts';
-import { desiredArm, planOf, withPlan } from './rollout/plan.ts';
+import { desiredArm, planOf, withPlan } from './rolloutPlan.ts';
 import type { PoolSnapshot } from './snapshot.ts';
 import { newSnapshot } from './testing/snapshots.ts';
-import { weightsViews } from './weights/index.ts';
+import { weightsViews } from './manifests/weights.ts';
 import { rolloutStatus } from '../../revisions/testing/status.ts';
 
 type Part = Readonly<Record<string, unknown>>;

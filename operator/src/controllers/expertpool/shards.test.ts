@@ -5,7 +5,7 @@ import { newPool } from '../agenttask/testing/objects.ts';
 import { thirteen } from '../placement/testing/wide.ts';
 import { decidePool } from './decide.ts';
 import { newSnapshot } from './testing/snapshots.ts';
-import { weightsViews } from './weights/index.ts';
+import { weightsViews } from './manifests/weights.ts';
 
 const gib = 2 ** 30;
 

@@ -1,23 +1,19 @@
-import type { ConditionValue } from '../../operands/conditions.ts';
+import { type ConditionValue, rolloutCondition } from '../../operands/conditions.ts';
 import { type Obstacle, type Aspects, conditionsOf } from './conditions.ts';
-import { cut, draftOf, imageOf, weightsOf } from '../../operands/index.ts';
-import type { Expert, ExpertPoolStatus } from '@agentfleet/protocol/api';
+import { cut, draftOf, imageOf, weightsOf, shardsOf } from '../../operands/index.ts';
+import type { Expert, ExpertPoolStatus, ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import type { Pod } from '../../runtime/resources.ts';
 import { grantSnippet } from '../../pools/consent.ts';
-import { artifactsClaim, workersName } from '../../pools/names.ts';
+import { artifactsClaim, workersName, gatewayName } from '../../pools/names.ts';
 import { isWorkerPod } from '../../pools/resolve.ts';
 import { shadowCondition } from '../../revisions/index.ts';
 import { warmCounts } from '../warmpool/decide.ts';
 import type { PoolDecision } from './decide.ts';
-import { rolloutCondition } from './rollout/condition.ts';
-import { isEssential } from './essential.ts';
-import { gatewayServing } from './gatewayState.ts';
-import { gatewayRevision } from './gateways.ts';
-import { driftCondition, memoryOf } from './memory.ts';
-import type { EngineSizes } from './manifests/languageModel.ts';
+import { gatewayRevision, serverName, serverRevision } from './servers.ts';
+import { type EngineSizes, bytesPerToken, kvCacheBytes } from './manifests/experts.ts';
 import { isBehindGateway, isChat } from './manifests/chat.ts';
-import { gatewayUrl } from './manifests/gateway.ts';
+import { gatewayUrl, gatewayReplicas } from './manifests/gateway.ts';
 import { homeOf, poolLabels } from '../../operands/manifest.ts';
 import {
   exceeded,
@@ -29,10 +25,11 @@ import {
   servingOf,
   withImage,
   type Serving,
+  type ServerInfo,
 } from '../../serving/index.ts';
-import { serverName, serverRevision } from './servers.ts';
 import type { PoolSnapshot } from './snapshot.ts';
-import { artifactsCondition, viewOfItem } from './weights/index.ts';
+import { artifactsCondition, viewOfItem } from './manifests/weights.ts';
+import { compareMemory, driftTolerance } from '../../placement/index.ts';
 
 interface ExpertView {
   readonly state: NonNullable<ExpertPoolStatus['experts']>[number];
@@ -238,4 +235,82 @@ export function poolStatus(snapshot: PoolSnapshot, decision: PoolDecision, now: 
     queued: counts.queued,
     ...(snapshot.rollout?.status === undefined ? {} : { rollout: snapshot.rollout.status }),
   };
+}
+
+const proposes = ({ role }: Expert): boolean => role === 'Generalist' || role === 'Specialist';
+
+/**
+ * Whether tasks cannot be done without an expert: it proposes. The others make the work better, and a pool goes on without
+ * them and says so; so it does without a language model, unless nobody else is a Generalist. Pure.
+ */
+export function isEssential(pool: ExpertPool, expert: Expert): boolean {
+  if (!proposes(expert)) return false;
+  if (expert.engine.type !== 'Llama') return true;
+  const other = pool.spec.experts.some(({ role, engine, replicas }) => role === 'Generalist' && engine.type !== 'Llama' && replicas > 0);
+  return !other;
+}
+
+/** How far the gateway is that tasks without a revision are sent to. Pure. */
+export function gatewayServing(snapshot: PoolSnapshot, obstacle?: Obstacle): Serving {
+  const { pool, images, notes, deployments } = snapshot;
+  const revision = gatewayRevision(snapshot);
+  const own = snapshot.pods.filter(
+    ({ metadata }) => metadata.labels?.[labels.component] === 'gateway' && metadata.labels[labels.revision] === revision,
+  );
+  const pods = own.filter(withImage(images.inference));
+  const deployment = deployments.get(gatewayName(pool.metadata.name, revision));
+  const serving = servingOf({ wanted: gatewayReplicas(pool), deployment, pods, notes, obstacle });
+  return serving.fault === undefined ? serving : { ...serving, fault: withCure(pool, serving.fault) };
+}
+
+const missingObject = /(secret|configmap) "([^"]+)" not found|references non-existent (secret|config) key: (\S+)/;
+
+/** The kubelet's words for a Secret or a key that is missing, with the cure before them. */
+function withCure({ spec, metadata }: ExpertPool, fault: NonNullable<Serving['fault']>): NonNullable<Serving['fault']> {
+  const found = missingObject.exec(fault.message);
+  if (found === null) return fault;
+  const [, kind, name, keyKind, key] = found;
+  const secret = kind === 'secret' || keyKind === 'secret';
+  if (!secret) {
+    const what = name === undefined ? `the key ${key} of the ConfigMap` : `ConfigMap ${name}`;
+    return {
+      ...fault,
+      reason: 'CaBundleMissing',
+      message: `the gateway waits for ${what} that caBundleRef names; create it: ${fault.message}`,
+    };
+  }
+  const entry = spec.credentials?.find(({ secretRef }) => secretRef.name === name || secretRef.key === key);
+  const what = entry === undefined ? (name ?? key) : `${entry.secretRef.name} with the key ${entry.secretRef.key}`;
+  const cure = `create Secret ${what} in namespace ${metadata.namespace}, or correct spec.credentials`;
+  return { ...fault, reason: 'CredentialMissing', message: `the gateway waits for a key; ${cure}: ${fault.message}` };
+}
+
+type ExpertState = NonNullable<ExpertPoolStatus['experts']>[number];
+
+/**
+ * Keys and values of an engine on each of its GPUs: what was reckoned for the tokens that it holds, beside the bytes that it was given for them.
+ * Undefined while it does not tell. Pure.
+ */
+export function memoryOf(expert: Expert, sizes: EngineSizes, info: ServerInfo | undefined): ExpertState['memory'] {
+  if (expert.engine.type !== 'VLLM' || sizes.model === undefined || info?.kvTokens === undefined) return undefined;
+  const found = compareMemory(info.kvTokens * bytesPerToken(sizes, shardsOf(expert)), kvCacheBytes(expert, sizes));
+  if (found === undefined) return undefined;
+  const { estimated, measured, errorRatio } = found;
+  return { estimated, measured, errorRatio };
+}
+
+const gib = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(2)} GiB`;
+
+/** The condition EstimateDrift; undefined where no engine tells its memory. Pure. */
+export function driftCondition(states: readonly ExpertState[]): ConditionValue | undefined {
+  const reported = states.flatMap(({ name, memory }) => (memory === undefined ? [] : [{ name, ...memory }]));
+  if (reported.length === 0) return undefined;
+  const far = reported.filter(({ errorRatio }) => Math.abs(Number(errorRatio)) > driftTolerance);
+  if (far.length === 0) return { status: 'False', reason: 'WithinTolerance', message: 'engines hold as many tokens as was reckoned' };
+  const words = far.map(
+    ({ name, estimated, measured, errorRatio }) =>
+      `expert ${name}: its engine holds in ${gib(measured)} the tokens that were reckoned at ${gib(estimated)} (error ${errorRatio})`,
+  );
+  const message = `${words.join('; ')}; set resources.memory.kvTokens, or engine.vLLM.kvCacheBytes, by what it holds`;
+  return { status: 'True', reason: 'EstimateDrift', message };
 }

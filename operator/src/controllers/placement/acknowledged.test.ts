@@ -1,8 +1,7 @@
 import { findCondition } from '@agentfleet/kube';
 import { describe, expect, test } from 'vitest';
-import { acknowledgeAnnotation } from './acknowledged.ts';
+import { acknowledgeAnnotation, readBook } from './slots.ts';
 import type { PlacementSnapshot } from './decide.ts';
-import { readBook } from './slots.ts';
 import { box, device, gpuPool, onGpu } from './testing/box.ts';
 import { atRest } from './testing/losses.ts';
 import { settle } from './testing/world.ts';

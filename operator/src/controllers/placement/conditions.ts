@@ -3,9 +3,9 @@ import { cut } from '../../operands/index.ts';
 import type { NewCondition } from '@agentfleet/kube';
 import type { Reason, ConditionType } from '@agentfleet/protocol/api';
 import { slotClaimName } from '../../placement/index.ts';
-import { slicesOfPlugin } from './pluginSlices.ts';
+import { slicesOfPlugin } from './inventory.ts';
 import { lacksHolder } from './problem.ts';
-import { sharingCondition } from './sharing.ts';
+import { sharingCondition } from './slots.ts';
 
 interface ConditionValue {
   readonly status: 'True' | 'False';

@@ -11,18 +11,18 @@ import {
   type Predicate,
   type ReconcileContext,
   type Source,
+  type Clock,
 } from '@agentfleet/kube';
 import { labels } from '@agentfleet/protocol/pool';
 import { slotLabel } from '../../placement/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { ControllerRevision, Deployment, Node, Pod } from '../../runtime/resources.ts';
-import type { GpuCaches } from './caches.ts';
+import { type GpuCaches, cachedLedger, observePlacement, type Ledger, type PlacementSources } from './observe.ts';
 import { decidePlacement, type PlacementDecision } from './decide.ts';
-import { cachedLedger, observePlacement, type Ledger, type PlacementSources } from './observe.ts';
 import { bootOf, cachedReserve, isReserve, probeIn } from './reserve/index.ts';
 import { slotsConfigMap } from './slots.ts';
-import { solveTimes } from './solveTimes.ts';
 import { PlacementWriter } from './writer.ts';
+import { Histogram, type Registry } from 'prom-client';
 
 /** There is one ledger, so there is one key. */
 const everything = 'gpus';
@@ -108,4 +108,26 @@ export function createPlacementController(context: OperatorContext, gpus: GpuCac
     log,
     registry,
   });
+}
+
+const name = 'agentfleet_placement_solve_seconds';
+
+/** Measures decisions about all places; gives what decides under the watch. */
+export function solveTimes(registry: Registry, clock: Clock): <T>(decide: () => T) => T {
+  const times =
+    (registry.getSingleMetric(name) as Histogram | undefined) ??
+    new Histogram({
+      name,
+      help: 'Time of a decision about all places, from the ledger to the plans.',
+      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5],
+      registers: [registry],
+    });
+  return (decide) => {
+    const began = clock.monotonic();
+    try {
+      return decide();
+    } finally {
+      times.observe((clock.monotonic() - began) / 1000);
+    }
+  };
 }

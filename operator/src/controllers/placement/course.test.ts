@@ -1,8 +1,7 @@
 import { findCondition } from '@agentfleet/kube';
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
-import type { Progress } from './admit.ts';
-import { decidePlacement, type PlacementSnapshot } from './decide.ts';
+import { type Progress, decidePlacement, type PlacementSnapshot } from './decide.ts';
 import { writeBindings } from './slots.ts';
 import { box, device, gpuPool, onGpu, snapshot } from './testing/box.ts';
 import { hybrid, judge, now, of, places, settle, conditionValue } from './testing/world.ts';

@@ -1,19 +1,18 @@
-import type { ClusterView, Holder, Inventory, Owner, OwnerPlan } from './model/index.ts';
+import type { ClusterView, Holder, Inventory, Owner, OwnerPlan, Assignment } from './model/index.ts';
 import { canonical, findCondition, mergeConditions, type Condition, type KubeObject } from '@agentfleet/kube';
 import type { EnergyModel, ExpertPool, PlanStatus } from '@agentfleet/protocol/api';
-import type { Pod } from '../../runtime/resources.ts';
-import { admit, type ProgressOf } from './admit.ts';
+import type { Pod, Deployment } from '../../runtime/resources.ts';
 import { claimsOf, surplusClaims, type ClaimManifest } from './claims.ts';
 import { inventoryOf } from './inventory.ts';
-import { staleOccupants, type Occupant } from './staleOccupants.ts';
-import { inOrder, isConcerned, modelOwner, poolOwner } from './owners.ts';
+import { inOrder, isConcerned, modelOwner, poolOwner, type Revisions } from './owners.ts';
 import { planHash, planOwner } from './plan.ts';
 import type { Presence } from './serve.ts';
-import type { Revisions } from './servers.ts';
 import { holderChanges, probeChanges, wantedHolders, type HolderChanges, type ProbeChanges } from './reserve/index.ts';
 import { bookNews, writeProbes } from './slots.ts';
-import { onWhatIsLeft } from './shrunk.ts';
 import { placementWords } from './conditions.ts';
+import { ranks, itemOf, slotLabel, valuesIn } from '../../placement/index.ts';
+import { labels } from '@agentfleet/protocol/pool';
+import { lacksHolder } from './problem.ts';
 
 /** All that decisions about placement are made from. */
 export interface PlacementSnapshot {
@@ -164,4 +163,143 @@ export function decidePlacement(snapshot: PlacementSnapshot, now: number): Place
 /** The server orders conditions as it likes. */
 function sorted({ conditions = [], ...rest }: PlacementStatus): PlacementStatus {
   return { ...rest, conditions: [...conditions].sort((a, b) => (a.type < b.type ? -1 : 1)) };
+}
+
+/** How important an engine is; one that nobody wishes any more is the least. */
+function worth({ wishes }: Owner, { item }: Assignment): number {
+  const rank = wishes.find((wish) => wish.item === item)?.rank;
+  return rank === undefined ? -1 : ranks.indexOf(rank);
+}
+
+/** Tenants of slots that have less memory than before, as far as it is not enough for them: the least important, and who came last. */
+function tooMuch(owners: readonly Owner[], { slots }: Inventory): ReadonlySet<Assignment> {
+  const tenants = owners.flatMap((owner, age) =>
+    (owner.plan?.assignments ?? []).map((assignment) => ({ assignment, age, worth: worth(owner, assignment) })),
+  );
+  const out = new Set<Assignment>();
+  for (const { name, usableBytes, fault } of slots) {
+    if (fault !== undefined) continue;
+    let left = usableBytes;
+    const here = tenants.filter(({ assignment }) => assignment.slot === name).sort((a, b) => b.worth - a.worth || a.age - b.age);
+    for (const { assignment } of here) {
+      if (assignment.bytes > left) out.add(assignment);
+      else left -= assignment.bytes;
+    }
+  }
+  return out;
+}
+
+/** Owners as they are when a slot has shrunk: without the places that are not there any more. In the order in which they came. Pure. */
+export function onWhatIsLeft(owners: readonly Owner[], inventory: Inventory): readonly Owner[] {
+  const out = tooMuch(owners, inventory);
+  if (out.size === 0) return owners;
+  return owners.map((owner) => {
+    const { plan } = owner;
+    if (plan === undefined || !plan.assignments.some((assignment) => out.has(assignment))) return owner;
+    const items = new Set(plan.assignments.filter((assignment) => out.has(assignment)).map(({ item }) => item));
+    return { ...owner, hit: true, plan: { ...plan, assignments: plan.assignments.filter(({ item }) => !items.has(item)) } };
+  });
+}
+
+/** An engine that has pods on a slot, or a Deployment that makes them there. */
+export interface Occupant {
+  /** As `Owner.key`. */
+  readonly owner: string;
+  readonly item: string;
+  readonly slot: string;
+}
+
+type Marked = { readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> } } | undefined;
+
+/** `object` carries the labels of an engine, `marked` the annotations of its pods. */
+function occupantsIn({ metadata }: KubeObject, marked: Marked): readonly Occupant[] {
+  const { labels: own = {}, namespace = '' } = metadata;
+  const [model, pool, revision] = [own[labels.model], own[labels.pool], own[labels.revision]];
+  const slots = valuesIn(marked?.metadata?.annotations?.[slotLabel]);
+  if (model !== undefined)
+    return slots.map((slot) => ({ owner: `EnergyModel ${namespace}/${model}`, item: itemOf(model, revision), slot }));
+  if (pool === undefined) return [];
+  const owner = `ExpertPool ${namespace}/${pool}`;
+  const expert = own[labels.expert];
+  return expert === undefined ? [] : slots.map((slot) => ({ owner, item: itemOf(expert, revision), slot }));
+}
+
+/**
+ * Engines that are on GPUs as the cluster shows it, whatever plans say. Pods that hold a GPU for others are none; of engines
+ * that share a pod the device plugin keeps the GPUs. Pure.
+ */
+export function occupantsOf(pods: readonly Pod[], deployments: readonly Deployment[]): readonly Occupant[] {
+  return [
+    ...pods.flatMap((pod) => occupantsIn(pod, pod)),
+    ...deployments.flatMap((found) => (found.spec?.replicas === 0 ? [] : occupantsIn(found, found.spec?.template))),
+  ];
+}
+
+/** Slots on which somebody is whom no plan has there any more: who moved and is not gone, or whose pool was deleted. Pure. */
+export function staleOccupants(occupants: readonly Occupant[], holders: readonly Holder[]): ReadonlySet<string> {
+  const keyOf = ({ owner, item, slot }: Occupant): string => `${owner} ${item} ${slot}`;
+  const planned = new Set(
+    holders.flatMap(({ owner, assignments }) => assignments.map(({ item, slot }) => keyOf({ owner: owner.key, item, slot }))),
+  );
+  return new Set(occupants.filter((occupant) => !planned.has(keyOf(occupant))).map(({ slot }) => slot));
+}
+
+/** How far the pods of an engine on its slot are. Stalled: they do not get on, and nobody waits for them. */
+export type Progress = 'Absent' | 'Starting' | 'Ready' | 'Stalled';
+
+export type ProgressOf = (owner: Owner, assignment: Assignment) => Progress;
+
+/** An engine with its slots, one for each GPU that shares its weights. */
+interface Tenant {
+  readonly holder: Holder;
+  readonly item: string;
+  readonly assignments: readonly Assignment[];
+}
+
+function tenantsOf(holder: Holder): readonly Tenant[] {
+  const items = [...new Set(holder.assignments.map(({ item }) => item))];
+  return items.map((item) => ({ holder, item, assignments: holder.assignments.filter((assignment) => assignment.item === item) }));
+}
+
+function orderOf({ holder, item }: Tenant): string {
+  const wish = holder.owner.wishes.find((known) => known.item === item);
+  const importance = ranks.length - ranks.indexOf(wish?.rank ?? 'Canary');
+  return `${String(importance).padStart(2, '0')} ${holder.owner.key} ${item}`;
+}
+
+/**
+ * Lets engines of one GPU start one after another: each measures the free memory when it loads, and two at once take it
+ * from each other. The more important ones go first; the next one when all that may start are ready or do not get on. One on
+ * several GPUs starts when all of them are free, and keeps those that are for itself until then. On a slot of `stale` nobody
+ * starts: the memory of who moved away or was deleted is free when his pods are gone. Pure.
+ */
+export function admit(holders: readonly Holder[], progress: ProgressOf, stale: ReadonlySet<string> = new Set()): readonly Holder[] {
+  const tenants = holders.flatMap(tenantsOf);
+  const admitted = new Set<Assignment>();
+  const taken = new Set([...stale, ...tenants.flatMap((tenant) => busySlots(tenant, progress))]);
+  const waiting = tenants.filter((tenant) => mayStart(tenant));
+  for (const { assignments } of waiting.sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))) {
+    if (assignments.every(({ slot }) => !taken.has(slot))) for (const assignment of assignments) admitted.add(assignment);
+    for (const { slot } of assignments) taken.add(slot);
+  }
+  return holders.map(({ assignments, ...holder }) => ({
+    ...holder,
+    assignments: assignments.map((assignment) => (admitted.has(assignment) ? { ...assignment, admitted: true } : assignment)),
+  }));
+}
+
+/** One that is asked to end starts no more, and one whose GPU is not held waits. */
+function mayStart({ holder: { ending, mode }, item, assignments }: Tenant): boolean {
+  return ending?.has(item) !== true && assignments.every((assignment) => !assignment.admitted && !lacksHolder(mode, assignment));
+}
+
+/** Slots on which an engine starts. */
+function busySlots({ holder, assignments }: Tenant, progress: ProgressOf): readonly string[] {
+  const starts = assignments.some((assignment) => assignment.admitted && isBusy(progress(holder.owner, assignment)));
+  return starts ? assignments.map(({ slot }) => slot) : [];
+}
+
+/** Absent: it was let go and its pods are not seen yet. */
+function isBusy(progress: Progress): boolean {
+  return progress === 'Absent' || progress === 'Starting';
 }

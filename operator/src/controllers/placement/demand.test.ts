@@ -1,7 +1,7 @@
 import { artifactName, needsGpu } from '../../operands/index.ts';
 import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
-import { demandOf, modelDemand } from './demand.ts';
+import { demandOf, modelDemand } from './owners.ts';
 import { gpuModel, gpuPool } from './testing/box.ts';
 
 const gib = 2 ** 30;

@@ -1,6 +1,8 @@
-// Puts engines of pools and models on GPUs: one plan per pool and model, in its status, and the claims that pods name.
-// One reconcile at a time for the whole cluster, so that nobody gives the same memory away twice.
-export { createGpuCaches, type GpuCaches } from './caches.ts';
+/**
+ * The plan of GPUs: which engine of a pool or a model sits on which slot. `observe` and `inventory` read slots, `owners` what is
+ * wanted; `problem`, `serve`, `plan` and `decide` are pure; `writer` and `reserve/` write. `model/` has the types of all of it.
+ * May import operands, serving, revisions, the solver in src/placement, pools and runtime; no other controller.
+ */
+export { createGpuCaches, type GpuCaches, defaultDriver } from './observe.ts';
 export { createPlacementController } from './controller.ts';
-export { defaultDriver } from './observe.ts';
 export { cachedPlacementView, placementView, type PlacementView, type PlanHolder } from './view.ts';

@@ -12,16 +12,24 @@ import {
   type SlotBinding,
   type SlotClaim,
 } from '../../placement/index.ts';
-import { gpuIndex, onGpus } from '../../runtime/caches.ts';
+import { gpuIndex, onGpus, type CacheOptions } from '../../runtime/caches.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
-import type { ConfigMap, ControllerRevision, Deployment, Pod } from '../../runtime/resources.ts';
+import {
+  type ConfigMap,
+  type ControllerRevision,
+  type Deployment,
+  type Pod,
+  type DeviceClass,
+  type PublishedSlice,
+  resources,
+} from '../../runtime/resources.ts';
 import { exceeded, rolledOut } from '../../serving/index.ts';
-import type { Progress } from './admit.ts';
-import type { GpuCaches } from './caches.ts';
-import type { PlacementSnapshot } from './decide.ts';
-import { occupantsOf } from './staleOccupants.ts';
+import { type Progress, type PlacementSnapshot, occupantsOf } from './decide.ts';
 import { cachedReserve, holderView, probeIn, usedHolders } from './reserve/index.ts';
 import { readBook, slotsConfigMap } from './slots.ts';
+import { OptionalCache } from '../../runtime/optionalCache.ts';
+import { slimObject } from '../../runtime/transforms.ts';
+import { placementComponent } from './claims.ts';
 
 /** NVIDIA's driver and its class of whole GPUs. */
 export const defaultDriver = { driver: 'gpu.nvidia.com', deviceClass: 'gpu.nvidia.com' } as const;
@@ -143,5 +151,32 @@ export function observePlacement({ context, gpus, records }: PlacementSources, l
       recorded: recordedBindings(claims, ledger),
       holders: ledger.reserve.flatMap((pod) => holderView(pod) ?? []),
     },
+  };
+}
+
+/** What of GPUs the API server shows; empty where it knows no dynamic resource allocation. */
+export interface GpuCaches {
+  readonly slices: OptionalCache<PublishedSlice>;
+  readonly deviceClasses: OptionalCache<DeviceClass>;
+  /** Claims that we made. */
+  readonly claims: OptionalCache;
+}
+
+/** Makes the caches; the process runs them. `driver` publishes the GPUs, other devices are not kept. */
+export function createGpuCaches(options: CacheOptions, driver: string): GpuCaches {
+  return {
+    slices: new OptionalCache({
+      ...options,
+      resource: resources.resourceSlices,
+      fieldSelector: `spec.driver=${driver}`,
+      transform: slimObject,
+    }),
+    deviceClasses: new OptionalCache({ ...options, resource: resources.deviceClasses, transform: slimObject }),
+    claims: new OptionalCache({
+      ...options,
+      resource: resources.resourceClaims,
+      labelSelector: `${labels.component}=${placementComponent}`,
+      transform: slimObject,
+    }),
   };
 }

@@ -1,10 +1,31 @@
-import type { Owner, Wish } from './model/index.ts';
-import { namedSlots, needsGpu, shardsOf } from '../../operands/index.ts';
+import type { Owner, Wish, Demand } from './model/index.ts';
+import {
+  namedSlots,
+  needsGpu,
+  shardsOf,
+  adapterRoom,
+  artifactName,
+  draftOf,
+  imageOf,
+  recordedArms,
+  serverHash,
+} from '../../operands/index.ts';
 import type { EnergyModel, Expert, ExpertPool } from '@agentfleet/protocol/api';
-import { bytesOf, itemOf, type Rank, type Traffic } from '../../placement/index.ts';
-import { isOpen } from '../../revisions/index.ts';
-import { demandOf, modelDemand } from './demand.ts';
-import { serversIn, type ExpertServer, type Revisions } from './servers.ts';
+import {
+  bytesOf,
+  itemOf,
+  type Rank,
+  type Traffic,
+  estimateEngine,
+  type Adapters,
+  type Architecture,
+  type EngineDemand,
+} from '../../placement/index.ts';
+import { isOpen, poolRevision } from '../../revisions/index.ts';
+import { indivisible } from './problem.ts';
+import type { KubeObject } from '@agentfleet/kube';
+import type { Images } from '../../runtime/context.ts';
+import type { ControllerRevision } from '../../runtime/resources.ts';
 
 /** How important the engine of a role is. */
 export const rankOf: Readonly<Record<Expert['role'], Rank>> = {
@@ -178,3 +199,164 @@ export function inOrder(owners: readonly Owner[]): readonly Owner[] {
   const age = ({ object, key }: Owner): string => `${object.metadata.creationTimestamp ?? '~'} ${key}`;
   return [...owners].sort((a, b) => (age(a) < age(b) ? -1 : 1));
 }
+
+/** What the headers of an engine's weights tell. */
+export interface EngineSize {
+  readonly weightBytes: number;
+  readonly architecture: Architecture;
+}
+
+const defaultHeadroom = 0.05;
+
+/** What vLLM batches on cards of up to 40 GiB. */
+const maxBatchedTokens = 2048;
+
+type Memory = NonNullable<NonNullable<Expert['resources']>['memory']>;
+
+/**
+ * The size of an expert's weights, or of its draft, as far as they were read. The expert may be one of another revision than
+ * the spec's, whose weights have a name of their own.
+ */
+export function sizeOf(pool: ExpertPool, expert: Expert, name: string): EngineSize | undefined {
+  const reported = artifactName(pool, expert, name);
+  const found = pool.status?.artifacts?.find((artifact) => artifact.name === reported);
+  if (found?.weightBytes === undefined || found.architecture === undefined) return undefined;
+  return { weightBytes: found.weightBytes, architecture: found.architecture };
+}
+
+/** Inputs plus outputs of all linear layers, which adapters may adapt. */
+function projectionWidth({ hiddenSize, kvHeads, headSize, feedForwardSize }: Architecture): number {
+  return 4 * hiddenSize + 2 * (hiddenSize + kvHeads * headSize) + 3 * (hiddenSize + feedForwardSize);
+}
+
+/** LoRA adapters that the engine of `base` loads. */
+function adaptersOf(pool: ExpertPool, base: string, architecture: Architecture): Adapters | undefined {
+  const room = adapterRoom(pool, base);
+  if (room === undefined) return undefined;
+  return { count: room.count, rank: room.maxRank, projectionWidth: projectionWidth(architecture) };
+}
+
+interface Sizes {
+  readonly size: EngineSize;
+  readonly draft: EngineSize | undefined;
+}
+
+function reckon(pool: ExpertPool, expert: Expert, memory: Memory, { size, draft }: Sizes): number {
+  const { engine } = expert;
+  const vllm = engine.type === 'VLLM' ? engine.vLLM : undefined;
+  const adapters = adaptersOf(pool, expert.name, size.architecture);
+  const demand: EngineDemand = {
+    ...size,
+    tokens: memory.kvTokens ?? vllm?.maxModelLen ?? 8192,
+    kvElementBytes: 2,
+    maxSequences: vllm?.maxNumSeqs ?? 16,
+    maxBatchedTokens,
+    shards: shardsOf(expert),
+    enforceEager: false,
+    ...(draft === undefined ? {} : { draft }),
+    ...(adapters === undefined ? {} : { adapters }),
+  };
+  const estimate = estimateEngine(demand);
+  const given = bytesOf(vllm?.kvCacheBytes);
+  return given === undefined ? estimate.total : estimate.total - estimate.kv + given;
+}
+
+const cure = 'wait until they are read, or give the budget in bytes';
+
+/** Why GPUs cannot share an expert, or why that is not known; one that would end at once has no place whatever its budget is. */
+function spreadLack(pool: ExpertPool, expert: Expert): Demand | undefined {
+  const shards = shardsOf(expert);
+  if (shards === 1) return undefined;
+  const architecture = sizeOf(pool, expert, expert.name)?.architecture;
+  const heads = architecture?.heads;
+  if (architecture === undefined || heads === undefined) {
+    const why = 'which tensorParallel has to divide, are not known (status.artifacts[].architecture.heads); wait until they are read';
+    return { lack: `expert ${expert.name}: the heads of its weights, ${why}` };
+  }
+  const lack = indivisible(architecture, heads, shards);
+  return lack === undefined ? undefined : { lack: `expert ${expert.name}: ${lack}`, reason: 'NotDivisible' };
+}
+
+/**
+ * What an expert needs on its GPU: its budget, or what is reckoned from the headers of its weights. `pool` has the experts of
+ * its revision; `asked` is the pool as it is, when that asks for another one. Pure.
+ */
+export function demandOf(pool: ExpertPool, expert: Expert, asked = pool): Demand {
+  const spread = spreadLack(asked, expert);
+  if (spread !== undefined) return spread;
+  const memory = expert.resources?.memory ?? { budget: 'Auto' };
+  const budget = bytesOf(memory.budget);
+  if (budget !== undefined) return { bytes: budget * expert.replicas };
+  const size = sizeOf(asked, expert, expert.name);
+  const draft = expert.speculative === undefined ? undefined : sizeOf(asked, expert, draftOf(expert.name));
+  const missing = (what: string): Demand => ({
+    lack: `expert ${expert.name}: the size of ${what} is not known (status.artifacts); ${cure} (spec.experts[].resources.memory.budget)`,
+  });
+  if (size === undefined) return missing('its weights');
+  if (expert.speculative !== undefined && draft === undefined) return missing('the weights of its draft');
+  const headroom = memory.headroom === undefined ? defaultHeadroom : Number(memory.headroom);
+  return { bytes: Math.ceil(reckon(pool, expert, memory, { size, draft }) * (1 + headroom)) * expert.replicas };
+}
+
+/** What a model needs on its GPU: its artifacts have no weights whose headers could be read. Pure. */
+export function modelDemand({ spec }: EnergyModel): Demand {
+  const budget = bytesOf(spec.resources.memory?.budget);
+  if (budget !== undefined) return { bytes: budget * spec.resources.replicas };
+  return { lack: 'the size of the model is not known; give spec.resources.memory.budget in bytes' };
+}
+
+/** Pods that are to serve an expert. */
+export interface ExpertServer {
+  readonly expert: Expert;
+  /** All experts of its revision. */
+  readonly experts: readonly Expert[];
+  /** As in `serverHash`; undefined in a pool without rollouts. */
+  readonly revision: string | undefined;
+  /** In a revision that is tried, of an expert that is another one in it. */
+  readonly canary: { readonly beside: ExpertServer | undefined } | undefined;
+}
+
+/** What revisions are known by. */
+export interface Revisions {
+  readonly images: Images;
+  /** Of all pools. */
+  readonly records: readonly ControllerRevision[];
+}
+
+interface Content {
+  readonly experts: readonly Expert[];
+  readonly images: Images;
+}
+
+const ofPool =
+  ({ metadata }: ExpertPool) =>
+  (record: KubeObject): boolean =>
+    record.metadata.namespace === metadata.namespace;
+
+/**
+ * The servers of a pool that its rollout asks for: of the revision that serves, and of one that is tried. Undefined while the
+ * record of the one that serves is not to be seen: then nobody can say what it needs, and nothing may move. Pure.
+ */
+export function serversIn(pool: ExpertPool, { images, records }: Revisions): readonly ExpertServer[] | undefined {
+  const { experts, rolloutPolicyRef } = pool.spec;
+  if (rolloutPolicyRef === undefined) return experts.map((expert) => ({ expert, experts, revision: undefined, canary: undefined }));
+  const desired = poolRevision(pool.metadata.uid ?? '', experts, (expert) => imageOf(expert, images));
+  const arms = new Map<string, Content>([...recordedArms(pool, images, records.filter(ofPool(pool))), [desired, { experts, images }]]);
+  const status = pool.status?.rollout;
+  const serving = arms.get(status?.stable ?? desired);
+  if (serving === undefined) return undefined;
+  const stable = serversOf(serving);
+  const tried = status !== undefined && isOpen(status) ? arms.get(status.canary ?? '') : undefined;
+  if (tried === undefined) return stable;
+  const known = new Set(stable.map(keyOf));
+  const canaries = serversOf(tried).filter((server) => !known.has(keyOf(server)));
+  const beside = new Map(stable.map((server) => [server.expert.name, server]));
+  return [...stable, ...canaries.map((server) => ({ ...server, canary: { beside: beside.get(server.expert.name) } }))];
+}
+
+function serversOf(content: Content): readonly ExpertServer[] {
+  const { experts } = content;
+  return experts.map((expert) => ({ expert, experts, revision: serverHash(content, expert), canary: undefined }));
+}
+
+const keyOf = ({ expert, revision }: ExpertServer): string => `${expert.name} ${revision ?? ''}`;

@@ -1,7 +1,13 @@
-import type { Assignment, Holder, Inventory, Owner, Place, Wish } from './model/index.ts';
-import type { Item, Mode, Problem } from '../../placement/index.ts';
-import { slotsInQuestion } from './slotsInQuestion.ts';
-import { joinable, slotsByItem } from './shards.ts';
+import type { Assignment, Holder, Inventory, Owner, Place, Wish, PlanSlot, Rejection } from './model/index.ts';
+import {
+  type Item,
+  type Mode,
+  type Problem,
+  parseSlotName,
+  type Architecture,
+  type NvlinkRule,
+  type Solution,
+} from '../../placement/index.ts';
 
 /** Separates the owner from the item; neither has it in its name. */
 const between = '|';
@@ -129,4 +135,128 @@ export function problemOf(owner: Owner, held: readonly Assignment[], others: rea
 /** The item of a name in the problem when it is one of the owner. */
 export function ownItem(owner: Owner, name: string): string | undefined {
   return name.startsWith(`${owner.key}${between}`) ? name.slice(owner.key.length + between.length) : undefined;
+}
+
+/** Whether it is nothing but a name now: a board that its slices stand for, or a slice of an earlier division. */
+function isVoid({ name, fault }: PlanSlot): boolean {
+  return fault?.reason === 'SlotPartitioned' || (fault?.reason === 'SlotGone' && parseSlotName(name)?.slice !== undefined);
+}
+
+/** The slots that a search is about: names that stand for nothing only where somebody asks for them, as nobody else reads why not. */
+export function slotsInQuestion(slots: readonly PlanSlot[], items: readonly Item[]): Problem['slots'] {
+  const named = new Set(items.flatMap((item) => item.slots ?? []));
+  return slots
+    .filter((slot) => !isVoid(slot) || named.has(slot.name))
+    .map(({ name, node, usableBytes, fault, mig }) => ({
+      name,
+      node,
+      usableBytes,
+      healthy: fault === undefined,
+      isolated: mig !== undefined,
+    }));
+}
+
+/** What vLLM shares out: heads evenly, and heads of keys and values too, or each of them to several GPUs. */
+function divides(shards: number, heads: number, kvHeads: number): boolean {
+  return heads % shards === 0 && (kvHeads % shards === 0 || shards % kvHeads === 0);
+}
+
+const mostShards = 8;
+
+/** Why so many GPUs cannot share a model, with the cure; undefined: they can. Pure. */
+export function indivisible({ kvHeads }: Architecture, heads: number, shards: number): string | undefined {
+  if (divides(shards, heads, kvHeads)) return undefined;
+  const counts = Array.from({ length: mostShards }, (_, index) => index + 1).filter((count) => divides(count, heads, kvHeads));
+  const of = kvHeads === heads ? `${heads} (num_attention_heads)` : `${heads} and ${kvHeads} (num_attention_heads, num_key_value_heads)`;
+  return `engine.vLLM.tensorParallel is ${shards}, and the heads of its config.json are ${of}: take one of ${counts.join(', ')}`;
+}
+
+/**
+ * Slots that may be of a group, of those that come into question. Numbers of GPUs that a device plugin counts are no boards:
+ * which ones pods get is its own choice, so that all of such a node have to be joined. Pure.
+ */
+export function joinable(slots: readonly string[] | undefined, { slots: known, links }: Inventory, nvlink: NvlinkRule): readonly string[] {
+  const among = known.filter(({ name }) => slots?.includes(name) !== false);
+  const unknown = slots?.filter((slot) => known.every(({ name }) => name !== slot)) ?? [];
+  if (nvlink === 'Ignore') return [...unknown, ...among.map(({ name }) => name)];
+  const joined = new Set(links.flatMap(({ a, b, type }) => (type === 'NV' ? [`${a} ${b}`, `${b} ${a}`] : [])));
+  const whole = (node: string): boolean => {
+    const names = known.filter((slot) => slot.node === node).map(({ name }) => name);
+    return names.every((a, index) => names.slice(index + 1).every((b) => joined.has(`${a} ${b}`)));
+  };
+  return [...unknown, ...among.filter(({ node, counted }) => !counted || whole(node)).map(({ name }) => name)];
+}
+
+/** Slots of each item. */
+export function slotsByItem(places: readonly Pick<Place, 'item' | 'slot'>[]): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, string[]>();
+  for (const { item, slot } of places) found.set(item, [...(found.get(item) ?? []), slot]);
+  return found;
+}
+
+/** Items that span several slots of which one cannot be used, and that got no place: they wait where they are, as a whole. Pure. */
+export function waitingGroups(held: readonly Assignment[], found: ReadonlyMap<string, unknown>, { slots }: Inventory): ReadonlySet<string> {
+  const faulty = new Set(slots.filter(({ fault }) => fault !== undefined).map(({ name }) => name));
+  const groups = [...slotsByItem(held)].filter(([item, own]) => own.length > 1 && !found.has(item) && own.some((slot) => faulty.has(slot)));
+  return new Set(groups.map(([item]) => item));
+}
+
+/** The solution of all but those that wait, with what was said about these in `first`. */
+export function withRefusals(solution: Solution, first: Solution, isWaiting: (name: string) => boolean): Solution {
+  return {
+    ...solution,
+    feasible: false,
+    unplaced: [...first.unplaced.filter(isWaiting), ...solution.unplaced],
+    rejections: [...first.rejections.filter(({ item }) => isWaiting(item)), ...solution.rejections],
+    proved: first.proved && solution.proved,
+    steps: first.steps + solution.steps,
+  };
+}
+
+/** An engine on several slots starts on all of them, or waits: one of them that has to wait keeps the others back. Pure. */
+export function admittedAsOne(assignments: readonly Assignment[]): readonly Assignment[] {
+  const waiting = new Set(assignments.filter(({ admitted }) => !admitted).map(({ item }) => item));
+  return assignments.map((place) => (place.admitted && waiting.has(place.item) ? { ...place, admitted: false } : place));
+}
+
+/** By item, then by slot: what is published and what pods name has one order. */
+export function inOrderOfItems<T extends Pick<Place, 'item' | 'slot'>>(a: T, b: T): number {
+  if (a.item !== b.item) return a.item < b.item ? -1 : 1;
+  return a.slot === b.slot ? 0 : a.slot < b.slot ? -1 : 1;
+}
+
+/** Places of the owner's engines in a solution, one for each slot of an engine. */
+export function placesOf(owner: Owner, solution: Solution): ReadonlyMap<string, readonly Place[]> {
+  const wished = new Set(owner.wishes.map(({ item }) => item));
+  return new Map(
+    solution.assignments.flatMap(({ item: name, slots, bytes }) => {
+      const item = ownItem(owner, name);
+      return item === undefined || !wished.has(item) ? [] : [[item, slots.map((slot) => ({ item, slot, bytes }))] as const];
+    }),
+  );
+}
+
+/** Places that the owner's engines did not get, what the user forbids himself last. */
+export function rejectionsOf(owner: Owner, solution: Solution, others: readonly Holder[], inventory: Inventory): readonly Rejection[] {
+  const foreign = new Set(
+    others.flatMap((holder) =>
+      holder.assignments.filter((assignment) => isForeign(owner, holder, assignment, inventory)).map(({ slot }) => slot),
+    ),
+  );
+  const unknown = owner.wishes.flatMap(({ item, demand }): readonly Rejection[] =>
+    'lack' in demand ? [{ item, reason: demand.reason ?? 'SizeUnknown' }] : [],
+  );
+  const spans = (item: string): boolean =>
+    owner.wishes.some((wish) => wish.item === item && (wish.shards ?? 1) > 1 && wish.slots === undefined);
+  const found = solution.rejections.flatMap(({ item: name, slot, reason, shortByBytes }): readonly Rejection[] => {
+    const item = ownItem(owner, name);
+    if (!owner.wishes.some((wish) => wish.item === item) || item === undefined) return [];
+    const held = reason === 'Exclusive' && foreign.has(slot) ? 'HeldElsewhere' : reason;
+    // It names none, or all that it needs: a slot that is left out is not joined.
+    const why = held === 'NotAllowed' && spans(item) ? 'NotJoined' : held;
+    return [{ item, slot, reason: why, ...(shortByBytes === undefined ? {} : { shortByBytes: Math.max(1, shortByBytes) }) }];
+  });
+  // What the user forbids himself comes last: it is the least of news.
+  const telling = ({ reason }: Rejection): number => Number(reason === 'NotAllowed');
+  return [...unknown, ...found.sort((a, b) => telling(a) - telling(b))];
 }

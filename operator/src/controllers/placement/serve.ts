@@ -1,8 +1,6 @@
 import type { Assignment, Holder, Inventory, Owner, Place, Wish } from './model/index.ts';
 import { solve, type Solution } from '../../placement/index.ts';
-import { ownItem, problemOf } from './problem.ts';
-import { waitingGroups, withRefusals } from './shards.ts';
-import { placesOf } from './solution.ts';
+import { ownItem, problemOf, waitingGroups, withRefusals, placesOf } from './problem.ts';
 
 /** Whether pods of an assignment are there, or are being made or ended. */
 export type Presence = (owner: Owner, assignment: Assignment) => boolean;

@@ -3,8 +3,7 @@ import type { Condition } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
 import { divided } from '../../placement/testing/slices.ts';
 import { decidePlacement, type PlacementSnapshot } from './decide.ts';
-import { readSharing } from './sharing.ts';
-import { readBook } from './slots.ts';
+import { readSharing, readBook } from './slots.ts';
 import { box, device, gpuPool, onGpu, snapshot } from './testing/box.ts';
 import { now, of, settle, conditionValue } from './testing/world.ts';
 

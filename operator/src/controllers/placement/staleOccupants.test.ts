@@ -3,8 +3,7 @@ import { labels } from '@agentfleet/protocol/pool';
 import { expect, test } from 'vitest';
 import { slotLabel } from '../../placement/index.ts';
 import type { Deployment, Pod } from '../../runtime/resources.ts';
-import type { PlacementSnapshot } from './decide.ts';
-import { staleOccupants, occupantsOf, type Occupant } from './staleOccupants.ts';
+import { type PlacementSnapshot, staleOccupants, occupantsOf, type Occupant } from './decide.ts';
 import { gpuPool, onGpu, snapshot } from './testing/box.ts';
 import { settle } from './testing/world.ts';
 

@@ -3,8 +3,8 @@ import { itemOf } from '../../placement/index.ts';
 import type { EnergyModel, ExpertPool, PlanStatus } from '@agentfleet/protocol/api';
 import { inventoryOf } from './inventory.ts';
 import { cachedLedger, observePlacement, type PlacementSources } from './observe.ts';
-import { slotsByItem } from './shards.ts';
-import { serversIn, type ExpertServer, type Revisions } from './servers.ts';
+import { slotsByItem } from './problem.ts';
+import { serversIn, type ExpertServer, type Revisions } from './owners.ts';
 
 /** A pool or a model, and what it holds. */
 export interface PlanHolder {

@@ -4,10 +4,9 @@ import { fieldManagers, type EnergyModel, type ExpertPool } from '@agentfleet/pr
 import { labels } from '@agentfleet/protocol/pool';
 import type { OperatorContext } from '../../runtime/context.ts';
 import { type ConfigMap, resources } from '../../runtime/resources.ts';
-import type { GpuCaches } from './caches.ts';
+import type { GpuCaches, Ledger } from './observe.ts';
 import { placementComponent, type ClaimManifest } from './claims.ts';
 import type { PlacementDecision, PlacementStatus } from './decide.ts';
-import type { Ledger } from './observe.ts';
 import { ReserveWriter } from './reserve/index.ts';
 import { slotsConfigMap } from './slots.ts';
 

@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import { newModel } from '../../../src/controllers/energymodel/testing/models.ts';
 import { Rollouts } from '../../../src/controllers/expertpool/testing/rollouts.ts';
 import { holderView } from '../../../src/controllers/placement/reserve/holders.ts';
-import { isReserve } from '../../../src/controllers/placement/reserve/observe.ts';
+import { isReserve } from '../../../src/controllers/placement/reserve/writer.ts';
 import { board, pluginNode } from '../../../src/controllers/placement/testing/plugin.ts';
 import { type Deployment, type Node, type Pod, resources } from '../../../src/runtime/resources.ts';
 import type { Scenario } from '../scenario.ts';

@@ -13,6 +13,7 @@ import {
   type ExpertEndpoint,
   type PoolBrief,
   type VerifierEndpoint,
+  type ShadowBrief,
 } from '@agentfleet/protocol/pool';
 import { artifactsClaim, briefName, expertName, verifierName } from '../../../pools/names.ts';
 import { resources } from '../../../runtime/resources.ts';
@@ -20,7 +21,7 @@ import { serverUrl } from '../../../serving/index.ts';
 import { chatModel } from './chat.ts';
 import { gatewayUrl } from './gateway.ts';
 import { homeOf, owned, type Manifest } from '../../../operands/manifest.ts';
-import { shadowBrief, type Policies } from './shadow.ts';
+import { shadowOf, type NamedPolicy } from '../../../revisions/index.ts';
 
 /** What a brief is made from beside the pool. */
 export interface BriefInput {
@@ -250,4 +251,45 @@ export function briefConfigMap(input: BriefInput): Manifest {
   const text = `${JSON.stringify(poolBrief(input), undefined, 2)}\n`;
   const identity = { name: briefName(input.pool.metadata.name), component: 'worker' } as const;
   return owned(input.pool, resources.configMaps, identity, { data: { [briefKey]: text } });
+}
+
+/** What the policies that are named say. */
+export interface Policies {
+  readonly own?: NamedPolicy | undefined;
+  readonly judge?: NamedPolicy | undefined;
+}
+
+/** What a brief tells of revisions, and where its rollouts are. */
+export interface ShadowInput {
+  /** Undefined: the pool has no rollout. */
+  readonly rollout: RolloutStatus | undefined;
+  readonly energyModel: EnergyModel | undefined;
+  /** Policies of the pool and of the model. */
+  readonly policies?: Policies | undefined;
+  readonly reported: Pick<PoolBrief, 'experts' | 'arms' | 'verifierArms'>;
+}
+
+/** Who gets copies of requests now, of the pool or of its model; nothing where nobody does. Pure. */
+export function shadowBrief({ rollout, energyModel, policies = {}, reported }: ShadowInput): Pick<PoolBrief, 'shadow'> {
+  const own = inShadow(rollout, policies.own);
+  const arm = reported.arms?.find(({ revision }) => revision === own?.revision);
+  if (own !== undefined && arm !== undefined) {
+    // One that the stable revision has too has one server, and would get each request twice.
+    const known = new Set(reported.experts.map(({ url }) => url));
+    // A copy of a chat would cost money, and nobody reads it.
+    const copied = arm.experts.filter(({ url, chat }) => !known.has(url) && chat === undefined);
+    return { shadow: { ...own, experts: copied, verifier: null } };
+  }
+  const judge = inShadow(energyModel?.status?.rollout, policies.judge);
+  const judging = reported.verifierArms?.find(({ revision }) => revision === judge?.revision);
+  return judge === undefined || judging === undefined ? {} : { shadow: { ...judge, experts: [], verifier: judging.verifier } };
+}
+
+function inShadow(
+  status: RolloutStatus | undefined,
+  policy: NamedPolicy | undefined,
+): Omit<ShadowBrief, 'experts' | 'verifier'> | undefined {
+  const { phase, id, canary } = status ?? {};
+  if (phase !== 'Shadowing' || id === undefined || canary === undefined || policy?.spec === undefined) return undefined;
+  return { rollout: id, revision: canary, percent: shadowOf(policy.spec).percent, maxInFlight: 4 };
 }

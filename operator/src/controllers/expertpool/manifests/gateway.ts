@@ -12,7 +12,7 @@ import { serverDeployment, withAccess, withMounted, type ClusterAccess, type Mou
 import { vllmPort } from '../../../serving/vllm/index.ts';
 import { authorityFile, gatewayModels, type ChatModels } from './chat.ts';
 import { homeOf, owned, poolLabels, type Manifest } from '../../../operands/manifest.ts';
-import { hostOf, nameServers, onlyHost, tcp } from './workersEgress.ts';
+import { hostOf, nameServers, onlyHost, tcp } from './walls.ts';
 
 /** Annotation of the pod template: other models or recordings, another template, so that the pods are replaced. */
 export const modelsHashAnnotation = 'agentfleet.dev/models-hash';

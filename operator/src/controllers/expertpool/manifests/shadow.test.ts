@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { EnergyModel, RolloutStatus } from '@agentfleet/protocol/api';
 import type { ExpertEndpoint, VerifierEndpoint } from '@agentfleet/protocol/pool';
 import { newPolicy } from '../../../revisions/testing/policies.ts';
-import { shadowBrief, type ShadowInput } from './shadow.ts';
+import { shadowBrief, type ShadowInput } from './brief.ts';
 
 const [a, b] = ['aaaaaaaaaa', 'bbbbbbbbbb'];
 const expert = (name: string, url: string): ExpertEndpoint => ({ name, role: 'Generalist', engine: 'Synth', domains: ['*'], url });

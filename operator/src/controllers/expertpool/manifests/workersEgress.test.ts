@@ -1,8 +1,7 @@
 import { BlockList, isIP } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { newPool } from '../../agenttask/testing/objects.ts';
-import { poolWalls } from './walls.ts';
-import { noReach, type WorkerReach } from './workersEgress.ts';
+import { poolWalls, noReach, type WorkerReach } from './walls.ts';
 
 interface Peer {
   readonly ipBlock?: { readonly cidr: string; readonly except?: readonly string[] };

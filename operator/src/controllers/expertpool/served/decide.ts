@@ -6,9 +6,8 @@ import { accessName, workerServiceAccount } from '../../../pools/names.ts';
 import { type Namespace, resources } from '../../../runtime/resources.ts';
 import { jwksConfigMap } from '../../agenttask/attempts.ts';
 import { sandboxNetworkPolicy } from '../../agenttask/sandboxPod.ts';
-import type { Child } from '../children.ts';
+import { type Child, identity } from '../children.ts';
 import { homeOf, type Manifest } from '../../../operands/manifest.ts';
-import { identity } from '../ownership.ts';
 import { poolNamespaceLabel } from '../../../runtime/poolIndex.ts';
 
 /** What is known about one namespace with tasks. */

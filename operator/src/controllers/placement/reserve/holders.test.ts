@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Pod } from '../../../runtime/resources.ts';
 import { board } from '../testing/plugin.ts';
 import { holderPod, holderView } from './holders.ts';
-import { holdersInUse } from './observe.ts';
+import { holdersInUse } from './writer.ts';
 
 describe('a pod that holds a GPU', () => {
   const pod = holderPod({ slot: 'dgx-1/gpu0', namespace: 'platform', ownerReferences: [] }, 'inference:1');

@@ -1,7 +1,7 @@
 import type { Condition, ExpertPool, PlanStatus } from '@agentfleet/protocol/api';
 import { findCondition } from '@agentfleet/kube';
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { Progress } from '../admit.ts';
+import type { Progress } from '../decide.ts';
 import { gpuModel, gpuPool, onGpu } from '../testing/box.ts';
 import { board, PluginBox, pluginNode } from '../testing/plugin.ts';
 import { places, conditionValue } from '../testing/world.ts';

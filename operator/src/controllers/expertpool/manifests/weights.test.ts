@@ -7,7 +7,7 @@ import { newPool } from '../../agenttask/testing/objects.ts';
 import { decidePool } from '../decide.ts';
 import { poolStatus } from '../status.ts';
 import { newSnapshot } from '../testing/snapshots.ts';
-import { artifactsCondition, weightsLabel, weightsViews, type FetchProgress } from './index.ts';
+import { artifactsCondition, weightsLabel, weightsViews, type FetchProgress } from './weights.ts';
 
 const sha = (sign: string): string => `sha256:${sign.repeat(64)}`;
 const architecture = { layers: 28, kvHeads: 4, headSize: 128, hiddenSize: 3584, feedForwardSize: 18_944, vocabulary: 152_064 };

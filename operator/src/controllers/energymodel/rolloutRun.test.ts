@@ -1,11 +1,11 @@
 import { findCondition, ResourceClient } from '@agentfleet/kube';
 import type { RolloutPolicy, RolloutStatus } from '@agentfleet/protocol/api';
 import { describe, expect, it } from 'vitest';
-import { resources } from '../../../runtime/resources.ts';
-import { newPool, newTask } from '../../agenttask/testing/objects.ts';
-import { fails, obedient, playWorkers } from '../../agenttask/testing/scriptedWorker.ts';
-import { calibrationDigest, type Reported } from '../testing/calibrated.ts';
-import { RolloutRun, good } from '../testing/rolloutRun.ts';
+import { resources } from '../../runtime/resources.ts';
+import { newPool, newTask } from '../agenttask/testing/objects.ts';
+import { fails, obedient, playWorkers } from '../agenttask/testing/scriptedWorker.ts';
+import { calibrationDigest, type Reported } from './testing/calibrated.ts';
+import { RolloutRun, good } from './testing/rolloutRun.ts';
 
 const gate = { name: 'undone', metric: 'RollbackSuccess', atLeast: '0.3', minSamples: 2 };
 const canary = (more: object = {}): object => ({

@@ -13,23 +13,22 @@ import {
   type Seen,
   type Trials,
   withoutPolicy,
-} from '../../../revisions/index.ts';
-import { type Job, resources } from '../../../runtime/resources.ts';
-import { verifierArms } from '../../expertpool/manifests/brief.ts';
-import type { ModelSnapshot, ModelArm, ModelPlan } from '../snapshot.ts';
+} from '../../revisions/index.ts';
+import { type Job, resources } from '../../runtime/resources.ts';
+import { verifierArms } from '../expertpool/manifests/brief.ts';
+import type { ModelSnapshot, ModelArm, ModelPlan } from './snapshot.ts';
 import { featureSet, type ModelCalibration } from '@agentfleet/protocol/inference';
-import { itemOf } from '../../../placement/index.ts';
-import { rolloutLedgerName, verifierName } from '../../../pools/names.ts';
-import type { CalibrationMaps, HeldOut } from '../../../rollout/index.ts';
-import type { OperatorContext } from '../../../runtime/context.ts';
-import { revisionIndex } from '../../../runtime/taskCensus.ts';
-import { exceeded, rolledOut, type ServerInfo } from '../../../serving/index.ts';
-import { keptJobs } from '../../expertpool/rollout/golden.ts';
-import { artifactFault, modelLabels } from '../manifests.ts';
-import { lostOf, shortOf, withPlaces } from '../../expertpool/rollout/places.ts';
-import { modelNeedsGpu } from '../../placement/owners.ts';
-import { judgeCalibration, type Judgement } from '../calibration.ts';
-import { desiredModel, leavingModel, modelPlan, type InUse } from './plan.ts';
+import { itemOf } from '../../placement/index.ts';
+import { rolloutLedgerName, verifierName } from '../../pools/names.ts';
+import type { CalibrationMaps, HeldOut } from '../../rollout/index.ts';
+import type { OperatorContext } from '../../runtime/context.ts';
+import { revisionIndex } from '../../runtime/taskCensus.ts';
+import { exceeded, rolledOut, type ServerInfo } from '../../serving/index.ts';
+import { keptJobs, lostOf, shortOf, withPlaces } from '../expertpool/rollouts.ts';
+import { artifactFault, modelLabels } from './manifests.ts';
+import { modelNeedsGpu } from '../placement/owners.ts';
+import { judgeCalibration, type Judgement } from './calibration.ts';
+import { desiredModel, leavingModel, modelPlan, type InUse } from './rolloutPlan.ts';
 
 /** What is asked of the golden sets of a model, apart from where its book lies and what its rollout says. */
 export type ModelSets = Pick<GoldenQuestion, 'kind' | 'labels' | 'status' | 'ready' | 'arm' | 'jobs' | 'pods'>;

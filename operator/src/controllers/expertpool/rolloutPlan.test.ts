@@ -1,15 +1,15 @@
-import type { RecordedArm } from '../../../operands/index.ts';
+import type { RecordedArm } from '../../operands/index.ts';
 import { describe, expect, it } from 'vitest';
-import { type Deployment, resources } from '../../../runtime/resources.ts';
-import { newPool } from '../../agenttask/testing/objects.ts';
-import { decidePool } from '../decide.ts';
-import { poolBrief } from '../manifests/brief.ts';
-import { armsOf } from '../servers.ts';
-import type { PoolSnapshot } from '../snapshot.ts';
-import { deployment, newSnapshot } from '../testing/snapshots.ts';
-import { desiredArm, leavingPlan, planOf, withPlan, type InUse } from './plan.ts';
-import { newPolicy } from '../../../revisions/testing/policies.ts';
-import { rolloutStatus } from '../../../revisions/testing/status.ts';
+import { type Deployment, resources } from '../../runtime/resources.ts';
+import { newPool } from '../agenttask/testing/objects.ts';
+import { decidePool } from './decide.ts';
+import { poolBrief } from './manifests/brief.ts';
+import { armsOf } from './servers.ts';
+import type { PoolSnapshot } from './snapshot.ts';
+import { deployment, newSnapshot } from './testing/snapshots.ts';
+import { desiredArm, leavingPlan, planOf, withPlan, type InUse } from './rolloutPlan.ts';
+import { newPolicy } from '../../revisions/testing/policies.ts';
+import { rolloutStatus } from '../../revisions/testing/status.ts';
 
 const start = Date.parse('2030-01-01T00:00:00Z');
 const policy = newPolicy({ gates: [{ name: 'e', metric: 'ErrorRate' }], drainSeconds: 60 }, 'careful');

@@ -1,18 +1,18 @@
-import type { RecordedArm } from '../../../operands/index.ts';
+import type { RecordedArm } from '../../operands/index.ts';
 import { canonical } from '@agentfleet/kube';
 import type { ExpertPool, PlanStatus, RolloutStatus } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
-import { itemOf } from '../../../placement/index.ts';
-import { expertHash, shortHash } from '../../../revisions/index.ts';
-import { newPool } from '../../agenttask/testing/objects.ts';
-import { decidePool } from '../decide.ts';
-import type { PoolSnapshot } from '../snapshot.ts';
-import { newSnapshot } from '../testing/snapshots.ts';
-import { lostPlace, shortOfPlaces, withPlaces } from './places.ts';
-import { desiredArm, planOf, withPlan } from './plan.ts';
-import { rolloutCondition } from './condition.ts';
-import { newPolicy } from '../../../revisions/testing/policies.ts';
-import { rolloutStatus } from '../../../revisions/testing/status.ts';
+import { itemOf } from '../../placement/index.ts';
+import { expertHash, shortHash } from '../../revisions/index.ts';
+import { newPool } from '../agenttask/testing/objects.ts';
+import { decidePool } from './decide.ts';
+import type { PoolSnapshot } from './snapshot.ts';
+import { newSnapshot } from './testing/snapshots.ts';
+import { lostPlace, shortOfPlaces, withPlaces } from './rollouts.ts';
+import { desiredArm, planOf, withPlan } from './rolloutPlan.ts';
+import { rolloutCondition } from '../../operands/conditions.ts';
+import { newPolicy } from '../../revisions/testing/policies.ts';
+import { rolloutStatus } from '../../revisions/testing/status.ts';
 
 const now = Date.parse('2030-01-01T00:00:00Z');
 const expert = (name: string, domains: readonly string[], slot: string): object => ({

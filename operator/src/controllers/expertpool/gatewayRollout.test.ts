@@ -1,14 +1,14 @@
-import type { RecordedArm } from '../../../operands/index.ts';
+import type { RecordedArm } from '../../operands/index.ts';
 import { describe, expect, it } from 'vitest';
-import { decidePool } from '../decide.ts';
-import { poolBrief } from '../manifests/brief.ts';
-import { armsOf } from '../servers.ts';
-import type { PoolSnapshot } from '../snapshot.ts';
-import { gen, key, names, openAI, snapshotOf } from '../testing/chatPools.ts';
-import { deployment } from '../testing/snapshots.ts';
-import { desiredArm, planOf, withPlan, type InUse } from './plan.ts';
-import { newPolicy } from '../../../revisions/testing/policies.ts';
-import { rolloutStatus } from '../../../revisions/testing/status.ts';
+import { decidePool } from './decide.ts';
+import { poolBrief } from './manifests/brief.ts';
+import { armsOf } from './servers.ts';
+import type { PoolSnapshot } from './snapshot.ts';
+import { gen, key, names, openAI, snapshotOf } from './testing/chatPools.ts';
+import { deployment } from './testing/snapshots.ts';
+import { desiredArm, planOf, withPlan, type InUse } from './rolloutPlan.ts';
+import { newPolicy } from '../../revisions/testing/policies.ts';
+import { rolloutStatus } from '../../revisions/testing/status.ts';
 
 const now = Date.parse('2030-01-01T00:00:00Z');
 const idle: InUse = { revision: () => false, plain: () => false };

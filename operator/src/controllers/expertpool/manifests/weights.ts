@@ -1,0 +1,333 @@
+import type { ConditionValue } from '../../../operands/conditions.ts';
+import { type WeightsItem, cut, draftOf, nameBeside, weightsOf } from '../../../operands/index.ts';
+import type { Expert, ExpertPool, ExpertPoolStatus, Reason } from '@agentfleet/protocol/api';
+import { labels, expertPort } from '@agentfleet/protocol/pool';
+import { weightsReportOf, type WeightsReport } from '@agentfleet/protocol/weights';
+import { type Pod, resources } from '../../../runtime/resources.ts';
+import { podTrouble, originOf, type AskInfo, containerSecurity, operatorLabels, podSecurity } from '../../../serving/index.ts';
+import { deadline, type Clock } from '@agentfleet/kube';
+import type { V1Container, V1EnvVar, V1JobSpec, V1Volume } from '@kubernetes/client-node';
+import { modelsClaim, weightsJobName } from '../../../pools/names.ts';
+import { kept, owned, ownedBy, poolLabels, type Manifest } from '../../../operands/manifest.ts';
+
+/** One entry of `status.artifacts`. */
+export type ArtifactState = NonNullable<ExpertPoolStatus['artifacts']>[number];
+
+/** What is known about the weights of a pool. */
+export interface WeightsView {
+  readonly item: WeightsItem;
+  readonly state: ArtifactState;
+  /** Why they cannot be used until somebody changes something. */
+  readonly fault: { readonly reason: Reason; readonly message: string } | undefined;
+}
+
+/** Whether what the status tells is about what is asked for now. */
+function stillTrue(state: ArtifactState, { weights }: WeightsItem): boolean {
+  const { digest, tokenizerHash } = weights;
+  return (
+    state.phase === 'Ready' &&
+    state.uri === weights.uri &&
+    (digest === undefined || state.digest === digest) &&
+    (tokenizerHash === undefined || state.tokenizerHash === tokenizerHash)
+  );
+}
+
+/** The last report of the pods of a job, the newest pod first. */
+function reportOf(pods: readonly Pod[]): WeightsReport | undefined {
+  const newest = [...pods].sort((a, b) => ((a.metadata.creationTimestamp ?? '') < (b.metadata.creationTimestamp ?? '') ? 1 : -1));
+  for (const { status } of newest) {
+    const { state } = status?.containerStatuses?.find(({ name }) => name === 'weights') ?? {};
+    const report = weightsReportOf(state?.terminated?.message);
+    if (report !== undefined) return report;
+  }
+  return undefined;
+}
+
+const unfinished = ({ status }: Pod): boolean => status?.phase !== 'Succeeded' && status?.phase !== 'Failed';
+
+function viewOf(
+  item: WeightsItem,
+  pods: readonly Pod[],
+  reported: ArtifactState | undefined,
+  progress: FetchProgress | undefined,
+): WeightsView {
+  const base = { name: item.name, uri: item.weights.uri };
+  if (reported !== undefined) return { item, state: reported, fault: undefined };
+  const report = reportOf(pods);
+  if (report === undefined || ('fault' in report && report.fault === 'Unreachable' && pods.some(unfinished))) {
+    const trouble = pods
+      .filter(unfinished)
+      .map(podTrouble)
+      .find((words) => words !== undefined);
+    const state = { ...base, phase: 'Resolving' as const, ...progress, ...(trouble === undefined ? {} : { message: cut(trouble, 512) }) };
+    return { item, state, fault: undefined };
+  }
+  if ('fault' in report) {
+    const { fault, message } = report;
+    return { item, state: { ...base, phase: 'Failed', message: cut(message, 512) }, fault: { reason: `Weights${fault}`, message } };
+  }
+  const { digest, bytes, weightBytes, architecture, tokenizerHash } = report;
+  const state = {
+    ...base,
+    phase: 'Ready' as const,
+    digest,
+    bytesTotal: bytes,
+    bytesDone: bytes,
+    weightBytes,
+    ...(architecture === null ? {} : { architecture }),
+    ...(tokenizerHash === null ? {} : { tokenizerHash }),
+  };
+  return { item, state, fault: undefined };
+}
+
+/** A draft guesses the tokens of its target: with another tokenizer its guesses mean something else. */
+function matched(views: readonly WeightsView[]): readonly WeightsView[] {
+  const tokenizers = new Map(views.map(({ item, state }) => [`${item.owner} ${item.name}`, state.tokenizerHash]));
+  return views.map((view) => {
+    const { item, state } = view;
+    const target = tokenizers.get(`${item.owner} ${item.expert}`);
+    const alike = target === undefined || state.tokenizerHash === undefined || state.tokenizerHash === target;
+    if (item.name !== draftOf(item.expert) || alike) return view;
+    const message = `the draft has the tokenizer ${state.tokenizerHash} and expert ${item.expert} has ${target}: use a draft of the same family`;
+    return { ...view, fault: { reason: 'WeightsTokenizerMismatch', message } };
+  });
+}
+
+export interface WeightsFacts {
+  readonly pool: ExpertPool;
+  /** Experts of other revisions. */
+  readonly others: readonly Expert[];
+  readonly pods: readonly Pod[];
+  /** How far fetches are, by the names of their pods. */
+  readonly progress: ReadonlyMap<string, FetchProgress>;
+}
+
+const keyOf = ({ name, hash }: WeightsItem): string => `${name} ${hash}`;
+
+/** Weights of the spec, and those that other revisions of the pool were made from, each with its name in the status. */
+function namedItems(pool: ExpertPool, others: readonly Expert[]): readonly (readonly [string, WeightsItem])[] {
+  const own = weightsOf(pool);
+  const known = new Set(own.map(keyOf));
+  const more = new Map(
+    weightsOf(pool, others)
+      .filter((item) => !known.has(keyOf(item)))
+      .map((item) => [keyOf(item), item]),
+  );
+  return [...own.map((item) => [item.name, item] as const), ...[...more.values()].map((item) => [nameBeside(item), item] as const)];
+}
+
+/** What is known about all weights that the spec asks for, in its order, then about those of `others`. Pure. */
+export function weightsViews({ pool, others, pods, progress }: WeightsFacts): readonly WeightsView[] {
+  const views = namedItems(pool, others).map(([name, item]) => {
+    const own = pods.filter(
+      ({ metadata }) => metadata.labels?.[weightsLabel] === item.hash && metadata.labels[labels.component] === 'weights',
+    );
+    const reported = pool.status?.artifacts?.find((state) => state.name.replace(/@.*$/, '') === item.name && stillTrue(state, item));
+    const now = own.map(({ metadata }) => progress.get(metadata.name)).find((known) => known !== undefined);
+    const view = viewOf(item, own, reported, now);
+    return { ...view, state: { ...view.state, name } };
+  });
+  return matched(views);
+}
+
+/** What is known about one item. Pure. */
+export function viewOfItem(views: readonly WeightsView[], item: WeightsItem): WeightsView | undefined {
+  return views.find((view) => keyOf(view.item) === keyOf(item));
+}
+
+/** Whether all of these weights were found and read. Pure. */
+export function weightsReady(views: readonly WeightsView[], items: readonly WeightsItem[]): boolean {
+  return items.every((item) => {
+    const view = viewOfItem(views, item);
+    return view?.state.phase === 'Ready' && view.fault === undefined;
+  });
+}
+
+/** `ArtifactsReady`; undefined for a pool without weights. Pure. */
+export function artifactsCondition(views: readonly WeightsView[]): ConditionValue | undefined {
+  if (views.length === 0) return undefined;
+  const faults = views.flatMap(({ state, fault }) =>
+    fault === undefined ? [] : [{ ...fault, message: `${state.name}: ${fault.message}` }],
+  );
+  const [first] = faults;
+  if (first !== undefined)
+    return { status: 'False', reason: first.reason, message: faults.map(({ message }) => message).join('; '), stalled: true };
+  const open = views.filter(({ state }) => state.phase !== 'Ready').map(({ state }) => state.name);
+  if (open.length === 0) return { status: 'True', reason: 'Found', message: 'all weights were found and read' };
+  return { status: 'False', reason: 'Resolving', message: `weights of ${open.join(', ')} are being fetched or read` };
+}
+
+/** How far a fetch of weights is. */
+export interface FetchProgress {
+  readonly bytesDone: number;
+  readonly bytesTotal: number;
+}
+
+/** After which a fetch is asked again how far it is, ms. */
+export const progressPollMs = 5_000;
+
+const timeLimitMs = 2_000;
+
+export const isFetching = ({ metadata, status }: Pod): boolean =>
+  metadata.labels?.[labels.component] === 'weights' && status?.phase === 'Running' && status.podIP !== undefined;
+
+/** How far the fetches of some pods are, by their names. Takes two seconds at most and never rejects: who does not tell is left out. */
+export async function readProgress(
+  pods: readonly Pod[],
+  ask: AskInfo,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, FetchProgress>> {
+  const limit = deadline(clock, timeLimitMs, signal);
+  try {
+    const answers = await Promise.all(
+      pods.filter(isFetching).map(async (pod) => {
+        const origin = originOf(pod);
+        const answer =
+          origin === undefined ? undefined : await ask(origin, limit.signal, pod.metadata.namespace ?? '').catch(() => undefined);
+        return [pod.metadata.name, progressOf(answer)] as const;
+      }),
+    );
+    return new Map(answers.filter((answer): answer is readonly [string, FetchProgress] => answer[1] !== undefined));
+  } finally {
+    limit.dispose();
+  }
+}
+
+/** What is read from an answer; undefined when it is none, and while there is nothing to fetch. */
+function progressOf(answer: unknown): FetchProgress | undefined {
+  const { bytesDone, bytesTotal } = (answer ?? {}) as Record<string, unknown>;
+  const counts = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+  return counts(bytesDone) && counts(bytesTotal) && bytesTotal > 0 ? { bytesDone, bytesTotal } : undefined;
+}
+
+/** Label of a job and its pod: which weights it reads. */
+export const weightsLabel = 'agentfleet.dev/weights';
+
+const credentialDir = '/etc/agentfleet/credential';
+
+function environment(pool: ExpertPool, { weights, place }: WeightsItem): readonly V1EnvVar[] {
+  const { storage, modelCache } = pool.spec;
+  const { uri, digest, tokenizerHash } = weights;
+  const variables: Readonly<Record<string, string | undefined>> = {
+    AGENTFLEET_WEIGHTS_URI: uri,
+    AGENTFLEET_WEIGHTS_FOLDER: place.folder,
+    AGENTFLEET_WEIGHTS_DIGEST: digest,
+    AGENTFLEET_TOKENIZER_HASH: tokenizerHash,
+    ...(uri.startsWith('s3:') && {
+      AGENTFLEET_S3_ENDPOINT: storage?.endpoint,
+      AGENTFLEET_S3_REGION: storage?.region,
+      AGENTFLEET_S3_PATH_STYLE: String(storage?.forcePathStyle ?? false),
+    }),
+    ...(uri.startsWith('hf:') && modelCache?.hub !== undefined && { AGENTFLEET_HUB: `https://${modelCache.hub.host}` }),
+    ...(credentialOf(pool, uri) !== undefined && { AGENTFLEET_CREDENTIAL_FILE: `${credentialDir}/value` }),
+  };
+  return Object.entries(variables).flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }]));
+}
+
+/** The Secret that what is fetched is asked for with. */
+function credentialOf({ spec }: ExpertPool, uri: string): { readonly name: string; readonly key: string } | undefined {
+  const name = uri.startsWith('s3:') ? spec.storage?.credential : uri.startsWith('hf:') ? spec.modelCache?.hub?.credential : undefined;
+  return name === undefined ? undefined : spec.credentials?.find((known) => known.name === name)?.secretRef;
+}
+
+/** The container that reads weights, without what only the one that fetches them has. */
+export function readingContainer(image: string, item: WeightsItem, digest: string | undefined): V1Container {
+  const { weights, place } = item;
+  const { tokenizerHash } = weights;
+  const env = [
+    // What was fetched is in the volume: here nothing is fetched.
+    { name: 'AGENTFLEET_WEIGHTS_URI', value: item.fetched ? 'cache://' : weights.uri },
+    { name: 'AGENTFLEET_WEIGHTS_FOLDER', value: place.folder },
+    ...(digest === undefined ? [] : [{ name: 'AGENTFLEET_WEIGHTS_DIGEST', value: digest }]),
+    ...(tokenizerHash === undefined ? [] : [{ name: 'AGENTFLEET_TOKENIZER_HASH', value: tokenizerHash }]),
+  ];
+  return {
+    name: `weights${item.name.endsWith('/draft') ? '-draft' : ''}`,
+    image,
+    imagePullPolicy: 'IfNotPresent',
+    args: ['weights'],
+    env,
+    resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '512Mi' } },
+    securityContext: containerSecurity,
+    volumeMounts: [{ name: place.volume.name, mountPath: place.mountPath, readOnly: true }],
+  };
+}
+
+const hereabouts = (item: WeightsItem) => ({ name: item.place.volume.name, mountPath: item.place.mountPath });
+
+/** The container of the job. */
+function fetchingContainer(pool: ExpertPool, image: string, item: WeightsItem): V1Container {
+  const reading: Pick<V1Container, keyof V1Container> = readingContainer(image, item, undefined);
+  const secret = credentialOf(pool, item.weights.uri);
+  return {
+    ...reading,
+    name: 'weights',
+    env: [...environment(pool, item)],
+    ports: [{ name: 'http', containerPort: expertPort, protocol: 'TCP' }],
+    volumeMounts: [
+      { ...hereabouts(item), ...(item.fetched ? {} : { readOnly: true }) },
+      ...(secret === undefined ? [] : [{ name: 'credential', mountPath: credentialDir, readOnly: true }]),
+    ],
+  };
+}
+
+function volumesOf(pool: ExpertPool, { place, weights }: WeightsItem): V1Volume[] {
+  const secret = credentialOf(pool, weights.uri);
+  if (secret === undefined) return [place.volume];
+  return [place.volume, { name: 'credential', secret: { secretName: secret.name, items: [{ key: secret.key, path: 'value' }] } }];
+}
+
+/**
+ * The job that fetches weights where they have to be, and reads them: its termination message tells what they are. Its
+ * name follows what is asked for, as the pods of a job cannot be changed. Pure.
+ */
+export function weightsJob(pool: ExpertPool, image: string, item: WeightsItem): Manifest {
+  const own = { ...poolLabels(pool, 'weights'), [weightsLabel]: item.hash };
+  const spec: Omit<V1JobSpec, 'selector'> = {
+    backoffLimit: 3,
+    template: {
+      metadata: { labels: own },
+      spec: {
+        restartPolicy: 'Never',
+        automountServiceAccountToken: false,
+        enableServiceLinks: false,
+        securityContext: podSecurity,
+        containers: [fetchingContainer(pool, image, item)],
+        volumes: volumesOf(pool, item),
+      },
+    },
+  };
+  return ownedBy(pool, resources.jobs, { name: weightsJobName(pool.metadata.name, item.name, item.hash), labels: own }, { spec });
+}
+
+/** The volume that weights are fetched into; it outlives the pool, as they are large. Pure. */
+export function modelsVolume(pool: ExpertPool, items: readonly WeightsItem[]): readonly Manifest[] {
+  const { modelCache } = pool.spec;
+  if (modelCache === undefined || !items.some(({ fetched }) => fetched)) return [];
+  const { size, storageClassName, accessMode } = modelCache;
+  const spec = {
+    accessModes: [accessMode],
+    resources: { requests: { storage: size } },
+    ...(storageClassName === undefined ? {} : { storageClassName }),
+  };
+  return [kept(pool, resources.persistentVolumeClaims, { name: modelsClaim(pool.metadata.name), component: 'weights' }, { spec })];
+}
+
+/** Jobs that read weights call out, and tell the operator how far they are. Pure. */
+export function weightsWall(pool: ExpertPool, operatorNamespace: string): Manifest {
+  const own = poolLabels(pool, 'weights');
+  const from = [
+    {
+      namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': operatorNamespace } },
+      podSelector: { matchLabels: { ...operatorLabels } },
+    },
+  ];
+  const spec = {
+    podSelector: { matchLabels: own },
+    policyTypes: ['Ingress', 'Egress'],
+    ingress: [{ from, ports: [{ protocol: 'TCP', port: expertPort }] }],
+    egress: [{}],
+  };
+  return owned(pool, resources.networkPolicies, { name: modelsClaim(pool.metadata.name), component: 'weights' }, { spec });
+}
