@@ -18,7 +18,6 @@ import type { ChatModels } from '../models/models.ts';
 
 /** What the planner says about the next step; uniform when none answers. */
 export interface Control {
-  readonly tools: Readonly<Record<'ExecCode' | 'Shell' | 'Files' | 'Editor', number>>;
   /** By name of the expert; sums to 1. */
   readonly experts: Readonly<Record<string, number>>;
   /** P(the next step does harm); null: nobody says so. */

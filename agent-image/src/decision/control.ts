@@ -29,6 +29,6 @@ export async function askControl(fleet: Fleet, steps: readonly ControlStep[]): P
   return { control: neutral, voice: { risk: null } };
 }
 
-function controlOf({ tools, experts, risk, deliberate }: ControlResponse): Control {
-  return { tools, experts: Object.fromEntries(experts.map(({ name, p }) => [name, p])), risk, deliberate };
+function controlOf({ experts, risk, deliberate }: ControlResponse): Control {
+  return { experts: Object.fromEntries(experts.map(({ name, p }) => [name, p])), risk, deliberate };
 }

@@ -45,7 +45,6 @@ describe('the control vector', () => {
   it('is uniform without a planner, and nobody is missed', async () => {
     const decisionModels = open(server.pool({ experts: [...without('Planner')] }));
     expect(await decisionModels.control([])).toEqual({
-      tools: { ExecCode: 0.25, Shell: 0.25, Files: 0.25, Editor: 0.25 },
       experts: { gen: 1 },
       risk: null,
       deliberate: false,

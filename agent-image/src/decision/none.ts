@@ -33,7 +33,6 @@ export function noDecisionModels({ compute, experts }: NoDecisionModelsOptions):
 /** What is taken for a control vector where none is to be had. */
 export function uniform(experts: readonly string[]): Awaited<ReturnType<DecisionModels['control']>> {
   return {
-    tools: { ExecCode: 0.25, Shell: 0.25, Files: 0.25, Editor: 0.25 },
     experts: Object.fromEntries(experts.map((name) => [name, 1 / experts.length])),
     risk: null,
     deliberate: false,

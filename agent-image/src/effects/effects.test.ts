@@ -10,7 +10,7 @@ import { EffectJournal, EffectReader, takeBack, type EffectPlan, type Probe } fr
 import type { Way } from './types.ts';
 import { planEffects } from './journal.ts';
 import { quote } from './quote.ts';
-import { Log, probeIn, shellIn } from './testing.ts';
+import { Log, probeIn, shellIn } from './testing/shell.ts';
 
 const identity = {
   GIT_AUTHOR_NAME: 'a',

@@ -10,7 +10,6 @@ const answer = {
   requestId: 'r1',
   modelDigest: `sha256:${'ab'.repeat(32)}`,
   tick: 0,
-  tools: { ExecCode: 0.1, Shell: 0.2, Files: 0.3, Editor: 0.4 },
   experts: [
     { name: 'a', p: 0.25 },
     { name: 'b', p: 0.75 },

@@ -53,7 +53,6 @@ const schemas: Readonly<Record<PartCapability, TObject>> = {
   Control: Type.Object({
     ...answered,
     tick: Type.Integer({ minimum: 0 }),
-    tools: Type.Object({ ExecCode: share, Shell: share, Files: share, Editor: share }),
     experts: Type.Array(Type.Object({ name: Type.String({ maxLength: 63 }), p: share }), { maxItems: controlBounds.maxExperts }),
     risk: share,
     deliberate: Type.Boolean(),
@@ -90,11 +89,11 @@ const schemas: Readonly<Record<PartCapability, TObject>> = {
 
 /** What no schema can say: an answer is about its request, in the order of it. Gives what is wrong, or null. */
 const fits: { readonly [C in PartCapability]: (response: Exchanges[C]['response'], request: Exchanges[C]['request']) => string | null } = {
-  Control: ({ experts, tools }, request) => {
+  Control: ({ experts }, request) => {
     const names = experts.map(({ name }) => name);
     if (!sameOrder(names, request.experts)) return `it weighs ${names.join(', ')}, not ${request.experts.join(', ')}`;
-    const sums = [experts.reduce((sum, { p }) => sum + p, 0), tools.ExecCode + tools.Shell + tools.Files + tools.Editor];
-    return sums.every((sum) => Math.abs(sum - 1) < 1e-3) ? null : 'its weights do not sum to 1';
+    const sum = experts.reduce((all, { p }) => all + p, 0);
+    return Math.abs(sum - 1) < 1e-3 ? null : 'its weights do not sum to 1';
   },
   Score: ({ scores }, { items }) => about(scores, items),
   Embed: ({ dimensions, vectors }, { texts }) => {

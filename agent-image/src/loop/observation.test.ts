@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { plain } from '../tools/tool.ts';
-import { observationTokens, observed, shownBytes, textTokens } from './observation.ts';
+import { observationTokens, observed, textTokens } from './observation.ts';
 
 describe('what a model sees of output', () => {
   it.for<[string, string, string]>([
@@ -22,17 +22,6 @@ describe('what a model sees of output', () => {
     ['half a character', 'a\ud83d', 'a\ufffd'],
   ])('cleans %s', ([, raw, shown]) => {
     expect(plain(raw)).toBe(shown);
-  });
-
-  it.for<[string, readonly number[], string]>([
-    ['UTF-8', [0xc3, 0xa4, 0x21], 'ä!'],
-    ['latin-1', [0x61, 0xe4, 0x62], 'a\\xe4b'],
-    ['a cut character', [0x61, 0xe2, 0x82], 'a\\xe2\\x82'],
-    ['overlong forms', [0xc0, 0xaf], '\\xc0\\xaf'],
-    ['a mix', [0xff, 0xf0, 0x9f, 0x98, 0x80, 0xfe], '\\xff😀\\xfe'],
-    ['nothing', [], ''],
-  ])('shows bytes: %s', ([, bytes, shown]) => {
-    expect(shownBytes(Uint8Array.from(bytes))).toBe(shown);
   });
 
   it('shows what fits whole, and asks for no handle', () => {

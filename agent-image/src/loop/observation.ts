@@ -1,5 +1,4 @@
 import { maxNoteBytes } from '@agentfleet/protocol/keeper';
-import { TextDecoder } from 'node:util';
 import { plain } from '../tools/tool.ts';
 
 /** Tokens of an observation that the model sees at once. */
@@ -9,44 +8,6 @@ export const observationTokens = 4000;
 const headShare = 0.6;
 /** Bytes of UTF-8 in one token, roughly; `correction` of the context says how wrong that is for a model. */
 export const bytesPerToken = 4;
-
-/** Bytes as text; those that are no UTF-8 as `\xNN`. */
-export function shownBytes(bytes: Uint8Array): string {
-  const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-  try {
-    return strict.decode(bytes);
-  } catch {
-    return mixed(bytes, strict);
-  }
-}
-
-function mixed(bytes: Uint8Array, strict: TextDecoder): string {
-  const parts: string[] = [];
-  for (let at = 0; at < bytes.length;) {
-    const length = sequenceLength(bytes, at, strict);
-    if (length === 0) parts.push(`\\x${(bytes[at] ?? 0).toString(16).padStart(2, '0')}`);
-    else parts.push(strict.decode(bytes.subarray(at, at + length)));
-    at += Math.max(1, length);
-  }
-  return parts.join('');
-}
-
-/** Bytes of the valid text at `at`: a run of ASCII, or one character; 0 when there is none. */
-function sequenceLength(bytes: Uint8Array, at: number, strict: TextDecoder): number {
-  const first = bytes[at] ?? 0;
-  if (first < 0x80) {
-    let end = at + 1;
-    while (end < bytes.length && (bytes[end] ?? 0x80) < 0x80) end += 1;
-    return end - at;
-  }
-  const length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  try {
-    strict.decode(bytes.subarray(at, at + length));
-    return at + length <= bytes.length ? length : 0;
-  } catch {
-    return 0;
-  }
-}
 
 /** The tool that reads what was cut; a task may not have it. */
 export const readsHandles = 'read_file';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { rails as allRails, type Act } from './index.ts';
-import { shell, testPolicy, testRails } from './testing.ts';
+import { shell, testPolicy, testRails } from './testing/table.ts';
 
 const rails = await testRails();
 const allowlisted = (act: string | Act): boolean => rails.judge(shell(act), testPolicy).allowlisted;

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
-import { spell, spelling, wordsOfAtoms, wrap, wrapping, wrappers } from './equivalence.ts';
+import { spell, spelling, wordsOfAtoms, wrap, wrapping, wrappers } from './testing/equivalence.ts';
 import { decisions, profiles, type Act } from './index.ts';
-import { shell, testPolicy, testRails } from './testing.ts';
+import { shell, testPolicy, testRails } from './testing/table.ts';
 
 const rails = await testRails();
 const decide = (command: string): string => rails.judge(shell(command), testPolicy).decision;

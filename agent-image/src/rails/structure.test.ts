@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Rails, Structure } from './index.ts';
-import { testPolicy as onlyWorkspace, testRails } from './testing.ts';
+import { testPolicy as onlyWorkspace, testRails } from './testing/table.ts';
 
 let rails: Rails;
 const testPolicy = { ...onlyWorkspace, roots: ['/workspace', '/home/agent'] };

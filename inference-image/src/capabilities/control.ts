@@ -9,7 +9,6 @@ const share = Type.Number({ minimum: 0, maximum: 1 });
 const Controlled = Type.Object(
   {
     tick: Type.Integer({ minimum: 0 }),
-    tools: Type.Object({ ExecCode: share, Shell: share, Files: share, Editor: share }, exactly),
     experts: Type.Array(Type.Object({ name: Type.String(), p: share }, exactly), { maxItems: controlBounds.maxExperts }),
     risk: share,
     deliberate: Type.Boolean(),
@@ -31,7 +30,6 @@ export const control = capability({
     if (at !== -1) throw invalid(field, `${field}: there are ${experts.length} experts, counted from 0`);
   },
   checkResult: ({ experts }, result) => {
-    if (!isDistribution(Object.values(result.tools))) return 'the shares of the tools do not sum to 1';
     if (!isDistribution(result.experts.map(({ p }) => p))) return 'the shares of the experts do not sum to 1';
     const same = experts.length === result.experts.length && experts.every((name, at) => result.experts[at]?.name === name);
     return same ? null : 'the experts are not those of the request, in its order';

@@ -64,8 +64,6 @@ export type ControlRequest = Static<typeof ControlRequest>;
 export interface ControlResponse extends Answered {
   /** Ticks of the slow planner; one per 8 steps. */
   readonly tick: number;
-  /** softmax: which tool comes next. */
-  readonly tools: { readonly ExecCode: number; readonly Shell: number; readonly Files: number; readonly Editor: number };
   /** softmax over the experts of the request, by name. */
   readonly experts: readonly { readonly name: string; readonly p: number }[];
   /** P(the next step is refused, breaks a test, crashes or is not verified), 0…1. */

@@ -60,8 +60,7 @@ function answerOf(route: string, body: unknown, script: Script): object {
       const left = 1 - experts.reduce((sum, name) => sum + (script.experts[name] ?? 0), 0);
       const unnamed = experts.filter((name) => script.experts[name] === undefined).length;
       const weights = experts.map((name) => ({ name, p: script.experts[name] ?? left / Math.max(1, unnamed) }));
-      const tools = { ExecCode: 0.25, Shell: 0.25, Files: 0.25, Editor: 0.25 };
-      return { ...base, tick: 0, tools, experts: weights, risk: script.risk, deliberate: script.deliberate, shadow: script.shadow };
+      return { ...base, tick: 0, experts: weights, risk: script.risk, deliberate: script.deliberate, shadow: script.shadow };
     }
     case routes.Score: {
       const scoreOf = (item: ScoreItem) => {

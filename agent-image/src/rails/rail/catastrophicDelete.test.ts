@@ -1,4 +1,4 @@
-import { describeRail } from '../testing.ts';
+import { describeRail } from '../testing/table.ts';
 
 await describeRail('catastrophic-delete', {
   positives: [

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { testPolicy, testRails } from '../testing.ts';
+import { testPolicy, testRails } from '../testing/table.ts';
 
 const rails = await testRails();
 const decide = (command: string): string => rails.judge({ tool: 'Shell', command }, testPolicy).decision;

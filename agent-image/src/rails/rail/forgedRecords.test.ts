@@ -1,4 +1,4 @@
-import { describeRail } from '../testing.ts';
+import { describeRail } from '../testing/table.ts';
 import type { Act } from '../types.ts';
 
 const write = (path: string, content: string): Act => ({ tool: 'FileWrite', path: `/workspace/${path}`, content });

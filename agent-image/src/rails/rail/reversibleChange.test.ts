@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { describeRail, shell, testPolicy, testRails } from '../testing.ts';
+import { describeRail, shell, testPolicy, testRails } from '../testing/table.ts';
 
 const positives = [
   'rm -rf build',

@@ -1,4 +1,4 @@
-import { describeRail } from '../testing.ts';
+import { describeRail } from '../testing/table.ts';
 
 await describeRail('test-tampering', {
   policy: { protectedPaths: (path) => path.startsWith('/workspace/tests/') || path === '/workspace/check.sh' },

@@ -1,4 +1,4 @@
-import { describeRail } from '../testing.ts';
+import { describeRail } from '../testing/table.ts';
 
 await describeRail('unresolved', {
   positives: ['$CMD x', '"$(cat name)" x', '$(head -1 list) -rf', 'a &&', "echo 'open", 'if true; then ls', 'x=$(date); $x', 'a | | b'],

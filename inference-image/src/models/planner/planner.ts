@@ -34,11 +34,9 @@ function control(
   const [done, next] = apart(steps);
   const seen = view(weights, done.map(encodeStep), next === null ? null : encodeStep(next));
   const { logits } = heads(weights, seen);
-  const [ExecCode, Shell, Files, Editor] = softmax(logits.subarray(0, tools.length)) as [number, number, number, number];
   const shares = softmax(encodeExperts(done, experts.length).map((inputs) => expertLogit(weights, inputs)));
   return {
     tick: Math.floor(done.length / sizes.interval),
-    tools: { ExecCode, Shell, Files, Editor },
     experts: experts.map((name, at) => ({ name, p: shares[at] ?? 0 })),
     risk: sigmoid(logits[tools.length] as number),
     deliberate: sigmoid(logits[tools.length + 1] as number) > deliberateAbove,

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
-import type { JournalOptions } from './journal.ts';
-import type { Answer, Probe } from './types.ts';
+import type { JournalOptions } from '../journal.ts';
+import type { Answer, Probe } from '../types.ts';
 
 /** Runs programs in a folder of this machine, as the sandbox would in its workspace. */
 export function probeIn(cwd: string, env: Readonly<Record<string, string>> = {}): Probe {

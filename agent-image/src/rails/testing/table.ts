@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createRails, installedGrammars, loadGrammars, type Act, type Policy, type Rails } from './index.ts';
+import { createRails, installedGrammars, loadGrammars, type Act, type Policy, type Rails } from '../index.ts';
 
 /** For tests only: rails with the installed grammars, and the policy that most cases are judged by. */
 export async function testRails(): Promise<Rails> {
