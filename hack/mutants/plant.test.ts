@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -42,6 +42,10 @@ describe('a bug is planted by symbol', () => {
 describe('planted bugs', () => {
   it.each(bugs)('$promise: $symbol is there once', (bug) => {
     expect(plant(root, bug).text).not.toBe('');
+  });
+
+  it.each(bugs.filter(({ test }) => !test.startsWith('./')))('$promise: its test is there', ({ test }) => {
+    expect(existsSync(join(root, test)), test).toBe(true);
   });
 
   it('break one promise each', () => {
