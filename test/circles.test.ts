@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
+import { posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, test } from 'vitest';
-import { isMeasured, measure } from '../hack/size/measure.ts';
+import { describe, expect, test } from 'vitest';
+import { importsOf, isMeasured, measure } from '../hack/size/measure.ts';
 import remaining from './circles.json' with { type: 'json' };
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -26,4 +27,67 @@ test.each([
 ])('no circle of %s but those of circles.json, which are all there', (_, found, known) => {
   expect(files.length).toBeGreaterThan(1000);
   expect(lines(found)).toEqual(lines(known));
+});
+
+/** Layers of `operator/src` from the bottom up; each may import those that it names, and nothing above. */
+const layers: Readonly<Record<string, readonly string[]>> = {
+  placement: [],
+  rollout: [],
+  runtime: ['placement'],
+  pools: ['runtime'],
+  serving: ['placement', 'runtime'],
+  revisions: ['rollout', 'pools', 'serving', 'runtime'],
+  operands: ['revisions', 'pools', 'runtime'],
+  'controllers/agenttask': ['revisions', 'pools', 'runtime'],
+  'controllers/agenttaskorder': ['controllers/agenttask', 'revisions', 'runtime'],
+  'controllers/warmpool': ['controllers/agenttask', 'pools', 'runtime'],
+  'controllers/placement': ['operands', 'revisions', 'serving', 'placement', 'runtime'],
+  'controllers/expertpool': [
+    'controllers/agenttask',
+    'controllers/warmpool',
+    'operands',
+    'revisions',
+    'serving',
+    'pools',
+    'placement',
+    'runtime',
+  ],
+  'controllers/energymodel': [
+    'controllers/expertpool',
+    'controllers/placement',
+    'operands',
+    'revisions',
+    'rollout',
+    'serving',
+    'pools',
+    'placement',
+    'runtime',
+  ],
+  metrics: ['controllers/expertpool', 'controllers/placement', 'revisions', 'serving', 'pools', 'placement', 'runtime'],
+};
+
+/** The layer of a file of the operator; undefined for those that put it together, which may import everything. */
+const layerOf = (path: string): string | undefined => /^operator\/src\/((?:controllers\/)?\w+)\//.exec(path)?.[1];
+
+describe('inside the operator', () => {
+  const own = files.filter(({ path }) => path.startsWith('operator/src/'));
+
+  test('a layer imports only what it names', () => {
+    const wrong = [...importsOf(own)].flatMap(([path, targets]) => {
+      const layer = layerOf(path);
+      const allowed = layer === undefined ? undefined : [layer, ...(layers[layer] ?? [])];
+      return [...targets].filter((to) => allowed?.includes(layerOf(to) ?? '') === false).map((to) => `${path} imports ${to}`);
+    });
+    expect(wrong).toEqual([]);
+    expect([...new Set(own.flatMap(({ path }) => layerOf(path) ?? []))].sort()).toEqual(Object.keys(layers).sort());
+  });
+
+  test('a folder of more than 8 files says what belongs there and what it may import', () => {
+    const folders = Map.groupBy(own, ({ path }) => posix.dirname(path));
+    const silent = [...folders].filter(([folder, inside]) => {
+      const header = inside.find(({ path }) => path === `${folder}/index.ts`)?.text.split(/^(?:import|export) /mu)[0] ?? '';
+      return inside.length > 8 && !/\b(?:may import|imports?)\b/iu.test(header);
+    });
+    expect(silent.map(([folder]) => folder)).toEqual([]);
+  });
 });

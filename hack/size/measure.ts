@@ -85,10 +85,10 @@ function leaves(schema: Schema): number {
   return inner === undefined ? 0 : leaves(inner);
 }
 
-type Graph = ReadonlyMap<string, ReadonlySet<string>>;
+export type Graph = ReadonlyMap<string, ReadonlySet<string>>;
 
 /** Which source imports which, by relative paths; dynamic imports do not count. */
-function importsOf(sources: readonly SourceFile[]): Graph {
+export function importsOf(sources: readonly SourceFile[]): Graph {
   const known = new Set(sources.map(({ path }) => path));
   return new Map(
     sources.map(({ path, text }) => {

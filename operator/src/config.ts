@@ -5,8 +5,7 @@ import { ConfigError, oneOf, parsePort, reader, type Env, type Read } from '@age
 import { logLevels, type LogLevel } from '@agentfleet/protocol/log';
 import { accessEnvironment, parseSubjects } from '@agentfleet/protocol/tokens';
 import { parseEgress, parseWorkerEgress } from './egress.ts';
-import type { Images, OperatorConfig } from './runtime/context.ts';
-import type { ApiEndpoint } from './runtime/apiEndpoints.ts';
+import type { Images, OperatorConfig, ApiEndpoint } from './runtime/context.ts';
 import { usualTrackingLabels } from './runtime/caches.ts';
 
 /** Everything that the process takes from its environment and command line. */

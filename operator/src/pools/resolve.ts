@@ -4,7 +4,7 @@ import type { Namespace, Pod } from '../runtime/resources.ts';
 import { grantSnippet, templateRights, type Consent, Consents, type ReachConfig } from './consent.ts';
 import { labels } from '@agentfleet/protocol/pool';
 import { workerServiceAccount } from './names.ts';
-import { warmPoolOf } from '../runtime/poolIndex.ts';
+import { warmPoolOf } from '../runtime/caches.ts';
 
 /** Reads of the caches that tell which pool a task belongs to. */
 export interface PoolLookup {

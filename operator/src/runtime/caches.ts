@@ -12,10 +12,8 @@ import {
 import type { AgentTask, AgentTaskOrder } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { slotLabel } from '../placement/index.ts';
-import type { Caches } from './context.ts';
-import { NodeAbilities } from './nodeAbilities.ts';
+import { type Caches, NodeAbilities, OptionalCache } from './context.ts';
 import { type Pod, resources } from './resources.ts';
-import { OptionalCache } from './optionalCache.ts';
 import {
   TaskCensus,
   unfinishedTasks,
@@ -29,7 +27,6 @@ import {
   workerOf,
 } from './taskCensus.ts';
 import { slimNamespace, slimNetworkPolicy, slimNode, slimObject, slimPod, slimTask } from './transforms.ts';
-import { namedPool, poolIndex, warmIndex, warmPoolOf } from './poolIndex.ts';
 
 /** What every cache is made with. The transport need not be fenced: caches only read. */
 export interface CacheOptions {
@@ -210,3 +207,27 @@ export class Shared {
     return value;
   }
 }
+
+/** Value of the index for tasks that name no pool. */
+export const anyDefault = 'default';
+
+/** `namespace/name` of the pool that a task names, or `default`. */
+export function namedPool(task: AgentTask): string {
+  const { poolRef } = task.spec;
+  return poolRef === undefined ? anyDefault : `${poolRef.namespace ?? task.metadata.namespace ?? ''}/${poolRef.name}`;
+}
+
+/** Index of tasks by the pool that they name. */
+export const poolIndex = 'pool';
+
+/** Index of pods: sandboxes that were made ahead, by `namespace/name` of their pool; those too that a task has taken. */
+export const warmIndex = 'warm';
+
+/** `namespace/name` of the pool that made the sandbox ahead; undefined for every other pod. */
+export function warmPoolOf({ metadata }: Pod): string | undefined {
+  const { [labels.component]: component, [poolNamespaceLabel]: namespace, [labels.pool]: name } = metadata.labels ?? {};
+  return component === 'sandbox' && namespace !== undefined && name !== undefined ? `${namespace}/${name}` : undefined;
+}
+
+/** Labels of what stands in a namespace for a pool of another one. */
+export const poolNamespaceLabel = 'agentfleet.dev/pool-namespace';

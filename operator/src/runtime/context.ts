@@ -1,9 +1,22 @@
-import type { Clock, EventRecorder, Informer, Lease, Log, Random, Transport } from '@agentfleet/kube';
+import {
+  type Clock,
+  type EventRecorder,
+  Informer,
+  type Lease,
+  type Log,
+  type Random,
+  type Transport,
+  isApiError,
+  sleep,
+  type InformerOptions,
+  type KubeObject,
+  type ManagedCache,
+  type Source,
+  asError,
+} from '@agentfleet/kube';
 import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool, PoolGrant, RolloutPolicy } from '@agentfleet/protocol/api';
 import type { EgressBrief } from '@agentfleet/protocol/pool';
 import type { Registry } from 'prom-client';
-import type { NodeAbilities } from './nodeAbilities.ts';
-import type { ApiEndpoints } from './apiEndpoints.ts';
 import type { TaskCensus } from './taskCensus.ts';
 import type {
   ConfigMap,
@@ -16,7 +29,6 @@ import type {
   RuntimeClass,
   VolumeSnapshot,
 } from './resources.ts';
-import type { OptionalCache } from './optionalCache.ts';
 
 /** Images by part. */
 export interface Images {
@@ -118,4 +130,183 @@ export interface OperatorContext {
     /** Calls the listener when either changed; the function returned ends that. */
     onChange(listener: () => void): () => void;
   };
+}
+
+/** Most decisions that are remembered; the oldest give way. */
+const most = 1024;
+
+/**
+ * What was last decided about what most nodes can do, so that one node which comes or goes does not turn everything over:
+ * an ability is used from two thirds of the nodes on, and no more when less than a third has it. One for all controllers of
+ * a process, because sandboxes that wait have to be what tasks would make. It is kept beside the caches, and follows nothing.
+ */
+export class NodeAbilities {
+  readonly name = 'abilities of nodes';
+  readonly #last = new Map<string, boolean>();
+
+  /** Whether an ability is used that so many have of those that report. The same numbers give the same answer again. */
+  used(key: string, able: number, reported: number): boolean {
+    const before = this.#last.get(key) ?? false;
+    if (reported === 0) return before;
+    const now = able > 0 && able * 3 >= reported * (before ? 1 : 2);
+    this.#last.delete(key);
+    this.#last.set(key, now);
+    const [oldest] = this.#last.keys();
+    if (this.#last.size > most && oldest !== undefined) this.#last.delete(oldest);
+    return now;
+  }
+
+  hasSynced(): boolean {
+    return true;
+  }
+
+  waitForSync(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  run(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      if (signal.aborted) resolve();
+      else signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+  }
+}
+
+/** Time between two looks at whether the server refuses, ms. */
+const lookMs = 100;
+
+/** A cache of a resource that not every cluster serves: without it the cache is empty, and nobody waits for it. */
+export class OptionalCache<T extends KubeObject = KubeObject> implements ManagedCache {
+  readonly informer: Informer<T>;
+  readonly #clock: Clock;
+
+  constructor(options: InformerOptions<T>) {
+    this.informer = new Informer(options);
+    this.#clock = options.clock;
+  }
+
+  get name(): string {
+    return this.informer.name;
+  }
+
+  /** Whether the cluster serves the resource, as far as is known. */
+  get isServed(): boolean {
+    return this.informer.hasSynced() && !isMissing(this.informer.refusal);
+  }
+
+  /** Not being served is no fault. */
+  get refusal(): Error | undefined {
+    const { refusal } = this.informer;
+    return isMissing(refusal) ? undefined : refusal;
+  }
+
+  hasSynced(): boolean {
+    return this.informer.hasSynced() || isMissing(this.informer.refusal);
+  }
+
+  /** Resolves with the first list, or when the server says that it has no such resource; rejects as an Informer does. */
+  async waitForSync(timeoutMs: number, signal?: AbortSignal): Promise<void> {
+    const over = new AbortController();
+    const either = signal === undefined ? over.signal : AbortSignal.any([over.signal, signal]);
+    const listed = this.informer.waitForSync(timeoutMs, either);
+    listed.catch(() => {}); // one of the two is given up
+    try {
+      await Promise.race([listed, this.#missing(either)]);
+    } finally {
+      over.abort();
+    }
+  }
+
+  run(signal: AbortSignal): Promise<void> {
+    return this.informer.run(signal);
+  }
+
+  /** The source of keys that does not wait for what is not served. */
+  source(source: Source): Source {
+    return { ...source, hasSynced: () => this.hasSynced(), waitForSync: (timeoutMs, signal) => this.waitForSync(timeoutMs, signal) };
+  }
+
+  async #missing(signal: AbortSignal): Promise<void> {
+    while (!isMissing(this.informer.refusal)) if (!(await sleep(this.#clock, lookMs, signal))) return new Promise(() => {});
+    return undefined;
+  }
+}
+
+function isMissing(error: Error | undefined): boolean {
+  return isApiError(error) && error.code === 404;
+}
+
+/** An address of the API server. */
+export interface ApiEndpoint {
+  readonly address: string;
+  readonly port: number;
+}
+
+interface Slices {
+  readonly items?: readonly {
+    readonly endpoints?: readonly { readonly addresses?: readonly string[] }[];
+    readonly ports?: readonly { readonly port?: number }[];
+  }[];
+}
+
+/** A replaced control plane is followed this fast, ms; its old and new addresses usually overlap for longer. */
+const refreshMs = 30_000;
+
+const path = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices?labelSelector=kubernetes.io/service-name%3Dkubernetes';
+
+/** Where pods reach the API server behind its Service: networks see these addresses, and some see the Service's own. */
+export class ApiEndpoints {
+  readonly #transport: Transport;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #service: readonly ApiEndpoint[];
+  readonly #listeners = new Set<() => void>();
+  #known: readonly ApiEndpoint[] = [];
+
+  /** `service` is the address of the Service, where it is known. */
+  constructor(options: { readonly transport: Transport; readonly clock: Clock; readonly log: Log; readonly service?: ApiEndpoint }) {
+    this.#transport = options.transport;
+    this.#clock = options.clock;
+    this.#log = options.log;
+    this.#service = options.service === undefined ? [] : [options.service];
+  }
+
+  /** Sorted; empty while nothing is known, as where the operator may not list them. */
+  list(): readonly ApiEndpoint[] {
+    return this.#known.length === 0 ? [] : [...this.#service, ...this.#known];
+  }
+
+  /** Calls `listener` after every change. The function returned ends that. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Reads them until the signal is aborted. Never rejects; what was known stays when the API server does not answer. */
+  async run(signal: AbortSignal): Promise<void> {
+    do {
+      try {
+        this.#take(await this.#transport.request<Slices>({ method: 'GET', path, signal }));
+      } catch (error) {
+        if (!signal.aborted) this.#log.warn('the addresses of the API server were not read', { error: asError(error).message });
+      }
+    } while (await sleep(this.#clock, refreshMs, signal));
+  }
+
+  #take({ items = [] }: Slices): void {
+    const found = endpointsOf(items);
+    if (found.length === 0 || JSON.stringify(found) === JSON.stringify(this.#known)) return;
+    this.#known = found;
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+function endpointsOf(items: NonNullable<Slices['items']>): readonly ApiEndpoint[] {
+  const all = items.flatMap(({ endpoints = [], ports = [] }) =>
+    endpoints.flatMap(({ addresses = [] }) =>
+      addresses.flatMap((address) => ports.flatMap(({ port }) => (port === undefined ? [] : [{ address, port }]))),
+    ),
+  );
+  const key = ({ address, port }: ApiEndpoint): string => `${address} ${port}`;
+  return [...new Map(all.map((one) => [key(one), one])).values()].sort((a, b) => (key(a) < key(b) ? -1 : 1));
 }

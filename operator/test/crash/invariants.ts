@@ -8,7 +8,7 @@ import { isUnclaimed } from '../../src/pools/resolve.ts';
 import type { Pod } from '../../src/runtime/resources.ts';
 import type { History } from './history.ts';
 import type { MayDo } from './rules.ts';
-import { poolNamespaceLabel } from '../../src/runtime/poolIndex.ts';
+import { poolNamespaceLabel } from '../../src/runtime/caches.ts';
 
 /** What pools share in a namespace of tasks: it goes with the last of them, by the controller, not by an owner. */
 const shared = new Set(['agentfleet-sandbox', 'agentfleet-jwks', 'agentfleet-link']);

@@ -31,7 +31,7 @@ import { conditionsOf, summaryOf } from './conditions.ts';
 import { afterTheEnd, storagePlan, type StoragePlan } from './storage.ts';
 import { hasEnded } from './sandboxState.ts';
 import { timers } from './requeues.ts';
-import { warmPoolOf } from '../../runtime/poolIndex.ts';
+import { warmPoolOf } from '../../runtime/caches.ts';
 
 /** What the status will say about attempts and decisions of people. */
 export interface Records {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Node, RuntimeClass } from '../../runtime/resources.ts';
 import { unsupported } from './acceptance.ts';
-import { NodeAbilities } from '../../runtime/nodeAbilities.ts';
+import { NodeAbilities } from '../../runtime/context.ts';
 import { handlerOffered, hasOwnUsers, imageVolumes, nodesWithUsers, userNamespaces, type ClusterCapabilities } from './nodeAbility.ts';
 import { templateHash, warmPod } from './sandboxTemplate.ts';
 import { config } from './testing/stage.ts';

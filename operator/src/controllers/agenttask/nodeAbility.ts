@@ -1,7 +1,6 @@
 import type { ExpertPool, AgentTask, PoolPolicy, Sandbox } from '@agentfleet/protocol/api';
 import { type IsolationLevel, isolationLevels } from '@agentfleet/protocol/keeper';
-import type { Caches } from '../../runtime/context.ts';
-import { NodeAbilities } from '../../runtime/nodeAbilities.ts';
+import { type Caches, NodeAbilities } from '../../runtime/context.ts';
 import type { Node, RuntimeClass } from '../../runtime/resources.ts';
 
 /** What the cluster can run sandboxes on, as of one moment. */

@@ -7,7 +7,7 @@ import { MadeSandboxes } from '../../pools/made.ts';
 import type { ReachConfig } from '../../pools/consent.ts';
 import type { Caches } from '../../runtime/context.ts';
 import { type Pod, resources } from '../../runtime/resources.ts';
-import { isTracked } from '../../runtime/caches.ts';
+import { isTracked, warmIndex } from '../../runtime/caches.ts';
 import { isolationFloor, groundOf, sameAbility, type ClusterCapabilities } from './nodeAbility.ts';
 import { isClaimable } from './execute.ts';
 import type { DependencyView, SpendingView, Snapshot, StorageView, WorkerView } from './snapshot.ts';
@@ -16,7 +16,6 @@ import { openingsOf, sandboxState } from './sandboxState.ts';
 import { Preparations } from './placing.ts';
 import type { Bounds, Turn, Order, QueueView } from './queue/poolQueue.ts';
 import type { Heartbeats } from '../../runtime/heartbeats.ts';
-import { warmIndex } from '../../runtime/poolIndex.ts';
 import { dependenciesOf } from '../../runtime/taskCensus.ts';
 
 /** What an observer reads besides the caches. */

@@ -15,7 +15,7 @@ import { type Transition, type DesiredStatus, type Facts, deadlineSecondsOf, que
 import { sandboxUntil, taskUntil } from './storage.ts';
 import { surelyEndedAt } from './sandboxState.ts';
 import { startTimeoutSeconds, startUntil } from './verdict.ts';
-import { anyDefault, poolIndex } from '../../runtime/poolIndex.ts';
+import { anyDefault, poolIndex } from '../../runtime/caches.ts';
 
 export interface RequeuesOptions {
   readonly caches: Caches;

@@ -17,7 +17,7 @@ import { type SandboxPodInput, sandboxPod } from './sandboxPod.ts';
 import { labels } from '@agentfleet/protocol/pool';
 import { templateAnnotation } from '../../pools/resolve.ts';
 import type { Pod } from '../../runtime/resources.ts';
-import { poolNamespaceLabel } from '../../runtime/poolIndex.ts';
+import { poolNamespaceLabel } from '../../runtime/caches.ts';
 
 const longest = 63;
 

@@ -15,10 +15,9 @@ import {
 import { fieldManagers } from '@agentfleet/protocol/api';
 import type { Manifest } from '../../operands/manifest.ts';
 import { labels } from '@agentfleet/protocol/pool';
-import { cacheOfOurs, type CacheOptions } from '../../runtime/caches.ts';
+import { cacheOfOurs, type CacheOptions, poolNamespaceLabel } from '../../runtime/caches.ts';
 import type { Caches } from '../../runtime/context.ts';
 import { type ControllerRevision, type Job, resources } from '../../runtime/resources.ts';
-import { poolNamespaceLabel } from '../../runtime/poolIndex.ts';
 
 /** An object that is there, and its kind. */
 export interface Child {

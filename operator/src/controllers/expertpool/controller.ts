@@ -42,7 +42,7 @@ import { labels } from '@agentfleet/protocol/pool';
 import { warmEntry } from '../../pools/resolve.ts';
 import { traitsOf } from '../../runtime/taskCensus.ts';
 import { poolKey } from './tenancy.ts';
-import { anyDefault, namedPool, warmPoolOf } from '../../runtime/poolIndex.ts';
+import { anyDefault, namedPool, warmPoolOf } from '../../runtime/caches.ts';
 
 /** What this controller needs beside the context. */
 export interface ExpertPoolOptions {

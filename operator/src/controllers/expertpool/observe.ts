@@ -12,7 +12,7 @@ import { homeOf } from '../../operands/manifest.ts';
 import { type ReplayReader, countTasks, type PoolSnapshot } from './snapshot.ts';
 import { poolKey, Tenancy } from './tenancy.ts';
 import { readProgress, weightsViews } from './manifests/weights.ts';
-import { warmIndex } from '../../runtime/poolIndex.ts';
+import { warmIndex } from '../../runtime/caches.ts';
 import { asError, events, ResourceClient, type Clock, type KubeEvent, type Log, type Transport } from '@agentfleet/kube';
 
 /** What pools are observed with. */

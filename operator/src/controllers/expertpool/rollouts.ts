@@ -23,7 +23,7 @@ import { deploymentsOf, armInput } from './servers.ts';
 import { missingParts } from './decide.ts';
 import type { PoolSnapshot, RolloutPlan } from './snapshot.ts';
 import { desiredArm, leavingPlan, planOf, type InUse } from './rolloutPlan.ts';
-import { anyDefault, poolIndex } from '../../runtime/poolIndex.ts';
+import { anyDefault, poolIndex } from '../../runtime/caches.ts';
 import type { GoldenArm } from '@agentfleet/protocol/golden';
 import { type Job, resources } from '../../runtime/resources.ts';
 import { parts, verifier } from './manifests/brief.ts';

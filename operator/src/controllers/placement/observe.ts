@@ -13,7 +13,7 @@ import {
   type SlotClaim,
 } from '../../placement/index.ts';
 import { gpuIndex, onGpus, type CacheOptions } from '../../runtime/caches.ts';
-import type { OperatorContext } from '../../runtime/context.ts';
+import { type OperatorContext, OptionalCache } from '../../runtime/context.ts';
 import {
   type ConfigMap,
   type ControllerRevision,
@@ -27,7 +27,6 @@ import { exceeded, rolledOut } from '../../serving/index.ts';
 import { type Progress, type PlacementSnapshot, occupantsOf } from './decide.ts';
 import { cachedReserve, holderView, probeIn, usedHolders } from './reserve/index.ts';
 import { readBook, slotsConfigMap } from './slots.ts';
-import { OptionalCache } from '../../runtime/optionalCache.ts';
 import { slimObject } from '../../runtime/transforms.ts';
 import { placementComponent } from './claims.ts';
 

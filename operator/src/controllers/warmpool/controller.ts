@@ -12,7 +12,7 @@ import { jwksConfigMap } from '../agenttask/attempts.ts';
 import { groundOf, sameAbility } from '../agenttask/nodeAbility.ts';
 import { TemplateHashes, type WarmSource } from '../agenttask/sandboxTemplate.ts';
 import { WarmExecutor, WarmRecords } from './execute.ts';
-import { warmIndex, warmPoolOf } from '../../runtime/poolIndex.ts';
+import { warmIndex, warmPoolOf } from '../../runtime/caches.ts';
 
 /** Whether nothing may be made in the namespace any more. */
 function goes({ metadata, status }: Namespace): boolean {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { templateAnnotation } from '../../pools/resolve.ts';
 import type { Pod } from '../../runtime/resources.ts';
 import { warmCounts, decideWarm, startingAtOnce, type WarmPlace } from './decide.ts';
-import { poolNamespaceLabel } from '../../runtime/poolIndex.ts';
+import { poolNamespaceLabel } from '../../runtime/caches.ts';
 
 const now = Date.UTC(2030, 0, 1, 1);
 const running = (ready: boolean): Pod['status'] => ({

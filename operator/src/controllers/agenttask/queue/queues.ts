@@ -5,7 +5,7 @@ import type { ReachConfig } from '../../../pools/consent.ts';
 import type { Caches } from '../../../runtime/context.ts';
 import type { Namespace } from '../../../runtime/resources.ts';
 import { byTurn, PoolQueue, type Place, type Turn, isCrowdedOut, type Order, type Standing, standing } from './poolQueue.ts';
-import { anyDefault, namedPool, poolIndex } from '../../../runtime/poolIndex.ts';
+import { anyDefault, namedPool, poolIndex } from '../../../runtime/caches.ts';
 
 interface Found extends Place {
   readonly pool: string;

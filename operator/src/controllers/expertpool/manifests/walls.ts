@@ -12,7 +12,7 @@ import { hasGoldenSets } from './access.ts';
 import { isIP } from 'node:net';
 import { gatewayPort } from '@agentfleet/protocol/gateway';
 import { keeperPort } from '@agentfleet/protocol/keeper';
-import type { ApiEndpoint } from '../../../runtime/apiEndpoints.ts';
+import type { ApiEndpoint } from '../../../runtime/context.ts';
 
 /**
  * Experts hear the workers of their pool and the operator, and speak to nobody; only adapters speak to the engine that

@@ -8,7 +8,7 @@ import { jwksConfigMap } from '../../agenttask/attempts.ts';
 import { sandboxNetworkPolicy } from '../../agenttask/sandboxPod.ts';
 import { type Child, identity } from '../children.ts';
 import { homeOf, type Manifest } from '../../../operands/manifest.ts';
-import { poolNamespaceLabel } from '../../../runtime/poolIndex.ts';
+import { poolNamespaceLabel } from '../../../runtime/caches.ts';
 
 /** What is known about one namespace with tasks. */
 export interface NamespaceSnapshot {

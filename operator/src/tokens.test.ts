@@ -1,7 +1,7 @@
 import { silentLog, type Transport } from '@agentfleet/kube';
 import { VirtualClock } from '@agentfleet/kube/testing';
 import { describe, expect, it } from 'vitest';
-import { ClusterTokens } from './tokens.ts';
+import { ClusterTokens } from './start.ts';
 
 interface Answers {
   issuer: unknown;
