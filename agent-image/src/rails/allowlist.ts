@@ -1,11 +1,11 @@
 import { posix } from 'node:path';
 import { actFeatures } from '@agentfleet/protocol/inference';
-import { isReadOnly } from './readOnly.ts';
-import { hostsOf, isLoopback } from './rail/hosts.ts';
-import { verbWords } from './rail/historyRewriting.ts';
+import { isReadOnly } from './shell/readOnly.ts';
+import { hostsOf, isLoopback } from './shell/hosts.ts';
+import { verbWords } from './shell/readOnly.ts';
 import { args, hasFlag, isFixed, operands, type Command } from './shell/command.ts';
 import { absolute } from './shell/path.ts';
-import type { Finding } from './types.ts';
+import type { Finding } from './verdict/types.ts';
 
 /** Variables that choose output and place, never what is run. */
 const plainVariable =

@@ -7,5 +7,4 @@ export { installedGrammars, loadGrammars, type GrammarFiles, type Grammars } fro
 export { rails } from './rail/index.ts';
 export { isTest } from './rail/testTampering.ts';
 export { railsPage } from './page.ts';
-export type { Structure } from './structure.ts';
-export * from './types.ts';
+export * from './verdict/types.ts';

@@ -1,5 +1,5 @@
 import { rails } from './rail/index.ts';
-import { profiles, severities } from './types.ts';
+import { profiles, severities } from './verdict/types.ts';
 import { decisionTable } from './rails.ts';
 
 /** The text of README.md, from the tables that decide; a test compares them. */

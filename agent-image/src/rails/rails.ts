@@ -10,21 +10,20 @@ import {
   type Act,
   type Policy,
   type Span,
-} from './types.ts';
+} from './verdict/types.ts';
 import { posix } from 'node:path';
 import { newOverrides, type Override } from './overrides.ts';
 import { tampersBy } from './rail/testTampering.ts';
 import { isSecret } from './rail/secrets.ts';
 import { rails } from './rail/index.ts';
 import { surroundings, type Found, type Rail } from './rail/rail.ts';
-import { placeOf } from './places.ts';
-import { isReadOnly } from './readOnly.ts';
-import { analyse, analyseScript, type Analysis, type CommandAct } from './shell/analyse.ts';
+import { placeOf } from './shell/places.ts';
+import { isReadOnly } from './shell/readOnly.ts';
+import { analyse, analyseScript, languageOf, type Analysis, type CommandAct } from './shell/index.ts';
 import { fixed, type Command } from './shell/command.ts';
 import { printable, withoutMarks } from './shell/marks.ts';
 import { unresolved } from './rail/unresolved.ts';
 import { structureOf, structureOfFile } from './structure.ts';
-import { languageOf } from './shell/unwrap.ts';
 import type { Grammars } from './syntax/node.ts';
 import { allowlistedCommands, allowlistedFile } from './allowlist.ts';
 

@@ -1,34 +1,14 @@
+import { type Structure } from './verdict/types.ts';
 import { posix } from 'node:path';
-import type { Features } from '@agentfleet/protocol/inference';
-import { placeOf, type Place, type Places } from './places.ts';
-import { verbWords } from './rail/historyRewriting.ts';
+import { placeOf, type Place, type Places } from './shell/places.ts';
+import { verbWords } from './shell/readOnly.ts';
 import { args, hasFlag, isFixed, operands, type Command } from './shell/command.ts';
 import { hasGlob } from './shell/marks.ts';
 import { absolute } from './shell/path.ts';
-import { readTargets, writeTargets } from './targets.ts';
-import type { Finding } from './types.ts';
+import { readTargets, writeTargets } from './shell/targets.ts';
+import type { Finding } from './verdict/types.ts';
 import { harmless, isMade, isSpecial, sensesTests, widened } from './allowlist.ts';
-import { isReadOnly } from './readOnly.ts';
-
-/** What the parsed act says about itself, for gate 2; counts of words that were understood, never of letters. */
-export type Structure = Pick<
-  Features,
-  | 'commands'
-  | 'changingCommands'
-  | 'unknownCommands'
-  | 'dryRunShare'
-  | 'insideTargets'
-  | 'outsideTargets'
-  | 'wholeTargets'
-  | 'uncovered'
-  | 'regenerable'
-  | 'outsideReads'
-  | 'dynamicWords'
-  | 'wildcards'
-  | 'objections'
-  | 'selfRunning'
-  | 'testSenses'
->;
+import { isReadOnly } from './shell/readOnly.ts';
 
 /** Places that a snapshot of the roots brings back. */
 const covered: ReadonlySet<Place> = new Set(['inside', 'workspace', 'sink']);

@@ -1,6 +1,6 @@
-import type { Place } from '../places.ts';
+import type { Place } from '../shell/places.ts';
 import { args, hasFlag, operands, type Command } from '../shell/command.ts';
-import { findStarts } from '../shell/wrappers/runners.ts';
+import { findStarts } from '../shell/runners.ts';
 import { found, nothing, type Found, type Rail, type Surroundings } from './rail.ts';
 
 const words: Partial<Record<Place, string>> = {

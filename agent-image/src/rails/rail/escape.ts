@@ -1,10 +1,10 @@
 import { args, hasFlag, operands, type Command } from '../shell/command.ts';
 import { absolute } from '../shell/path.ts';
-import { isReadOnly } from '../readOnly.ts';
-import { readTargets, writeTargets } from '../targets.ts';
+import { isReadOnly } from '../shell/readOnly.ts';
+import { readTargets, writeTargets } from '../shell/targets.ts';
 import { clusterObjects } from './clusterObjects.ts';
 import { containerWork } from './containerTools.ts';
-import { fetchers, hostsOf, isMetadata } from './hosts.ts';
+import { fetchers, hostsOf, isMetadata } from '../shell/hosts.ts';
 import { found, nothing, type Found, type Rail } from './rail.ts';
 
 const tools =

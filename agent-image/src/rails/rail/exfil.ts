@@ -1,10 +1,10 @@
 import { lookup } from '../shell/lookup.ts';
 import { args, hasFlag, operands, origins, type Command } from '../shell/command.ts';
 import { clusterObjects } from './clusterObjects.ts';
-import { deviceHost, hostOf, hostsOf, isLoopback } from './hosts.ts';
+import { deviceHost, hostOf, hostsOf, isLoopback } from '../shell/hosts.ts';
 import { asksOnly } from './network.ts';
 import { isSecret } from './secrets.ts';
-import { readTargets } from '../targets.ts';
+import { readTargets } from '../shell/targets.ts';
 import { found, nothing, type Found, type Rail } from './rail.ts';
 
 /** Tools and the verbs with which they send. */

@@ -1,5 +1,5 @@
 import { args, operands, origins } from '../shell/command.ts';
-import { deviceHost, fetchers } from './hosts.ts';
+import { deviceHost, fetchers } from '../shell/hosts.ts';
 import { found, nothing, type Rail } from './rail.ts';
 
 /** A program from the network that nobody has read is run: `curl … | sh`, also through files and variables. */

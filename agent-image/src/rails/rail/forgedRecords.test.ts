@@ -1,5 +1,5 @@
 import { describeRail } from '../testing/table.ts';
-import type { Act } from '../types.ts';
+import type { Act } from '../verdict/types.ts';
 
 const write = (path: string, content: string): Act => ({ tool: 'FileWrite', path: `/workspace/${path}`, content });
 

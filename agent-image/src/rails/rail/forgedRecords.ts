@@ -1,7 +1,7 @@
 import { args, hasFlag, operands, type Command } from '../shell/command.ts';
 import { plain } from '../shell/marks.ts';
-import { readTargets, writeTargets } from '../targets.ts';
-import { verbWords } from './historyRewriting.ts';
+import { readTargets, writeTargets } from '../shell/targets.ts';
+import { verbWords } from '../shell/readOnly.ts';
 import { found, nothing, type Found, type Rail } from './rail.ts';
 
 /** Files that say how something went. */

@@ -1,5 +1,6 @@
+import { verbWords } from '../shell/readOnly.ts';
 import { lookup } from '../shell/lookup.ts';
-import { args, hasFlag, operands, type Command } from '../shell/command.ts';
+import { hasFlag, operands, type Command } from '../shell/command.ts';
 import { found, nothing, type Found, type Rail } from './rail.ts';
 
 /** What git cannot bring back, or not easily; a snapshot can. */
@@ -43,15 +44,6 @@ export const historyRewriting: Rail = {
     return lookup(verbs, verb)?.(own, rest) === true ? found('Reversible', `git ${verb} throws away history or uncommitted work`) : nothing;
   },
 };
-
-/** Words from the verb on: options of git itself may take a word. */
-export function verbWords(command: Command): readonly string[] {
-  const all = args(command);
-  let at = 0;
-  while (at < all.length && (all[at] as string).startsWith('-'))
-    at += /^(?:-C|-c|--git-dir|--work-tree|--namespace|--exec-path)$/.test(all[at] as string) ? 2 : 1;
-  return all.slice(at);
-}
 
 function removedRepository(command: Command): readonly Found[] {
   return operands(command).some((text) => /(?:^|\/)\.git(?:\/|$)/.test(text))

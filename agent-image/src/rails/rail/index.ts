@@ -1,4 +1,4 @@
-/** The rails, one per file. They judge simple commands and may import `shell/`, `places.ts` and `targets.ts`. */
+/** The rails, one per file. They judge simple commands and may import `shell/` and `verdict/`. */
 import { catastrophicDelete } from './catastrophicDelete.ts';
 import { escape } from './escape.ts';
 import { exfil } from './exfil.ts';

@@ -1,8 +1,8 @@
 import { lookup } from '../shell/lookup.ts';
 import { args, hasFlag, operands, type Command } from '../shell/command.ts';
 import { hasHole } from '../shell/marks.ts';
-import { deviceHost, fetchers, hostOf, hostsOf, isLoopback } from './hosts.ts';
-import { verbWords } from './historyRewriting.ts';
+import { deviceHost, fetchers, hostOf, hostsOf, isLoopback } from '../shell/hosts.ts';
+import { verbWords } from '../shell/readOnly.ts';
 import { found, nothing, type Found, type Rail } from './rail.ts';
 
 const remote =

@@ -1,7 +1,7 @@
 import { operands, type Command } from '../shell/command.ts';
 import { absolute } from '../shell/path.ts';
-import { writeTargets } from '../targets.ts';
-import { deviceHost } from './hosts.ts';
+import { writeTargets } from '../shell/targets.ts';
+import { deviceHost } from '../shell/hosts.ts';
 import { found, nothing, type Found, type Rail, type Surroundings } from './rail.ts';
 
 const defaultMaxFiles = 256;

@@ -1,8 +1,8 @@
-import type { Places } from '../places.ts';
-import { placeOf, type Place } from '../places.ts';
+import type { Places } from '../shell/places.ts';
+import { placeOf, type Place } from '../shell/places.ts';
 import type { Command } from '../shell/command.ts';
 import { printable } from '../shell/marks.ts';
-import type { Policy, Risk, Severity } from '../types.ts';
+import type { Policy, Risk, Severity } from '../verdict/types.ts';
 
 /** What a rail found in a command; the span is the command's. */
 export interface Found {

@@ -1,6 +1,6 @@
 import { args, operands } from '../shell/command.ts';
 import { absolute } from '../shell/path.ts';
-import { readTargets, writeTargets } from '../targets.ts';
+import { readTargets, writeTargets } from '../shell/targets.ts';
 import { found, nothing, type Rail } from './rail.ts';
 
 const device =

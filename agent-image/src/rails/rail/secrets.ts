@@ -1,6 +1,6 @@
 import { args, hasFlag, operands, type Command } from '../shell/command.ts';
 import { globPattern, hasGlob } from '../shell/marks.ts';
-import { readTargets } from '../targets.ts';
+import { readTargets } from '../shell/targets.ts';
 import { found, nothing, type Rail } from './rail.ts';
 
 const secretFile =

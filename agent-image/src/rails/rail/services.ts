@@ -1,6 +1,6 @@
 import { args, hasFlag, operands, type Command } from '../shell/command.ts';
 import { hasHole, plain } from '../shell/marks.ts';
-import { hostsOf, isLoopback } from './hosts.ts';
+import { hostsOf, isLoopback } from '../shell/hosts.ts';
 import { found, nothing, type Found, type Rail } from './rail.ts';
 
 /** Tools that change infrastructure, and the words by which they do. */

@@ -1,8 +1,8 @@
 import { args, hasFlag, type Command } from '../shell/command.ts';
 import { plain } from '../shell/marks.ts';
 import { absolute } from '../shell/path.ts';
-import { writeTargets } from '../targets.ts';
-import { verbWords } from './historyRewriting.ts';
+import { writeTargets } from '../shell/targets.ts';
+import { verbWords } from '../shell/readOnly.ts';
 import { found, nothing, type Found, type Rail, type Surroundings } from './rail.ts';
 
 const testFile =

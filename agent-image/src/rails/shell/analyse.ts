@@ -1,5 +1,5 @@
 import type { Grammars } from '../syntax/node.ts';
-import type { Act } from '../types.ts';
+import type { Act } from '../verdict/types.ts';
 import { assigned } from './builtins.ts';
 import { code, shellText } from './fold.ts';
 import { fixed, type Command, type Value } from './command.ts';

@@ -1,4 +1,4 @@
-import type { Span } from '../types.ts';
+import type { Span } from '../verdict/types.ts';
 import { hasHole, hole } from './marks.ts';
 
 /** A text with marks, and the commands whose output is part of it. */

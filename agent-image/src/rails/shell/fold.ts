@@ -1,13 +1,37 @@
+import { mayStep, type Run, type Site, problem } from './run.ts';
 import { lookup } from './lookup.ts';
 import { args, concat, dynamic, fixed, isFixed, operands, type Command, type Value, type Code } from './command.ts';
 import { hasHole, plain, hole } from './marks.ts';
 import { escapes } from './words.ts';
 import { fileContent } from './redirects.ts';
-import { type Run, type Site, problem } from './run.ts';
-import { deedsOf, type Deed } from '../language/program.ts';
-import { textDeeds } from '../language/text.ts';
+import { deedsOf, type Deed } from './program.ts';
+import { textDeeds } from './text.ts';
 import { prepare } from './prepare.ts';
-import { salvage } from './salvage.ts';
+
+const maxParts = 64;
+
+/**
+ * What can still be read of a line that the grammar does not know: each part between separators is
+ * taken as the arguments of a command. It only adds commands; the line stays unknown.
+ */
+function salvage(text: string, site: Site, run: Run): void {
+  const parts = text
+    .split(/(?:\n|;|&&?|\|\|?|\(|\)|(?:^|\s)[{}](?=\s|$)|`|\$\()+/)
+    .map((part) => part.trim().replace(/^(?:then|do|else|if|while|until|!)\s+/, ''))
+    .filter((part) => part !== '')
+    .slice(0, maxParts);
+  for (const part of parts) {
+    if (!mayStep(run, site.span)) return;
+    run.limits.characters -= part.length;
+    const parsed = run.limits.characters > 0 ? run.grammars.parse('bash', `_ ${part}`) : null;
+    const command = parsed === null || parsed.broken ? undefined : parsed.root.children[0];
+    if (command === undefined) continue;
+    const body = command.type === 'redirected_statement' ? (command.children[0] ?? command) : command;
+    const words = body.children.filter((one) => one.field === 'argument');
+    const argv = words.flatMap((one) => run.word(one, site)[0] ?? []);
+    if (argv.length > 0) run.call({ argv }, site);
+  }
+}
 
 /** What a command prints, where that follows from the line alone; otherwise a hole that remembers it. */
 export function output(command: Command, run: Run, site: Site): Value {

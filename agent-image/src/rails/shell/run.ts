@@ -1,5 +1,5 @@
 import type { Grammars, Node } from '../syntax/node.ts';
-import type { Span } from '../types.ts';
+import type { Span } from '../verdict/types.ts';
 import type { Code, Command, Redirect, Value } from './command.ts';
 import type { Prepared, Scope } from './prepare.ts';
 

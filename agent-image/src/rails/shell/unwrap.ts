@@ -1,10 +1,10 @@
 import type { Command, Language } from './command.ts';
 import { absolute } from './path.ts';
 import type { Run, Site } from './run.ts';
-import { interpreters } from './wrappers/interpreters.ts';
-import { prefixes } from './wrappers/prefixes.ts';
-import { runners } from './wrappers/runners.ts';
-import type { Inner, Unwrapper } from './wrappers/wrapper.ts';
+import { interpreters } from './interpreters.ts';
+import { prefixes } from './prefixes.ts';
+import { runners } from './runners.ts';
+import type { Inner, Unwrapper } from './wrapper.ts';
 
 const table: ReadonlyMap<string, Unwrapper> = new Map([...Object.entries(prefixes), ...Object.entries(runners)]);
 

@@ -1,5 +1,5 @@
-import { concat, fixed, type Command, type Value } from '../command.ts';
-import { plain } from '../marks.ts';
+import { concat, fixed, type Command, type Value } from './command.ts';
+import { plain } from './marks.ts';
 import type { Inner, Unwrapper } from './wrapper.ts';
 
 /** How the arguments in front of the wrapped command are counted. */

@@ -1,4 +1,4 @@
-import { args, hasFlag, operands, type Command } from './shell/command.ts';
+import { args, hasFlag, operands, type Command } from './command.ts';
 
 /** Commands whose operands are all written or removed. */
 const writesAll = new Set([

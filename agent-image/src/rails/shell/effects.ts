@@ -1,7 +1,7 @@
-import { lookup } from '../shell/lookup.ts';
+import { lookup } from './lookup.ts';
 import type { Node } from '../syntax/node.ts';
-import { hole, markGlobs, star } from '../shell/marks.ts';
-import { escapes } from '../shell/words.ts';
+import { hole, markGlobs, star } from './marks.ts';
+import { escapes } from './words.ts';
 
 /**
  * What calls of a programming language do, said as the shell command that would do the same: so the

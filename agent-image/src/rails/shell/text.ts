@@ -1,5 +1,5 @@
-import { hole, markGlobs } from '../shell/marks.ts';
-import { escapes } from '../shell/words.ts';
+import { hole, markGlobs } from './marks.ts';
+import { escapes } from './words.ts';
 import type { Deed } from './program.ts';
 
 /**

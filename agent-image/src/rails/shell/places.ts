@@ -1,5 +1,5 @@
-import { hasGlob, hole, question, star } from './shell/marks.ts';
-import { absolute } from './shell/path.ts';
+import { hasGlob, hole, question, star } from './marks.ts';
+import { absolute } from './path.ts';
 
 /** What a path is to the task. */
 export type Place =

@@ -1,4 +1,4 @@
-import type { Structure } from './structure.ts';
+import type { Features } from '@agentfleet/protocol/inference';
 
 /** A range of the judged text in UTF-16 units, end exclusive. */
 export interface Span {
@@ -89,3 +89,23 @@ export interface Verdict {
   /** What its parsed form says about it, for gate 2. */
   readonly structure: Structure;
 }
+
+/** What the parsed act says about itself, for gate 2; counts of words that were understood, never of letters. */
+export type Structure = Pick<
+  Features,
+  | 'commands'
+  | 'changingCommands'
+  | 'unknownCommands'
+  | 'dryRunShare'
+  | 'insideTargets'
+  | 'outsideTargets'
+  | 'wholeTargets'
+  | 'uncovered'
+  | 'regenerable'
+  | 'outsideReads'
+  | 'dynamicWords'
+  | 'wildcards'
+  | 'objections'
+  | 'selfRunning'
+  | 'testSenses'
+>;

@@ -1,6 +1,6 @@
-import { concat, dynamic, fixed, isFixed, type Command, type Language, type Value } from '../command.ts';
-import { absolute } from '../path.ts';
-import type { Run } from '../run.ts';
+import { concat, dynamic, fixed, isFixed, type Command, type Language, type Value } from './command.ts';
+import { absolute } from './path.ts';
+import type { Run } from './run.ts';
 import type { Inner, Unwrapper } from './wrapper.ts';
 
 interface Interpreter {

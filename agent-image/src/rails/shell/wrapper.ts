@@ -1,5 +1,5 @@
-import type { Code, Command, Value } from '../command.ts';
-import type { Run, Site } from '../run.ts';
+import type { Code, Command, Value } from './command.ts';
+import type { Run, Site } from './run.ts';
 
 /** Something that a command runs in turn. */
 export type Inner = Common & ({ readonly argv: readonly Value[] } | { readonly code: Code });

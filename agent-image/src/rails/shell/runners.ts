@@ -1,6 +1,6 @@
-import { args, dynamic, fixed, isFixed, type Command, type Value } from '../command.ts';
-import { absolute } from '../path.ts';
-import type { Run } from '../run.ts';
+import { args, dynamic, fixed, isFixed, type Command, type Value } from './command.ts';
+import { absolute } from './path.ts';
+import type { Run } from './run.ts';
 import { joined, rest, shell, stringOption } from './prefixes.ts';
 import type { Inner, Unwrapper } from './wrapper.ts';
 

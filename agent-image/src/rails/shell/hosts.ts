@@ -1,5 +1,5 @@
-import { args, operands, type Command } from '../shell/command.ts';
-import { hasHole, hole, plain } from '../shell/marks.ts';
+import { args, operands, type Command } from './command.ts';
+import { hasHole, hole, plain } from './marks.ts';
 
 /** Options of curl and wget that take a word which is no address. */
 const takesWord =

@@ -1,5 +1,4 @@
-import { args, hasFlag, type Command } from './shell/command.ts';
-import { verbWords } from './rail/historyRewriting.ts';
+import { args, hasFlag, type Command } from './command.ts';
 
 const programs = new Set(
   'ls cat head tail less more wc grep egrep fgrep rg ag find fd stat file du df pwd echo printf true false : test [ which type basename dirname realpath readlink sort uniq cut tr diff cmp comm date id whoami uname hostname ps tree column nl od xxd hexdump strings md5sum sha1sum sha256sum sha512sum cksum jq yq seq expr sleep env printenv set cd export local declare readonly unset shift return exit break continue read wait jobs tac rev fold paste join awk sed bat tput clear'.split(
@@ -30,4 +29,13 @@ export function isReadOnly(command: Command): boolean {
     );
   }
   return programs.has(command.name);
+}
+
+/** Words from the verb on: options of git itself may take a word. */
+export function verbWords(command: Command): readonly string[] {
+  const all = args(command);
+  let at = 0;
+  while (at < all.length && (all[at] as string).startsWith('-'))
+    at += /^(?:-C|-c|--git-dir|--work-tree|--namespace|--exec-path)$/.test(all[at] as string) ? 2 : 1;
+  return all.slice(at);
 }

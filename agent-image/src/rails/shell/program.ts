@@ -1,7 +1,7 @@
 import { child, named, type Node, walk } from '../syntax/node.ts';
 import { literal, asText, constantCall, nothingKnown, textOf, type Abstract, effectOf, pathMethods } from './effects.ts';
-import { lookup } from '../shell/lookup.ts';
-import { hole } from '../shell/marks.ts';
+import { lookup } from './lookup.ts';
+import { hole } from './marks.ts';
 
 /** The local name and the full name of each thing that an import of Python or JavaScript brings. */
 function importsOf(node: Node): readonly (readonly [string, string])[] {
