@@ -47,10 +47,6 @@ export class Consents {
     return namespace.startsWith('kube-') || namespace === this.#config.namespace;
   }
 
-  isPlatform(namespace: string): boolean {
-    return this.#config.platformNamespaces.includes(namespace);
-  }
-
   /** Grants add up. */
   #lacking(pool: ExpertPool, namespace: string, rights: readonly PoolRight[]): readonly PoolRight[] {
     const given = new Set(this.#grants.list({ namespace }).flatMap((grant) => (names(grant, pool) ? grant.spec.allow : [])));

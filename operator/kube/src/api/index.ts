@@ -18,7 +18,6 @@ export {
   type OwnerReference,
   keyOf,
   parseKey,
-  toKey,
   type Resource,
   collectionPath,
   defineResource,

@@ -68,10 +68,6 @@ export function keyOf(object: { readonly metadata: { readonly namespace?: string
   return namespace === undefined || namespace === '' ? name : `${namespace}/${name}`;
 }
 
-export function toKey(name: ObjectName): ObjectKey {
-  return name.namespace === undefined || name.namespace === '' ? name.name : `${name.namespace}/${name.name}`;
-}
-
 export function parseKey(key: ObjectKey): ObjectName {
   const slash = key.indexOf('/');
   return slash < 0 ? { name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };

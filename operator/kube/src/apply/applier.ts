@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { keyOf, type Declaration, type KubeObject, type ObjectKey, compareVersions, type OwnerReference } from '../api/resource.ts';
 import type { ResourceClient } from '../client/client.ts';
-import { KubeError } from '../runtime/errors.ts';
 
 /** JSON with sorted keys and without undefined: equal declarations give equal text. */
 export function canonical(value: unknown): string {
@@ -153,30 +152,6 @@ export function controllerReference(owner: KubeObject, blockOwnerDeletion = true
   return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion };
 }
 
-/**
- * The child's references with that of the controller. Throws AF_ALREADY_OWNED when another one controls the child, and
- * a RangeError when the owner is in another namespace, which the garbage collector takes for a deleted owner.
- */
-export function withController(owner: KubeObject, child: KubeObject, blockOwnerDeletion = true): readonly OwnerReference[] {
-  const ownerNamespace = owner.metadata.namespace ?? '';
-  if (ownerNamespace !== '' && ownerNamespace !== (child.metadata.namespace ?? '')) {
-    throw new RangeError(
-      `an owner in namespace ${ownerNamespace} cannot own ${child.metadata.name} in ${child.metadata.namespace ?? 'no namespace'}`,
-    );
-  }
-  const reference = controllerReference(owner, blockOwnerDeletion);
-  const present = controllerOf(child);
-  if (present !== undefined && present.uid !== reference.uid) {
-    const what = `controlled by ${present.kind} ${present.name} already`;
-    throw new KubeError('AF_ALREADY_OWNED', {
-      what,
-      where: `${child.kind ?? 'object'} ${child.metadata.name}`,
-      cure: 'Choose another name for the child',
-    });
-  }
-  return [...(child.metadata.ownerReferences ?? []).filter((other) => other.uid !== reference.uid), reference];
-}
-
 export function hasFinalizer(object: KubeObject, finalizer: string): boolean {
   return object.metadata.finalizers?.includes(finalizer) ?? false;
 }
@@ -190,17 +165,6 @@ function patchFinalizers<T extends KubeObject>(
 ): Promise<T> {
   const { uid, resourceVersion } = object.metadata;
   return client.patch(object.metadata, { metadata: { uid, resourceVersion, finalizers } }, { signal });
-}
-
-/** Adds it unless it is there. Rejects with a conflict when the object has changed since it was read. */
-export async function addFinalizer<T extends KubeObject>(
-  client: ResourceClient<T>,
-  object: T,
-  finalizer: string,
-  signal?: AbortSignal,
-): Promise<T> {
-  if (hasFinalizer(object, finalizer)) return object;
-  return patchFinalizers(client, object, [...(object.metadata.finalizers ?? []), finalizer], signal);
 }
 
 /** Removes it if it is there. Rejects with a conflict when the object has changed since it was read. */

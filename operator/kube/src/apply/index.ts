@@ -7,11 +7,9 @@ export {
   canonical,
   contains,
   contentHash,
-  addFinalizer,
   hasFinalizer,
   removeFinalizer,
   controllerOf,
   controllerReference,
   isControlledBy,
-  withController,
 } from './applier.ts';

@@ -63,11 +63,6 @@ export class Informer<T extends KubeObject = KubeObject> {
     return isApiError(error) && [401, 403, 404].includes(error.code) ? error : undefined;
   }
 
-  /** The version up to which this cache has seen everything: of events and bookmarks. Undefined before the first list. */
-  get observedVersion(): string | undefined {
-    return this.#observed;
-  }
-
   hasSynced(): boolean {
     return this.#observed !== undefined;
   }

@@ -1,13 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import {
-  mergeConditions,
-  removeCondition,
-  setCondition,
-  type Condition,
-  conditionFaults,
-  kstatus,
-  type WithConditions,
-} from './conditions.ts';
+import { mergeConditions, type Condition, conditionFaults, kstatus, type WithConditions } from './conditions.ts';
 
 const t0 = Date.UTC(2030, 0, 1);
 const ready = { type: 'Ready', status: 'False', reason: 'Waiting', message: '', observedGeneration: 1 } as const;
@@ -25,18 +17,16 @@ const make = (type: string, status: Condition['status'] = 'True'): Condition => 
 
 describe('conditions', () => {
   it('the transition time changes only with the status', () => {
-    const first = setCondition(undefined, ready, t0);
-    const reason = setCondition(first, { ...ready, reason: 'Other', observedGeneration: 2 }, t0 + 5000);
+    const first = mergeConditions(undefined, [ready], t0);
+    const reason = mergeConditions(first, [{ ...ready, reason: 'Other', observedGeneration: 2 }], t0 + 5000);
     expect(reason[0]).toMatchObject({ reason: 'Other', lastTransitionTime: '2030-01-01T00:00:00Z' });
-    const flipped = setCondition(reason, { ...ready, status: 'True' }, t0 + 5999);
+    const flipped = mergeConditions(reason, [{ ...ready, status: 'True' }], t0 + 5999);
     expect(flipped[0]?.lastTransitionTime).toBe('2030-01-01T00:00:05Z');
     expect(first[0]?.status).toBe('False');
   });
 
-  it('keeps the place of a condition, and merges to what is desired', () => {
-    const both = setCondition(setCondition(undefined, ready, t0), { ...ready, type: 'Other' }, t0);
-    expect(setCondition(both, { ...ready, status: 'True' }, t0).map((one) => one.type)).toEqual(['Ready', 'Other']);
-    expect(removeCondition(both, 'Ready').map((one) => one.type)).toEqual(['Other']);
+  it('what is not desired is left out', () => {
+    const both = mergeConditions(undefined, [ready, { ...ready, type: 'Other' }], t0);
     const merged = mergeConditions(both, [ready], t0 + 60_000);
     expect(merged).toEqual([both[0]]);
   });

@@ -25,19 +25,6 @@ export function isTrue(conditions: readonly Condition[] | undefined, type: strin
   return findCondition(conditions, type)?.status === 'True';
 }
 
-/** The list with this condition in its place; others stay where they are. `now` is wall time in ms. */
-export function setCondition(conditions: readonly Condition[] | undefined, next: NewCondition, now: number): readonly Condition[] {
-  const list = conditions ?? [];
-  const old = findCondition(list, next.type);
-  const lastTransitionTime = old?.status === next.status ? old.lastTransitionTime : timestamp(now);
-  const made: Condition = { ...next, lastTransitionTime };
-  return old === undefined ? [...list, made] : list.map((condition) => (condition.type === next.type ? made : condition));
-}
-
-export function removeCondition(conditions: readonly Condition[] | undefined, type: string): readonly Condition[] {
-  return (conditions ?? []).filter((condition) => condition.type !== type);
-}
-
 /** Desired conditions with the transition times of those present; what is not desired is left out. */
 export function mergeConditions(
   present: readonly Condition[] | undefined,

@@ -6,8 +6,6 @@ export {
   findCondition,
   isTrue,
   mergeConditions,
-  removeCondition,
-  setCondition,
   type Kstatus,
   type WithConditions,
   conditionFaults,

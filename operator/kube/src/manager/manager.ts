@@ -115,16 +115,6 @@ export class Manager {
     return this;
   }
 
-  addHealthCheck(name: string, check: Check): this {
-    this.#health.set(name, check);
-    return this;
-  }
-
-  addReadyCheck(name: string, check: Check): this {
-    this.#ready.set(name, check);
-    return this;
-  }
-
   /** Ports in use, in the order probes, metrics. */
   get ports(): readonly number[] {
     return this.#endpoints.map((endpoint) => endpoint.port);

@@ -147,10 +147,6 @@ export class WorkQueue {
     return this.#processing.size;
   }
 
-  get shuttingDown(): boolean {
-    return this.#shutDown;
-  }
-
   /** Puts the key in now, also when it was waiting. */
   add(key: string, options: AddOptions = {}): void {
     if (this.#shutDown) return;

@@ -13,7 +13,6 @@ export type KubeErrorCode =
   /** A cache did not fill in time. */
   | 'AF_CACHE_NOT_SYNCED'
   /** The object has another controller already. */
-  | 'AF_ALREADY_OWNED'
   /** The lease was lost. */
   | 'AF_LEADERSHIP_LOST'
   /** A part of the manager failed or did not stop in time. */
