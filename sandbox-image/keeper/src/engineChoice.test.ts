@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { chooseEngine } from './snapshots.ts';
+import { chooseEngine } from './durable/snapshots.ts';
 
 const overlay = { layersDir: '/layers', mounterFd: 3 };
 

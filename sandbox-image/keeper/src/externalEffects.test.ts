@@ -1,6 +1,6 @@
 import { effectNotes } from '@agentfleet/protocol/keeper';
 import { expect, test } from 'vitest';
-import { externalEffects } from './snapshots.ts';
+import { externalEffects } from './durable/snapshots.ts';
 
 type Entry = readonly [type: string, body: object];
 

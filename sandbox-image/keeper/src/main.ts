@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import process, { env, exit, stderr, stdout } from 'node:process';
-import { systemClock } from './clock.ts';
+import { systemClock } from './base/clock.ts';
 import { ConfigError } from '@agentfleet/protocol/environment';
-import { readConfig } from './config.ts';
-import { chooseEngine } from './snapshots.ts';
+import { readConfig } from './base/config.ts';
+import { chooseEngine } from './durable/snapshots.ts';
 import { createLog, errorFields } from '@agentfleet/protocol/log';
 import { systemConnector } from './network/index.ts';
 import { startKeeper } from './start.ts';

@@ -1,7 +1,7 @@
 import { open, readFile, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { epochHeader } from '@agentfleet/protocol/keeper';
-import { errnoOf, KeeperError } from '../failure.ts';
+import { errnoOf, KeeperError } from '../base/failure.ts';
 
 /**
  * The fence between assignments. The highest epoch ever seen is on disk before anything is done

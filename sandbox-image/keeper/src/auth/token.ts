@@ -1,5 +1,5 @@
 import { checkToken, TokenRefused, type RefusalReason, type TokenRules } from '@agentfleet/protocol/tokens';
-import { KeeperError } from '../failure.ts';
+import { KeeperError } from '../base/failure.ts';
 
 /** The audience is the uid of this pod: a token for another sandbox is worth nothing here. */
 export interface KeeperTokenRules extends TokenRules {

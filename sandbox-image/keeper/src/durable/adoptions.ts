@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { mkdir, open, rm, stat, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { errnoOf, KeeperError, messageOf } from '../failure.ts';
+import { errnoOf, KeeperError, messageOf } from '../base/failure.ts';
 import type { Readable } from 'node:stream';
 import {
   maxLogBytes,
@@ -18,7 +18,7 @@ import {
   type PartsRequest,
 } from '@agentfleet/protocol/keeper';
 import { verifyLog, type EventLog } from '../log/index.ts';
-import type { Snapshots } from '../snapshots.ts';
+import type { Snapshots } from './snapshots.ts';
 import type { Adoption, SnapshotRecord } from '../snapshot/index.ts';
 
 /** Where an adoption waits until it is whole. */

@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { egressBounds, type AuditRecord } from '@agentfleet/protocol/keeper';
-import { systemClock } from '../clock.ts';
+import { systemClock } from '../base/clock.ts';
 import { startHarness, type Harness } from '../testing/index.ts';
 import { waitUntil } from '../testing/wait.ts';
 import { EgressJournal, splice } from './tunnels.ts';

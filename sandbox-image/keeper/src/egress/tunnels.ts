@@ -1,8 +1,8 @@
 import type { AuditType } from '@agentfleet/protocol/keeper';
 import type { Duplex } from 'node:stream';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../base/clock.ts';
 import { createServer, type Server, type Socket } from 'node:net';
-import { KeeperError } from '../failure.ts';
+import { KeeperError } from '../base/failure.ts';
 
 /** One joined connection; bytes as seen from the sandbox. */
 export interface Connection {

@@ -1,8 +1,8 @@
 import { mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ExecEnd } from '@agentfleet/protocol/keeper';
-import { errnoOf } from '../failure.ts';
-import { readLines } from '../lines.ts';
+import { errnoOf } from '../base/failure.ts';
+import { readLines } from '../base/lines.ts';
 import { type FollowSource, Journal, type JournalHeader, type JournalOptions } from './journal.ts';
 
 const idPattern = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;

@@ -1,6 +1,6 @@
 import { execBounds, type ExecEnd, type SessionAfter, type AuditRecord } from '@agentfleet/protocol/keeper';
-import { timestamp, type Clock } from '../clock.ts';
-import { errnoOf, messageOf } from '../failure.ts';
+import { timestamp, type Clock } from '../base/clock.ts';
+import { errnoOf, messageOf } from '../base/failure.ts';
 import type { CommandMessage, RunnerEnd, RunnerLink, ShellAfter, StreamBytes } from '../link/index.ts';
 import type { Redacting } from '@agentfleet/protocol/redact';
 import { interruptedEnd, type JournalArchive } from './archive.ts';
@@ -11,7 +11,7 @@ import type { ExecPlan } from './plan.ts';
 import type { Spill } from './spill.ts';
 import { createHash } from 'node:crypto';
 import { appendFile, truncate, writeFile } from 'node:fs/promises';
-import { readLines } from '../lines.ts';
+import { readLines } from '../base/lines.ts';
 
 export type KillReason = 'Cancelled' | 'QuotaExceeded' | 'Shutdown';
 

@@ -1,10 +1,10 @@
 import { execBounds, type ExecRequest, type StdinTaken } from '@agentfleet/protocol/keeper';
-import { KeeperError, asKeeperError, errnoOf, isDiskFull, messageOf } from '../failure.ts';
+import { KeeperError, asKeeperError, errnoOf, isDiskFull, messageOf } from '../base/failure.ts';
 import { Command, type CommandOptions, type EndFacts, type KillReason } from './command.ts';
 import type { Journal, FollowSource } from './journal.ts';
 import type { EpochFence } from '../auth/index.ts';
-import { timestamp, type Clock } from '../clock.ts';
-import type { Gate } from '../gate.ts';
+import { timestamp, type Clock } from '../base/clock.ts';
+import type { Gate } from '../base/gate.ts';
 import type { CommandMessage, RunnerInfo, RunnerLink } from '../link/index.ts';
 import type { EventLog } from '../log/index.ts';
 import type { Redaction } from '@agentfleet/protocol/redact';

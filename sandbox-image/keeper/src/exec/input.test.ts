@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { systemClock, type Clock } from '../clock.ts';
+import { systemClock, type Clock } from '../base/clock.ts';
 import { LiveInput } from './input.ts';
 
 const bytes = Buffer.from('one\n');

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { StdinTaken } from '@agentfleet/protocol/keeper';
-import type { Clock } from '../clock.ts';
-import { KeeperError } from '../failure.ts';
+import type { Clock } from '../base/clock.ts';
+import { KeeperError } from '../base/failure.ts';
 
 /** How long the runner may take to say whether it took a part. */
 const answerMs = 5000;

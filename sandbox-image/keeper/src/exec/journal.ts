@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { open, rm, type FileHandle } from 'node:fs/promises';
 import { type ExecEnd, type ExecEvent, execBounds } from '@agentfleet/protocol/keeper';
 import type { StreamBytes } from '../link/index.ts';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../base/clock.ts';
 
 /** First line of a journal; the events follow, so that the line number is the sequence number. */
 export interface JournalHeader {

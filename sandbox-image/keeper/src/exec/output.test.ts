@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { systemClock, type Clock } from '../clock.ts';
+import { systemClock, type Clock } from '../base/clock.ts';
 import { incompleteTail, OutputEncoder, type Output } from './output.ts';
 
 const never: Clock = { ...systemClock, after: () => () => undefined };

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { ExecEvent, ExecEnd } from '@agentfleet/protocol/keeper';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../base/clock.ts';
 import type { StreamBytes } from '../link/messages.ts';
 import type { Redacting, Redactor } from '@agentfleet/protocol/redact';
 import { lastEvent } from './archive.ts';

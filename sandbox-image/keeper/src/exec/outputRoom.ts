@@ -1,7 +1,7 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../base/clock.ts';
 import { measureUsage, unlimited } from './quota.ts';
 import { open, rm, statfs } from 'node:fs/promises';
-import { isDiskFull, KeeperError } from '../failure.ts';
+import { isDiskFull, KeeperError } from '../base/failure.ts';
 import { errorFields, type Log } from '@agentfleet/protocol/log';
 import type { EventLog } from '../log/index.ts';
 import type { CutJournal, JournalArchive } from './archive.ts';

@@ -6,7 +6,7 @@ import {
   type SessionRequest,
   type SessionRunRequest,
 } from '@agentfleet/protocol/keeper';
-import { KeeperError } from '../failure.ts';
+import { KeeperError } from '../base/failure.ts';
 import { frameLimits, type ExecFrame, type RunFrame, type SessionFrame } from '../link/index.ts';
 import { canonicalJson } from '@agentfleet/protocol/text';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { systemClock } from '../clock.ts';
+import { systemClock } from '../base/clock.ts';
 import { measureUsage, Quota, unlimited } from './quota.ts';
 
 const mebibyte = 1024 * 1024;

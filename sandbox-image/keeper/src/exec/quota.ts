@@ -1,6 +1,6 @@
 import { lstat, opendir } from 'node:fs/promises';
-import type { Clock } from '../clock.ts';
-import { errnoOf, KeeperError } from '../failure.ts';
+import type { Clock } from '../base/clock.ts';
+import { errnoOf, KeeperError } from '../base/failure.ts';
 import { bytesOf, sysPath, weightOf, type BytePath } from '../snapshot/index.ts';
 
 export interface Usage {

@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { sessionBounds, type SessionRunRequest } from '@agentfleet/protocol/keeper';
-import { systemClock } from '../clock.ts';
+import { systemClock } from '../base/clock.ts';
 import { buildRunner, RealRunner, startHarness, ulid, waitUntil, type Harness } from '../testing/index.ts';
 
 const built = await buildRunner();

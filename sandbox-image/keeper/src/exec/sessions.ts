@@ -5,8 +5,8 @@ import {
   type SessionRequest,
   type SessionRunRequest,
 } from '@agentfleet/protocol/keeper';
-import type { Clock } from '../clock.ts';
-import { KeeperError } from '../failure.ts';
+import type { Clock } from '../base/clock.ts';
+import { KeeperError } from '../base/failure.ts';
 import type { RunnerLink, SessionFrame, SessionMessage, ShellAfter } from '../link/index.ts';
 import { errorFields } from '@agentfleet/protocol/log';
 import type { Executor, ExecutorOptions } from './executor.ts';

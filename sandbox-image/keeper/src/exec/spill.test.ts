@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { execBounds, type ExecEvent } from '@agentfleet/protocol/keeper';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../base/clock.ts';
 import { acceleratedClock, startHarness, ulid, type FakeRunner, type Harness } from '../testing/index.ts';
 import { Silence } from './output.ts';
 

@@ -3,7 +3,7 @@ import { mkdir, open, readdir, rm, stat, type FileHandle } from 'node:fs/promise
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { ExecEnd, SpillFile } from '@agentfleet/protocol/keeper';
-import { errnoOf, KeeperError } from '../failure.ts';
+import { errnoOf, KeeperError } from '../base/failure.ts';
 import type { StreamName } from './output.ts';
 
 const highWaterBytes = 1024 * 1024;

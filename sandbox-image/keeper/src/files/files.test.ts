@@ -8,7 +8,7 @@ import { buffer } from 'node:stream/consumers';
 import { Readable } from 'node:stream';
 import { maxFileBytes } from '@agentfleet/protocol/keeper';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { KeeperError } from '../failure.ts';
+import { KeeperError } from '../base/failure.ts';
 import { openFile, writeFile } from './index.ts';
 
 let dir: string;

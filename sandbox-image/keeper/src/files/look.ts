@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { maxFileBytes, lookBounds, type FileEntry, type FileList, type ListQuery } from '@agentfleet/protocol/keeper';
-import { errnoOf, KeeperError } from '../failure.ts';
+import { errnoOf, KeeperError } from '../base/failure.ts';
 import { standsAt, resolveInRoots, resolveFolder } from './resolve.ts';
 import { sysPath, type BytePath, bytesOf, displayPath } from '../snapshot/index.ts';
 

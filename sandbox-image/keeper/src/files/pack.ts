@@ -2,7 +2,7 @@ import { type BytePath, bytesOf, sysPath, displayPath } from '../snapshot/index.
 import { constants } from 'node:fs';
 import { lstat, open, readlink, type FileHandle } from 'node:fs/promises';
 import { maxTreeBytes } from '@agentfleet/protocol/keeper';
-import { errnoOf, KeeperError } from '../failure.ts';
+import { errnoOf, KeeperError } from '../base/failure.ts';
 import { walkDepthFirst, type Walked } from './look.ts';
 import type { Header } from 'tar-stream';
 

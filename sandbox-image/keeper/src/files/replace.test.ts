@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { editBounds, type ReplaceRequest } from '@agentfleet/protocol/keeper';
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { KeeperError } from '../failure.ts';
+import { KeeperError } from '../base/failure.ts';
 import { replaceInFile } from './index.ts';
 import { occurrences } from './replace.ts';
 

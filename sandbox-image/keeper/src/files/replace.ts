@@ -16,7 +16,7 @@ import {
   type AstEditRequest,
   type AstLanguage,
 } from '@agentfleet/protocol/keeper';
-import { KeeperError, messageOf } from '../failure.ts';
+import { KeeperError, messageOf } from '../base/failure.ts';
 import { readWhole } from './look.ts';
 import { type SyntaxCheck, languageOf, syntaxCheck, type SyntaxParser } from './syntax/index.ts';
 import { writeFile, type WriteOptions } from './write.ts';

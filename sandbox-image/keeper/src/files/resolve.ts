@@ -1,6 +1,6 @@
 import { lstat, mkdir, realpath, readlink, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join, posix } from 'node:path';
-import { errnoOf, KeeperError } from '../failure.ts';
+import { errnoOf, KeeperError } from '../base/failure.ts';
 
 /** A place for a file: an existing real folder inside the roots, and a name in it. */
 export interface Place {

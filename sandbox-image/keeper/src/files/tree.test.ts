@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { KeeperError } from '../failure.ts';
+import { KeeperError } from '../base/failure.ts';
 import { bytesOf } from '../snapshot/index.ts';
 import { paxRecord, rawTar, type RawEntry } from '../testing/tar.ts';
 import { resolveFolder, TreeWriter, unpackTree, type TreeCounts } from './index.ts';

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { chmod, link, lstat, lutimes, mkdir, open, rm, symlink, unlink, type FileHandle } from 'node:fs/promises';
-import { errnoOf, KeeperError } from '../failure.ts';
+import { errnoOf, KeeperError } from '../base/failure.ts';
 import { displayPath, sysPath, type BytePath } from '../snapshot/index.ts';
 import { type TreeEntry, readEntry } from './pack.ts';
 import { createHash } from 'node:crypto';

@@ -4,7 +4,7 @@ import { lstat, open, rename, rm, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { editBounds, maxFileBytes, type FileWritten } from '@agentfleet/protocol/keeper';
-import { errnoOf, KeeperError } from '../failure.ts';
+import { errnoOf, KeeperError } from '../base/failure.ts';
 import { readWhole } from './look.ts';
 import { resolveInRoots } from './resolve.ts';
 import type { SyntaxCheck } from './syntax/index.ts';

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Gate } from '../gate.ts';
-import type { Snapshots } from '../snapshots.ts';
+import type { Gate } from '../base/gate.ts';
+import type { Snapshots } from '../durable/snapshots.ts';
 import { echoing, podUid, startHarness, ulid, type Harness } from '../testing/index.ts';
 
 const record = {

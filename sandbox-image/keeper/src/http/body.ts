@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
-import { KeeperError } from '../failure.ts';
+import { KeeperError } from '../base/failure.ts';
 
 /** The body of a request as a stream. @throws KeeperError `AF_INVALID` when its media type is another */
 export function streamOf(request: FastifyRequest, type: 'application/octet-stream' | 'application/x-tar'): Readable {

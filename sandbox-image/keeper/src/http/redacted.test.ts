@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
-import type { Snapshots } from '../snapshots.ts';
+import type { Snapshots } from '../durable/snapshots.ts';
 import { startHarness, ulid, type FakeRunner, type Harness } from '../testing/index.ts';
 
 // In pieces, so that no scanner takes this file for a leak.

@@ -2,7 +2,7 @@ import { buffer } from 'node:stream/consumers';
 import type { FastifyReply } from 'fastify';
 import { redactedHeader, type Redaction, type RedactionCounts } from '@agentfleet/protocol/keeper';
 import type { OpenedFile } from '../files/index.ts';
-import type { Keeper } from '../keeper.ts';
+import type { Keeper } from '../keeper/keeper.ts';
 import { Readable } from 'node:stream';
 
 /** What is read, for the event log. */

@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { follow, waitForEnd } from '../exec/index.ts';
-import type { Keeper } from '../keeper.ts';
+import type { Keeper } from '../keeper/keeper.ts';
 import { sendLines } from './redacted.ts';
 import { sequenceOf, type Validators } from './validation.ts';
 import { execBounds, type ExecWaited, type StdinTaken, egressUpgrade, epochHeader } from '@agentfleet/protocol/keeper';
 import { streamOf, wholeOf } from './body.ts';
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { asKeeperError, KeeperError } from '../failure.ts';
+import { asKeeperError, KeeperError } from '../base/failure.ts';
 import { errorFields } from '@agentfleet/protocol/log';
 
 /** Room for the largest request that the link can carry, escaped. */

@@ -24,7 +24,7 @@ import {
   type SearchQuery,
   type SearchResult,
 } from '@agentfleet/protocol/keeper';
-import { KeeperError, asKeeperError } from '../failure.ts';
+import { KeeperError, asKeeperError } from '../base/failure.ts';
 import {
   openFile,
   syntaxCheck,
@@ -43,7 +43,7 @@ import {
   readLines,
   searchFiles,
 } from '../files/index.ts';
-import type { Keeper } from '../keeper.ts';
+import type { Keeper } from '../keeper/keeper.ts';
 import { streamOf } from './body.ts';
 import { sendRedacted, redacted, noteRaw } from './redacted.ts';
 import type { Validators } from './validation.ts';

@@ -3,8 +3,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { epochHeader, mcpPath, patchBounds } from '@agentfleet/protocol/keeper';
 // Not from the client's index: its HTTP client would be most of what an idle keeper loads.
 import { newExecId } from '../client/client.ts';
-import { KeeperError } from '../failure.ts';
-import type { Keeper } from '../keeper.ts';
+import { KeeperError } from '../base/failure.ts';
+import type { Keeper } from '../keeper/keeper.ts';
 import { loadMcpLibrary, McpFacade } from '../mcp/index.ts';
 import { compileCheck } from './validation.ts';
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { secretBounds, type SecretsDeclared, type SecretsRequest } from '@agentfleet/protocol/keeper';
-import type { Keeper } from '../keeper.ts';
+import type { Keeper } from '../keeper/keeper.ts';
 import type { Validators } from './validation.ts';
 
 const bodyLimit = 2 * 6 * secretBounds.count * secretBounds.maxChars;

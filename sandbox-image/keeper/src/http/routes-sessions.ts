@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { follow } from '../exec/index.ts';
-import type { Keeper } from '../keeper.ts';
+import type { Keeper } from '../keeper/keeper.ts';
 import { sendLines } from './redacted.ts';
 import type { Validators } from './validation.ts';
 

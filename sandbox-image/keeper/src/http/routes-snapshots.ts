@@ -10,10 +10,10 @@ import {
   maxManifestBytes,
   maxPartsBytes,
 } from '@agentfleet/protocol/keeper';
-import { externalEffects } from '../snapshots.ts';
-import { asKeeperError, messageOf, KeeperError } from '../failure.ts';
-import type { Holder, Release } from '../gate.ts';
-import type { Keeper } from '../keeper.ts';
+import { externalEffects } from '../durable/snapshots.ts';
+import { asKeeperError, messageOf, KeeperError } from '../base/failure.ts';
+import type { Holder, Release } from '../base/gate.ts';
+import type { Keeper } from '../keeper/keeper.ts';
 import { errorFields } from '@agentfleet/protocol/log';
 import { CURRENT, type TreeDiff as EngineDiff, manifestText } from '../snapshot/index.ts';
 import { noteRaw, redacted } from './redacted.ts';

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { type ScrubReport, maxNoteBytes, type NoteRequest, type NoteWritten } from '@agentfleet/protocol/keeper';
-import { KeeperError } from '../failure.ts';
-import type { Keeper } from '../keeper.ts';
+import { KeeperError } from '../base/failure.ts';
+import type { Keeper } from '../keeper/keeper.ts';
 import { sendLines } from './redacted.ts';
 import { sequenceOf, type Validators } from './validation.ts';
 

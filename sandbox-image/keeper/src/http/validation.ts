@@ -24,7 +24,7 @@ import {
   WaitQuery,
   type ExecRequest,
 } from '@agentfleet/protocol/keeper';
-import { KeeperError } from '../failure.ts';
+import { KeeperError } from '../base/failure.ts';
 
 /** The schemas of the contract, compiled once per keeper. Nothing is coerced, removed or ignored. */
 export interface Validators {

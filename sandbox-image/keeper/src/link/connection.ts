@@ -1,8 +1,8 @@
 import { type Frame, type FrameHeader, frameLimits, handshakeLimits, encodeFrame, FrameParser } from './frame.ts';
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Socket } from 'node:net';
-import type { Clock } from '../clock.ts';
-import { messageOf } from '../failure.ts';
+import type { Clock } from '../base/clock.ts';
+import { messageOf } from '../base/failure.ts';
 import type { CommandMessage, RunnerInfo, SessionMessage, ToRunner } from './messages.ts';
 
 const protocolVersion = 1;

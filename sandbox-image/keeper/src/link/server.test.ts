@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { systemClock } from '../clock.ts';
+import { systemClock } from '../base/clock.ts';
 import { createLog } from '@agentfleet/protocol/log';
 import { acceleratedClock, FakeRunner, waitUntil } from '../testing/index.ts';
 import { encodeFrame } from './frame.ts';

@@ -1,6 +1,6 @@
 import { chmod, rm } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../base/clock.ts';
 import type { Log } from '@agentfleet/protocol/log';
 import { type Frame } from './frame.ts';
 import { Connection, type ConnectionEvents, type LinkEvents, type LinkState, type RunnerLink } from './connection.ts';

@@ -2,9 +2,9 @@ import { constants } from 'node:fs';
 import { open, rename, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { AuditRecord, AuditReport, AuditType } from '@agentfleet/protocol/keeper';
-import { timestamp, type Clock } from '../clock.ts';
-import { asKeeperError, KeeperError, messageOf } from '../failure.ts';
-import { readLines } from '../lines.ts';
+import { timestamp, type Clock } from '../base/clock.ts';
+import { asKeeperError, KeeperError, messageOf } from '../base/failure.ts';
+import { readLines } from '../base/lines.ts';
 import { nextRecord, recordLine, type ChainHead, OffsetIndex } from './chain.ts';
 import { verifyLog } from './inspect.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { systemClock } from '../clock.ts';
+import { systemClock } from '../base/clock.ts';
 import { nextRecord, recordLine } from './chain.ts';
 import { EventLog } from './event-log.ts';
 import { inspectLog, verifyLog } from './index.ts';

@@ -1,8 +1,8 @@
 import type { AuditRecord, AuditReport } from '@agentfleet/protocol/keeper';
-import { readLines, type FileLine } from '../lines.ts';
+import { readLines, type FileLine } from '../base/lines.ts';
 import { checkLine, emptyChain, type ChainHead, genesis } from './chain.ts';
 import { stat } from 'node:fs/promises';
-import { errnoOf } from '../failure.ts';
+import { errnoOf } from '../base/failure.ts';
 
 /** Findings that are kept; more are counted. */
 export const maxFindings = 100;

@@ -13,14 +13,14 @@ import {
   type SearchQuery,
   mcpTools,
 } from '@agentfleet/protocol/keeper';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../base/clock.ts';
 import { follow, type FollowSource } from '../exec/index.ts';
 import type { Redacting } from '@agentfleet/protocol/redact';
 import { compare, editTree, lines, list, patchFiles, replaceText, restore, search, take, writeWhole } from '../http/operations.ts';
-import type { Keeper } from '../keeper.ts';
+import type { Keeper } from '../keeper/keeper.ts';
 import type { Server } from '@modelcontextprotocol/server';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { asKeeperError } from '../failure.ts';
+import { asKeeperError } from '../base/failure.ts';
 import { errorFields } from '@agentfleet/protocol/log';
 import type * as library from './library.ts';
 

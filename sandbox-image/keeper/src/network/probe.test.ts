@@ -3,8 +3,8 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import type { Clock } from '../clock.ts';
-import type { Target } from '../config.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Target } from '../base/config.ts';
 import { systemConnector, NetworkProbe } from './probe.ts';
 
 const targets: Target[] = [

@@ -1,8 +1,8 @@
 import { createSocket } from 'node:dgram';
 import { connect, isIPv6 } from 'node:net';
-import type { Target } from '../config.ts';
+import type { Target } from '../base/config.ts';
 import type { NetworkInfo, ProbeTarget } from '@agentfleet/protocol/keeper';
-import { timestamp, type Clock } from '../clock.ts';
+import { timestamp, type Clock } from '../base/clock.ts';
 
 /** Tries to reach one target: null when it was reached, else the errno name. */
 export type Connector = (target: Target, timeoutMs: number) => Promise<string | null>;

@@ -1,4 +1,4 @@
-import { systemClock, type Clock } from '../clock.ts';
+import { systemClock, type Clock } from '../base/clock.ts';
 
 /** Waits are shorter by a factor, so that a test of a back-off does not last as long as it. The time of day is the real one. */
 export function acceleratedClock(factor: number): Clock {

@@ -3,7 +3,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { messageOf } from '../failure.ts';
+import { messageOf } from '../base/failure.ts';
 
 const run = promisify(execFile);
 const source = join(import.meta.dirname, '../../../runner');

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import type { AstLanguage } from '@agentfleet/protocol/keeper';
-import { systemClock } from '../../clock.ts';
+import { systemClock } from '../../base/clock.ts';
 import { SyntaxParser } from '../syntax/index.ts';
 import type { Rewritten } from './rewrite.ts';
 

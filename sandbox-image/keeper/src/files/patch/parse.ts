@@ -1,4 +1,4 @@
-import { KeeperError } from '../../failure.ts';
+import { KeeperError } from '../../base/failure.ts';
 import type { BytePath } from '../../snapshot/index.ts';
 import { patchBounds } from '@agentfleet/protocol/keeper';
 

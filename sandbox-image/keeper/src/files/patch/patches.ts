@@ -1,7 +1,7 @@
 import { mkdir, open, readdir, readFile, rename, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { PatchReport, PatchRequest } from '@agentfleet/protocol/keeper';
-import { errnoOf, KeeperError, messageOf } from '../../failure.ts';
+import { errnoOf, KeeperError, messageOf } from '../../base/failure.ts';
 import { type BytePath, sysPath } from '../../snapshot/index.ts';
 import { constants } from 'node:fs';
 import { lstatOrNull } from './place.ts';

@@ -1,5 +1,5 @@
 import { lstat } from 'node:fs/promises';
-import { errnoOf, KeeperError } from '../../failure.ts';
+import { errnoOf, KeeperError } from '../../base/failure.ts';
 import { displayPath, sysPath, type BytePath } from '../../snapshot/index.ts';
 
 export type Stat = Awaited<ReturnType<typeof lstat>>;

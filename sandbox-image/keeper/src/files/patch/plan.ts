@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import { constants } from 'node:fs';
 import { editBounds, patchBounds, type PatchedFile, type PatchRequest } from '@agentfleet/protocol/keeper';
-import { KeeperError } from '../../failure.ts';
+import { KeeperError } from '../../base/failure.ts';
 import { bytesOf, displayPath, sysPath, type BytePath } from '../../snapshot/index.ts';
 import { applyHunks, linesOf } from './apply.ts';
 import { placeOf, rejected, type Place } from './place.ts';

@@ -1,5 +1,5 @@
 import { RE2JS, RE2JSException, RE2JSSyntaxException } from 're2js';
-import { KeeperError } from '../../failure.ts';
+import { KeeperError } from '../../base/failure.ts';
 
 /** What is sought in a line. */
 export interface Pattern {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { lookBounds, type SearchQuery } from '@agentfleet/protocol/keeper';
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { systemClock, type Clock } from '../../clock.ts';
+import { systemClock, type Clock } from '../../base/clock.ts';
 import { searchFiles } from './index.ts';
 import { globPattern, regexPattern } from './pattern.ts';
 

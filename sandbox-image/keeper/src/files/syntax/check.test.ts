@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import type { SyntaxVerdict } from '@agentfleet/protocol/keeper';
-import { systemClock } from '../../clock.ts';
+import { systemClock } from '../../base/clock.ts';
 import { syntaxCheck } from './check.ts';
 import { SyntaxParser } from './parser.ts';
 

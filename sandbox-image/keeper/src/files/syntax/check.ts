@@ -1,7 +1,7 @@
 import { type GrammarName, languageOf } from './languages.ts';
 import { syntaxBounds, type SyntaxMode, type SyntaxVerdict } from '@agentfleet/protocol/keeper';
 import { isUtf8 } from 'node:buffer';
-import { KeeperError, messageOf } from '../../failure.ts';
+import { KeeperError, messageOf } from '../../base/failure.ts';
 import type { Fault, Faults } from './jobs.ts';
 import type { SyntaxParser } from './parser.ts';
 

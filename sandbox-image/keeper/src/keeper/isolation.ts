@@ -1,5 +1,5 @@
 import type { IsolationInfo, IsolationLevel } from '@agentfleet/protocol/keeper';
-import type { RunnerInfo } from './link/index.ts';
+import type { RunnerInfo } from '../link/index.ts';
 
 /**
  * How strong the wall is, from what the runner tried. Each level includes the ones before it,

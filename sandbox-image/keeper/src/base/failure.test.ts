@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { asKeeperError } from './failure.ts';
-import { SnapshotError } from './snapshot/index.ts';
+import { SnapshotError } from '../snapshot/index.ts';
 
 describe('a failure as an answer', () => {
   test.each(['AF_RESTORE_FAILED', 'AF_SNAPSHOT_UNREADABLE', 'AF_STORE_FULL', 'AF_SNAPSHOT_UNKNOWN', 'AF_RESTORE_MISMATCH'] as const)(

@@ -2,13 +2,13 @@ import fs from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
-import type { Clock } from './clock.ts';
-import type { EventLog } from './log/index.ts';
+import type { Clock } from '../base/clock.ts';
+import type { EventLog } from '../log/index.ts';
 import type { Log } from '@agentfleet/protocol/log';
-import type { ScrubReport } from './snapshot/index.ts';
+import type { ScrubReport } from '../snapshot/index.ts';
 import { scrubInBackground, type Snapshots } from './snapshots.ts';
-import { buildRunner } from './snapshot/testing/runner.ts';
-import { startHarness, waitUntil, type Harness } from './testing/index.ts';
+import { buildRunner } from '../snapshot/testing/runner.ts';
+import { startHarness, waitUntil, type Harness } from '../testing/index.ts';
 
 const runner = buildRunner();
 afterAll(() => runner?.remove());

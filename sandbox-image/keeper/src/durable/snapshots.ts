@@ -8,11 +8,11 @@ import {
   type EffectEnded,
   type EffectPlanned,
 } from '@agentfleet/protocol/keeper';
-import type { Clock } from './clock.ts';
-import type { EventLog } from './log/index.ts';
+import type { Clock } from '../base/clock.ts';
+import type { EventLog } from '../log/index.ts';
 import { errorFields, type Log } from '@agentfleet/protocol/log';
-import type { Adoption, CollectReport, Manifest, Retention, ScrubOptions, ScrubReport, TreeDiff } from './snapshot/index.ts';
-import type { Config } from './config.ts';
+import type { Adoption, CollectReport, Manifest, Retention, ScrubOptions, ScrubReport, TreeDiff } from '../snapshot/index.ts';
+import type { Config } from '../base/config.ts';
 
 /** What the keeper needs of a snapshot engine. The caller holds the gate. */
 export interface Snapshots {

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { CollectCounts } from './snapshots.ts';
+import type { CollectCounts } from '../durable/snapshots.ts';
 
 /** What the metrics read at scrape time. */
 export interface MetricSources {

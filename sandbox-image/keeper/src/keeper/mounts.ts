@@ -1,6 +1,6 @@
 import { Socket } from 'node:net';
-import { encodeFrame, FrameParser, frameLimits } from './link/index.ts';
-import type { LayeredRoot, Mounter } from './snapshot/index.ts';
+import { encodeFrame, FrameParser, frameLimits } from '../link/index.ts';
+import type { LayeredRoot, Mounter } from '../snapshot/index.ts';
 
 type Request =
   { readonly t: 'mount' | 'flatten'; readonly roots: readonly LayeredRoot[] } | { readonly t: 'remove'; readonly paths: readonly string[] };

@@ -1,22 +1,22 @@
 import type { KeeperErrorCode, KeeperInfo } from '@agentfleet/protocol/keeper';
-import { KeeperError } from './failure.ts';
+import { KeeperError } from '../base/failure.ts';
 import { isolationFault, isolationOf } from './isolation.ts';
-import type { LinkState, LinkEvents, RunnerLink } from './link/index.ts';
+import type { LinkState, LinkEvents, RunnerLink } from '../link/index.ts';
 import type { JwksFile } from '@agentfleet/protocol/tokens';
-import { authenticate, type EpochFence } from './auth/index.ts';
-import type { Clock } from './clock.ts';
-import type { Config } from './config.ts';
-import type { Adoptions } from './durable/index.ts';
-import type { EgressTunnels } from './egress/index.ts';
-import { chooseEngine, type Snapshots } from './snapshots.ts';
-import type { EndFacts, Executor, OutputRoom, Quota, Sessions, SpillStore, StoreReserve } from './exec/index.ts';
-import type { SyntaxParser } from './files/index.ts';
-import type { PatchJournal } from './files/patch/index.ts';
-import type { Gate } from './gate.ts';
-import type { EventLog } from './log/index.ts';
+import { authenticate, type EpochFence } from '../auth/index.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Config } from '../base/config.ts';
+import type { Adoptions } from '../durable/index.ts';
+import type { EgressTunnels } from '../egress/index.ts';
+import { chooseEngine, type Snapshots } from '../durable/snapshots.ts';
+import type { EndFacts, Executor, OutputRoom, Quota, Sessions, SpillStore, StoreReserve } from '../exec/index.ts';
+import type { SyntaxParser } from '../files/index.ts';
+import type { PatchJournal } from '../files/patch/index.ts';
+import type { Gate } from '../base/gate.ts';
+import type { EventLog } from '../log/index.ts';
 import type { Log } from '@agentfleet/protocol/log';
 import type { KeeperMetrics } from './metrics.ts';
-import type { NetworkProbe } from './network/index.ts';
+import type { NetworkProbe } from '../network/index.ts';
 import type { Redaction } from '@agentfleet/protocol/redact';
 
 /** What decides whether commands may run. */
