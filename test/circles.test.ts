@@ -66,6 +66,16 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   metrics: ['controllers/expertpool', 'controllers/placement', 'revisions', 'serving', 'pools', 'placement', 'runtime'],
 };
 
+/** Rooms of the controller runtime, `operator/kube/src`; each may import those of its own line and of the lines before. */
+const rooms = [
+  ['runtime', 'api'],
+  ['transport'],
+  ['client', 'watch'],
+  ['cache', 'queue'],
+  ['controller', 'apply', 'conditions', 'consistency', 'events', 'leader'],
+  ['manager'],
+];
+
 /** The layer of a file of the operator; undefined for those that put it together, which may import everything. */
 const layerOf = (path: string): string | undefined => /^operator\/src\/((?:controllers\/)?\w+)\//.exec(path)?.[1];
 
@@ -80,6 +90,14 @@ describe('inside the operator', () => {
     });
     expect(wrong).toEqual([]);
     expect([...new Set(own.flatMap(({ path }) => layerOf(path) ?? []))].sort()).toEqual(Object.keys(layers).sort());
+  });
+
+  test('a room of kube imports only those before it', () => {
+    const roomOf = (path: string): number => rooms.findIndex((line) => line.includes(path.split('/')[3] ?? ''));
+    const kube = files.filter(({ path }) => /^operator\/kube\/src\/\w+\//.test(path));
+    const edges = [...importsOf(kube)].flatMap(([path, targets]) => [...targets].map((to) => [path, to] as const));
+    expect(edges.length).toBeGreaterThan(50);
+    expect(edges.filter(([from, to]) => roomOf(to) === -1 || roomOf(to) > roomOf(from))).toEqual([]);
   });
 
   test('a folder of more than 8 files says what belongs there and what it may import', () => {

@@ -3,17 +3,69 @@
  * Rooms, each importing only those before it: runtime, api · transport · client, watch · cache · queue · controller,
  * apply, conditions, consistency, events, leader · manager. `testing` has an API server for tests.
  */
-export * from './api/index.ts';
-export * from './apply/index.ts';
-export * from './cache/index.ts';
-export * from './client/index.ts';
-export * from './conditions/index.ts';
-export * from './consistency/index.ts';
-export * from './controller/index.ts';
-export * from './events/index.ts';
-export * from './leader/index.ts';
-export * from './manager/index.ts';
-export * from './queue/index.ts';
-export * from './runtime/index.ts';
-export * from './transport/index.ts';
-export * from './watch/index.ts';
+export { type LabelSelector, labelMatcher } from './api/selector.ts';
+export {
+  type Declaration,
+  type KubeObject,
+  type ObjectKey,
+  type ObjectName,
+  type OwnerReference,
+  keyOf,
+  parseKey,
+  type Resource,
+  defineResource,
+  resourceName,
+  compareVersions,
+} from './api/resource.ts';
+export {
+  Applier,
+  canonical,
+  contentHash,
+  hasFinalizer,
+  removeFinalizer,
+  controllerOf,
+  controllerReference,
+  isControlledBy,
+} from './apply/applier.ts';
+export { type Handler, type InformerOptions, Informer } from './cache/informer.ts';
+export type { Indexer, Lister } from './cache/store.ts';
+export { ResourceClient, TokenSource } from './client/client.ts';
+export {
+  type Condition,
+  type NewCondition,
+  findCondition,
+  mergeConditions,
+  type WithConditions,
+  conditionFaults,
+  kstatus,
+} from './conditions/conditions.ts';
+export { Consistency } from './consistency/consistency.ts';
+export { Controller, type ReconcileContext, type Outcome, done, requeueAfter } from './controller/controller.ts';
+export {
+  type Change,
+  type Predicate,
+  allOf,
+  annotationsChanged,
+  anyOf,
+  generationChanged,
+  labelsChanged,
+  versionChanged,
+  type Enqueue,
+  type Source,
+  channel,
+  toController,
+  watches,
+} from './controller/source.ts';
+export { events, type KubeEvent, type NewEvent, EventRecorder } from './events/recorder.ts';
+export { LeaderElector, LeaseFence, type Lease, leases } from './leader/elector.ts';
+export { type Authorize, type Endpoints, serveEndpoints } from './manager/endpoints.ts';
+export { type LeaderRunnable, type ManagedCache, Manager, type ManagerOptions } from './manager/manager.ts';
+export { lowPriority } from './queue/queue.ts';
+export { Backoff, type Random, type Clock, type Timer, microTimestamp, sleep, systemClock, timestamp, deadline } from './runtime/clock.ts';
+export { KubeError, isKubeError, asError } from './runtime/errors.ts';
+export { type Log, silentLog, withFields } from './runtime/log.ts';
+export { ApiError, isApiError, isNotFound, isInvalid, isConflict, isAlreadyExists, isTooLarge, apiErrorOf } from './transport/apiError.ts';
+export { inClusterConfig, defaultConfig, kubeconfigConfig, plainConfig } from './transport/kubeconfig.ts';
+export { createTransport, fencedTransport } from './transport/transport.ts';
+export type { ApiRequest, ApiStream, Transport, ClusterConfig } from './transport/types.ts';
+export { type WatchEnd, type WatchEvent, watch } from './watch/watch.ts';

@@ -1,2 +1,0 @@
-/** Reconciles that read their own writes. Imports api, runtime. */
-export * from './consistency.ts';
