@@ -2,7 +2,7 @@
 // FOLDER, which then belongs on the PATH. They run on the pinned Node of this repository.
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { bundleProgram } from './demo/sandbox/bundle.ts';
+import { bundleProgram } from './bundle.ts';
 
 /** Writes the tool into a folder, which is made when it is missing; returns the path of `kubectl-fleet`. */
 export async function installCli(folder: string): Promise<string> {

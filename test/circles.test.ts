@@ -4,7 +4,6 @@ import { posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { importsOf, isMeasured, measure } from '../hack/size/measure.ts';
-import remaining from './circles.json' with { type: 'json' };
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '-z', '*.ts'], {
@@ -20,84 +19,48 @@ const { fileCircles, folderCircles } = measure(files);
 /** What imports itself around a circle, one a line. */
 const lines = (groups: readonly (readonly string[])[]): string[] => groups.map((group) => group.join(' ')).sort();
 
-// circles.json may only shrink: break a circle rather than list it, and take an entry out once it is broken.
 test.each([
-  ['files', fileCircles, remaining.files],
-  ['folders', folderCircles, remaining.folders],
-])('no circle of %s but those of circles.json, which are all there', (_, found, known) => {
+  ['files', fileCircles],
+  ['folders', folderCircles],
+])('no circle of %s', (_, found) => {
   expect(files.length).toBeGreaterThan(1000);
-  expect(lines(found)).toEqual(lines(known));
+  expect(lines(found)).toEqual([]);
 });
 
-/** Layers of `operator/src` from the bottom up; each may import those that it names, and nothing above. */
-const layers: Readonly<Record<string, readonly string[]>> = {
-  placement: [],
-  rollout: [],
-  runtime: ['placement'],
-  pools: ['runtime'],
-  serving: ['placement', 'runtime'],
-  revisions: ['rollout', 'pools', 'serving', 'runtime'],
-  operands: ['revisions', 'pools', 'runtime'],
-  'controllers/agenttask': ['revisions', 'pools', 'runtime'],
-  'controllers/agenttaskorder': ['controllers/agenttask', 'revisions', 'runtime'],
-  'controllers/warmpool': ['controllers/agenttask', 'pools', 'runtime'],
-  'controllers/placement': ['operands', 'revisions', 'serving', 'placement', 'runtime'],
-  'controllers/expertpool': [
-    'controllers/agenttask',
-    'controllers/warmpool',
-    'operands',
-    'revisions',
-    'serving',
-    'pools',
-    'placement',
-    'runtime',
-  ],
-  'controllers/energymodel': [
-    'controllers/expertpool',
-    'controllers/placement',
-    'operands',
-    'revisions',
-    'rollout',
-    'serving',
-    'pools',
-    'placement',
-    'runtime',
-  ],
-  metrics: ['controllers/expertpool', 'controllers/placement', 'revisions', 'serving', 'pools', 'placement', 'runtime'],
-};
+const page = readFileSync(`${root}docs/architecture.md`, 'utf8');
+const section = page.slice(page.indexOf('## Layers'), page.indexOf('## The life of a task'));
 
-/** Rooms of the controller runtime, `operator/kube/src`; each may import those of its own line and of the lines before. */
-const rooms = [
-  ['runtime', 'api'],
-  ['transport'],
-  ['client', 'watch'],
-  ['cache', 'queue'],
-  ['controller', 'apply', 'conditions', 'consistency', 'events', 'leader'],
-  ['manager'],
-];
+/** Packages of TypeScript as docs/architecture.md orders their folders: whoever stands in a later level is imported by earlier ones. */
+const packages = [...section.matchAll(/^- `(?<name>[\w/-]+)`: (?<levels>[^-`]+(?:-[^-`]+)*?)(?=\n(?:-|\n))/gmu)]
+  .map(({ groups }) => ({
+    name: groups?.['name'] ?? '',
+    levels: (groups?.['levels'] ?? '').split('→').map((level) => level.split(',').map((folder) => folder.trim())),
+  }))
+  .filter(({ name }) => !name.includes('runner'));
 
-/** The layer of a file of the operator; undefined for those that put it together, which may import everything. */
-const layerOf = (path: string): string | undefined => /^operator\/src\/((?:controllers\/)?\w+)\//.exec(path)?.[1];
+test('every package with folders has its layers in docs/architecture.md', () => {
+  const known = files.flatMap(({ path }) => /^(?<name>.+?\/src)\/\w+\//u.exec(path)?.groups?.['name'] ?? []);
+  expect(packages.map(({ name }) => name).sort()).toEqual([...new Set(known)].sort());
+});
 
-describe('inside the operator', () => {
-  const own = files.filter(({ path }) => path.startsWith('operator/src/'));
+describe.each(packages)('in $name', ({ name, levels }) => {
+  const own = files.filter(({ path }) => path.startsWith(`${name}/`));
+  const inside = (path: string): string => path.slice(name.length + 1);
+  /** The folder of a file, or the file itself where it stands beside the folders. */
+  const folderOf = (path: string): string => /^(?:controllers\/)?\w+(?=\/)/u.exec(inside(path))?.[0] ?? inside(path).replace(/\.ts$/u, '');
+  const levelOf = (folder: string): number => levels.findIndex((level) => level.includes(folder));
 
-  test('a layer imports only what it names', () => {
+  test('all folders stand in a level, and imports go to later levels only', () => {
+    const folders = new Set(own.filter(({ path }) => inside(path).includes('/')).map(({ path }) => folderOf(path)));
+    expect([...folders].filter((folder) => levelOf(folder) < 0)).toEqual([]);
+    expect(levels.flat().filter((folder) => !folders.has(folder) && own.every(({ path }) => inside(path) !== `${folder}.ts`))).toEqual([]);
     const wrong = [...importsOf(own)].flatMap(([path, targets]) => {
-      const layer = layerOf(path);
-      const allowed = layer === undefined ? undefined : [layer, ...(layers[layer] ?? [])];
-      return [...targets].filter((to) => allowed?.includes(layerOf(to) ?? '') === false).map((to) => `${path} imports ${to}`);
+      const [from, level] = [folderOf(path), levelOf(folderOf(path))];
+      return [...targets]
+        .filter((to) => level >= 0 && folderOf(to) !== from && levelOf(folderOf(to)) <= level)
+        .map((to) => `${path} imports ${to}`);
     });
     expect(wrong).toEqual([]);
-    expect([...new Set(own.flatMap(({ path }) => layerOf(path) ?? []))].sort()).toEqual(Object.keys(layers).sort());
-  });
-
-  test('a room of kube imports only those before it', () => {
-    const roomOf = (path: string): number => rooms.findIndex((line) => line.includes(path.split('/')[3] ?? ''));
-    const kube = files.filter(({ path }) => /^operator\/kube\/src\/\w+\//.test(path));
-    const edges = [...importsOf(kube)].flatMap(([path, targets]) => [...targets].map((to) => [path, to] as const));
-    expect(edges.length).toBeGreaterThan(50);
-    expect(edges.filter(([from, to]) => roomOf(to) === -1 || roomOf(to) > roomOf(from))).toEqual([]);
   });
 
   test('a folder of more than 8 files says what belongs there and what it may import', () => {

@@ -1,5 +1,5 @@
-import type { CommandContext, LocalContext } from './commands/command.ts';
-import type { ConnectionFlags } from './connection.ts';
+import type { CommandContext, LocalContext } from './commands/index.ts';
+import type { ConnectionFlags } from './base/connection.ts';
 
 /** Runs one command. */
 export interface Dispatch {

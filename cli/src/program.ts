@@ -1,23 +1,41 @@
+import {
+  type EvalJudgeFlags,
+  type EvalRunFlags,
+  type EvalScenariosFlags,
+  type EvalVerifyFlags,
+  type MigrateFlags,
+  type TraceFlags,
+  type UndoFlags,
+  answer,
+  auditShow,
+  auditVerify,
+  cancel,
+  decideRollout,
+  diff,
+  evalCompare,
+  evalJudge,
+  evalReport,
+  evalRunCluster,
+  evalRunLocal,
+  evalScenarios,
+  evalVerify,
+  message,
+  migrate,
+  modes,
+  show,
+  tasks,
+  trace,
+  traceFiles,
+  undo,
+} from './commands/index.ts';
 import { Option, Command, InvalidArgumentError } from 'commander';
 import { ablations, defaultBudget } from '@agentfleet/eval';
-import { evalCompare, evalReport } from './commands/evalCompare.ts';
-import { evalJudge, type EvalJudgeFlags, evalVerify, type EvalVerifyFlags } from './commands/evalVerify.ts';
-import { evalRunCluster, evalRunLocal, type EvalRunFlags } from './commands/evalRun.ts';
-import { evalScenarios, type EvalScenariosFlags } from './commands/evalScenarios.ts';
-import type { ConnectionFlags } from './connection.ts';
+import type { ConnectionFlags } from './base/connection.ts';
 import { type Dispatch, given } from './dispatch.ts';
-import { addModelOptions, wholeNumber } from './modelOptions.ts';
+import { addModelOptions, wholeNumber } from './base/modelOptions.ts';
 import { traceConsents } from '@agentfleet/protocol/trace';
-import { auditShow, auditVerify } from './commands/audit.ts';
-import { diff } from './commands/diff.ts';
-import { trace, traceFiles, type TraceFlags } from './commands/trace.ts';
-import { modes, undo, type UndoFlags } from './commands/undo.ts';
 import { isFile, type LogFlags } from './evidence/log.ts';
 import type { ArtifactFlags } from './evidence/artifact.ts';
-import { answer, cancel, decideRollout, message } from './commands/order.ts';
-import { migrate, type MigrateFlags } from './commands/migrate.ts';
-import { show } from './commands/show.ts';
-import { tasks } from './commands/tasks.ts';
 
 const list = (text: string): readonly string[] => text.split(',').filter((name) => name !== '');
 const mostSeed = 2 ** 31 - 1;

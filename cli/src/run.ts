@@ -1,9 +1,9 @@
 /** The command line to an exit status. */
+import type { LocalContext } from './commands/index.ts';
 import type { Clock, Random } from '@agentfleet/kube';
 import { CommanderError, type Command } from 'commander';
-import { connect } from './connection.ts';
-import type { LocalContext } from './commands/command.ts';
-import { CliError, explain } from './failure.ts';
+import { connect } from './base/connection.ts';
+import { CliError, explain } from './base/failure.ts';
 import { createProgram, type Dispatch } from './program.ts';
 
 /** The world around the program. */

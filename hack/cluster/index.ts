@@ -2,26 +2,26 @@
  * A real cluster for development and tests: our own daemons from Go modules, kind, or somebody else's context.
  * May be imported by everything below hack/ and test/; imports hack/cache only.
  */
-import { elapsedLog, type Cluster, type UpOptions } from './cluster.ts';
-import { ClusterError } from './errors.ts';
-import { currentLayout } from './layout.ts';
+import { elapsedLog, type Cluster, type UpOptions } from './base/cluster.ts';
+import { ClusterError } from './base/errors.ts';
+import { currentLayout } from './base/layout.ts';
 import { downLocal } from './local/down.ts';
 import { preparedIn } from './local/dra.ts';
 import { assertMayPurge } from './local/purge.ts';
 import { readClusterRecord } from './local/record.ts';
 import { statusLocal, type ClusterStatus } from './local/status.ts';
 import { upLocal } from './local/up.ts';
-import { withLock } from './lock.ts';
+import { withLock } from './daemons/lock.ts';
 import { chooseProvider, kindWorks } from './providers/choose.ts';
 import { upContext } from './providers/context.ts';
 import { downKind, upKind } from './providers/kind.ts';
 
 export { draDriverName } from './daemons/dra.ts';
-export type { Cluster, Provider, Tier, UpOptions } from './cluster.ts';
-export { ClusterError, type ClusterErrorCode } from './errors.ts';
+export type { Cluster, Provider, Tier, UpOptions } from './base/cluster.ts';
+export { ClusterError, type ClusterErrorCode } from './base/errors.ts';
 export { leftovers } from './host/leftovers.ts';
 export { renderStatus, type ClusterStatus, type DaemonStatus } from './local/status.ts';
-export { findMissingPackages, installPackages } from './packages.ts';
+export { findMissingPackages, installPackages } from './local/packages.ts';
 export { verifyCluster } from './verify.ts';
 
 /** A cold build on two cores takes a quarter of an hour; another start waits that long for it. */

@@ -1,10 +1,10 @@
 import { dump } from 'js-yaml';
 import { execa } from 'execa';
 import { goFacts } from './build/binaries.ts';
-import type { Cluster } from './cluster.ts';
-import { ClusterError } from './errors.ts';
+import type { Cluster } from './base/cluster.ts';
+import { ClusterError } from './base/errors.ts';
 import { probeArchive } from './images/images.ts';
-import { waitFor } from './wait.ts';
+import { waitFor } from './base/wait.ts';
 
 const namespace = 'agentfleet-verify';
 const port = 8080;

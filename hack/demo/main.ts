@@ -2,7 +2,7 @@
 // cannot finish. `npm run demo -- --sandbox`: one sandbox pod by hand.
 import { parseArgs } from 'node:util';
 import { startEnvironment } from '../environment/index.ts';
-import { fleetDemo } from './fleet/demo.ts';
+import { fleetDemo } from './fleetDemo.ts';
 import { sandboxDemo } from './sandbox/demo.ts';
 
 const { values } = parseArgs({ options: { sandbox: { type: 'boolean', default: false }, context: { type: 'string' } } });

@@ -1,11 +1,10 @@
 /** What a step measured, as far as the tables of docs/benchmarks.md show it; kept in the repository, so that they can be held to it. */
+import type { Played, Verified } from '../../cli/src/commands/index.ts';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readResults, reportOf, type EvalReport } from '@agentfleet/eval';
 import { format, resolveConfig } from 'prettier';
 import type { LabelTally } from '@agentfleet/eval/judgements';
-import type { Played } from '../../cli/src/commands/evalScenarios.ts';
-import type { Verified } from '../../cli/src/commands/evalVerify.ts';
 import type { EvalStep } from './plan.ts';
 
 export type Tallies = Readonly<Record<string, readonly LabelTally[]>>;

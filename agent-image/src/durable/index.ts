@@ -1,4 +1,5 @@
-/** Durable copies of what the keeper of a task holds: the mirror of its event log, its snapshots, and the way back from them. */
+/** Durable copies of what the keeper of a task holds: the mirror of its event log, its snapshots, and the way back from them. May import `store`,
+ * `base`, `protocol`, `kube` and the keeper's client; not `attempt`. */
 export { Durability, checkpointMs, mirrorMs, type DurabilityOptions } from './durability.ts';
 export { DurableFailure, type DurableFailureCode } from './failure.ts';
 export { parseKeys, readSealer } from './manifest.ts';

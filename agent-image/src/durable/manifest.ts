@@ -1,3 +1,4 @@
+/** Names and contents of checkpoints and packs in the store. Pure but for `readSealer`, which reads the pool's key. */
 import { createHash } from 'node:crypto';
 import { maxPartBytes, partHeaderBytes, type Part, type SnapshotRecord } from '@agentfleet/protocol/keeper';
 import { DurableFailure } from './failure.ts';

@@ -1,3 +1,4 @@
+/** Whether a conversation repeats itself, and what follows: go on, a nudge, the end. Pure; imports `protocol` only. */
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '@agentfleet/protocol/text';
 

@@ -1,5 +1,5 @@
 import { readLogFile, readLogOf, type CheckedLog, type LogFlags } from '../evidence/log.ts';
-import { CliError } from '../failure.ts';
+import { CliError } from '../base/failure.ts';
 import { printable } from '../text/printable.ts';
 import { taskOf, type CommandContext, type LocalContext } from './command.ts';
 import { timelineLines, timelineOf } from '../timeline/index.ts';

@@ -1,7 +1,7 @@
 import { isNotFound, ResourceClient, type Clock, type Random } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
-import { type Connection, agentTasks } from '../connection.ts';
-import { CliError } from '../failure.ts';
+import { type Connection, agentTasks } from '../base/connection.ts';
+import { CliError } from '../base/failure.ts';
 
 /** What a command gets that asks no cluster. */
 export interface LocalContext {

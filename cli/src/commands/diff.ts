@@ -1,5 +1,5 @@
 import { obtainIntact, type ArtifactFlags, artifactOf } from '../evidence/artifact.ts';
-import { CliError } from '../failure.ts';
+import { CliError } from '../base/failure.ts';
 import { printableLines } from '../text/printable.ts';
 import { taskOf, type CommandContext } from './command.ts';
 

@@ -11,7 +11,7 @@ import {
   writeReports,
   type EvalRecord,
 } from '@agentfleet/eval';
-import { CliError } from '../failure.ts';
+import { CliError } from '../base/failure.ts';
 import type { LocalContext } from './command.ts';
 import { refuseFlakes } from './evalRun.ts';
 

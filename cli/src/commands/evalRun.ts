@@ -29,9 +29,9 @@ import {
 import type * as Local from '@agentfleet/eval/local';
 import { ResourceClient } from '@agentfleet/kube';
 import { ablationAnnotations, ablationNames, ablationRefusal } from '@agentfleet/protocol/pool';
-import { CliError } from '../failure.ts';
-import { modelOf, type ModelFlags } from '../modelOptions.ts';
-import { agentTasks, expertPools } from '../connection.ts';
+import { CliError } from '../base/failure.ts';
+import { modelOf, type ModelFlags } from '../base/modelOptions.ts';
+import { agentTasks, expertPools } from '../base/connection.ts';
 import type { CommandContext, LocalContext } from './command.ts';
 
 /** What `fleet eval run` is reported. */

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { defaultBudget, EvalError, loadPack, type PackTask } from '@agentfleet/eval';
 import { faultsOf, loadScenarios, type Scenario } from '@agentfleet/eval/scenarios';
-import { CliError } from '../failure.ts';
+import { CliError } from '../base/failure.ts';
 import type { LocalContext } from './command.ts';
 import { openLocal, packFolder } from './evalRun.ts';
 

@@ -3,7 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { digestOf, type PackManifest, type PackTask, loadPack, alignedTable, shareText, variantsOf } from '@agentfleet/eval';
 import { type TaskReport, fixedSample, taskHeader, taskLine, verifyTasks } from '@agentfleet/eval/verify';
-import { CliError } from '../failure.ts';
+import { CliError } from '../base/failure.ts';
 import type { LocalContext } from './command.ts';
 import { packFolder, checkoutOf } from './evalRun.ts';
 import { pathToFileURL } from 'node:url';

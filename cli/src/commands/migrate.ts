@@ -1,5 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises';
-import { CliError } from '../failure.ts';
+import { CliError } from '../base/failure.ts';
 import { migrate as migrateText } from '../migrate/manifest.ts';
 import { printable } from '../text/printable.ts';
 import type { LocalContext } from './command.ts';

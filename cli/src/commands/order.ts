@@ -1,7 +1,7 @@
 import { isNotFound, ResourceClient, sleep } from '@agentfleet/kube';
 import type { AgentTaskOrder, AgentTaskOrderSpec, AgentTask } from '@agentfleet/protocol/api';
-import { CliError } from '../failure.ts';
-import { agentTaskOrders, energyModels, expertPools } from '../connection.ts';
+import { CliError } from '../base/failure.ts';
+import { agentTaskOrders, energyModels, expertPools } from '../base/connection.ts';
 import { printable } from '../text/printable.ts';
 import { type CommandContext, taskOf } from './command.ts';
 

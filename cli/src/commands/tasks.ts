@@ -1,6 +1,6 @@
 import { ResourceClient } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
-import { agentTasks } from '../connection.ts';
+import { agentTasks } from '../base/connection.ts';
 import { ageOf, table } from '../text/format.ts';
 import type { CommandContext } from './command.ts';
 

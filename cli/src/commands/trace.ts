@@ -4,8 +4,8 @@ import { ResourceClient } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { consentCovers, type TraceConsent } from '@agentfleet/protocol/trace';
 import { readLogFile, readLogOf, type CheckedLog, type LogFlags } from '../evidence/log.ts';
-import { CliError } from '../failure.ts';
-import { agentTasks } from '../connection.ts';
+import { CliError } from '../base/failure.ts';
+import { agentTasks } from '../base/connection.ts';
 import { taskOf, type CommandContext, type LocalContext } from './command.ts';
 
 export interface TraceFlags extends LogFlags {

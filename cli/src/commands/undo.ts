@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { obtainIntact, type ArtifactFlags } from '../evidence/artifact.ts';
-import { CliError } from '../failure.ts';
+import { CliError } from '../base/failure.ts';
 import { confirm, meaningOf, runRevert, unpackBundle, type Description, type Mode, type ScriptEnd } from '../revert/index.ts';
 import { printable } from '../text/printable.ts';
 import { taskOf, type CommandContext } from './command.ts';

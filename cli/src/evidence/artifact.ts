@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { S3Store, StoreFailure } from '@agentfleet/agent/store';
 import type { Clock, Random } from '@agentfleet/kube';
 import { artifactsDir } from '@agentfleet/protocol/pool';
-import { CliError } from '../failure.ts';
+import { CliError } from '../base/failure.ts';
 
 /** A file that outlived its sandbox, as the status tells of it. */
 export type Artifact = NonNullable<Run['artifacts']>[number];

@@ -2,7 +2,7 @@ import { inspectLog, type LogInspection } from '@agentfleet/keeper/log';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import { statSync } from 'node:fs';
 import type { AgentTask } from '@agentfleet/protocol/api';
-import { CliError } from '../failure.ts';
+import { CliError } from '../base/failure.ts';
 import { obtain, type ArtifactFlags, type Fetching } from './artifact.ts';
 
 /** An event log as it was read, whole or not. */

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import { extract } from 'tar-stream';
 import { fieldsOf, listOf, textOf } from '../evidence/artifact.ts';
-import { CliError } from '../failure.ts';
+import { CliError } from '../base/failure.ts';
 import { bytesOf, decodePath } from '@agentfleet/keeper/snapshot/paths';
 import { spawn, type SpawnOptionsWithStdioTuple, type StdioNull, type StdioPipe } from 'node:child_process';
 

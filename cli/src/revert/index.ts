@@ -1,2 +1,2 @@
-/** Room: a revert bundle of the keeper, run here. Imports the keeper's spelling of paths, and what reads artifacts. */
+/** A revert bundle of the keeper, run here. Imports the keeper's spelling of paths, and what reads artifacts. */
 export { unpackBundle, type ChangedPath, type Description, confirm, meaningOf, runRevert, type Mode, type ScriptEnd } from './bundle.ts';

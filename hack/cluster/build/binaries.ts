@@ -3,7 +3,7 @@ import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { cached, cacheRoot, hashInputs } from '../../cache/index.ts';
-import { ClusterError } from '../errors.ts';
+import { ClusterError } from '../base/errors.ts';
 import { buildArguments, families, family, familyDir, familyOf, familyVersion, type Family, type FamilyName } from './families.ts';
 
 /** What `go env` says that changes the result of a build. */

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { dump } from 'js-yaml';
 import type { Binaries } from '../build/binaries.ts';
-import type { Layout } from '../layout.ts';
-import { network } from '../network.ts';
-import type { Ports } from '../ports.ts';
+import type { Layout } from '../base/layout.ts';
+import { network } from '../base/network.ts';
+import type { Ports } from '../base/ports.ts';
 import type { Daemon } from './daemon.ts';
 
 /** What the descriptions of daemons are computed from. */

@@ -1,10 +1,10 @@
 import { loadAll } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
 import { Binaries } from '../build/binaries.ts';
-import { familiesFor } from '../facts.ts';
-import { layoutAt } from '../layout.ts';
+import { familiesFor } from '../local/facts.ts';
+import { layoutAt } from '../base/layout.ts';
 import { csiManifests } from '../local/csi.ts';
-import { defaultPorts } from '../ports.ts';
+import { defaultPorts } from '../base/ports.ts';
 import { csiDriver, csiDriverName, csiSidecars } from './csi.ts';
 
 const around = {

@@ -1,8 +1,8 @@
 import { load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
 import { Binaries } from '../build/binaries.ts';
-import { layoutAt } from '../layout.ts';
-import { defaultPorts } from '../ports.ts';
+import { layoutAt } from '../base/layout.ts';
+import { defaultPorts } from '../base/ports.ts';
 import { apiServer, controllerManager, etcd, scheduler, type Surroundings } from './control-plane.ts';
 import { runscConfig } from '../local/gvisor.ts';
 import { cniConfig, containerd, containerdConfig, gvisorFolder, kubelet, kubeletConfig, kubeProxy, kubeRouter } from './node.ts';

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Binaries } from '../build/binaries.ts';
-import { familiesFor } from '../facts.ts';
-import { layoutAt } from '../layout.ts';
+import { familiesFor } from '../local/facts.ts';
+import { layoutAt } from '../base/layout.ts';
 import { draClass, preparedIn, publishedDevices } from '../local/dra.ts';
-import { defaultPorts } from '../ports.ts';
+import { defaultPorts } from '../base/ports.ts';
 import { draDevices, draDriver, draDriverName } from './dra.ts';
 import { containerdConfig } from './node.ts';
 

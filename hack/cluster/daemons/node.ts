@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { dump } from 'js-yaml';
 import { pauseImage } from '../images/images.ts';
-import { network } from '../network.ts';
-import { kubeletPort } from '../ports.ts';
+import { network } from '../base/network.ts';
+import { kubeletPort } from '../base/ports.ts';
 import type { Surroundings } from './control-plane.ts';
 import type { Daemon } from './daemon.ts';
 

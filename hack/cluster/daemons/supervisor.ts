@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 import { mkdir, open, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { cacheRoot } from '../../cache/index.ts';
-import { ClusterError } from '../errors.ts';
-import type { Layout } from '../layout.ts';
+import { ClusterError } from '../base/errors.ts';
+import type { Layout } from '../base/layout.ts';
 import type { Daemon } from './daemon.ts';
 import { endProcess, identify, isAlive, type ProcessIdentity } from './process.ts';
 

@@ -1,8 +1,8 @@
 /** Entry of the watchdog process; the one argument is the state folder. It ends when the folder is gone. */
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { layoutAt, type Layout } from '../layout.ts';
-import { withLock } from '../lock.ts';
+import { layoutAt, type Layout } from '../base/layout.ts';
+import { withLock } from './lock.ts';
 import { isAlive } from './process.ts';
 import { readRecord, readRecords, relaunch, type DaemonRecord } from './supervisor.ts';
 import { decideRelaunch, type Relapse } from './watchdog.ts';

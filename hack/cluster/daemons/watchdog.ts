@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import type { Layout } from '../layout.ts';
+import type { Layout } from '../base/layout.ts';
 import type { Daemon } from './daemon.ts';
 
 /** The program that the watchdog runs. */

@@ -3,7 +3,7 @@ import { readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { randomUUID } from 'node:crypto';
 import { execa } from 'execa';
 import { bootId } from '../daemons/process.ts';
-import type { Layout } from '../layout.ts';
+import type { Layout } from '../base/layout.ts';
 import { holders, mounts, shareMounts, unshareMounts, type Mount } from './mounts.ts';
 import { netfilterState, type NetfilterState } from './netfilter.ts';
 

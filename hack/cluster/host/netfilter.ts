@@ -1,5 +1,5 @@
 import { execa } from 'execa';
-import { network } from '../network.ts';
+import { network } from '../base/network.ts';
 
 /** Chains of kube-router and of the pod network's plugins. */
 const ourChains = /^(KUBE-ROUTER-|KUBE-POD-FW-|KUBE-NWPLCY-|CNI-)/;

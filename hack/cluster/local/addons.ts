@@ -1,5 +1,5 @@
 import { dump } from 'js-yaml';
-import { network } from '../network.ts';
+import { network } from '../base/network.ts';
 
 const labels = { 'app.kubernetes.io/part-of': 'agentfleet-cluster' };
 

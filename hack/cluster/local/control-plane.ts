@@ -1,9 +1,9 @@
 import { connect } from 'node:net';
-import { apiReader, type ApiReader } from '../api.ts';
+import { apiReader, type ApiReader } from '../base/api.ts';
 import { apiServer, controllerManager, etcd, scheduler, type Surroundings } from '../daemons/control-plane.ts';
 import type { Daemon } from '../daemons/daemon.ts';
 import { assertAlive, ensureDaemon, logPath } from '../daemons/supervisor.ts';
-import { waitFor } from '../wait.ts';
+import { waitFor } from '../base/wait.ts';
 
 /** One start in progress: what exists, where to log, when to give up, and whether anything had to be started. */
 export interface Start {

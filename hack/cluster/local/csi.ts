@@ -2,11 +2,11 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { dump } from 'js-yaml';
 import { execa } from 'execa';
-import { apiReader } from '../api.ts';
+import { apiReader } from '../base/api.ts';
 import { moduleDir } from '../build/binaries.ts';
 import { csiDriver, csiDriverName, csiSidecars, csiSocket } from '../daemons/csi.ts';
 import { logPath } from '../daemons/supervisor.ts';
-import { waitFor } from '../wait.ts';
+import { waitFor } from '../base/wait.ts';
 import { accepts, ensure, waitForDaemon, type Start } from './control-plane.ts';
 
 /** Name of the StorageClass and of the VolumeSnapshotClass. */

@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { endProcess, isAlive } from '../daemons/process.ts';
 import { readRecord, readRecords, stopDaemon } from '../daemons/supervisor.ts';
-import { ClusterError } from '../errors.ts';
+import { ClusterError } from '../base/errors.ts';
 import { readBaseline, restoreHost } from '../host/baseline.ts';
 import { podProcesses, removePodCgroups } from '../host/cgroups.ts';
 import { leftovers, mountFolders, ourProcesses, podLinks } from '../host/leftovers.ts';
 import { mountsBelow, unmountBelow } from '../host/mounts.ts';
 import { cleanNetfilter, type NetfilterState } from '../host/netfilter.ts';
-import type { Layout } from '../layout.ts';
-import { waitFor } from '../wait.ts';
+import type { Layout } from '../base/layout.ts';
+import { waitFor } from '../base/wait.ts';
 import { purgeCaches } from './purge.ts';
 
 type Log = (line: string) => void;

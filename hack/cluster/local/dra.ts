@@ -1,10 +1,10 @@
 import { readdir } from 'node:fs/promises';
 import { execa } from 'execa';
-import { apiReader } from '../api.ts';
+import { apiReader } from '../base/api.ts';
 import { draDevices, draDriver, draDriverName } from '../daemons/dra.ts';
 import { cdiFolder } from '../daemons/node.ts';
 import { logPath } from '../daemons/supervisor.ts';
-import type { Layout } from '../layout.ts';
+import type { Layout } from '../base/layout.ts';
 import { waitForDaemon, ensure, type Start } from './control-plane.ts';
 
 /** The class of the driver's devices. */

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { apiServer, controllerManager, etcd, scheduler, type Surroundings } from '../daemons/control-plane.ts';
 import { containerd, kubelet, kubeProxy, kubeRouter } from '../daemons/node.ts';
-import { layoutAt } from '../layout.ts';
-import { defaultPorts } from '../ports.ts';
+import { layoutAt } from '../base/layout.ts';
+import { defaultPorts } from '../base/ports.ts';
 import { cacheUsers, purgeRefusal, stateOf, type CacheUser } from './purge.ts';
 
 const own = '/var/lib/agentfleet-cluster';

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { cacheRoot } from '../../cache/index.ts';
 import { binaryCache } from '../build/binaries.ts';
 import { processesRunning } from '../daemons/process.ts';
-import { ClusterError } from '../errors.ts';
+import { ClusterError } from '../base/errors.ts';
 import { imageCache } from '../images/images.ts';
-import type { Layout } from '../layout.ts';
+import type { Layout } from '../base/layout.ts';
 
 /** A process that runs a binary of the cache. */
 export interface CacheUser {

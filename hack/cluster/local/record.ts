@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
-import type { Provider, Tier } from '../cluster.ts';
-import type { Layout } from '../layout.ts';
-import { defaultPorts, type Ports } from '../ports.ts';
+import type { Provider, Tier } from '../base/cluster.ts';
+import type { Layout } from '../base/layout.ts';
+import { defaultPorts, type Ports } from '../base/ports.ts';
 
 /** What is known about the cluster between two commands. */
 export interface ClusterRecord {

@@ -1,10 +1,10 @@
-import { apiReader, hasCondition } from '../api.ts';
+import { apiReader, hasCondition } from '../base/api.ts';
 import { families, familyVersion } from '../build/families.ts';
-import type { Provider, Tier } from '../cluster.ts';
+import type { Provider, Tier } from '../base/cluster.ts';
 import { isAlive, residentMiB } from '../daemons/process.ts';
 import { readRecords } from '../daemons/supervisor.ts';
-import type { Layout } from '../layout.ts';
-import { nodeName } from '../network.ts';
+import type { Layout } from '../base/layout.ts';
+import { nodeName } from '../base/network.ts';
 import { readClusterRecord, readPorts } from './record.ts';
 
 /** One daemon at the moment of asking. */

@@ -2,8 +2,8 @@ import { chmod, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { dump } from 'js-yaml';
-import type { ApiReader } from '../api.ts';
-import type { Layout } from '../layout.ts';
+import type { ApiReader } from '../base/api.ts';
+import type { Layout } from '../base/layout.ts';
 import type { Start } from './control-plane.ts';
 
 /** The one volume of the cluster and its class, the default one: there is no provisioner, and a pool without object storage claims one. */

@@ -1,4 +1,4 @@
-import { network } from '../network.ts';
+import { network } from '../base/network.ts';
 
 /** Two authorities, so that no client of the API server can talk to etcd. */
 export type AuthorityName = 'ca' | 'etcd-ca';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { dump } from 'js-yaml';
 import { execa } from 'execa';
-import type { Layout } from '../layout.ts';
+import type { Layout } from '../base/layout.ts';
 import { authorities, authorityConfig, certificateConfig, certificates, kubeconfigUsers, type CertificateSpec } from './certificates.ts';
 
 /** Days until a certificate ends. A development cluster that gets this old is made again by `down` and `up`. */

@@ -1,5 +1,5 @@
 import { execa } from 'execa';
-import type { Provider } from '../cluster.ts';
+import type { Provider } from '../base/cluster.ts';
 
 /** What the choice of a provider depends on. */
 export interface ProviderFacts {

@@ -1,9 +1,9 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import type { Cluster } from '../cluster.ts';
-import { ClusterError } from '../errors.ts';
-import type { Layout } from '../layout.ts';
+import type { Cluster } from '../base/cluster.ts';
+import { ClusterError } from '../base/errors.ts';
+import type { Layout } from '../base/layout.ts';
 import { binOver, clientTools } from './tools.ts';
 
 /** Arguments of kubectl that print one context with its credentials, alone. */

@@ -1,8 +1,8 @@
 import { mkdir } from 'node:fs/promises';
 import { dump } from 'js-yaml';
 import { execa } from 'execa';
-import type { Cluster, UpOptions } from '../cluster.ts';
-import type { Layout } from '../layout.ts';
+import type { Cluster, UpOptions } from '../base/cluster.ts';
+import type { Layout } from '../base/layout.ts';
 import { writeClusterRecord } from '../local/record.ts';
 import { binOver, clientTools } from './tools.ts';
 

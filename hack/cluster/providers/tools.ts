@@ -1,6 +1,6 @@
 import { access, constants } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ClusterError } from '../errors.ts';
+import { ClusterError } from '../base/errors.ts';
 
 /** Absolute path of an executable in PATH, if there is one. */
 export async function findInPath(name: string, path: string): Promise<string | undefined> {

@@ -3,7 +3,7 @@ import type { EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
 import { loadAll } from 'js-yaml';
 import { deleteNamespace, type Kubectl } from '../../sandbox/index.ts';
 import type { StorageAccess } from '../../storage/index.ts';
-import type { Proofs } from '../proofs.ts';
+import type { Proofs } from '../proofs/proofs.ts';
 import { example, namespaces } from './stage.ts';
 
 const secret = { name: 'artifacts', key: 'key' };

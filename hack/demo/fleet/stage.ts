@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import type { AgentTask, Condition } from '@agentfleet/protocol/api';
 import type { TestEnvironment } from '../../environment/index.ts';
 import type { Kubectl } from '../../sandbox/index.ts';
-import type { Proofs } from '../proofs.ts';
+import type { Proofs } from '../proofs/proofs.ts';
 import type { Artifacts } from './artifacts.ts';
 import type { Timeline } from './follow.ts';
 import type { TraceFacts } from './trace.ts';

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { keeperPort } from '@agentfleet/operator/sandbox';
 import type { TestEnvironment } from '../../environment/index.ts';
 import { deleteNamespace, Kubectl, openSandbox, prepareNamespace, workerPod } from '../../sandbox/index.ts';
-import { bundleProgram } from './bundle.ts';
+import { bundleProgram } from '../../bundle.ts';
 
 const namespace = 'agentfleet-sandbox-demo';
 

@@ -7,7 +7,7 @@ import { auditTrail } from './steps/auditTrail.ts';
 import { lookAround } from './steps/lookAround.ts';
 import { repair } from './steps/repair.ts';
 import { revert } from './steps/revert.ts';
-import { Story } from './story.ts';
+import { Story } from './steps/story.ts';
 
 const [baseUrl = ''] = process.argv.slice(2);
 const token = (): Promise<string> => readFile('/var/run/agentfleet/token', 'utf8').then((text) => text.trim());

@@ -1,3 +1,4 @@
+/** Puts the capabilities of one engine together, and says whether they are ready. No HTTP. */
 import { capabilities, type Capability, type InferenceInfo } from '@agentfleet/protocol/inference';
 import { capabilityModules, type Service } from './index.ts';
 import type { Config } from '../base/config.ts';

@@ -153,8 +153,7 @@ describe('the planner', () => {
   const control =
     (experts: readonly string[], p: number): NonNullable<Abilities['Control']> =>
     () => {
-      const tools = { ExecCode: 0.25, Shell: 0.25, Files: 0.25, Editor: 0.25 };
-      return Promise.resolve([{ answer: { tick: 0, tools, experts: experts.map((name) => ({ name, p })), risk: 0.5, deliberate: false } }]);
+      return Promise.resolve([{ answer: { tick: 0, experts: experts.map((name) => ({ name, p })), risk: 0.5, deliberate: false } }]);
     };
   const ask = { requestId: 'r', experts: ['synth', 'llama'], steps: [] };
 

@@ -1,6 +1,6 @@
 /**
  * What controllers have to agree on about the children of a pool: which servers a revision has, whether they need GPUs, what weights
- * they read, and how the plan and its conditions are compared. Pure. May import pools, revisions, placement and runtime; no controller.
+ * they read, and how the plan and its conditions are compared. Pure; makes nothing itself. May import `revisions`, `pools` and `runtime`; no controller.
  */
 export { cut } from './conditions.ts';
 export { holderComponent, planChanged } from './plan.ts';

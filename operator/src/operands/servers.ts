@@ -1,3 +1,4 @@
+/** Which servers a revision of a pool has, what tells them apart, and which of them need GPUs. Pure. */
 import { isControlledBy } from '@agentfleet/kube';
 import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
 import { expertHash } from '../revisions/index.ts';

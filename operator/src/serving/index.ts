@@ -1,4 +1,4 @@
-/** Pods that answer as an expert or a verifier: what a pool and an EnergyModel have in common. Imports runtime. */
+/** Pods that answer as an expert or a verifier: what a pool and an EnergyModel have in common. May import `runtime` and `placement`. */
 export * from './access.ts';
 export { boundedText, type BoundedQuestion } from './boundedText.ts';
 export {

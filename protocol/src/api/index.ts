@@ -18,11 +18,11 @@ export {
   type EnergyModel,
 } from './energymodel/index.ts';
 export * from './expertpool/index.ts';
-export * from './group.ts';
+export * from './base/group.ts';
 export { kinds } from './kinds.ts';
-export { addMoney, costInMicros, fromMicros, toMicros, type PricedTokens } from './money.ts';
-export { Condition, type ObjectMeta, type OwnerReference, type Resource } from './meta.ts';
-export * from './placement.ts';
+export { addMoney, costInMicros, fromMicros, toMicros, type PricedTokens } from './base/money.ts';
+export { Condition, type ObjectMeta, type OwnerReference, type Resource } from './base/meta.ts';
+export * from './base/placement.ts';
 export * from './poolgrant/index.ts';
 export * from './reasons/index.ts';
 export * from './policies/index.ts';
@@ -42,5 +42,5 @@ export {
   unfitGate,
 } from './rollout/index.ts';
 export { mutabilityKey, mutabilityOf, rulesKey, rulesOf, type Mutability, type Rule } from './schema/index.ts';
-export * from './tools.ts';
+export * from './base/tools.ts';
 export { ajvOptions, validators, type Resources, type SchemaCompiler } from './validators.ts';

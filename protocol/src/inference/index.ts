@@ -14,6 +14,8 @@
  * | `GET /v1/info` | {@link InferenceInfo} | all |
  * | `GET /metrics` | for Prometheus | all |
  * | `GET /healthz`, `/readyz` | for the kubelet | all |
+ *
+ * Imports nothing of the project.
  */
 export * from './calibration.ts';
 export * from './control.ts';

@@ -46,6 +46,8 @@
  * | `POST /v1/egress`, upgraded | 101; a tunnel for one connection out of the sandbox, see {@link egressUpgrade} |
  *
  * What is read by a model is read without secrets: `redaction` in a request, see {@link Redaction}.
+ *
+ * Imports nothing of the project.
  */
 export * from './audit.ts';
 export * from './durable.ts';

@@ -22,7 +22,7 @@ import { SyntaxParser } from './files/index.ts';
 import { PatchJournal, recoverPatches } from './files/patch/index.ts';
 import { chooseEngine, keeperRetention, scrubInBackground, type CollectCounts, type Snapshots } from './durable/snapshots.ts';
 import { Gate } from './base/gate.ts';
-import { createApp } from './http/index.ts';
+import { createApp } from './app/index.ts';
 import { Keeper, linkEvents, notProved, readinessFacts, resultOf, type KeeperParts, type Machine, assertReady } from './keeper/keeper.ts';
 import { LinkServer } from './link/index.ts';
 import { EventLog } from './log/index.ts';

@@ -1,3 +1,4 @@
+/** Output of test runners as results, one format a file. Pure. Imports nothing of the worker. */
 import type { CommandOutput, ParsedResults, ResultFormat } from './results.ts';
 import { withAgreement } from './agreement.ts';
 import { detect } from './detect.ts';

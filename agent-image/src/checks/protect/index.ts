@@ -1,3 +1,4 @@
+/** What a change may not do to the checks: protected files, sections of settings, tampering with results. Pure. Imports `protocol` only. */
 export { resultTampering, type Writing, judgeChanges } from './judge.ts';
 export { protectedPaths } from './protected.ts';
 export { editable } from './sections.ts';

@@ -1,4 +1,4 @@
-/** A commit of a Git repository as entries. Only objects are read; nothing is checked out. */
+/** A commit of a Git repository as entries. Only objects are read; nothing is checked out. May import `egress`, `base`, `protocol` and `kube`. */
 import type { Entry } from '../entries/entry.ts';
 import { fetchCommit } from './fetch.ts';
 import { metadataEntries } from './metadata.ts';

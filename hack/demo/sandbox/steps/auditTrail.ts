@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import { canonicalJson } from '@agentfleet/protocol/text';
-import type { Story } from '../story.ts';
+import type { Story } from './story.ts';
 
 /** Chapter 5: the keeper's log is checked by the keeper, and again here from the records alone. */
 export async function auditTrail(story: Story): Promise<void> {

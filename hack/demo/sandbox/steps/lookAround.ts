@@ -1,4 +1,4 @@
-import type { Story } from '../story.ts';
+import type { Story } from './story.ts';
 
 /** A program that tries to connect and prints the outcome. */
 const attempt = (host: string, port: number): string =>

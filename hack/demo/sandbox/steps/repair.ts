@@ -1,5 +1,5 @@
 import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
-import type { Story } from '../story.ts';
+import type { Story } from './story.ts';
 
 const broken = `def median(values):
     ordered = sorted(values)

@@ -1,5 +1,5 @@
 import { buffer } from 'node:stream/consumers';
-import type { Story } from '../story.ts';
+import type { Story } from './story.ts';
 import type { Repaired } from './repair.ts';
 
 /** Chapter 4: the revert script undoes the work in plain POSIX sh, without the keeper's help. */

@@ -1,2 +1,2 @@
-/** How unsafe an act is, and of which kind. Weights are made by `train/policy`. */
+/** How unsafe an act is, and of which kind. Weights are made by `train/policy`, which fits with this code. Imports `protocol` only. */
 export { loadPolicy, type Policy } from './policy.ts';

@@ -1,4 +1,7 @@
-/** How models are asked: one file for each engine. What they send and get is the OpenAI chat API; the libraries are the vendors'. */
+/**
+ * How models are asked: one file for each engine. What they send and get is the OpenAI chat API; the libraries are the vendors'.
+ * Imports `protocol` only.
+ */
 import type { ChatEngine } from '@agentfleet/protocol/gateway';
 import { AnthropicProvider } from './anthropic.ts';
 import { OpenAIProvider } from './openai.ts';

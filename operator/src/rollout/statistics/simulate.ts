@@ -1,3 +1,4 @@
+/** For the test and the bench only: how often a design of a rollout errs. Pure; `random` is given. */
 import type { Design } from './design.ts';
 import { judge } from './judge.ts';
 

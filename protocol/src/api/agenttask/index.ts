@@ -1,6 +1,6 @@
 /** AgentTask: work that must become true, or be undone. Imports the vocabulary and the keeper's enumerations. */
 import { ageColumn, conditionColumn, nameFitsLabel, type Kind } from '../crd/definition.ts';
-import type { Resource } from '../meta.ts';
+import type { Resource } from '../base/meta.ts';
 import { AgentTaskSpec } from './spec.ts';
 import { AgentTaskStatus } from './status.ts';
 

@@ -11,9 +11,9 @@ import {
   rule,
   struct,
   text,
+  type Rule,
 } from '../schema/index.ts';
-import type { Rule } from '../schema/index.ts';
-import { gpuMemory, slotName } from '../placement.ts';
+import { gpuMemory, slotName } from '../base/placement.ts';
 
 const names = ['cpu', 'memory', 'ephemeral-storage'] as const;
 

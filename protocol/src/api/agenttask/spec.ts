@@ -18,7 +18,7 @@ import {
   upward,
   withRules,
 } from '../schema/index.ts';
-import { TaskTools } from '../tools.ts';
+import { TaskTools } from '../base/tools.ts';
 import { Attempts, Budget, Policy } from './limits.ts';
 import { cancelModes } from './phases.ts';
 import { Retention, Rollback, Snapshots } from './reversal.ts';

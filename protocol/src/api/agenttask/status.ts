@@ -1,6 +1,6 @@
 import type { Static } from 'typebox';
 import { maxOrderMessage } from '../agenttaskorder/index.ts';
-import { conditions, observedGeneration } from '../meta.ts';
+import { conditions, observedGeneration } from '../base/meta.ts';
 import { revisionName, rolloutId } from '../rollout/index.ts';
 import {
   atomicList,

@@ -2,7 +2,7 @@
 import type { Static } from 'typebox';
 import { ageColumn, type Kind } from '../crd/definition.ts';
 import { revisionName } from '../rollout/index.ts';
-import { conditions, observedGeneration, type Resource } from '../meta.ts';
+import { conditions, observedGeneration, type Resource } from '../base/meta.ts';
 import {
   choice,
   digest,

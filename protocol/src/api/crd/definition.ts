@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
 import type { Rule } from '../schema/index.ts';
-import { apiVersion, group, version } from '../group.ts';
+import { apiVersion, group, version } from '../base/group.ts';
 
 /** A column of `kubectl get`; priority 1 shows it with `-o wide` only. */
 export interface Column {

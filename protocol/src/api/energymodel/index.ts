@@ -1,10 +1,10 @@
 /** EnergyModel: the verifier that judges acts before they happen. */
 import type { Static } from 'typebox';
 import { ageColumn, conditionColumn, nameFitsLabel, type Kind } from '../crd/definition.ts';
-import { conditions, observedGeneration, type Resource } from '../meta.ts';
+import { conditions, observedGeneration, type Resource } from '../base/meta.ts';
 import { containerResources } from '../agenttask/sandbox.ts';
 import { energyHeads } from '../../inference/features.ts';
-import { canarySlot, gpuMemory, PlanStatus, slotName } from '../placement.ts';
+import { canarySlot, gpuMemory, PlanStatus, slotName } from '../base/placement.ts';
 import { revisionName, RolloutStatus } from '../rollout/index.ts';
 import {
   atomicList,

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox';
-import { slotName } from '../placement.ts';
+import { slotName } from '../base/placement.ts';
 import {
   atomicList,
   byteQuantity,

@@ -1,10 +1,10 @@
-/** ExpertPool: who does the work, where it may come from and what it may use. */
+/** ExpertPool: who does the work, where it may come from and what it may use. May import `api/base`, `api/agenttask`, `api/rollout` and schemas. */
 import type { Static } from 'typebox';
 import { containerResources, sandboxTemplate } from '../agenttask/sandbox.ts';
 import { ageColumn, conditionColumn, nameFitsLabel, type Kind } from '../crd/definition.ts';
-import type { Resource } from '../meta.ts';
+import type { Resource } from '../base/meta.ts';
 import { choice, flag, integer, labelName, listByKey, optional, reference, rule, struct } from '../schema/index.ts';
-import { PoolTools, toolsRules } from '../tools.ts';
+import { PoolTools, toolsRules } from '../base/tools.ts';
 import { AllowedNamespaces, PoolLimits, PoolPolicy, spendingRules } from './access.ts';
 import { chatRules, Gateway } from './chat.ts';
 import { experts } from './experts.ts';

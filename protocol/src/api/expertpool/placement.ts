@@ -1,5 +1,5 @@
 import type { Static } from 'typebox';
-import { canarySlot, placementModes } from '../placement.ts';
+import { canarySlot, placementModes } from '../base/placement.ts';
 import { choice, flag, labelName, listByKey, optional, rule, setOf, struct, text } from '../schema/index.ts';
 
 const Apart = struct('Who shares no GPU with an expert.', {

@@ -1,7 +1,7 @@
 import type { Static } from 'typebox';
-import { conditions, observedGeneration } from '../meta.ts';
+import { conditions, observedGeneration } from '../base/meta.ts';
 import { RolloutStatus } from '../rollout/index.ts';
-import { PlanStatus } from '../placement.ts';
+import { PlanStatus } from '../base/placement.ts';
 import { expertRoles } from './experts.ts';
 import { atomicList, choice, counter, decimal, digest, integer, labelName, optional, struct, text } from '../schema/index.ts';
 

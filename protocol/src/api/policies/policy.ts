@@ -1,4 +1,4 @@
-import { group, version } from '../group.ts';
+import { group, version } from '../base/group.ts';
 
 /** A condition that must hold, and what the refused caller reads. */
 export interface Validation {

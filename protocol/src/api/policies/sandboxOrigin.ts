@@ -1,4 +1,5 @@
-import { group } from '../group.ts';
+/** One admission policy, as data. Imports the name of the group and its siblings only. */
+import { group } from '../base/group.ts';
 import type { AdmissionPolicy } from './policy.ts';
 import { assignVerb } from './workerFence.ts';
 

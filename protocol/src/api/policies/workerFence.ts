@@ -1,4 +1,4 @@
-import { group } from '../group.ts';
+import { group } from '../base/group.ts';
 import type { AdmissionPolicy } from './policy.ts';
 
 /** Verb on `agenttasks` that marks the operator. Whoever may write a status without it is held to be a worker. */

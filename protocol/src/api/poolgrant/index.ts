@@ -1,7 +1,7 @@
 /** PoolGrant: the consent of a namespace that pools of other namespaces reach into it. As Gateway API's ReferenceGrant. */
 import type { Static } from 'typebox';
 import { ageColumn, type Kind } from '../crd/definition.ts';
-import type { Resource } from '../meta.ts';
+import type { Resource } from '../base/meta.ts';
 import { atomicList, choice, labelName, objectName, optional, setOf, struct } from '../schema/index.ts';
 
 /** What a namespace can allow a pool of another one. */

@@ -1,6 +1,6 @@
 /**
  * The catalogue of reasons of conditions, events and outcomes, and of the types of conditions; it makes
- * docs/reference/reasons.md. A reason without an entry here does not compile where it is given.
+ * docs/reference/reasons.md. A reason without an entry here does not compile where it is given. Imports nothing.
  */
 import { attemptReasons } from './attempts.ts';
 import { checkReasons } from './checks.ts';

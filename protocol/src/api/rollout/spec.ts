@@ -1,7 +1,7 @@
 import type { Static } from 'typebox';
 import { atomicList, choice, flag, integer, optional, rule, setOf, struct, text } from '../schema/index.ts';
 import { ageColumn, type Kind } from '../crd/definition.ts';
-import type { Resource } from '../meta.ts';
+import type { Resource } from '../base/meta.ts';
 import { gates } from './gates.ts';
 
 const Step = struct('A share of the tasks, until enough of them were judged.', {

@@ -1,4 +1,7 @@
-/** Commands: their plan, their run through the link, their journals. Knows the log and the link, nothing of HTTP. */
+/**
+ * Commands: their plan, their run through the link, their journals. Nothing of HTTP. May import `auth`, `link`, `log`, `snapshot`, `base`
+ * and `protocol`; not `files`.
+ */
 export { JournalArchive } from './archive.ts';
 export type { EndFacts } from './command.ts';
 export { Executor, type ExecutorOptions } from './executor.ts';

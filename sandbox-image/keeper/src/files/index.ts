@@ -1,8 +1,8 @@
-/** Files and trees of the roots, read and replaced while no process of the user runs. */
+/** Files and trees of the roots, read and replaced while no process of the user runs. May import `snapshot`, `base` and `protocol`; not `exec`. */
 export { astEditFile, type AstEditRules, readLines, replaceInFile } from './replace.ts';
-export { listFiles, openFile, readWhole, type OpenedFile } from './look.ts';
+export { listFiles, openFile, readWhole, type OpenedFile } from './tree/look.ts';
 export { measureTree, packTree, type TreeMeasure } from './pack.ts';
-export { resolveFolder } from './resolve.ts';
+export { resolveFolder } from './tree/resolve.ts';
 export { searchFiles } from './search/index.ts';
 export { syntaxCheck, SyntaxParser } from './syntax/index.ts';
 export { TreeWriter, type TreeCounts, type TreeRules, unpackTree } from './treeWriter.ts';

@@ -3,7 +3,7 @@ import { constants } from 'node:fs';
 import { lstat, open, readlink, type FileHandle } from 'node:fs/promises';
 import { maxTreeBytes } from '@agentfleet/protocol/keeper';
 import { errnoOf, KeeperError } from '../base/failure.ts';
-import { walkDepthFirst, type Walked } from './look.ts';
+import { walkDepthFirst, type Walked } from './tree/look.ts';
 import type { Header } from 'tar-stream';
 
 /** One entry of an archive; names are bytes. */

@@ -1,3 +1,4 @@
+import { isBinary } from './tree/look.ts';
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
@@ -17,7 +18,7 @@ import {
   type AstLanguage,
 } from '@agentfleet/protocol/keeper';
 import { KeeperError, messageOf } from '../base/failure.ts';
-import { readWhole } from './look.ts';
+import { readWhole } from './tree/look.ts';
 import { type SyntaxCheck, languageOf, syntaxCheck, type SyntaxParser } from './syntax/index.ts';
 import { writeFile, type WriteOptions } from './write.ts';
 
@@ -126,11 +127,6 @@ export async function readLines(roots: readonly string[], query: LinesQuery): Pr
   const { start, end, to, lines } = cut(content, from, last);
   const wanted = Math.min(last, lines);
   return { path: query.path, from, to, lines, sha256, text: content.toString('utf8', start, end), truncated: to < wanted };
-}
-
-/** Whether bytes are no text: a NUL, or not UTF-8. */
-export function isBinary(content: Buffer): boolean {
-  return content.includes(0) || !isUtf8(content);
 }
 
 interface Cut {

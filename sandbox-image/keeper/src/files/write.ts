@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { editBounds, maxFileBytes, type FileWritten } from '@agentfleet/protocol/keeper';
 import { errnoOf, KeeperError } from '../base/failure.ts';
-import { readWhole } from './look.ts';
-import { resolveInRoots } from './resolve.ts';
+import { readWhole } from './tree/look.ts';
+import { resolveInRoots } from './tree/resolve.ts';
 import type { SyntaxCheck } from './syntax/index.ts';
 
 export interface WriteOptions {

@@ -16,7 +16,7 @@ import {
 import type { Clock } from '../base/clock.ts';
 import { follow, type FollowSource } from '../exec/index.ts';
 import type { Redacting } from '@agentfleet/protocol/redact';
-import { compare, editTree, lines, list, patchFiles, replaceText, restore, search, take, writeWhole } from '../http/operations.ts';
+import { compare, editTree, lines, list, patchFiles, replaceText, restore, search, take, writeWhole } from '../http/index.ts';
 import type { Keeper } from '../keeper/keeper.ts';
 import type { Server } from '@modelcontextprotocol/server';
 import type { IncomingMessage, ServerResponse } from 'node:http';

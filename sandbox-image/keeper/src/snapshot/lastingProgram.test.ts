@@ -3,10 +3,10 @@ import fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { lastingProgram, processEach, type Program } from './program.ts';
-import { setMetaByRunner, TooManyXattrs, xattrsByRunner } from './xattrs.ts';
+import { lastingProgram, processEach, type Program } from './base/program.ts';
+import { setMetaByRunner, TooManyXattrs, xattrsByRunner } from './base/xattrs.ts';
 import { buildRunner } from './testing/runner.ts';
-import { treeStatsByRunner } from './treeStats.ts';
+import { treeStatsByRunner } from './base/treeStats.ts';
 
 const runner = buildRunner();
 afterAll(() => runner?.remove());

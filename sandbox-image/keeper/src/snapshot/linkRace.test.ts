@@ -2,9 +2,9 @@ import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { SnapshotEngine } from './engine.ts';
-import { SnapshotError } from './errors.ts';
-import { setMetaByRunner } from './xattrs.ts';
+import type { SnapshotEngine } from './records/engine.ts';
+import { SnapshotError } from './base/errors.ts';
+import { setMetaByRunner } from './base/xattrs.ts';
 import { describeTree, Harness } from './testing/harness.ts';
 import { buildRunner } from './testing/runner.ts';
 

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import fs from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { Retention } from './collector.ts';
+import type { Retention } from './cas/collector.ts';
 import { Harness } from './testing/harness.ts';
 import { powerLosses } from './testing/powerLoss.ts';
 import { applyOperations, operations, type TreeOperation } from './testing/treeOps.ts';

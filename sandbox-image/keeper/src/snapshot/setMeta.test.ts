@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { encodeRecords, setMetaByRunner } from './xattrs.ts';
+import { encodeRecords, setMetaByRunner } from './base/xattrs.ts';
 import { Harness } from './testing/harness.ts';
 
 const RUNNER = fileURLToPath(new URL('../../../runner', import.meta.url));

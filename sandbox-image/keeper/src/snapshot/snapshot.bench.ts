@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { GitPlumbing } from './testing/gitPlumbing.ts';
 import { setMetaByTouch } from './testing/harness.ts';
-import { openCasEngine, type CasOptions } from './casEngine.ts';
-import type { SnapshotEngine } from './engine.ts';
+import { openCasEngine, type CasOptions } from './cas/casEngine.ts';
+import type { SnapshotEngine } from './records/engine.ts';
 
 /** Medians in milliseconds. */
 export interface SnapshotTimes {

@@ -1,5 +1,7 @@
 // Package sandbox holds the restrictions of a command: Landlock, seccomp, resource limits. All
 // act on the calling thread and on what it starts, never on the whole runner.
+//
+// It may import link and proc; supervise imports it.
 package sandbox
 
 import (

@@ -1,3 +1,5 @@
+// What a session's shell reports after each run; see supervise.go for the package.
+
 package supervise
 
 import (

@@ -1,5 +1,6 @@
 // Package supervise is the process between PID 1 and one command: it adopts all that the command
-// leaves behind, keeps its time and its number of processes, and ends only when nothing is left.
+// leaves behind, keeps its time and its number of processes, and ends only when nothing is left. There is one for each
+// command and each session. It may import sandbox, proc and link; serve starts it.
 package supervise
 
 import (

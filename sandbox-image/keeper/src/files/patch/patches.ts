@@ -9,7 +9,7 @@ import { type Change, planPatch } from './plan.ts';
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '@agentfleet/protocol/text';
 import type { EventLog } from '../../log/index.ts';
-import { resolveFolder } from '../resolve.ts';
+import { resolveFolder } from '../tree/resolve.ts';
 import type { SyntaxCheck } from '../syntax/index.ts';
 import { parseDiff, type Section } from './parse.ts';
 

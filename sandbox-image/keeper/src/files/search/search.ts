@@ -1,3 +1,4 @@
+import { isBinary } from '../tree/look.ts';
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { setImmediate } from 'node:timers/promises';
@@ -5,9 +6,8 @@ import { lookBounds, type SearchMatch, type SearchQuery, type SearchResult } fro
 import type { Clock } from '../../base/clock.ts';
 import { errnoOf, KeeperError } from '../../base/failure.ts';
 import { bytesOf, displayPath, sysPath, type BytePath } from '../../snapshot/index.ts';
-import { isBinary } from '../replace.ts';
-import { resolveFolder, standsAt } from '../resolve.ts';
-import { walk } from '../look.ts';
+import { resolveFolder, standsAt } from '../tree/resolve.ts';
+import { walk } from '../tree/look.ts';
 import { globPattern, regexPattern, textPattern, type Pattern } from './pattern.ts';
 
 const defaultMatches = 200;

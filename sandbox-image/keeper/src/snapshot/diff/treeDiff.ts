@@ -1,10 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import { formatPatch, OMIT_HEADERS, structuredPatch } from 'diff';
-import { type Change, type ManifestEntry, isTimeOnly } from '../manifest.ts';
-import { readWhole, type Contents } from '../contents.ts';
-import { type BytePath, displayPath } from '../pathBytes.ts';
-import type { TreeChange, TreeDiff } from '../engine.ts';
-import type { Slices } from '../slices.ts';
+import { type Change, type ManifestEntry, isTimeOnly } from '../base/manifest.ts';
+import { readWhole, type Contents } from '../restore/contents.ts';
+import { type BytePath, displayPath } from '../base/pathBytes.ts';
+import type { TreeChange, TreeDiff } from '../records/engine.ts';
+import type { Slices } from '../base/slices.ts';
 
 /** Bigger files are only named. */
 const MAX_TEXT_BYTES = 256 * 1024;

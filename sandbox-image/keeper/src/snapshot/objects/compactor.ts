@@ -1,6 +1,6 @@
 import fs from 'node:fs';
-import { isFull } from '../errors.ts';
-import type { Slices } from '../slices.ts';
+import { isFull } from '../base/errors.ts';
+import type { Slices } from '../base/slices.ts';
 import { isZero } from './holes.ts';
 import {
   HEADER_BYTES,

@@ -14,7 +14,7 @@ import {
 } from './segmentLog.ts';
 import { isZero } from './holes.ts';
 import fs from 'node:fs';
-import type { Slices } from '../slices.ts';
+import type { Slices } from '../base/slices.ts';
 import { Compactor, type LiveObjects, type Reclaimed } from './compactor.ts';
 
 /** A content that arrives in parts. Its header is written last: a torn one has none. */

@@ -2,8 +2,8 @@ import fs from 'node:fs';
 import { promisify } from 'node:util';
 import { join, dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { errnoOf, SnapshotError } from '../errors.ts';
-import { hexOf } from '../manifest.ts';
+import { errnoOf, SnapshotError } from '../base/errors.ts';
+import { hexOf } from '../base/manifest.ts';
 
 /** The calls that can run out of space or fail to sync; tests plant faults here. */
 export type SegmentFs = Pick<typeof fs, 'writeSync' | 'fdatasync'>;

@@ -1,9 +1,9 @@
+import { type Below, NOTHING, type TreeChanges } from '../scan/index.ts';
+import type { RootBytes } from '../base/manifest.ts';
 import fs from 'node:fs';
 import { join } from 'node:path';
-import { errnoOf, SnapshotError } from '../errors.ts';
-import { sysPath, type BytePath, bytesOf } from '../pathBytes.ts';
-import { type Below, NOTHING, type TreeChanges } from '../scan/scanner.ts';
-import type { RootBytes } from '../engine.ts';
+import { errnoOf, SnapshotError } from '../base/errors.ts';
+import { sysPath, type BytePath, bytesOf } from '../base/pathBytes.ts';
 import type { LayeredRoot, Mounter } from './mounter.ts';
 
 /** What is mounted: numbers of layers, `lower` from the top to the bottom. */

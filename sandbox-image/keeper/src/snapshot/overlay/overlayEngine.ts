@@ -1,16 +1,26 @@
+import type { Below } from '../scan/index.ts';
+import type { RootBytes } from '../base/manifest.ts';
+import type {
+  CollectReport,
+  ScrubOptions,
+  ScrubReport,
+  Adoption,
+  RestoreOptions,
+  RestoreReport,
+  SnapshotEngine,
+  TakeOptions,
+  TreeDiff,
+} from '../records/engine.ts';
 import { type Mounter } from './mounter.ts';
 import fs from 'node:fs';
 import type { Readable } from 'node:stream';
 import type { ExternalEffect } from '@agentfleet/protocol/keeper';
-import { openCasEngine, type CasOptions } from '../casEngine.ts';
-import type { CollectReport, ScrubOptions, ScrubReport } from '../collector.ts';
-import type { Adoption, RestoreOptions, RestoreReport, RootBytes, SnapshotEngine, TakeOptions, TreeDiff } from '../engine.ts';
-import { errnoOf } from '../errors.ts';
-import type { Manifest } from '../manifest.ts';
-import { sysPath, type BytePath } from '../pathBytes.ts';
-import type { Below } from '../scan/scanner.ts';
-import { Serial } from '../slices.ts';
-import { checkRoots } from '../storeLayout.ts';
+import { openCasEngine, type CasOptions } from '../cas/casEngine.ts';
+import { errnoOf } from '../base/errors.ts';
+import type { Manifest } from '../base/manifest.ts';
+import { sysPath, type BytePath } from '../base/pathBytes.ts';
+import { Serial } from '../base/slices.ts';
+import { checkRoots } from '../objects/storeLayout.ts';
 import { Layers } from './layers.ts';
 import type { SnapshotRecord } from '../records/snapshotFiles.ts';
 

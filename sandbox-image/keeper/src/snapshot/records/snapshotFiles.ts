@@ -1,9 +1,9 @@
-import { compareManifests, type Manifest, type ManifestEntry, parseLine, digestOf, type SkippedPath } from '../manifest.ts';
+import { compareManifests, type Manifest, type ManifestEntry, parseLine, digestOf, type SkippedPath } from '../base/manifest.ts';
 import { type LogEnd, syncDirectory } from '../objects/segmentLog.ts';
-import { byBytes, decodePath, encodePath, type BytePath } from '../pathBytes.ts';
+import { byBytes, decodePath, encodePath, type BytePath } from '../base/pathBytes.ts';
 import fs from 'node:fs';
 import { join } from 'node:path';
-import { errnoOf, SnapshotError } from '../errors.ts';
+import { errnoOf, SnapshotError } from '../base/errors.ts';
 
 /**
  * First line of a snapshot's file, as JSON. The body says how to get the manifest from that of

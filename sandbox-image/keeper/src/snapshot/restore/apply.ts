@@ -1,13 +1,12 @@
+import type { MtimeRecord, SetMeta, XattrAccess, XattrRecord } from '../base/xattrs.ts';
 import { chmodNoFollow } from './reach.ts';
 import fs from 'node:fs';
-import { sysPath, type BytePath } from '../pathBytes.ts';
-import { errnoOf, isFull, SnapshotError } from '../errors.ts';
-import type { SetMeta, MtimeRecord } from '../engine.ts';
-import type { Manifest, ManifestEntry } from '../manifest.ts';
+import { sysPath, type BytePath } from '../base/pathBytes.ts';
+import { errnoOf, isFull, SnapshotError } from '../base/errors.ts';
+import type { Manifest, ManifestEntry } from '../base/manifest.ts';
 import { corrupt } from '../objects/segmentLog.ts';
 import type { ObjectStore } from '../objects/objectStore.ts';
-import { Slices } from '../slices.ts';
-import type { XattrAccess, XattrRecord } from '../xattrs.ts';
+import { Slices } from '../base/slices.ts';
 import type { RestorePlan } from './plan.ts';
 import type { RootMap, Staging } from './staging.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { makeEntry, type ManifestEntry, type Tree } from '../manifest.ts';
+import { makeEntry, type ManifestEntry, type Tree } from '../base/manifest.ts';
 import { planRestore } from './plan.ts';
 
 const folder = (path: string, mode: number): ManifestEntry =>

@@ -1,10 +1,10 @@
-import { compareManifests, type Change, type ManifestEntry, type Tree, type Manifest } from '../manifest.ts';
-import { decodePath, parentOf, type BytePath, sysPath } from '../pathBytes.ts';
+import type { RootBytes } from '../base/manifest.ts';
+import { compareManifests, type Change, type ManifestEntry, type Tree, type Manifest } from '../base/manifest.ts';
+import { decodePath, parentOf, type BytePath, sysPath } from '../base/pathBytes.ts';
 import fs from 'node:fs';
 import { randomBytes } from 'node:crypto';
-import type { RootBytes } from '../engine.ts';
-import { errnoOf } from '../errors.ts';
-import type { Slices } from '../slices.ts';
+import { errnoOf } from '../base/errors.ts';
+import type { Slices } from '../base/slices.ts';
 import { chmodNoFollow, Reach } from './reach.ts';
 
 /** What a restore has to do, in the order of the fields. Pure data; {@link applyPlan} does it. */

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
-import { O_PATH } from '../atPath.ts';
-import { sysPath, type BytePath } from '../pathBytes.ts';
+import { O_PATH } from '../base/atPath.ts';
+import { sysPath, type BytePath } from '../base/pathBytes.ts';
 
 const FOLDER = O_PATH | fs.constants.O_DIRECTORY | fs.constants.O_NOFOLLOW;
 /** Folders that are held open at once; between the first and the last of a deeper path are walked again. */

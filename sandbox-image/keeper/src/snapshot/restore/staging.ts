@@ -1,11 +1,11 @@
+import type { RootBytes } from '../base/manifest.ts';
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
-import type { RootBytes } from '../engine.ts';
-import { errnoOf } from '../errors.ts';
-import type { ManifestEntry } from '../manifest.ts';
+import { errnoOf } from '../base/errors.ts';
+import type { ManifestEntry } from '../base/manifest.ts';
 import { writeSparse } from '../objects/holes.ts';
 import type { ObjectStore } from '../objects/objectStore.ts';
-import { sysPath, type BytePath } from '../pathBytes.ts';
+import { sysPath, type BytePath } from '../base/pathBytes.ts';
 import { Reach } from './reach.ts';
 
 const FOLDER = fs.constants.O_RDONLY | fs.constants.O_DIRECTORY | fs.constants.O_NOFOLLOW;

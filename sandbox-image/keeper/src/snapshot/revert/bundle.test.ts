@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { SnapshotEngine } from '../engine.ts';
+import type { SnapshotEngine } from '../records/engine.ts';
 import { Harness } from '../testing/harness.ts';
 import { runScript, unpackBundle } from '../testing/revertTrip.ts';
 

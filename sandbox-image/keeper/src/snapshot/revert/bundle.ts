@@ -1,14 +1,22 @@
-import type { RootBytes } from '../engine.ts';
-import { hexOf, type Manifest, type ManifestEntry, compareManifests, type Change, changesXattrs, type SkippedPath } from '../manifest.ts';
-import { bytesOf, displayPath, parentOf, type BytePath } from '../pathBytes.ts';
+import type { RootBytes } from '../base/manifest.ts';
+import {
+  hexOf,
+  type Manifest,
+  type ManifestEntry,
+  compareManifests,
+  type Change,
+  changesXattrs,
+  type SkippedPath,
+} from '../base/manifest.ts';
+import { bytesOf, displayPath, parentOf, type BytePath } from '../base/pathBytes.ts';
 import { planRestore, type RestorePlan } from '../restore/plan.ts';
 import { describeChange } from '../diff/treeDiff.ts';
-import { decodeXattrs } from '../xattrs.ts';
+import { decodeXattrs } from '../base/xattrs.ts';
 import { MAIN, PRELUDE } from './prelude.ts';
 import { Readable } from 'node:stream';
 import { pack, type Pack } from 'tar-stream';
 import type { ExternalEffect } from '@agentfleet/protocol/keeper';
-import type { Contents } from '../contents.ts';
+import type { Contents } from '../restore/contents.ts';
 
 /** Where a script leads: from the state it expects to the one it makes. */
 export interface Direction {

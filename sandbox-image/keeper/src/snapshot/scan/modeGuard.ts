@@ -1,7 +1,7 @@
 import fs from 'node:fs';
-import { chmodAt } from '../atPath.ts';
-import { errnoOf } from '../errors.ts';
-import { sysPath, type BytePath } from '../pathBytes.ts';
+import { chmodAt } from '../base/atPath.ts';
+import { errnoOf } from '../base/errors.ts';
+import { sysPath, type BytePath } from '../base/pathBytes.ts';
 
 /** Read and search permission for the owner of a folder. */
 export const LISTABLE = 0o500;

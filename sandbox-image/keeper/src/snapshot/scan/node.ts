@@ -1,6 +1,6 @@
 import type { BigIntStats } from 'node:fs';
-import type { ManifestEntry, SkippedPath } from '../manifest.ts';
-import type { BytePath } from '../pathBytes.ts';
+import type { ManifestEntry, SkippedPath } from '../base/manifest.ts';
+import type { BytePath } from '../base/pathBytes.ts';
 import type { SeenStat } from './statCursor.ts';
 
 /**

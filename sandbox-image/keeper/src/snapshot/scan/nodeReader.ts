@@ -1,12 +1,12 @@
 import type { ModeGuard } from './modeGuard.ts';
 import { OWNER_READ, openFile } from './openFile.ts';
 import fs from 'node:fs';
-import { FolderOpener, namesAt } from '../atPath.ts';
-import { errnoOf } from '../errors.ts';
-import { sysPath, type BytePath } from '../pathBytes.ts';
-import { makeEntry, type ManifestEntry, type SkippedPath } from '../manifest.ts';
+import { FolderOpener, namesAt } from '../base/atPath.ts';
+import { errnoOf } from '../base/errors.ts';
+import { sysPath, type BytePath } from '../base/pathBytes.ts';
+import { makeEntry, type ManifestEntry, type SkippedPath } from '../base/manifest.ts';
 import type { Content, ObjectStore } from '../objects/objectStore.ts';
-import type { Slices } from '../slices.ts';
+import type { Slices } from '../base/slices.ts';
 import { fillNode, makeNode, type TreeNode } from './node.ts';
 import type { TreeBudget } from './treeLimits.ts';
 import type { XattrScan } from './xattrScan.ts';

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
-import { openAt } from '../atPath.ts';
-import { errnoOf } from '../errors.ts';
-import type { BytePath } from '../pathBytes.ts';
+import { openAt } from '../base/atPath.ts';
+import { errnoOf } from '../base/errors.ts';
+import type { BytePath } from '../base/pathBytes.ts';
 import type { ModeGuard } from './modeGuard.ts';
 
 export const OWNER_READ = 0o400;

@@ -1,11 +1,11 @@
 import fs from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { SnapshotEngine } from '../engine.ts';
-import { lastingProgram } from '../program.ts';
+import type { SnapshotEngine } from '../records/engine.ts';
+import { lastingProgram } from '../base/program.ts';
 import { Harness } from '../testing/harness.ts';
 import { buildRunner } from '../testing/runner.ts';
-import { treeStatsByRunner, type StatAnswer, type TreeStats } from '../treeStats.ts';
+import { treeStatsByRunner, type StatAnswer, type TreeStats } from '../base/treeStats.ts';
 
 const runner = buildRunner();
 afterAll(() => runner?.remove());

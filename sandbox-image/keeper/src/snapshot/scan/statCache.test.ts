@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { CasOptions } from '../casEngine.ts';
+import type { CasOptions } from '../cas/casEngine.ts';
 import { ObjectStore } from '../objects/objectStore.ts';
 import { Harness } from '../testing/harness.ts';
 

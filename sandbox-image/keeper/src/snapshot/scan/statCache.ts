@@ -1,12 +1,12 @@
+import type { RootBytes } from '../base/manifest.ts';
 import { StatCursor } from './statCursor.ts';
 import { createHash, randomUUID } from 'node:crypto';
 import fs from 'node:fs';
-import { errnoOf, isFull } from '../errors.ts';
-import { parseLine } from '../manifest.ts';
-import { parentOf, sysPath, type BytePath } from '../pathBytes.ts';
+import { errnoOf, isFull } from '../base/errors.ts';
+import { parseLine } from '../base/manifest.ts';
+import { parentOf, sysPath, type BytePath } from '../base/pathBytes.ts';
 import { makeNode, reviveNode, type TreeNode } from './node.ts';
-import type { RootBytes } from '../engine.ts';
-import type { TreeStats } from '../treeStats.ts';
+import type { TreeStats } from '../base/treeStats.ts';
 import type { TreeLimits } from './treeLimits.ts';
 
 /** First line; a file that begins otherwise is no cache. */

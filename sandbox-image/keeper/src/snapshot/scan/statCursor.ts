@@ -1,4 +1,4 @@
-import type { BytePath } from '../pathBytes.ts';
+import type { BytePath } from '../base/pathBytes.ts';
 
 /** What tells whether a path is as it was: the part of `fs.Stats` that {@link isSame} looks at. */
 export interface SeenStat {

@@ -1,4 +1,4 @@
-import { SnapshotError } from '../errors.ts';
+import { SnapshotError } from '../base/errors.ts';
 
 /** How much of a tree the keeper can hold in its memory and is willing to read. */
 export interface TreeLimits {

@@ -1,7 +1,7 @@
-import { SnapshotError } from '../errors.ts';
-import { makeEntry } from '../manifest.ts';
-import type { BytePath } from '../pathBytes.ts';
-import { TooManyXattrs, type XattrAccess, type XattrAnswer, type XattrReader } from '../xattrs.ts';
+import { SnapshotError } from '../base/errors.ts';
+import { makeEntry } from '../base/manifest.ts';
+import type { BytePath } from '../base/pathBytes.ts';
+import { TooManyXattrs, type XattrAccess, type XattrAnswer, type XattrReader } from '../base/xattrs.ts';
 import { OWNER_READ } from './openFile.ts';
 import { LISTABLE, type ModeGuard } from './modeGuard.ts';
 import type { TreeNode } from './node.ts';

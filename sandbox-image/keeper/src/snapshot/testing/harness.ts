@@ -1,11 +1,12 @@
+import type { SetMeta } from '../base/xattrs.ts';
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { SetMeta, SnapshotEngine } from '../engine.ts';
-import { openCasEngine, type CasOptions } from '../casEngine.ts';
-import { sysPath } from '../pathBytes.ts';
-import { processEach, runToEnd } from '../program.ts';
+import type { SnapshotEngine } from '../records/engine.ts';
+import { openCasEngine, type CasOptions } from '../cas/casEngine.ts';
+import { sysPath } from '../base/pathBytes.ts';
+import { processEach, runToEnd } from '../base/program.ts';
 
 /** Exact times by GNU `touch`, so that the tests need no built runner. One process per record. */
 export const setMetaByTouch: SetMeta = (rootPath, records) => {

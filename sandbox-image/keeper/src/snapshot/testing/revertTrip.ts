@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import type { SnapshotEngine } from '../engine.ts';
+import type { SnapshotEngine } from '../records/engine.ts';
 import { Harness } from './harness.ts';
 import { applyOperations, type TreeOperation } from './treeOps.ts';
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import fs from 'node:fs';
-import { sysPath } from '../pathBytes.ts';
+import { sysPath } from '../base/pathBytes.ts';
 
 /** Names that have broken tools before: spaces, quotes, newlines, globs, options, invalid UTF-8, sort-order traps. */
 const NAMES = [

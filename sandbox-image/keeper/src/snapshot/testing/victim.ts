@@ -1,7 +1,7 @@
 /** Changes, takes, collects and restores for ever, to be killed: `node victim.ts HARNESS_DIR`. */
 import fs from 'node:fs';
 import { join } from 'node:path';
-import { openCasEngine } from '../casEngine.ts';
+import { openCasEngine } from '../cas/casEngine.ts';
 import { setMetaByTouch } from './harness.ts';
 
 const dir = process.argv[2] ?? '';

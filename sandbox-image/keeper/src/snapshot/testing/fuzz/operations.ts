@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
-import { sysPath } from '../../pathBytes.ts';
-import { encodeXattrRecords, encodeXattrs } from '../../xattrs.ts';
+import { sysPath } from '../../base/pathBytes.ts';
+import { encodeXattrRecords, encodeXattrs } from '../../base/xattrs.ts';
 import { applyOperations, clear, operation, parents, path, staysInside, type TreeOperation } from '../treeOps.ts';
 import { installPackages, runGit, runWriters } from './programs.ts';
 

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
-import { sysPath } from '../../pathBytes.ts';
+import { sysPath } from '../../base/pathBytes.ts';
 import { clear, staysInside } from '../treeOps.ts';
 
 const LIMIT_MS = 60_000;

@@ -1,6 +1,6 @@
 /** Restores a snapshot, to be killed: `node victim.ts HARNESS_DIR RUNNER ID`. */
 import { join } from 'node:path';
-import { openCasEngine } from '../../casEngine.ts';
+import { openCasEngine } from '../../cas/casEngine.ts';
 import { withRunner } from './case.ts';
 
 const [dir = '', runner = '', id = ''] = process.argv.slice(2);

@@ -1,0 +1,121 @@
+/** GPUs of engines: what ExpertPool and EnergyModel say alike. */
+import type { Static } from 'typebox';
+import {
+  atomicList,
+  choice,
+  flag,
+  integer,
+  maxSafeInteger,
+  objectName,
+  optional,
+  probability,
+  rule,
+  struct,
+  text,
+  withRules,
+} from '../schema/index.ts';
+
+/** `<node>/gpu<n>`: a GPU by the name that the operator gave it once; `<node>/gpu<n>-2g.10gb-<i>`: a MIG slice of it. */
+const slotPattern =
+  '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/gpu(0|[1-9][0-9]{0,2})' +
+  '(-([1-9]c[.])?[1-9][0-9]?g[.][1-9][0-9]{0,3}gb(-[a-z][a-z.]{0,14}[a-z])?-(0|[1-9][0-9]?))?$';
+
+/** A GPU, or a MIG slice of one, by its name. */
+export function slotName(description: string) {
+  return text(
+    `${description} Names: <node>/gpu0 and so on, or <node>/gpu0-2g.10gb-0; the ConfigMap agentfleet-slots of the operator has them.`,
+    {
+      max: 300,
+      min: 6,
+      pattern: slotPattern,
+    },
+  );
+}
+
+/** Where a revision that is tried may be; nothing that serves moves for it. */
+export const canarySlot = () =>
+  slotName('GPU of a revision that is tried, else any with room; default: beside what serves, else any with room.');
+
+const budgetPattern = '^(Auto|[0-9]{1,15}([.][0-9]{1,9})?(k|M|G|T|Ki|Mi|Gi|Ti)?)$';
+
+/** Memory of an engine on its GPU. `path` is the field's name in messages. */
+export function gpuMemory(path: string) {
+  return struct(
+    'Memory of the engine on each of its GPUs, for each of its pods.',
+    {
+      budget: withRules(
+        text('Bytes such as 9Gi, which engines and neighbours hold to; Auto: what its weights, tokens and activations need.', {
+          max: 30,
+          min: 1,
+          pattern: budgetPattern,
+          default: 'Auto',
+        }),
+        rule(
+          "self == 'Auto' || (isQuantity(self) && quantity(self).compareTo(quantity('1Mi')) >= 0 && quantity(self).compareTo(quantity('1Ti')) <= 0)",
+          `${path}.budget must be Auto or between 1Mi and 1Ti; write an amount of bytes such as 9Gi`,
+        ),
+      ),
+      kvTokens: optional(integer('With budget Auto: tokens whose keys and values fit at once.', 1, 100_000_000)),
+      headroom: optional(probability('With budget Auto: share that is added to what is reckoned; default 0.05.')),
+    },
+    {
+      rules: [
+        rule(
+          "self.budget == 'Auto' || (!has(self.kvTokens) && !has(self.headroom))",
+          `${path}.kvTokens and ${path}.headroom must be set beside the budget Auto only; remove them, or set ${path}.budget to Auto`,
+        ),
+      ],
+    },
+  );
+}
+
+/** How engines get at their GPUs, the best first. */
+export const placementModes = ['DRA', 'Reservation', 'WholeGPU'] as const;
+
+/** Why an engine is not on a slot. */
+export const obstacleReasons = [
+  'NotEnoughMemory',
+  'Unhealthy',
+  'NotAllowed',
+  'Exclusive',
+  'Apart',
+  'NotLinked',
+  'NotJoined',
+  'UnknownSlot',
+  'GroupElsewhere',
+  'SizeUnknown',
+  'NotDivisible',
+  'HeldElsewhere',
+] as const;
+
+const AssignmentState = struct('An engine on a GPU; one that spans several is there once for each.', {
+  item: objectName('The expert, or the model.'),
+  slot: slotName('Where it is.'),
+  uuid: optional(text('The GPU that the name stands for.', { max: 253 })),
+  bytes: integer('Memory that it has there, with all its pods.', 1, maxSafeInteger),
+  claim: optional(objectName('The ResourceClaim that its pods name.')),
+  holder: optional(text('The uid of the pod that reserves the GPU (mode Reservation); without it the engine waits.', { max: 63, min: 1 })),
+  admitted: flag('Whether its pods may start: engines of one GPU start one after another.'),
+});
+
+const RejectionState = struct('A place that an engine did not get.', {
+  item: objectName('The expert, or the model.'),
+  slot: optional(slotName('Which place.')),
+  reason: choice('Why not.', obstacleReasons),
+  shortByBytes: optional(integer('Bytes that the slot lacks beside its tenants.', 1, maxSafeInteger)),
+});
+
+const SkippedModeState = struct('A mode that could not be used.', {
+  mode: choice('Which one.', placementModes),
+  reason: text('What it lacks, and what would give it.', { max: 512 }),
+});
+
+/** Where the engines of a pool or a model are. */
+export const PlanStatus = struct('Where engines are on GPUs.', {
+  hash: text('Of mode and assignments: equal plans have the same.', { max: 16, pattern: '^[0-9a-f]{16}$' }),
+  mode: optional(choice('How they get at them; left out: no mode can be used.', placementModes)),
+  assignments: atomicList('Who is where.', AssignmentState, { max: 64 }),
+  rejected: optional(atomicList('Who did not get which place.', RejectionState, { max: 64 })),
+  skippedModes: optional(atomicList('Better modes that could not be used.', SkippedModeState, { max: placementModes.length })),
+});
+export type PlanStatus = Static<typeof PlanStatus>;

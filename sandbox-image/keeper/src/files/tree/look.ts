@@ -1,0 +1,159 @@
+import { isUtf8 } from 'node:buffer';
+import { constants, type Dirent } from 'node:fs';
+import { open, type FileHandle, readdir, lstat, readlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { maxFileBytes, lookBounds, type FileEntry, type FileList, type ListQuery } from '@agentfleet/protocol/keeper';
+import { errnoOf, KeeperError } from '../../base/failure.ts';
+import { standsAt, resolveInRoots, resolveFolder } from './resolve.ts';
+import { sysPath, type BytePath, bytesOf, displayPath } from '../../snapshot/index.ts';
+
+export interface OpenedFile {
+  readonly bytes: number;
+  /** Exactly `bytes` bytes, also when the file grows meanwhile. */
+  readonly content: Readable;
+}
+
+/** Opens a regular file inside the roots; a command may run meanwhile. @throws KeeperError */
+export async function openFile(roots: readonly string[], path: string): Promise<OpenedFile> {
+  const { folder, name } = await resolveInRoots(roots, path, false);
+  const handle = await openNoFollow(join(folder, name), path);
+  try {
+    if (!(await standsAt(handle, join(folder, name)))) throw new KeeperError('AF_FILE_NOT_FOUND', `there is no file ${path} any more`);
+    const stat = await handle.stat();
+    if (!stat.isFile()) throw new KeeperError('AF_FILE_NOT_REGULAR', `${path} is not a regular file`);
+    if (stat.size > maxFileBytes) throw new KeeperError('AF_TOO_LARGE', `${path} has ${stat.size} bytes, ${maxFileBytes} are allowed`);
+    if (stat.size === 0) return { bytes: 0, content: handle.createReadStream() };
+    return { bytes: stat.size, content: handle.createReadStream({ end: stat.size - 1 }) };
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
+
+/** The bytes of a regular file inside the roots. @throws KeeperError as {@link openFile}, and `AF_TOO_LARGE` over `maxBytes` */
+export async function readWhole(roots: readonly string[], path: string, maxBytes: number): Promise<Buffer> {
+  const { bytes, content } = await openFile(roots, path);
+  if (bytes <= maxBytes) return buffer(content);
+  content.destroy();
+  throw new KeeperError('AF_TOO_LARGE', `${path} has ${bytes} bytes, ${maxBytes} can be edited`);
+}
+
+async function openNoFollow(real: string, path: string): Promise<FileHandle> {
+  try {
+    // Not blocking: opening a fifo that nobody writes to would hang a thread of the pool for ever.
+    return await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (error) {
+    const code = errnoOf(error);
+    if (code === 'ENOENT') throw new KeeperError('AF_FILE_NOT_FOUND', `there is no file ${path}`, { cause: error });
+    if (code === 'ENXIO') throw new KeeperError('AF_FILE_NOT_REGULAR', `${path} is not a regular file`, { cause: error });
+    if (code === 'EACCES')
+      throw new KeeperError('AF_FILE_NOT_REGULAR', `${path} may not be read`, { cause: error, cure: 'change its mode by a command' });
+    throw error;
+  }
+}
+
+/** Something below a folder. Links are reported, never followed. */
+export interface Walked {
+  /** Relative to where the walk began. */
+  readonly name: BytePath;
+  readonly path: BytePath;
+  readonly depth: number;
+  readonly kind: 'file' | 'folder' | 'link' | 'other';
+}
+
+export interface WalkCounts {
+  /** Folders that are closed to us. */
+  unreadable: number;
+}
+
+/**
+ * All that is below a real folder, folder by folder, each sorted by the bytes of its names. What vanishes meanwhile, or is
+ * named longer than the system allows, is left out.
+ */
+export async function* walk(folder: BytePath, maxDepth: number, counts: WalkCounts): AsyncGenerator<Walked> {
+  const stack: Walked[] = [rootOf(folder)];
+  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
+    const below = await entriesOf(next, counts);
+    yield* below;
+    for (const each of below.reverse()) if (each.kind === 'folder' && each.depth < maxDepth) stack.push(each);
+  }
+}
+
+/** The same with each folder right before what it holds, as archives have it. */
+export async function* walkDepthFirst(folder: BytePath, counts: WalkCounts): AsyncGenerator<Walked> {
+  const stack = (await entriesOf(rootOf(folder), counts)).reverse();
+  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
+    yield next;
+    if (next.kind === 'folder') for (const below of (await entriesOf(next, counts)).reverse()) stack.push(below);
+  }
+}
+
+function rootOf(path: BytePath): Walked {
+  return { name: '', path, depth: 0, kind: 'folder' };
+}
+
+async function entriesOf(folder: Walked, counts: WalkCounts): Promise<Walked[]> {
+  const prefix = folder.name === '' ? '' : `${folder.name}/`;
+  return (await direntsOf(folder.path, counts)).map((entry) => ({
+    name: `${prefix}${entry.name}`,
+    path: `${folder.path}/${entry.name}`,
+    depth: folder.depth + 1,
+    kind: kindOf(entry),
+  }));
+}
+
+async function direntsOf(path: BytePath, counts: WalkCounts): Promise<readonly Dirent[]> {
+  try {
+    const entries = await readdir(sysPath(path), { withFileTypes: true, encoding: 'latin1' });
+    return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+  } catch (error) {
+    const code = errnoOf(error) ?? '';
+    if (code === 'ENOENT' || code === 'ENOTDIR') return [];
+    if (code !== 'EACCES' && code !== 'EPERM' && code !== 'ENAMETOOLONG') throw error;
+    counts.unreadable += 1;
+    return [];
+  }
+}
+
+function kindOf(entry: Dirent): Walked['kind'] {
+  if (entry.isFile()) return 'file';
+  if (entry.isDirectory()) return 'folder';
+  return entry.isSymbolicLink() ? 'link' : 'other';
+}
+
+const defaultEntries = 1000;
+
+/** What stands below a folder inside the roots. The caller holds the gate. @throws KeeperError */
+export async function listFiles(roots: readonly string[], { path, depth, limit }: ListQuery): Promise<FileList> {
+  const folder = await resolveFolder(roots, path, false);
+  const most = Math.min(Number(limit ?? defaultEntries), lookBounds.entries);
+  const counts = { unreadable: 0 };
+  const entries: FileEntry[] = [];
+  let truncated = false;
+  for await (const walked of walk(bytesOf(folder), Number(depth ?? 1), counts)) {
+    truncated = entries.length === most;
+    if (truncated) break;
+    const entry = await entryOf(walked);
+    if (entry !== null) entries.push(entry);
+  }
+  return { path: folder, entries, truncated, unreadable: counts.unreadable };
+}
+
+async function entryOf({ name, path, kind }: Walked): Promise<FileEntry | null> {
+  try {
+    const { size, mode } = await lstat(sysPath(path));
+    const entry = { path: displayPath(name), kind, bytes: kind === 'file' ? size : 0, mode: mode & 0o7777 };
+    return kind === 'link' ? { ...entry, target: displayPath(await readlink(sysPath(path), 'latin1')) } : entry;
+  } catch (error) {
+    const code = errnoOf(error);
+    if (code === 'ENOENT' || code === 'EINVAL' || code === 'ENAMETOOLONG') return null;
+    throw error;
+  }
+}
+
+/** Whether bytes are no text: a NUL, or not UTF-8. */
+export function isBinary(content: Buffer): boolean {
+  return content.includes(0) || !isUtf8(content);
+}

@@ -1,0 +1,179 @@
+import { decodePath, encodePath, type BytePath } from './pathBytes.ts';
+import { processEach, runToEnd, throwUnlessZero, type Program, type Run } from './program.ts';
+
+/** One extended attribute of the user's namespace; the name with its `user.`, as bytes. */
+export interface Xattr {
+  readonly name: BytePath;
+  readonly value: Buffer;
+}
+
+/** What the manifest says of a path's attributes: `name=base64,name=base64` sorted by name, `''` for none. */
+export type XattrText = string;
+
+/** What is at a path and in no snapshot; `closed`: its attributes are not ours to read at the moment. */
+export type XattrNote = '' | 'acl' | 'capability' | 'closed';
+
+export interface XattrAnswer {
+  readonly path: BytePath;
+  readonly note: XattrNote;
+  readonly text: XattrText;
+}
+
+export interface XattrRecord {
+  /** Raw bytes, relative to the root. */
+  readonly path: Buffer;
+  readonly text: XattrText;
+}
+
+/** Answers questions about paths below one root while others are still asked. */
+export interface XattrReader {
+  /** Of a path relative to the root. */
+  ask(path: BytePath): void;
+  /** Ends the asking. Paths with nothing to tell have no answer. Rejects when more than `maxBytes` came. */
+  answers(): Promise<readonly XattrAnswer[]>;
+  /** Nobody waits for the answers any more. */
+  cancel(): void;
+}
+
+/** Extended attributes, which Node can neither read nor set. */
+export interface XattrAccess {
+  read(rootPath: string, maxBytes: number): XattrReader;
+  /** Makes the user's attributes equal to the records, never through a symlink. */
+  set(rootPath: string, records: readonly XattrRecord[]): Promise<void>;
+}
+
+/** More attributes than the reader was ready to hold. */
+export class TooManyXattrs extends Error {}
+
+export function encodeXattrs(attributes: readonly Xattr[]): XattrText {
+  return attributes.map(({ name, value }) => `${encodeName(name)}=${value.toString('base64')}`).join(',');
+}
+
+/** Undoes {@link encodeXattrs}. */
+export function decodeXattrs(text: XattrText): Xattr[] {
+  if (text === '') return [];
+  return text.split(',').map((part) => {
+    const cut = part.indexOf('=');
+    return { name: decodePath(part.slice(0, cut)), value: Buffer.from(part.slice(cut + 1), 'base64') };
+  });
+}
+
+function encodeName(name: BytePath): string {
+  return encodePath(name).replaceAll(',', '%2C').replaceAll('=', '%3D');
+}
+
+/** Standard input of `runner setxattrs ROOT`. */
+export function encodeXattrRecords(records: readonly XattrRecord[]): Buffer {
+  const zero = Buffer.of(0);
+  const pieces = records.flatMap(({ path, text }) => {
+    const attributes = decodeXattrs(text);
+    const each = attributes.flatMap(({ name, value }) => [Buffer.from(`${name}\0${value.length}\0`, 'latin1'), value]);
+    return [path, zero, Buffer.from(`${attributes.length}\0`), ...each];
+  });
+  return Buffer.concat(pieces);
+}
+
+/** Takes apart what `runner xattrs ROOT` writes. Throws on anything else. */
+export function decodeXattrAnswers(bytes: Buffer): XattrAnswer[] {
+  const answers: XattrAnswer[] = [];
+  let at = 0;
+  const word = (): string => {
+    const end = bytes.indexOf(0, at);
+    if (end === -1) throw new Error('the answer ends inside a record');
+    const text = bytes.toString('latin1', at, end);
+    at = end + 1;
+    return text;
+  };
+  while (at < bytes.length) {
+    const [path, note] = [word(), word()];
+    if (note !== '' && note !== 'acl' && note !== 'capability' && note !== 'closed') throw new Error(`not a note: ${note}`);
+    const attributes: Xattr[] = [];
+    for (let left = Number(word()); left > 0; left--) {
+      const [name, length] = [word(), Number(word())];
+      if (!(at + length <= bytes.length)) throw new Error('the answer ends inside a value');
+      attributes.push({ name, value: bytes.subarray(at, at + length) });
+      at += length;
+    }
+    answers.push({ path, note, text: encodeXattrs(attributes) });
+  }
+  return answers;
+}
+
+/** {@link XattrAccess} by `runner xattrs <root>` and `runner setxattrs <root>`. */
+export function xattrsByRunner(runner: string | Program): XattrAccess {
+  const program = typeof runner === 'string' ? processEach(runner) : runner;
+  return {
+    read: (rootPath, maxBytes) => new RunnerReader(program, rootPath, maxBytes),
+    set: (rootPath, records) => runToEnd(program, ['setxattrs', rootPath], encodeXattrRecords(records)),
+  };
+}
+
+/** Questions are saved up to this many characters: a write is a system call. */
+const BATCH_CHARS = 16 * 1024;
+
+/** The program runs beside the walk that asks it, on another core where there is one. */
+class RunnerReader implements XattrReader {
+  readonly #program: Program;
+  readonly #words: readonly string[];
+  readonly #run: Run;
+  #asked: BytePath[] = [];
+  #chars = 0;
+
+  constructor(program: Program, rootPath: string, maxBytes: number) {
+    this.#program = program;
+    this.#words = ['xattrs', rootPath];
+    const tooMuch = (): Error => new TooManyXattrs(`the extended attributes have more than ${maxBytes} bytes`);
+    this.#run = program.start(this.#words, { maxOutput: maxBytes, tooMuch });
+  }
+
+  ask(path: BytePath): void {
+    this.#asked.push(path);
+    this.#chars += path.length + 1;
+    if (this.#chars >= BATCH_CHARS) this.#flush();
+  }
+
+  async answers(): Promise<readonly XattrAnswer[]> {
+    this.#flush();
+    this.#run.end();
+    const ended = await this.#run.ended;
+    throwUnlessZero(this.#program, this.#words, ended);
+    return decodeXattrAnswers(ended.stdout);
+  }
+
+  cancel(): void {
+    this.#run.cut(new Error('nobody waits any more'));
+  }
+
+  #flush(): void {
+    if (this.#asked.length > 0) this.#run.write(Buffer.from(`${this.#asked.join('\0')}\0`, 'latin1'));
+    this.#asked = [];
+    this.#chars = 0;
+  }
+}
+
+/** Standard input of `runner setmeta ROOT`: for each record `<mtimeNs> NUL <path> NUL`, the path relative to ROOT. */
+export function encodeRecords(records: readonly MtimeRecord[]): Buffer {
+  const zero = Buffer.of(0);
+  return Buffer.concat(records.flatMap(({ path, mtimeNs }) => [Buffer.from(String(mtimeNs)), zero, path, zero]));
+}
+
+/**
+ * A {@link SetMeta} that calls `runner setmeta <root>` once per batch. Rejects with the program's
+ * standard error (first 4 KiB) when it does not exit with 0, or cannot be started.
+ */
+export function setMetaByRunner(runner: string | Program): SetMeta {
+  const program = typeof runner === 'string' ? processEach(runner) : runner;
+  return (rootPath, records) => runToEnd(program, ['setmeta', rootPath], encodeRecords(records));
+}
+
+export interface MtimeRecord {
+  /** Raw bytes, relative to the root. */
+  readonly path: Buffer;
+  readonly mtimeNs: bigint;
+}
+
+/**
+ * Sets modification times exactly, in order, never through a symlink. Injected because Node takes
+ * times as doubles: a quarter of a microsecond is lost, and the digest would not match.
+ */
+export type SetMeta = (rootPath: string, records: readonly MtimeRecord[]) => Promise<void>;

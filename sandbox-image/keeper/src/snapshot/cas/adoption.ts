@@ -1,0 +1,127 @@
+import fs from 'node:fs';
+import type { Adoption } from '../records/engine.ts';
+import { isFull, SnapshotError } from '../base/errors.ts';
+import { digestOf, hashOf, parseManifest, type Manifest } from '../base/manifest.ts';
+import type { Incoming, ObjectStore } from '../objects/objectStore.ts';
+import { syncDirectory } from '../objects/segmentLog.ts';
+import type { Base, SnapshotFiles, SnapshotRecord } from '../records/snapshotFiles.ts';
+import type { StoreLayout } from '../objects/storeLayout.ts';
+
+type Part = Parameters<Adoption['add']>[0];
+
+/** Takes snapshots over into a content-addressed store that has none. */
+export class CasAdoption implements Adoption {
+  readonly #files: SnapshotFiles;
+  readonly #store: ObjectStore;
+  readonly #layout: Pick<StoreLayout, 'floor'>;
+  readonly #placed: string[] = [];
+  #open: { readonly sha256: string; readonly incoming: Incoming; next: number } | null = null;
+
+  constructor(files: SnapshotFiles, store: ObjectStore, layout: Pick<StoreLayout, 'floor'>, maxBytes: number) {
+    this.#files = files;
+    this.#store = store;
+    this.#layout = layout;
+    store.allow(maxBytes);
+  }
+
+  add(part: Part): void {
+    try {
+      if (part.offset === 0 && part.bytes.length === part.size) this.#whole(part);
+      else this.#part(part);
+    } catch (error) {
+      throw full(error);
+    }
+  }
+
+  async place(snapshots: Parameters<Adoption['place']>[0], above: string): Promise<void> {
+    try {
+      this.#closed();
+      const { end } = await this.#store.sync();
+      writeFloor(this.#layout.floor, above);
+      let base: Base | null = null;
+      for (const { record, text } of snapshots) {
+        base = this.#files.place(record, this.#manifest(record, await text(), base), base, end);
+        this.#placed.push(record.id);
+      }
+      this.#files.reserve(above);
+      this.#store.keep();
+    } catch (error) {
+      throw full(error);
+    }
+  }
+
+  drop(): void {
+    this.#open = null;
+    this.#files.remove(this.#placed.splice(0));
+    this.#store.abort();
+  }
+
+  #whole({ sha256, bytes }: Part): void {
+    this.#closed();
+    this.#store.put(hashOf(sha256), bytes);
+  }
+
+  #part({ sha256, size, offset, bytes }: Part): void {
+    if (offset === 0) {
+      this.#closed();
+      this.#open = { sha256, incoming: this.#store.incoming(hashOf(sha256), size), next: 0 };
+    }
+    const open = this.#open;
+    if (open === null || open.sha256 !== sha256 || open.next !== offset)
+      throw damaged(`part ${offset} of object ${sha256} is out of order`);
+    open.incoming.append(bytes);
+    open.next += bytes.length;
+    if (open.next < size) return;
+    this.#open = null;
+    open.incoming.finish();
+  }
+
+  #closed(): void {
+    if (this.#open !== null) throw damaged(`object ${this.#open.sha256} is not whole`);
+  }
+
+  #manifest(record: SnapshotRecord, text: Buffer, base: Base | null): Manifest {
+    const entries = read(record.id, text);
+    const digest = digestOf(entries);
+    if (digest !== record.manifestDigest) throw damaged(`the manifest of snapshot ${record.id} has the digest ${digest}`);
+    const lost = entries.find(({ type, hash }) => type === 'f' && !this.#store.has(hash));
+    if (lost !== undefined) throw damaged(`a content of snapshot ${record.id} is missing`);
+    const known = new Map(base?.manifest.entries.map((entry) => [entry.line, entry]));
+    return { digest, entries: entries.map((entry) => known.get(entry.line) ?? entry), skipped: record.skipped };
+  }
+}
+
+function read(id: string, text: Buffer): ReturnType<typeof parseManifest> {
+  try {
+    return parseManifest(text);
+  } catch (error) {
+    throw damaged(`the manifest of snapshot ${id} cannot be read`, error);
+  }
+}
+
+function damaged(what: string, cause?: unknown): SnapshotError {
+  return new SnapshotError('AF_SNAPSHOT_OBJECT_CORRUPT', what, { cause });
+}
+
+function full(error: unknown): unknown {
+  if (!isFull(error)) return error;
+  return new SnapshotError('AF_STORE_FULL', 'the snapshot store has no room for what is adopted', { cause: error });
+}
+
+/** Ids up to this one were given by another store; durable when this returns. */
+function writeFloor(path: string, id: string): void {
+  const fd = fs.openSync(path, 'w', 0o600);
+  try {
+    fs.writeSync(fd, id);
+    fs.fdatasyncSync(fd);
+  } finally {
+    fs.closeSync(fd);
+  }
+  syncDirectory(path.slice(0, path.lastIndexOf('/')));
+}
+
+/** Keeps ids from being given again, after a start. */
+export function readFloor(path: string, files: SnapshotFiles): void {
+  const text = fs.existsSync(path) ? fs.readFileSync(path, 'utf8') : '';
+  if (/^s\d{4,}$/.test(text)) files.reserve(text);
+}

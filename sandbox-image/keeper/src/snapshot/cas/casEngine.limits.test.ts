@@ -1,0 +1,93 @@
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Harness } from '../testing/harness.ts';
+
+let h: Harness;
+beforeEach(() => {
+  h = new Harness();
+});
+afterEach(() => h.dispose());
+
+const limits = { entries: 400, bytes: 1 << 20 };
+const refused = { code: 'AF_QUOTA_EXCEEDED' };
+
+/** Makes folders below `top` until the path is longer than the system takes, and puts a file at the end. */
+function dig(top: string, mode = 0o700): void {
+  let fd = fs.openSync(top, 'r');
+  for (let depth = 0; depth < 40; depth++) {
+    const next = `/proc/self/fd/${fd}/${'d'.repeat(250)}`;
+    fs.mkdirSync(next);
+    const below = fs.openSync(next, 'r');
+    fs.chmodSync(`/proc/self/fd/${below}`, mode | 0o300);
+    fs.closeSync(fd);
+    fd = below;
+  }
+  fs.writeFileSync(`/proc/self/fd/${fd}/file`, 'x');
+  fs.closeSync(fd);
+}
+
+/** A tree with what a restore must not lose, captured. */
+async function captured() {
+  fs.mkdirSync(`${h.workspace}/src/closed`, { recursive: true });
+  fs.writeFileSync(`${h.workspace}/src/a`, 'a');
+  fs.symlinkSync('a', `${h.workspace}/src/link`);
+  fs.chmodSync(`${h.workspace}/src/closed`, 0o000);
+  const engine = await h.engine({ limits });
+  return { engine, before: h.describe(), taken: await engine.take() };
+}
+
+describe('a tree that is too much', () => {
+  it.each([
+    ['many files', () => Array.from({ length: 420 }, (_, n) => fs.writeFileSync(`${h.workspace}/src/n${n}`, ''))],
+    ['many folders in folders', () => fs.mkdirSync(`${h.workspace}/${'x/'.repeat(500)}`, { recursive: true })],
+    [
+      'few paths with long names',
+      () => fs.mkdirSync(`${h.workspace}/${`${'y'.repeat(250)}/`.repeat(15)}${'z/'.repeat(15)}`, { recursive: true }),
+    ],
+    ['a file that is long and holds nothing', () => fs.truncateSync(`${h.workspace}/src/a`, 2 ** 42)],
+    [
+      'many files that are too much together',
+      () => Array.from({ length: 9 }, (_, n) => fs.writeFileSync(`${h.workspace}/src/n${n}`, Buffer.alloc(1 << 17, n))),
+    ],
+    [
+      'fifos, which every record would name',
+      () => execFileSync('sh', ['-c', 'for n in $(seq 300); do mkfifo "$0/f$n"; done', h.workspace]),
+    ],
+    ['a path that the system cannot name', () => dig(`${h.workspace}/src`)],
+    ['such a path, closed', () => dig(`${h.workspace}/src`, 0o000)],
+    [
+      'a link in place of a folder',
+      () => {
+        fs.chmodSync(`${h.workspace}/src/closed`, 0o700);
+        fs.rmdirSync(`${h.workspace}/src/closed`);
+        fs.symlinkSync(h.dir, `${h.workspace}/src/closed`);
+        dig(h.workspace);
+      },
+    ],
+  ])('is refused by a take and undone by a restore: %s', async (_name, grow) => {
+    const { engine, before, taken } = await captured();
+    fs.mkdirSync(`${h.dir}/outside`);
+    fs.writeFileSync(`${h.dir}/outside/precious`, '1');
+    grow();
+    await expect(engine.take()).rejects.toMatchObject(refused);
+    await expect(engine.diff(taken.id, 'current')).rejects.toMatchObject(refused);
+    const report = await engine.restore(taken.id);
+    expect(report).toMatchObject({ verified: true, manifestDigest: taken.manifestDigest });
+    expect(report.deleted + report.modified).toBeGreaterThan(0);
+    expect(h.describe()).toEqual(before);
+    expect(fs.existsSync(`${h.dir}/outside/precious`)).toBe(true);
+    expect((await engine.take()).manifestDigest).toBe(taken.manifestDigest);
+  });
+
+  it('is not touched when the snapshot cannot be brought back', async () => {
+    const { engine, taken } = await captured();
+    await engine.close();
+    fs.writeFileSync(`${h.storeDir}/segments/000001.seg`, '');
+    const again = await h.engine({ limits });
+    for (let n = 0; n < 420; n++) fs.writeFileSync(`${h.workspace}/src/n${n}`, '');
+    fs.writeFileSync(`${h.workspace}/src/later`, 'kept');
+    await expect(again.restore(taken.id)).rejects.toMatchObject({ code: 'AF_SNAPSHOT_OBJECT_CORRUPT' });
+    expect(fs.readFileSync(`${h.workspace}/src/later`, 'utf8')).toBe('kept');
+  });
+});

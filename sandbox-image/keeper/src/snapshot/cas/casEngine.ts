@@ -1,0 +1,336 @@
+import { ModeGuard, NO_LIMITS, Scanner, StatCache, type TreeChanges, type TreeLimits, TreeTooLarge } from '../scan/index.ts';
+import type { RootBytes, SnapshotRoot } from '../base/manifest.ts';
+import {
+  type CollectReport,
+  type ScrubOptions,
+  type ScrubReport,
+  type Adoption,
+  CURRENT,
+  type RestoreOptions,
+  type RestoreReport,
+  type SnapshotEngine,
+  type TakeOptions,
+  type TreeDiff,
+} from '../records/engine.ts';
+import type { SetMeta, XattrAccess } from '../base/xattrs.ts';
+import { Collector, type InUse, KEEP_ALL, Readers, type Retention, Scrubber } from './collector.ts';
+import { type SegmentFs, laterEnd, readLogEnd } from '../objects/segmentLog.ts';
+import type { TreeStats } from '../base/treeStats.ts';
+import fs from 'node:fs';
+import { errnoOf, isFull, SnapshotError } from '../base/errors.ts';
+import type { Readable } from 'node:stream';
+import { CasAdoption, readFloor } from './adoption.ts';
+import { compareManifests, countsOf, hashOf, type Manifest, type ManifestEntry, type Tree } from '../base/manifest.ts';
+import { StoredOrCurrent, type Contents } from '../restore/contents.ts';
+import { makeTreeDiff } from '../diff/treeDiff.ts';
+import { ObjectStore } from '../objects/objectStore.ts';
+import { displayPath } from '../base/pathBytes.ts';
+import { type Base, SnapshotFiles, type SnapshotRecord } from '../records/snapshotFiles.ts';
+import { applyPlan, checkContents, resetXattrs, restoreFailure } from '../restore/apply.ts';
+import { planRestore, prune } from '../restore/plan.ts';
+import { RootMap, Staging } from '../restore/staging.ts';
+import { Serial, Slices } from '../base/slices.ts';
+import { makeBundle } from '../revert/bundle.ts';
+import { checkRoots, openLayout, type StoreLayout } from '../objects/storeLayout.ts';
+
+/** What an engine over a content-addressed store is opened with. */
+export interface CasOptions {
+  /** A directory that only this engine uses, on a durable volume outside of the roots. */
+  readonly storeDir: string;
+  readonly roots: readonly SnapshotRoot[];
+  readonly setMeta: SetMeta;
+  /** Absent: extended attributes are neither captured nor set. */
+  readonly xattrs?: XattrAccess;
+  /** Absent: a scan asks for one name after the other. */
+  readonly treeStats?: TreeStats;
+  /** Who knows what can have changed between scans. Absent: everything is looked at. */
+  readonly changes?: TreeChanges;
+  /** `now` in milliseconds since 1970, from the clock that the kernel stamps files with. */
+  readonly clock: { readonly now: () => number };
+  /** What is more than this is refused by `take`, and cleared by `restore`. Default: none. */
+  readonly limits?: TreeLimits;
+  /** Which snapshots `collect` removes. Default: none, and only what no manifest names is freed. */
+  readonly retention?: Retention;
+  /** Which boot of the machine this is. Default: as the kernel says. */
+  readonly bootId?: string;
+  /** Planted faults, for tests. */
+  readonly segmentFs?: SegmentFs;
+}
+
+/** The head is only distinguished from the newest snapshot after a restore. */
+function readHead(path: string): string | undefined {
+  try {
+    return fs.readFileSync(path, 'utf8');
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** A full store must not fail a restore: without this file only `parent` of a later snapshot may be wrong. */
+function writeHead(path: string, id: string): void {
+  try {
+    fs.writeFileSync(path, id, { mode: 0o600 });
+  } catch (error) {
+    if (!isFull(error)) throw error;
+    fs.rmSync(path, { force: true });
+  }
+}
+
+const MAX_MISMATCHES = 20;
+/** After a take that has stored more than this, a kill must not cost the next keeper as much reading. */
+const SAVE_AFTER = 1000;
+
+/** Opens a content-addressed store, creating it when absent, and undoes what a killed keeper left half done. */
+export async function openCasEngine(options: CasOptions): Promise<SnapshotEngine> {
+  return new CasEngine(options);
+}
+
+/**
+ * Snapshots by content: each file's bytes once in an append-only log, each snapshot a manifest.
+ * A snapshot exists from the moment its manifest is renamed into place, after its objects are durable.
+ */
+class CasEngine implements SnapshotEngine {
+  readonly #roots: readonly RootBytes[];
+  readonly #layout: StoreLayout;
+  readonly #files: SnapshotFiles;
+  readonly #store: ObjectStore;
+  readonly #scanner: Scanner;
+  readonly #staging: Staging;
+  readonly #contents: Contents;
+  readonly #options: CasOptions;
+  readonly #collector: Collector;
+  readonly #readers = new Readers();
+  readonly #serial = new Serial();
+  /** Ends a collection of our own accord when someone waits. */
+  #collecting: AbortController | null = null;
+  /** The snapshot that the tree was last at; `undefined` until it is asked for. */
+  #head: Base | null | undefined;
+
+  constructor(options: CasOptions) {
+    this.#options = options;
+    this.#roots = checkRoots(options.roots, options.storeDir);
+    this.#layout = openLayout(options.storeDir);
+    const guard = new ModeGuard(this.#layout.modeJournal);
+    guard.recover();
+    this.#staging = new Staging(this.#layout.stagingJournal);
+    this.#staging.recover();
+    this.#files = new SnapshotFiles(this.#layout.snapshots);
+    readFloor(this.#layout.floor, this.#files);
+    const end = laterEnd(this.#files.logEnd(), readLogEnd(this.#layout.logEnd));
+    this.#store = new ObjectStore(this.#layout.segments, end, options.segmentFs);
+    this.#collector = new Collector({
+      files: this.#files,
+      store: this.#store,
+      logEndPath: this.#layout.logEnd,
+      retention: options.retention ?? KEEP_ALL,
+    });
+    this.#contents = new StoredOrCurrent(this.#store, new RootMap(this.#roots), guard);
+    this.#scanner = new Scanner({
+      ...options,
+      roots: this.#roots,
+      store: this.#store,
+      guard,
+      limits: options.limits ?? NO_LIMITS,
+      cache: new StatCache(this.#layout.statCache, options.bootId),
+      now: () => options.clock.now(),
+    });
+  }
+
+  take(options: TakeOptions = {}): Promise<SnapshotRecord> {
+    return this.#run(async () => {
+      const record = await this.#takeOrFree(options);
+      if (this.#collector.due) this.#collectSoon();
+      if (record.addedObjects > SAVE_AFTER) void this.#serial.run(async () => this.#scanner.save());
+      return record;
+    });
+  }
+
+  restore(id: string, options: RestoreOptions = {}): Promise<RestoreReport> {
+    return this.#run(() => this.#restore(id, options));
+  }
+
+  scan(): Promise<Manifest> {
+    return this.#run(() => this.#scanner.scan(false, new Slices()));
+  }
+
+  async manifest(id: string): Promise<Manifest> {
+    return this.#head?.id === id ? this.#head.manifest : this.#files.load(id, this.#head?.manifest.entries).manifest;
+  }
+
+  list(): readonly SnapshotRecord[] {
+    return this.#files.list();
+  }
+
+  diff(from: string, to: string): Promise<TreeDiff> {
+    return this.#run(async () => {
+      const slices = new Slices();
+      const changes = compareManifests(await this.#resolve(from, slices), await this.#resolve(to, slices));
+      return makeTreeDiff({ from, to }, changes, this.#contents, slices);
+    });
+  }
+
+  revertBundle(from: string, to: string, external: Parameters<SnapshotEngine['revertBundle']>[2] = []): Promise<Readable> {
+    return this.#run(async () => {
+      const slices = new Slices();
+      const left = { name: from, manifest: await this.#resolve(from, slices) };
+      const right = { name: to, manifest: await this.#resolve(to, slices) };
+      return this.#readers.hold(makeBundle(left, right, this.#roots, this.#contents, external), [left.manifest, right.manifest]);
+    });
+  }
+
+  collect(): Promise<CollectReport> {
+    return this.#run(() => this.#collector.collect('Asked', this.#inUse(), new Slices()));
+  }
+
+  scrub(options: ScrubOptions = {}): Promise<ScrubReport> {
+    return new Scrubber(this.#files, this.#store).scrub(options);
+  }
+
+  async readObject(sha256: string): Promise<Buffer> {
+    return Buffer.concat(Array.from(this.#store.chunks(hashOf(sha256)), (piece) => Buffer.from(piece)));
+  }
+
+  async readRange(sha256: string, offset: number, bytes: number): Promise<Buffer> {
+    return this.#store.range(hashOf(sha256), offset, bytes);
+  }
+
+  adopt(maxBytes: number): Adoption {
+    this.#head = undefined;
+    return new CasAdoption(this.#files, this.#store, this.#layout, maxBytes);
+  }
+
+  async close(): Promise<void> {
+    await this.#serial.idle();
+    this.#scanner.save();
+    this.#store.close();
+  }
+
+  /** Jobs run one after another. A collection that nobody waits for is preempted to them. */
+  #run<T>(job: () => Promise<T>): Promise<T> {
+    this.#collecting?.abort();
+    return this.#serial.run(job);
+  }
+
+  #collectSoon(): void {
+    const preempt = new AbortController();
+    this.#collecting = preempt;
+    void this.#serial
+      .run(() => this.#collector.collect('Count', this.#inUse(), new Slices(preempt.signal), preempt.signal))
+      .catch((error: unknown) => {
+        if (!preempt.signal.aborted) this.#options.retention?.onFailed?.(error);
+      });
+  }
+
+  #inUse(): InUse {
+    const head = this.#headId();
+    return { ids: head === undefined ? [] : [head], objects: this.#readers.objects() };
+  }
+
+  /** A snapshot for which the store has no room is tried once more when a collection has made some. */
+  async #takeOrFree(options: TakeOptions): Promise<SnapshotRecord> {
+    try {
+      return await this.#take(options);
+    } catch (error) {
+      if (!(error instanceof SnapshotError) || error.code !== 'AF_STORE_FULL') throw error;
+      const { freedBytes } = await this.#collector.collect('Room', this.#inUse(), new Slices()).catch((why: unknown) => {
+        throw isFull(why) ? error : why;
+      });
+      if (freedBytes <= 0) throw error;
+      return this.#take({ ...options, maxBytes: (options.maxBytes ?? Number.POSITIVE_INFINITY) + freedBytes });
+    }
+  }
+
+  async #take({ label, maxBytes, signal }: TakeOptions): Promise<SnapshotRecord> {
+    const started = performance.now();
+    const takenAt = new Date(this.#options.clock.now()).toISOString();
+    try {
+      this.#store.allow(maxBytes ?? Number.POSITIVE_INFINITY);
+      const manifest = await this.#scanner.scan(true, new Slices(signal));
+      const added = await this.#store.sync();
+      const head = this.#loadHead(manifest.entries);
+      const counts = { ...countsOf(manifest), addedObjects: added.objects, addedBytes: added.bytes };
+      const [id, tookMs] = [this.#files.nextId(), Math.round(performance.now() - started)];
+      const record: SnapshotRecord = { id, parent: head?.id ?? null, label: label ?? null, takenAt, ...counts, tookMs };
+      this.#head = this.#files.write(record, manifest, head, added.end);
+      this.#store.keep();
+      fs.rmSync(this.#layout.head, { force: true });
+      return record;
+    } catch (error) {
+      this.#store.abort();
+      if (isFull(error)) throw new SnapshotError('AF_STORE_FULL', 'the snapshot store has no room for this snapshot', { cause: error });
+      throw error;
+    }
+  }
+
+  async #restore(id: string, { signal }: RestoreOptions): Promise<RestoreReport> {
+    const started = performance.now();
+    this.#files.check(id);
+    const slices = new Slices(signal);
+    const looking = this.#scanOrPrune(id, slices);
+    // Beside the program that stats the tree. What is not sound is read again, which says why.
+    const early = this.#head && this.#files.loadIfSound(id, this.#head.manifest.entries);
+    const { current, pruned } = await looking;
+    const target = early ?? this.#files.load(id, current.entries);
+    const plan = planRestore(current, target.manifest);
+    try {
+      await applyPlan(plan, { ...this.#options, roots: new RootMap(this.#roots), store: this.#store, staging: this.#staging, slices });
+    } catch (error) {
+      throw restoreFailure(id, error);
+    }
+    const after = await this.#scanner.scan(false, new Slices());
+    const different = after.digest === target.manifest.digest ? [] : compareManifests(target.manifest, after);
+    const report: RestoreReport = {
+      id,
+      verified: after.digest === target.manifest.digest,
+      manifestDigest: after.digest,
+      expectedDigest: target.manifest.digest,
+      created: plan.created,
+      modified: plan.modified,
+      deleted: plan.deleted + pruned,
+      mismatches: different.slice(0, MAX_MISMATCHES).map(({ path }) => displayPath(path)),
+      tookMs: Math.round(performance.now() - started),
+    };
+    if (!report.verified) {
+      throw new SnapshotError('AF_RESTORE_MISMATCH', `after restoring ${id}, ${different.length} paths differ`, { details: { report } });
+    }
+    this.#files.markSound(id);
+    this.#head = { ...target, manifest: { ...target.manifest, entries: after.entries } };
+    writeHead(this.#layout.head, id);
+    return report;
+  }
+
+  /** The tree as it is; one that is too large to be read is first rid of what the snapshot lacks. */
+  async #scanOrPrune(id: string, slices: Slices): Promise<{ readonly current: Tree; readonly pruned: number }> {
+    try {
+      return { current: await this.#scanner.look(false, slices), pruned: 0 };
+    } catch (error) {
+      if (!(error instanceof TreeTooLarge)) throw error;
+    }
+    this.#scanner.forget();
+    const { manifest } = this.#files.load(id);
+    await checkContents(manifest.entries, { store: this.#store, slices });
+    // From here on the tree changes: an abort is not obeyed.
+    const pruned = await prune(manifest, this.#roots, new Slices());
+    await resetXattrs(manifest, new RootMap(this.#roots), this.#options.xattrs);
+    return { current: await this.#scanner.look(false, new Slices()), pruned };
+  }
+
+  /** The manifest of a snapshot, or of the tree for `current`. */
+  #resolve(name: string, slices: Slices): Promise<Manifest> {
+    return name === CURRENT ? this.#scanner.scan(false, slices) : this.manifest(name);
+  }
+
+  #headId(): string | undefined {
+    return this.#head?.id ?? readHead(this.#layout.head) ?? this.#files.list().at(-1)?.id;
+  }
+
+  /** After a restart the manifest of the head is read once, so that the next take can be written against it. */
+  #loadHead(known: readonly ManifestEntry[]): Base | null {
+    if (this.#head === undefined) {
+      const id = this.#headId();
+      this.#head = id === undefined ? null : this.#files.loadIfSound(id, known);
+    }
+    return this.#head;
+  }
+}

@@ -1,0 +1,158 @@
+import type { Readable } from 'node:stream';
+import type { ExternalEffect } from '@agentfleet/protocol/keeper';
+import type { Manifest } from '../base/manifest.ts';
+import type { SnapshotRecord } from './snapshotFiles.ts';
+
+/** What a restore did. `mismatches` is empty when `verified`; see {@link SnapshotEngine.restore}. */
+export interface RestoreReport {
+  readonly id: string;
+  readonly verified: boolean;
+  readonly manifestDigest: string;
+  readonly expectedDigest: string;
+  readonly created: number;
+  readonly modified: number;
+  readonly deleted: number;
+  /** At most 20 paths, as text for people. */
+  readonly mismatches: readonly string[];
+  readonly tookMs: number;
+}
+
+/** One changed path. Changes of the modification time alone are left out. */
+export interface TreeChange {
+  /** `<rootName>/<rel>`, text for people. */
+  readonly path: string;
+  /** Added, modified, deleted, or another type at the same path. */
+  readonly op: 'A' | 'M' | 'D' | 'T';
+  readonly type: 'f' | 'd' | 'l';
+  /** Octal text, `0644`; null where the path does not exist. */
+  readonly modeFrom: string | null;
+  readonly modeTo: string | null;
+  readonly sizeFrom: number | null;
+  readonly sizeTo: number | null;
+}
+
+export interface TreeDiff {
+  readonly from: string;
+  readonly to: string;
+  readonly changes: readonly TreeChange[];
+  /** Git-style patch of what is text; the paths are `a/<rootName>/<rel>`: `git apply -p2` inside a root. */
+  readonly unified: string;
+  /** True when `unified` was cut at its limit (1 MiB). */
+  readonly truncated: boolean;
+}
+
+export interface TakeOptions {
+  readonly label?: string;
+  /** What the object log may grow by; more is AF_STORE_FULL. */
+  readonly maxBytes?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface RestoreOptions {
+  /** Obeyed until the first change to the tree, not after it. */
+  readonly signal?: AbortSignal;
+}
+
+/** Snapshots on their way in from another engine. Contents come first, then the snapshots that name them. */
+export interface Adoption {
+  /** Adds a part of a content; the parts of one follow one another. Verified with its last byte: AF_SNAPSHOT_OBJECT_CORRUPT. */
+  add(part: { readonly sha256: string; readonly size: number; readonly offset: number; readonly bytes: Buffer }): void;
+  /**
+   * Makes snapshots durable, oldest first, with their ids, labels and digests. AF_SNAPSHOT_OBJECT_CORRUPT when a manifest
+   * has another digest than its record says, or names what was not added. `above`: no later snapshot gets this id or a lower one.
+   */
+  place(snapshots: readonly { readonly record: SnapshotRecord; readonly text: () => Promise<Buffer> }[], above: string): Promise<void>;
+  /** Takes back what was added and placed. */
+  drop(): void;
+}
+
+/**
+ * Snapshots of a set of directories. Calls that read or write the tree run one after another.
+ * The caller guarantees that nothing else writes to the tree during take, restore and scan.
+ * Every failure that a caller can act on is a `SnapshotError`.
+ */
+export interface SnapshotEngine {
+  /** Captures the tree. AF_STORE_FULL leaves tree and earlier snapshots as they were. */
+  take(options?: TakeOptions): Promise<SnapshotRecord>;
+  /**
+   * Makes the tree equal to a snapshot, reads it again and compares the digests. A report always
+   * says `verified: true`; otherwise AF_RESTORE_MISMATCH is thrown with the report in its details.
+   * AF_SNAPSHOT_OBJECT_CORRUPT is thrown before the tree is touched. May be repeated after a kill.
+   */
+  restore(id: string, options?: RestoreOptions): Promise<RestoreReport>;
+  /** Manifest of the tree now. */
+  scan(): Promise<Manifest>;
+  manifest(id: string): Promise<Manifest>;
+  /** Oldest first; without those that are known to be broken. */
+  list(): readonly SnapshotRecord[];
+  diff(from: string, to: string): Promise<TreeDiff>;
+  /**
+   * A tar whose `revert.sh` undoes from → to on the real tree; `to` may be `current`. `external` is reported in its description. It carries its
+   * own proof (guard before, verification after) and needs only sh and GNU or busybox tools.
+   */
+  revertBundle(from: string, to: string, external?: readonly ExternalEffect[]): Promise<Readable>;
+  /**
+   * Removes snapshots by the engine's retention and frees what no manifest names. Runs by itself after a
+   * take when too many have come together, and before a take is refused for want of room. Never while one
+   * is being written; a kill at any instant harms nothing that stays.
+   */
+  collect(): Promise<CollectReport>;
+  /**
+   * Checks manifests and contents against their hashes, beside everything else. A snapshot that is broken is
+   * not in `list` from then on; it comes back when its contents have been stored again and a later scrub,
+   * or a restore of it, finds them. Throws the signal's reason when aborted.
+   */
+  scrub(options?: ScrubOptions): Promise<ScrubReport>;
+  /** Whole content by hex SHA-256, verified. */
+  readObject(sha256: string): Promise<Buffer>;
+  /** Part of a content, not verified: for contents that are too large to be held in memory. */
+  readRange(sha256: string, offset: number, bytes: number): Promise<Buffer>;
+  /**
+   * Begins to take snapshots over from another engine; only while this one has none. `maxBytes`: what the store may grow by.
+   * Nothing of it is there before `place`. After a kill the caller removes the engine's whole folder, when the rest of what
+   * belongs to the snapshots did not come.
+   */
+  adopt(maxBytes: number): Adoption;
+  close(): Promise<void>;
+}
+
+/** The name that stands for "the tree as it is now" in `diff` and `revertBundle`. */
+export const CURRENT = 'current';
+
+export interface CollectReport {
+  readonly reason: CollectReason;
+  readonly removed: readonly string[];
+  readonly kept: number;
+  readonly freedObjects: number;
+  readonly freedBytes: number;
+  readonly tookMs: number;
+}
+
+export interface ScrubOptions {
+  /** How much may be read each second. Default: no limit. */
+  readonly bytesPerSecond?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface ScrubReport {
+  readonly snapshots: number;
+  readonly objects: number;
+  readonly bytes: number;
+  readonly damaged: readonly DamagedObject[];
+  /** Snapshots that cannot be restored, by their own file or by an object. */
+  readonly broken: readonly string[];
+  readonly tookMs: number;
+}
+
+/** Why a collection ran: too many snapshots, no room for the next one, or a caller's wish. */
+export type CollectReason = 'Count' | 'Room' | 'Asked';
+
+/** An object that does not match its name, and what lacks it. */
+export interface DamagedObject {
+  readonly sha256: string;
+  /** Text for people. */
+  readonly why: string;
+  readonly snapshots: readonly string[];
+  /** At most 20, text for people. */
+  readonly paths: readonly string[];
+}
