@@ -105,7 +105,7 @@ describe.skipIf(runner === null)('a program that lasts', () => {
 
   test('keeps no process that wants to end, and ends with it', () => {
     const source = `
-      import { lastingProgram } from ${JSON.stringify(new URL('program.ts', import.meta.url).href)};
+      import { lastingProgram } from ${JSON.stringify(new URL('base/program.ts', import.meta.url).href)};
       const run = lastingProgram(${JSON.stringify(binary)}).start(['setmeta', '/']);
       run.end();
       console.log((await run.ended).code);`;

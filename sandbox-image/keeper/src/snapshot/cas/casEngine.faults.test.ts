@@ -156,7 +156,7 @@ describe('kill -9', () => {
       await engine.take({ label: 'initial' });
       const before = harness.describe();
       await engine.close();
-      const script = fileURLToPath(new URL('testing/victim.ts', import.meta.url));
+      const script = fileURLToPath(new URL('../testing/victim.ts', import.meta.url));
       for (let round = 0; round < 12; round++) {
         const child = spawn(process.execPath, [script, harness.dir], { stdio: ['ignore', 'pipe', 'inherit'] });
         await new Promise((resolve) => child.stdout.once('data', resolve));

@@ -15,7 +15,7 @@ test(`any changes are taken back and done again exactly (seed ${SEED})`, { timeo
 });
 
 test(`the same without root, where modes really close things (seed ${SEED})`, { timeout: 600_000 }, () => {
-  const script = fileURLToPath(new URL('testing/unprivileged.ts', import.meta.url));
+  const script = fileURLToPath(new URL('../testing/unprivileged.ts', import.meta.url));
   const identity = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
   const args = [script, String(SEED), String(Math.ceil(RUNS / 3))];
   const { status, stderr } = spawnSync(process.execPath, args, {
