@@ -7,6 +7,7 @@ import { homeDir, workspaceDir } from '@agentfleet/protocol/keeper';
 import { createAttemptEngine, type AttemptEngine } from './attempt/index.ts';
 import { collectCoverage } from './coverage/index.ts';
 import { createDialer, createEgress } from './egress/index.ts';
+import { runHarness } from './harness/index.ts';
 import { loopStrategy } from './loop/index.ts';
 import { createRails, installedGrammars, loadGrammars, type GrammarFiles } from './rails/index.ts';
 import { importWorkspace } from './workspace/index.ts';
@@ -54,6 +55,7 @@ export async function assembleEngine({ scratch, authorities, env }: AssembleOpti
     rails: createRails({ grammars, home: homeDir }),
     grammars,
     loop: loopStrategy,
+    runHarness,
     importWorkspace: (workspace, { rules, ...ports }) =>
       importWorkspace(workspace, {
         ...ports,

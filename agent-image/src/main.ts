@@ -9,7 +9,7 @@ import { readConfig } from './base/config.ts';
 import { readGoldenConfig, runGolden } from './golden/index.ts';
 import { coded, errorFields, createLog } from '@agentfleet/protocol/log';
 import { startWorker, type RunningWorker } from './start.ts';
-import { createArtifactStore } from './store/index.ts';
+import { createArtifactStore, webIdentityOf } from './store/index.ts';
 import { readWeightsConfig, runWeights } from './weights/index.ts';
 
 /** More than a clean stop takes, less than the pod's grace period of 30 s. */
@@ -30,10 +30,12 @@ async function main(): Promise<void> {
     env,
     ...(authorities === undefined ? {} : { authorities: authorities.file }),
   });
+  const identity = webIdentityOf(env);
   const storeOptions = {
     clock: systemClock,
     random: Math.random,
     spool: scratch,
+    ...(identity === undefined ? {} : { identity }),
     ...(authorities === undefined ? {} : { ca: authorities.pem }),
   };
   const worker = await startWorker({

@@ -1,5 +1,5 @@
 // The process of `fleet` and `kubectl fleet`.
-import { systemClock } from '@agentfleet/kube';
+import { systemClock } from '@agentfleet/kube/clock';
 import { run } from './run.ts';
 
 const abort = new AbortController();
@@ -11,12 +11,28 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(0);
 });
 
+/** Reads one line from the terminal; a hidden one is not echoed. */
+async function ask(question: string, hidden: boolean): Promise<string> {
+  const { createInterface } = await import('node:readline/promises');
+  const { Writable } = await import('node:stream');
+  const nothing = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const lines = createInterface({ input: process.stdin, output: hidden ? nothing : process.stderr, terminal: true });
+  if (hidden) process.stderr.write(question);
+  try {
+    return await lines.question(question, { signal: abort.signal });
+  } finally {
+    lines.close();
+    if (hidden) process.stderr.write('\n');
+  }
+}
+
 process.exitCode = await run(process.argv.slice(2), {
   env: process.env,
   clock: systemClock,
   random: Math.random,
   terminal: process.stdout.isTTY,
   signal: abort.signal,
+  ...(process.stdin.isTTY ? { ask } : {}),
   out: (text) => void process.stdout.write(text),
   err: (text) => void process.stderr.write(text),
 });

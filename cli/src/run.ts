@@ -2,8 +2,7 @@
 import type { LocalContext } from './commands/index.ts';
 import type { Clock, Random } from '@agentfleet/kube';
 import { CommanderError, type Command } from 'commander';
-import { connect } from './base/connection.ts';
-import { CliError, explain } from './base/failure.ts';
+import { CliError } from './base/failure.ts';
 import { createProgram, type Dispatch } from './program.ts';
 
 /** The world around the program. */
@@ -14,6 +13,8 @@ export interface Surroundings {
   /** Whether standard output is a terminal. */
   readonly terminal: boolean;
   readonly signal: AbortSignal;
+  /** Asks the person at the terminal; absent where nobody is there. */
+  readonly ask?: NonNullable<LocalContext['ask']>;
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
 }
@@ -34,6 +35,7 @@ export async function run(args: readonly string[], world: Surroundings): Promise
   const dispatch: Dispatch = {
     locally: (command) => command(local),
     connected: async (flags, command) => {
+      const { connect } = await import('./base/connection.ts');
       const connection = await connect(flags, world.env);
       try {
         await command({ ...connection, ...local });
@@ -43,11 +45,12 @@ export async function run(args: readonly string[], world: Surroundings): Promise
     },
   };
   try {
-    await quieten(createProgram(dispatch), world).parseAsync([...args], { from: 'user' });
+    await quieten(await createProgram(dispatch, args), world).parseAsync([...args], { from: 'user' });
     return 0;
   } catch (error) {
     // Help and faults of usage were written already.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 1;
+    const { explain } = await import('./base/explain.ts');
     local.warn(explain(error));
     return error instanceof CliError ? error.exitCode : 1;
   }

@@ -96,11 +96,11 @@ function runAt(n: number): object {
     attempt: 1,
     epoch: 1,
     progress: { done: n % 9, total: 9, message: `edits src/parser.ts, try ${n}` },
-    snapshots: { initial: 's0000', current: 's0004', count: 5, engine: 'CAS' },
+    snapshots: { initial: 's0000' },
     usage: { ...usage, backtracks: 1 },
-    signals: { risk: '0.2', energy: '-1.25', margin: '0.5', entropyNats: '1.5', k: 4, deliberate: true },
+    signals: { energy: '-1.25', pSuccess: '0.8' },
     experts: ['gen', 'value', 'policy'].map((name) => ({ role: 'Generalist', name, digest })),
-    isolation: { level: 'Landlock', network: 'Enforced', landlockABI: 7, userNamespace: false },
+    isolation: { level: 'Landlock', network: 'Enforced' },
   };
 }
 

@@ -1,10 +1,12 @@
-/** Files made from other files, most of them from the protocol: what they are, writing them, and finding stale ones. Imports protocol. */
+/** Files made from other files, most of them from the protocol: what they are, writing them, and finding stale ones. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { chartFiles } from './chart.ts';
+import { cliPage } from './cli.ts';
 import { apiFiles } from './crds.ts';
 import { keeperErrorsPage, processErrorsPage } from './errorPages.ts';
 import { keeperSchemas } from './keeperSchemas.ts';
+import { metricsPage } from './metrics.ts';
 import { reasonsPage } from './reasons.ts';
 import { recordedChat } from './recordedChat.ts';
 import { toolsPage } from './tools.ts';
@@ -15,7 +17,9 @@ export function generatedFiles(): ReadonlyMap<string, string> {
   return new Map([
     ...apiFiles(),
     ...chartFiles(),
+    ['docs/reference/cli.md', cliPage()],
     ['docs/reference/keeper-errors.md', keeperErrorsPage()],
+    ['docs/reference/metrics.md', metricsPage()],
     ['docs/reference/process-errors.md', processErrorsPage()],
     ['docs/reference/reasons.md', reasonsPage()],
     ['docs/reference/tools.md', toolsPage()],

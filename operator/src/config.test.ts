@@ -52,6 +52,7 @@ describe('readConfig', () => {
       trackingLabels: ['app.kubernetes.io/instance'],
       workerClusterRole: 'agentfleet-worker',
       workerEgress: [],
+      operands: {},
       authentication: 'Tokens',
       metricsReaders: [],
       gpus: { driver: 'gpu.nvidia.com', deviceClass: 'gpu.nvidia.com', migDeviceClass: 'mig.nvidia.com' },

@@ -7,6 +7,7 @@ import { accessEnvironment, parseSubjects } from '@agentfleet/protocol/tokens';
 import { parseEgress, parseWorkerEgress } from './egress.ts';
 import type { Images, OperatorConfig, ApiEndpoint } from './runtime/context.ts';
 import { usualTrackingLabels } from './runtime/caches.ts';
+import { parseSettings } from './runtime/settings.ts';
 
 /** Everything that the process takes from its environment and command line. */
 export interface ProcessConfig extends OperatorConfig {
@@ -149,6 +150,7 @@ export function readConfig(env: Env, args: readonly string[] = []): ProcessConfi
     platformNamespaces: read('AGENTFLEET_PLATFORM_NAMESPACES', parseNamespaces, []),
     egress: read('AGENTFLEET_EGRESS', parseEgress, { registries: [], environment: {} }),
     workerEgress: read<readonly object[]>('AGENTFLEET_WORKER_EGRESS', parseWorkerEgress, []),
+    operands: read('AGENTFLEET_OPERANDS', parseSettings, {}),
     ...apiService(env),
     ...readSentinel(env),
     ...readPrometheus(read),

@@ -9,6 +9,7 @@ import { resolversOf } from './egress.ts';
 import { registerProcessMetrics } from './metrics/eventLoop.ts';
 import { coded, createLog } from '@agentfleet/protocol/log';
 import { createOperator } from './start.ts';
+import { releaseSandboxes } from './uninstall.ts';
 
 /** More than the manager takes for a graceful stop, less than terminationGracePeriodSeconds of the chart. */
 const exitMs = 35_000;
@@ -61,8 +62,20 @@ async function main(): Promise<number> {
   }
 }
 
+/** Another process of this image, after the operator is gone: its finalizers would keep namespaces for ever. */
+async function uninstall(): Promise<number> {
+  const transport = createTransport(await inClusterConfig(env), { userAgent: 'agentfleet-uninstall' });
+  try {
+    const released = await releaseSandboxes(transport);
+    stdout.write(`${released} sandboxes were let go\n`);
+    return 0;
+  } finally {
+    await transport.close();
+  }
+}
+
 try {
-  exit(await main());
+  exit(await (argv[2] === 'uninstall' ? uninstall() : main()));
 } catch (error) {
   stderr.write(`${error instanceof ConfigError ? error.message : (asError(error).stack ?? asError(error).message)}\n`);
   exit(1);

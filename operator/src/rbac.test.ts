@@ -29,7 +29,7 @@ function allowed(rules: readonly V1PolicyRule[], group: string, resource: string
 const written = ['create', 'patch', 'delete'];
 
 /** What is read by name, and not watched. */
-const unwatched: ReadonlySet<string> = new Set(['podTemplates']);
+const unwatched: ReadonlySet<string> = new Set(['podTemplates', 'storageClasses', 'volumeSnapshotClasses']);
 
 /** What the controllers do with each resource apart from reading and watching it. */
 const uses: Readonly<Record<keyof typeof resources, readonly string[]>> = {
@@ -64,6 +64,24 @@ const uses: Readonly<Record<keyof typeof resources, readonly string[]>> = {
   networkPolicies: written,
 };
 
+/** What is granted beside that, each as `group/resource`. */
+const more: Readonly<Record<string, readonly string[]>> = {
+  ...Object.fromEntries(
+    ['agenttasks', 'agenttaskorders', 'expertpools', 'energymodels'].map((plural) => [`agentfleet.dev/${plural}/status`, ['patch']]),
+  ),
+  // Owner references that block the deletion of what owns.
+  ...Object.fromEntries(['agenttasks', 'expertpools', 'energymodels'].map((plural) => [`agentfleet.dev/${plural}/finalizers`, ['update']])),
+  '/secrets': ['delete'],
+  '/serviceaccounts/token': ['create'],
+  'rbac.authorization.k8s.io/clusterroles': ['bind'],
+  // Watched, and granted to workers.
+  'coordination.k8s.io/leases': ['get', 'list', 'watch', 'create', 'patch', 'update'],
+  'events.k8s.io/events': ['list', 'create', 'patch'],
+};
+
+/** Reads of a resource: those of a cache, or by name alone. */
+const readsOf = (name: string): readonly string[] => (name === 'secrets' ? [] : unwatched.has(name) ? ['get'] : ['get', 'list', 'watch']);
+
 describe('the rules of the chart for the operator', () => {
   let rules: Rules = { cluster: [], own: [] };
   const may = (group: string, resource: string, verb: string): boolean => allowed(rules.cluster, group, resource, verb);
@@ -74,10 +92,24 @@ describe('the rules of the chart for the operator', () => {
 
   it.each(Object.entries(uses))('allow what is done with %s', (name, verbs) => {
     const resource: Resource = resources[name as keyof typeof resources];
-    const reads = name === 'secrets' ? [] : unwatched.has(name) ? ['get'] : ['get', 'list', 'watch'];
-    for (const verb of [...reads, ...verbs]) {
+    for (const verb of [...readsOf(name), ...verbs]) {
       expect(may(resource.group, resource.plural, verb), `${verb} ${resourceName(resource)}`).toBe(true);
     }
+  });
+
+  it('allow nothing that is not done', () => {
+    const granted = rules.cluster.flatMap(({ apiGroups = [], resources: plurals = [], verbs }) =>
+      apiGroups.flatMap((group) => plurals.flatMap((plural) => verbs.map((verb) => `${group}/${plural} ${verb}`))),
+    );
+    const used = [
+      ...Object.entries(uses).flatMap(([name, verbs]) => {
+        const { group, plural }: Resource = resources[name as keyof typeof resources];
+        return [...readsOf(name), ...verbs].map((verb) => `${group}/${plural} ${verb}`);
+      }),
+      ...Object.entries(more).flatMap(([resource, verbs]) => verbs.map((verb) => `${resource} ${verb}`)),
+    ];
+    expect(new Set(granted)).toEqual(new Set(used));
+    expect(granted).toHaveLength(new Set(granted).size);
   });
 
   it.each(['agenttasks', 'agenttaskorders', 'expertpools', 'energymodels'])('allow to report the status of %s', (plural) => {

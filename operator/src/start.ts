@@ -122,7 +122,7 @@ interface Shared {
 }
 
 function controllersOf(context: OperatorContext, { children, gpus, heartbeats, tokens, ask, askMetrics }: Shared): readonly Controller[] {
-  const writer = new ChildWriter(context.transport, childKinds(context.caches, children));
+  const writer = new ChildWriter(context.transport, childKinds(context.caches, children), context.config.operands);
   const infos = new InfoReader({ ask, clock: context.clock, log: context.log });
   const { clock, log } = context;
   const queries = new QueryReader({ ask: textByHttp, clock, log });

@@ -240,7 +240,7 @@ describe.runIf(enabled)('tenants and pools of others', () => {
         {
           name: 'gen',
           role: 'Generalist',
-          engine: { type: 'OpenAI', openAI: { baseURL: 'https://llm.example.com/v1', model: 'm', credential: 'llm' } },
+          engine: { type: 'OpenAI', api: { baseURL: 'https://llm.example.com/v1', model: 'm', credential: 'llm' } },
         },
       ],
       credentials: [{ name: 'llm', secretRef: { name: 'llm', key: 'token' }, hosts: ['llm.example.com'] }],

@@ -57,7 +57,7 @@ const fleet = useFleet('chat', {
 
 async function pool(): Promise<void> {
   const { namespace } = fleet;
-  const openAI = {
+  const api = {
     baseURL: `http://${host(namespace)}:8080/v1`,
     model: 'recorded',
     credential: 'llm',
@@ -67,7 +67,7 @@ async function pool(): Promise<void> {
   };
   const { storage, credentials } = storageOf();
   await fleet.apply('ExpertPool', 'chat', {
-    experts: [{ name: 'gen', role: 'Generalist', engine: { type: 'OpenAI', openAI } }],
+    experts: [{ name: 'gen', role: 'Generalist', engine: { type: 'OpenAI', api } }],
     storage,
     credentials: [...credentials, { name: 'llm', secretRef: { name: 'llm', key: 'token' }, hosts: [host(namespace)] }],
   });

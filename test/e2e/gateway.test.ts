@@ -54,10 +54,10 @@ test('a pool waits for the key of its model, and says so', async () => {
     metadata: { name: 'model', namespace },
     spec: { selector: { app: 'model' }, ports },
   });
-  const openAI = { baseURL: `http://model.${namespace}.svc:8080/v1`, model: 'm', credential: 'llm' };
+  const api = { baseURL: `http://model.${namespace}.svc:8080/v1`, model: 'm', credential: 'llm' };
   const { storage, credentials } = storageOf();
   await fleet.apply('ExpertPool', 'chat', {
-    experts: [{ name: 'gen', role: 'Generalist', engine: { type: 'OpenAI', openAI } }],
+    experts: [{ name: 'gen', role: 'Generalist', engine: { type: 'OpenAI', api } }],
     storage,
     credentials: [...credentials, { name: 'llm', secretRef: { name: 'llm', key: 'token' }, hosts: [`model.${namespace}.svc`] }],
   });

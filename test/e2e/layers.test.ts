@@ -80,8 +80,8 @@ test('a pool with layers takes back a push that a person allowed, and the tree t
   const task = await fleet.finished('push', 180);
   expect(task.status?.phase, await fleet.explain('push')).toBe('Failed');
   expect(condition(task, 'RolledBack')).toMatchObject({ status: 'True' });
-  expect(task.status?.run?.isolation).toMatchObject({ userNamespace: true });
-  expect(task.status?.run?.snapshots).toMatchObject({ engine: 'Overlay', initial: task.status?.run?.rollback?.snapshot });
+  expect(task.status?.run?.isolation).toMatchObject({ level: 'UserNamespace' });
+  expect(task.status?.run?.snapshots).toMatchObject({ initial: task.status?.run?.rollback?.snapshot });
   expect(task.status?.run?.rollback).toMatchObject({ verified: true, manifestDigest: expect.stringMatching(/./) as string });
   expect(task.status?.run?.rollback?.irreversible ?? []).toEqual([]);
   // What was undone had been done.

@@ -52,7 +52,7 @@ describe('a pool of all roles', () => {
     const roles = task.status?.run?.experts?.map(({ role }) => role);
     expect(roles).toEqual(expect.arrayContaining(['Generalist', 'Planner', 'Verifier']));
     const signals = fleet.tasks.named('fix').map(({ status }) => status?.run?.signals);
-    expect(signals.some((one) => one?.energy !== undefined && one.risk !== undefined && one.k !== undefined)).toBe(true);
+    expect(signals.some((one) => one?.energy !== undefined && one.pSuccess !== undefined)).toBe(true);
   });
 
   test('repairs two bugs in two steps of the plan', async () => {

@@ -14,6 +14,7 @@ import {
   type EngineOptions,
   type Report,
 } from '../../agent-image/src/attempt/index.ts';
+import { runHarness } from '../../agent-image/src/harness/index.ts';
 import { loopStrategy } from '../../agent-image/src/loop/index.ts';
 import { TranscriptReader, type Transcript } from '../../agent-image/src/loop/transcript.ts';
 import { noDecisionModels } from '../../agent-image/src/decision/index.ts';
@@ -120,6 +121,7 @@ export class AgentBed implements AsyncDisposable {
     const engine = createAttemptEngine({
       rails: createRails({ grammars: await loadGrammars(installedGrammars()) }),
       loop: loopStrategy,
+      runHarness,
       ...(web !== undefined && { web }),
       importWorkspace: async (workspace, { keeper, root }) => {
         const files = workspace.type === 'Inline' ? workspace.inline.files : [];

@@ -119,7 +119,7 @@ describe('the fleet in the loop', () => {
     expect(notes.at(-1)?.signals['energy']).toBeLessThan(-2.5);
     expect(parts.bodies('Control').map(({ steps }) => steps.length)).toEqual([0, 2, 4]);
     expect(parts.bodies('Control')[1]?.steps[0]).toMatchObject({ tool: 'Editor', expert: 0, edits: 1, testsTotal: 3, testsFailing: 1 });
-    expect(run.reported.signals).toMatchObject({ risk: '0.100000', pSuccess: '0.900000' });
+    expect(run.reported.signals).toMatchObject({ pSuccess: '0.900000' });
     const took = run.reported.experts ?? [];
     expect(took.map(({ role }) => role)).toEqual(expect.arrayContaining(['Generalist', 'Planner', 'Verifier', 'Embedder']));
     expect(took.find(({ role }) => role === 'Verifier')).toEqual({ role: 'Verifier', name: 'ebm', digest: modelDigest });
@@ -191,7 +191,6 @@ describe('the fleet in the loop', () => {
     parts.script.failing = { Control: 'Refuses' };
     const run = bed.begin(sandbox, one(), await recorded());
     expect(await bed.run(run)).toMatchObject({ result: 'Succeeded' });
-    expect(run.reported.signals?.risk).toBeUndefined();
     expect(run.reported.signals?.degraded).toEqual([expect.stringMatching(/^Planner hrm: .*priors are uniform/)]);
     expect(tried(sandbox).every(({ signals }) => signals['risk'] === null && signals.degraded.length === 1)).toBe(true);
     // Three rounds; a dead planner is left out after two failures.

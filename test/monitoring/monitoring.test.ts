@@ -21,7 +21,7 @@ const named = (text: string): readonly string[] =>
   [...text.matchAll(/\{\{\s*(?:\$labels\.)?([a-z_A-Z]+)\s*\}\}/g)].map(([, label = '']) => label);
 
 beforeAll(async () => {
-  for (const [name, series] of await catalogue()) known.set(name, series);
+  for (const [name, series] of catalogue()) known.set(name, series);
   rules = (await ruleGroups()).flatMap((group) => group.rules);
   boards = await dashboards();
   // Rules of a group are evaluated in their order: each may use those before it.

@@ -18,6 +18,7 @@ import { noDecisionModels } from '@agentfleet/agent/decision';
 import { createRails, installedGrammars, loadGrammars } from '@agentfleet/agent/rails';
 import { createArtifactStore, type ArtifactStore } from '@agentfleet/agent/store';
 import { importWorkspace } from '@agentfleet/agent/workspace';
+import { runHarness } from '../../agent-image/src/harness/index.ts';
 import { loopStrategy } from '../../agent-image/src/loop/index.ts';
 import type { ChatModels } from '../../agent-image/src/models/models.ts';
 import { silentLog, systemClock } from '@agentfleet/kube';
@@ -85,6 +86,7 @@ export class AttemptBed implements AsyncDisposable {
     const engine: AttemptEngine = createAttemptEngine({
       rails: createRails({ grammars: await loadGrammars(installedGrammars()) }),
       loop: loopStrategy,
+      runHarness,
       importWorkspace: (workspace, { rules, ...ports }) =>
         importWorkspace(workspace, { ...ports, dialer: openDialer(rules), scratch: folder }),
       collectCoverage,

@@ -18,7 +18,7 @@ import { posix } from 'node:path';
 import { createGate } from './gate.ts';
 import type { Prepared, Scope } from './scope.ts';
 import { reachOf } from './sandboxSession.ts';
-import { chatStrategy } from './strategy.ts';
+import { openStrategy } from './strategy.ts';
 
 /** Rounds of reading scripts that scripts call; each finds at least one more file. */
 const maxRounds = 12;
@@ -136,11 +136,11 @@ export async function judgeAtBaseline(scope: Scope, { empty, initial }: Prepared
   await session.note('Baseline', noteOf(context.assignment.attempt, checks));
   const holds = checks.every(({ judgement }) => judgement.failing.length === 0);
   const reviews = all.filter(({ type }) => type === 'Review');
-  const chat = chatStrategy(scope) !== null;
-  const alreadyTrue = holds && reviews.length === 0 && (whenAlreadyTrue === 'Succeed' || (!chat && nothingOpen(checks)));
-  if (holds && !alreadyTrue && !chat) throw unprovable(checks);
+  const open = openStrategy(scope) !== null;
+  const alreadyTrue = holds && reviews.length === 0 && (whenAlreadyTrue === 'Succeed' || (!open && nothingOpen(checks)));
+  if (holds && !alreadyTrue && !open) throw unprovable(checks);
   progress.establish('BaselineJudged');
-  progress.finish('baseline', { snapshot: initial.id });
+  progress.finish('baseline');
   const inOrder = all.flatMap(({ name }) => checks.find(({ check }) => check.name === name) ?? []);
   return { checks: inOrder, reviews, tree, protectedSet, runner, holds, alreadyTrue };
 }

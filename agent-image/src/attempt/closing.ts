@@ -157,16 +157,8 @@ async function shownChange({ context, signal }: Keeping, { prepared, result }: L
 export async function summary({ context, signal }: Keeping, { green }: Pick<Ledger, 'green'>): Promise<NonNullable<Run['snapshots']>> {
   const unavailableFor = { clock: context.clock, signal };
   const snapshots = await retryWhileUnavailable(() => context.keeper.snapshots(), unavailableFor);
-  const { engine } = (await retryWhileUnavailable(() => context.keeper.info(), unavailableFor)).snapshots;
   const initial = labelled(snapshots, labels.initial)?.id;
-  const current = snapshots.at(-1)?.id;
-  return {
-    count: Math.min(snapshots.length, 1000),
-    engine,
-    ...(initial !== undefined && { initial }),
-    ...(green !== undefined && { lastGreen: green }),
-    ...(current !== undefined && { current }),
-  };
+  return { ...(initial !== undefined && { initial }), ...(green !== undefined && { lastGreen: green }) };
 }
 
 /** Tests of one check that the note about the end names. */

@@ -15,7 +15,7 @@ import { labelled, labels, prepare } from './prepare.ts';
 import { Progress, taskBegan } from './progress.ts';
 import { rollBack } from './rollback.ts';
 import { createSourceReader } from './sources.ts';
-import { chatStrategy, hasChat } from './strategy.ts';
+import { hasChat, openStrategy } from './strategy.ts';
 import { verify, type Verified } from './verify.ts';
 
 /**
@@ -91,12 +91,14 @@ async function pursue(scope: Scope, ledger: Ledger): Promise<Outcome> {
   progress.say(null, { urgent: true }, { snapshots: await summary({ context, signal: context.signal }, ledger) });
   const baseline = await judgeAtBaseline(scope, prepared);
   ledger.baseline = baseline;
-  const chat = baseline.alreadyTrue ? null : chatStrategy(scope);
-  if (chat !== null) {
+  const isFirst = context.used.earlier.toolCalls + context.used.before.toolCalls === 0 && !baseline.alreadyTrue;
+  if (isFirst) scope.meter.onNextCall(() => context.actedFirst?.());
+  const strategy = baseline.alreadyTrue ? null : openStrategy(scope);
+  if (strategy !== null) {
     progress.change('localise', { state: 'Dropped' });
-    progress.begin('repair', 'working with the model');
+    progress.begin('repair', strategy.working);
     const conclude: StrategyScope['conclude'] = (answer) => concludeWith(scope, prepared, baseline, ledger, answer);
-    return chat.loop.run({ scope, prepared, baseline, models: chat.models, conclude });
+    return strategy.run({ scope, prepared, baseline, conclude });
   }
   const winner = await search(scope, prepared, baseline);
   const { reviewed } = await proveResult(scope, prepared, baseline, winner, ledger);

@@ -10,6 +10,15 @@ const spent = (change: Partial<SpentTokens> = {}): SpentTokens => ({ input: 40, 
 const open = (bounds: Bounds, used: { readonly earlier: Usage; readonly before: Usage } = { earlier, before }): Meter =>
   new Meter(clock, used, bounds);
 
+test('calls back at the next call of a tool, once', () => {
+  const meter = open({});
+  let calls = 0;
+  meter.add('toolCalls');
+  meter.onNextCall(() => (calls += 1));
+  for (const counter of ['vetoes', 'toolCalls', 'toolCalls'] as const) meter.add(counter);
+  expect(calls).toBe(1);
+});
+
 describe('tokens and cost', () => {
   test('are counted on from what the attempt used before this worker', () => {
     const meter = open({});

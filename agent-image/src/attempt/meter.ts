@@ -49,6 +49,7 @@ export class Meter {
   readonly #own: Record<Counted, number> = { toolCalls: 0, cpuMillis: 0, candidates: 0, vetoes: 0, backtracks: 0 };
   /** Of this attempt, by all workers that ran it. */
   #tokens: SpentTokens;
+  #notify: (() => void) | undefined;
 
   constructor(clock: Clock, used: { readonly earlier: Usage; readonly before: Usage }, bounds: Bounds) {
     this.#clock = clock;
@@ -71,6 +72,14 @@ export class Meter {
 
   add(counter: Counted, amount = 1): void {
     this.#own[counter] += amount;
+    if (counter !== 'toolCalls') return;
+    this.#notify?.();
+    this.#notify = undefined;
+  }
+
+  /** Calls back once, at the next call of a tool. */
+  onNextCall(notify: () => void): void {
+    this.#notify = notify;
   }
 
   /** Counts a request that was settled. */

@@ -195,15 +195,10 @@ const maxDegraded = 8;
 
 /** Signals as the API has them: numbers are decimals in strings, and what is not known is left out. */
 export function signalsReport(signals: StepSignals): NonNullable<Run['signals']> {
-  const { risk, energy, pSuccess, margin, entropyNats, k, deliberate, degraded } = signals;
+  const { energy, pSuccess, degraded } = signals;
   return {
-    k,
-    deliberate,
-    ...(risk !== null && { risk: decimal(risk) }),
     ...(energy !== null && { energy: decimal(energy) }),
     ...(pSuccess !== null && { pSuccess: decimal(pSuccess) }),
-    ...(margin !== null && { margin: decimal(margin) }),
-    ...(entropyNats !== null && { entropyNats: decimal(entropyNats) }),
     ...(degraded.length > 0 && { degraded: degraded.slice(0, maxDegraded) }),
   };
 }

@@ -1,4 +1,4 @@
-import type { Compute, ExpertRole, AgentTask, AgentTaskStatus, Approval, Run, Usage, Reason } from '@agentfleet/protocol/api';
+import type { ExpertRole, AgentTask, AgentTaskStatus, Approval, Run, Usage, Reason } from '@agentfleet/protocol/api';
 import type {
   Candidate,
   ControlStep,
@@ -11,7 +11,7 @@ import type {
 } from '@agentfleet/protocol/inference';
 import type { Decision, Risk } from '../rails/index.ts';
 import type { KeeperClient } from '@agentfleet/keeper/client';
-import type { ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
+import type { ComputeBrief, ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
 import type { Clock, Log } from '@agentfleet/kube';
 import type { ArtifactStore } from '../store/index.ts';
 import type { ChatModels } from '../models/models.ts';
@@ -109,7 +109,7 @@ export interface Participant {
  * signal: a part that does not answer is left out and named in `degraded`, and what follows is decided by the pool.
  */
 export interface DecisionModels {
-  readonly compute: { readonly [K in keyof Compute]: number };
+  readonly compute: ComputeBrief;
   control(steps: readonly ControlStep[]): Promise<Control>;
   /** How much to compute; pure. */
   plan(situation: Situation): Plan;
@@ -181,6 +181,8 @@ export interface AttemptContext {
    * nothing. Whoever takes over may see a message that is in the log already, and recognises it by the id.
    */
   messageTaken(id: string): void;
+  /** Reports that the first act of the task begins, after setup and baseline. */
+  actedFirst?(): void;
   /** Resolves at the next change of the task, or when the signal is aborted; never rejects. */
   taskChanged(signal: AbortSignal): Promise<void>;
   /**

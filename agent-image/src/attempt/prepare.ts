@@ -5,6 +5,7 @@ import { tail, timeoutOf } from './checkRun.ts';
 import { AttemptFailure } from '../base/failure.ts';
 import { createGate } from './gate.ts';
 import { poolRules, reachOf } from './sandboxSession.ts';
+import { harnessOf } from './strategy.ts';
 
 /** Labels of the snapshots that an attempt finds again. */
 export const labels = { empty: 'empty', initial: 'initial', result: 'result' } as const;
@@ -25,7 +26,7 @@ export async function prepare(scope: Scope): Promise<Prepared> {
   const prepared =
     initial === undefined || empty === undefined ? await begin(scope, empty) : await goOn(scope, snapshots, { empty, initial });
   progress.establish('InitialTaken', 'TreeClean');
-  progress.finish('prepare', { snapshot: prepared.initial.id });
+  progress.finish('prepare');
   return prepared;
 }
 
@@ -46,12 +47,17 @@ async function begin(scope: Scope, known: SnapshotRecord | undefined): Promise<P
     clock,
   });
   for (const step of task.spec.setup ?? []) await setUp(scope, step);
+  const install = harnessOf(context)?.install;
+  if (install !== undefined) await setUp(scope, { name: 'harness.install', ...install }, ownInstall);
   const initial = await session.snapshot(labels.initial);
   return { empty, initial, start: initial };
 }
 
+const ownSetup = { reason: 'SetupFailed', cure: 'correct spec.setup' } as const;
+const ownInstall = { reason: 'HarnessMissing', cure: 'correct harness.install of the pool' } as const;
+
 /** One set-up step, through gate 1. Its author is the task's, so that only what is denied outright is refused. */
-async function setUp(scope: Scope, step: SetupStep): Promise<void> {
+async function setUp(scope: Scope, step: SetupStep, { reason, cure }: typeof ownSetup | typeof ownInstall = ownSetup): Promise<void> {
   const { context, session, meter, options, progress } = scope;
   const { task } = context;
   meter.check();
@@ -71,7 +77,7 @@ async function setUp(scope: Scope, step: SetupStep): Promise<void> {
   }
   const how = end.error?.message ?? (end.timedOut ? 'it ran out of time' : end.oom === true ? 'it ran out of memory' : exitOf(end));
   const said = tail(`${stdout}\n${stderr}`.trim(), 600);
-  throw new AttemptFailure('InvalidInput', 'SetupFailed', `set-up step ${step.name} failed: ${how}; correct spec.setup. It said: ${said}`);
+  throw new AttemptFailure('InvalidInput', reason, `set-up step ${step.name} failed: ${how}; ${cure}. It said: ${said}`);
 }
 
 function exitOf({

@@ -47,7 +47,7 @@ export class Progress {
   begin(id: string, message: string): void {
     const node = findNode(this.#plan, id);
     this.#require(id, node?.contract.requires ?? []);
-    this.#change(id, { state: 'Running', attempts: (node?.attempts ?? 0) + 1 });
+    this.#change(id, { state: 'Running' });
     this.say(message, { urgent: true });
   }
 
@@ -63,19 +63,11 @@ export class Progress {
   }
 
   /** Adds a step below a node and begins it; gives its id back. */
-  step(parent: string, intent: string, p: number | undefined): string {
+  step(parent: string, intent: string): string {
     this.#steps += 1;
     const id = `r${this.#steps}`;
     const contract = { requires: ['TreeClean'], establishes: [] } as const;
-    this.#plan = addNode(this.#plan, parent, {
-      id,
-      kind: 'Step',
-      intent,
-      state: 'Running',
-      attempts: 1,
-      contract,
-      ...(p !== undefined && { p }),
-    });
+    this.#plan = addNode(this.#plan, parent, { id, kind: 'Step', intent, state: 'Running', contract });
     this.#require(id, contract.requires);
     return id;
   }

@@ -219,13 +219,13 @@ class Search {
     return null;
   }
 
-  #begin(node: SearchNode, { candidate: { rationale, location, score }, pSuccess }: Ranked, left: number): string {
+  #begin(node: SearchNode, { candidate: { rationale, location } }: Ranked, left: number): string {
     const { progress } = this.#scope;
     const { tried } = this.#frontier;
     progress.count(tried, tried + left);
     const where = `${location.path}:${location.line}`;
     progress.say(`trying ${tried + 1} of ${tried + left}: ${rationale} in ${where}`);
-    return progress.step(node.planId, `${rationale} (${where})`, pSuccess ?? score);
+    return progress.step(node.planId, `${rationale} (${where})`);
   }
 
   async #try(node: SearchNode, round: Round, ranked: Ranked, fullTime: boolean): Promise<MeasuredTrial> {
@@ -305,7 +305,7 @@ class Search {
     };
     await session.note('Accepted', { ...note });
     this.#frontier.grow({ state, parent: node, planId, edits: candidate.edits, snapshot: taken, passing: now, acted: acts.length > 0 });
-    progress.change(planId, { state: 'Done', ...(taken !== null && { snapshot: taken }) });
+    progress.change(planId, { state: 'Done' });
     progress.say(`${now.size} tests pass that failed; going on from there`, { urgent: true });
   }
 

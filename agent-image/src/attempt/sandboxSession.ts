@@ -1,5 +1,5 @@
 import type { PoolBrief } from '@agentfleet/protocol/pool';
-import { HostList, type AddressRules, type EgressReach, type OpenEgress } from '../egress/index.ts';
+import { HostList, ownEnvironment, type AddressRules, type EgressReach, type OpenEgress, type ServeOwn } from '../egress/index.ts';
 import type { AttemptContext } from './ports.ts';
 import {
   secretBounds,
@@ -77,6 +77,8 @@ interface Command {
   readonly timeoutSeconds: number;
   /** What it may reach outside of the sandbox; default: nothing. */
   readonly reach?: Reach | null;
+  /** What answers it at the local port of the way out, as a model does; default: nothing. */
+  readonly own?: ServeOwn;
   /** Of which candidate it is: what it destroys or reaches must be in the durable log before it runs. */
   readonly act?: ActIdentity;
   /** Text on its standard input. */
@@ -91,6 +93,9 @@ interface Command {
 
 /** One command of the attempt: a program and its arguments, or a line for a shell. */
 export type SessionCommand = Command & ({ readonly argv: readonly string[] } | { readonly command: string });
+
+/** The way of a command that reaches the local port only. */
+const nowhere: EgressReach = { mode: 'Allowed', hosts: [], rules: { open: [] } };
 
 /** How long a command that was cancelled may take to end, ms: the keeper's grace, and the way there. */
 const cancelMs = 10_000;
@@ -132,19 +137,26 @@ export class SandboxSession {
    * command is cancelled first.
    */
   async exec(command: SessionCommand): Promise<ExecResult> {
-    const { reach = null } = command;
+    return this.connected(command, (request) => this.#exec(request));
+  }
+
+  /** Runs a command with what it may reach, as long as that lasts; for those who follow its events themselves. */
+  async connected<T>(command: SessionCommand, run: (request: ExecRequest) => Promise<T>): Promise<T> {
+    const { reach = null, own } = command;
     if (reach !== null || command.act !== undefined) await this.#declare(command);
-    if (reach === null) return this.#exec(this.#request(command, {}));
+    if (reach === null && own === undefined) return run(this.#request(command, {}));
     const openEgress = this.#openEgress;
     if (openEgress === null) throw new Error('a command may reach hosts, but nothing opens the way; report this fault');
     const { keeper, clock, log, signal, assignment } = this.#context;
     const note = (data: Readonly<Record<string, unknown>>): Promise<void> =>
-      this.note('Egress', { attempt: assignment.attempt, mode: reach.mode, ...data });
-    const egress = await retryWhileUnavailable(() => openEgress({ keeper, reach, note, clock, log, signal }), this.#unavailableFor);
+      this.note('Egress', { attempt: assignment.attempt, mode: reach?.mode ?? 'None', ...data });
+    const options = { keeper, reach: reach ?? nowhere, own, note, clock, log, signal };
+    const egress = await retryWhileUnavailable(() => openEgress(options), this.#unavailableFor);
     try {
+      if (reach === null) return await run(this.#request(command, ownEnvironment));
       const secrets = secretsOf(reach);
       if (secrets.length > 0) await retryWhileUnavailable(() => keeper.declareSecrets(secrets), this.#unavailableFor);
-      return await this.#exec(this.#request(command, { ...reach.environment, ...egress.environment }));
+      return await run(this.#request(command, { ...reach.environment, ...egress.environment }));
     } finally {
       await egress.close();
     }
@@ -170,7 +182,7 @@ export class SandboxSession {
       ...(command.redaction !== undefined && { redaction: command.redaction }),
       ...(command.stdin !== undefined && { stdin: command.stdin }),
       ...(command.access !== undefined && { access: command.access }),
-      network: mode === 'None' && (command.reach ?? null) === null ? ('None' as const) : ('Loopback' as const),
+      network: mode === 'None' && (command.reach ?? null) === null && command.own === undefined ? ('None' as const) : ('Loopback' as const),
     };
     if ('argv' in command) return { ...common, tool: 'ExecCode', argv: [...command.argv] };
     return { ...common, tool: 'Shell', command: command.command };

@@ -2,7 +2,7 @@ import type { SnapshotRecord, AuditRecord } from '@agentfleet/protocol/keeper';
 import type { Clock } from '@agentfleet/kube';
 import type { KeeperClient } from '@agentfleet/keeper/client';
 import type { Workspace } from '@agentfleet/protocol/api';
-import type { PoolBrief } from '@agentfleet/protocol/pool';
+import type { HarnessBrief, PoolBrief } from '@agentfleet/protocol/pool';
 import type { CoverageRun } from '@agentfleet/protocol/inference';
 import type { AddressRules, OpenDialer, OpenEgress } from '../egress/index.ts';
 import type { ResultFormat } from '../checks/index.ts';
@@ -59,6 +59,13 @@ export interface StrategyScope {
   readonly conclude: (answer: string) => Promise<Outcome | { readonly refused: string }>;
 }
 
+/** What an agent program works on. */
+export interface HarnessAt extends Omit<StrategyScope, 'models'> {
+  readonly harness: HarnessBrief;
+  /** Absent where the pool has no chat model. */
+  readonly models?: ChatModels;
+}
+
 /** The tool loop of chat models; in `loop/`, which the engine does not import. */
 export interface LoopStrategy {
   /** Reads an event log: whether an attempt has a conversation to go on with. */
@@ -70,6 +77,8 @@ export interface EngineOptions {
   readonly rails: Rails;
   /** For pools with a chat model; absent: they are searched like the others. */
   readonly loop?: LoopStrategy;
+  /** For pools with an agent program; in `harness/`, which the engine does not import. */
+  readonly runHarness?: (at: HarnessAt) => Promise<Outcome>;
   readonly importWorkspace: ImportWorkspace;
   readonly collectCoverage: CollectCoverage;
   readonly openEgress: OpenEgress;

@@ -173,7 +173,12 @@ export interface ConnectionOptions {
   readonly signal: AbortSignal;
   readonly onTaken: () => void;
   readonly onRequest: (request: EgressRequest) => void;
+  /** Serves requests to the port itself until the tunnel has ended; absent: they are refused. */
+  readonly own?: ServeOwn | undefined;
 }
+
+/** A server behind the local port. Resolves when the tunnel has ended; never rejects. */
+export type ServeOwn = (tunnel: Duplex) => Promise<void>;
 
 /** How long a client may take for its head and its ClientHello, and how long nothing may move, ms. */
 const speakMs = 30_000;
@@ -184,7 +189,8 @@ export async function serveTunnel(tunnel: Duplex, options: ConnectionOptions): P
   tunnel.on('error', () => undefined); // its end tells
   try {
     const request = await requestOf(tunnel, options);
-    if (request !== null) await handle(tunnel, request, options);
+    if (request?.kind === 'Own') await serveOwn(tunnel, request.head, options);
+    else if (request !== null) await handle(tunnel, request, options);
   } catch (error) {
     if (error instanceof BadRequest) await say(tunnel, 400, 'Bad Request', error.message);
   } finally {
@@ -199,7 +205,13 @@ async function requestOf(tunnel: Duplex, { clock, signal, onTaken }: ConnectionO
   return parseHead(head.bytes.subarray(0, head.value));
 }
 
-async function handle(tunnel: Duplex, request: ProxyRequest, options: ConnectionOptions): Promise<void> {
+async function serveOwn(tunnel: Duplex, head: Buffer, { own }: ConnectionOptions): Promise<void> {
+  if (own === undefined) throw new BadRequest('the address is neither host:port of CONNECT nor http://…');
+  tunnel.unshift(head);
+  await own(tunnel);
+}
+
+async function handle(tunnel: Duplex, request: Exclude<ProxyRequest, { readonly kind: 'Own' }>, options: ConnectionOptions): Promise<void> {
   const { hosts, listedIn, onRequest } = options;
   const { host, port } = request;
   const reported = (decision: EgressRequest['decision'], more: Partial<EgressRequest> = {}): void =>

@@ -23,7 +23,6 @@ describe('heads of requests', () => {
   }); // prettier-ignore
 
   test.each([
-    ['origin form', head('GET / HTTP/1.1', 'Host: a')],
     ['no port', head('CONNECT a HTTP/1.1')],
     ['port 0', head('CONNECT a:0 HTTP/1.1')],
     ['port too large', head('CONNECT a:65536 HTTP/1.1')],
@@ -38,6 +37,15 @@ describe('heads of requests', () => {
     ['a header without a name', head('CONNECT a:443 HTTP/1.1', ': a')],
   ])('refuses %s', (_name, bytes) => {
     expect(() => parseHead(bytes)).toThrow(BadRequest);
+  });
+
+  test('origin form is for the port itself, and so is absolute form with its address', () => {
+    const own = head('POST /v1/messages HTTP/1.1', 'Host: 127.0.0.1:3128');
+    expect(parseHead(own)).toEqual({ kind: 'Own', head: own });
+    const absolute = parseHead(head('GET http://LOCALHOST:3128/v1/models HTTP/1.1', 'Accept: */*'));
+    expect(absolute).toMatchObject({ kind: 'Own' });
+    expect(absolute.kind === 'Own' && absolute.head.toString()).toContain('GET /v1/models HTTP/1.1\r\nHost: localhost:3128');
+    expect(parseHead(head('GET http://127.0.0.1:8080/ HTTP/1.1'))).toMatchObject({ kind: 'Forward' });
   });
 
   test('a head has an end and a bound', () => {

@@ -1,3 +1,4 @@
+import { egressPort } from '@agentfleet/protocol/keeper';
 import { plainHost, type HostPort } from './hosts.ts';
 
 /** Largest head of a request, bytes. */
@@ -7,7 +8,9 @@ export const maxHeadBytes = 16 * 1024;
 export type ProxyRequest =
   | ({ readonly kind: 'Connect' } & HostPort)
   /** A plain HTTP request; `head` is what its server gets. */
-  | ({ readonly kind: 'Forward'; readonly head: Buffer } & HostPort);
+  | ({ readonly kind: 'Forward'; readonly head: Buffer } & HostPort)
+  /** A request to the port itself, as to any server; `head` is its own. */
+  | { readonly kind: 'Own'; readonly head: Buffer };
 
 /** Why a head is no request of a proxy; answered with 400. */
 export class BadRequest extends Error {
@@ -30,7 +33,8 @@ const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const authority = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9_.-]+)):(\d{1,5})$/;
 
 /**
- * Reads a head: `CONNECT host:port` (RFC 9110, 9.3.6) or a request in absolute form (RFC 9112, 3.2.2).
+ * Reads a head: `CONNECT host:port` (RFC 9110, 9.3.6), a request in absolute form (RFC 9112, 3.2.2), or one in origin form to the
+ * port itself. One in absolute form to the port itself, by a program that reads no NO_PROXY, is the same.
  *
  * @throws BadRequest for everything else
  */
@@ -40,8 +44,13 @@ export function parseHead(head: Buffer): ProxyRequest {
   if (more.length > 0 || !token.test(method) || !/^HTTP\/1\.[01]$/.test(version))
     throw new BadRequest('the first line is no HTTP/1 request');
   for (const field of fields) if (!isField(field)) throw new BadRequest('a header is malformed');
-  return method === 'CONNECT' ? { kind: 'Connect', ...authorityOf(target) } : forward(method, target, fields);
+  if (method === 'CONNECT') return { kind: 'Connect', ...authorityOf(target) };
+  if (target.startsWith('/')) return { kind: 'Own', head };
+  const request = forward(method, target, fields);
+  return request.port === egressPort && loopback.has(request.host) ? { kind: 'Own', head: request.head } : request;
 }
+
+const loopback: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost']);
 
 function isField(field: string): boolean {
   const colon = field.indexOf(':');
@@ -60,7 +69,7 @@ function authorityOf(target: string): HostPort {
 const dropped = /^(?:host|connection|keep-alive|te|upgrade|proxy-[a-z-]+)$/i;
 
 /** One request per connection: what follows it could go to another host. */
-function forward(method: string, target: string, fields: readonly string[]): ProxyRequest {
+function forward(method: string, target: string, fields: readonly string[]): Extract<ProxyRequest, { readonly kind: 'Forward' }> {
   if (!/^http:\/\//i.test(target) || !URL.canParse(target))
     throw new BadRequest('the address is neither host:port of CONNECT nor http://…');
   const { hostname, host, port, pathname, search, username, password } = new URL(target);

@@ -2,12 +2,12 @@ import type { Duplex } from 'node:stream';
 import { asError, type Clock, type Log } from '@agentfleet/kube';
 import type { KeeperClient } from '@agentfleet/keeper/client';
 import { egressPort } from '@agentfleet/protocol/keeper';
-import { serveTunnel } from './connection.ts';
+import { serveTunnel, type ServeOwn } from './connection.ts';
 import type { AddressRules, Dialer, OpenDialer } from './dial.ts';
 import { HostList, type HostPort } from './hosts.ts';
 import { EgressJournal } from './journal.ts';
 
-export type { EgressRequest } from './connection.ts';
+export type { EgressRequest, ServeOwn } from './connection.ts';
 
 /** A way out that is open. */
 export interface Egress {
@@ -28,6 +28,8 @@ export interface EgressReach {
 export interface EgressOptions {
   readonly keeper: Pick<KeeperClient, 'egress'>;
   readonly reach: EgressReach;
+  /** What answers at the local port itself; default: nothing. */
+  readonly own?: ServeOwn | undefined;
   readonly note: (data: Readonly<Record<string, unknown>>) => Promise<void>;
   readonly clock: Clock;
   readonly log: Log;
@@ -43,10 +45,11 @@ const againMs = 500;
 
 const proxy = `http://127.0.0.1:${egressPort}`;
 const noProxy = '127.0.0.1,localhost';
+/** Keeps programs that use a proxy of their image from asking it for the local port. */
+export const ownEnvironment: Readonly<Record<string, string>> = { NO_PROXY: noProxy, no_proxy: noProxy };
 const environment: Readonly<Record<string, string>> = {
   ...Object.fromEntries(['HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY'].flatMap((name) => [[name, proxy], [name.toLowerCase(), proxy]])),
-  NO_PROXY: noProxy,
-  no_proxy: noProxy,
+  ...ownEnvironment,
 }; // prettier-ignore
 
 const listedIn = {
@@ -99,7 +102,7 @@ class Session {
   }
 
   async #park(): Promise<void> {
-    const { clock, keeper, signal, reach } = this.#options;
+    const { clock, keeper, signal, reach, own } = this.#options;
     this.#waiting += 1;
     let taken = false;
     const give = (): void => {
@@ -120,7 +123,7 @@ class Session {
     };
     const onRequest = this.#journal.add.bind(this.#journal);
     const ports = { hosts: this.#hosts, listedIn: listedIn[reach.mode], dialer: this.#dialer, clock, signal: this.#ending.signal };
-    const serving = serveTunnel(tunnel, { ...ports, onTaken, onRequest }).then(() => {
+    const serving = serveTunnel(tunnel, { ...ports, own, onTaken, onRequest }).then(() => {
       this.#tunnels.delete(tunnel);
       this.#serving.delete(serving);
       if (taken) return;

@@ -1,5 +1,5 @@
 import { coded } from '@agentfleet/protocol/log';
-import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Outcome } from '../attempt/ports.ts';
 import type { WriteResult } from '../report/index.ts';
 import { asError, type Authorize, type Clock, type Log } from '@agentfleet/kube';
@@ -12,6 +12,8 @@ export interface WorkerMetrics {
   statusWrite(result: WriteResult): void;
   attempt(outcome: Outcome): void;
   leaseFresh(fresh: boolean): void;
+  /** A task acts for the first time, so many seconds after its creation. */
+  firstAct(seconds: number): void;
   /** Part of an event log that was reported is lost. */
   auditGap(): void;
 }
@@ -40,6 +42,12 @@ export function createMetrics(): WorkerMetrics {
     help: 'Sandboxes whose event log lacks records that were reported before.',
     registers,
   });
+  const firstAct = new Histogram({
+    name: 'agentfleet_worker_task_first_act_seconds',
+    help: 'Time from the creation of a task to the first act of its first attempt, after setup and baseline.',
+    buckets: [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 14_400, 86_400],
+    registers,
+  });
   return {
     registry,
     tasks: (active) => tasks.set(active),
@@ -47,6 +55,8 @@ export function createMetrics(): WorkerMetrics {
     attempt: (outcome) => attempts.inc({ result: outcome.result, class: outcome.class ?? '' }),
     leaseFresh: (is) => fresh.set(is ? 1 : 0),
     auditGap: () => gaps.inc(),
+    // Clocks of two machines may disagree.
+    firstAct: (seconds) => Number.isFinite(seconds) && firstAct.observe(Math.max(0, seconds)),
   };
 }
 

@@ -200,7 +200,7 @@ function priceMissing(expert: string): AttemptFailure {
 }
 
 /** The bounds of the task, or else of the pool, over what all attempts spend. */
-export function budgetOf({ context }: Scope, { name, chat }: ChatExpert, charges: readonly Charge[]): TokenBudget {
+export function budgetOf({ context }: Pick<Scope, 'context'>, { name, chat }: ChatExpert, charges: readonly Charge[]): TokenBudget {
   const { task, pool, used } = context;
   const bounds = { tokens: task.spec.budget.tokens ?? pool.maxBudget.tokens, cost: task.spec.budget.cost ?? pool.maxBudget.cost };
   const { tokensIn, tokensOut, cost = '0' } = used.earlier;

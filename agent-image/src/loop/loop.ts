@@ -169,7 +169,7 @@ class Loop {
     const calls = openCalls(open);
     for (const { call, index } of calls) {
       this.#at.scope.context.signal.throwIfAborted();
-      const planId = this.#at.scope.progress.step('repair', `${call.name} ${brief(call.arguments)}`, undefined);
+      const planId = this.#at.scope.progress.step('repair', `${call.name} ${brief(call.arguments)}`);
       const resumed = this.#conversation.isResumedAt(open.step, index);
       const submitted = this.transcript.submission !== null;
       const left = submitted || index >= maxCalls;

@@ -15,7 +15,7 @@ import { asError, Backoff, deadline, sleep, type Clock, type Log, type Random, t
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
 import { proposalOf, usageOf, wireMessages, wireTools } from './convert.ts';
 import { jsonConversation, jsonFormat, jsonProposal } from './jsonProtocol.ts';
-import type { ChatModels, ModelProposal, ModelReply, ModelRequest } from './models.ts';
+import type { ChatModels, ForwardedAnswer, ForwardedRequest, ModelProposal, ModelReply, ModelRequest } from './models.ts';
 
 interface Meaning {
   readonly failureClass: FailureClass;
@@ -49,7 +49,7 @@ const meaning: Readonly<Record<GatewayErrorCode, Meaning>> = {
 const passing: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
 /** A refusal: may the request be sent again, and what it means when not. */
-interface ModelRefusal {
+export interface ModelRefusal {
   readonly retry: boolean;
   /** Null: not one of ours. */
   readonly code: GatewayErrorCode | null;
@@ -62,7 +62,7 @@ interface ModelRefusal {
  * @param expert its name in the pool
  * @param body `error` of the answer's body
  */
-function modelRefusal(expert: string, status: number, body: unknown): ModelRefusal {
+export function modelRefusal(expert: string, status: number, body: unknown): ModelRefusal {
   const { code, message, retryable } = (body ?? {}) as {
     readonly code?: unknown;
     readonly message?: unknown;
@@ -147,6 +147,51 @@ export class ChatModelsClient implements ChatModels {
     }
   }
 
+  async forward(expert: ExpertEndpoint, request: ForwardedRequest, signal: AbortSignal): Promise<ForwardedAnswer> {
+    const limit = deadline(this.#options.clock, tryMs, signal);
+    try {
+      const within = AbortSignal.any([signal, limit.signal]); // its body goes on after the time limit
+      const answer = await this.#send(expert, request, within);
+      if (answer.status !== 401) return answer;
+      // The token was refused, which is not the program's.
+      const { audience } = this.#options;
+      if (audience !== undefined) this.#options.tokens.forget(audience);
+      return await this.#send(expert, request, within);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw error instanceof AttemptFailure ? error : unreachable(expert, limit.expired() ? null : error);
+    } finally {
+      limit.dispose();
+    }
+  }
+
+  async #send(
+    expert: ExpertEndpoint,
+    { path, body, requestId, task, conversation }: ForwardedRequest,
+    signal: AbortSignal,
+  ): Promise<ForwardedAnswer> {
+    const {
+      status,
+      headers,
+      body: pieces,
+    } = await undiciFetch(new URL(path, expert.url), {
+      method: 'POST',
+      body,
+      headers: {
+        authorization: `Bearer ${await this.#token(expert)}`,
+        'content-type': 'application/json',
+        [chatHeaders.expert]: expert.name,
+        [chatHeaders.request]: requestId,
+        [chatHeaders.task]: task,
+        [chatHeaders.conversation]: conversation,
+      },
+      redirect: 'manual',
+      dispatcher: this.#dispatcher,
+      signal,
+    });
+    return { status, headers, body: (pieces ?? []) as AsyncIterable<Uint8Array> };
+  }
+
   async #try(expert: ExpertEndpoint, request: ModelRequest, signal: AbortSignal): Promise<Try> {
     const limit = deadline(this.#options.clock, tryMs, signal);
     try {
@@ -155,9 +200,7 @@ export class ChatModelsClient implements ChatModels {
     } catch (error) {
       if (error instanceof AttemptFailure) return { refusal: { retry: false, code: null, failure: error }, retryAfterMs: 0 };
       if (error instanceof APIError && typeof error.status === 'number') return this.#refusal(expert, error);
-      const what = limit.expired() ? `no answer within ${tryMs / 1000} s` : causeOf(error);
-      const message = `the gateway of expert ${expert.name} at ${expert.url}: ${what}; look at the pods of the pool's gateway`;
-      const failure = new AttemptFailure('Infrastructure', 'ModelUnreachable', message, { cause: error });
+      const failure = unreachable(expert, limit.expired() ? null : error);
       return { refusal: { retry: true, code: null, failure }, retryAfterMs: 0 };
     } finally {
       limit.dispose();
@@ -244,6 +287,13 @@ export class ChatModelsClient implements ChatModels {
     const other = typeof answer.model === 'string' && answer.model !== expert.name ? { answeredBy: answer.model } : {};
     return { proposals, usage: usageOf(request, answer), ...other };
   }
+}
+
+/** @param error null: no answer came in time */
+function unreachable({ name, url }: ExpertEndpoint, error: unknown): AttemptFailure {
+  const what = error === null ? `no answer within ${tryMs / 1000} s` : causeOf(error);
+  const message = `the gateway of expert ${name} at ${url}: ${what}; look at the pods of the pool's gateway`;
+  return new AttemptFailure('Infrastructure', 'ModelUnreachable', message, { cause: error });
 }
 
 /** A `fetch` that follows no redirect and reads no endless answer. */

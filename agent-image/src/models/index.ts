@@ -1,4 +1,4 @@
 /** The chat models of a pool behind its gateway. Imports the attempt's failure and protocol. */
-export { ChatModelsClient, type ChatModelsOptions } from './client.ts';
+export { ChatModelsClient, modelRefusal, type ChatModelsOptions } from './client.ts';
 export { fenced } from './fence.ts';
-export type { ChatModels, ModelProposal, ModelReply, ModelRequest } from './models.ts';
+export type { ChatModels, ForwardedAnswer, ForwardedRequest, ModelProposal, ModelReply, ModelRequest } from './models.ts';

@@ -43,4 +43,24 @@ export interface ChatModels {
    * what only a change of the pool cures.
    */
   complete(expert: ExpertEndpoint, request: ModelRequest, signal: AbortSignal): Promise<ModelReply>;
+  /**
+   * Sends the request of an agent program as it is, once. Rejects with the signal's reason, or an AttemptFailure where no answer
+   * began. Absent: programs get no model.
+   */
+  forward?(expert: ExpertEndpoint, request: ForwardedRequest, signal: AbortSignal): Promise<ForwardedAnswer>;
+}
+
+/** A request of an agent program by one of the APIs of the gateway. */
+export interface ForwardedRequest extends Pick<ModelRequest, 'requestId' | 'task' | 'conversation'> {
+  /** One of `chatRoutes`. */
+  readonly path: string;
+  /** JSON. */
+  readonly body: string;
+}
+
+/** The gateway's answer, whatever its status; its body comes in pieces, and ends with the request's signal. */
+export interface ForwardedAnswer {
+  readonly status: number;
+  readonly headers: Pick<Headers, 'get'>;
+  readonly body: AsyncIterable<Uint8Array>;
 }

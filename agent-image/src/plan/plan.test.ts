@@ -6,7 +6,6 @@ const step = (id: string, state: PlanNode['state'] = 'Failed'): Omit<PlanNode, '
   kind: 'Step',
   intent: `try ${id}`,
   state,
-  attempts: 1,
   contract: { requires: ['TreeClean'], establishes: [] },
 });
 
@@ -46,10 +45,9 @@ describe('the plan', () => {
     expect(planDigest(ended).filter(({ state }) => state === 'Running' || state === 'Pending')).toEqual([]);
   });
 
-  test('texts and numbers keep to the bounds of the API', () => {
-    const [goal] = planDigest(changeNode(initialPlan('🙂'.repeat(4096)), 'g', { attempts: 9999, p: 1.5 }));
+  test('texts keep to the bounds of the API', () => {
+    const [goal] = planDigest(initialPlan('🙂'.repeat(4096)));
     expect(Array.from(goal?.intent ?? '')).toHaveLength(96);
-    expect(goal).toMatchObject({ attempts: 1000, p: '1.000' });
   });
 
   test('contracts tell the first fact that is missing', () => {

@@ -44,23 +44,17 @@ export interface PlanNode {
   /** What it is for, in words. */
   readonly intent: string;
   readonly state: NodeState;
-  /** Expected probability of success, 0…1. */
-  readonly p?: number;
-  /** Newest good snapshot of the node. */
-  readonly snapshot?: string;
-  readonly attempts: number;
   readonly contract: Contract;
   readonly children: readonly PlanNode[];
 }
 
-export type NodeChange = Partial<Pick<PlanNode, 'intent' | 'state' | 'p' | 'snapshot' | 'attempts'>>;
+export type NodeChange = Partial<Pick<PlanNode, 'intent' | 'state'>>;
 
 const subtask = (id: string, intent: string, contract: Contract): PlanNode => ({
   id,
   kind: 'Subtask',
   intent,
   state: 'Pending',
-  attempts: 0,
   contract,
   children: [],
 });
@@ -75,7 +69,6 @@ export function initialPlan(goal: string): PlanNode {
     kind: 'Goal',
     intent: goal,
     state: 'Running',
-    attempts: 1,
     contract: { requires: [], establishes: ['Verified'] },
     children: [
       subtask('prepare', 'import and set up the workspace', { requires: [], establishes: ['InitialTaken', 'TreeClean'] }),
@@ -162,16 +155,8 @@ function preorder(node: PlanNode): PlanNode[] {
   return [node, ...node.children.flatMap(preorder)];
 }
 
-function shown({ id, kind, intent, state, p, snapshot, attempts }: PlanNode): Shown {
-  return {
-    id,
-    kind,
-    intent: cut(intent),
-    state,
-    ...(p !== undefined && { p: Math.min(1, Math.max(0, p)).toFixed(3) }),
-    ...(snapshot !== undefined && { snapshot }),
-    ...(attempts > 0 && { attempts: Math.min(attempts, 1000) }),
-  };
+function shown({ id, kind, intent, state }: PlanNode): Shown {
+  return { id, kind, intent: cut(intent), state };
 }
 
 /** By code points, so that no character is cut in two. */

@@ -158,7 +158,7 @@ describe('what is carried over', () => {
     attempt: 2,
     epoch: 4,
     usage: used,
-    snapshots: { count: 1, initial: 's0000' },
+    snapshots: { initial: 's0000' },
     outcome: { result: 'Failed', reason: 'Lost' },
   };
 

@@ -38,7 +38,6 @@ const plan = fc.array(
     kind: fc.constantFrom('Goal', 'Subtask', 'Step'),
     intent: words(300),
     state: fc.constantFrom('Pending', 'Running', 'Done', 'Failed', 'Dropped'),
-    snapshot,
   }),
   { maxLength: 120, size: 'max' },
 );
@@ -50,8 +49,6 @@ const report = fc.record(
     plan,
     snapshots: fc.record({
       initial: snapshot,
-      current: snapshot,
-      count: fc.integer({ min: 0, max: 1000 }),
       checkpointURI: fc.constant('ü'.repeat(1024)),
     }),
     usage: fc.record({
@@ -64,7 +61,7 @@ const report = fc.record(
       vetoes: count,
       backtracks: count,
     }),
-    signals: fc.record({ energy: fc.constant('-1.25'), k: fc.integer({ min: 0, max: 1000 }) }),
+    signals: fc.record({ energy: fc.constant('-1.25') }),
     experts: fc.array(fc.record({ role: fc.constantFrom('Generalist', 'Specialist'), name: fc.constant('e'.repeat(63)) }), {
       maxLength: 30,
     }),

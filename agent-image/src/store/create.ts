@@ -4,6 +4,7 @@ import type { ArtifactPlace } from '@agentfleet/protocol/pool';
 import { S3Store } from './s3Store.ts';
 import type { ArtifactStore } from './store.ts';
 import { VolumeStore } from './volumeStore.ts';
+import type { WebIdentitySettings } from './webIdentity.ts';
 
 export interface ArtifactStoreOptions {
   readonly clock: Clock;
@@ -12,6 +13,8 @@ export interface ArtifactStoreOptions {
   readonly spool?: string;
   /** S3: PEM certificates to trust instead of the system's. */
   readonly ca?: string;
+  /** S3: who the pod's account is, where a place names no credential. */
+  readonly identity?: WebIdentitySettings;
   /** S3: how long a store that is busy or not there is asked again, ms; default 30 s. */
   readonly maxWaitMs?: number;
 }

@@ -9,4 +9,5 @@ export {
 } from './store.ts';
 export { createArtifactStore, type ArtifactStoreOptions } from './create.ts';
 export { S3Client, type S3ClientOptions, locate, type BucketAddress, S3Store, type S3StoreOptions } from './s3Store.ts';
+export { webIdentityOf } from './webIdentity.ts';
 export { VolumeStore, type VolumeStoreOptions } from './volumeStore.ts';

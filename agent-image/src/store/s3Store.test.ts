@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { systemClock, type Clock } from '@agentfleet/kube';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createArtifactStore, S3Store } from './index.ts';
+import { createArtifactStore, S3Client, S3Store, webIdentityOf } from './index.ts';
 
 /** Waits take no time; each moves the clock on. */
 function hastyClock(): Clock & { readonly waits: number[] } {
@@ -238,5 +238,52 @@ describe('the credential', () => {
     const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     await createArtifactStore({ ...place, endpoint }, { clock, random: () => 0 }).get('x');
     expect(seen[0]?.headers.authorization).toBeUndefined();
+  });
+});
+
+describe('the identity of an account', () => {
+  const session = (key: string, minutes: number): Handler =>
+    answer(
+      `<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials><AccessKeyId>${key}</AccessKeyId>` +
+        `<SecretAccessKey>lent</SecretAccessKey><SessionToken>session</SessionToken><Expiration>${new Date(Date.now() + minutes * 60_000).toISOString()}</Expiration>` +
+        '</Credentials></AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>',
+    );
+  const client = (env: Readonly<Record<string, string>> = {}): S3Client => {
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    const identity = webIdentityOf({
+      AWS_ROLE_ARN: 'arn:aws:iam::1:role/fleet',
+      AWS_WEB_IDENTITY_TOKEN_FILE: join(folder, 'credential'),
+      AWS_ENDPOINT_URL_STS: url,
+      ...env,
+    });
+    return new S3Client({ region: 'eu-1', clock, random: () => 0.5, maxWaitMs: 1000, ...(identity && { identity }) });
+  };
+  const get = (of: S3Client): Promise<unknown> =>
+    of.request({ method: 'GET', url: new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/agents/x`), what: 'get x' });
+
+  it('signs with keys that are lent for its token, and asks again before they end', async () => {
+    handlers = [session('AKID1', 4), answer('one'), session('AKID2', 60), answer('two'), answer('three')];
+    const s3 = client();
+    for (let count = 0; count < 3; count += 1) await get(s3);
+    expect(seen.map(({ method, url }) => `${method} ${url}`)).toEqual([
+      'POST /',
+      'GET /agents/x',
+      'POST /',
+      'GET /agents/x',
+      'GET /agents/x',
+    ]);
+    expect(seen[1]?.headers).toMatchObject({ 'x-amz-security-token': 'session' });
+    expect([1, 3, 4].map((at) => /Credential=(\w+)/.exec(seen[at]?.headers.authorization ?? '')?.[1])).toEqual(['AKID1', 'AKID2', 'AKID2']);
+  });
+
+  it('says that a role is refused, and signs nothing without one', async () => {
+    handlers = [refuse(403, 'AccessDenied')];
+    await expect(get(client())).rejects.toMatchObject({
+      code: 'Credential',
+      message: expect.stringContaining('arn:aws:iam::1:role/fleet') as string,
+    });
+    handlers = [answer('public')];
+    await get(client({ AWS_ROLE_ARN: '' }));
+    expect(seen.at(-1)?.headers.authorization).toBeUndefined();
   });
 });

@@ -10,15 +10,18 @@ import {
   type StoredEntry,
 } from './store.ts';
 import { AwsV4Signer } from 'aws4fetch';
-import { Agent, request as send, type Dispatcher } from 'undici';
+import { EnvHttpProxyAgent, request as send, type Dispatcher } from 'undici';
 import { asError, Backoff, deadline, sleep, type Clock, type Random } from '@agentfleet/kube';
 import { refusalOf, type Refusal, readPage } from './xml.ts';
 import { createHash } from 'node:crypto';
+import { WebIdentity, type WebIdentitySettings } from './webIdentity.ts';
 
 /** What requests are signed with. */
 interface Credential {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
+  /** Of keys that are lent. */
+  readonly sessionToken?: string;
 }
 
 /**
@@ -38,8 +41,10 @@ async function readCredential(file: string): Promise<Credential> {
 
 export interface S3ClientOptions {
   readonly region: string;
-  /** Absent: requests are not signed. */
+  /** Absent: requests are signed by `identity`, and without one not at all. */
   readonly credentialFile?: string;
+  /** The identity of the pod's account at its cloud. */
+  readonly identity?: WebIdentitySettings;
   /** PEM certificates to trust instead of the system's. */
   readonly ca?: string;
   readonly clock: Clock;
@@ -76,12 +81,22 @@ type Try = { readonly answer: S3Answer } | Refusal;
 /** Sends signed requests, again while the store is busy or not there. */
 export class S3Client {
   readonly #options: S3ClientOptions;
-  readonly #dispatcher: Agent;
+  readonly #dispatcher: EnvHttpProxyAgent;
+  readonly #identity: WebIdentity | undefined;
 
   constructor(options: S3ClientOptions) {
     this.#options = options;
+    const { identity, region, clock, credentialFile } = options;
+    this.#identity = identity === undefined || credentialFile !== undefined ? undefined : new WebIdentity(identity, region, clock);
     const connect = { timeout: 5000, ...(options.ca === undefined ? {} : { ca: options.ca }) };
-    this.#dispatcher = new Agent({ connect, connections: 16, headersTimeout: silenceMs, bodyTimeout: silenceMs });
+    // HTTPS_PROXY and NO_PROXY of the pod count, where the administrator sets them.
+    this.#dispatcher = new EnvHttpProxyAgent({
+      connect,
+      requestTls: connect,
+      connections: 16,
+      headersTimeout: silenceMs,
+      bodyTimeout: silenceMs,
+    });
   }
 
   /** Rejects with the signal's reason or a StoreFailure. All our requests may be repeated: they say what must be, not what to add. */
@@ -101,18 +116,25 @@ export class S3Client {
   }
 
   async #try(wanted: S3Request, signal: AbortSignal | undefined): Promise<Try> {
-    const { credentialFile, clock } = this.#options;
-    const credential = credentialFile === undefined ? undefined : await readCredential(credentialFile);
+    const { clock } = this.#options;
     const limit = deadline(clock, tryMs, signal);
     try {
-      return await this.#send(wanted, credential, limit.signal);
+      return await this.#send(wanted, await this.#credential(), limit.signal);
     } catch (error) {
-      if (error instanceof StoreFailure) return { failure: error, retryMs: undefined };
+      if (error instanceof StoreFailure) return { failure: error, retryMs: error.code === 'Unavailable' ? 0 : undefined };
       const why = limit.expired() ? `not done within ${tryMs / 1000} s` : reasonOf(error);
       return { failure: new StoreFailure('Unavailable', `${wanted.what}: ${why}`, { cause: error }), retryMs: 0 };
     } finally {
       limit.dispose();
     }
+  }
+
+  async #credential(): Promise<Credential | undefined> {
+    const { credentialFile } = this.#options;
+    if (credentialFile !== undefined) return readCredential(credentialFile);
+    if (this.#identity === undefined) return undefined;
+    const { accessKeyId, secretAccessKey, sessionToken } = await this.#identity.session();
+    return { accessKeyId, secretAccessKey, sessionToken };
   }
 
   async #send(wanted: S3Request, credential: Credential | undefined, signal: AbortSignal): Promise<Try> {

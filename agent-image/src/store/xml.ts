@@ -92,6 +92,25 @@ function listing(text: string): Listing | undefined {
   }
 }
 
+/** Keys that a cloud lends to the account of a pod. */
+export interface Session {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken: string;
+  /** ms since the epoch. */
+  readonly expiresAt: number;
+}
+
+/** The keys in an answer of AssumeRoleWithWebIdentity; undefined: it is none. */
+export function readSession(text: string): Session | undefined {
+  const found = parse(text) as Record<string, Record<string, Record<string, Record<string, unknown>>> | undefined>;
+  const keys = found['AssumeRoleWithWebIdentityResponse']?.['AssumeRoleWithWebIdentityResult']?.['Credentials'];
+  const [accessKeyId, secretAccessKey, sessionToken] = ['AccessKeyId', 'SecretAccessKey', 'SessionToken'].map((name) => word(keys?.[name]));
+  const expiresAt = Date.parse(word(keys?.['Expiration']));
+  if (!accessKeyId || !secretAccessKey || !sessionToken || Number.isNaN(expiresAt)) return undefined;
+  return { accessKeyId, secretAccessKey, sessionToken, expiresAt };
+}
+
 /** An answer that is no success. */
 export interface Answer {
   readonly status: number;

@@ -90,6 +90,7 @@ export interface AssignmentRunnerOptions {
   readonly log: Log;
   readonly readConfigMap: AttemptContext['readConfigMap'];
   readonly onOutcome?: (outcome: Outcome) => void;
+  readonly actedFirst?: () => void;
   /** The keeper knows a newer assignment. */
   readonly onSuperseded: () => void;
 }
@@ -299,7 +300,7 @@ export class AssignmentRunner {
   }
 
   #context(task: AgentTask, sandbox: Sandbox, signal: AbortSignal, began: number): AttemptContext {
-    const { pool, experts, models, openDecisionModels, store, clock, log, readConfigMap, reporter } = this.#options;
+    const { pool, experts, models, openDecisionModels, store, clock, log, readConfigMap, reporter, actedFirst } = this.#options;
     const assignment = task.status?.assignment;
     if (assignment === undefined) throw new Error('a tenure needs a task with an assignment');
     const { keeper } = sandbox;
@@ -325,6 +326,7 @@ export class AssignmentRunner {
       clock,
       log,
       used: this.#used,
+      ...(actedFirst !== undefined && { actedFirst }),
     };
     const intentDurable = (): Promise<void> => this.#copies.intent(signal);
     return { ...mine, ...messagesOf(this.#newest, reporter), readConfigMap, intentDurable, approvals, taskChanged, signal, report };

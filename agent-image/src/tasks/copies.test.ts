@@ -91,7 +91,7 @@ describe('the end of an attempt', () => {
     await bed.sandbox('fix-1');
     bed.keeper.facts.fresh = true;
     await bed.task('fix', { worker: 'nobody' });
-    await bed.report('fix', { attempt: 1, epoch: 1, snapshots: { count: 1, checkpointURI: 'memory://checkpoints/x.json' } });
+    await bed.report('fix', { attempt: 1, epoch: 1, snapshots: { checkpointURI: 'memory://checkpoints/x.json' } });
     await bed.assign('fix', { epoch: 2 });
     await eventually('the outcome is written', () => bed.status('fix').run?.outcome !== undefined);
     expect(bed.status('fix').run?.outcome).toMatchObject({ result: 'Failed', class: 'Infrastructure', reason: 'CheckpointMissing' });

@@ -89,7 +89,6 @@ export class Copies {
   #written({ uri, head }: Written): void {
     const { reporter } = this.#options;
     this.#uri = uri;
-    const { count = 0, ...snapshots } = reporter.run.snapshots ?? {};
-    reporter.report({ snapshots: { ...snapshots, count, checkpointURI: uri }, auditRoot: head.hash });
+    reporter.report({ snapshots: { ...reporter.run.snapshots, checkpointURI: uri }, auditRoot: head.hash });
   }
 }

@@ -49,7 +49,7 @@ export interface AssignmentRunnerFactoryOptions {
   readonly bearer?: Bearer | undefined;
   readonly engine: AttemptEngine;
   readonly openStore: (place: ArtifactPlace) => ArtifactStore;
-  readonly metrics: Pick<WorkerMetrics, 'attempt' | 'auditGap' | 'statusWrite'>;
+  readonly metrics: Pick<WorkerMetrics, 'attempt' | 'auditGap' | 'firstAct' | 'statusWrite'>;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -89,7 +89,6 @@ export class AssignmentRunnerFactory {
     const assignment = task.status?.assignment;
     if (assignment === undefined) throw new Error(`task ${keyOf(task)} has no assignment`);
     const { epoch, attempt, sandbox } = assignment;
-    const namespace = task.metadata.namespace ?? '';
     const log = withFields(this.#options.log, { task: keyOf(task), epoch, attempt });
     const known = brief();
     const assigned = assignedBrief(known, assignment);
@@ -118,8 +117,9 @@ export class AssignmentRunnerFactory {
       log,
       onCopied: () => void this.#sweeper.taskEnded(this.#store(pool.storage)),
       openDurability: (onWritten: DurabilityOptions['onWritten']) => this.#durability(task, pool, { epoch, log, onWritten }),
-      readConfigMap: (name: string) => this.#readConfigMap(namespace, name),
+      readConfigMap: (name: string) => this.#readConfigMap(task.metadata.namespace ?? '', name),
       onOutcome: (outcome: Outcome) => metrics.attempt(outcome),
+      actedFirst: () => metrics.firstAct((clock.now() - Date.parse(task.metadata.creationTimestamp ?? '')) / 1000),
       onSuperseded: onSpent,
     };
     return new AssignmentRunner(options, task);

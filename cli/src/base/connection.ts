@@ -1,6 +1,14 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { createTransport, defaultConfig, kubeconfigConfig, type ClusterConfig, type Transport, defineResource } from '@agentfleet/kube';
+import {
+  createTransport,
+  defaultConfig,
+  kubeconfigConfig,
+  type ClusterConfig,
+  type Transport,
+  defineResource,
+  type KubeObject,
+} from '@agentfleet/kube';
 import { CliError } from './failure.ts';
 import {
   agentTask,
@@ -72,3 +80,17 @@ export const expertPools = defineResource<ExpertPool>({
   kind: expertPool.kind,
   namespaced: true,
 });
+
+/** An Event of the cluster; what an old recorder left out is absent. */
+export interface Told extends KubeObject {
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly note?: string;
+  readonly eventTime?: string | null;
+  readonly regarding?: { readonly uid?: string };
+  readonly series?: { readonly count: number };
+}
+
+export const events = defineResource<Told>({ group: 'events.k8s.io', version: 'v1', plural: 'events', kind: 'Event', namespaced: true });
+
+export const secrets = defineResource({ group: '', version: 'v1', plural: 'secrets', kind: 'Secret', namespaced: true });

@@ -11,6 +11,8 @@ export interface LocalContext {
   readonly signal: AbortSignal;
   /** Whether standard output is a terminal, which obeys what it is shown. */
   readonly terminal: boolean;
+  /** Asks the person at the terminal, hiding the answer when told to; absent where nobody is there. */
+  readonly ask?: (question: string, hidden: boolean) => Promise<string>;
   /** Writes one line to standard output. */
   readonly print: (line: string) => void;
   /** Writes one line to standard error. */

@@ -1,7 +1,9 @@
-import { obtainIntact, type ArtifactFlags, artifactOf } from '../evidence/artifact.ts';
+import { resultsOf, type ArtifactFlags, artifactOf } from '../evidence/artifact.ts';
+import type { AgentTask } from '@agentfleet/protocol/api';
 import { CliError } from '../base/failure.ts';
 import { printableLines } from '../text/printable.ts';
 import { taskOf, type CommandContext } from './command.ts';
+import { save } from './results.ts';
 
 const artifactName = 'change.patch';
 /** How the worker ends a patch that it cut for the status. */
@@ -10,14 +12,14 @@ const cutInStatus = /\n… cut; [^\n]*\n$/;
 const cutByKeeper = /^# cut at .*$/m;
 
 /** The whole patch, or a CliError that says how to get it: half a patch would be applied without a word. */
-async function patchOf(context: CommandContext, name: string, flags: ArtifactFlags): Promise<string> {
-  const task = await taskOf(context, name);
+async function patchOf(context: CommandContext, task: AgentTask, flags: ArtifactFlags): Promise<string> {
+  const { name } = task.metadata;
   const shown = task.status?.run?.patch;
   const wanted = flags.file !== undefined || flags.endpoint !== undefined;
   const whole = shown !== undefined && !cutInStatus.test(shown);
   if (whole && !wanted) return shown;
   if (wanted || artifactOf(task, artifactName) === undefined)
-    return (await obtainIntact(task, artifactName, flags, context)).toString('utf8');
+    return (await resultsOf(flags, context).read(task, artifactName)).toString('utf8');
   const uri = artifactOf(task, artifactName)?.uri ?? '';
   const what = shown === undefined ? 'is not in the status' : 'is cut in the status';
   throw new CliError(
@@ -27,10 +29,23 @@ async function patchOf(context: CommandContext, name: string, flags: ArtifactFla
 
 /** Prints what a task changed: as it is for a program, safe for a terminal. */
 export async function diff(context: CommandContext, name: string, flags: ArtifactFlags): Promise<void> {
-  const patch = (await patchOf(context, name, flags)).replace(/\n$/, '');
+  const patch = (await patchOf(context, await taskOf(context, name), flags)).replace(/\n$/, '');
   if (patch === '') return context.warn(`AgentTask ${name} changed nothing that a patch shows`);
   if (!context.terminal) context.print(patch);
   else for (const line of printableLines(patch)) context.print(line);
   const cut = cutByKeeper.exec(patch)?.[0];
   if (cut !== undefined) context.warn(`the patch is not whole (${cut.slice(2)}); revert.tar and redo.sh in it have all of the change`);
+}
+
+/** Saves the patch of a task that has ended; says how to get it where the caller has no way to it. */
+export async function saveDiff(context: CommandContext, task: AgentTask, path: string): Promise<void> {
+  try {
+    const patch = await patchOf(context, task, {});
+    if (patch === '') return context.print('it changed nothing that a patch shows');
+    await save(path, patch.endsWith('\n') ? patch : `${patch}\n`);
+    context.print(`the patch is in ${path}: git apply ${path}`);
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error;
+    context.warn(error.message);
+  }
 }

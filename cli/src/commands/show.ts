@@ -54,14 +54,7 @@ const depth = { Goal: 0, Subtask: 1, Step: 2 } as const;
 const marks = { Pending: '·', Running: '▶', Done: '✓', Failed: '✗', Dropped: '–' } as const;
 
 function planLines({ plan = [] }: Partial<Run>): readonly string[] {
-  return plan.map(({ kind, state, intent, p, attempts, snapshot }) => {
-    const facts = [
-      p === undefined ? '' : `p ${p}`,
-      attempts === undefined || attempts < 2 ? '' : `${attempts} tries`,
-      snapshot === undefined ? '' : `snapshot ${snapshot}`,
-    ].filter((fact) => fact !== '');
-    return `${'  '.repeat(depth[kind])}${marks[state]} ${printable(intent)}${facts.length === 0 ? '' : ` (${facts.join(', ')})`}`;
-  });
+  return plan.map(({ kind, state, intent }) => `${'  '.repeat(depth[kind])}${marks[state]} ${printable(intent)}`);
 }
 
 function runLines(run: Partial<Run>): readonly string[] {

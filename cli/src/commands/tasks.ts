@@ -2,11 +2,15 @@ import { ResourceClient } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { agentTasks } from '../base/connection.ts';
 import { ageOf, table } from '../text/format.ts';
-import type { CommandContext } from './command.ts';
+import { objectLines, type Format } from '../text/output.ts';
+import { taskOf, type CommandContext } from './command.ts';
 
 export interface TasksOptions {
   readonly allNamespaces: boolean;
   readonly selector?: string;
+  /** This task only. */
+  readonly name?: string;
+  readonly output?: Format;
 }
 
 const longestProgress = 64;
@@ -21,7 +25,7 @@ function progressOf({ status }: AgentTask): string {
   return text.length <= longestProgress ? text : `${text.slice(0, longestProgress - 1)}…`;
 }
 
-function row(task: AgentTask, now: number, withNamespace: boolean): readonly string[] {
+function row(task: AgentTask, now: number, { allNamespaces, output }: TasksOptions): readonly string[] {
   const { metadata, status } = task;
   const cells = [
     metadata.name,
@@ -29,24 +33,45 @@ function row(task: AgentTask, now: number, withNamespace: boolean): readonly str
     String(status?.assignment?.attempt ?? '-'),
     progressOf(task) || '-',
     ageOf(metadata.creationTimestamp, now),
+    ...(output === 'wide' ? wideOf(task) : []),
   ];
-  return withNamespace ? [metadata.namespace ?? '', ...cells] : cells;
+  return allNamespaces ? [metadata.namespace ?? '', ...cells] : cells;
+}
+
+/** Pool, worker, the reason of Ready, and tokens. */
+function wideOf({ spec, status }: AgentTask): readonly string[] {
+  const { tokensIn = 0, tokensOut = 0 } = status?.totals?.usage ?? status?.run?.usage ?? {};
+  const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+  return [spec.poolRef?.name ?? '-', status?.assignment?.worker ?? '-', ready?.reason ?? '-', String(tokensIn + tokensOut)];
+}
+
+async function found(context: CommandContext, { allNamespaces, selector, name }: TasksOptions): Promise<AgentTask[]> {
+  if (name !== undefined) return [await taskOf(context, name)];
+  return new ResourceClient(context.transport, agentTasks).list({
+    ...(allNamespaces ? {} : { namespace: context.namespace }),
+    ...(selector === undefined ? {} : { labelSelector: selector }),
+    signal: context.signal,
+  });
 }
 
 /** Lists tasks, the oldest first. */
-export async function tasks({ transport, namespace, clock, signal, print }: CommandContext, options: TasksOptions): Promise<void> {
-  const { allNamespaces, selector } = options;
-  const found = await new ResourceClient(transport, agentTasks).list({
-    ...(allNamespaces ? {} : { namespace }),
-    ...(selector === undefined ? {} : { labelSelector: selector }),
-    signal,
-  });
-  if (found.length === 0) {
+export async function tasks(context: CommandContext, options: TasksOptions): Promise<void> {
+  const { namespace, clock, print } = context;
+  const { allNamespaces, name, output } = options;
+  const age = ({ metadata }: AgentTask): string => metadata.creationTimestamp ?? '';
+  const items = (await found(context, options)).sort((a, b) => (age(a) < age(b) ? -1 : 1));
+  if (output === 'json' || output === 'yaml') {
+    const [first] = items;
+    const list = { apiVersion: 'v1', kind: 'List', items };
+    for (const line of await objectLines(name === undefined ? list : first, output)) print(line);
+    return;
+  }
+  if (items.length === 0) {
     print(allNamespaces ? 'there are no AgentTasks' : `there are no AgentTasks in namespace ${namespace}`);
     return;
   }
-  const age = ({ metadata }: AgentTask): string => metadata.creationTimestamp ?? '';
-  const head = ['NAME', 'PHASE', 'ATTEMPT', 'PROGRESS', 'AGE'];
-  const rows = found.sort((a, b) => (age(a) < age(b) ? -1 : 1)).map((task) => row(task, clock.now(), allNamespaces));
-  for (const line of table(allNamespaces ? ['NAMESPACE', ...head] : head, rows)) print(line);
+  const wide = output === 'wide' ? ['POOL', 'WORKER', 'REASON', 'TOKENS'] : [];
+  const head = [...(allNamespaces ? ['NAMESPACE'] : []), 'NAME', 'PHASE', 'ATTEMPT', 'PROGRESS', 'AGE', ...wide];
+  const rows = items.map((task) => row(task, clock.now(), options));
+  for (const line of table(head, rows)) print(line);
 }

@@ -4,11 +4,10 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { obtainIntact, type ArtifactFlags } from '../evidence/artifact.ts';
 import { CliError } from '../base/failure.ts';
-import { confirm, meaningOf, runRevert, unpackBundle, type Description, type Mode, type ScriptEnd } from '../revert/index.ts';
+import { confirm, meaningOf, runRevert, unpackBundle, type Description, type ScriptEnd } from '../revert/index.ts';
+import type { Mode } from '../revert/modes.ts';
 import { printable } from '../text/printable.ts';
 import { taskOf, type CommandContext } from './command.ts';
-
-export const modes: readonly Mode[] = ['guard', 'force', 'dry-run'];
 
 export interface UndoFlags extends ArtifactFlags {
   /** Folder that stands for the workspace of the sandbox. */

@@ -100,6 +100,17 @@ export async function obtainIntact(...[task, name, flags, fetching]: Parameters<
   );
 }
 
+/** What gives the content of artifacts, whole and as the status tells of them. Today: storage; whoever lacks its keys gets the cure. */
+export interface TaskResults {
+  /** @throws CliError that says where the artifact lies when it cannot be had */
+  read(task: AgentTask, name: string): Promise<Buffer>;
+}
+
+/** The results that the flags lead to. */
+export function resultsOf(flags: ArtifactFlags, fetching: Fetching): TaskResults {
+  return { read: (task, name) => obtainIntact(task, name, flags, fetching) };
+}
+
 function missing({ metadata, spec, status }: AgentTask, name: string): CliError {
   const why =
     name === 'revert.tar' && !spec.rollback.revertScript

@@ -74,10 +74,39 @@ describe('a file', () => {
     expect(migrate(text)).toEqual({ text, changes: [], refusals: [] });
   });
 
+  it('has its engines behind an API in one member, with the address that was a default', () => {
+    const engines = `      engine:
+        type: OpenAI
+        openAI: # ours
+          baseURL: https://llm/v1 # with /v1
+          model: m
+    - name: second
+      role: Specialist
+      engine:
+        type: Anthropic
+        anthropic:
+          model: c
+`;
+    const { text, changes } = migrate(pool('').replace('      engine: { type: Synth }\n', engines));
+    expect(text).toContain('        api: # ours\n          baseURL: https://llm/v1 # with /v1');
+    expect((load(text) as { spec: { experts: unknown[] } }).spec.experts).toMatchObject([
+      { engine: { type: 'OpenAI', api: { baseURL: 'https://llm/v1', model: 'm' } } },
+      { engine: { type: 'Anthropic', api: { baseURL: 'https://api.anthropic.com', model: 'c' } } },
+    ]);
+    expect(changes).toHaveLength(2);
+    expect(migrate(text).changes).toEqual([]);
+  });
+
   it.for([
     ['a model', model("  rollout:\n    gates: [{ name: b, type: Brier, brier: { maxRatio: '1.1' } }]\n")],
     ['a document in flow style', `${head('ExpertPool')}spec: { experts: [], rollout: { strategy: Recreate } }\n`],
-    ['fields that are gone', model('  calibration:\n    method: Isotonic\n    minSamples: 5\n')],
+    ['fields that are gone', model('  calibration:\n    method: Isotonic\n    minSamples: 5\n  scoring:\n    batchMax: 4\n')],
+    [
+      'numbers that are constants',
+      pool(
+        '  profiles:\n    - name: default\n      compute:\n        kBase: 2\n        riskThreshold: "0.5"\n        earlyExitMargin: "2"\n',
+      ),
+    ],
     [
       'a list',
       pool('').replace('engine: { type: Synth }', 'engine: { type: Synth }\n      artifact:\n        uri: pvc://a\n        format: GGUF'),
@@ -85,7 +114,7 @@ describe('a file', () => {
   ])('%s has nothing of before in it any more', ([, old]) => {
     const { text, changes, refusals } = migrate(old ?? '');
     expect([refusals, changes.length > 0]).toEqual([[], true]);
-    expect(text).not.toMatch(/rollout:|method:|format:/);
+    expect(text).not.toMatch(/rollout:|method:|format:|scoring:|riskThreshold:|earlyExitMargin:/);
     expect(load(text.split('---\n')[0] ?? '')).toMatchObject({ metadata: { name: 'one' } });
   });
 

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { dump, load } from 'js-yaml';
 import { migrateRollout } from './rollouts.ts';
-import { added, commentsOf, type Path, placeOf, replaced } from './text.ts';
+import { added, commentsOf, type Path, placeOf, renamed, replaced } from './text.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -16,8 +16,10 @@ export interface Migrated {
 
 interface Edit {
   readonly path: Path;
-  /** Undefined: removed. */
+  /** Undefined, and no `to`: removed. */
   readonly value?: unknown;
+  /** The key of now; what it has stays. */
+  readonly to?: string;
 }
 
 interface Plan {
@@ -30,7 +32,7 @@ interface Plan {
 const nothing: Plan = { edits: [], more: [], changes: [], refusals: [] };
 const at = (value: unknown, path: Path): unknown => path.reduce<unknown>((found, key) => (found as Fields | undefined)?.[key], value);
 
-/** Fields that had one value, or that nothing obeys any more: they go. `*` stands for each entry of a list. */
+/** Fields that had one value, that are constants now, or that nothing obeys any more: they go. `*` stands for each entry of a list. */
 const gone: Readonly<Record<string, readonly string[]>> = {
   AgentTask: ['spec.budget.whenExceeded', 'spec.policy.approvals.onTimeout'],
   ExpertPool: [
@@ -38,8 +40,18 @@ const gone: Readonly<Record<string, readonly string[]>> = {
     'spec.placement.degradeTo',
     'spec.experts.*.artifact.format',
     'spec.experts.*.engine.vLLM.turnSeconds',
+    'spec.profiles.*.compute.riskThreshold',
+    'spec.profiles.*.compute.earlyExitMargin',
   ],
-  EnergyModel: ['spec.artifact.format', 'spec.calibration.method', 'spec.resources.withoutGpu'],
+  EnergyModel: ['spec.artifact.format', 'spec.calibration.method', 'spec.resources.withoutGpu', 'spec.scoring'],
+};
+
+/** Keys with another name: where they were, the name, and what was there by default and has to be written now. */
+const moved: Readonly<Record<string, readonly (readonly [string, string, Fields])[]>> = {
+  ExpertPool: [
+    ['spec.experts.*.engine.openAI', 'api', {}],
+    ['spec.experts.*.engine.anthropic', 'api', { baseURL: 'https://api.anthropic.com' }],
+  ],
 };
 
 /** Values that nothing stands in for. */
@@ -100,9 +112,28 @@ function rolloutPlan(object: Fields): Plan {
   };
 }
 
+/** Keys that have another name, with what has to be beside them. */
+function renames(object: Fields): Plan {
+  const found = (moved[String(object['kind'])] ?? []).flatMap(([pattern, to, needed]) =>
+    pathsOf(object, pattern).map((path) => ({ path, to, needed })),
+  );
+  return {
+    ...nothing,
+    edits: found.flatMap(({ path, to, needed }) => [
+      { path, to },
+      ...Object.entries(needed)
+        .filter(([key]) => at(object, [...path, key]) === undefined)
+        .map(([key, value]) => ({ path: [...path.slice(0, -1), to, key], value })),
+    ]),
+    changes: found.map(({ path, to }) => `${named(path)} → ${named([...path.slice(0, -1), to])}`),
+  };
+}
+
 /** What is to become of one object. Pure. */
-function planOf(object: Fields): Plan {
-  const kind = String(object['kind']);
+function planOf(before: Fields): Plan {
+  const kind = String(before['kind']);
+  const first = renames(before);
+  const object = applied(before, first.edits);
   const removed = (gone[kind] ?? []).flatMap((pattern) => pathsOf(object, pattern));
   const bad = (refused[kind] ?? []).flatMap(([pattern, value, cure]) =>
     pathsOf(object, pattern)
@@ -111,9 +142,9 @@ function planOf(object: Fields): Plan {
   );
   const rollout = kind === 'ExpertPool' || kind === 'EnergyModel' ? rolloutPlan(object) : nothing;
   return {
-    edits: [...removed.map((path) => ({ path })), ...rollout.edits],
+    edits: [...first.edits, ...removed.map((path) => ({ path })), ...rollout.edits],
     more: rollout.more,
-    changes: [...removed.map((path) => `${named(path)} is gone`), ...rollout.changes],
+    changes: [...first.changes, ...removed.map((path) => `${named(path)} is gone`), ...rollout.changes],
     refusals: bad,
   };
 }
@@ -121,10 +152,11 @@ function planOf(object: Fields): Plan {
 /** The object after edits. */
 function applied(object: Fields, edits: readonly Edit[]): Fields {
   const copy = structuredClone(object) as Record<string, unknown>;
-  for (const { path, value } of edits) {
+  for (const { path, value, to } of edits) {
     let inner = copy;
     for (const key of path.slice(0, -1)) inner = (inner[key] ??= {}) as Record<string, unknown>;
     const last = String(path.at(-1));
+    if (to !== undefined) inner[to] = inner[last];
     if (value === undefined) Reflect.deleteProperty(inner, last);
     else inner[last] = value;
   }
@@ -133,7 +165,14 @@ function applied(object: Fields, edits: readonly Edit[]): Fields {
 
 const flow = (value: unknown): string => dump(value, { flowLevel: 0, lineWidth: -1 }).trim();
 
-function edited(lines: readonly string[], { path, value }: Edit): readonly string[] | undefined {
+/** Names come first, and what is added keeps a mapping that would be empty without it. */
+const rank = ({ value, to }: Edit): number => {
+  if (to !== undefined) return 0;
+  return value === undefined ? 2 : 1;
+};
+
+function edited(lines: readonly string[], { path, value, to }: Edit): readonly string[] | undefined {
+  if (to !== undefined) return renamed(lines, path, to);
   if (value === undefined) return replaced(lines, path);
   const [key, parent] = [String(path.at(-1)), path.slice(0, -1)];
   if (placeOf(lines, parent) === undefined) return added(lines, parent.slice(0, -1), `${String(parent.at(-1))}: ${flow({ [key]: value })}`);
@@ -143,9 +182,7 @@ function edited(lines: readonly string[], { path, value }: Edit): readonly strin
 /** The text of a document after edits, with its comments; undefined: its text cannot be edited so that it means what it should. */
 function textOf(text: string, edits: readonly Edit[], wanted: Fields): string | undefined {
   let lines: readonly string[] | undefined = text.split('\n');
-  // What is added first keeps a mapping that would be empty without it.
-  for (const edit of edits.toSorted((a, b) => Number(a.value === undefined) - Number(b.value === undefined)))
-    lines = lines === undefined ? undefined : edited(lines, edit);
+  for (const edit of edits.toSorted((a, b) => rank(a) - rank(b))) lines = lines === undefined ? undefined : edited(lines, edit);
   if (lines === undefined) return undefined;
   const result = lines.join('\n');
   return isDeepStrictEqual(load(result), wanted) ? result : undefined;

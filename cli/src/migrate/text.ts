@@ -70,6 +70,14 @@ export function replaced(lines: readonly string[], path: Path, by: readonly stri
   return [...lines.slice(0, place.from), ...by.map((line) => ' '.repeat(place.indent) + line), ...lines.slice(place.to)];
 }
 
+/** The lines with another key for a value; undefined: it is not in block style. */
+export function renamed(lines: readonly string[], path: Path, key: string): readonly string[] | undefined {
+  const place = placeOf(lines, path);
+  if (place === undefined) return undefined;
+  const old = new RegExp(`^(\\s*(?:-\\s+)?)${String(path.at(-1))}(?=\\s*:)`);
+  return lines.map((line, at) => (at === place.from ? line.replace(old, `$1${key}`) : line));
+}
+
 /** The lines with one more key at the end of a mapping; undefined: the mapping is not in block style. */
 export function added(lines: readonly string[], path: Path, line: string): readonly string[] | undefined {
   const place = placeOf(lines, path);

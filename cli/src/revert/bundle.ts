@@ -5,6 +5,7 @@ import { buffer, text } from 'node:stream/consumers';
 import { extract } from 'tar-stream';
 import { fieldsOf, listOf, textOf } from '../evidence/artifact.ts';
 import { CliError } from '../base/failure.ts';
+import type { Mode } from './modes.ts';
 import { bytesOf, decodePath } from '@agentfleet/keeper/snapshot/paths';
 import { spawn, type SpawnOptionsWithStdioTuple, type StdioNull, type StdioPipe } from 'node:child_process';
 
@@ -123,8 +124,6 @@ export async function confirm(ops: readonly ChangedPath[], roots: ReadonlyMap<st
   }
   return wrong;
 }
-
-export type Mode = 'guard' | 'force' | 'dry-run';
 
 export interface ScriptRun {
   /** Folder of an unpacked bundle. */

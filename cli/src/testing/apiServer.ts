@@ -28,6 +28,10 @@ export class ApiServer {
   username = 'ann';
   /** Plays the operator: called at each look at an order, returns its status. */
   operator: (order: Json, looks: number) => Json | undefined = () => undefined;
+  /** Plays the worker: called at each look at a task, returns its status. */
+  worker: (task: Json, looks: number) => Json | undefined = () => undefined;
+  /** Answers of other paths, with their query. */
+  readonly others = new Map<string, Json>();
   /** Answers instead of the server when it returns something. */
   refuse: (seen: Seen) => { readonly code: number; readonly body: Json } | undefined = () => undefined;
   readonly #looks = new Map<string, number>();
@@ -84,6 +88,8 @@ export class ApiServer {
   }
 
   #route({ method, path, body }: Seen): { readonly code: number; readonly body: Json } {
+    const other = this.others.get(path);
+    if (other !== undefined) return { code: 200, body: other };
     if (path.endsWith('/selfsubjectreviews')) return { code: 201, body: { ...body, status: { userInfo: { username: this.username } } } };
     const [, namespace, plural, name] =
       /^\/apis\/agentfleet\.dev\/v1alpha1(?:\/namespaces\/([^/]+))?\/([^/]+)(?:\/([^/]+))?$/.exec(path) ?? [];
@@ -94,28 +100,35 @@ export class ApiServer {
     ]);
     const store = stores.get(plural ?? '');
     if (store === undefined) return { code: 404, body: status(404, 'NotFound', `the server could not find ${root}`).body };
-    if (method === 'POST') return this.#create(namespace ?? '', body);
+    if (method === 'POST') return this.#create(store, namespace ?? '', body);
+    if (method === 'PATCH') {
+      const key = `${namespace ?? ''}/${name ?? ''}`;
+      store.set(key, { ...store.get(key), ...body });
+      return { code: 200, body: store.get(key) ?? {} };
+    }
     if (name === undefined) {
       const items = [...store].filter(([key]) => namespace === undefined || key.startsWith(`${namespace}/`)).map(([, object]) => object);
       return { code: 200, body: { kind: 'List', metadata: { resourceVersion: '1' }, items } };
     }
     const found = store.get(`${namespace ?? ''}/${name}`);
     if (found === undefined) return status(404, 'NotFound', `${plural ?? ''}.agentfleet.dev "${name}" not found`);
-    return { code: 200, body: plural === 'agenttaskorders' ? this.#look(name, found) : found };
+    if (plural === 'agenttaskorders') return { code: 200, body: this.#look(name, found, this.operator) };
+    return { code: 200, body: plural === 'agenttasks' ? this.#look(name, found, this.worker) : found };
   }
 
-  #create(namespace: string, body: Json): { readonly code: number; readonly body: Json } {
-    const { generateName, ...metadata } = body['metadata'] as { readonly generateName: string };
-    const name = `${generateName}x${this.orders.size}`;
-    const order = { ...body, metadata: { ...metadata, name, namespace } };
-    this.orders.set(`${namespace}/${name}`, order);
-    return { code: 201, body: order };
+  #create(store: Map<string, Json>, namespace: string, body: Json): { readonly code: number; readonly body: Json } {
+    const { generateName, ...metadata } = body['metadata'] as { readonly generateName?: string; readonly name?: string };
+    const name = metadata.name ?? `${generateName ?? ''}x${store.size}`;
+    const object = { ...body, metadata: { ...metadata, name, namespace } };
+    if (store.has(`${namespace}/${name}`)) return status(409, 'AlreadyExists', `"${name}" already exists`);
+    store.set(`${namespace}/${name}`, object);
+    return { code: 201, body: object };
   }
 
-  #look(name: string, order: Json): Json {
+  #look(name: string, object: Json, play: (object: Json, looks: number) => Json | undefined): Json {
     const looks = (this.#looks.get(name) ?? 0) + 1;
     this.#looks.set(name, looks);
-    const answer = this.operator(order, looks);
-    return answer === undefined ? order : { ...order, status: answer };
+    const answer = play(object, looks);
+    return answer === undefined ? object : { ...object, status: answer };
   }
 }

@@ -15,6 +15,8 @@ export type FamilyName =
   | 'csi'
   | 'dra'
   | 'versitygw'
+  | 'crane'
+  | 'govulncheck'
   | 'agent-sandbox';
 
 /** How one family is built with `go install tool`. */
@@ -105,6 +107,10 @@ export const families: readonly Family[] = [
     binaries: ['versitygw'],
     stamps: (version) => [`main.Version=${version}`],
   },
+  // Not of the cluster: what a release pushes with, and for tests a registry too (`crane registry serve`).
+  { ...plain, name: 'crane', module: 'github.com/google/go-containerregistry', binaries: ['crane'] },
+  // Not of the cluster: a gate of releases.
+  { ...plain, name: 'govulncheck', module: 'golang.org/x/vuln', binaries: ['govulncheck'] },
   // Not of the cluster: what `bench:operator` runs beside our operator.
   { ...plain, name: 'agent-sandbox', module: 'sigs.k8s.io/agent-sandbox', binaries: ['agent-sandbox-controller'] },
 ];

@@ -39,10 +39,10 @@ describe('an answer', () => {
     await stage.ask({}, { 'agentfleet-task': 'team-a/fix' });
     const metrics = await stage.metrics();
     expect(metrics).toContain('agentfleet_gateway_requests_total{model="expert",result="ok"} 1');
-    expect(metrics).toContain('agentfleet_gateway_tokens_total{model="expert",kind="input",namespace="team-a"} 100');
-    expect(metrics).toContain('agentfleet_gateway_tokens_total{model="expert",kind="cached",namespace="team-a"} 40');
-    expect(metrics).toContain('agentfleet_gateway_tokens_total{model="expert",kind="output",namespace="team-a"} 20');
-    expect(metrics).toContain('agentfleet_gateway_cost_total{model="expert",namespace="team-a"} 0.00264');
+    expect(metrics).toContain('agentfleet_gateway_tokens_total{model="expert",kind="input",task_namespace="team-a"} 100');
+    expect(metrics).toContain('agentfleet_gateway_tokens_total{model="expert",kind="cached",task_namespace="team-a"} 40');
+    expect(metrics).toContain('agentfleet_gateway_tokens_total{model="expert",kind="output",task_namespace="team-a"} 20');
+    expect(metrics).toContain('agentfleet_gateway_cost_total{model="expert",task_namespace="team-a"} 0.00264');
     expect(metrics).toContain('agentfleet_gateway_in_flight{model="expert"} 0');
   });
 

@@ -21,12 +21,12 @@ export class GatewayMetrics {
   readonly tokens = this.#counter('agentfleet_gateway_tokens_total', 'Tokens of answers, by kind: input, cached, output', [
     'model',
     'kind',
-    'namespace',
+    'task_namespace',
   ]);
   readonly estimated = this.#counter('agentfleet_gateway_usage_estimated_total', 'Answers whose provider reported no usage', ['model']);
   readonly cost = this.#counter('agentfleet_gateway_cost_total', "Cost of answers by the models' prices, in their currency", [
     'model',
-    'namespace',
+    'task_namespace',
   ]);
   readonly retries = this.#counter('agentfleet_gateway_retries_total', 'Requests to a provider that were repeated, by why', [
     'model',
@@ -59,13 +59,14 @@ export class GatewayMetrics {
 
   /** Counts what an answer used. */
   used(model: string, price: Price | undefined, task: string | undefined, usage: WireUsage): void {
-    const namespace = this.#namespaceOf(task);
+    // Not `namespace`: a scrape gives that label the namespace of the pod.
+    const task_namespace = this.#namespaceOf(task);
     const { cached, input, output } = partsOf(usage);
-    this.tokens.inc({ model, kind: 'input', namespace }, input);
-    this.tokens.inc({ model, kind: 'cached', namespace }, cached);
-    this.tokens.inc({ model, kind: 'output', namespace }, output);
+    this.tokens.inc({ model, kind: 'input', task_namespace }, input);
+    this.tokens.inc({ model, kind: 'cached', task_namespace }, cached);
+    this.tokens.inc({ model, kind: 'output', task_namespace }, output);
     if (usage.estimated === true) this.estimated.inc({ model });
-    if (price !== undefined) this.cost.inc({ model, namespace }, costOf(price, usage));
+    if (price !== undefined) this.cost.inc({ model, task_namespace }, costOf(price, usage));
   }
 
   #namespaceOf(task = ''): string {

@@ -28,12 +28,12 @@ test('what is spent, set aside and capped is told of pools with caps, by namespa
   };
   const of = 'pool="platform/coding"';
   expect(await reported(now)).toEqual([
-    `agentfleet_spending_spent{${of},namespace="team",unit="tokens"} 7`,
-    `agentfleet_spending_spent{${of},namespace="team",unit="money"} 1.5`,
-    `agentfleet_spending_set_aside{${of},namespace="other",unit="tokens"} 5`,
+    `agentfleet_spending_spent{${of},task_namespace="team",unit="tokens"} 7`,
+    `agentfleet_spending_spent{${of},task_namespace="team",unit="money"} 1.5`,
+    `agentfleet_spending_set_aside{${of},task_namespace="other",unit="tokens"} 5`,
     `agentfleet_spending_cap{${of},scope="Pool",unit="tokens"} 100`,
     `agentfleet_spending_cap{${of},scope="Namespace",unit="money"} 2.5`,
   ]);
   // The window is over; what runs may still be spent.
-  expect(await reported(now + 86_400_000)).not.toContain(`agentfleet_spending_spent{${of},namespace="team",unit="tokens"} 7`);
+  expect(await reported(now + 86_400_000)).not.toContain(`agentfleet_spending_spent{${of},task_namespace="team",unit="tokens"} 7`);
 });

@@ -36,10 +36,10 @@ export function registerSpendingMetrics(registry: Registry, { pools, configMaps 
   const sums = (name: string, help: string, of: 'spent' | 'held'): void =>
     sampledGauge(
       registry,
-      { name, help: `${help}, partitioned by pool, unit (tokens or money) and namespace.`, labelNames: ['pool', 'unit', 'namespace'] },
+      { name, help: `${help}, partitioned by pool, unit (tokens or money) and namespace.`, labelNames: ['pool', 'unit', 'task_namespace'] },
       () =>
         open().flatMap(({ pool, book }) =>
-          namespacesOf(book).flatMap((namespace) => [...samplesOf({ pool, namespace }, sumsOf(book, namespace)[of])]),
+          namespacesOf(book).flatMap((namespace) => [...samplesOf({ pool, task_namespace: namespace }, sumsOf(book, namespace)[of])]),
         ),
     );
   sums('agentfleet_spending_spent', 'What ended attempts have spent in the window', 'spent');

@@ -126,8 +126,7 @@ export function isAccepted({ status }: ExpertPool): boolean {
 
 /** The server behind an API that an expert names; undefined: it is no such expert. */
 export function endpointOf({ engine }: Pick<Expert, 'engine'>): ChatEndpoint | undefined {
-  if (engine.type === 'OpenAI') return engine.openAI;
-  return engine.type === 'Anthropic' ? engine.anthropic : undefined;
+  return engine.type === 'OpenAI' || engine.type === 'Anthropic' ? engine.api : undefined;
 }
 
 /** Names of the credentials that the gateway of a pool holds, and no worker. */

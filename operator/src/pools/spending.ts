@@ -123,7 +123,7 @@ export function remainingOf(task: AgentTask, pool: ExpertPool, used: Usage | und
 }
 
 /** What an attempt has spent. Pure. */
-export function amountOf(usage: Usage | undefined): Amount {
+export function amountOf(usage: Pick<Usage, 'tokensIn' | 'tokensOut' | 'cost'> | undefined): Amount {
   if (usage === undefined) return nothing;
   return { tokens: usage.tokensIn + usage.tokensOut, micros: usage.cost === undefined ? 0 : Number(toMicros(usage.cost)) };
 }

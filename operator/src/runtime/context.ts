@@ -17,6 +17,7 @@ import {
 import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool, PoolGrant, RolloutPolicy } from '@agentfleet/protocol/api';
 import type { EgressBrief } from '@agentfleet/protocol/pool';
 import type { Registry } from 'prom-client';
+import type { OperandSettings } from './settings.ts';
 import type { TaskCensus } from './taskCensus.ts';
 import type {
   ConfigMap,
@@ -62,6 +63,8 @@ export interface OperatorConfig {
   readonly trackingLabels?: readonly string[];
   /** Rules of NetworkPolicies that all workers get beside those for what pools and tasks need. */
   readonly workerEgress?: readonly object[];
+  /** What holds for all that the operator makes; default: nothing. */
+  readonly operands?: OperandSettings;
   /** Subjects that may read metrics of all parts, as `system:serviceaccount:<namespace>:<name>`. */
   readonly metricsReaders?: readonly string[];
   /** The DRA driver of the cluster's GPUs; default: NVIDIA's. */

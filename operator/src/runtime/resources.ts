@@ -160,7 +160,7 @@ export interface ControllerRevision extends KubeObject {
 
 /** The parts of `v1.PersistentVolumeClaim` that decisions look at. */
 export interface PersistentVolumeClaim extends KubeObject {
-  readonly spec?: { readonly storageClassName?: string };
+  readonly spec?: { readonly storageClassName?: string; readonly resources?: object };
   readonly status?: { readonly phase?: 'Pending' | 'Bound' | 'Lost' };
 }
 

@@ -3,6 +3,7 @@ import { canonical } from '@agentfleet/kube';
 import type { PlanStatus } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
 import { modes } from '../placement/index.ts';
+import { podWith } from '../runtime/settings.ts';
 import { seatDeployment, seatOf, wasSeated, type PlannedStatus } from './seat.ts';
 import { serverDeployment } from './server.ts';
 
@@ -17,7 +18,6 @@ const spec = serverDeployment({
 
 const status = (mode: PlanStatus['mode'], more: object = {}): PlannedStatus => ({
   plan: {
-    hash: '0123456789abcdef',
     ...(mode === undefined ? {} : { mode }),
     assignments: [{ item: 'gen', slot: 'dgx-1/gpu0', uuid: 'GPU-7a', bytes: 1, admitted: true, ...more }],
   },
@@ -38,7 +38,11 @@ interface Rendered {
 }
 
 const placed = (planned: PlannedStatus): Rendered => seatDeployment(spec, seatOf(true, planned, 'gen')) as Rendered;
-const templateHash = (rendered: Rendered): string => createHash('sha256').update(canonical(rendered.template)).digest('hex').slice(0, 16);
+/** As it is written where the administrator sets nothing. */
+function templateHash({ template }: Rendered): string {
+  const written = { ...template, spec: podWith(template.spec as never, {}) };
+  return createHash('sha256').update(canonical(written)).digest('hex').slice(0, 16);
+}
 
 describe('a pod gets at its GPU', () => {
   test('by the claim that its plan names, and by nothing else', () => {

@@ -32,7 +32,6 @@ function container({ image, args, port = expertPort, environment, resources, fal
   return {
     name: 'inference',
     image,
-    imagePullPolicy: 'IfNotPresent',
     ...(args === undefined ? {} : { args: [...args] }),
     ports: [{ name: 'http', containerPort: port, protocol: 'TCP' }],
     env,

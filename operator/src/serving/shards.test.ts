@@ -65,7 +65,7 @@ const place = (index: number, more: object = {}) => ({
   ...more,
 });
 const planned = (mode: PlanStatus['mode'], assignments = [place(0), place(1)]): PlannedStatus => ({
-  plan: { hash: '0123456789abcdef', ...(mode === undefined ? {} : { mode }), assignments },
+  plan: { ...(mode === undefined ? {} : { mode }), assignments },
 });
 const rendered = (status: PlannedStatus, shards = 2): Rendered =>
   seatDeployment(withEngine(server, enginePod(shards)), seatOf(true, status, 'core', shards)) as Rendered;

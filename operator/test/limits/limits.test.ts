@@ -67,8 +67,8 @@ describe('objects at every limit', { timeout: 300_000 }, () => {
     await create(world, resources.energyModels, largestModel({ 'spec.artifact.uri': () => 'builtin://features-v1' }));
     const own = (): readonly KubeObject[] =>
       world.server.objects(resources.deployments).filter(({ metadata }) => metadata.namespace === longest.namespace);
-    // Twelve experts (one has no recording, one no image, two are behind the gateway), the gateway, the workers, and the model.
-    await world.until('its Deployments are there', () => own().length >= 15);
+    // Sixteen experts but a program, one without recording and two behind the gateway; the gateway, the workers and the model.
+    await world.until('its Deployments are there', () => own().length >= 14);
     await world.until('a hundred wait', () => world.waiting().length === 100);
     await world.rest();
     expect(allFaults(world)).toEqual([]);

@@ -9,15 +9,13 @@ const apiVersion = 'agentfleet.dev/v1alpha1';
 export const longest = { name: longName(63, 1), namespace: longName(63, 2), order: longName(253, 3), className: longName(253, 0) };
 
 /** Twenty characters for one: requests are no more than limits. */
-const cpu = (): string => '1'.padStart(20, '0');
-const memory = (): string => '1Gi'.padStart(20, '0');
+const bytes = '1Gi'.padStart(20, '0');
 
 const containerResources = (path: string): Choices =>
   Object.fromEntries(
-    ['requests', 'limits'].flatMap((part) => [
-      [`${path}.${part}.cpu`, cpu],
-      [`${path}.${part}.memory`, memory],
-      [`${path}.${part}.ephemeral-storage`, memory],
+    ['requests', 'limits'].map((part) => [
+      `${path}.${part}`,
+      () => ({ cpu: '1'.padStart(20, '0'), memory: bytes, 'ephemeral-storage': bytes }),
     ]),
   );
 
@@ -191,14 +189,24 @@ function largestEndpoint(path: string): object {
   };
 }
 
+/** An agent program whose words are as long as they may be. */
+function largestHarness(): object {
+  const command = Array.from({ length: 32 }, () => '{{goal}}'.padEnd(1024, 'w'));
+  const env = Array.from({ length: 32 }, (_, at) => ({ name: `V${at}`.padEnd(128, '_'), value: 'v'.repeat(1024) }));
+  const install = { command, timeoutSeconds: 3600, network: 'Registries' };
+  const numbers = { rounds: 10, stallSeconds: 3600 };
+  return { type: 'Harness', harness: { command, env, input: 'Template', api: 'Responses', model: longName(63, 5), install, ...numbers } };
+}
+
 /** Roles and engines that each may be there once, then specialists. */
 const roles = ['Generalist', 'Draft', 'Planner', 'Embedder', 'Policy'];
 const engines: readonly object[] = [
   { type: 'Replay', replay: { configMap: { name: longest.className } } },
   { type: 'Llama', llama: { threads: 64, contextTokens: 8192 } },
   ...['Planner', 'Embedder', 'Policy'].map(() => ({ type: 'Builtin' })),
-  { type: 'OpenAI', openAI: largestEndpoint('v1/') },
-  { type: 'Anthropic', anthropic: largestEndpoint('') },
+  { type: 'OpenAI', api: largestEndpoint('v1/') },
+  { type: 'Anthropic', api: largestEndpoint('') },
+  largestHarness(),
 ];
 
 const none = (): undefined => undefined;
@@ -220,11 +228,11 @@ const poolChoices: Choices = {
   'spec.allowedNamespaces.selector.matchExpressions[].key': (at) => `${longName(253, 100 + at)}/${longName(63, at)}`,
   'spec.allowedNamespaces.selector.matchExpressions[].operator': () => 'NotIn',
   'spec.allowedNamespaces.selector.matchExpressions[].values[]': (at) => longName(63, at),
-  'spec.experts[].role': (at) => roles[at] ?? 'Specialist',
+  'spec.experts[].role': (at) => (at === 7 ? 'Generalist' : (roles[at] ?? 'Specialist')),
   'spec.experts[].engine': (at) => engines[at] ?? { type: 'Synth' },
   // Those behind an API have no pods, and fall back to each other.
   'spec.experts[].fallback': (at) => (at === 5 || at === 6 ? longName(63, 11 - at) : undefined),
-  'spec.experts[].replicas': (at) => (at === 5 || at === 6 ? 1 : 100),
+  'spec.experts[].replicas': (at) => (at >= 5 && at <= 7 ? 1 : 100),
   'spec.gateway.replicas': () => 32,
   ...containerResources('spec.gateway.resources'),
   ...containerResources('spec.experts[].resources'),
@@ -261,7 +269,7 @@ export function largestPool(more: Choices = {}): ExpertPool {
   const spec = atLimit(expertPool.spec as unknown as Node, choices, 'spec') as ExpertPool['spec'];
   // A model behind an API has no pods that would have resources.
   const experts = spec.experts.map(({ resources, ...rest }) =>
-    ['OpenAI', 'Anthropic'].includes(rest.engine.type) ? rest : { ...rest, ...(resources && { resources }) },
+    ['OpenAI', 'Anthropic', 'Harness'].includes(rest.engine.type) ? rest : { ...rest, ...(resources && { resources }) },
   );
   return { apiVersion, kind: 'ExpertPool', metadata, spec: { ...spec, experts } };
 }

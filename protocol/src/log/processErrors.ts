@@ -85,6 +85,11 @@ export const processErrors = {
     when: 'the keys that tokens are checked with cannot be read; the last ones stay in use',
     cure: 'check the mounted Secret or ConfigMap that the error names',
   },
+  AF_PROGRAM_REQUEST: {
+    process: worker,
+    when: 'a request of an agent program to its model endpoint failed by the worker itself; the program was answered 500',
+    cure: 'report it with this line: it is a defect; the program may try again',
+  },
   AF_GOLDEN_FAILED: {
     process: worker,
     when: 'a golden set was not run to its end',

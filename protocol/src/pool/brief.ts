@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox';
 import { expertRoles } from '../api/expertpool/experts.ts';
+import { harnessApis } from '../api/expertpool/harness.ts';
 import { Price } from '../gateway/index.ts';
 import { energyHeads } from '../inference/features.ts';
 import { engineTypes } from '../inference/errors.ts';
@@ -10,7 +11,7 @@ import type { Assignment } from '../api/agenttask/status.ts';
 const name = Type.String({ minLength: 1, maxLength: 253 });
 
 /** Engines of experts as workers see them: those of our server, and models behind an API. */
-export const expertEngines = [...engineTypes, 'OpenAI', 'Anthropic'] as const;
+export const expertEngines = [...engineTypes, 'OpenAI', 'Anthropic', 'Harness'] as const;
 
 /** What a worker has to know of a chat model. */
 export const ChatModel = Type.Object(
@@ -26,6 +27,29 @@ export const ChatModel = Type.Object(
 );
 export type ChatModel = Static<typeof ChatModel>;
 
+const words = Type.Array(Type.String(), { minItems: 1 });
+
+/** How an agent program is run; words and values may hold templates, see `harnessTemplates`. */
+export const HarnessBrief = Type.Object(
+  {
+    command: words,
+    env: Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }), Type.String()),
+    input: Type.Enum(['Template', 'Stdin']),
+    api: Type.Enum([...harnessApis]),
+    model: Type.Optional(Type.String({ minLength: 1, description: 'the expert that answers its endpoint; absent: none' })),
+    install: Type.Optional(
+      Type.Object(
+        { command: words, timeoutSeconds: Type.Integer({ minimum: 1 }), network: Type.Enum(['None', 'Registries', 'Allowed']) },
+        { additionalProperties: false },
+      ),
+    ),
+    rounds: Type.Integer({ minimum: 1 }),
+    stallSeconds: Type.Integer({ minimum: 1 }),
+  },
+  { additionalProperties: false },
+);
+export type HarnessBrief = Static<typeof HarnessBrief>;
+
 /** Where one expert answers, and as what. */
 export const ExpertEndpoint = Type.Object(
   {
@@ -33,10 +57,12 @@ export const ExpertEndpoint = Type.Object(
     role: Type.Enum([...expertRoles]),
     engine: Type.Enum([...expertEngines]),
     chat: Type.Optional(ChatModel),
+    harness: Type.Optional(HarnessBrief),
     domains: Type.Array(Type.String({ minLength: 1, maxLength: 63 }), { minItems: 1, description: '* is everything' }),
     url: Type.String({
       pattern: '^https?://',
-      description: 'origin, without a path; of the gateway for a chat model, whose `model` is the name',
+      description:
+        'origin, without a path; of the gateway for a chat model, whose `model` is the name; for a Harness where its model answers inside the sandbox',
     }),
   },
   { additionalProperties: false },
@@ -321,6 +347,9 @@ export const workerPort = 7090;
 
 /** Port of the HTTP server of an expert or a verifier. */
 export const expertPort = 7080;
+
+/** Keeps a sandbox pod until none of its containers runs, so that the next sandbox is the only one. */
+export const sandboxFinalizer = 'agentfleet.dev/sandbox';
 
 /** Folder of the credentials of a pool in its workers: one file per credential, named like it. */
 export const credentialsDir = '/etc/agentfleet/credentials';

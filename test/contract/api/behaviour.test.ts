@@ -75,7 +75,6 @@ describe.runIf(enabled)('custom resources in use', () => {
     expect((await create(model, 'defaults')).body.spec).toEqual({
       artifact: { uri: 'builtin://features-v1' },
       lambda: '1.0',
-      scoring: { batchMax: 16, timeoutMillis: 800 },
       resources: { replicas: 1 },
       thresholds: { source: 'Fixed', vetoBelowProbability: '0.15', warnBelowProbability: '0.35', whenUnavailable: 'FailClosed' },
     });
@@ -99,7 +98,6 @@ describe.runIf(enabled)('custom resources in use', () => {
       withValue(example.fullModel, 'spec', {
         artifact: { uri: 'builtin://features-v1' },
         heads: [{ name: 'Shell' }],
-        scoring: { batchMax: 1 },
         resources: { container: {} },
       }),
     ];

@@ -8,8 +8,8 @@ const llm = { name: 'llm', secretRef: { name: 'llm', key: 'token' }, hosts: ['ll
 const store = { uri: 's3://agents', endpoint: 'https://llm.example.com' };
 
 const engines = [
-  ['OpenAI', 'openAI'],
-  ['Anthropic', 'anthropic'],
+  ['OpenAI', 'api'],
+  ['Anthropic', 'api'],
 ] as const;
 
 /** A pool whose one expert is behind an API, and the field of its engine. */
@@ -20,7 +20,7 @@ function poolOf([type, name]: (typeof engines)[number]): { readonly pool: Node; 
   return { pool, at: `spec.experts[0].engine.${name}`, path: `${engine}.${name}` };
 }
 
-const like = { OpenAI: 'https://llm.example.com/v1', Anthropic: 'https://api.anthropic.com' } as const;
+const like = 'https://llm.example.com/v1';
 
 function addressCases(one: (typeof engines)[number]): readonly RuleCase[] {
   const { pool, at, path } = poolOf(one);
@@ -37,7 +37,7 @@ function addressCases(one: (typeof engines)[number]): readonly RuleCase[] {
     'https://LLM.example.com',
   ];
   return [
-    ...wrong.map((url) => change(free, `${at}.baseURL`, 'http://[fd00::1]:8080/v1/', url, shape('baseURL', like[one[0]]))),
+    ...wrong.map((url) => change(free, `${at}.baseURL`, 'http://[fd00::1]:8080/v1/', url, shape('baseURL', like))),
     ...['http://localhost:8000/v1', 'http://169.254.169.254'].map((url) =>
       change(free, `${at}.baseURL`, 'http://10.1.2.3:8000/v1', url, closed('baseURL')),
     ),
@@ -70,7 +70,7 @@ function endpointCases(one: (typeof engines)[number]): readonly RuleCase[] {
       'spec.experts[0].engine',
       (pool as { spec: { experts: readonly { engine: unknown }[] } }).spec.experts[0]?.engine,
       { type },
-      `${path} must be set exactly when ${engine}.type is ${type}; ${member}`,
+      `${path} must be set exactly when ${engine}.type is OpenAI or Anthropic; ${member}`,
     ),
     {
       base: withValue(pool, 'spec.policy', { maxBudget: { cost: '5' } }),
@@ -125,8 +125,72 @@ const onGpu = {
 const withGpu = withValue(chat, 'spec.experts[1]', onGpu);
 const models = 'OpenAI, Anthropic, Replay of the format Chat, VLLM with toolCallParser';
 
+const harness = { command: ['mini', '{{goal}}'], model: 'gen' };
+const withProgram = withValue(chat, 'spec.experts[1]', { name: 'program', role: 'Generalist', engine: { type: 'Harness', harness } });
+const program = 'spec.experts[1].engine.harness';
+
+/** What goes with an agent program. */
+const harnessCases: readonly RuleCase[] = [
+  change(
+    withProgram,
+    'spec.experts[1].role',
+    'Generalist',
+    'Specialist',
+    'spec.experts[].role must be Generalist beside the engine Harness, which runs whole attempts; correct the role or the engine',
+  ),
+  change(
+    withProgram,
+    'spec.experts[1].replicas',
+    0,
+    2,
+    'spec.experts[].replicas must be 0 or 1 and spec.experts[].resources absent beside the engine Harness, which runs in the sandbox; set spec.sandbox.template.resources',
+  ),
+  change(
+    withProgram,
+    'spec.experts[2]',
+    synth,
+    { name: 'second', role: 'Generalist', engine: { type: 'Harness', harness } },
+    'spec.experts must hold one expert with the engine Harness at most, as it runs the attempts; remove the others',
+  ),
+  change(
+    withProgram,
+    `${program}.model`,
+    'gen',
+    'nobody',
+    `${engine}.harness.model must be the name of an expert of the pool that is a chat model (${models}); add it or correct the name`,
+  ),
+  {
+    base: withProgram,
+    passes: { [program]: { command: ['mini', '{{goal}}'], api: 'None' } },
+    refused: { [program]: { command: ['mini', '{{goal}}'] } },
+    message: `${engine}.harness.model must name the chat model that answers the program, and must be absent exactly with ${engine}.harness.api None; set it, or remove it`,
+  },
+  {
+    base: withProgram,
+    passes: { [`${program}.command`]: ['mini'], [`${program}.input`]: 'Stdin' },
+    refused: { [`${program}.command`]: ['mini'] },
+    message: `${engine}.harness.command must hold {{goal}} or {{goalFile}}, or ${engine}.harness.input must be Stdin: the program has to get its goal; add one of them`,
+  },
+  ...['command', 'install.command'].map((field) =>
+    change(
+      withProgram,
+      program,
+      { ...harness, install: { command: ['pip', 'install', 'mini'] } },
+      field === 'command' ? { ...harness, command: [' ', '{{goal}}'] } : { ...harness, install: { command: [' '] } },
+      `${engine}.harness.${field}[0] must name a program; write it like [mini, --yolo]`,
+    ),
+  ),
+  {
+    base: withProgram,
+    passes: { 'spec.experts[1].engine': { type: 'Harness', harness } },
+    refused: { 'spec.experts[1].engine': { type: 'Harness' } },
+    message: `${engine}.harness must be set exactly when ${engine}.type is Harness; ${member}`,
+  },
+];
+
 /** What goes with a chat model, and what one goes with. */
 export const chatCases: readonly RuleCase[] = [
+  ...harnessCases,
   ...engines.flatMap(endpointCases),
   ...[{ replicas: 2 }, { resources: { limits: { cpu: '1' } } }].map((refused) => ({
     base: chat,

@@ -22,7 +22,8 @@ const plurals: Readonly<Record<string, string>> = {
 
 async function examples(): Promise<readonly Manifest[]> {
   const all: Manifest[] = [];
-  for (const file of await readdir(folder)) all.push(...(loadAll(await readFile(folder + file, 'utf8')) as Manifest[]));
+  const files = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.yaml'));
+  for (const file of files) all.push(...(loadAll(await readFile(folder + file, 'utf8')) as Manifest[]));
   return all.filter(({ kind }) => plurals[kind] !== undefined);
 }
 

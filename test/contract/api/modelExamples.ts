@@ -15,7 +15,6 @@ export const fullModel: Node = {
     artifact: { uri: 'builtin://features-v1', digest: sha },
     lambda: '0.8',
     heads: [{ name: 'Code', lambda: '0.5' }],
-    scoring: { batchMax: 8, timeoutMillis: 500 },
     resources: { replicas: 2, container: fullSandbox['resources'], ...gpu, canarySlot: 'dgx-1/gpu2' },
     thresholds: { source: 'Calibration', vetoBelowProbability: '0.1', warnBelowProbability: '0.2', whenUnavailable: 'Degrade' },
     calibration: { minSamples: 200, maxAgeSeconds: 86_400 },
@@ -40,9 +39,7 @@ export const fullModelStatus: Node = {
   },
   calibration: {
     digest: sha,
-    samples: 400,
-    heads: [{ name: 'Shell', auc: '0.9', ece: '0.02', brier: '0.09', samples: 400 }],
-    knots: [{ head: 'Shell', energy: '-1.5', probability: '0.97' }],
+    heads: [{ name: 'Shell', auc: '0.9', ece: '0.02' }],
     fittedAt: '2030-01-01T00:00:00Z',
   },
   arms: [

@@ -5,7 +5,6 @@ export const gpu: Node = { slot: 'dgx-1/gpu0', memory: { budget: 'Auto', kvToken
 
 /** A plan with every field. */
 export const fullPlan: Node = {
-  hash: '0123456789abcdef',
   mode: 'DRA',
   assignments: [
     {
@@ -19,5 +18,4 @@ export const fullPlan: Node = {
     },
   ],
   rejected: [{ item: 'py', slot: 'dgx-1/gpu1-2g.10gb-0', reason: 'NotEnoughMemory', shortByBytes: 15_032_385_536 }],
-  skippedModes: [{ mode: 'Reservation', reason: 'node dgx-1 offers 0 GPUs by the device plugin and 1 are needed' }],
 };

@@ -96,10 +96,27 @@ export const fullPool: Node = {
       {
         name: 'chat',
         role: 'Specialist',
-        engine: { type: 'OpenAI', openAI: { ...fullEndpoint, baseURL: 'https://llm.example.com/v1' } },
+        engine: { type: 'OpenAI', api: { ...fullEndpoint, baseURL: 'https://llm.example.com/v1' } },
         fallback: 'other',
       },
-      { name: 'other', role: 'Specialist', engine: { type: 'Anthropic', anthropic: fullEndpoint } },
+      { name: 'other', role: 'Specialist', engine: { type: 'Anthropic', api: fullEndpoint } },
+      {
+        name: 'program',
+        role: 'Generalist',
+        engine: {
+          type: 'Harness',
+          harness: {
+            command: ['mini', '--yolo', '--model', 'openai/{{model}}', '--task', '{{goal}}'],
+            env: [{ name: 'LLM_KEY', value: '{{key}}' }],
+            input: 'Template',
+            api: 'Chat',
+            model: 'chat',
+            install: { command: ['pip', 'install', 'mini-swe-agent'], timeoutSeconds: 900, network: 'Registries' },
+            rounds: 3,
+            stallSeconds: 120,
+          },
+        },
+      },
     ],
     gateway: { replicas: 3, resources: fullSandbox['resources'] },
     modelCache: {
@@ -175,7 +192,7 @@ export const fullPool: Node = {
     profiles: [
       {
         name: 'careful',
-        compute: { entropyFastNats: '1.5', margin: '2.0', riskThreshold: '0.4', kBase: 3, kMax: 12, earlyExitMargin: '2.5' },
+        compute: { entropyFastNats: '1.5', margin: '2.0', kBase: 3, kMax: 12 },
       },
     ],
   },

@@ -1,7 +1,7 @@
 // Rules of ExpertPool, AgentTaskOrder and EnergyModel over one object.
 import { orders, rolloutOrder } from './examples.ts';
 import { fullModel } from './modelExamples.ts';
-import { fullPool, withoutGateway } from './poolExamples.ts';
+import { fullPool, minimalPool, withoutGateway } from './poolExamples.ts';
 import { withValue } from './fields.ts';
 import { chatCases } from './chatRuleCases.ts';
 import { gpuCases } from './gpuRuleCases.ts';
@@ -228,7 +228,7 @@ const poolCases: readonly RuleCase[] = [
     ),
   ),
   change(
-    fullPool,
+    minimalPool,
     'spec.experts[0].role',
     'Generalist',
     'Specialist',

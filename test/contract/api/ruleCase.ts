@@ -20,12 +20,24 @@ export function change(base: Node, field: string, passes: unknown, refused: unkn
 /** Requests and limits at `path`, which messages call `label`. */
 export function resourceCases(base: Node, path: string, label: string): readonly RuleCase[] {
   const amounts = { cpu: ['1500m', 2, '2001m'], memory: ['1Gi', '1024Mi', '1025Mi'], 'ephemeral-storage': ['1Gi', '1Gi', '1.5Gi'] };
-  return Object.entries(amounts).map(([name, [low, limit, high]]) => ({
-    base,
-    passes: { [path]: { requests: { [name]: low }, limits: { [name]: limit } } },
-    refused: { [path]: { requests: { [name]: high }, limits: { [name]: limit } } },
-    message: `${label}.requests.${name} must not be more than ${label}.limits.${name}; raise the limit`,
-  }));
+  const names = Object.keys(amounts).join(', ');
+  return [
+    ...Object.entries(amounts).map(([name, [low, limit, high]]) => ({
+      base,
+      passes: { [path]: { requests: { [name]: low }, limits: { [name]: limit } } },
+      refused: { [path]: { requests: { [name]: high }, limits: { [name]: limit } } },
+      message: `${label}.requests must not be more than ${label}.limits of the same name; raise the limit`,
+    })),
+    ...['requests', 'limits'].map((part) =>
+      change(
+        base,
+        path,
+        { [part]: { cpu: 1 } },
+        { [part]: { gpu: 1 } },
+        `${label}.${part} must have no other names than ${names}; remove them`,
+      ),
+    ),
+  ];
 }
 
 /** All rules of a sandbox at `path`. */

@@ -39,9 +39,6 @@ export const typicalStatus: Node = {
       kind: 'Step',
       intent: `correct the comparison in function number ${index}`,
       state: 'Done',
-      p: '0.75',
-      snapshot: 's0001',
-      attempts: 1,
     })),
     patch: '-  a\n+  b\n'.repeat(96),
     outcome: {

@@ -16,8 +16,8 @@ export function floorOf(pool: Pick<PoolBrief, 'minIsolation'>, task: Pick<AgentT
 /** `status.run.isolation` of what the keeper found; undefined while it is still finding out. */
 export function probed({ isolation, network }: Pick<KeeperInfo, 'isolation' | 'network'>): Run['isolation'] | undefined {
   if (isolation === null || network.state === 'Probing') return undefined;
-  const { level, landlockABI, userNamespace, runtimeClass } = isolation;
-  return { level, network: network.state, landlockABI, userNamespace, ...(runtimeClass === null ? {} : { runtimeClass }) };
+  const { level, runtimeClass } = isolation;
+  return { level, network: network.state, ...(runtimeClass === null ? {} : { runtimeClass }) };
 }
 
 /**

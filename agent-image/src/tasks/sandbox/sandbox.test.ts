@@ -114,7 +114,7 @@ describe('the wall', () => {
     const network = { state: 'Enforced', probedAt: null, targets: [] } as const;
     expect(probed({ isolation: null, network })).toBeUndefined();
     expect(probed({ isolation, network: { ...network, state: 'Probing' } })).toBeUndefined();
-    expect(probed({ isolation, network })).toEqual({ level: 'Landlock', network: 'Enforced', landlockABI: 5, userNamespace: false });
+    expect(probed({ isolation, network })).toEqual({ level: 'Landlock', network: 'Enforced' });
   });
 
   it('may have an unenforced network only where the pool says so', () => {

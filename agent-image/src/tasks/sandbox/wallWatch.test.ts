@@ -8,7 +8,7 @@ import { reportedWall, watchWall } from './connect.ts';
 type Isolation = NonNullable<Run['isolation']>;
 type State = Isolation['network'];
 
-const found: Isolation = { level: 'Landlock', network: 'Enforced', landlockABI: 6, userNamespace: false };
+const found: Isolation = { level: 'Landlock', network: 'Enforced' };
 const taskOf = (opened: boolean): AgentTask =>
   ({ status: { conditions: opened ? [{ type: 'NetworkOpened', status: 'True' }] : [] } }) as unknown as AgentTask;
 const infoOf = (state: State): KeeperInfo =>

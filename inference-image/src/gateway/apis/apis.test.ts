@@ -210,7 +210,7 @@ it.each(Object.keys(apis))('redacts, bounds, meters and records alike: %s', asyn
   expect(provider.calls[0]?.body['max_tokens']).toBe(99);
   const metrics = await stage.metrics();
   expect(metrics).toMatch(/agentfleet_gateway_redactions_total\{kind="[^"]+"\} 3/);
-  expect(metrics).toContain('agentfleet_gateway_tokens_total{model="expert",kind="output",namespace="demo"} 20');
+  expect(metrics).toContain('agentfleet_gateway_tokens_total{model="expert",kind="output",task_namespace="demo"} 20');
 });
 
 /** What each library throws. */

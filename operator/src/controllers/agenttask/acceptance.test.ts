@@ -11,7 +11,7 @@ const credentials = [{ name: 'robot', secretRef: { name: 'git', key: 'token' }, 
 const behindKey = (credential: string): object => ({
   name: 'chat',
   role: 'Specialist',
-  engine: { type: 'OpenAI', openAI: { baseURL: 'https://example.com/v1', model: 'm', credential } },
+  engine: { type: 'OpenAI', api: { baseURL: 'https://example.com/v1', model: 'm', credential } },
 });
 const compute = { kBase: 1, kMax: 2 };
 const hostsOf = (...written: readonly string[]): readonly object[] =>

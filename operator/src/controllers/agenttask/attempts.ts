@@ -82,10 +82,14 @@ export function closeAttempt(status: AgentTaskStatus, spec: AgentTaskSpec, endin
     ...(ending.class === undefined ? {} : { class: ending.class }),
     reason: ending.reason,
     ...(started ? {} : { started }),
-    ...(usage === undefined ? {} : { usage }),
+    ...(usage === undefined ? {} : { usage: spentOf(usage) }),
   };
   const sum = addUsage(totals?.usage, usage);
   return { attempts: trim([...attempts, entry], spec), totals: sum === undefined ? totals : { usage: sum }, why: ending.message };
+}
+
+function spentOf({ tokensIn, tokensOut, cost, toolCalls }: Usage): NonNullable<Attempt['usage']> {
+  return { tokensIn, tokensOut, ...(cost === undefined ? {} : { cost }), toolCalls };
 }
 
 /** An attempt may go through several epochs; its worker reports the use of all of them. */
@@ -120,7 +124,7 @@ const rollbacks = ['None', 'Restored', 'Discarded', 'Kept', 'NotVerified'] as co
 /** Seconds, from a warm sandbox to a task of a day. */
 const buckets = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 14_400, 86_400];
 
-type Seen = Pick<AgentTaskStatus, 'phase' | 'conditions' | 'finished' | 'assignment' | 'attempts' | 'run'>;
+type Seen = Pick<AgentTaskStatus, 'phase' | 'conditions' | 'finished' | 'assignment' | 'attempts' | 'run' | 'totals'>;
 
 /** Records the course of tasks in metrics, from the statuses that this process wrote. */
 export interface TaskMetrics {
@@ -128,7 +132,7 @@ export interface TaskMetrics {
 }
 
 /**
- * Registers the metrics of ends, of the wait for a first worker and of the whole time of tasks. All series of failures exist
+ * Registers the metrics of ends, of vetoes, of the waits for a first worker and sandbox and of the whole time of tasks. All series of failures exist
  * from the start, so that the first one is a growth. A registry that has them already is used as it is.
  */
 export function taskMetrics(registry: Registry): TaskMetrics {
@@ -139,8 +143,11 @@ export function taskMetrics(registry: Registry): TaskMetrics {
       const created = Date.parse(metadata.creationTimestamp ?? '');
       const first = before?.assignment === undefined && (before?.attempts ?? []).length === 0;
       if (first && after.assignment !== undefined) observe(metrics.queue, {}, Date.parse(after.assignment.since) - created);
+      if (isFirstReady(before, after)) observe(metrics.sandbox, {}, Date.parse(readyAt(after) ?? '') - created);
+      metrics.vetoes.inc(Math.max(0, (after.totals?.usage?.vetoes ?? 0) - (before?.totals?.usage?.vetoes ?? 0)));
       if (after.finished !== 'true' || before?.finished === 'true') return;
       const phase = after.phase ?? '';
+      if (phase === 'Succeeded' && (after.attempts ?? []).length === 1) metrics.firstSuccesses.inc();
       const rollback = findCondition(after.conditions, 'RolledBack')?.reason ?? 'None';
       metrics.ends.inc({ phase, rollback, class: phase === 'Failed' ? classOf(after) : 'None' });
       const ended = findCondition(after.conditions, 'Finished')?.lastTransitionTime ?? '';
@@ -149,8 +156,23 @@ export function taskMetrics(registry: Registry): TaskMetrics {
   };
 }
 
+/** When the sandbox became ready; undefined: it is not. */
+function readyAt({ conditions }: Seen): string | undefined {
+  const ready = findCondition(conditions, 'SandboxReady');
+  return ready?.status === 'True' ? ready.lastTransitionTime : undefined;
+}
+
+/** Whether the first sandbox of a task has become ready. */
+function isFirstReady(before: Seen | undefined, after: Seen): boolean {
+  const isFirst = after.assignment?.epoch === 1 && before?.run === undefined && (after.attempts ?? []).length === 0;
+  return isFirst && readyAt(after) !== undefined && (before === undefined || readyAt(before) === undefined);
+}
+
 interface Metrics {
   readonly ends: Counter;
+  readonly firstSuccesses: Counter;
+  readonly vetoes: Counter;
+  readonly sandbox: Histogram;
   readonly queue: Histogram;
   readonly duration: Histogram;
 }
@@ -167,27 +189,31 @@ function register(registry: Registry): Metrics {
     for (const phase of phases.filter((one) => one !== 'Failed')) ends.inc({ phase, rollback, class: 'None' }, 0);
     for (const cls of failureClasses) ends.inc({ phase: 'Failed', rollback, class: cls }, 0);
   }
-  const queue = new Histogram({
-    name: 'agentfleet_task_queue_seconds',
-    help: 'Time from the creation of a task to its first assignment to a worker.',
-    buckets,
-    registers,
-  });
-  const duration = new Histogram({
-    name: 'agentfleet_task_duration_seconds',
-    help: 'Time from the creation of a task to its end, partitioned by phase.',
-    labelNames: ['phase'],
-    buckets,
-    registers,
-  });
-  return { ends, queue, duration };
+  const counter = (name: string, help: string): Counter => new Counter({ name, help, registers });
+  const histogram = (name: string, help: string, labelNames: string[] = []): Histogram =>
+    new Histogram({ name, help, labelNames, buckets, registers });
+  return {
+    ends,
+    firstSuccesses: counter('agentfleet_task_first_attempt_successes_total', 'Tasks that succeeded in their first attempt.'),
+    vetoes: counter('agentfleet_task_vetoes_total', 'Acts and candidates that a gate refused, counted when their attempt ends.'),
+    queue: histogram('agentfleet_task_queue_seconds', 'Time from the creation of a task to its first assignment to a worker.'),
+    sandbox: histogram('agentfleet_task_sandbox_seconds', 'Time from the creation of a task to the readiness of its first sandbox.'),
+    duration: histogram('agentfleet_task_duration_seconds', 'Time from the creation of a task to its end, partitioned by phase.', [
+      'phase',
+    ]),
+  };
 }
 
 function registered(registry: Registry): Metrics {
+  const counter = (name: string): Counter => registry.getSingleMetric(name) as Counter;
+  const histogram = (name: string): Histogram => registry.getSingleMetric(name) as Histogram;
   return {
-    ends: registry.getSingleMetric('agentfleet_task_ends_total') as Counter,
-    queue: registry.getSingleMetric('agentfleet_task_queue_seconds') as Histogram,
-    duration: registry.getSingleMetric('agentfleet_task_duration_seconds') as Histogram,
+    ends: counter('agentfleet_task_ends_total'),
+    firstSuccesses: counter('agentfleet_task_first_attempt_successes_total'),
+    vetoes: counter('agentfleet_task_vetoes_total'),
+    queue: histogram('agentfleet_task_queue_seconds'),
+    sandbox: histogram('agentfleet_task_sandbox_seconds'),
+    duration: histogram('agentfleet_task_duration_seconds'),
   };
 }
 
@@ -203,7 +229,7 @@ function observe(histogram: Histogram, labels: Record<string, string>, ms: numbe
 
 /** Names that manifests, policies and selectors share. */
 export { homeDir, keeperPort, workspaceDir } from '@agentfleet/protocol/keeper';
-export { labels } from '@agentfleet/protocol/pool';
+export { labels, sandboxFinalizer } from '@agentfleet/protocol/pool';
 
 /** Secret with the key by which keeper and runner recognise each other, in every namespace with sandboxes. */
 export const linkSecret = { name: 'agentfleet-link', key: 'key' } as const;
@@ -220,6 +246,3 @@ export const hiddenDir = '/.agentfleet';
 /** Where the keeper sees /tmp of the user's container, to measure it. */
 export const scratchDir = '/mnt/tmp';
 export const storeDir = '/var/lib/agentfleet';
-
-/** Keeps a sandbox pod until none of its containers runs, so that the next sandbox is the only one. */
-export const sandboxFinalizer = 'agentfleet.dev/sandbox';

@@ -22,7 +22,7 @@ describe('cancelling', () => {
     expect(task.status).toMatchObject({
       phase: 'Cancelled',
       assignment: { directive: 'Stop' },
-      attempts: [{ reason: 'Cancelled', usage }],
+      attempts: [{ reason: 'Cancelled', usage: { toolCalls: usage.toolCalls } }],
     });
     expect([reported(task, 'Succeeded'), reported(task, 'RolledBack'), bed.sandboxes().length]).toEqual([
       'False/Cancelled',

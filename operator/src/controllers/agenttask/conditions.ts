@@ -104,6 +104,9 @@ function working(
   };
 }
 
+/** Type of the condition of tasks that an agent program works on. */
+const commandsUnjudged = 'CommandsUnjudged';
+
 /** Whether the worker is past the last edit: its plan says so by the node `verify`. */
 function verifies({ status: { run } }: Facts, assignment: AgentTaskStatus['assignment']): boolean {
   return (
@@ -139,6 +142,7 @@ export function conditionsOf(facts: Facts, transition: Transition, { summary, as
         : conditionValue('False', summary.reason, 'the task has not ended'),
     RolledBack: transition.kind === 'End' ? transition.undone : undefined,
     [networkOpened]: openedCondition(facts),
+    [commandsUnjudged]: unjudgedCondition(facts),
     Suspended: transition.kind === 'Suspend' ? suspendedCondition(facts, transition.rest) : undefined,
     AwaitingApproval: transition.kind === 'Await' ? conditionValue('True', 'AwaitingApproval', summary.message) : undefined,
     Reconciling: !summary.stalled && transition.kind !== 'End' ? conditionValue('True', summary.reason, summary.message) : undefined,
@@ -178,6 +182,16 @@ function acceptedCondition({ snapshot, status }: Facts, transition: Transition):
   return transition.kind === 'End' && said !== undefined
     ? said
     : conditionValue('True', 'Accepted', `ExpertPool ${keyOf(pool)} takes the task`);
+}
+
+/** Present where an agent program runs the attempts: nothing judges its commands before they run. */
+function unjudgedCondition({ snapshot, status }: Facts): ConditionValue | undefined {
+  const { pool } = snapshot.resolution;
+  if (pool === undefined) return known(status.conditions, commandsUnjudged);
+  const program = pool.spec.experts.find(({ engine, replicas }) => engine.type === 'Harness' && replicas > 0);
+  if (program === undefined) return undefined;
+  const message = `expert ${program.name} of ExpertPool ${keyOf(pool)} runs commands of its own, which gate 1 does not see; what they leave in the workspace is judged after each of its runs`;
+  return conditionValue('True', 'AgentProgram', message);
 }
 
 /** Present only while it is so. */

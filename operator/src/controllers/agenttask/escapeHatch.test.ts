@@ -1,11 +1,12 @@
 import { hasFinalizer } from '@agentfleet/kube';
 import { expect, test } from 'vitest';
+import { releaseSandboxes } from '../../uninstall.ts';
 import { sandboxFinalizer } from './attempts.ts';
 import { Bed } from './testing/bed.ts';
 import { newTask } from './testing/objects.ts';
 import { obedient, playWorkers, succeeds, works } from './testing/scriptedWorker.ts';
 
-test('a sandbox that waits for an operator that is gone goes when a person takes its finalizer, and the next operator goes on', async () => {
+test('a sandbox that waits for an operator that is gone goes when the uninstall hook takes its finalizer, and the next operator goes on', async () => {
   await using bed = await Bed.start();
   playWorkers(
     bed,
@@ -22,7 +23,7 @@ test('a sandbox that waits for an operator that is gone goes when a person takes
   );
   await bed.pass(10);
   expect(hasFinalizer(left()!, sandboxFinalizer)).toBe(true);
-  await bed.pods.patch(left()!.metadata, { metadata: { finalizers: null } });
+  expect(await releaseSandboxes(bed.transport)).toBe(1);
   await bed.until('it is gone', () => bed.sandboxes().length === 0);
 
   await bed.startOperator();

@@ -135,7 +135,7 @@ describe('the life of a task', () => {
     bed.kubelet.frozen = false;
     const task = await finish(bed);
     expect(task.status?.attempts).toMatchObject([
-      { class: 'Infrastructure', reason: 'SandboxLost', usage },
+      { class: 'Infrastructure', reason: 'SandboxLost', usage: { toolCalls: usage.toolCalls } },
       { number: 2, reason: 'ChecksPassed' },
     ]);
     expect(task.status).toMatchObject({ assignment: { epoch: 2, sandbox: 'one-2' }, totals: { usage: twice } });
@@ -198,7 +198,7 @@ describe('the life of a task', () => {
     );
     await bed.create(newTask('one', { deadlineSeconds: 30 }));
     const task = await finish(bed);
-    expect(task.status?.attempts).toMatchObject([{ class: 'DeadlineExceeded', usage }]);
+    expect(task.status?.attempts).toMatchObject([{ class: 'DeadlineExceeded', usage: { toolCalls: usage.toolCalls } }]);
     expect([reported(task, 'Succeeded'), reported(task, 'RolledBack')]).toEqual(['False/DeadlineExceeded', 'True/Restored']);
   });
 

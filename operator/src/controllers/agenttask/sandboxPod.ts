@@ -28,6 +28,7 @@ import {
   storeDir,
   workspaceDir,
 } from './attempts.ts';
+import { podWith, type OperandSettings } from '../../runtime/settings.ts';
 import type { NodeChoice } from './nodeAbility.ts';
 
 /** What decides a sandbox pod. Sizes are in bytes. */
@@ -74,6 +75,8 @@ export interface SandboxPodInput {
   readonly keeperEnv?: Readonly<Record<string, string>>;
   /** The roots are layers that are switched: the pod then has users of its own, and needs more than *restricted* allows. */
   readonly layered?: boolean;
+  /** What the administrator set for all pods; default: nothing. */
+  readonly settings?: OperandSettings;
 }
 
 const gib = 1024 ** 3;
@@ -103,30 +106,29 @@ export function sandboxPod(input: SandboxPodInput): V1Pod {
 }
 
 function plainPod(input: SandboxPodInput): V1Pod {
+  return { apiVersion: 'v1', kind: 'Pod', metadata: metadata(input), spec: podWith(podSpec(input), input.settings ?? {}) };
+}
+
+function podSpec(input: SandboxPodInput): V1PodSpec {
   return {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: metadata(input),
-    spec: {
-      restartPolicy: 'Always', // a fresh tools container is one exit of the runner away
-      automountServiceAccountToken: false,
-      enableServiceLinks: false,
-      dnsPolicy: 'None',
-      dnsConfig: { nameservers: ['127.0.0.1'] }, // the API demands one; nothing listens there
-      terminationGracePeriodSeconds: 10,
-      ...placement(input),
-      securityContext: {
-        runAsNonRoot: true,
-        runAsUser: sandboxUid,
-        runAsGroup: sandboxUid,
-        fsGroup: sandboxUid,
-        fsGroupChangePolicy: 'OnRootMismatch',
-        seccompProfile: { type: 'RuntimeDefault' },
-      },
-      ...(input.runnerVolume === true ? {} : { initContainers: [installRunner(input)] }),
-      containers: [keeper(input), tools(input)],
-      volumes: volumes(input),
+    restartPolicy: 'Always', // a fresh tools container is one exit of the runner away
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    dnsPolicy: 'None',
+    dnsConfig: { nameservers: ['127.0.0.1'] }, // the API demands one; nothing listens there
+    terminationGracePeriodSeconds: 10,
+    ...placement(input),
+    securityContext: {
+      runAsNonRoot: true,
+      runAsUser: sandboxUid,
+      runAsGroup: sandboxUid,
+      fsGroup: sandboxUid,
+      fsGroupChangePolicy: 'OnRootMismatch',
+      seccompProfile: { type: 'RuntimeDefault' },
     },
+    ...(input.runnerVolume === true ? {} : { initContainers: [installRunner(input)] }),
+    containers: [keeper(input), tools(input)],
+    volumes: volumes(input),
   };
 }
 
@@ -163,7 +165,6 @@ function installRunner(input: SandboxPodInput): V1Container {
   return {
     name: 'install-runner',
     image: input.sandboxImage,
-    imagePullPolicy: 'IfNotPresent',
     command: ['/opt/agentfleet/runner', 'install', `${hiddenDir}/bin`],
     securityContext: locked,
     resources: { requests: { cpu: '10m', memory: '16Mi' }, limits: { memory: '64Mi' } },
@@ -175,7 +176,6 @@ function keeper(input: SandboxPodInput): V1Container {
   return {
     name: 'keeper',
     image: input.sandboxImage,
-    imagePullPolicy: 'IfNotPresent',
     securityContext: locked,
     ports: [{ name: 'http', containerPort: keeperPort }],
     env: keeperEnv(input),
@@ -229,7 +229,6 @@ function tools(input: SandboxPodInput): V1Container {
   return {
     name: 'tools',
     image: input.toolsImage,
-    imagePullPolicy: 'IfNotPresent',
     command: [`${hiddenDir}/bin/runner`, 'serve'],
     securityContext: locked,
     env: [{ name: 'AGENTFLEET_LINK', value: `${hiddenDir}/link/keeper.sock` }, linkKey],
@@ -264,7 +263,7 @@ function volumes(input: SandboxPodInput): V1Volume[] {
   };
   return [
     input.runnerVolume === true
-      ? { name: 'bin', image: { reference: input.sandboxImage, pullPolicy: 'IfNotPresent' } }
+      ? { name: 'bin', image: { reference: input.sandboxImage, pullPolicy: input.settings?.imagePullPolicy ?? 'IfNotPresent' } }
       : { name: 'bin', emptyDir: { sizeLimit: '64Mi' } },
     { name: 'link', emptyDir: { sizeLimit: '1Mi' } },
     scratch('tmp', input.workspaceBytes ?? 2 * gib),

@@ -76,6 +76,7 @@ function poolTemplate(
     toolsImage: image ?? config.images.tools,
     clients: [`system:serviceaccount:${metadata.namespace ?? ''}:${workerServiceAccount(metadata.name)}`],
     issuer,
+    ...(config.operands === undefined ? {} : { settings: config.operands }),
     ...(config.resolvers === undefined ? {} : { resolvers: config.resolvers }),
     ...(config.sentinel === undefined ? {} : { sentinel: config.sentinel }),
     allowUnenforcedNetwork: spec.policy.allowUnenforcedNetwork,

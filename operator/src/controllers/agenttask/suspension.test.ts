@@ -14,7 +14,7 @@ const quiesced = { ...assignment, directive: 'Quiesce' } as const;
 const quiescing: AgentTaskStatus = { ...working, phase: 'Suspended', assignment: quiesced, clock: paused };
 const atRest: AgentTaskStatus = {
   ...quiescing,
-  run: { ...working.run!, snapshots: { initial: 's0001', count: 1, checkpointURI }, quiescedAt: ago(5) },
+  run: { ...working.run!, snapshots: { initial: 's0001', checkpointURI }, quiescedAt: ago(5) },
 };
 const suspended = { suspend: true };
 const deleting = podOf('one-1', { metadata: { deletionTimestamp: ago(1) } });

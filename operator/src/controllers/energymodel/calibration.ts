@@ -105,17 +105,7 @@ export function calibrationStatus(reported: ModelCalibration): CalibrationStatus
   return {
     digest: reported.digest,
     fittedAt: reported.fittedAt,
-    samples: reported.heads.reduce((sum, { samples }) => Math.min(2 ** 31 - 1, sum + samples), 0),
-    heads: reported.heads.map(({ name, auc, ece, brier, samples }) => ({
-      name,
-      auc: decimal(auc),
-      ece: decimal(ece),
-      ...(brier === undefined ? {} : { brier: decimal(brier) }),
-      samples,
-    })),
-    knots: reported.heads.flatMap(({ name, knots }) =>
-      knots.map(({ energy, probability }) => ({ head: name, energy: decimal(energy), probability: decimal(probability) })),
-    ),
+    heads: reported.heads.map(({ name, auc, ece }) => ({ name, auc: decimal(auc), ece: decimal(ece) })),
   };
 }
 

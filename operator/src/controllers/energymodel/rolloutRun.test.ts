@@ -69,11 +69,11 @@ describe('a revision of a model', () => {
       { name: 'Shell', lambda: '1' },
       { name: 'Code', lambda: '0.5' },
     ];
-    await run.patch({ heads, thresholds: { vetoBelowProbability: '0.1' }, resources: { replicas: 2 }, scoring: { batchMax: 4 } });
+    await run.patch({ heads, thresholds: { vetoBelowProbability: '0.1' }, resources: { replicas: 2 } });
     await run.until('it holds', () => run.brief.verifierArms?.[0]?.verifier.vetoBelowProbability === 0.1);
     await run.world.rest();
     expect(run.rollout).toMatchObject({ phase: 'Idle', stable });
-    expect(run.brief.verifierArms).toMatchObject([{ revision: stable, verifier: { batchMax: 4 } }]);
+    expect(run.brief.verifierArms).toMatchObject([{ revision: stable, verifier: { vetoBelowProbability: 0.1 } }]);
     expect(run.names('deployments')).toEqual([`judge-verifier-${stable ?? ''}`]);
   });
 

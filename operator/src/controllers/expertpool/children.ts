@@ -18,6 +18,7 @@ import { labels } from '@agentfleet/protocol/pool';
 import { cacheOfOurs, type CacheOptions, poolNamespaceLabel } from '../../runtime/caches.ts';
 import type { Caches } from '../../runtime/context.ts';
 import { type ControllerRevision, type Job, resources } from '../../runtime/resources.ts';
+import { objectWith, type OperandSettings } from '../../runtime/settings.ts';
 
 /** An object that is there, and its kind. */
 export interface Child {
@@ -29,20 +30,26 @@ export interface Child {
 export class ChildWriter {
   readonly #appliers = new Map<string, Applier<KubeObject>>();
   readonly #clients = new Map<string, ResourceClient>();
+  readonly #caches = new Map<string, Informer>();
+  readonly #settings: OperandSettings;
 
-  constructor(transport: Transport, kinds: readonly ChildKind[]) {
+  /** `settings`: what the administrator set for all that is written. */
+  constructor(transport: Transport, kinds: readonly ChildKind[], settings: OperandSettings = {}) {
+    this.#settings = settings;
     for (const { resource, cache } of kinds) {
       const client = new ResourceClient(transport, resource);
       const applier = new Applier({ client, view: cache, fieldManager: fieldManagers.operator });
       this.#clients.set(resourceName(resource), client);
       this.#appliers.set(resourceName(resource), applier);
+      this.#caches.set(resourceName(resource), cache);
       cache.addHandler({ onDelete: (object) => applier.forget(keyOf(object)) });
     }
   }
 
   /** Applies by server-side apply. What the server has, or undefined when our own write is not in the cache yet. */
   async apply({ resource, object }: Manifest, signal: AbortSignal): Promise<KubeObject | undefined> {
-    const applied = await this.#applier(resource).apply(object, signal);
+    const present = this.#caches.get(resourceName(resource))?.lister.get(keyOf(object));
+    const applied = await this.#applier(resource).apply(objectWith(object, this.#settings, present), signal);
     return applied.object;
   }
 

@@ -19,7 +19,7 @@ import {
 import { type Child, identity, surplus, takenNames, type ChildWriter } from './children.ts';
 import { workerAccess, artifactsVolume, goldenAccess, guardedExperts, guardedWorkers, poolKeys } from './manifests/access.ts';
 import { briefConfigMap } from './manifests/brief.ts';
-import { isBehindGateway } from './manifests/chat.ts';
+import { hasNoPods } from './manifests/chat.ts';
 import { expertDeployment, expertService } from './manifests/experts.ts';
 import type { Manifest } from '../../operands/manifest.ts';
 import { poolWalls } from './manifests/walls.ts';
@@ -157,7 +157,7 @@ export function decidePool(snapshot: PoolSnapshot): PoolDecision {
     const obstacles = taken.map((what): Obstacle => ({ reason: 'NameTaken', message: `${what}; rename the pool or the expert` }));
     return { apply: [], remove: [], obstacles };
   }
-  const kept = pool.spec.experts.filter((expert) => expert.replicas > 0 && !isBehindGateway(expert));
+  const kept = pool.spec.experts.filter((expert) => expert.replicas > 0 && !hasNoPods(expert));
   const deployments = kept.map((expert) => identity(resources.deployments, serverName(snapshot, expert)));
   const keep = [
     ...deployments,

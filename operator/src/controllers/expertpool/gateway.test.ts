@@ -147,7 +147,7 @@ describe('what a gateway is told', () => {
 
   it('is where Anthropic is by itself', () => {
     const credentials = [{ ...key, hosts: ['api.anthropic.com'] }];
-    const engine = { type: 'Anthropic', anthropic: { model: 'claude', credential: 'llm' } };
+    const engine = { type: 'Anthropic', api: { baseURL: 'https://api.anthropic.com', model: 'claude', credential: 'llm' } };
     const [model] = modelsOf(snapshotOf({ credentials, experts: [{ ...gen, engine }] }));
     expect(model).toMatchObject({ engine: 'Anthropic', baseURLs: ['https://api.anthropic.com'], model: 'claude' });
   });

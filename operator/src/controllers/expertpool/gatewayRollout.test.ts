@@ -4,7 +4,7 @@ import { decidePool } from './decide.ts';
 import { poolBrief } from './manifests/brief.ts';
 import { armsOf } from './servers.ts';
 import type { PoolSnapshot } from './snapshot.ts';
-import { gen, key, names, openAI, snapshotOf } from './testing/chatPools.ts';
+import { api, gen, key, names, snapshotOf } from './testing/chatPools.ts';
 import { deployment } from './testing/snapshots.ts';
 import { desiredArm, planOf, withPlan, type InUse } from './rolloutPlan.ts';
 import { newPolicy } from '../../revisions/testing/policies.ts';
@@ -20,7 +20,7 @@ function asking(model: string, domains = ['*']): PoolSnapshot {
   return snapshotOf({
     rolloutPolicyRef,
     credentials: [key],
-    experts: [{ ...gen, engine: { type: 'OpenAI', openAI: { ...openAI, model } } }, search],
+    experts: [{ ...gen, engine: { type: 'OpenAI', api: { ...api, model } } }, search],
   });
 }
 

@@ -89,12 +89,7 @@ export async function observePool(observer: PoolObserver, pool: ExpertPool, sign
   const deployments = caches.deployments.lister.list({ namespace });
   return {
     pool,
-    images: config.images,
-    egress: config.egress,
-    operatorNamespace: config.namespace,
-    access: clusterAccess(context),
-    reach: { apiServer: context.apiServer?.list() ?? [], more: config.workerEgress ?? [] },
-    prometheusNamespace: config.prometheusNamespace,
+    ...administered(context),
     energyModel,
     policy: namedPolicy(pool, 'ExpertPool', caches.rolloutPolicies.lister),
     judgePolicy: energyModel && namedPolicy(energyModel, 'EnergyModel', caches.rolloutPolicies.lister),
@@ -113,6 +108,15 @@ export async function observePool(observer: PoolObserver, pool: ExpertPool, sign
     recorded,
     weights: weightsViews({ pool, others: [...recorded.values()].flatMap((arm) => arm.experts), pods, progress }),
   };
+}
+
+/** What the administrator decided for all pools, and what is known of the cluster. */
+function administered(
+  context: OperatorContext,
+): Pick<PoolSnapshot, 'images' | 'egress' | 'operatorNamespace' | 'access' | 'reach' | 'settings' | 'prometheusNamespace'> {
+  const { images, egress, namespace: operatorNamespace, operands: settings, prometheusNamespace, workerEgress = [] } = context.config;
+  const reach = { apiServer: context.apiServer?.list() ?? [], more: workerEgress, proxy: settings?.proxy?.url };
+  return { images, egress, operatorNamespace, access: clusterAccess(context), reach, settings, prometheusNamespace };
 }
 
 /** The pool with the experts of all its revisions: their recordings are needed too. */

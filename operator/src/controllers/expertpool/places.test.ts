@@ -51,7 +51,6 @@ const place = (name: string, slot: string, admitted = true) => ({
   admitted,
 });
 const plan = (more: Partial<PlanStatus> = {}): PlanStatus => ({
-  hash: '0123456789abcdef',
   mode: 'DRA',
   assignments: [place(item(one, 'gen'), 'dgx-1/gpu0'), place(item(one, 'py'), 'dgx-1/gpu1'), place(item(two, 'py'), 'dgx-1/gpu1')],
   ...more,

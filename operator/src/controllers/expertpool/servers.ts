@@ -3,7 +3,7 @@ import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
 import { expertName, gatewayName, revisionRecordName } from '../../pools/names.ts';
 import type { Images } from '../../runtime/context.ts';
 import { resources, type Pod } from '../../runtime/resources.ts';
-import { isBehindGateway, chatExperts } from './manifests/chat.ts';
+import { hasNoPods, chatExperts } from './manifests/chat.ts';
 import type { ArmInput, BriefInput } from './manifests/brief.ts';
 import { gatewayReplicas, gatewayDeployment, gatewayParts, type Gateway } from './manifests/gateway.ts';
 import { owned, type Manifest } from '../../operands/manifest.ts';
@@ -25,7 +25,7 @@ export interface Server {
 
 /** All servers of a pool but its gateways. An expert that is the same in two revisions has one. Pure. */
 export function serversOf(snapshot: PoolSnapshot): readonly Server[] {
-  return allServers(snapshot).filter(({ expert }) => !isBehindGateway(expert));
+  return allServers(snapshot).filter(({ expert }) => !hasNoPods(expert));
 }
 
 function allServers({ pool, images, rollout }: PoolSnapshot): readonly Server[] {
@@ -48,7 +48,7 @@ export interface ServingDeployment {
 /** Deployments that serve the experts of a revision; `plain`: those of a pool without revisions. Pure. */
 export function deploymentsOf(pool: ExpertPool, arm: Pick<PoolArm, 'experts' | 'images'>, plain = false): readonly ServingDeployment[] {
   const { name: owner } = pool.metadata;
-  const own = arm.experts.filter((expert) => !isBehindGateway(expert));
+  const own = arm.experts.filter((expert) => !hasNoPods(expert));
   const gateway = gatewayHash(arm);
   return [
     ...own.map((expert) => {
@@ -119,11 +119,16 @@ function addresses(pods: readonly Pod[], expert: string, revision: string | unde
   return own.flatMap((pod) => (isReady(pod) && pod.status?.podIP ? [pod.status.podIP] : [])).sort();
 }
 
-function gatewayOf({ pool, replays, pods }: PoolSnapshot, arm: Pick<PoolArm, 'experts' | 'images'>, revision: string | undefined): Gateway {
+function gatewayOf(
+  { pool, replays, pods, settings = {} }: PoolSnapshot,
+  arm: Pick<PoolArm, 'experts' | 'images'>,
+  revision: string | undefined,
+): Gateway {
   const recordings = new Map([...replays].flatMap(([name, { hash }]) => (hash === undefined ? [] : [[name, hash] as const])));
   const revisionOf = (expert: Expert): string | undefined => (revision === undefined ? undefined : serverHash(arm, expert));
   const addressesOf = (expert: Expert): readonly string[] => addresses(pods, expert.name, revisionOf(expert));
-  return { pool, models: chatExperts(arm.experts), revisionOf, addressesOf, revision, image: arm.images.inference, recordings };
+  const models = chatExperts(arm.experts);
+  return { pool, models, revisionOf, addressesOf, revision, image: arm.images.inference, recordings, settings };
 }
 
 /** All gateways of a pool: one of each revision that has other chat models. Pure. */

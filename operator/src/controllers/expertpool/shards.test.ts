@@ -10,7 +10,6 @@ import { weightsViews } from './manifests/weights.ts';
 const gib = 2 ** 30;
 
 const plan = (...slots: readonly number[]): PlanStatus => ({
-  hash: '0123456789abcdef',
   mode: 'DRA',
   assignments: slots.map((slot) => ({
     item: 'core',

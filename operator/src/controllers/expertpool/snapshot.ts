@@ -5,6 +5,7 @@ import type { EgressBrief } from '@agentfleet/protocol/pool';
 import type { NamedPolicy, ShadowView } from '../../revisions/index.ts';
 import type { Images } from '../../runtime/context.ts';
 import { type Deployment, type PersistentVolumeClaim, type Pod, type ConfigMap, resources } from '../../runtime/resources.ts';
+import type { OperandSettings } from '../../runtime/settings.ts';
 import type { TaskGroup, TaskTraits } from '../../runtime/taskCensus.ts';
 import type { ClusterAccess, ServerInfo } from '../../serving/index.ts';
 import type { Child } from './children.ts';
@@ -49,6 +50,8 @@ export interface PoolSnapshot {
   readonly access: ClusterAccess;
   /** What of the network workers need beside what the pool names. */
   readonly reach: Omit<WorkerReach, 'egress'>;
+  /** What the administrator set for all operands; default: nothing. */
+  readonly settings?: OperandSettings | undefined;
   /** Of the Prometheus that servers let in. */
   readonly prometheusNamespace?: string | undefined;
   /** The EnergyModel that the pool names; undefined when it names none, and when there is none of that name. */

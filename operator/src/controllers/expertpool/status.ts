@@ -40,6 +40,8 @@ interface ExpertView {
 /** How far what serves an expert is: its pods, and for a chat model the gateway. */
 function servingExpert(snapshot: PoolSnapshot, expert: Expert, pods: readonly Pod[], obstacle: Obstacle | undefined): Serving {
   const { replicas: wanted } = expert;
+  if (expert.engine.type === 'Harness')
+    return { phase: wanted === 0 ? 'Scaled' : 'Ready', replicas: wanted, ready: wanted, fault: undefined };
   if (isBehindGateway(expert)) {
     return wanted === 0 ? { phase: 'Scaled', replicas: 0, ready: 0, fault: undefined } : gatewayServing(snapshot, obstacle);
   }
@@ -70,7 +72,9 @@ function expertView(snapshot: PoolSnapshot, decision: PoolDecision, expert: Expe
     role,
     phase,
     ...(info === undefined ? {} : { digest: info.digest }),
-    endpoint: isChat(expert) ? gatewayUrl(pool, gatewayRevision(snapshot)) : serverUrl(service, homeOf(pool)),
+    ...(expert.engine.type !== 'Harness' && {
+      endpoint: isChat(expert) ? gatewayUrl(pool, gatewayRevision(snapshot)) : serverUrl(service, homeOf(pool)),
+    }),
     replicas,
     ready,
     ...(memory === undefined ? {} : { memory }),

@@ -61,7 +61,7 @@ function refused(owner: Owner, { plan, unplaced }: OwnerPlan): ConditionValue {
 }
 
 function feasible(owner: Owner, outcome: OwnerPlan, inventory: Inventory): ConditionValue {
-  const { plan, stuck, unplaced, modeLack } = outcome;
+  const { stuck, unplaced, modeLack } = outcome;
   const [first] = stuck;
   const fault = inventory.slots.find(({ name }) => name === first?.slot)?.fault;
   if (first !== undefined && fault !== undefined) {
@@ -76,7 +76,7 @@ function feasible(owner: Owner, outcome: OwnerPlan, inventory: Inventory): Condi
   if (unplaced.length > 0 && bad !== undefined) {
     return { status: 'False', reason: bad.reason === 'Conflict' ? 'PlacementConflict' : bad.reason, message: bad.message };
   }
-  if (modeLack !== undefined) return { status: 'False', reason: 'NoMode', message: modeLack };
+  if (modeLack !== undefined) return { status: 'False', reason: 'NoMode', message: `${modeLack}${skippedWords(outcome)}` };
   const slices = unplaced.length === 0 ? undefined : slicesOfPlugin(owner, [], inventory);
   if (slices !== undefined) return { status: 'False', reason: 'NoMode', message: slices };
   if (unplaced.length > 0 && inventory.slots.length === 0) {
@@ -84,11 +84,18 @@ function feasible(owner: Owner, outcome: OwnerPlan, inventory: Inventory): Condi
     return { status: 'False', reason: 'NoGPUs', message };
   }
   if (unplaced.length > 0) return refused(owner, outcome);
-  return placed(plan, inventory);
+  return placed(outcome, inventory);
+}
+
+/** Better modes than the one in use, with what each lacks. */
+function skippedWords({ skipped, modeLack }: OwnerPlan): string {
+  const others = skipped.filter(({ reason }) => reason !== modeLack);
+  return others.map(({ mode, reason }) => `; not ${mode}: ${reason.slice(0, 512)}`).join('');
 }
 
 /** All have a place; with pods that hold GPUs it may not be there yet. */
-function placed(plan: OwnerPlan['plan'], inventory: Inventory): ConditionValue {
+function placed(outcome: OwnerPlan, inventory: Inventory): ConditionValue {
+  const { plan } = outcome;
   const waiting = new Set(plan.assignments.filter((place) => lacksHolder(plan.mode, place)).map(({ slot }) => slot));
   const troubled = inventory.slots.find(({ name, trouble }) => waiting.has(name) && trouble !== undefined);
   if (troubled !== undefined) {
@@ -99,7 +106,7 @@ function placed(plan: OwnerPlan['plan'], inventory: Inventory): ConditionValue {
   const engines = new Set(plan.assignments.map(({ item }) => item));
   const reported = `${engines.size} engines on ${slots.size} GPUs, mode ${plan.mode ?? 'none'}`;
   const wait = waiting.size === 0 ? '' : `; ${[...waiting].join(', ')} not held yet`;
-  return { status: 'True', reason: 'Placed', message: `${reported}${wait}` };
+  return { status: 'True', reason: 'Placed', message: `${reported}${wait}${skippedWords(outcome)}` };
 }
 
 /** Two stacks that hand out the GPUs of a node that this owner names or sits on. */

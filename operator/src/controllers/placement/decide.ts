@@ -5,7 +5,7 @@ import type { Pod, Deployment } from '../../runtime/resources.ts';
 import { claimsOf, surplusClaims, type ClaimManifest } from './claims.ts';
 import { inventoryOf } from './inventory.ts';
 import { inOrder, isConcerned, modelOwner, poolOwner, type Revisions } from './owners.ts';
-import { planHash, planOwner } from './plan.ts';
+import { planOwner } from './plan.ts';
 import type { Presence } from './serve.ts';
 import { holderChanges, probeChanges, wantedHolders, type HolderChanges, type ProbeChanges } from './reserve/index.ts';
 import { bookNews, writeProbes } from './slots.ts';
@@ -58,9 +58,10 @@ export interface PlacementDecision {
 }
 
 const nobody: OwnerPlan = {
-  plan: { hash: planHash(undefined, []), assignments: [] },
+  plan: { assignments: [] },
   unplaced: [],
   stuck: [],
+  skipped: [],
   modeLack: undefined,
   ending: new Set(),
   asks: [],

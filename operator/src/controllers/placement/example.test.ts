@@ -51,8 +51,8 @@ const unused = [
   // Its canaries are beside what serves.
   'placement.canarySlot',
   // Models behind an API are in examples/chat.yaml.
-  'experts[].engine.openAI',
-  'experts[].engine.anthropic',
+  'experts[].engine.api',
+  'experts[].engine.harness',
   'experts[].fallback',
   'experts[].engine.vLLM.toolCallParser',
   'experts[].engine.vLLM.reasoningParser',
@@ -97,7 +97,7 @@ describe('the example of the hybrid agent', () => {
     ]);
     const contexts = pool.spec.experts.flatMap(({ engine }) => (engine.type === 'VLLM' ? [engine.vLLM.maxModelLen] : []));
     expect(contexts).toEqual([8192, 8192, 8192, 8192, 8192]);
-    expect(pool.spec.profiles?.[0]?.compute).toMatchObject({ entropyFastNats: '2.5', margin: '1.5', riskThreshold: '0.6', kBase: 2 });
+    expect(pool.spec.profiles?.[0]?.compute).toMatchObject({ entropyFastNats: '2.5', margin: '1.5', kBase: 2 });
     expect(model.spec.lambda).toBe('1.0');
     expect(model.spec.heads).toEqual([{ name: 'Code', lambda: '0.7' }]);
   });

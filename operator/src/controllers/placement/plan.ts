@@ -1,7 +1,5 @@
 import type { Assignment, Holder, Inventory, Owner, OwnerPlan, Place, PlanSlot, Rejection, CanaryWish, Wish } from './model/index.ts';
-import { createHash } from 'node:crypto';
 import type { PlanStatus } from '@agentfleet/protocol/api';
-import { canonical } from '@agentfleet/kube';
 import { chooseMode, type Mode, type ModeChoice, type ModeFacts, solve } from '../../placement/index.ts';
 import { claimNameOf, claimsInUse, hasClasses } from './claims.ts';
 import { lacksHolder, admittedAsOne, inOrderOfItems, rejectionsOf, problemOf, placesOf } from './problem.ts';
@@ -10,13 +8,6 @@ import { partsOf, serve, type Parts, type Presence, type Served } from './serve.
 import { slicesOfPlugin } from './inventory.ts';
 
 const mostRejections = 64;
-
-const hashOf = (text: string, digits: number): string => createHash('sha256').update(text).digest('hex').slice(0, digits);
-
-/** Of mode and assignments, without whose turn it is to start and who holds the GPU. Nothing of the operator is in it. */
-export function planHash(mode: Mode | undefined, assignments: readonly Assignment[]): string {
-  return hashOf(canonical({ mode, assignments: assignments.map((place) => ({ ...place, admitted: true, holder: undefined })) }), 16);
-}
 
 /** Whose mode is looked for, and beside whom. */
 interface ModeSearch {
@@ -91,19 +82,11 @@ function tryCanaries(owner: Owner, { parts, served, kept }: Settled, { others, i
   });
 }
 
-function statusOf(
-  mode: Mode | undefined,
-  assignments: readonly Assignment[],
-  rejected: readonly Rejection[],
-  skipped: ModeChoice['skipped'],
-): PlanStatus {
-  const reasons = skipped.map(({ mode: which, reason }) => ({ mode: which, reason: reason.slice(0, 512) }));
+function statusOf(mode: Mode | undefined, assignments: readonly Assignment[], rejected: readonly Rejection[]): PlanStatus {
   return {
-    hash: planHash(mode, assignments),
     ...(mode === undefined ? {} : { mode }),
     assignments: [...assignments],
     ...(rejected.length === 0 ? {} : { rejected: rejected.slice(0, mostRejections) }),
-    ...(reasons.length === 0 ? {} : { skippedModes: reasons }),
   };
 }
 
@@ -128,7 +111,8 @@ export function planOwner(owner: Owner, others: readonly Holder[], inventory: In
   const placed = new Set(kept.map(({ item }) => item));
   const faulty = new Set(inventory.slots.filter(({ fault }) => fault !== undefined).map(({ name }) => name));
   return {
-    plan: statusOf(inForce, assignments, [...refused, ...tried.rejected], skipped),
+    plan: statusOf(inForce, assignments, [...refused, ...tried.rejected]),
+    skipped,
     unplaced: serving.wishes
       .map(({ item }) => item)
       .filter((item) => !placed.has(item) || refused.some((conditionValue) => conditionValue.item === item)),

@@ -69,7 +69,6 @@ function engineOf({ demand, image, resources, mounts, startSeconds }: EnginePod)
   return {
     name: engineContainer,
     image,
-    imagePullPolicy: 'IfNotPresent',
     restartPolicy: 'Always',
     args: [...vllmArguments(demand)],
     env: [

@@ -45,9 +45,6 @@ const PlanNode = struct('One node of the plan.', {
   kind: choice('Level of the node.', ['Goal', 'Subtask', 'Step']),
   intent: text('What the node is for.', { max: 96 }),
   state: choice('How far it is.', ['Pending', 'Running', 'Done', 'Failed', 'Dropped']),
-  p: optional(probability('Expected probability of success.')),
-  snapshot: optional(snapshotId('Newest good snapshot of the node.')),
-  attempts: optional(integer('How often it was tried.', 0, 1000)),
 });
 
 const Progress = struct(
@@ -65,24 +62,16 @@ const SnapshotSummary = struct(
   {
     initial: optional(snapshotId('Taken after set-up.')),
     lastGreen: optional(snapshotId('Newest one at which all checks passed.')),
-    current: optional(snapshotId('Newest one.')),
-    count: integer('How many are kept.', 0, 1000),
-    engine: optional(choice('What captures the tree: contents by hash, or layers that are switched.', ['CAS', 'Overlay'])),
     checkpointURI: optional(text('Newest durable copy.', { max: 1024 })),
   },
   { atomic: true },
 );
 
 const Signals = struct(
-  'What the last decision was based on.',
+  'What the last decision was based on, as rollouts count it; the event log has all of each decision.',
   {
-    risk: optional(probability('Probability, by the Planner, that the next step does harm.')),
     energy: optional(decimal('Energy of the chosen candidate; lower is better.')),
-    margin: optional(decimal('Distance to the second best.')),
-    entropyNats: optional(decimal('Entropy of the proposals.')),
     pSuccess: optional(probability('Calibrated probability that the chosen candidate is good.')),
-    k: optional(integer('Candidates that were compared.', 0, 1000)),
-    deliberate: optional(flag('Whether more than the fast path was used.')),
     degraded: optional(
       atomicList('Parts that did not answer, and what is done without them.', text('One part.', { max: 128 }), { max: 8 }),
     ),
@@ -112,8 +101,6 @@ const Isolation = struct(
   {
     level: choice('Strongest level in force.', isolationLevels),
     network: choice('Whether the network policy holds.', ['Probing', 'Enforced', 'NotEnforced']),
-    landlockABI: optional(integer('Landlock version in force; 0: none.', 0, 100)),
-    userNamespace: optional(flag('Whether root inside is nobody outside.')),
     runtimeClass: optional(text('RuntimeClass of the pod.', { max: 253 })),
   },
   { atomic: true },

@@ -1,4 +1,4 @@
-import type { Static } from 'typebox';
+import { Type, type Static } from 'typebox';
 import {
   atomicList,
   byteQuantity,
@@ -17,39 +17,42 @@ import { gpuMemory, slotName } from '../base/placement.ts';
 
 const names = ['cpu', 'memory', 'ephemeral-storage'] as const;
 
-/** CEL's spelling of a member whose name is no identifier. */
-function member(name: string): string {
-  return name.replaceAll('-', '__dash__');
+type Amounts = Partial<Record<(typeof names)[number], string | number>>;
+
+/** A ResourceList of Kubernetes, of what a container of ours can have. */
+function amounts(path: string, description: string) {
+  const known = rule(
+    `self.all(name, name in [${names.map((name) => `'${name}'`).join(', ')}])`,
+    `${path} must have no other names than ${names.join(', ')}; remove them`,
+  );
+  const amount = resourceQuantity('Cores such as 500m, or bytes such as 512Mi.');
+  return Type.Unsafe<Amounts>(mapOf(`${description} Names: ${names.join(', ')}.`, amount, { max: names.length, rules: [known] }));
 }
+
+const amountsOf = (path: string) => ({
+  requests: optional(amounts(`${path}.requests`, 'What is set aside for it.')),
+  limits: optional(amounts(`${path}.limits`, 'What it may use at most.')),
+});
 
 function withinLimits(path: string): readonly Rule[] {
-  return names.map((name) => {
-    const field = member(name);
-    const both = `has(self.requests) && has(self.limits) && has(self.requests.${field}) && has(self.limits.${field})`;
-    const compare = `quantity(string(self.requests.${field})).compareTo(quantity(string(self.limits.${field}))) <= 0`;
-    return rule(`!(${both}) || ${compare}`, `${path}.requests.${name} must not be more than ${path}.limits.${name}; raise the limit`);
-  });
+  const compare = 'quantity(string(self.requests[name])).compareTo(quantity(string(self.limits[name]))) <= 0';
+  return [
+    rule(
+      `!has(self.requests) || !has(self.limits) || self.requests.all(name, !(name in self.limits) || ${compare})`,
+      `${path}.requests must not be more than ${path}.limits of the same name; raise the limit`,
+    ),
+  ];
 }
-
-function amounts(description: string) {
-  return struct(description, {
-    cpu: optional(resourceQuantity('Cores, for example 500m.')),
-    memory: optional(resourceQuantity('Bytes, for example 512Mi.')),
-    'ephemeral-storage': optional(resourceQuantity('Bytes of the node, for example 1Gi.')),
-  });
-}
-
-const amountsOf = { requests: optional(amounts('What is set aside for it.')), limits: optional(amounts('What it may use at most.')) };
 
 /** Requests and limits of a container. `path` is the field's name in messages. */
 export function containerResources(path: string) {
-  return struct('What the container asks for and may use.', amountsOf, { rules: withinLimits(path) });
+  return struct('What the container asks for and may use.', amountsOf(path), { rules: withinLimits(path) });
 }
 
 /** The same for a container whose engine may sit on a GPU. */
 export function engineResources(path: string) {
   const own = {
-    ...amountsOf,
+    ...amountsOf(path),
     slot: optional(slotName('The GPU that it is on; default: wherever it fits.')),
     memory: optional(gpuMemory(`${path}.memory`)),
   };

@@ -21,7 +21,7 @@ import {
 } from '../schema/index.ts';
 import { directives, failureClasses, phases } from './phases.ts';
 import { Run } from './run.ts';
-import { usageFields } from './usage.ts';
+import { spentFields, usageFields } from './usage.ts';
 
 /** Attempts that `status.attempts` shows; the oldest give way. */
 export const maxShownAttempts = 16;
@@ -78,7 +78,7 @@ const Attempt = struct('One attempt.', {
   started: optional(
     flag('False: it failed before anything was begun in its sandbox, which was given back. Such failures in a row end the task.'),
   ),
-  usage: optional(usageFields('What it used.')),
+  usage: optional(spentFields('What of it is counted against budgets and caps; all that was used is in status.totals.')),
 });
 
 const RolledBack = struct('The restore that ended the task or followed an order.', {

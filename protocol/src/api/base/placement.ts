@@ -105,17 +105,13 @@ const RejectionState = struct('A place that an engine did not get.', {
   shortByBytes: optional(integer('Bytes that the slot lacks beside its tenants.', 1, maxSafeInteger)),
 });
 
-const SkippedModeState = struct('A mode that could not be used.', {
-  mode: choice('Which one.', placementModes),
-  reason: text('What it lacks, and what would give it.', { max: 512 }),
-});
-
 /** Where the engines of a pool or a model are. */
-export const PlanStatus = struct('Where engines are on GPUs.', {
-  hash: text('Of mode and assignments: equal plans have the same.', { max: 16, pattern: '^[0-9a-f]{16}$' }),
-  mode: optional(choice('How they get at them; left out: no mode can be used.', placementModes)),
-  assignments: atomicList('Who is where.', AssignmentState, { max: 64 }),
-  rejected: optional(atomicList('Who did not get which place.', RejectionState, { max: 64 })),
-  skippedModes: optional(atomicList('Better modes that could not be used.', SkippedModeState, { max: placementModes.length })),
-});
+export const PlanStatus = struct(
+  'Where engines are on GPUs. The condition PlacementFeasible says which better modes could not be used, and why.',
+  {
+    mode: optional(choice('How they get at them; left out: no mode can be used.', placementModes)),
+    assignments: atomicList('Who is where.', AssignmentState, { max: 64 }),
+    rejected: optional(atomicList('Who did not get which place.', RejectionState, { max: 64 })),
+  },
+);
 export type PlanStatus = Static<typeof PlanStatus>;

@@ -27,7 +27,7 @@ describe('reference page', () => {
 
   it('lets fields inside an immutable one be immutable', () => {
     expect(rows.get('spec.checks[].timeoutSeconds')?.mutability).toBe('Immutable');
-    expect(rows.get('spec.sandbox.resources.limits.cpu')).toMatchObject({ type: 'quantity', mutability: 'Immutable' });
+    expect(rows.get('spec.sandbox.resources.limits')).toMatchObject({ type: 'map', mutability: 'Immutable' });
   });
 
   it('says of every top-level field of a task whether it may change', () => {

@@ -9,7 +9,6 @@ import { revisionName, RolloutStatus } from '../rollout/index.ts';
 import {
   atomicList,
   choice,
-  decimal,
   digest,
   integer,
   listByKey,
@@ -85,16 +84,6 @@ export const heads = listByKey('Weights of the heads.', 'name', Head, { max: ene
 /** λ of heads that are not named. */
 export const defaultLambda = { Code: '0.7', Shell: '1.2', Editor: '0.6' } as const satisfies Record<(typeof energyHeads)[number], string>;
 
-/** `spec.scoring`. */
-export const Scoring = struct(
-  'How it is asked.',
-  {
-    batchMax: integer('Acts of one request.', 1, 64, 16),
-    timeoutMillis: integer('Time after which it counts as unavailable.', 10, 60_000, 800),
-  },
-  { filled: true },
-);
-
 /** `spec.resources`. */
 export const ModelResources = struct(
   'The pods that score.',
@@ -113,7 +102,6 @@ export const EnergyModelSpec = struct('What judges, and how strictly.', {
   artifact: Artifact,
   lambda: weight('Weight of E_model beside the features.', '1.0'),
   heads: optional(heads),
-  scoring: Scoring,
   thresholds: Thresholds,
   calibration: optional(CalibrationSpec),
   gates: optional(GateSpec),
@@ -136,22 +124,12 @@ const CalibratedHead = struct('One head, on problems that its fit never saw.', {
   name: choice('Which one.', energyHeads),
   auc: probability('Area under the ROC curve.'),
   ece: probability('Expected calibration error.'),
-  brier: optional(probability('Brier score, where it was measured.')),
-  samples: integer('Labelled acts that they were measured on.', 0, 2_147_483_647),
-});
-
-const Knot = struct('A point of a map from energy to probability.', {
-  head: choice('Whose.', energyHeads),
-  energy: decimal('Energy of an act.'),
-  probability: probability('That it is good.'),
 });
 
 /** `status.calibration`. */
 export const CalibrationStatus = struct('How the model in use was calibrated, as it tells.', {
   digest: digest('Of curves, thresholds and figures.'),
-  samples: integer('Labelled acts of all heads.', 0, 2_147_483_647),
   heads: listByKey('What each head is worth.', 'name', CalibratedHead, { max: energyHeads.length }),
-  knots: atomicList('Energies and probabilities.', Knot, { max: 64 }),
   fittedAt: timestamp('When it was made.'),
 });
 export type CalibrationStatus = Static<typeof CalibrationStatus>;

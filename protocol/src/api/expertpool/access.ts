@@ -57,7 +57,7 @@ const MaxBudget = struct('Most that one task may use, and what a task gets that 
   wallSeconds: optional(integer('Seconds in which a task runs, over all attempts.', 1, 31_536_000)),
   toolCalls: optional(integer('Commands and edits, over all attempts.', 1, 1_000_000)),
   tokens: optional(integer('Tokens of chat models, in and out, over all attempts.', 1, 1_000_000_000_000)),
-  cost: optional(money('What they cost by spec.experts[].engine.openAI.price and anthropic.price, over all attempts.')),
+  cost: optional(money('What they cost by spec.experts[].engine.api.price, over all attempts.')),
 });
 
 /** What tasks may choose of their sandboxes; nothing is the default. */
@@ -135,7 +135,7 @@ export type PoolPolicy = Static<typeof PoolPolicy>;
 /** Tokens and money of one bound. */
 const amounts = {
   tokens: optional(integer('Tokens of chat models, in and out.', 1, 1_000_000_000_000)),
-  cost: optional(money('What they cost by spec.experts[].engine.openAI.price and anthropic.price.')),
+  cost: optional(money('What they cost by spec.experts[].engine.api.price.')),
 };
 
 const Spending = struct(

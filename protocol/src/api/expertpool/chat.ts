@@ -7,14 +7,10 @@ const engine = 'spec.experts[].engine';
 const unreachable = "startsWith('169.254.') || url(self).getHostname().startsWith('0.') || url(self).getHostname() == 'localhost'";
 
 /** Address of a server by http or https; `path` is the field's name in messages. */
-function address(
-  path: string,
-  description: string,
-  options: { readonly pattern: string; readonly like: string; readonly default?: string },
-) {
-  const { pattern, like, default: value } = options;
+function address(path: string, description: string, options: { readonly pattern: string; readonly like: string }) {
+  const { pattern, like } = options;
   return withRules(
-    text(description, { max: 512, min: 1, ...(value !== undefined && { default: value }) }),
+    text(description, { max: 512, min: 1 }),
     rule(
       `self.matches('${pattern}') && isURL(self) && url(self).getHostname() != ''`,
       `${path} must be http or https, a host in lower case, and no more than that, a port and a path; write it like ${like}`,
@@ -42,11 +38,17 @@ const CaBundle = struct('A key of a ConfigMap of the namespace with the authorit
   key: text('Key inside the ConfigMap.', { max: 253, min: 1, pattern: '^[-._a-zA-Z0-9]+$' }),
 });
 
-/** What an engine behind an API has; `member` is its name in messages. */
-function endpoint(member: string, baseURL: ReturnType<typeof address>) {
-  const path = `${engine}.${member}`;
-  return {
-    baseURL,
+const path = `${engine}.api`;
+
+/** `spec.experts[].engine.api`: of the types OpenAI and Anthropic. */
+export const Api = struct(
+  'A model behind an API: the OpenAI chat API of any server that speaks it, or the Messages API of Anthropic.',
+  {
+    baseURL: address(
+      `${path}.baseURL`,
+      'Address of the API: of OpenAI with its path, as https://host/v1; of Anthropic without /v1, as https://api.anthropic.com.',
+      { pattern: `${hostPattern}(/[-._~a-zA-Z0-9/]*)?$`, like: 'https://llm.example.com/v1' },
+    ),
     model: text('Name of the model at the server.', { max: 256, min: 1 }),
     credential: optional(labelName('Entry of spec.credentials whose value is the key; the gateway alone has it. Default: none.')),
     caBundleRef: optional(CaBundle),
@@ -63,54 +65,23 @@ function endpoint(member: string, baseURL: ReturnType<typeof address>) {
     requestsPerMinute: optional(integer('Requests that each replica of the gateway sends in a minute; default: any number.', 1, 1_000_000)),
     concurrency: integer('Requests that each replica of the gateway has under way at once.', 1, 1024, 32),
     timeoutSeconds: integer('Seconds in which an answer has to be complete.', 1, 3600, 300),
-  };
-}
-
-function endpointRules(member: string): readonly Rule[] {
-  const path = `${engine}.${member}`;
-  return [
-    rule(
-      'self.maxOutputTokens < self.contextTokens',
-      `${path}.maxOutputTokens must be less than ${path}.contextTokens, which holds the request too; lower it`,
-    ),
-    rule(
-      "!has(self.caBundleRef) || self.baseURL.startsWith('https://')",
-      `${path}.caBundleRef must be set beside a baseURL of https only; remove it, or correct the address`,
-    ),
-  ];
-}
-
-const openAI = endpoint(
-  'openAI',
-  address(`${engine}.openAI.baseURL`, 'Address of the API with its path, as https://host/v1.', {
-    pattern: `${hostPattern}(/[-._~a-zA-Z0-9/]*)?$`,
-    like: 'https://llm.example.com/v1',
-  }),
-);
-
-/** A server of the OpenAI chat API. */
-export const OpenAI = struct('A model behind the OpenAI chat API, of any server that speaks it.', openAI, {
-  rules: endpointRules('openAI'),
-});
-
-/** A server of the Messages API. */
-export const Anthropic = struct(
-  'A model behind the Messages API of Anthropic.',
-  {
-    ...endpoint(
-      'anthropic',
-      address(`${engine}.anthropic.baseURL`, 'Address of the API, without /v1.', {
-        pattern: `${hostPattern}(/[-._~a-zA-Z0-9/]*)?$`,
-        like: 'https://api.anthropic.com',
-        default: 'https://api.anthropic.com',
-      }),
-    ),
   },
-  { rules: endpointRules('anthropic') },
+  {
+    rules: [
+      rule(
+        'self.maxOutputTokens < self.contextTokens',
+        `${path}.maxOutputTokens must be less than ${path}.contextTokens, which holds the request too; lower it`,
+      ),
+      rule(
+        "!has(self.caBundleRef) || self.baseURL.startsWith('https://')",
+        `${path}.caBundleRef must be set beside a baseURL of https only; remove it, or correct the address`,
+      ),
+    ],
+  },
 );
 
 /** A model behind an API. */
-export type ChatEndpoint = Static<typeof OpenAI>;
+export type ChatEndpoint = Static<typeof Api>;
 
 /** `spec.gateway`. */
 export const Gateway = struct('The pods between the workers and chat models; they alone hold keys and reach the hosts of models.', {
@@ -119,18 +90,15 @@ export const Gateway = struct('The pods between the workers and chat models; the
 });
 export type Gateway = Static<typeof Gateway>;
 
-/** Members of `engine` with a server behind an API. */
-const members = ['openAI', 'anthropic'] as const;
-
 const replays = (expert: string): string => `(has(${expert}.engine.replay) && ${expert}.engine.replay.format == 'Chat')`;
 
 /** Whether an expert, a CEL expression, is a chat model without pods of its own. */
-export const isBehindGateway = (expert: string): string =>
-  `(has(${expert}.engine.openAI) || has(${expert}.engine.anthropic) || ${replays(expert)})`;
+export const isBehindGateway = (expert: string): string => `(has(${expert}.engine.api) || ${replays(expert)})`;
 
 const serves = (expert: string): string => `(has(${expert}.engine.vLLM) && has(${expert}.engine.vLLM.toolCallParser))`;
 
-const isChat = (expert: string): string => `(${isBehindGateway(expert)} || ${serves(expert)})`;
+/** Whether an expert, a CEL expression, is asked by way of the gateway. */
+export const isChat = (expert: string): string => `(${isBehindGateway(expert)} || ${serves(expert)})`;
 
 /** Rules of one expert. */
 export const chatExpertRules = [
@@ -154,9 +122,8 @@ export const fallbackRule = rule(
   'spec.experts[].fallback must be the name of another expert of the pool that is a chat model; correct the name, or remove it',
 );
 
-function specRules(member: (typeof members)[number]): readonly Rule[] {
-  const path = `${engine}.${member}.credential`;
-  const at = `e.engine.${member}`;
+function specRules(): readonly Rule[] {
+  const at = 'e.engine.api';
   const every = (demand: string): string => `self.experts.all(e, !has(${at}) || !has(${at}.credential) || ${demand})`;
   const elsewhere = [
     `(has(self.storage) && has(self.storage.credential) && self.storage.credential == ${at}.credential)`,
@@ -166,28 +133,28 @@ function specRules(member: (typeof members)[number]): readonly Rule[] {
   return [
     rule(
       every(`(has(self.credentials) && self.credentials.exists(c, c.name == ${at}.credential))`),
-      `${path} must be the name of an entry of spec.credentials; add the entry or correct the name`,
+      `${path}.credential must be the name of an entry of spec.credentials; add the entry or correct the name`,
     ),
     rule(
       every(
         `!has(self.credentials) || !isURL(${at}.baseURL) || self.credentials.all(c, c.name != ${at}.credential || url(${at}.baseURL).getHostname() in c.hosts)`,
       ),
-      `spec.credentials[].hosts must hold the host of ${engine}.${member}.baseURL, or the key is not sent there; add the host`,
+      `spec.credentials[].hosts must hold the host of ${path}.baseURL, or the key is not sent there; add the host`,
     ),
     rule(
       every(`!(${elsewhere})`),
-      `${path} must not be that of spec.storage or spec.modelCache, which workers hold; add an entry of spec.credentials for the model`,
+      `${path}.credential must not be that of spec.storage or spec.modelCache, which workers hold; add an entry of spec.credentials for the model`,
     ),
     rule(
       `!has(self.policy.maxBudget) || !has(self.policy.maxBudget.cost) || self.experts.all(e, !has(${at}) || has(${at}.price))`,
-      `${engine}.${member}.price must be set beside spec.policy.maxBudget.cost, which counts by it; add it, or bound spec.policy.maxBudget.tokens instead`,
+      `${path}.price must be set beside spec.policy.maxBudget.cost, which counts by it; add it, or bound spec.policy.maxBudget.tokens instead`,
     ),
   ];
 }
 
 /** Rules over `spec` that tie chat models to credentials, budgets and the gateway. */
 export const chatRules = [
-  ...members.flatMap(specRules),
+  ...specRules(),
   rule(
     `!has(self.gateway) || self.experts.exists(e, ${isChat('e')})`,
     'spec.gateway must be set beside an expert that is a chat model (OpenAI, Anthropic, Replay of the format Chat, VLLM with toolCallParser) only; remove it, or add one',

@@ -1,4 +1,4 @@
-import type { Static } from 'typebox';
+import { Type, type Static, type TProperties } from 'typebox';
 import { slotName } from '../base/placement.ts';
 import {
   atomicList,
@@ -14,7 +14,8 @@ import {
   text,
   union,
 } from '../schema/index.ts';
-import { Anthropic, OpenAI } from './chat.ts';
+import { Api, type ChatEndpoint } from './chat.ts';
+import { Harness } from './harness.ts';
 
 const Replay = struct('A recording.', {
   configMap: reference('A ConfigMap of the namespace with the recording.'),
@@ -93,10 +94,23 @@ const Adapter = struct('A LoRA adapter on the engine of another expert.', {
   rank: integer('Its rank.', 1, 512, 16),
 });
 
-/** What answers. */
-export const Engine = union(
-  'Synth: search without a model. Replay: a recording. Llama: a small language model. Builtin: our own weights and rules. VLLM: a language model on GPUs. Adapter: LoRA weights on the engine of another expert. OpenAI, Anthropic: a chat model behind an API.',
+const own = union(
+  'Synth: search without a model. Replay: a recording. Llama: a small language model. Builtin: our own weights and rules. VLLM: a language model on GPUs. Adapter: LoRA weights on the engine of another expert. OpenAI, Anthropic: a chat model behind an API. Harness: an agent program inside the sandbox.',
   'spec.experts[].engine',
-  { Synth: null, Replay, Llama, Builtin: null, VLLM, Adapter, OpenAI, Anthropic },
+  { Synth: null, Replay, Llama, Builtin: null, VLLM, Adapter, OpenAI: null, Anthropic: null, Harness },
+  [
+    rule(
+      "self.type in ['OpenAI', 'Anthropic'] ? has(self.api) : !has(self.api)",
+      'spec.experts[].engine.api must be set exactly when spec.experts[].engine.type is OpenAI or Anthropic; set the member that the type names and no other',
+    ),
+  ],
 );
+
+type BehindApi = { [T in 'OpenAI' | 'Anthropic']: { type: T; api: ChatEndpoint } }['OpenAI' | 'Anthropic'];
+
+/** What answers. The two types behind an API share a member. */
+export const Engine = Type.Unsafe<Exclude<Static<typeof own>, { type: BehindApi['type'] }> | BehindApi>({
+  ...own,
+  properties: { ...(own as unknown as { readonly properties: TProperties }).properties, api: Type.Optional(Api) },
+});
 export type Engine = Static<typeof Engine>;

@@ -3,6 +3,7 @@ import { engineResources } from '../agenttask/sandbox.ts';
 import { choice, integer, labelName, listByKey, optional, rule, setOf, struct, text } from '../schema/index.ts';
 import { chatExpertRules, fallbackRule } from './chat.ts';
 import { Engine } from './engines.ts';
+import { harnessExpertRules, harnessListRules } from './harness.ts';
 import { Speculative, Warmup, Weights } from './weights.ts';
 
 /** Roles of a pool's experts; the Verifier is an EnergyModel. */
@@ -71,6 +72,7 @@ export const Expert = struct(
         ),
       ),
       ...chatExpertRules,
+      ...harnessExpertRules,
     ],
   },
 );
@@ -104,5 +106,6 @@ export const experts = listByKey('Who makes proposals.', 'name', Expert, {
       ),
     ),
     fallbackRule,
+    ...harnessListRules,
   ],
 });

@@ -16,6 +16,7 @@ import { ModelCache, weightsRules } from './weights.ts';
 
 export * from './access.ts';
 export type { ChatEndpoint, Gateway } from './chat.ts';
+export type { Harness, HarnessApi } from './harness.ts';
 export * from './engines.ts';
 export * from './experts.ts';
 export * from './placement.ts';

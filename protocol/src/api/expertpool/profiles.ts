@@ -1,5 +1,5 @@
 import type { Static } from 'typebox';
-import { decimal, integer, labelName, listByKey, probability, rule, struct } from '../schema/index.ts';
+import { decimal, integer, labelName, listByKey, rule, struct } from '../schema/index.ts';
 
 /** `spec.profiles[].compute`: when more is computed. */
 export const Compute = struct(
@@ -7,10 +7,8 @@ export const Compute = struct(
   {
     entropyFastNats: decimal('Entropy of the proposals below which the fast path is taken, nats.', '2.5'),
     margin: decimal('Energy gap of the two best proposals above which the fast path is taken, nats.', '1.5'),
-    riskThreshold: probability('Risk above which the step is deliberated.', '0.6'),
     kBase: integer('Candidates that are compared otherwise.', 1, 64, 2),
     kMax: integer('Most candidates that are ever compared.', 1, 64, 8),
-    earlyExitMargin: decimal('Energy gap to all others above which the best candidate is tried alone.', '1.5'),
   },
   {
     filled: true,
@@ -33,8 +31,6 @@ export const profiles = listByKey('Ways to compute; default: one called default.
 export const defaultCompute: Compute = {
   entropyFastNats: '2.5',
   margin: '1.5',
-  riskThreshold: '0.6',
   kBase: 2,
   kMax: 8,
-  earlyExitMargin: '1.5',
 };

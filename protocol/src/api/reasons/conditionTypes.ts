@@ -18,6 +18,7 @@ export const conditionTypes = {
     ...whole,
     Accepted: 'Whether a pool takes the task.',
     AwaitingApproval: 'Present while a person has to decide.',
+    CommandsUnjudged: 'Present where an agent program runs the attempts: gate 1 does not see the commands that it runs by itself.',
     Finished: 'Whether the task has ended.',
     NetworkOpened: 'Present while a NetworkPolicy of the namespace opens the sandbox.',
     RolledBack: 'Present after the end where something was to be undone: whether it was.',

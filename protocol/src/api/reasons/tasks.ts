@@ -3,6 +3,7 @@ import type { ReasonEntry } from './entry.ts';
 /** Reasons that the operator gives in conditions and events of tasks and orders, and as the end of attempts. */
 export const taskReasons = {
   Accepted: ['A pool takes the task; the order, or the pool, can be carried out.'],
+  AgentProgram: ['An agent program of the pool runs the attempts, and its commands are not judged before they run.'],
   AgentError: ['The task failed: its last attempt failed by the worker, an expert or a model.', 'see the attempt in status.attempts'],
   AnswerAccepted: ['All checks hold, and the answer that a check asks for is there.'],
   Answered: ['A person answered the question of the task.'],

@@ -194,12 +194,12 @@ export function listByKey<P extends TProperties>(
 }
 
 /** A map from string to string, where Kubernetes itself has one (labels, annotations, selectors). */
-export function mapOf(
+export function mapOf<V extends TSchema>(
   description: string,
-  values: TString,
+  values: V,
   options: { readonly max: number; readonly rules?: readonly Rule[] },
-): TUnsafe<Record<string, Static<TString>>> {
-  return Type.Unsafe<Record<string, string>>({
+): TUnsafe<Record<string, Static<V>>> {
+  return Type.Unsafe<Record<string, Static<V>>>({
     type: 'object',
     description,
     additionalProperties: values,

@@ -1,15 +1,20 @@
 import { conditionFaults, findCondition, keyOf, type Handler, type KubeObject } from '@agentfleet/kube';
-import type { AgentTask, Usage } from '@agentfleet/protocol/api';
+import { toMicros, type AgentTask, type Usage } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { isUnclaimed } from '../../../pools/resolve.ts';
 import type { Pod } from '../../../runtime/resources.ts';
 import { decisionAbout } from '../approvals.ts';
-import { addUsage } from '../attempts.ts';
 import { schemaFaults } from './objects.ts';
 
 /** What tells of every version; an `Informer` does. */
 export interface Followed<T extends KubeObject> {
   addHandler(handler: Handler<T>): unknown;
+}
+
+/** What budgets and caps count: tokens, millionths of money, calls. */
+function counted(usage?: Pick<Usage, 'tokensIn' | 'tokensOut' | 'cost' | 'toolCalls'>): readonly number[] {
+  const { tokensIn = 0, tokensOut = 0, cost = '0', toolCalls = 0 } = usage ?? {};
+  return [tokensIn, tokensOut, Number(toMicros(cost)), toolCalls];
 }
 
 /**
@@ -61,9 +66,9 @@ export class Invariants {
     const { attempts = [], totals } = status ?? {};
     const numbers = attempts.map(({ number }) => number);
     if (new Set(numbers).size !== numbers.length) fault(`an attempt is closed twice: ${numbers.join(', ')}`);
-    const sum = attempts.reduce<Usage | undefined>((all, { usage }) => addUsage(all, usage), undefined);
-    if (JSON.stringify(sum) !== JSON.stringify(totals?.usage))
-      fault(`totals ${JSON.stringify(totals?.usage)} are not ${JSON.stringify(sum)}`);
+    const paid = attempts.map(({ usage }) => counted(usage)).reduce((all, each) => all.map((sum, at) => sum + (each[at] ?? 0)), counted());
+    const booked = counted(totals?.usage);
+    if (paid.join() !== booked.join()) fault(`totals ${booked.join()} are not ${paid.join()}`);
   }
 
   #step(old: AgentTask, task: AgentTask, fault: (text: string) => void): void {

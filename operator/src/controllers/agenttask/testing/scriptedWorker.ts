@@ -10,20 +10,20 @@ export type Script = (assignment: Assignment, task: AgentTask) => Partial<Run> |
 
 export const succeeds: Script = () => ({
   usage,
-  snapshots: { initial: 's0001', count: 1 },
+  snapshots: { initial: 's0001' },
   outcome: { result: 'Succeeded', reason: 'ChecksPassed' },
 });
 
 export const fails = (reason = 'ChecksFailed'): Partial<Run> => ({
   usage,
-  snapshots: { initial: 's0001', count: 1 },
+  snapshots: { initial: 's0001' },
   outcome: { result: 'Failed', class: 'CheckFailed', reason, message: '1 of 3 tests fails' },
 });
 
 /** Where the worker stores what it has. */
 export const checkpointURI = 's3://agents/checkpoints/one';
 
-export const works: Partial<Run> = { usage, snapshots: { initial: 's0001', count: 1 }, progress: { done: 1, total: 2 } };
+export const works: Partial<Run> = { usage, snapshots: { initial: 's0001' }, progress: { done: 1, total: 2 } };
 
 /** Obeys every directive: restores, stops, and otherwise follows the script. */
 export function obedient(script: Script): Script {
@@ -39,7 +39,7 @@ export function storing(script: Script): Script {
   const obeys = obedient(script);
   return (assignment, task) => {
     if (assignment.directive !== 'Quiesce' || !task.spec.suspend) return obeys(assignment, task);
-    return { ...works, snapshots: { initial: 's0001', count: 1, checkpointURI }, quiescedAt: task.status?.clock?.startedAt ?? '' };
+    return { ...works, snapshots: { initial: 's0001', checkpointURI }, quiescedAt: task.status?.clock?.startedAt ?? '' };
   };
 }
 

@@ -44,7 +44,7 @@ export const working: AgentTaskStatus = {
   finished: 'false',
   phase: 'Running',
   conditions: [accepted, ready],
-  run: { attempt: 1, epoch: 1, usage, snapshots: { initial: 's0001', count: 1 } },
+  run: { attempt: 1, epoch: 1, usage, snapshots: { initial: 's0001' } },
 };
 
 export const taskOf = (status: AgentTaskStatus | undefined, spec: object = {}): AgentTask => {

@@ -54,6 +54,32 @@ describe('the brief of the workers', () => {
     expect(briefOf().absent).toEqual([]);
   });
 
+  it('says how an agent program is run, which has no server', () => {
+    const chat = { type: 'Replay', replay: { configMap: { name: 'chats' }, format: 'Chat' } };
+    const harness = { command: ['mini', '{{goal}}'], env: [{ name: 'A', value: '{{key}}' }], model: 'llm', install: { command: ['pip'] } };
+    const experts = [
+      { name: 'program', role: 'Generalist', engine: { type: 'Harness', harness } },
+      { name: 'llm', role: 'Specialist', engine: chat },
+    ];
+    expect(briefOf({ experts }).experts[0]).toEqual({
+      name: 'program',
+      role: 'Generalist',
+      engine: 'Harness',
+      domains: ['*'],
+      url: 'http://127.0.0.1:3128',
+      harness: {
+        command: ['mini', '{{goal}}'],
+        env: { A: '{{key}}' },
+        model: 'llm',
+        input: 'Template',
+        api: 'Chat',
+        rounds: 2,
+        stallSeconds: 300,
+        install: { command: ['pip'], timeoutSeconds: 600, network: 'Registries' },
+      },
+    });
+  });
+
   it('names the hosts that the pool lists; a list that is empty is no missing one', () => {
     expect(briefOf()).not.toHaveProperty('allowedHosts');
     expect(briefOf({ policy: { allowedHosts: [] } }).allowedHosts).toEqual([]);
@@ -93,11 +119,11 @@ describe('the brief of the workers', () => {
   });
 
   it('has the thresholds in force, also before the model has told where it answers', () => {
-    const model = newModel({ scoring: { batchMax: 4 }, thresholds: { whenUnavailable: 'Degrade' } });
+    const model = newModel({ thresholds: { whenUnavailable: 'Degrade' } });
     const expected = {
       name: 'judge',
       url: 'http://judge-verifier.platform.svc:7080',
-      batchMax: 4,
+      batchMax: 16,
       timeoutMillis: 800,
       vetoBelowProbability: 0.15,
       warnBelowProbability: 0.35,
@@ -125,7 +151,7 @@ describe('the brief of the workers', () => {
       lastTransitionTime: '2030-01-01T00:00:00Z',
     } as const;
     const digest = `sha256:${'a'.repeat(64)}`;
-    const calibration = { digest, samples: 1, heads: [], knots: [], fittedAt: '2030-01-01T00:00:00Z' };
+    const calibration = { digest, heads: [], fittedAt: '2030-01-01T00:00:00Z' };
     const heads = [{ name: 'Shell', vetoBelowProbability: '0.3', warnBelowProbability: '0.6' } as const];
     const thresholdsInForce = { vetoBelowProbability: '0.1', warnBelowProbability: '0.2', heads };
     expect(verifierOf({ conditions: [conditionValue], calibration, thresholdsInForce })).toMatchObject({
@@ -139,9 +165,9 @@ describe('the brief of the workers', () => {
   it('always has a profile called default', () => {
     const compute = { entropyFastNats: 2.5, margin: 1.5, riskThreshold: 0.6, kBase: 2, kMax: 8, earlyExitMargin: 1.5 };
     expect(briefOf().profiles).toEqual({ default: compute });
-    expect(briefOf({ profiles: [{ name: 'careful', compute: { kBase: 4, riskThreshold: '0.3' } }] }).profiles).toEqual({
+    expect(briefOf({ profiles: [{ name: 'careful', compute: { kBase: 4, margin: '0.3' } }] }).profiles).toEqual({
       default: compute,
-      careful: { ...compute, kBase: 4, riskThreshold: 0.3 },
+      careful: { ...compute, kBase: 4, margin: 0.3 },
     });
     expect(briefOf({ profiles: [{ name: 'default', compute: { kMax: 2 } }] }).profiles).toEqual({ default: { ...compute, kMax: 2 } });
   });

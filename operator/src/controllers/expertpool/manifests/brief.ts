@@ -1,5 +1,14 @@
-import { defaultCompute, type Compute, type EnergyModel, type Expert, type ExpertPool, type RolloutStatus } from '@agentfleet/protocol/api';
+import {
+  defaultCompute,
+  type Compute,
+  type EnergyModel,
+  type Expert,
+  type ExpertPool,
+  type Harness,
+  type RolloutStatus,
+} from '@agentfleet/protocol/api';
 import { gatewayAudience } from '@agentfleet/protocol/gateway';
+import { egressPort } from '@agentfleet/protocol/keeper';
 import type { EnergyHead } from '@agentfleet/protocol/inference';
 import {
   ablationAnnotations,
@@ -11,6 +20,7 @@ import {
   type ComputeBrief,
   type EgressBrief,
   type ExpertEndpoint,
+  type HarnessBrief,
   type PoolBrief,
   type VerifierEndpoint,
   type ShadowBrief,
@@ -76,6 +86,9 @@ export function verifier(model: EnergyModel): VerifierEndpoint {
   return endpointOf(model, { url, thresholds: status?.thresholdsInForce ?? spec.thresholds, ...calibrationBrief(model) });
 }
 
+/** Acts of one request to a verifier, and after how long it counts as unavailable. */
+const scoring = { batchMax: 16, timeoutMillis: 800 } as const;
+
 interface Judge extends Pick<VerifierEndpoint, 'calibration'> {
   readonly url: string;
   readonly thresholds: NonNullable<NonNullable<EnergyModel['status']>['thresholdsInForce']>;
@@ -86,8 +99,7 @@ function endpointOf({ metadata, spec }: EnergyModel, { url, thresholds, calibrat
   return {
     name: metadata.name,
     url,
-    batchMax: spec.scoring.batchMax,
-    timeoutMillis: spec.scoring.timeoutMillis,
+    ...scoring,
     vetoBelowProbability: Number(vetoBelowProbability),
     warnBelowProbability: Number(warnBelowProbability),
     whenUnavailable: spec.thresholds.whenUnavailable,
@@ -133,14 +145,14 @@ function calibrationBrief({ spec, status }: EnergyModel): Pick<VerifierEndpoint,
   return { calibration: { abstains: null, ...(digest !== undefined && { digest }), ...(until !== undefined && { until }) } };
 }
 
-function numbers({ entropyFastNats, margin, riskThreshold, kBase, kMax, earlyExitMargin }: Compute): ComputeBrief {
+function numbers({ entropyFastNats, margin, kBase, kMax }: Compute): ComputeBrief {
   return {
     entropyFastNats: Number(entropyFastNats),
     margin: Number(margin),
-    riskThreshold: Number(riskThreshold),
+    riskThreshold: 0.6,
     kBase,
     kMax,
-    earlyExitMargin: Number(earlyExitMargin),
+    earlyExitMargin: 1.5,
   };
 }
 
@@ -150,6 +162,22 @@ function profiles({ spec }: ExpertPool): PoolBrief['profiles'] {
   return { default: numbers(defaultCompute), ...Object.fromEntries(own) };
 }
 
+/** Where programs of the sandbox find their model. */
+const insideUrl = `http://127.0.0.1:${egressPort}`;
+
+function harnessBrief({ command, env = [], input, api, model, install, rounds, stallSeconds }: Harness): HarnessBrief {
+  return {
+    command: [...command],
+    env: Object.fromEntries(env.map(({ name, value }) => [name, value])),
+    input,
+    api,
+    ...(model !== undefined && { model }),
+    ...(install !== undefined && { install: { ...install, command: [...install.command] } }),
+    rounds,
+    stallSeconds,
+  };
+}
+
 /** Who may be asked. An expert without pods would only cost its callers a time limit; that it is missed is reported. Pure. */
 export function parts(
   pool: ExpertPool,
@@ -157,16 +185,20 @@ export function parts(
 ): Pick<PoolBrief, 'experts' | 'absent'> {
   const present = imaged.filter(({ replicas }) => replicas > 0);
   const names = new Set(present.map(({ name }) => name));
-  const endpoint = (expert: Expert): ExpertEndpoint => {
+  const answers = (expert: Expert): Pick<ExpertEndpoint, 'chat' | 'harness' | 'url'> => {
+    if (expert.engine.type === 'Harness') return { harness: harnessBrief(expert.engine.harness), url: insideUrl };
     const chat = chatModel(expert, names);
-    const server = (): string => serverUrl(expertName(pool.metadata.name, expert.name, revisionOf(expert)), homeOf(pool));
+    if (chat !== undefined) return { chat, url: gatewayUrl(pool, gateway) };
+    return { url: serverUrl(expertName(pool.metadata.name, expert.name, revisionOf(expert)), homeOf(pool)) };
+  };
+  const endpoint = (expert: Expert): ExpertEndpoint => {
     return {
       name: expert.name,
       role: expert.role,
       // An adapter is served by the same engine as its base.
       engine: expert.engine.type === 'Adapter' ? 'VLLM' : expert.engine.type,
       domains: [...expert.domains],
-      ...(chat === undefined ? { url: server() } : { chat, url: gatewayUrl(pool, gateway) }),
+      ...answers(expert),
     };
   };
   return {

@@ -5,6 +5,7 @@ import { endpointOf } from '../../../pools/resolve.ts';
 import { expertName } from '../../../pools/names.ts';
 import { servedNames, vllmPort } from '../../../serving/vllm/index.ts';
 import { homeOf } from '../../../operands/manifest.ts';
+import { proxyFor, type OperandSettings } from '../../../runtime/settings.ts';
 
 /** What a recording plays: a model of the usual size, which costs nothing. */
 const recorded = { contextTokens: 131_072, maxOutputTokens: 8192, concurrency: 32, timeoutSeconds: 300 } as const;
@@ -20,6 +21,11 @@ const free: Price = { input: '0', cachedInput: '0', output: '0' };
 export function isBehindGateway(expert: Expert): boolean {
   const { engine } = expert;
   return endpointOf(expert) !== undefined || (engine.type === 'Replay' && engine.replay.format === 'Chat');
+}
+
+/** Whether nothing of an expert runs in the pool's namespace but the gateway: a model behind an API, a program in the sandbox. */
+export function hasNoPods(expert: Expert): boolean {
+  return isBehindGateway(expert) || expert.engine.type === 'Harness';
 }
 
 /** Whether an expert is asked by way of the gateway. */
@@ -62,15 +68,21 @@ export function chatModel(expert: Expert, present: ReadonlySet<string>): ChatMod
 /** File with the authorities of an expert's server. */
 export const authorityFile = ({ name }: Expert): string => `${name}.crt`;
 
-function behindApi(expert: Expert, endpoint: ChatEndpoint): Omit<GatewayModel, 'name'> {
-  const { baseURL, model, credential, caBundleRef, proxyURL, maxOutputTokens, requestsPerMinute, concurrency, timeoutSeconds } = endpoint;
+/** The proxy between the gateway and the server of a model: its own, or the administrator's. */
+export function proxyOf({ baseURL, proxyURL }: ChatEndpoint, settings: OperandSettings = {}): string | undefined {
+  return proxyURL ?? proxyFor(settings, new URL(baseURL).hostname);
+}
+
+function behindApi({ settings }: ChatModels, expert: Expert, endpoint: ChatEndpoint): Omit<GatewayModel, 'name'> {
+  const proxy = proxyOf(endpoint, settings);
+  const { baseURL, model, credential, caBundleRef, maxOutputTokens, requestsPerMinute, concurrency, timeoutSeconds } = endpoint;
   return {
     engine: expert.engine.type === 'Anthropic' ? 'Anthropic' : 'OpenAI',
     baseURLs: [baseURL],
     model,
     ...(credential !== undefined && { credentialFile: `${gatewayFiles.credentials}/${credential}` }),
     ...(caBundleRef !== undefined && { caFile: `${gatewayFiles.authorities}/${authorityFile(expert)}` }),
-    ...(proxyURL !== undefined && { proxy: proxyURL }),
+    ...(proxy !== undefined && { proxy }),
     maxOutputTokens,
     ...(requestsPerMinute !== undefined && { requestsPerMinute }),
     concurrency,
@@ -107,6 +119,8 @@ export interface ChatModels {
   readonly revisionOf: (expert: Expert) => string | undefined;
   /** Addresses of the pods of that server that answer, sorted. */
   readonly addressesOf: (expert: Expert) => readonly string[];
+  /** Where models are reached through a proxy that name none. */
+  readonly settings?: OperandSettings;
 }
 
 function gatewayModel(chat: ChatModels, expert: Expert): GatewayModel {
@@ -116,7 +130,7 @@ function gatewayModel(chat: ChatModels, expert: Expert): GatewayModel {
   // One that is switched off is asked for nobody.
   const other = models.some((known) => known.name === fallback) ? fallback : undefined;
   const common = { name, ...(other !== undefined && { fallback: other }) };
-  if (endpoint !== undefined) return { ...common, ...behindApi(expert, endpoint) };
+  if (endpoint !== undefined) return { ...common, ...behindApi(chat, expert, endpoint) };
   if (engine.type !== 'Replay') return { ...common, ...onOurGpus(chat, expert) };
   const { maxOutputTokens, concurrency, timeoutSeconds } = recorded;
   return { ...common, engine: 'Replay', recording: `${gatewayFiles.recordings}/${name}`, maxOutputTokens, concurrency, timeoutSeconds };

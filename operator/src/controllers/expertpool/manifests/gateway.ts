@@ -10,7 +10,7 @@ import { gatewayName, poolKeysName, workerServiceAccount } from '../../../pools/
 import { resources } from '../../../runtime/resources.ts';
 import { serverDeployment, withAccess, withMounted, type ClusterAccess, type Mounted } from '../../../serving/index.ts';
 import { vllmPort } from '../../../serving/vllm/index.ts';
-import { authorityFile, gatewayModels, type ChatModels } from './chat.ts';
+import { authorityFile, gatewayModels, proxyOf, type ChatModels } from './chat.ts';
 import { homeOf, owned, poolLabels, type Manifest } from '../../../operands/manifest.ts';
 import { hostOf, nameServers, onlyHost, tcp } from './walls.ts';
 
@@ -147,7 +147,7 @@ function egressRules(gateway: Gateway, egress: EgressBrief): readonly object[] {
   const { pool, models } = gateway;
   const hosts = models.flatMap((expert) => {
     const endpoint = endpointOf(expert);
-    return endpoint === undefined ? [] : [hostOf(endpoint.proxyURL ?? endpoint.baseURL)];
+    return endpoint === undefined ? [] : [hostOf(proxyOf(endpoint, gateway.settings) ?? endpoint.baseURL)];
   });
   const named = hosts.flatMap((host) => onlyHost(host, egress, homeOf(pool)));
   const engines = models.filter(({ engine }) => engine.type === 'VLLM').map(({ name }) => poolLabels(pool, 'expert', name));

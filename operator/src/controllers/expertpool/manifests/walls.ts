@@ -88,6 +88,8 @@ export interface WorkerReach {
   readonly apiServer: readonly ApiEndpoint[];
   /** Rules of the administrator for what is found here by no rule. */
   readonly more: readonly object[];
+  /** Address of the proxy that workers use; undefined: none. */
+  readonly proxy?: string | undefined;
   /** Whether the pool has a gateway to chat models. */
   readonly hasChat?: boolean;
 }
@@ -210,7 +212,8 @@ function apiServerRules(apiServer: readonly ApiEndpoint[]): readonly object[] {
 
 /** The egress rules of the workers of a pool: what the pool and its tasks need, and no other pod. Pure. */
 export function workersEgress(pool: ExpertPool, reach: WorkerReach): readonly object[] {
-  const { egress, apiServer, more, hasChat = false } = reach;
+  const { egress, apiServer, more, proxy, hasChat = false } = reach;
+  const hosts = [...listedHosts(pool, egress), ...(proxy === undefined ? [] : [hostOf(proxy)])];
   const pods = (own: Readonly<Record<string, string>>): object => ({ podSelector: { matchLabels: own } });
   const rules = [
     nameServers,
@@ -219,7 +222,7 @@ export function workersEgress(pool: ExpertPool, reach: WorkerReach): readonly ob
     { to: [pods({ [labels.component]: 'verifier' })], ports: tcp(expertPort) },
     ...(hasChat ? [{ to: [pods(poolLabels(pool, 'gateway'))], ports: tcp(gatewayPort) }] : []),
     { to: [{ namespaceSelector: {}, ...pods({ [labels.component]: 'sandbox' }) }], ports: tcp(keeperPort) },
-    ...listedHosts(pool, egress).map((host) => hostRule(host, egress)),
+    ...hosts.map((host) => hostRule(host, egress)),
     { to: publicPeers(egress) },
     ...more,
   ];

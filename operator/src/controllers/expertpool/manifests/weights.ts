@@ -245,7 +245,6 @@ export function readingContainer(image: string, item: WeightsItem, digest: strin
   return {
     name: `weights${item.name.endsWith('/draft') ? '-draft' : ''}`,
     image,
-    imagePullPolicy: 'IfNotPresent',
     args: ['weights'],
     env,
     resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '512Mi' } },

@@ -80,7 +80,6 @@ function worker(pool: ExpertPool, image: string, mounted: readonly Mounted[]): V
   return {
     name: 'worker',
     image,
-    imagePullPolicy: 'IfNotPresent',
     ports: [{ name: 'http', containerPort: workerPort, protocol: 'TCP' }],
     env: environment(pool),
     ...probes('http'),

@@ -16,9 +16,9 @@ const validBrief = ajv.compile<PoolBrief>(PoolBrief);
 export type Fields = Readonly<Record<string, unknown>>;
 
 /** A server behind an API. */
-export const openAI = { baseURL: 'https://llm.acme/v1', model: 'm', credential: 'llm' };
+export const api = { baseURL: 'https://llm.acme/v1', model: 'm', credential: 'llm' };
 /** An expert behind it. */
-export const gen = { name: 'gen', role: 'Generalist', engine: { type: 'OpenAI', openAI } };
+export const gen = { name: 'gen', role: 'Generalist', engine: { type: 'OpenAI', api } };
 /** Its key. */
 export const key = { name: 'llm', secretRef: { name: 'llm', key: 'token' }, hosts: ['llm.acme'] };
 /** The pool that the README shows. */
@@ -27,7 +27,7 @@ export const readme = { experts: [gen], credentials: [key] };
 /** The same with other fields of the engine. */
 export const behind = (endpoint: Fields): Fields => ({
   ...readme,
-  experts: [{ ...gen, engine: { type: 'OpenAI', openAI: { ...openAI, ...endpoint } } }],
+  experts: [{ ...gen, engine: { type: 'OpenAI', api: { ...api, ...endpoint } } }],
 });
 /** A recorded chat model. */
 export const taped = (name: string, more: Fields = {}): Fields => ({

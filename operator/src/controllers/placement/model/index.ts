@@ -184,6 +184,8 @@ export interface OwnerPlan {
   /** Engines on a slot that cannot be used now; they wait there. */
   readonly stuck: readonly Assignment[];
   readonly modeLack: string | undefined;
+  /** Better modes that cannot be used, and what each lacks. */
+  readonly skipped: readonly { readonly mode: Mode; readonly reason: string }[];
   /** Engines that are asked to end: they keep their places until their pods are gone. */
   readonly ending: ReadonlySet<string>;
   /** Nodes that a probe pod has to ask. */

@@ -128,7 +128,6 @@ export function holderPod({ slot, namespace, ownerReferences }: WantedHolder, im
   const container = (name: string, task: string): object => ({
     name,
     image,
-    imagePullPolicy: 'IfNotPresent',
     args: [task],
     resources: {
       requests: { cpu: '5m', memory: '96Mi', 'nvidia.com/gpu': '1' },

@@ -112,7 +112,6 @@ export function probePod(node: Node, namespace: string, image: string, owner: Ow
   const container = {
     name: 'probe',
     image,
-    imagePullPolicy: 'IfNotPresent',
     args: ['probe-gpu'],
     // No uuid is known before something is held; a node refuses all values alike.
     env: [{ name: 'NVIDIA_VISIBLE_DEVICES', value: 'all' }],

@@ -1,3 +1,4 @@
+import type { V1PodSpec } from '@kubernetes/client-node';
 import { fieldManagers } from '@agentfleet/protocol/api';
 import { isAlreadyExists, isConflict, isNotFound, ResourceClient } from '@agentfleet/kube';
 import type { OperatorContext, Caches } from '../../../runtime/context.ts';
@@ -5,6 +6,7 @@ import { type ConfigMap, type Pod, resources, type Deployment } from '../../../r
 import { endSeconds, holderPod, type HolderChanges } from './holders.ts';
 import { probePod, type ProbeChanges, probeComponent, probeName } from './probe.ts';
 import { holderComponent } from '../../../operands/index.ts';
+import { podWith } from '../../../runtime/settings.ts';
 import { labels } from '@agentfleet/protocol/pool';
 import { holderAnnotation, valuesIn } from '../../../placement/index.ts';
 import { gpuIndex, onGpus } from '../../../runtime/caches.ts';
@@ -37,7 +39,7 @@ export class ReserveWriter {
 
   async hold({ make, own }: HolderChanges, signal: AbortSignal): Promise<void> {
     const image = this.#context.config.images.inference;
-    for (const wanted of make) await passed(this.#pods.create(holderPod(wanted, image), { fieldManager, signal }));
+    for (const wanted of make) await passed(this.#pods.create(this.#set(holderPod(wanted, image)), { fieldManager, signal }));
     for (const { pod, ownerReferences } of own) {
       const { name, namespace = '', uid } = pod.metadata;
       // The uid: a pod of the same name that was made since has its own owners.
@@ -51,7 +53,15 @@ export class ReserveWriter {
     const { namespace, images } = this.#context.config;
     const { name, uid = '' } = book.metadata;
     const pod = probePod(make, namespace, images.inference, { apiVersion: 'v1', kind: 'ConfigMap', name, uid });
-    await passed(this.#pods.create(pod, { fieldManager, signal }));
+    await passed(this.#pods.create(this.#set(pod), { fieldManager, signal }));
+  }
+
+  /** The pod with what the administrator set for all pods. */
+  #set(pod: Pod): Pod {
+    return {
+      ...pod,
+      spec: podWith(pod.spec as unknown as V1PodSpec, this.#context.config.operands ?? {}),
+    };
   }
 
   async end(pods: readonly Pod[], signal: AbortSignal): Promise<void> {

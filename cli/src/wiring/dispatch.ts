@@ -1,5 +1,6 @@
-import type { CommandContext, LocalContext } from './commands/index.ts';
-import type { ConnectionFlags } from './base/connection.ts';
+import { InvalidArgumentError } from 'commander';
+import type { CommandContext, LocalContext } from '../commands/index.ts';
+import type { ConnectionFlags } from '../base/connection.ts';
 
 /** Runs one command. */
 export interface Dispatch {
@@ -12,3 +13,10 @@ export interface Dispatch {
 /** What was given of options that may be left out. */
 export const given = <T extends object>(flags: T): { [K in keyof T]: Exclude<T[K], undefined> } =>
   Object.fromEntries(Object.entries(flags).filter(([, value]) => value !== undefined)) as { [K in keyof T]: Exclude<T[K], undefined> };
+
+/** Reads an option that is a time to wait. */
+export function seconds(text: string): number {
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || value < 1 || value > 86_400) throw new InvalidArgumentError('write whole seconds from 1 to 86400');
+  return value;
+}

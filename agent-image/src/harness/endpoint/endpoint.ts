@@ -1,0 +1,228 @@
+import { randomBytes } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { asError } from '@agentfleet/kube';
+import type { HarnessApi } from '@agentfleet/protocol/api';
+import { chatRoutes } from '@agentfleet/protocol/chat';
+import { egressPort } from '@agentfleet/protocol/keeper';
+import { coded } from '@agentfleet/protocol/log';
+import type { Scope } from '../../attempt/scope.ts';
+import { AttemptFailure } from '../../base/failure.ts';
+import type { ServeOwn } from '../../egress/index.ts';
+import { budgetOf } from '../../loop/budget.ts';
+import { owedOf } from '../../loop/charges.ts';
+import type { ChatExpert } from '../../loop/conversation.ts';
+import { TranscriptReader } from '../../loop/transcript.ts';
+import type { ChatModels } from '../../models/models.ts';
+import { programApis, type ProgramApi } from './apis.ts';
+import { Ledger } from './ledger.ts';
+import { modelList, relay, Refusal } from './relay.ts';
+
+export interface ModelEndpointOptions {
+  readonly scope: Pick<Scope, 'context' | 'session' | 'meter'>;
+  readonly models: ChatModels;
+  /** Who answers, whatever model a program names. */
+  readonly expert: ChatExpert;
+  readonly api: Exclude<HarnessApi, 'None'>;
+}
+
+/** A request that was not answered by the model. */
+export interface EndpointRefusal {
+  readonly status: number;
+  readonly code: string;
+  readonly message: string;
+}
+
+/** Where a program inside the sandbox finds its model. */
+export interface ModelEndpoint {
+  /** `http://127.0.0.1:<port>`, without a path. */
+  readonly url: string;
+  /** What the program sends as its key; it opens nothing else, and nothing once the endpoint is closed. */
+  readonly key: string;
+  /** Variables by which libraries of the API find it. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** For `own` of the program's command. */
+  readonly own: ServeOwn;
+  /** Whether a request is under way. */
+  readonly busy: boolean;
+  /** When the last request came or ended, by the monotonic clock, ms; null: none did. */
+  readonly lastAt: number | null;
+  /** Answers of the model up to now. */
+  readonly answers: number;
+  /** The latest refusals, oldest first. */
+  readonly refusals: readonly EndpointRefusal[];
+  /** Why the model answers no more: the budget is spent, or its last request failed; null: it answers. */
+  readonly failure: AttemptFailure | null;
+  /** Ends all requests. What was asked and not answered is charged as reserved. */
+  close(): Promise<void>;
+}
+
+const maxRefusals = 20;
+
+/**
+ * Opens the endpoint of one attempt; charges of an earlier worker of the attempt, and what earlier attempts did not report, are
+ * read from the event log.
+ *
+ * @throws AttemptFailure InvalidInput PriceMissing, Infrastructure GatewayMissing
+ */
+export async function serveModelEndpoint(options: ModelEndpointOptions): Promise<ModelEndpoint> {
+  const { scope, expert } = options;
+  const reader = new TranscriptReader();
+  await scope.session.events(reader.visit);
+  const transcript = reader.of(scope.context.assignment.attempt);
+  const owed = owedOf(reader.before, scope.context.used.earlier);
+  if (owed !== null) transcript.owe(owed);
+  const ledger = new Ledger(scope, transcript, budgetOf(scope, expert, transcript.charges));
+  return new Endpoint(options, ledger);
+}
+
+class Endpoint implements ModelEndpoint {
+  readonly url = `http://127.0.0.1:${egressPort}`;
+  // Some programs look at the beginning of a key.
+  readonly key = `sk-agentfleet-${randomBytes(24).toString('hex')}`;
+  readonly environment: ModelEndpoint['environment'];
+  readonly refusals: EndpointRefusal[] = [];
+  readonly #options: ModelEndpointOptions;
+  readonly #api: ProgramApi;
+  readonly #ledger: Ledger;
+  readonly #server: Server;
+  readonly #ending = new AbortController();
+  readonly #tunnels = new Set<Duplex>();
+  readonly #open = new Set<Promise<void>>();
+  /** Ends with the request before: a budget has one reservation. */
+  #turn: Promise<void> = Promise.resolve();
+  #failure: AttemptFailure | null = null;
+  lastAt: number | null = null;
+  answers = 0;
+
+  constructor(options: ModelEndpointOptions, ledger: Ledger) {
+    this.#options = options;
+    this.#api = programApis[options.api];
+    this.#ledger = ledger;
+    this.environment = this.#api.environment(this.url, this.key);
+    this.#server = createServer({ keepAliveTimeout: 0, requestTimeout: 0 }, (request, response) => {
+      const open = this.#answer(request, response).finally(() => this.#open.delete(open));
+      this.#open.add(open);
+    });
+  }
+
+  readonly own: ServeOwn = async (tunnel) => {
+    if (this.#ending.signal.aborted) return;
+    const ended = new Promise<void>((resolve) => void tunnel.once('close', () => resolve()));
+    this.#tunnels.add(tunnel);
+    this.#server.emit('connection', tunnel);
+    // Its head was looked at, and it was paused for that.
+    tunnel.resume();
+    await ended;
+    this.#tunnels.delete(tunnel);
+  };
+
+  get busy(): boolean {
+    return this.#open.size > 0;
+  }
+
+  get failure(): AttemptFailure | null {
+    return this.#failure;
+  }
+
+  async close(): Promise<void> {
+    this.#ending.abort();
+    for (const tunnel of this.#tunnels) tunnel.destroy();
+    await Promise.all(this.#open);
+  }
+
+  /** Never rejects. */
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    this.#touch();
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    response.on('error', () => undefined); // its close tells
+    const signal = AbortSignal.any([gone.signal, this.#ending.signal, this.#options.scope.context.signal]);
+    try {
+      await this.#route(request, response, signal);
+    } catch (error) {
+      this.#refuse(response, error);
+    } finally {
+      this.#touch();
+    }
+  }
+
+  async #route(request: IncomingMessage, response: ServerResponse, signal: AbortSignal): Promise<void> {
+    const { path, free } = this.#api;
+    const { headers, method = '', url = '' } = request;
+    const [route = ''] = url.split('?');
+    if (this.key !== headers['x-api-key'] && `Bearer ${this.key}` !== headers.authorization)
+      throw new Refusal(401, 'KeyRefused', 'the key is not the one that the program was given; use that of its environment');
+    const { expert } = this.#options;
+    if (method === 'GET' && route === chatRoutes.models) return sendJson(response, 200, modelList(expert.name));
+    const isFree = free.includes(route);
+    if (method !== 'POST' || !(isFree || route === path)) {
+      const served = [path, ...free].map((one) => `POST ${one}`).join(', ');
+      const message = `there is no ${method} ${route.slice(0, 200)}: there is ${served}, GET ${chatRoutes.models}; see harness.api`;
+      throw new Refusal(404, 'NotServed', message);
+    }
+    await this.#inTurn(async () => {
+      signal.throwIfAborted();
+      const asking = { ...this.#options, api: this.#api, path: route, ledger: isFree ? null : this.#ledger };
+      await relay(asking, { request, response, signal });
+      if (isFree) return;
+      this.#failure = null;
+      this.answers += 1;
+    });
+  }
+
+  async #inTurn(work: () => Promise<void>): Promise<void> {
+    const before = this.#turn;
+    const mine = Promise.withResolvers<void>();
+    this.#turn = mine.promise;
+    await before;
+    try {
+      await work();
+    } finally {
+      mine.resolve();
+    }
+  }
+
+  #touch(): void {
+    this.lastAt = this.#options.scope.context.clock.monotonic();
+  }
+
+  #refuse(response: ServerResponse, error: unknown): void {
+    // Who asked went away.
+    if (response.destroyed && !(error instanceof Refusal || error instanceof AttemptFailure)) return;
+    const refusal = refusalOf(error);
+    if (refusal.failure !== null) this.#failure = refusal.failure;
+    if (!(error instanceof Refusal || error instanceof AttemptFailure))
+      this.#options.scope.context.log.error(
+        'a request of an agent program failed',
+        coded('AF_PROGRAM_REQUEST', { error: asError(error).message }),
+      );
+    const { status, code, message } = refusal;
+    this.refusals.push({ status, code, message });
+    if (this.refusals.length > maxRefusals) this.refusals.shift();
+    if (response.destroyed) return;
+    if (response.headersSent) {
+      response.end();
+      return;
+    }
+    for (const [name, value] of Object.entries(refusal.headers)) response.setHeader(name, value);
+    sendJson(response, status, refusal.body ?? this.#api.refusal(status, code, message));
+  }
+}
+
+/** Any thrown value as a refusal. A spent budget is 403: libraries ask again after 429. */
+function refusalOf(error: unknown): Refusal {
+  if (error instanceof Refusal) return error;
+  const headers = { 'x-should-retry': 'false' };
+  if (!(error instanceof AttemptFailure))
+    return new Refusal(500, 'Internal', 'the endpoint failed on this request: the log of the worker says why', { headers });
+  const isSpent = error.failureClass === 'BudgetExceeded';
+  if (isSpent) return new Refusal(403, error.reason, error.message, { headers, failure: error });
+  // The model is away for a while: who asks again may get an answer.
+  const status = error.failureClass === 'Infrastructure' ? 503 : 400;
+  return new Refusal(status, error.reason, error.message, { failure: error });
+}
+
+function sendJson(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}

@@ -1,0 +1,290 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import { newExecId } from '@agentfleet/keeper/client';
+import type { TokenUsage } from '@agentfleet/protocol/chat';
+import type { Scope } from '../../attempt/scope.ts';
+import { AttemptFailure } from '../../base/failure.ts';
+import type { ChatExpert } from '../../loop/conversation.ts';
+import { modelRefusal, type ChatModels, type ForwardedAnswer } from '../../models/index.ts';
+import type { Answered, ProgramApi, StreamReader } from './apis.ts';
+import type { Ledger, Reserved } from './ledger.ts';
+import { count, list, members, text, type Members } from './value.ts';
+
+/** Largest request, and largest answer or event; bytes. */
+const maxBytes = 16 * 1024 * 1024;
+/** On the low side: an estimate is rather too high than too low. */
+const bytesPerToken = 3;
+
+export interface RefusalOptions {
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Body of the gateway's refusal; default: one in the form of the API. */
+  readonly body?: unknown;
+  /** What it means for the attempt; default: nothing. */
+  readonly failure?: AttemptFailure;
+}
+
+/** Why a request is not answered by the model. */
+export class Refusal extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: unknown;
+  readonly failure: AttemptFailure | null;
+
+  constructor(status: number, code: string, message: string, { headers = {}, body, failure }: RefusalOptions = {}) {
+    super(message);
+    this.name = 'Refusal';
+    this.status = status;
+    this.code = code;
+    this.headers = headers;
+    this.body = body;
+    this.failure = failure ?? null;
+  }
+}
+
+export interface Relaying {
+  readonly scope: Pick<Scope, 'context'>;
+  readonly models: ChatModels;
+  readonly expert: ChatExpert;
+  readonly api: ProgramApi;
+  readonly path: string;
+  /** Null: the request costs nothing. */
+  readonly ledger: Ledger | null;
+}
+
+export interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Fires when the program goes away. */
+  readonly signal: AbortSignal;
+}
+
+/** The one model that a program may ask, as the lists of both vendors have it. Pure. */
+export function modelList(id: string): unknown {
+  const one = { id, object: 'model', type: 'model', created: 0, created_at: '1970-01-01T00:00:00Z', owned_by: 'agentfleet' };
+  return { object: 'list', data: [{ ...one, display_name: id }], first_id: id, last_id: id, has_more: false };
+}
+
+/** Sends one request on and its answer back. @throws Refusal, AttemptFailure; the signal's reason */
+export async function relay(relaying: Relaying, exchange: Exchange): Promise<void> {
+  const { api, expert, ledger } = relaying;
+  const body = await bodyOf(exchange);
+  const bytes = Buffer.byteLength(JSON.stringify(body));
+  const rest = Object.entries(body).filter(([name]) => !api.bounds.includes(name));
+  const sent = { ...Object.fromEntries(rest), model: expert.name };
+  if (ledger === null) return passOn(await send(relaying, exchange, newExecId(), sent), exchange);
+  const bound = api.bounds.map((name) => count(body[name])).find((tokens) => tokens > 0) ?? expert.chat.maxOutputTokens;
+  const promptTokens = Math.min(Math.ceil(bytes / bytesPerToken), expert.chat.contextTokens);
+  const n = Math.min(64, Math.max(1, count(body['n'])));
+  const reserved = await ledger.reserve({ promptTokens, maxOutputTokens: Math.min(bound, expert.chat.maxOutputTokens), n });
+  const outcome = new Outcome(ledger, reserved, promptTokens);
+  try {
+    const bounded = { ...sent, [api.bounds[0]]: reserved.maxOutputTokens };
+    const answer = await send(relaying, exchange, reserved.request, bounded);
+    const isStream = answer.headers.get('content-type')?.startsWith('text/event-stream') === true;
+    if (!isStream) return await whole(relaying, answer, exchange, outcome);
+    await stream(relaying, answer, exchange, { outcome, wantsUsage: wantsUsage(body) });
+  } catch (error) {
+    // Whoever fails before an answer began owes nothing but where the program went away: then the provider may have answered.
+    await (error instanceof AttemptFailure ? outcome.released() : outcome.lost());
+    throw error;
+  }
+}
+
+/** What came of a reservation; the first word counts. */
+class Outcome {
+  readonly #ledger: Ledger;
+  readonly #reserved: Reserved;
+  readonly #promptTokens: number;
+  #settled = false;
+
+  constructor(ledger: Ledger, reserved: Reserved, promptTokens: number) {
+    this.#ledger = ledger;
+    this.#reserved = reserved;
+    this.#promptTokens = promptTokens;
+  }
+
+  async answered(answer: Answered): Promise<void> {
+    if (this.#begin()) await this.#ledger.settle(this.#reserved, answer);
+  }
+
+  /** The rest of an answer did not come: the prompt is owed, and what came. */
+  async cutOff({ proposals, usage, model }: Answered): Promise<void> {
+    const output = Math.ceil(JSON.stringify(proposals).length / bytesPerToken);
+    const estimate: TokenUsage = { input: this.#promptTokens, cachedInput: 0, output, estimated: true };
+    await this.answered({ proposals, usage: usage ?? estimate, model });
+  }
+
+  async released(): Promise<void> {
+    if (this.#begin()) await this.#ledger.release(this.#reserved);
+  }
+
+  async lost(): Promise<void> {
+    await this.answered({ proposals: [], usage: null, model: '' });
+  }
+
+  #begin(): boolean {
+    const isFirst = !this.#settled;
+    this.#settled = true;
+    return isFirst;
+  }
+}
+
+/** Whether a program of the Chat API asks for the usage of a stream; the gateway always reports it. */
+function wantsUsage(body: Members): boolean {
+  return members(body['stream_options'])['include_usage'] === true;
+}
+
+async function bodyOf({ request, signal }: Exchange): Promise<Members> {
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  const onAbort = (): void => void request.destroy();
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    for await (const part of request as AsyncIterable<Buffer>) {
+      bytes += part.length;
+      if (bytes > maxBytes)
+        throw new Refusal(413, 'RequestTooLarge', `the request has more than ${maxBytes} bytes; shorten the conversation`);
+      parts.push(part);
+    }
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+  try {
+    const body: unknown = JSON.parse(Buffer.concat(parts).toString('utf8'));
+    if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Members;
+  } catch {
+    // Refused below.
+  }
+  throw new Refusal(400, 'InvalidRequest', 'the body is no JSON object');
+}
+
+async function send(
+  { scope, models, expert, path }: Relaying,
+  { signal }: Exchange,
+  requestId: string,
+  body: object,
+): Promise<ForwardedAnswer> {
+  if (models.forward === undefined) throw new Error('the models of the pool forward nothing; report this fault');
+  const { namespace = '', name, uid = '' } = scope.context.task.metadata;
+  const asked = { path, body: JSON.stringify(body), requestId, task: `${namespace}/${name}`, conversation: uid };
+  return models.forward(expert, asked, signal);
+}
+
+async function textOf({ body }: ForwardedAnswer): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const part of body) {
+    bytes += part.length;
+    if (bytes > maxBytes) throw new Refusal(502, 'ProviderMalformed', `the model answered more than ${maxBytes} bytes`);
+    parts.push(part);
+  }
+  return Buffer.concat(parts).toString('utf8');
+}
+
+async function passOn(answer: ForwardedAnswer, { response }: Exchange): Promise<void> {
+  const said = await textOf(answer);
+  response.writeHead(answer.status, { 'content-type': 'application/json' }).end(said);
+}
+
+async function whole({ api, expert }: Relaying, answer: ForwardedAnswer, { response }: Exchange, outcome: Outcome): Promise<void> {
+  const said = await textOf(answer);
+  const body = parsed(said);
+  if (answer.status >= 400) {
+    await outcome.released();
+    throw refused(expert, answer, body);
+  }
+  // It is in the log before the program acts on it.
+  await outcome.answered(api.answered(body));
+  response.writeHead(answer.status, { 'content-type': 'application/json' }).end(said);
+}
+
+/** The gateway's refusal as it is; 401 is about the worker's token, which programs would take for their key. */
+function refused({ name }: ChatExpert, { status, headers }: ForwardedAnswer, body: Members): Refusal {
+  const error = members(body['error']);
+  const { failure } = modelRefusal(name, status, error);
+  const passed = ['retry-after', 'x-should-retry'].flatMap((header) => {
+    const value = headers.get(header);
+    return value === null ? [] : [[header, value] as const];
+  });
+  const code = text(error['code']) || 'Internal';
+  const own = status !== 401 && error['message'] !== undefined ? { body } : {};
+  return new Refusal(status === 401 ? 503 : status, code, failure.message, { headers: Object.fromEntries(passed), failure, ...own });
+}
+
+interface Streaming {
+  readonly outcome: Outcome;
+  readonly wantsUsage: boolean;
+}
+
+async function stream(
+  { api, expert }: Relaying,
+  answer: ForwardedAnswer,
+  { response, signal }: Exchange,
+  { outcome, wantsUsage: wanted }: Streaming,
+): Promise<void> {
+  const reader = api.reader();
+  response.writeHead(answer.status, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
+  let failed: Members | null = null;
+  let held = '';
+  try {
+    for await (const event of eventsOf(answer.body)) {
+      const read = eventData(event);
+      failed = addTo(reader, read) ?? failed;
+      if (!wanted && isUsageOnly(read)) continue;
+      // The end of an answer waits for the log.
+      if (isLast(event)) held += event;
+      else if (!response.write(event)) await once(response, 'drain', { signal });
+    }
+  } catch (error) {
+    await outcome.cutOff(reader.answered());
+    throw error;
+  }
+  if (failed === null) await outcome.answered(reader.answered());
+  else await outcome.cutOff(reader.answered());
+  response.end(held);
+  if (failed !== null) throw refused(expert, { ...answer, status: 502 }, { error: failed });
+}
+
+function addTo(reader: StreamReader, event: Members | null): Members | null {
+  return event === null ? null : reader.add(event);
+}
+
+/** By which programs know that an answer is whole. */
+function isLast(event: string): boolean {
+  return /^data: \[DONE\]|^event: (?:message_stop|response\.(?:completed|incomplete))$/m.test(event);
+}
+
+/** Server-sent events as they are, each with the empty line after it. */
+async function* eventsOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const part of body) {
+    rest += decoder.decode(part, { stream: true });
+    for (let end = rest.indexOf('\n\n'); end >= 0; end = rest.indexOf('\n\n')) {
+      yield rest.slice(0, end + 2);
+      rest = rest.slice(end + 2);
+    }
+    if (rest.length > maxBytes) throw new Refusal(502, 'ProviderMalformed', `an event of the model has more than ${maxBytes} characters`);
+  }
+  if (rest !== '') yield rest;
+}
+
+/** The data of an event; null where it is no JSON. */
+function eventData(event: string): Members | null {
+  const lines = event.split('\n').filter((line) => line.startsWith('data: '));
+  const value = parsed(lines.map((line) => line.slice('data: '.length)).join('\n'));
+  return Object.keys(value).length === 0 ? null : value;
+}
+
+function isUsageOnly(event: Members | null): boolean {
+  return event !== null && Array.isArray(event['choices']) && list(event['choices']).length === 0 && event['usage'] !== undefined;
+}
+
+function parsed(value: string): Members {
+  try {
+    return members(JSON.parse(value));
+  } catch {
+    return {};
+  }
+}

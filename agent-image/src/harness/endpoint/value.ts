@@ -1,0 +1,19 @@
+/** A JSON object of others, whose members are looked at one by one. */
+export type Members = Readonly<Record<string, unknown>>;
+
+export function members(value: unknown): Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Members) : {};
+}
+
+export function list(value: unknown): readonly Members[] {
+  return Array.isArray(value) ? value.map(members) : [];
+}
+
+export function text(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+/** A count of tokens. */
+export function count(value: unknown): number {
+  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.ceil(value) : 0;
+}

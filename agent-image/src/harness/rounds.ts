@@ -1,0 +1,206 @@
+import type { AuditRecord } from '@agentfleet/protocol/keeper';
+import { judgeEffects } from '../attempt/acts.ts';
+import { holds, prove, type Proof } from '../attempt/checkRun.ts';
+import { createGate, type Gate } from '../attempt/gate.ts';
+import type { Outcome } from '../attempt/ports.ts';
+import type { HarnessAt } from '../attempt/scope.ts';
+import { AttemptFailure } from '../base/failure.ts';
+import { serveModelEndpoint, type ModelEndpoint } from './endpoint/index.ts';
+import { runProgram, type ProgramRun } from './program.ts';
+import { fill, showing, useless } from './words.ts';
+
+/** The note after each round: what the next worker goes on from. */
+const roundNote = 'HarnessRound';
+
+/** Where the work stands between two rounds. */
+interface Standing {
+  /** Rounds that are over. */
+  readonly rounds: number;
+  /** The last snapshot whose effects may stand. */
+  readonly snapshot: string;
+  /** Why the result of the last round does not stand; null before the first. */
+  readonly said: string | null;
+  /** What the attempt ends with when no round is left. */
+  readonly failure: AttemptFailure | null;
+}
+
+/**
+ * Runs the agent program of the pool: a round is one run, the judgement of what it left, and the checks. What does not hold is
+ * handed back to the next round; after a kill of the worker the round that was under way is run again on the tree before it.
+ *
+ * @throws AttemptFailure with the tree of the last good snapshot
+ */
+export async function runHarness(at: HarnessAt): Promise<Outcome> {
+  const endpoint = await openEndpoint(at);
+  try {
+    const { scope, baseline } = at;
+    const place = { roots: scope.session.roots, absolute: (path: string): string => scope.session.absolute(path) };
+    const gate = createGate({ rails: scope.options.rails, task: scope.context.task, writing: 'Programs', ...place }, baseline.protectedSet);
+    const rounds = new Rounds(at, endpoint, gate);
+    let standing = await findStanding(at);
+    for (;;) {
+      if (standing.rounds >= at.harness.rounds && standing.failure !== null) throw standing.failure;
+      const next = await rounds.one(standing);
+      if ('result' in next) return next;
+      standing = next;
+    }
+  } finally {
+    await endpoint?.close();
+  }
+}
+
+/** @throws AttemptFailure Infrastructure where the brief does not name the model yet */
+async function openEndpoint({ scope, harness: { api, model }, models }: HarnessAt): Promise<ModelEndpoint | null> {
+  if (api === 'None') return null;
+  const expert = scope.context.pool.experts.find(({ name }) => name === model);
+  if (models === undefined || expert?.chat === undefined) {
+    const message = `the brief of the pool names no chat model ${model ?? ''} for the agent program; wait for the operator`;
+    throw new AttemptFailure('Infrastructure', 'GatewayMissing', message);
+  }
+  return serveModelEndpoint({ scope, models, expert: { ...expert, chat: expert.chat }, api });
+}
+
+/** What an earlier worker of this attempt left; the tree is that of its last good snapshot then. */
+async function findStanding({ scope, prepared }: HarnessAt): Promise<Standing> {
+  const { session, context } = scope;
+  let found: Standing = { rounds: 0, snapshot: prepared.start.id, said: null, failure: null };
+  await session.events(({ type, body }: AuditRecord) => {
+    const { kind, data } = body as { readonly kind?: unknown; readonly data?: Readonly<Record<string, unknown>> };
+    if (type !== 'Noted' || kind !== roundNote || data?.['attempt'] !== context.assignment.attempt) return;
+    const { round, snapshot, said, reason } = data;
+    if (typeof round !== 'number' || typeof snapshot !== 'string' || typeof said !== 'string') return;
+    const failure = reason === 'HarnessRefused' ? refusedFor(said) : stillFails(round, said);
+    found = { rounds: round, snapshot, said, failure };
+  });
+  if ((await session.diff(found.snapshot)).entries.length > 0) await session.restore(found.snapshot);
+  return found;
+}
+
+function refusedFor(said: string): AttemptFailure {
+  return new AttemptFailure('PolicyViolation', 'HarnessRefused', `${said}; it was undone`);
+}
+
+function stillFails(round: number, said: string): AttemptFailure {
+  return new AttemptFailure('CheckFailed', 'StillFails', `after ${round} runs of the agent program: ${said}`);
+}
+
+class Rounds {
+  readonly #at: HarnessAt;
+  readonly #endpoint: ModelEndpoint | null;
+  readonly #gate: Gate;
+
+  constructor(at: HarnessAt, endpoint: ModelEndpoint | null, gate: Gate) {
+    this.#at = at;
+    this.#endpoint = endpoint;
+    this.#gate = gate;
+  }
+
+  /** One round, from the tree of the last good snapshot to where the work stands then, or to the outcome. */
+  async one(standing: Standing): Promise<Standing | Outcome> {
+    const { scope, harness } = this.#at;
+    const { progress, meter, context } = scope;
+    const round = standing.rounds + 1;
+    meter.check();
+    const step = progress.step('repair', `run ${round} of ${harness.command[0] ?? ''}`);
+    progress.say(`run ${round} of ${harness.rounds} of the agent program`, { urgent: true });
+    try {
+      const filled = fill(harness, context.task, this.#endpoint, standing.said);
+      const run = await runProgram({ scope, endpoint: this.#endpoint, stallSeconds: harness.stallSeconds }, filled);
+      this.#assertUsable(run);
+      const next = await this.#judge(standing, run);
+      progress.change(step, { state: 'result' in next ? 'Done' : 'Failed' });
+      progress.count(round, harness.rounds);
+      return next;
+    } catch (error) {
+      progress.change(step, { state: 'Failed' });
+      // Whoever takes over restores by itself.
+      if (!context.signal.aborted && error instanceof AttemptFailure) await this.#back(standing.snapshot);
+      throw error;
+    }
+  }
+
+  async #back(snapshot: string): Promise<void> {
+    const { session } = this.#at.scope;
+    if ((await session.diff(snapshot)).entries.length > 0) await session.restore(snapshot);
+  }
+
+  /** @throws AttemptFailure of a run that nothing is to be judged of */
+  #assertUsable({ end, stopped, ...run }: ProgramRun): void {
+    const program = this.#program;
+    if (stopped !== null) throw stopped;
+    if (end.error !== undefined || end.exitCode === 127) {
+      const why = end.error?.message ?? 'its shell did not find a program';
+      const message = `${program} cannot be started: ${why}; name a program of the image, or install it by harness.install${showing(run)}`;
+      throw new AttemptFailure('InvalidInput', 'HarnessMissing', message);
+    }
+    if (end.timedOut) {
+      this.#at.scope.meter.check();
+      throw new AttemptFailure(
+        'Stuck',
+        'HarnessTimedOut',
+        `${program} was ended after ${Math.round(end.durationMs / 1000)} s${showing(run)}`,
+      );
+    }
+    // The model was away: another attempt may go better.
+    if (end.exitCode !== 0 && this.#endpoint?.failure != null) throw this.#endpoint.failure;
+  }
+
+  get #program(): string {
+    return (this.#at.harness.command[0] ?? '').slice(0, 200);
+  }
+
+  async #judge(standing: Standing, run: ProgramRun): Promise<Standing | Outcome> {
+    const { scope, baseline, conclude } = this.#at;
+    const { session, meter } = scope;
+    const round = standing.rounds + 1;
+    const changed = (await session.diff(standing.snapshot)).entries.length > 0;
+    if (!changed && standing.failure === null) throw useless(this.#program, run, null);
+    if (!changed) return this.#stand({ ...standing, rounds: round });
+    const after = await session.snapshot(`round ${round}`);
+    const { refused } = await judgeEffects(session, baseline, this.#gate, standing.snapshot, after.id);
+    if (refused !== null) {
+      await session.restore(standing.snapshot);
+      meter.add('vetoes');
+      return this.#stand({ rounds: round, snapshot: standing.snapshot, said: refused, failure: refusedFor(refused) });
+    }
+    const failing = await this.#failing(after.id);
+    const concluded = failing === null ? await conclude('') : { refused: failing };
+    if (!('refused' in concluded)) return concluded;
+    await this.#back(after.id);
+    const failure = stillFails(round, `${concluded.refused}${showing(run)}`);
+    return this.#stand({ rounds: round, snapshot: after.id, said: concluded.refused, failure });
+  }
+
+  /** What the checks say in place, where they do not all hold: a fresh container is for what may pass. The tree stays. */
+  async #failing(snapshot: string): Promise<string | null> {
+    const { scope, baseline } = this.#at;
+    const failed: Proof[] = [];
+    for (const judged of baseline.checks) {
+      scope.progress.say(`running check ${judged.check.name}`);
+      const proof = await prove(judged, baseline);
+      if (!holds(proof)) failed.push(proof);
+      await this.#back(snapshot);
+    }
+    return failed.length === 0 ? null : failed.map(described).join('\n');
+  }
+
+  async #stand(standing: Standing): Promise<Standing> {
+    const { session, context } = this.#at.scope;
+    const { rounds: round, snapshot, said, failure } = standing;
+    await session.note(roundNote, {
+      attempt: context.assignment.attempt,
+      round,
+      snapshot,
+      said: said?.slice(0, 8000),
+      reason: failure?.reason,
+    });
+    return standing;
+  }
+}
+
+function described({ judged, verdict, run }: Proof): string {
+  const why = verdict.reasons.slice(0, 3).map(({ message }) => message);
+  const still = verdict.stillFailing.slice(0, 5);
+  const parts = [...why, ...(still.length > 0 ? [`still failing: ${still.join(', ')}`] : [])];
+  return `check ${judged.check.name} does not hold: ${parts.join('; ')}\n${run.output.slice(-2000)}`.trimEnd();
+}

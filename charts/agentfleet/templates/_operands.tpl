@@ -1,0 +1,64 @@
+{{- /* Where hosts are reached without a proxy: those of the cluster, and what the administrator lists. */}}
+{{- define "agentfleet.withoutProxy" -}}
+{{- concat (list "localhost" "127.0.0.1" ".svc" ".cluster.local") .Values.proxy.except | uniq | toJson -}}
+{{- end }}
+
+{{- /* What holds for all that the operator makes, as operator/src/runtime/settings.ts reads it; what is not set is left out. */}}
+{{- define "agentfleet.operands" -}}
+{{- $all := dict "imagePullPolicy" .Values.imagePullPolicy "users" .Values.users -}}
+{{- with .Values.imagePullSecrets -}}
+{{- $names := list -}}
+{{- range . }}{{ $names = append $names .name }}{{ end -}}
+{{- $_ := set $all "imagePullSecrets" $names -}}
+{{- end -}}
+{{- if .Values.proxy.url -}}
+{{- $_ := set $all "proxy" (dict "url" .Values.proxy.url "except" (include "agentfleet.withoutProxy" . | fromJsonArray)) -}}
+{{- end -}}
+{{- if .Values.privateAuthorities -}}
+{{- $_ := set $all "privateAuthorities" true -}}
+{{- end -}}
+{{- range $name, $value := .Values.operands -}}
+{{- if eq $name "artifacts" -}}
+{{- $set := dict -}}
+{{- range $key, $text := $value }}{{ if $text }}{{ $_ := set $set $key $text }}{{ end }}{{ end -}}
+{{- $value = $set -}}
+{{- end -}}
+{{- if $value }}{{ $_ := set $all $name $value }}{{ end -}}
+{{- end -}}
+{{- toJson $all -}}
+{{- end }}
+
+{{- /* As whom a pod runs: the user of our images, or whom the cluster assigns. */}}
+{{- define "agentfleet.podSecurity" -}}
+runAsNonRoot: true
+{{- if eq .Values.users "Fixed" }}
+runAsUser: 10001
+runAsGroup: 10001
+{{- end }}
+seccompProfile: { type: RuntimeDefault }
+{{- end }}
+
+{{- define "agentfleet.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: { drop: [ALL] }
+{{- end }}
+
+{{- /* What pods that run once have in common. */}}
+{{- define "agentfleet.hookPod" -}}
+restartPolicy: Never
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+securityContext:
+  {{- include "agentfleet.podSecurity" . | nindent 2 }}
+{{- end }}

@@ -1,0 +1,124 @@
+import { events, expertPools, type Told } from '../base/connection.ts';
+import { isApiError, ResourceClient } from '@agentfleet/kube';
+import { reasons, type AgentTask, type ExpertPool } from '@agentfleet/protocol/api';
+import { ageOf } from '../text/format.ts';
+import { printable } from '../text/printable.ts';
+import { taskOf, type CommandContext } from './command.ts';
+
+type Condition = NonNullable<NonNullable<AgentTask['status']>['conditions']>[number];
+
+const mostEvents = 5;
+/** Conditions whose True is what somebody has to see; of all others it is False or Unknown. */
+const badWhenTrue = new Set([
+  'Stalled',
+  'Suspended',
+  'AwaitingApproval',
+  'NetworkOpened',
+  'Degraded',
+  'PlacementConflict',
+  'EstimateDrift',
+]);
+/** Say what others say, or only that it is not over. */
+const silent = new Set(['Reconciling', 'Finished', 'RolloutHealthy']);
+
+/** A reason with its meaning and cure, as the catalogue has it. */
+export function meaningOf(reason: string): { readonly meaning?: string; readonly cure?: string } {
+  const [meaning, cure]: readonly (string | undefined)[] = Object.hasOwn(reasons, reason) ? reasons[reason as keyof typeof reasons] : [];
+  return { ...(meaning === undefined ? {} : { meaning }), ...(cure === undefined ? {} : { cure }) };
+}
+
+function speaks({ type, status }: Condition): boolean {
+  if (silent.has(type)) return false;
+  return badWhenTrue.has(type) ? status === 'True' : status !== 'True';
+}
+
+function told(what: string, reason: string, message: string): readonly string[] {
+  const { meaning, cure } = meaningOf(reason);
+  return [
+    `${what}: ${reason}${message === '' ? '' : `, ${printable(message)}`}`,
+    ...(meaning === undefined ? [] : [`  means: ${meaning}`]),
+    ...(cure === undefined ? [] : [`  cure: ${cure}`]),
+  ];
+}
+
+/** Conditions that somebody has to see, each reason once: Ready repeats what another condition says. */
+function conditionsOf(conditions: readonly Condition[], kind: string): readonly string[] {
+  const seen = new Set<string>();
+  const last = conditions.filter(speaks).sort((a, b) => Number(a.type === 'Ready') - Number(b.type === 'Ready'));
+  return last.flatMap(({ type, reason, message }) => {
+    if (seen.has(reason)) return [];
+    seen.add(reason);
+    return told(`${kind}${type}`, reason, message);
+  });
+}
+
+function ending({ metadata: { name }, status }: AgentTask): readonly string[] {
+  const { outcome } = status?.run ?? {};
+  const attempts = (status?.attempts ?? []).flatMap(({ number, class: failure, reason = '' }) =>
+    failure === undefined ? [] : told(`attempt ${number}, ${failure}`, reason, ''),
+  );
+  const head = `AgentTask ${name} has ended: ${status?.phase ?? ''}`;
+  if (status?.phase === 'Succeeded') return [head];
+  return [head, ...attempts, ...(outcome === undefined ? [] : told('outcome', outcome.reason, outcome.message ?? ''))];
+}
+
+/** Why a task is where it is, and what helps; pure. `pool` undefined: it is not there, or may not be looked at. */
+export function explanation(task: AgentTask, pool: ExpertPool | undefined, recent: readonly Told[], now: number): readonly string[] {
+  const { metadata, spec, status } = task;
+  const { name } = metadata;
+  const ended = status?.finished === 'true';
+  const place = status?.queue?.position;
+  const head = ended ? ending(task) : [`AgentTask ${name} is ${status?.phase ?? 'Pending'}, for ${ageOf(metadata.creationTimestamp, now)}`];
+  const poolName = spec.poolRef?.name ?? '';
+  const ready = pool?.status?.conditions?.find(({ type }) => type === 'Ready');
+  const ofPool =
+    pool === undefined
+      ? []
+      : [
+          `pool ${poolName}: ${ready?.status === 'True' ? 'Ready' : 'not ready'}, ${pool.status?.running ?? 0} run, ${pool.status?.queued ?? 0} wait, ${pool.status?.workers?.ready ?? 0} workers ready`,
+          ...(ready?.status === 'True' ? [] : conditionsOf(pool.status?.conditions ?? [], `pool ${poolName} `)),
+        ];
+  const unanswered =
+    status?.conditions === undefined ? ['the operator has not looked at it', '  cure: see whether it runs with "fleet doctor"'] : [];
+  const warned = recent
+    .filter(({ type }) => type === 'Warning')
+    .slice(-mostEvents)
+    .map(({ reason, note, eventTime }) => `event ${ageOf(eventTime ?? undefined, now)} ago: ${reason}, ${printable(note ?? '')}`);
+  return [
+    ...head,
+    ...(place === undefined || ended ? [] : [`${place} tasks are before it in the queue of the pool`]),
+    ...unanswered,
+    ...(ended ? [] : conditionsOf(status?.conditions ?? [], '')),
+    ...(ended ? [] : ofPool),
+    ...warned,
+  ];
+}
+
+/** What the caller may not see, or what is not there, is undefined. */
+async function visible<T>(asked: Promise<T>): Promise<T | undefined> {
+  return asked.catch((error: unknown) => {
+    if (isApiError(error) && (error.code === 403 || error.code === 404)) return undefined;
+    throw error;
+  });
+}
+
+/** Events about a task, oldest first; none where the caller may not see them. */
+export async function eventsOf({ transport, signal }: CommandContext, { metadata }: AgentTask): Promise<readonly Told[]> {
+  const { namespace = 'default', name, uid } = metadata;
+  const fieldSelector = `regarding.name=${name}`;
+  const found = (await visible(new ResourceClient(transport, events).list({ namespace, fieldSelector, signal }))) ?? [];
+  const when = (event: Told): string => event.eventTime ?? event.metadata.creationTimestamp ?? '';
+  return found
+    .filter(({ regarding }) => regarding?.uid === undefined || regarding.uid === uid)
+    .sort((a, b) => (when(a) < when(b) ? -1 : 1));
+}
+
+/** Prints why a task waits, or why it stopped. */
+export async function explainTask(context: CommandContext, name: string): Promise<void> {
+  const { transport, signal, clock } = context;
+  const task = await taskOf(context, name);
+  const { name: pool, namespace = task.metadata.namespace ?? context.namespace } = task.spec.poolRef ?? {};
+  const found =
+    pool === undefined ? undefined : await visible(new ResourceClient(transport, expertPools).get({ namespace, name: pool }, { signal }));
+  for (const line of explanation(task, found, await eventsOf(context, task), clock.now())) context.print(line);
+}

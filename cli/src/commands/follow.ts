@@ -1,0 +1,76 @@
+import { sleep } from '@agentfleet/kube';
+import type { AgentTask } from '@agentfleet/protocol/api';
+import { CliError } from '../base/failure.ts';
+import { printable } from '../text/printable.ts';
+import { taskOf, type CommandContext } from './command.ts';
+
+/** Exit status when a task ended without success. */
+export const taskFailed = 6;
+/** Exit status when the time to wait was over and the task goes on. */
+export const stillRunning = 7;
+
+const pollMs = 1_000;
+
+export interface FollowOptions {
+  readonly timeoutSeconds: number;
+}
+
+/** What a person wants to know of a moment of a task, one line each. Pure. */
+function momentOf({ metadata: { name }, status }: AgentTask): readonly string[] {
+  const { phase = 'Pending', queue, run, assignment, attempts = [] } = status ?? {};
+  const place = queue?.position === undefined ? '' : `, ${queue.position} before it`;
+  const pending = status?.finished === 'true' || phase !== 'AwaitingApproval' ? undefined : run?.pendingApproval;
+  const { done, total, message } = run?.progress ?? {};
+  return [
+    `${phase}${place}${assignment === undefined ? '' : ` (attempt ${assignment.attempt})`}`,
+    ...attempts.flatMap(({ number, class: failure, reason = '' }) =>
+      failure === undefined ? [] : [`attempt ${number} failed: ${failure}, ${reason}`],
+    ),
+    ...(run?.plan ?? []).flatMap(({ kind, intent, state }) =>
+      state === 'Pending' ? [] : [`${kind.toLowerCase()} ${state.toLowerCase()}: ${intent}`],
+    ),
+    ...(message === undefined ? [] : [`${total === undefined || total === 0 ? '' : `${done ?? 0}/${total} `}${message}`]),
+    ...(pending === undefined
+      ? []
+      : [
+          `waits for you: ${pending.question ?? pending.summary}`,
+          pending.kind === 'Question' ? `answer it: fleet answer ${name} <text>` : `decide: fleet approve ${name}, or fleet reject ${name}`,
+        ]),
+  ];
+}
+
+/** Prints what becomes of a task until it has ended, and returns it. A line is printed when it was not there a moment before. */
+export async function followed(context: CommandContext, name: string, { timeoutSeconds }: FollowOptions): Promise<AgentTask> {
+  const { clock, signal, print } = context;
+  const end = clock.monotonic() + timeoutSeconds * 1000;
+  let before: readonly string[] = [];
+  for (;;) {
+    const task = await taskOf(context, name);
+    const lines = momentOf(task);
+    for (const line of lines) if (!before.includes(line)) print(`${new Date(clock.now()).toISOString().slice(11, 19)} ${printable(line)}`);
+    before = lines;
+    if (task.status?.finished === 'true') return task;
+    if (clock.monotonic() >= end)
+      throw new CliError(
+        `AgentTask ${name} has not ended after ${timeoutSeconds} s and goes on; follow it with "fleet watch ${name}", ask why with "fleet explain ${name}"`,
+        stillRunning,
+      );
+    if (!(await sleep(clock, pollMs, signal)))
+      throw new CliError(`interrupted; AgentTask ${name} goes on: "fleet watch ${name}" follows it, "fleet cancel ${name}" ends it`, 130);
+  }
+}
+
+/** Throws unless the task succeeded. */
+export function assertSucceeded({ metadata: { name }, status }: AgentTask): void {
+  if (status?.phase === 'Succeeded') return;
+  const { reason = status?.phase ?? '', message = '' } = status?.run?.outcome ?? {};
+  throw new CliError(
+    `AgentTask ${name} ended as ${status?.phase ?? 'Failed'} (${reason}): ${printable(message)}; see "fleet explain ${name}"`,
+    taskFailed,
+  );
+}
+
+/** Follows a task to its end. */
+export async function watchTask(context: CommandContext, name: string, options: FollowOptions): Promise<void> {
+  assertSucceeded(await followed(context, name, options));
+}

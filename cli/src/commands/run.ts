@@ -1,0 +1,116 @@
+import { readFile } from 'node:fs/promises';
+import { isAlreadyExists, isInvalid, ResourceClient } from '@agentfleet/kube';
+import { apiVersion, type AgentTask } from '@agentfleet/protocol/api';
+import { agentTasks } from '../base/connection.ts';
+import { CliError } from '../base/failure.ts';
+import { workspaceOf } from '../source/folder.ts';
+import { objectLines } from '../text/output.ts';
+import { printable } from '../text/printable.ts';
+import type { CommandContext } from './command.ts';
+import { saveDiff } from './diff.ts';
+import { assertSucceeded, followed } from './follow.ts';
+import { resultLines } from './results.ts';
+
+export interface RunFlags {
+  readonly from?: string;
+  readonly check: readonly string[];
+  readonly pool?: string;
+  readonly name?: string;
+  readonly patch?: string;
+  readonly detach: boolean;
+  readonly dryRun: boolean;
+  readonly timeout: number;
+}
+
+type NewTask = Pick<AgentTask, 'apiVersion' | 'kind'> & {
+  readonly metadata: { readonly name?: string; readonly generateName?: string; readonly namespace?: string };
+  readonly spec: Readonly<Record<string, unknown>>;
+};
+
+function poolRefOf(pool: string): { readonly name: string; readonly namespace?: string } {
+  const [first = '', second, ...more] = pool.split('/');
+  if (first === '' || second === '' || more.length > 0) throw new CliError(`--pool ${pool} is no pool; write NAME, or NAMESPACE/NAME`);
+  return second === undefined ? { name: first } : { namespace: first, name: second };
+}
+
+/** A name that says what the task is for: the first words of its goal. */
+function stemOf(goal: string): string {
+  const words = goal.toLowerCase().match(/[a-z0-9]+/g) ?? [];
+  return words.slice(0, 4).join('-').slice(0, 40).replace(/-$/, '') || 'task';
+}
+
+async function ofFolder(folder: string, goal: string, { check, pool, name }: RunFlags): Promise<NewTask> {
+  if (check.length === 0)
+    throw new CliError(`no check says when the goal is reached; give one that runs in the folder, such as --check 'npm test'`);
+  const checks = check.map((line, at) => ({ name: `check-${at + 1}`, command: ['sh', '-c', line] }));
+  return {
+    apiVersion,
+    kind: 'AgentTask',
+    metadata: name === undefined ? { generateName: `${stemOf(goal)}-` } : { name },
+    spec: { goal, checks, workspace: await workspaceOf(folder), ...(pool === undefined ? {} : { poolRef: poolRefOf(pool) }) },
+  };
+}
+
+async function read(file: string): Promise<string> {
+  if (file !== '-') {
+    return readFile(file, 'utf8').catch((error: unknown) => {
+      const why = error instanceof Error ? error.message : String(error);
+      throw new CliError(`${file} cannot be read (${why}); name the YAML of an AgentTask, or give --from FOLDER, --check and a goal`);
+    });
+  }
+  const chunks: Buffer[] = [];
+  for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString();
+}
+
+async function ofFile(file: string, { pool, name, check }: RunFlags): Promise<NewTask> {
+  if (check.length > 0) throw new CliError('--check goes with --from; the checks of a file are its spec.checks');
+  const { loadAll } = await import('js-yaml');
+  let documents: readonly unknown[];
+  try {
+    documents = loadAll(await read(file)).filter((document) => document !== null && document !== undefined);
+  } catch (error) {
+    if (error instanceof CliError) throw error;
+    throw new CliError(`${file} is no YAML (${(error instanceof Error ? error.message : String(error)).split('\n')[0] ?? ''}); correct it`);
+  }
+  const [task, ...more] = documents as readonly Partial<NewTask>[];
+  if (task?.kind !== 'AgentTask' || more.length > 0)
+    throw new CliError(`${file} is not the YAML of one AgentTask; give other objects to kubectl apply`);
+  const spec = { ...task.spec, ...(pool === undefined ? {} : { poolRef: poolRefOf(pool) }) };
+  return { apiVersion, kind: 'AgentTask', ...task, spec, metadata: { ...task.metadata, ...(name === undefined ? {} : { name }) } };
+}
+
+async function created(context: CommandContext, task: NewTask, dryRun: boolean): Promise<AgentTask> {
+  const { transport, signal, namespace: current } = context;
+  const namespace = task.metadata.namespace ?? current;
+  const object = { ...task, metadata: { ...task.metadata, namespace } } as unknown as AgentTask;
+  try {
+    return await new ResourceClient(transport, agentTasks).create(object, { fieldManager: 'fleet', signal, dryRun });
+  } catch (error) {
+    if (isAlreadyExists(error))
+      throw new CliError(
+        `there is an AgentTask ${task.metadata.name ?? ''} in namespace ${namespace}; choose another --name, or delete it`,
+      );
+    if (isInvalid(error)) throw new CliError(`the API server refuses the task: ${printable((error as Error).message)}; correct that field`);
+    throw error;
+  }
+}
+
+/** Creates a task of a file or of a folder, follows it, prints its result and saves the patch. @throws CliError */
+export async function runTask(context: CommandContext, words: string, flags: RunFlags): Promise<void> {
+  const { from, detach, dryRun, timeout: timeoutSeconds, patch } = flags;
+  const wanted = from === undefined ? await ofFile(words, flags) : await ofFolder(from, words, flags);
+  const task = await created(context, wanted, dryRun);
+  const { name, namespace = context.namespace } = task.metadata;
+  if (dryRun) {
+    for (const line of await objectLines(wanted, 'yaml')) context.print(line);
+    return;
+  }
+  context.print(`AgentTask ${namespace}/${name} is created`);
+  if (detach) return context.print(`follow it with "fleet watch ${name} -n ${namespace}"`);
+  const here = { ...context, namespace };
+  const ended = await followed(here, name, { timeoutSeconds });
+  for (const line of resultLines(ended)) context.print(line);
+  assertSucceeded(ended);
+  await saveDiff(here, ended, patch ?? `${name}.patch`);
+}

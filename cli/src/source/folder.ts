@@ -1,0 +1,100 @@
+import { execFile } from 'node:child_process';
+import { lstat, opendir, readFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { promisify } from 'node:util';
+import type { AgentTask } from '@agentfleet/protocol/api';
+import { CliError } from '../base/failure.ts';
+
+type Workspace = AgentTask['spec']['workspace'];
+
+const execute = promisify(execFile);
+/** What the API takes of files that are part of an object: `spec.workspace.inline`. */
+const most = { files: 64, characters: 524_288, ofFile: 262_144 } as const;
+/** Never part of a source, also where no `.gitignore` says so. */
+const skipped = new Set(['.git', '.env', 'node_modules', '.venv', '__pycache__']);
+
+async function git(folder: string, ...args: readonly string[]): Promise<string | undefined> {
+  const env = { ...process.env, GIT_OPTIONAL_LOCKS: '0' };
+  return execute('git', ['-C', folder, ...args], { maxBuffer: 64 * 1024 * 1024, env }).then(
+    ({ stdout }) => stdout,
+    () => undefined,
+  );
+}
+
+/** Files below a folder, at most one more than an object takes: a folder of gigabytes is not walked to its end. */
+async function walked(folder: string): Promise<readonly string[]> {
+  const found: string[] = [];
+  const waiting = [folder];
+  for (let next = waiting.pop(); next !== undefined && found.length <= most.files; next = waiting.pop()) {
+    for await (const entry of await opendir(next)) {
+      if (skipped.has(entry.name)) continue;
+      const path = join(next, entry.name);
+      if (entry.isDirectory()) waiting.push(path);
+      else found.push(relative(folder, path));
+      if (found.length > most.files) break;
+    }
+  }
+  return found.sort();
+}
+
+async function filesOf(folder: string): Promise<readonly string[]> {
+  const listed = await git(folder, 'ls-files', '-z', '--cached', '--others', '--exclude-standard');
+  if (listed === undefined) return walked(folder);
+  return [...new Set(listed.split('\0').filter((path) => path !== ''))].sort();
+}
+
+type Packed = { readonly workspace: Workspace } | { readonly why: string };
+
+/** The files as part of the task, or why they cannot be. */
+async function inlined(folder: string): Promise<Packed> {
+  const paths = await filesOf(folder);
+  if (paths.length === 0) throw new CliError(`${folder} has no files; correct --from`);
+  if (paths.length > most.files) return { why: `it has more than ${most.files} files` };
+  const files: { path: string; content: string; mode: number }[] = [];
+  let characters = 0;
+  for (const path of paths) {
+    const found = await lstat(join(folder, path)).catch(() => undefined);
+    // Deleted, and not committed yet.
+    if (found === undefined) continue;
+    if (!found.isFile()) return { why: `${path} is no regular file` };
+    if (found.size > most.ofFile) return { why: `${path} has ${found.size} bytes, and ${most.ofFile} fit` };
+    const bytes = await readFile(join(folder, path));
+    const content = bytes.toString('utf8');
+    if (!Buffer.from(content).equals(bytes)) return { why: `${path} is not text in UTF-8` };
+    characters += content.length;
+    if (characters > most.characters) return { why: `its files have more than ${most.characters} characters` };
+    files.push({ path: path.replaceAll('\\', '/'), content, mode: (found.mode & 0o111) === 0 ? 0o644 : 0o755 });
+  }
+  return { workspace: { type: 'Inline', inline: { files } } };
+}
+
+/** The commit that is checked out, from where it was pushed to, or why it cannot be had from there. */
+async function pushed(folder: string): Promise<Packed> {
+  const commit = (await git(folder, 'rev-parse', 'HEAD'))?.trim();
+  if (commit === undefined) return { why: 'it is no checkout of a Git repository' };
+  const changed = await git(folder, 'status', '--porcelain', '-z', '--', '.');
+  if (changed !== '') return { why: 'it has changes that are not committed' };
+  const branch = (await git(folder, 'branch', '--remotes', '--contains', commit, '--format=%(refname:short)'))?.split('\n')[0] ?? '';
+  if (branch === '') return { why: `its commit ${commit.slice(0, 12)} is not pushed` };
+  const url = (await git(folder, 'remote', 'get-url', branch.split('/')[0] ?? ''))?.trim() ?? '';
+  if (!/^https:\/\/[^/@]+\/\S+$/.test(url))
+    return { why: `its remote ${url.replace(/\/\/[^/]*@/, '//')} is no https address without credentials` };
+  const subPath = (await git(folder, 'rev-parse', '--show-prefix'))?.trim().replace(/\/$/, '') ?? '';
+  return { workspace: { type: 'Git', git: { url, ref: commit, ...(subPath === '' ? {} : { subPath }) } } };
+}
+
+/**
+ * The workspace of a task that begins with a folder: its files where they fit into the object, else the commit that is checked out,
+ * where it was pushed. What git ignores is left out. @throws CliError with both reasons when neither can be
+ */
+export async function workspaceOf(folder: string): Promise<Workspace> {
+  const found = await lstat(folder).catch(() => undefined);
+  if (found?.isDirectory() !== true) throw new CliError(`there is no folder ${folder}; correct --from`);
+  const files = await inlined(folder);
+  if ('workspace' in files) return files.workspace;
+  const commit = await pushed(folder);
+  if ('workspace' in commit) return commit.workspace;
+  throw new CliError(
+    `${folder} does not fit into a task (${files.why}), and cannot be fetched from a repository (${commit.why}); commit and push it to an https remote, or name a smaller folder with --from`,
+  );
+}

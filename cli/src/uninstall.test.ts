@@ -1,0 +1,64 @@
+import { createTransport, defineResource, ResourceClient, systemClock, type Clock } from '@agentfleet/kube';
+import { startFakeServer, type FakeApiServer } from '@agentfleet/kube/testing';
+import { sandboxFinalizer } from '@agentfleet/protocol/pool';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { agentTasks, expertPools } from './base/connection.ts';
+import type { CommandContext } from './commands/index.ts';
+import { uninstall } from './commands/uninstall.ts';
+
+const pods = defineResource({ group: '', version: 'v1', plural: 'pods', kind: 'Pod', namespaced: true });
+
+let server: FakeApiServer;
+let context: CommandContext;
+let said: string[];
+const count = async (resource: Parameters<FakeApiServer['place']>[0]): Promise<number> =>
+  (await new ResourceClient(context.transport, resource).list()).length;
+
+/** Waits are over at once, and count for the monotonic clock. */
+function fastClock(): Clock {
+  let passed = 0;
+  return { ...systemClock, monotonic: () => passed, after: (ms, then) => ((passed += ms), systemClock.after(0, then)) };
+}
+
+beforeEach(async () => {
+  server = await startFakeServer({ kinds: [{ resource: agentTasks }, { resource: expertPools }] });
+  server.createNamespace('team');
+  said = [];
+  const print = (line: string): void => void said.push(line);
+  const transport = createTransport(server.config, { userAgent: 'test/1' });
+  const { signal } = new AbortController();
+  context = { transport, namespace: 'team', env: {}, clock: fastClock(), random: () => 0.5, signal, terminal: false, print, warn: print };
+  const made = async (resource: typeof pods, name: string, more: object): Promise<void> => {
+    const client = new ResourceClient(transport, resource);
+    await client.create({ metadata: { name, namespace: 'team', ...more } });
+  };
+  await made(agentTasks, 'one', {});
+  await made(expertPools, 'pool', {});
+  await made(pods, 'one-1', { labels: { 'agentfleet.dev/component': 'sandbox' }, finalizers: [sandboxFinalizer] });
+  await new ResourceClient(transport, pods).delete({ namespace: 'team', name: 'one-1' });
+});
+afterEach(async () => {
+  await context.transport.close();
+  await server.close();
+});
+
+test('lists what there is and touches nothing without --yes', async () => {
+  await uninstall(context, { yes: false, timeoutSeconds: 60 });
+  expect(said.slice(0, 3)).toEqual(['1 AgentTask', '0 AgentTaskOrders', '1 ExpertPool']);
+  expect(said.at(-1)).toContain('fleet uninstall --yes');
+  expect([await count(agentTasks), await count(expertPools), await count(pods)]).toEqual([1, 1, 1]);
+});
+
+test('deletes every object, and lets go what no operator lets go', async () => {
+  await uninstall(context, { yes: true, timeoutSeconds: 600 });
+  expect([await count(agentTasks), await count(expertPools), await count(pods)]).toEqual([0, 0, 0]);
+  expect(said).toContain('no operator lets 1 sandboxes go: its finalizer is taken off them');
+  expect(said.at(-1)).toContain('kubectl delete crd agenttasks.agentfleet.dev');
+});
+
+test('says what stays when a sandbox is not being deleted', async () => {
+  const client = new ResourceClient(context.transport, pods);
+  const metadata = { name: 'warm', namespace: 'team', labels: { 'agentfleet.dev/component': 'sandbox' }, finalizers: [sandboxFinalizer] };
+  await client.create({ metadata });
+  await expect(uninstall(context, { yes: true, timeoutSeconds: 120 })).rejects.toThrow('after 120 s 1 sandboxes are still there');
+});

@@ -1,0 +1,71 @@
+import { Argument, Option, type Command } from 'commander';
+import type { ConnectionFlags } from '../base/connection.ts';
+import type { InitFlags } from '../commands/init.ts';
+import type { Format } from '../text/output.ts';
+import { completionScript, shells } from './completion.ts';
+import { type Dispatch, seconds } from './dispatch.ts';
+import { formatOption } from './views.ts';
+
+function addUninstall(program: Command, dispatch: Dispatch): void {
+  program
+    .command('uninstall')
+    .description('list, or delete, all objects of the fleet in all namespaces, so that nothing is stuck when the operator goes')
+    .option('--yes', 'delete them')
+    .option('--timeout <seconds>', 'how long to wait until they are gone', seconds, 600)
+    .action((_: unknown, command: Command) => {
+      const {
+        yes = false,
+        timeout,
+        ...flags
+      } = command.optsWithGlobals<ConnectionFlags & { readonly yes?: boolean; readonly timeout: number }>();
+      return dispatch.connected(flags, async (context) =>
+        (await import('../commands/uninstall.ts')).uninstall(context, { yes, timeoutSeconds: timeout }),
+      );
+    });
+}
+
+type GivenInit = Omit<InitFlags, 'allNamespaces' | 'dryRun'> &
+  ConnectionFlags & { readonly allNamespaces?: boolean; readonly dryRun?: boolean };
+
+function addInit(program: Command, dispatch: Dispatch): void {
+  program
+    .command('init')
+    .description('write a first pool: a Secret with the key of an endpoint, and an ExpertPool that uses it; asks for what is missing')
+    .option('--endpoint <url>', 'base URL of a model behind an API')
+    .option('--model <name>', 'name of the model there')
+    .addOption(new Option('--type <api>', 'which API it speaks').choices(['OpenAI', 'Anthropic']).default('OpenAI'))
+    .option('--key-file <path>', 'file with the key')
+    .option('--key-env <variable>', 'variable of the environment with the key')
+    .option('--name <name>', 'of the pool', 'default')
+    .option('-A, --all-namespaces', 'tasks of all namespaces may use it; default: those of its own')
+    .option('--dry-run', 'print the pool, write nothing')
+    .action((_: unknown, command: Command) => {
+      const { allNamespaces = false, dryRun = false, ...flags } = command.optsWithGlobals<GivenInit>();
+      return dispatch.connected(flags, async (context) =>
+        (await import('../commands/init.ts')).init(context, { ...flags, allNamespaces, dryRun }),
+      );
+    });
+}
+
+function addDoctor(program: Command, dispatch: Dispatch): void {
+  program
+    .command('doctor')
+    .description('look at all that a cluster has to have: server, definitions, operator, network, pools, storage, permissions')
+    .addOption(formatOption())
+    .action((_: unknown, command: Command) => {
+      const flags = command.optsWithGlobals<ConnectionFlags & { readonly output?: Format }>();
+      return dispatch.connected(flags, async (context) => (await import('../commands/doctor.ts')).doctor(context, flags.output));
+    });
+}
+
+/** Commands about the fleet of a cluster, and about this program. */
+export function addCluster(program: Command, dispatch: Dispatch): void {
+  addDoctor(program, dispatch);
+  addInit(program, dispatch);
+  addUninstall(program, dispatch);
+  program
+    .command('completion')
+    .addArgument(new Argument('<shell>', 'the shell').choices(shells))
+    .description('print a script that completes commands and options: source <(fleet completion bash)')
+    .action((shell: (typeof shells)[number]) => dispatch.locally(({ print }) => Promise.resolve(print(completionScript(program, shell)))));
+}

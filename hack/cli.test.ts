@@ -1,0 +1,39 @@
+import { mkdtemp, rm, readFile, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { execa } from 'execa';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { packCli } from './cli.ts';
+
+describe('the package for npm', () => {
+  let folder = '';
+  const env = { PATH: `${dirname(process.execPath)}:/usr/bin:/bin`, HOME: '/nowhere' };
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'fleet-package-'));
+    await packCli(folder);
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  test('is one program, by both names, which needs nothing beside it', async () => {
+    const { bin } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as { readonly bin: Record<string, string> };
+    expect(Object.keys(bin)).toEqual(['fleet', 'kubectl-fleet']);
+    for (const [name, file] of Object.entries(bin)) {
+      await symlink(join(folder, file), join(folder, name));
+      const { stdout } = await execa(join(folder, name), ['--version'], { env, extendEnv: false, cwd: '/' });
+      expect(stdout).toBe('0.1.0');
+    }
+  });
+
+  test.each([
+    ['no kubeconfig', ['tasks'], 'fleet: there is no kubeconfig; give one by --kubeconfig or KUBECONFIG, or put it at ~/.kube/config'],
+    ['packs', ['eval', 'report', '/nowhere'], 'fleet: '],
+  ])('says what is wrong in one line: %s', async (_, args, text) => {
+    const { exitCode, stdout, stderr } = await execa(process.execPath, [join(folder, 'fleet.mjs'), ...args], {
+      env,
+      extendEnv: false,
+      reject: false,
+    });
+    expect([exitCode, stdout, stderr.split('\n').length]).toEqual([1, '', 1]);
+    expect(stderr).toContain(text);
+  });
+});

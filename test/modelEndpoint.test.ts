@@ -1,0 +1,243 @@
+// The model endpoint of agent programs: the vendors' own libraries in front, the real gateway behind, and a provider by script.
+import { createServer, type Server } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { OpenAI } from 'openai';
+import { silentLog, systemClock } from '@agentfleet/kube';
+import type { AuditRecord } from '@agentfleet/protocol/keeper';
+import { Meter, nothingUsed } from '../agent-image/src/attempt/meter.ts';
+import type { AttemptContext } from '../agent-image/src/attempt/ports.ts';
+import { serveTunnel } from '../agent-image/src/egress/connection.ts';
+import { HostList } from '../agent-image/src/egress/index.ts';
+import { listening } from '../agent-image/src/egress/testing.ts';
+import { serveModelEndpoint, type ModelEndpoint, type ModelEndpointOptions } from '../agent-image/src/harness/endpoint/index.ts';
+import { ChatModelsClient } from '../agent-image/src/models/index.ts';
+import { chatClient, messagesClient, responsesClient, type Client } from '../inference-image/src/gateway/testing/clients.ts';
+import { Stage } from '../inference-image/src/gateway/testing/harness.ts';
+import { chunk, FakeProvider, raw, refuse, silence, stream, tell, usage } from '../inference-image/src/gateway/testing/provider.ts';
+
+type Api = ModelEndpointOptions['api'];
+interface Note {
+  readonly kind: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+const clients: Readonly<Record<Api, Client>> = { Chat: chatClient, Messages: messagesClient, Responses: responsesClient };
+const paths: Readonly<Record<Api, string>> = { Chat: '/v1/chat/completions', Messages: '/v1/messages', Responses: '/v1/responses' };
+const apis = Object.keys(clients) as Api[];
+const bash = { name: 'bash', description: 'Runs.', schema: { type: 'object', properties: { command: { type: 'string' } } } };
+const asking = { system: 'You work.', said: [{ user: 'Make it green.' }], tools: [bash] } as const;
+const toolCall = { id: 'call_1', type: 'function', function: { name: 'bash', arguments: '{"command":"ls"}' } };
+const streamed = [
+  chunk({ role: 'assistant', content: 'I ' }),
+  chunk({ content: 'look.' }),
+  chunk({ tool_calls: [{ index: 0, ...toolCall }] }),
+  chunk({}, 'tool_calls'),
+  { ...(chunk({}) as object), choices: [], usage },
+];
+const charged = { input: 100, cachedInput: 40, output: 20, estimated: false };
+
+const provider = new FakeProvider();
+let stage: Stage;
+let models: ChatModelsClient;
+let port: Server;
+let notes: Note[];
+let endpoint: ModelEndpoint;
+let meter: Meter;
+let origin = '';
+
+beforeEach(async () => {
+  const url = await provider.start();
+  stage = await Stage.open();
+  await stage.models({ baseURLs: [url] });
+  await stage.start();
+  const tokens = { token: () => Promise.resolve('worker-token'), forget: () => undefined };
+  models = new ChatModelsClient({ tokens, audience: 'gateway', clock: systemClock, random: Math.random, log: silentLog });
+});
+
+afterEach(async () => {
+  await endpoint.close();
+  await new Promise((resolve) => port.close(resolve));
+  await models.close();
+  await stage.close();
+  await provider.stop();
+});
+
+/** The endpoint behind a port, as the keeper's tunnels lead there. */
+async function open(api: Api, tokens = 100_000, earlier: readonly Note[] = []): Promise<void> {
+  notes = [];
+  const { signal } = new AbortController();
+  const used = { earlier: nothingUsed, before: nothingUsed };
+  meter = new Meter(systemClock, used, {});
+  const session = {
+    events: async (visit: (record: AuditRecord) => void) => {
+      for (const { kind, data } of earlier) visit({ type: 'Noted', body: { kind, data } } as unknown as AuditRecord);
+      return Promise.resolve();
+    },
+    note: async (kind: string, data: Note['data']) => Promise.resolve(void notes.push({ kind, data })),
+  };
+  const task = { metadata: { namespace: 'team', name: 'fix', uid: 'u1' }, spec: { budget: { tokens } } };
+  const pool = { experts: [], maxBudget: {} };
+  const context = { task, pool, used, assignment: { attempt: 1 }, clock: systemClock, log: silentLog, signal } as unknown as AttemptContext;
+  const chat = { contextTokens: 32_768, maxOutputTokens: 1000, toolCalls: 'Native' } as const;
+  const expert = { name: 'expert', role: 'Generalist', engine: 'OpenAI', domains: ['*'], url: stage.origin, chat } as const;
+  const scope = { context, session, meter } as unknown as ModelEndpointOptions['scope'];
+  endpoint = await serveModelEndpoint({ scope, models, expert: { ...expert, domains: ['*'] }, api });
+  const dialer = { dial: () => Promise.reject(new Error('nothing is dialed')) };
+  const quiet = { onTaken: () => undefined, onRequest: () => undefined };
+  const served = { hosts: new HostList([]), listedIn: '', dialer, clock: systemClock, signal, ...quiet };
+  port = createServer({ allowHalfOpen: true }, (socket) => void serveTunnel(socket, { ...served, own: endpoint.own }));
+  origin = `http://127.0.0.1:${await listening(port)}`;
+}
+
+const keys = (): Record<string, string> => ({ authorization: `Bearer ${endpoint.key}`, 'x-api-key': endpoint.key });
+
+const outputOf = (note: Note | undefined): number =>
+  (note?.data['charged'] as { usage: { output: number } } | undefined)?.usage.output ?? Number.NaN;
+
+/** A request by hand. */
+async function post(path: string, body: unknown, headers: Record<string, string> = keys(), signal?: AbortSignal): Promise<Response> {
+  const own = { method: 'POST', body: JSON.stringify(body), headers, ...(signal !== undefined && { signal }) };
+  return fetch(`${origin}${path}`, own);
+}
+
+const bodies: Readonly<Record<Api, object>> = {
+  Chat: { model: 'gpt-x', messages: [{ role: 'user', content: 'Hello.' }] },
+  Messages: { model: 'claude-x', max_tokens: 600, messages: [{ role: 'user', content: 'Hello.' }] },
+  Responses: { model: 'codex-x', input: 'Hello.' },
+};
+
+/** The reason of a refusal in the form of its API. */
+interface Refused {
+  readonly type?: string;
+  readonly error: { readonly code: string; readonly type: string; readonly message: string };
+}
+const refusedOf = async (response: Response): Promise<Refused> => (await response.json()) as Refused;
+
+describe.each(apis)('by the API %s', (api) => {
+  it.each([false, true])('an answer is passed on, recorded and charged once; stream %s', async (isStream) => {
+    await open(api);
+    provider.play(isStream ? stream(streamed) : tell([{ content: 'I look.', tool_calls: [toolCall] }]));
+    const answer = await clients[api](origin, { ...asking, stream: isStream }, keys());
+    expect(answer).toMatchObject({ text: 'I look.', calls: [{ name: 'bash', input: { command: 'ls' } }], end: 'calls', output: 20 });
+    expect(provider.calls).toHaveLength(1);
+    expect(provider.calls[0]?.body).toMatchObject({ model: 'some-model', max_tokens: 500 });
+    expect(notes.map(({ kind }) => kind)).toEqual(['ModelAsked', 'ModelReplied']);
+    expect(notes[0]?.data).toMatchObject({ attempt: 1, step: 1, n: 1, reserved: { usage: { output: 500, estimated: true } } });
+    expect(notes[1]?.data).toMatchObject({ proposals: [{ text: 'I look.', finish: 'Calls', calls: [{ name: 'bash' }] }] });
+    expect(notes[1]?.data).toMatchObject({ request: notes[0]?.data['request'], charged: { usage: charged } });
+    expect(meter.usage()).toMatchObject({ tokensIn: 100, tokensOut: 20 });
+    expect(endpoint).toMatchObject({ answers: 1, busy: false, failure: null, refusals: [] });
+  });
+
+  it('a spent budget is 403 in its form, and nobody is asked', async () => {
+    await open(api, 400);
+    provider.play(tell([{ content: 'never' }]));
+    const refused = await post(paths[api], bodies[api]);
+    expect([refused.status, refused.headers.get('x-should-retry')]).toEqual([403, 'false']);
+    const { type, error } = await refusedOf(refused);
+    expect(error).toMatchObject({ code: 'TokensExceeded', type: api === 'Messages' ? 'permission_error' : 'invalid_request_error' });
+    expect(type).toBe(api === 'Messages' ? 'error' : undefined);
+    expect(endpoint.failure).toMatchObject({ failureClass: 'BudgetExceeded', reason: 'TokensExceeded' });
+    expect([provider.calls.length, notes.length]).toEqual([0, 0]);
+  });
+
+  it('what the gateway refuses passes with its status, and costs nothing', async () => {
+    await open(api);
+    provider.play(refuse(400, { error: { message: 'maximum context length is 8192 tokens', code: 'context_length_exceeded' } }));
+    const refused = await post(paths[api], bodies[api]);
+    expect(refused.status).toBe(400);
+    expect((await refusedOf(refused)).error.code).toBe('ContextExceeded');
+    expect(endpoint.failure).toMatchObject({ failureClass: 'AgentError', reason: 'ContextExceeded' });
+    expect(meter.usage()).toMatchObject({ tokensIn: 0, tokensOut: 0 });
+    provider.play(tell([{ content: 'Hello.' }]));
+    expect((await post(paths[api], bodies[api])).status).toBe(200);
+    expect(endpoint.failure).toBeNull();
+  });
+
+  it('refuses other keys, paths and bodies', async () => {
+    await open(api);
+    provider.play();
+    const other = paths[apis.find((one) => one !== api) ?? 'Chat'];
+    const cases = [
+      [await post(paths[api], bodies[api], { authorization: 'Bearer sk-other' }), 401, 'KeyRefused'],
+      [await post(paths[api], bodies[api], {}), 401, 'KeyRefused'],
+      [await post(other, bodies[api]), 404, 'NotServed'],
+      [await post('/v1/embeddings', bodies[api]), 404, 'NotServed'],
+      [await post('/metrics', bodies[api]), 404, 'NotServed'],
+      [await post(paths[api], [1]), 400, 'InvalidRequest'],
+    ] as const;
+    for (const [refused, status, code] of cases) {
+      expect(refused.status).toBe(status);
+      expect((await refusedOf(refused)).error.code).toBe(code);
+    }
+    expect(endpoint.refusals).toHaveLength(cases.length);
+    expect(provider.calls).toEqual([]);
+  });
+});
+
+it('a stream comes piece by piece, without the usage that nobody asked for', async () => {
+  await open('Chat');
+  provider.play(raw(`data: ${JSON.stringify(streamed[0])}\n\n`, 'text/event-stream', false), stream(streamed));
+  const client = new OpenAI({ baseURL: `${origin}/v1`, apiKey: endpoint.key, maxRetries: 0 });
+  const messages = [{ role: 'user' as const, content: 'Hello.' }];
+  const first = await client.chat.completions.create({ model: 'x', messages, stream: true });
+  for await (const { choices } of first) {
+    expect(choices[0]?.delta.content).toBe('I ');
+    break; // the program goes away
+  }
+  await expect.poll(() => notes.length).toBe(2);
+  expect(notes[1]?.data).toMatchObject({ charged: { usage: { estimated: true } }, proposals: [{ text: 'I ' }] });
+  await expect.poll(() => endpoint.busy).toBe(false);
+  const lengths: number[] = [];
+  for await (const { choices } of await client.chat.completions.create({ model: 'x', messages, stream: true }))
+    lengths.push(choices.length);
+  expect(lengths.every((length) => length === 1)).toBe(true);
+  expect(meter.usage()).toMatchObject({ tokensOut: 20 + outputOf(notes[1]) });
+});
+
+it('requests are sent one after the other, and one that goes away ends at the provider', async () => {
+  await open('Chat');
+  provider.play(silence, tell([{ content: 'Hello.' }]));
+  const gone = new AbortController();
+  const lost = post(paths.Chat, bodies.Chat, keys(), gone.signal).catch(() => null);
+  await expect.poll(() => provider.calls.length).toBe(1);
+  const second = post(paths.Chat, bodies.Chat);
+  await delay(50);
+  expect([provider.calls.length, notes.length]).toEqual([1, 1]);
+  gone.abort();
+  expect(await lost).toBeNull();
+  expect((await second).status).toBe(200);
+  const [reserved, settled] = notes.map(({ data }) => (data['reserved'] ?? data['charged']) as object);
+  expect(settled).toEqual(reserved);
+});
+
+it('a program finds its one model, counts tokens for nothing, and reaches it through its own proxy settings', async () => {
+  await open('Messages');
+  const list = await fetch(`${origin}/v1/models`, { headers: { 'x-api-key': endpoint.key } });
+  expect(await list.json()).toMatchObject({ data: [{ id: 'expert' }] });
+  const counted = await post('/v1/messages/count_tokens', bodies.Messages);
+  expect(((await counted.json()) as { input_tokens: number }).input_tokens).toBeGreaterThan(0);
+  expect(notes).toEqual([]);
+  expect(endpoint.environment).toEqual({ ANTHROPIC_BASE_URL: 'http://127.0.0.1:3128', ANTHROPIC_API_KEY: endpoint.key });
+});
+
+it('goes on with what an earlier worker charged; a request without an answer counts as reserved', async () => {
+  const usageOf = (input: number): object => ({ usage: { input, cachedInput: 0, output: 0, estimated: false }, costMicros: null });
+  await open('Chat', 5000, [
+    { kind: 'ModelAsked', data: { attempt: 1, note: 'a', step: 1, request: 'r1', n: 1, reserved: usageOf(9) } },
+    { kind: 'ModelReplied', data: { attempt: 1, note: 'b', step: 1, request: 'r1', proposals: [], charged: usageOf(1000) } },
+    { kind: 'ModelAsked', data: { attempt: 1, note: 'c', step: 2, request: 'r2', n: 1, reserved: usageOf(3800) } },
+  ]);
+  expect(meter.usage().tokensIn).toBe(4800);
+  expect((await post(paths.Chat, bodies.Chat)).status).toBe(403);
+});
+
+it('a gateway that is away is 503 of the class Infrastructure', async () => {
+  await open('Responses');
+  await stage.stop();
+  const refused = await post(paths.Responses, bodies.Responses);
+  expect(refused.status).toBe(503);
+  expect(endpoint.failure).toMatchObject({ failureClass: 'Infrastructure', reason: 'ModelUnreachable' });
+  expect(meter.usage().tokensIn).toBe(0);
+});
