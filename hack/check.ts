@@ -15,7 +15,7 @@ const steps: readonly {
 }[] = [
   { name: 'types', argv: ['tsc'], cwd: root },
   { name: 'lint', argv: ['oxlint', '--type-aware', '--deny-warnings'], cwd: root },
-  { name: 'format', argv: ['prettier', '--check', '--log-level=warn', '.'], cwd: root },
+  { name: 'format', argv: ['prettier', '--check', '--cache', '--cache-strategy=content', '--log-level=warn', '.'], cwd: root },
   { name: 'go vet', argv: ['go', 'vet', './...'], cwd: runner },
   // Images are built for the machine's own architecture; the runner must compile for the other one too.
   { name: 'go vet for arm64', argv: ['go', 'vet', './...'], cwd: runner, env: { GOARCH: 'arm64', CGO_ENABLED: '0' } },
