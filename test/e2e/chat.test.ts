@@ -1,78 +1,24 @@
 // The tasks that people ask first, done by a chat model behind an API: a pool with an endpoint and a key on a real cluster.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { build } from 'esbuild';
 import { expect, test } from 'vitest';
 import { recordings } from '../sandbox/conversationBed.ts';
 import { scenarios, type Scenario } from '../sandbox/conversations.ts';
-import { plainPod } from './askingPods.ts';
-import { brokenPromises, condition, storageOf, useFleet, type Fleet } from './fleet.ts';
+import { brokenPromises, condition, useFleet, type Fleet } from './fleet.ts';
+import { apiOf, providerPool, startProvider } from './providerPod.ts';
 
-const key = 'k-of-the-model';
 const asked = ['feature', 'rename', 'script', 'investigate'] as const;
 
 /** A provider in a pod that plays the recordings, and the key in the Secret that the pool names. */
 async function provider(fleet: Fleet): Promise<void> {
-  const { kubectl, namespace } = fleet;
-  const bundled = await build({
-    entryPoints: [join(import.meta.dirname, 'recordedServer.ts')],
-    bundle: true,
-    platform: 'node',
-    format: 'cjs',
-    write: false,
-  });
   const files = await Promise.all(asked.map(async (name) => [`${name}.json`, await readFile(join(recordings, `${name}.json`), 'utf8')]));
-  const data = { 'server.cjs': bundled.outputFiles[0]?.text ?? '', ...(Object.fromEntries(files) as Record<string, string>) };
-  await kubectl.apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'provider', namespace }, data });
-  await kubectl.apply({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'llm', namespace }, stringData: { token: key } });
-  const pod = plainPod('provider', { app: 'provider' }) as { readonly spec: { readonly containers: readonly object[] } };
-  const [container] = pod.spec.containers;
-  const mounted = {
-    ...container,
-    command: ['/usr/local/bin/node', '/provider/server.cjs', '/provider', key],
-    volumeMounts: [{ name: 'provider', mountPath: '/provider' }],
-  };
-  const volumes = [{ name: 'provider', configMap: { name: 'provider' } }];
-  await kubectl.apply({
-    ...pod,
-    metadata: { name: 'provider', labels: { app: 'provider' }, namespace },
-    spec: { ...pod.spec, containers: [mounted], volumes },
-  });
-  const ports = [{ port: 8080, targetPort: 8080 }];
-  await kubectl.apply({
-    apiVersion: 'v1',
-    kind: 'Service',
-    metadata: { name: 'provider', namespace },
-    spec: { selector: { app: 'provider' }, ports },
-  });
-  await kubectl.waitReady(namespace, 'provider', 120);
+  await startProvider(fleet, { program: 'recordedServer.ts', files: Object.fromEntries(files) as Record<string, string> });
 }
-
-const host = (namespace: string): string => `provider.${namespace}.svc`;
 
 const fleet = useFleet('chat', {
   before: provider,
   pool: {},
 });
-
-async function pool(): Promise<void> {
-  const { namespace } = fleet;
-  const api = {
-    baseURL: `http://${host(namespace)}:8080/v1`,
-    model: 'recorded',
-    credential: 'llm',
-    contextTokens: 64_000,
-    maxOutputTokens: 4096,
-    price: { input: '2', cachedInput: '1', output: '8' },
-  };
-  const { storage, credentials } = storageOf();
-  await fleet.apply('ExpertPool', 'chat', {
-    experts: [{ name: 'gen', role: 'Generalist', engine: { type: 'OpenAI', api } }],
-    storage,
-    credentials: [...credentials, { name: 'llm', secretRef: { name: 'llm', key: 'token' }, hosts: [host(namespace)] }],
-  });
-  await fleet.run('wait', '--for=condition=Ready', 'expertpool/chat', '--timeout=400s');
-}
 
 function scenario(name: string): Scenario {
   const found = scenarios.find((one) => one.name === name);
@@ -94,7 +40,7 @@ async function submit(name: string): Promise<void> {
 }
 
 test('a pool is ready with an endpoint and a key', async () => {
-  await pool();
+  await providerPool(fleet, 'chat', { experts: [{ name: 'gen', role: 'Generalist', engine: { type: 'OpenAI', api: apiOf(fleet) } }] });
 }, 500_000);
 
 test('gateway and workers die in the middle of a conversation, and it goes on', async () => {

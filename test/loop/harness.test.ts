@@ -1,9 +1,10 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test, vi } from 'vitest';
-import type { Outcome } from '../../agent-image/src/attempt/index.ts';
 import type { HarnessBrief, PoolBrief } from '@agentfleet/protocol/pool';
 import { AgentBed, removeRunner, ScriptedModels, steps } from './agentBed.ts';
+import { manners, repairs, succeeded, walled } from '../programs/badPrograms.ts';
+import { files } from '../programs/tasks.ts';
 import { taskFor } from './loopBed.ts';
 import { waitUntil } from '../../sandbox-image/keeper/src/testing/index.ts';
 
@@ -11,41 +12,23 @@ vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 /** Agent programs of all manners, as scripts, on a real keeper and a real runner without any wall. */
 const built = await AgentBed.build();
-const files = {
-  'calc.py': 'def add(a, b):\n    return a - b\n',
-  'test_calc.py':
-    'import unittest\n\nfrom calc import add\n\n\nclass Calc(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(2, 3), 5)\n',
-};
 const spec = taskFor(files, ['python3', '-m', 'unittest', '-v'], 'Make add add {{key}}.');
-const repairs = "printf 'def add(a, b):\\n    return a + b\\n' > calc.py";
+/** Rows of docs/harnesses.md that are played elsewhere: in a pod, or not at all, as nobody waits for an hour. */
+const elsewhere = [...walled.map(({ row }) => row), 'runs for an hour'];
 
-interface Row {
-  readonly what: string;
-  readonly script: string;
-  readonly harness?: Partial<HarnessBrief>;
-  readonly ends: Pick<Outcome, 'result' | 'reason'> & Partial<Pick<Outcome, 'class'>>;
-  readonly says?: RegExp;
-}
-
-const failed = (reason: Outcome['reason'], cls: Outcome['class']): Row['ends'] => ({ result: 'Failed', reason, class: cls }) as Row['ends'];
-const succeeded: Row['ends'] = { result: 'Succeeded', reason: 'ChecksHold' };
-
-const rows: readonly Row[] = [
-  { what: 'solves it by its goal, which keeps templates in it', script: `test "$1" = 'Make add add {''{key}}.' && ${repairs}`, ends: succeeded },
-  { what: 'reads the goal from its standard input', script: `grep -q 'Make add add' && ${repairs}`, harness: { input: 'Stdin' }, ends: succeeded },
-  { what: 'solves it in the second run, by what was handed back', script: `if grep -q 'earlier run' /tmp/agentfleet/goal.md; then ${repairs}; else echo '# looked' >> calc.py; fi`, ends: succeeded },
-  { what: 'leaves a process in the background', script: `sleep 611 & ${repairs}`, ends: succeeded },
-  { what: 'prints 100 MB', script: `head -c 100000000 /dev/zero | tr '\\0' 'x'; ${repairs}`, ends: succeeded },
-  { what: 'is missing', script: '', harness: { command: ['no-such-agent', '{{goal}}'] }, ends: failed('HarnessMissing', 'InvalidInput'), says: /no-such-agent cannot be started/ },
-  { what: 'cannot be installed', script: repairs, harness: { install: { command: ['false'], timeoutSeconds: 10, network: 'None' } }, ends: failed('HarnessMissing', 'InvalidInput'), says: /correct harness\.install/ },
-  { what: 'wants a terminal', script: "echo 'stdin is not a terminal' >&2; exit 1", ends: failed('HarnessTerminalNeeded', 'InvalidInput'), says: /the flag by which/ },
-  { what: 'wants a login', script: "echo 'Please log in: open https://login.example in your browser'; exit 1", ends: failed('HarnessLoginNeeded', 'InvalidInput'), says: /\{\{key\}\}/ },
-  { what: 'waits for a login', script: "echo x > calc.py; echo 'Please log in: open https://login.example'; sleep 612", harness: { stallSeconds: 2 }, ends: failed('HarnessLoginNeeded', 'InvalidInput') },
-  { what: 'does nothing, and ignores stop', script: "echo x > calc.py; trap '' TERM; (trap '' TERM; sleep 613) & while :; do sleep 613; done", harness: { stallSeconds: 2 }, ends: failed('HarnessStalled', 'Stuck'), says: /for 2 s/ },
-  { what: 'fails and changes nothing', script: 'echo no model; exit 3', ends: failed('HarnessFailed', 'Stuck'), says: /exit status 3.*no model/s },
-  { what: 'ends and changes nothing', script: 'echo done', ends: failed('HarnessNoChange', 'Stuck') },
-  { what: 'edits tests', script: "echo 'import unittest' > test_calc.py", ends: failed('HarnessRefused', 'PolicyViolation'), says: /test_calc\.py/ },
-]; // prettier-ignore
+test('each bad program of docs/harnesses.md is played, and ends with the class and the reason that stand there', async () => {
+  const docs = await readFile(join(import.meta.dirname, '../../docs/harnesses.md'), 'utf8');
+  const table = docs.slice(docs.indexOf('## What a bad program gets')).matchAll(/^\| ([^-\s][^|]*?) +\| (\S[^|]*?) +\| (\S[^|]*?) +\|$/gm);
+  const rows = [...table].slice(1).map(([, row = '', reason = '', cure = '']) => ({ row, reason, cure }));
+  expect(rows.length).toBeGreaterThan(10);
+  const played = [...manners, ...walled].filter(({ row }) => row !== null);
+  expect(rows.map(({ row }) => row).filter((row) => !played.some((one) => one.row === row) && !elsewhere.includes(row))).toEqual([]);
+  for (const { row, ends, what } of played) {
+    const found = rows.find((one) => one.row === row);
+    if (ends.result === 'Failed') for (const word of [ends.class, `\`${ends.reason}\``]) expect(found?.reason, what).toContain(word);
+    else expect(found?.reason, what).toMatch(/^none: /);
+  }
+});
 
 describe.skipIf('why' in built)('an agent program', () => {
   const binary = 'binary' in built ? built.binary : '';
@@ -59,9 +42,9 @@ describe.skipIf('why' in built)('an agent program', () => {
   }; // prettier-ignore
   const none = new ScriptedModels(steps());
 
-  test.each(rows)('$what', async ({ script, harness, ends, says }) => {
+  test.each(manners)('$what', async ({ script, harness, ends, says, spec: more }) => {
     await using bed = await AgentBed.open(binary);
-    const run = bed.begin(spec, none, { pool: poolOf(script, harness) });
+    const run = bed.begin({ ...spec, ...more }, none, { pool: poolOf(script, harness) });
     const outcome = await bed.engine.run(run.context);
     expect(outcome).toMatchObject(ends);
     if (says !== undefined) expect(outcome.message).toMatch(says);

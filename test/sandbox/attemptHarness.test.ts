@@ -4,6 +4,8 @@ import type { HarnessBrief, PoolBrief } from '@agentfleet/protocol/pool';
 import type { ChatModels, ForwardedRequest } from '../../agent-image/src/models/models.ts';
 import { AttemptFailure } from '../../agent-image/src/base/failure.ts';
 import { AttemptBed } from './attemptBed.ts';
+import { pythonAgent, walled, type Walled } from '../programs/badPrograms.ts';
+import { broken, repository } from '../programs/tasks.ts';
 import { shell, useNamespace } from './harness.ts';
 
 /** Agent programs in a real pod: their model by the way out, the walls around them, and what becomes of what they leave. */
@@ -15,29 +17,11 @@ beforeAll(async () => {
 afterAll(() => bed[Symbol.asyncDispose]());
 
 const repaired = 'def add(a, b):\n    return a + b\n';
-const files = {
-  'calc.py': 'def add(a, b):\n    return a - b\n',
-  'test_calc.py':
-    'import unittest\n\nfrom calc import add\n\n\nclass Calc(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(2, 3), 5)\n',
-};
 const spec = {
   goal: 'Make the tests pass.',
-  workspace: { type: 'Inline', inline: { files: Object.entries(files).map(([path, content]) => ({ path, content, mode: 0o644 })) } },
+  workspace: { type: 'Inline', inline: { files: repository.files.map((file) => ({ ...file, mode: 0o644 })) } },
   checks: [{ name: 'unit', command: ['python3', '-m', 'unittest', '-v'], timeoutSeconds: 60 }],
 } as unknown as Partial<AgentTaskSpec>;
-
-/** Asks its vendor first, which is refused; then the endpoint. */
-const agent = `import json, os, sys, urllib.request
-try:
-    urllib.request.urlopen('https://api.vendor.example/v1', timeout=20)
-except Exception as error:
-    print('vendor:', error, flush=True)
-body = json.dumps({'model': 'any', 'messages': [{'role': 'user', 'content': sys.argv[1]}]}).encode()
-headers = {'authorization': 'Bearer ' + os.environ['OPENAI_API_KEY'], 'content-type': 'application/json'}
-request = urllib.request.Request(os.environ['OPENAI_BASE_URL'] + '/chat/completions', body, headers)
-answer = json.load(urllib.request.urlopen(request, timeout=60))['choices'][0]['message']['content']
-open(sys.argv[2], 'w').write(answer)
-`;
 
 function answering(asked: ForwardedRequest[], away: boolean): ChatModels {
   const message = { role: 'assistant', content: repaired };
@@ -64,7 +48,7 @@ function answering(asked: ForwardedRequest[], away: boolean): ChatModels {
   };
 }
 
-function poolOf(words: readonly string[]): Partial<PoolBrief> {
+function poolOf(agent: string, words: readonly string[]): Partial<PoolBrief> {
   const install = { command: ['python3', '-c', `open('/home/agent/agent.py', 'w').write(${JSON.stringify(agent)})`], timeoutSeconds: 60, network: 'None' } as const;
   const harness: HarnessBrief = { command: [...words], env: {}, input: 'Template', api: 'Chat', model: 'llm', rounds: 1, stallSeconds: 60, install: { ...install, command: [...install.command] } };
   const experts = [
@@ -74,23 +58,35 @@ function poolOf(words: readonly string[]): Partial<PoolBrief> {
   return { experts } as unknown as Partial<PoolBrief>;
 } // prettier-ignore
 
-test.each([
-  { what: 'solves it by its model', file: 'calc.py', ends: { result: 'Succeeded', reason: 'ChecksHold' }, after: repaired },
-  { what: 'writes its home folder', file: '/home/agent/left.py', ends: { result: 'Failed', class: 'PolicyViolation', reason: 'HarnessRefused' } },
-  { what: 'writes outside of all roots', file: '/etc/left.py', ends: { result: 'Failed', class: 'Stuck', reason: 'HarnessFailed' } },
-  { what: 'finds its model away', file: 'calc.py', ends: { result: 'Failed', class: 'Infrastructure', reason: 'ModelUnreachable' } },
-])('a program that $what', { timeout: 240_000 }, async ({ file, ends, after = files['calc.py'] }) => {
+const rows: readonly Walled[] = [
+  ...walled,
+  { row: null, what: 'finds its model away', script: '', file: 'calc.py', ends: { result: 'Failed', class: 'Infrastructure', reason: 'ModelUnreachable' } },
+]; // prettier-ignore
+
+test.each(rows)('a program that $what', { timeout: 240_000 }, async ({ what, script, file, vendor, ends, says }) => {
   const own = await bench.open();
   const asked: ForwardedRequest[] = [];
-  const pool = poolOf(['python3', '/home/agent/agent.py', '{{goal}}', file]);
+  const pool = poolOf(pythonAgent(script), ['python3', '/home/agent/agent.py', '{{goal}}', file]);
   const run = bed.begin(own, { spec, pool, models: answering(asked, ends.reason === 'ModelUnreachable') });
   const outcome = await bed.engine.run(run.context);
   expect(outcome, JSON.stringify(outcome)).toMatchObject(ends);
-  expect(asked.map(({ path, body }) => [path, (JSON.parse(body) as { model: string }).model])).toEqual([['/v1/chat/completions', 'llm']]);
-  if (ends.reason !== 'ModelUnreachable') expect(run.reported.usage).toMatchObject({ tokensIn: 30, tokensOut: 12 });
-  expect((await shell(own, 'cat calc.py')).stdout).toBe(after);
+  if (says !== undefined) expect(outcome.message).toMatch(says);
+  const asksModel = vendor !== 'models.example';
+  const one = [['/v1/chat/completions', 'llm']];
+  expect(asked.map(({ path, body }) => [path, (JSON.parse(body) as { model: string }).model])).toEqual(asksModel ? one : []);
+  if (asksModel && ends.reason !== 'ModelUnreachable') expect(run.reported.usage).toMatchObject({ tokensIn: 30, tokensOut: 12 });
+  expect((await shell(own, 'cat calc.py')).stdout).toBe(ends.result === 'Succeeded' ? repaired : broken);
   expect((await shell(own, 'ls /home/agent /etc')).stdout).not.toContain('left.py');
   const refused: unknown[] = [];
-  for await (const { type, body } of own.clientWith({}).events()) if (type === 'Noted' && body['kind'] === 'Egress') refused.push(body['data']);
-  expect(refused).toMatchObject([{ requests: [{ host: 'api.vendor.example', port: 443, decision: 'NotListed' }] }]);
-}); // prettier-ignore
+  for await (const record of own.clientWith({}).events()) {
+    if (record.type === 'Noted' && record.body['kind'] === 'Egress') refused.push(record.body['data']);
+  }
+  expect(refused).toMatchObject(vendor === undefined ? [] : [{ requests: [{ host: vendor, port: 443, decision: 'NotListed' }] }]);
+  if (!what.startsWith('leaks')) return;
+  // Whoever has the key finds nothing that it opens: the endpoint went with the attempt. What the program printed is redacted.
+  const ask = 'curl -sS -m 5 -H "Authorization: Bearer $(cat leaked)" http://127.0.0.1:3128/v1/models; echo "exit $?"';
+  expect((await shell(own, 'wc -c < leaked')).stdout.trim()).toBe('62');
+  expect((await shell(own, ask)).stdout).toMatch(/^exit [1-9]/m);
+  expect(run.messages.join('\n')).toMatch(/my key is \[REDACTED/);
+  expect(run.messages.join('\n')).not.toContain('sk-agentfleet-');
+});

@@ -36,6 +36,8 @@ export interface Program {
 export async function runProgram(at: Program, filled: Filled): Promise<ProgramRun> {
   const { scope, endpoint } = at;
   await makePlaces(scope, filled);
+  // What a program prints of its key is taken out, as other secrets are.
+  if (endpoint !== null) await scope.session.call((keeper) => keeper.declareSecrets([{ name: 'AGENTFLEET_KEY', value: endpoint.key }]));
   const reach = reachOfActs(scope.context);
   const timeoutSeconds = Math.max(1, Math.min(execBounds.maxTimeoutSeconds, Math.ceil(scope.meter.secondsLeft())));
   const refusals = new RefusedHosts();

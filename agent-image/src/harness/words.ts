@@ -107,11 +107,13 @@ export function useless(program: string, { output, exitCode, ...rest }: RunEnd, 
   return new AttemptFailure('Stuck', 'HarnessNoChange', `${program} ended and changed nothing; give a clearer goal${said}`);
 }
 
+const wayOut = 'its model is at {{endpoint}}, other hosts open by spec.policy.network.hosts';
+
 /** What it printed last, what of that was cut, and what it could not reach. Pure. */
 export function showing({ output, dropped, refused }: RunEnd): string {
   const last = output.trim();
   const parts = [
-    ...(refused.length === 0 ? [] : [`it was refused ${refused.slice(0, 3).join(', ')}`]),
+    ...(refused.length === 0 ? [] : [`it was refused ${refused.slice(0, 3).join(', ')}: ${wayOut}`]),
     ...(dropped === 0 ? [] : [`${dropped} bytes of its output were cut`]),
     last === '' ? 'it printed nothing' : `it said: ${tail(last, maxShown)}`,
   ];

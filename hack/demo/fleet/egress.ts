@@ -29,6 +29,28 @@ export async function machineEgress(): Promise<EgressValues> {
   };
 }
 
+/** What pip needs besides, and the authority of its index, which it takes from a file only; undefined: a public one signs. */
+export interface PythonEgress extends EgressValues {
+  readonly authority: string | undefined;
+}
+
+const defaults = 'from pip._internal.models.index import PyPI; print(PyPI.simple_url); print(PyPI.file_storage_domain)';
+
+/** The package index that pip uses on this machine, and the host of its files. @param certificate where a private authority will lie */
+export async function pythonEgress(certificate: string): Promise<PythonEgress> {
+  const configured = await execa('python3', ['-m', 'pip', 'config', 'get', 'global.index-url'], { reject: false });
+  const [simple = '', files = ''] = (await execa('python3', ['-c', defaults])).stdout.trim().split('\n');
+  const own = configured.exitCode === 0 ? configured.stdout.trim() : '';
+  const index = new URL(own === '' ? simple : own);
+  const port = Number(index.port) || (index.protocol === 'http:' ? 80 : 443);
+  const authority = index.protocol === 'https:' ? await privateAuthority(index.hostname, port) : undefined;
+  return {
+    registries: [{ host: index.hostname, port }, ...(own === '' ? [{ host: files, port: 443 }] : [])],
+    environment: { PIP_INDEX_URL: index.href, ...(authority === undefined ? {} : { PIP_CERT: certificate }) },
+    authority,
+  };
+}
+
 /** PEM of the root that signs for a host, when it is none of those that Node brings along. */
 async function privateAuthority(host: string, port: number): Promise<string | undefined> {
   const root = rootOf(await peerCertificate(host, port));
