@@ -24,6 +24,7 @@ const notJoined =
 const cures: Readonly<Record<Rejected, string>> = {
   SizeUnknown: 'wait until the weights are read, or give the budget in bytes',
   NotDivisible: 'take a number of GPUs that divides them',
+  DraftVocabulary: 'take a draft of the same vocab_size, or no speculative',
   UnknownSlot: 'correct the slot: ConfigMap agentfleet-slots of the operator lists all',
   NotEnoughMemory: 'give smaller budgets, fewer tokens or another slot, or remove a tenant',
   HeldElsewhere: 'engines of another namespace are on it, whose claim nobody can join: take another slot',

@@ -12,6 +12,7 @@ import {
 } from '../../operands/index.ts';
 import type { EnergyModel, Expert, ExpertPool } from '@agentfleet/protocol/api';
 import {
+  batchedTokens,
   bytesOf,
   itemOf,
   type Rank,
@@ -208,9 +209,6 @@ export interface EngineSize {
 
 const defaultHeadroom = 0.05;
 
-/** What vLLM batches on cards of up to 40 GiB. */
-const maxBatchedTokens = 2048;
-
 type Memory = NonNullable<NonNullable<Expert['resources']>['memory']>;
 
 /**
@@ -225,7 +223,7 @@ export function sizeOf(pool: ExpertPool, expert: Expert, name: string): EngineSi
 }
 
 /** Inputs plus outputs of all linear layers, which adapters may adapt. */
-function projectionWidth({ hiddenSize, kvHeads, headSize, feedForwardSize }: Architecture): number {
+export function projectionWidth({ hiddenSize, kvHeads, headSize, feedForwardSize }: Architecture): number {
   return 4 * hiddenSize + 2 * (hiddenSize + kvHeads * headSize) + 3 * (hiddenSize + feedForwardSize);
 }
 
@@ -250,7 +248,7 @@ function reckon(pool: ExpertPool, expert: Expert, memory: Memory, { size, draft 
     tokens: memory.kvTokens ?? vllm?.maxModelLen ?? 8192,
     kvElementBytes: 2,
     maxSequences: vllm?.maxNumSeqs ?? 16,
-    maxBatchedTokens,
+    maxBatchedTokens: batchedTokens,
     shards: shardsOf(expert),
     enforceEager: false,
     ...(draft === undefined ? {} : { draft }),
@@ -277,13 +275,23 @@ function spreadLack(pool: ExpertPool, expert: Expert): Demand | undefined {
   return lack === undefined ? undefined : { lack: `expert ${expert.name}: ${lack}`, reason: 'NotDivisible' };
 }
 
+/** Why an engine would refuse its draft; undefined also where their sizes are not known yet. */
+function draftLack(pool: ExpertPool, expert: Expert): Demand | undefined {
+  if (expert.speculative === undefined) return undefined;
+  const target = sizeOf(pool, expert, expert.name)?.architecture.vocabulary;
+  const draft = sizeOf(pool, expert, draftOf(expert.name))?.architecture.vocabulary;
+  if (target === undefined || draft === undefined || target === draft) return undefined;
+  const lack = `expert ${expert.name}: its draft knows ${draft} tokens and it ${target} (vocab_size of config.json), and vLLM starts with equal numbers only`;
+  return { lack: `${lack}: take another speculative.draft, or none`, reason: 'DraftVocabulary' };
+}
+
 /**
  * What an expert needs on its GPU: its budget, or what is reckoned from the headers of its weights. `pool` has the experts of
  * its revision; `asked` is the pool as it is, when that asks for another one. Pure.
  */
 export function demandOf(pool: ExpertPool, expert: Expert, asked = pool): Demand {
-  const spread = spreadLack(asked, expert);
-  if (spread !== undefined) return spread;
+  const refused = spreadLack(asked, expert) ?? draftLack(asked, expert);
+  if (refused !== undefined) return refused;
   const memory = expert.resources?.memory ?? { budget: 'Auto' };
   const budget = bytesOf(memory.budget);
   if (budget !== undefined) return { bytes: budget * expert.replicas };

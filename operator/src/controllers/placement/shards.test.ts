@@ -83,6 +83,22 @@ describe('an engine on several GPUs', () => {
     expect(said(many)?.message).toContain('28 and 4 (num_attention_heads, num_key_value_heads): take one of 1, 2, 4');
   });
 
+  test('is refused a draft of another vocabulary, as vLLM would be started in vain', () => {
+    const speculative = { draft: { uri: 'pvc://models/small' }, numTokens: 4 };
+    const pool = readPool('p', [wide('core', '9Gi', 1, { speculative })]);
+    const withDraft = (vocabulary: number) => {
+      const artifacts = [
+        ...(pool.status?.artifacts ?? []),
+        { name: 'core/draft', uri: 'pvc://models/small', phase: 'Ready', weightBytes: 2 ** 30 },
+      ];
+      const last = artifacts.map((one) => (one.name === 'core/draft' ? { ...one, architecture: { ...thirteen, vocabulary } } : one));
+      return settle(world([{ ...pool, status: { ...pool.status, artifacts: last } } as unknown as ExpertPool]));
+    };
+    expect(said(withDraft(thirteen.vocabulary))).toMatchObject({ status: 'True' });
+    expect(said(withDraft(32_000))).toMatchObject({ status: 'False', reason: 'DraftVocabulary' });
+    expect(said(withDraft(32_000))?.message).toContain('its draft knows 32000 tokens and it 32016 (vocab_size of config.json)');
+  });
+
   test('needs on each of them its share of what is reckoned from its weights', () => {
     const auto = (tensorParallel: number): number => {
       const one = wide('core', 'Auto', tensorParallel, { resources: { memory: { budget: 'Auto', kvTokens: 4096, headroom: '0' } } });

@@ -17,6 +17,12 @@ export const graphBytes = 0.3 * gibibyte;
 /** Weights take a little more than their tensors: alignment and fragments of the allocator. */
 const weightFactor = 1.03;
 
+/**
+ * Tokens of one step of an engine, which its command line sets. By itself vLLM takes 2,048 or 8,192 by the size of the card, which
+ * is 1 GiB more for a model of 7B (measured on an H100, `hack/bench/gpu`).
+ */
+export const batchedTokens = 2048;
+
 /** LoRA adapters that an engine keeps loaded at once. */
 export interface Adapters {
   readonly count: number;

@@ -5,6 +5,7 @@ export {
   driftTolerance,
   type MemoryFeedback,
   activationBytes,
+  batchedTokens,
   driverReserveBytes,
   estimateEngine,
   gibibyte,

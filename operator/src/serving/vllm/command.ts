@@ -1,3 +1,5 @@
+import { batchedTokens } from '../../placement/index.ts';
+
 /** What a vLLM engine is started with. Bytes are absolute: shares of a GPU mean something else to each of its tenants. */
 export interface VllmDemand {
   /** Folder of the weights inside the container. */
@@ -45,6 +47,7 @@ const reserved = [
   '--pipeline-parallel-size',
   '--max-model-len',
   '--max-num-seqs',
+  '--max-num-batched-tokens',
   '--enable-lora',
   '--enable-sleep-mode',
   '--speculative-config',
@@ -93,6 +96,8 @@ export function vllmArguments(demand: VllmDemand): readonly string[] {
     String(demand.maxSequences),
     '--kv-cache-memory-bytes',
     String(demand.kvCacheBytes),
+    '--max-num-batched-tokens',
+    String(batchedTokens),
     '--enable-prefix-caching',
     '--max-logprobs',
     '20',

@@ -85,6 +85,7 @@ export const obstacleReasons = [
   'GroupElsewhere',
   'SizeUnknown',
   'NotDivisible',
+  'DraftVocabulary',
   'HeldElsewhere',
 ] as const;
 

@@ -15,6 +15,7 @@ export const placementReasons = {
   NoGPUs: ['No GPU is known.', 'install a DRA driver or a device plugin'],
   NoMode: ['No mode gives engines their GPUs.', 'see the message'],
   NotAllowed: ['The engine may not be on the slot.', 'name another slot, or none'],
+  DraftVocabulary: ['Draft and target have vocabularies of different sizes: vLLM refuses to start.', 'take a draft of the same vocab_size'],
   NotDivisible: ['The number of GPUs does not divide the model.', 'take a number that divides it'],
   NotEnoughMemory: ['No slot has enough memory.', 'give smaller budgets, fewer tokens or another slot'],
   NotJoined: ['No NVLink joins the GPUs of an engine that spans several.', 'declare links, or lower tensorParallel'],

@@ -191,7 +191,7 @@ describe('weights that were found', () => {
     // 56 KiB of keys and values for each of 8,192 tokens; two ranks for one adapter, the greatest of them.
     expect(initContainers[1]?.args.join(' ')).toBe(
       `/weights/claims/models/coder --served-model-name coding.core coding.core@${sha('a')} --host :: --port 8000 --max-model-len 8192 ` +
-        '--max-num-seqs 8 --kv-cache-memory-bytes 469762048 --enable-prefix-caching --max-logprobs 20 --logprobs-mode raw_logprobs ' +
+        '--max-num-seqs 8 --kv-cache-memory-bytes 469762048 --max-num-batched-tokens 2048 --enable-prefix-caching --max-logprobs 20 --logprobs-mode raw_logprobs ' +
         '--structured-outputs-config.backend xgrammar --enable-lora --max-loras 1 --max-lora-rank 32 --seed=7',
     );
     expect(terminationGracePeriodSeconds).toBe(135);

@@ -233,7 +233,7 @@ export interface Injections {
 }
 
 /** Bytes that an engine needs on each of its slots with all its pods, or why that is not known or cannot be. */
-export type Demand = { readonly bytes: number } | { readonly lack: string; readonly reason?: 'NotDivisible' };
+export type Demand = { readonly bytes: number } | { readonly lack: string; readonly reason?: 'NotDivisible' | 'DraftVocabulary' };
 
 /** A line of `data.sharing` that says nothing, and why. */
 export interface SharingFault {
