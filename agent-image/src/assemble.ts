@@ -6,6 +6,7 @@ import { systemClock } from '@agentfleet/kube';
 import { homeDir, workspaceDir } from '@agentfleet/protocol/keeper';
 import { createAttemptEngine, type AttemptEngine } from './attempt/index.ts';
 import { collectCoverage } from './coverage/index.ts';
+import { deliver } from './delivery/index.ts';
 import { createDialer, createEgress } from './egress/index.ts';
 import { runHarness } from './harness/index.ts';
 import { loopStrategy } from './loop/index.ts';
@@ -51,6 +52,7 @@ export async function assembleEngine({ scratch, authorities, env }: AssembleOpti
   const grammars = await loadGrammars(await grammarFiles());
   const ownAddresses = Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address));
   const openDialer = createDialer({ clock: systemClock, env, ownAddresses });
+  const trusted = authorities === undefined ? undefined : { file: authorities, pem: await readFile(authorities, 'utf8') };
   const engine = createAttemptEngine({
     rails: createRails({ grammars, home: homeDir }),
     grammars,
@@ -64,7 +66,8 @@ export async function assembleEngine({ scratch, authorities, env }: AssembleOpti
         ...(authorities === undefined ? {} : { authorities }),
       }),
     openEgress: createEgress(openDialer),
-    web: { openDialer, ...(authorities === undefined ? {} : { authorities: await readFile(authorities, 'utf8') }) },
+    web: { openDialer, ...(trusted !== undefined && { authorities: trusted.pem }) },
+    deliver: (order, { rules, ...ports }) => deliver(order, { ...ports, dialer: openDialer(rules), scratch, authorities: trusted }),
     collectCoverage: (request) => collectCoverage({ ...request, cwd: workspaceDir }),
   });
   const health = (): void => {

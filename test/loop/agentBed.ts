@@ -112,7 +112,7 @@ export class AgentBed implements AsyncDisposable {
     return buildRunner();
   }
 
-  static async open(binary: string, web?: EngineOptions['web']): Promise<AgentBed> {
+  static async open(binary: string, web?: EngineOptions['web'], own: Partial<EngineOptions> = {}): Promise<AgentBed> {
     const folder = await mkdtemp(join(tmpdir(), 'agent-bed-'));
     await mkdir(join(folder, 'artifacts'));
     const place = { type: 'Volume', path: join(folder, 'artifacts'), claim: 'artifacts' } as const;
@@ -126,9 +126,11 @@ export class AgentBed implements AsyncDisposable {
       importWorkspace: async (workspace, { keeper, root }) => {
         const files = workspace.type === 'Inline' ? workspace.inline.files : [];
         for (const { path, content } of files) await keeper.writeFile(`${root}/${path}`, content);
+        return {};
       },
       collectCoverage: () => Promise.resolve([]),
       openEgress: () => Promise.reject(new Error('nothing is reached in this test')),
+      ...own,
     });
     const bed = new AgentBed(harness, engine, store, folder, binary);
     await waitUntil(async () => (await harness.client().info()).ready, 20_000);

@@ -66,6 +66,7 @@ export class LoopBed implements AsyncDisposable {
       importWorkspace: async (workspace, { keeper, root }) => {
         const files = workspace.type === 'Inline' ? workspace.inline.files : [];
         for (const { path, content } of files) await keeper.writeFile(`${root}/${path}`, content);
+        return {};
       },
       collectCoverage: covers,
       openEgress: () => Promise.reject(new Error('nothing is reached in this test')),

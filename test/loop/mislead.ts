@@ -82,6 +82,7 @@ async function engineOf(): Promise<ReturnType<typeof createAttemptEngine>> {
     importWorkspace: async (workspace, { keeper, root }) => {
       const files = workspace.type === 'Inline' ? workspace.inline.files : [];
       for (const { path, content } of files) await keeper.writeFile(`${root}/${path}`, content);
+      return {};
     },
     collectCoverage: () => Promise.resolve([]),
     openEgress: () => Promise.reject(new Error('nothing is reached here')),

@@ -32,7 +32,7 @@ type CheckResult = NonNullable<NonNullable<Run['outcome']>['checks']>[number];
 const maxMessage = 1024;
 
 /** Counts of each check for the status; an errored test counts as failed. */
-function checkResults(runs: readonly Ran[]): CheckResult[] {
+export function checkResults(runs: readonly Ran[]): CheckResult[] {
   return runs.slice(0, 16).map(({ check, results, millis }) => {
     const { passed, failed, errored, skipped } = countTests(results);
     return { name: check, passed, failed: failed + errored, skipped, seconds: Math.ceil(millis / 1000) };
@@ -70,6 +70,8 @@ export interface Ledger {
   prepared?: Prepared;
   baseline?: Baseline;
   result?: SnapshotRecord;
+  /** Paths that only the checks make. */
+  discard?: readonly string[];
   /** What the model says in words; set when it hands in, read when the attempt ends. */
   answer?: string;
   /** What the checks said in the fresh container. */

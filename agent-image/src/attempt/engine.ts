@@ -1,11 +1,13 @@
 import { refuseAblations, Meter } from './meter.ts';
 import { writeAnswer } from './artifacts.ts';
 import type { Baseline } from './checkRun.ts';
+import { deliverResult } from './delivery.ts';
 import { judgeAtBaseline } from './baseline.ts';
 import { close, summary, type Ledger, conclusion, bounded, failed, reviewRejected } from './closing.ts';
 import { BegunActs } from './begun.ts';
 import { Approvals } from './approvals.ts';
 import { failedThere, repair, type Winner } from './repair.ts';
+import { DeliveryReader } from '../delivery/index.ts';
 import { AttemptFailure, retryWhileUnavailable, throwIfSuperseded } from '../base/failure.ts';
 import { SandboxSession } from './sandboxSession.ts';
 import { NoteReader } from './notes.ts';
@@ -35,7 +37,9 @@ async function run(options: EngineOptions, context: AttemptContext): Promise<Out
   let outcome: Outcome;
   try {
     context.signal.throwIfAborted();
-    outcome = await pursue(await openScope(options, context), ledger);
+    const scope = await openScope(options, context);
+    outcome = await pursue(scope, ledger);
+    if (outcome.result === 'Succeeded') await deliverResult(scope, ledger);
   } catch (error) {
     if (context.signal.aborted) return stopped(context, ledger);
     throwIfSuperseded(error);
@@ -64,10 +68,12 @@ async function openScope(options: EngineOptions, context: AttemptContext): Promi
   const session = new SandboxSession(context, meter, await retryWhileUnavailable(() => context.keeper.info(), context), options.openEgress);
   const notes = new NoteReader();
   const begun = new BegunActs();
+  const deliveries = new DeliveryReader();
   const conversations = hasChat(context) ? options.loop?.reader() : undefined;
   await session.events((record) => {
     notes.visit(record);
     begun.visit(record);
+    deliveries.visit(record);
     conversations?.visit(record);
   });
   if (!notes.hasBegun) await session.note('TaskBegan', { ...taskBegan(context) });
@@ -76,7 +82,7 @@ async function openScope(options: EngineOptions, context: AttemptContext): Promi
   const progress = new Progress(context, meter);
   const approvals = new Approvals({ context, session, meter, progress, noted: noted.decided });
   const sources = createSourceReader(session, options.grammars);
-  return { context, options, session, sources, meter, progress, approvals, noted, begun, resumes };
+  return { context, options, session, sources, meter, progress, approvals, noted, begun, deliveries, resumes };
 }
 
 /** The phases of an attempt, one after the other. */
@@ -118,6 +124,7 @@ async function proveResult(scope: Scope, prepared: Prepared, baseline: Baseline,
   const verified = await verify(scope, prepared, baseline, winner, ledger);
   ledger.result = verified.result;
   ledger.green = verified.result.id;
+  ledger.discard = verified.discard;
   progress.change('g', { state: 'Done' });
   progress.say('storing the artifacts', { urgent: true });
   return verified;

@@ -2,6 +2,7 @@ import type { Prepared, Scope } from './scope.ts';
 import { attemptAction, type SetupStep } from '@agentfleet/protocol/api';
 import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
 import { tail, timeoutOf } from './checkRun.ts';
+import { importedNote } from '../delivery/index.ts';
 import { AttemptFailure } from '../base/failure.ts';
 import { createGate } from './gate.ts';
 import { poolRules, reachOf } from './sandboxSession.ts';
@@ -37,7 +38,7 @@ async function begin(scope: Scope, known: SnapshotRecord | undefined): Promise<P
   progress.say('importing the workspace', { urgent: true });
   const { keeper, readConfigMap, signal, clock, task, pool } = context;
   const { credentials } = pool;
-  await options.importWorkspace(task.spec.workspace, {
+  const { commit } = await options.importWorkspace(task.spec.workspace, {
     keeper,
     root: session.root.path,
     readConfigMap,
@@ -46,6 +47,10 @@ async function begin(scope: Scope, known: SnapshotRecord | undefined): Promise<P
     signal,
     clock,
   });
+  if (commit !== undefined) {
+    await session.note(importedNote, { attempt: context.assignment.attempt, commit });
+    scope.deliveries.imported(commit);
+  }
   for (const step of task.spec.setup ?? []) await setUp(scope, step);
   const install = harnessOf(context)?.install;
   if (install !== undefined) await setUp(scope, { name: 'harness.install', ...install }, ownInstall);

@@ -8,6 +8,8 @@ import type { AddressRules, OpenDialer, OpenEgress } from '../egress/index.ts';
 import type { ResultFormat } from '../checks/index.ts';
 import type { ChatModels } from '../models/models.ts';
 import type { Grammars, Rails } from '../rails/index.ts';
+import type { Delivered } from '@agentfleet/protocol/api';
+import type { DeliveryOrder, DeliveryPorts, DeliveryReader } from '../delivery/index.ts';
 import type { BegunActs } from './begun.ts';
 import type { Approvals } from './approvals.ts';
 import type { Baseline } from './checkRun.ts';
@@ -32,7 +34,16 @@ export type ImportWorkspace = (
     readonly signal: AbortSignal;
     readonly clock: Clock;
   },
-) => Promise<unknown>;
+) => Promise<{ readonly commit?: string }>;
+
+/** Brings a result that was proved to its repository. Rejects only when the work has to end now. */
+export type Deliver = (
+  order: DeliveryOrder,
+  ports: Omit<DeliveryPorts, 'dialer' | 'scratch' | 'authorities'> & {
+    /** Which addresses the server may have. */
+    readonly rules: AddressRules;
+  },
+) => Promise<Delivered>;
 
 /** Which lines each test of a check executes; empty where that cannot be known. */
 export type CollectCoverage = (request: {
@@ -81,6 +92,8 @@ export interface EngineOptions {
   readonly runHarness?: (at: HarnessAt) => Promise<Outcome>;
   readonly importWorkspace: ImportWorkspace;
   readonly collectCoverage: CollectCoverage;
+  /** Absent: spec.output is not obeyed. */
+  readonly deliver?: Deliver;
   readonly openEgress: OpenEgress;
   /** How the worker itself gets a page for the model; absent: it does not. */
   readonly web?: { readonly openDialer: OpenDialer; readonly authorities?: string };
@@ -101,6 +114,8 @@ export interface Scope {
   readonly noted: Noted;
   /** Which commands had been begun before this worker came. */
   readonly begun: BegunActs;
+  /** What earlier workers delivered. */
+  readonly deliveries: DeliveryReader;
   /** Whether an earlier worker left a conversation that this one goes on with: the tree as it is belongs to it. */
   readonly resumes: boolean;
 }

@@ -15,6 +15,8 @@ export interface Verified {
   readonly result: SnapshotRecord;
   /** Something was changed that is not only made by running the checks. */
   readonly changed: boolean;
+  /** Paths that only the checks make. */
+  readonly discard: readonly string[];
   /** A person accepted it, or several did. */
   readonly reviewed: boolean;
 }
@@ -65,7 +67,7 @@ export async function verify(
   await session.note('Green', { attempt: context.assignment.attempt, snapshot: result.id, digest: result.manifestDigest });
   progress.establish('Verified');
   progress.finish('verify');
-  return { result, changed: paths.length > 0, reviewed: asked.length > 0 };
+  return { result, changed: paths.length > 0, discard, reviewed: asked.length > 0 };
 }
 
 /** The loss of the container is not the result's fault the first time. */

@@ -2,7 +2,7 @@
  * `base`, `protocol`, `kube` and the keeper's client; not `attempt`. */
 export { Durability, checkpointMs, mirrorMs, type DurabilityOptions } from './durability.ts';
 export { DurableFailure, type DurableFailureCode } from './failure.ts';
-export { parseKeys, readSealer } from './manifest.ts';
+export { parseKeys, planPacks, readSealer } from './manifest.ts';
 export { createSealer, keyBytes, type Sealer } from './seal.ts';
 export { PackShelf, Shelves } from './shelf.ts';
 export { graceMs, sweep, type SweepOptions, type Swept, Sweeper } from './sweep.ts';

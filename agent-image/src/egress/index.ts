@@ -4,7 +4,7 @@
  * address, dials, counts. May import the keeper's client.
  */
 export { HostList } from './hosts.ts';
-export { createDialer, type AddressRules, type Dialer, type DialerOptions, type OpenDialer } from './dial.ts';
+export { createDialer, Forbidden, type AddressRules, type Dialer, type DialerOptions, type OpenDialer } from './dial.ts';
 export { getPage, originFetch, PageFault, reasonOf, type OriginFetch, type Page, type PageOptions } from './page.ts';
 export { openLocalProxy, type LocalProxy } from './localProxy.ts';
 export {

@@ -6,4 +6,4 @@
  * May import `protocol`, `kube` (clock) and the attempt's failures.
  */
 export { importWorkspace, maxWorkspaceBytes, type Imported, type WorkspacePorts } from './import.ts';
-export type { GitCredential } from './git/index.ts';
+export { credentialFor, fetchCommit, openGit, scrub, type Git, type GitCredential, type GitSettings } from './git/index.ts';

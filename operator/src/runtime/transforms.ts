@@ -25,6 +25,7 @@ const specFields = [
   'sandbox',
   'rollback',
   'trace',
+  'output',
   'retention',
   'ttlSecondsAfterFinished',
   'dependsOn',

@@ -128,7 +128,7 @@ describe('objects at every limit', { timeout: 300_000 }, () => {
 
   test('what a task names and is not there is told in so many words, however long the names', async () => {
     await using world = await begin();
-    const { 'spec.poolRef.name': _, 'spec.workspace.git.credential': __, ...more } = beyondRunning;
+    const { 'spec.poolRef.name': _, 'spec.workspace.git.credential': __, 'spec.output.git.credential': ___, ...more } = beyondRunning;
     await create(world, resources.agentTasks, largestTask('Git', more));
     await world.until('it waits', () => condition(task(world), 'Scheduled')?.reason === 'DependencyPending');
     expect(condition(task(world), 'Scheduled')?.message).toHaveLength(1024);

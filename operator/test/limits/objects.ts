@@ -96,12 +96,14 @@ const workspaces: Readonly<Record<'Git' | 'Inline' | 'ConfigMap', Choices>> = {
     'spec.workspace.type': () => 'Git',
     'spec.workspace.git.url': () => repository.padEnd(2048, 'r'),
     'spec.workspace.git.credential': () => undefined,
+    'spec.output.git.credential': () => undefined,
     'spec.workspace.inline': () => undefined,
     'spec.workspace.configMap': () => undefined,
   },
   Inline: {
     'spec.workspace.type': () => 'Inline',
     'spec.workspace.git': () => undefined,
+    'spec.output': () => undefined,
     // Names count twice, as the API server keeps whose each file is; with four bytes each there would be no room for a status.
     'spec.workspace.inline.files[].path': (at) => longName(512, at),
     'spec.workspace.inline.files[].content': (at) => (at < 2 ? longName(262_144, at) : ''),
@@ -110,6 +112,7 @@ const workspaces: Readonly<Record<'Git' | 'Inline' | 'ConfigMap', Choices>> = {
   ConfigMap: {
     'spec.workspace.type': () => 'ConfigMap',
     'spec.workspace.git': () => undefined,
+    'spec.output': () => undefined,
     'spec.workspace.inline': () => undefined,
   },
 };
@@ -128,6 +131,7 @@ export const beyondRunning: Choices = {
   'spec.poolRef.name': () => longName(253, 0),
   'spec.dependsOn': () => Array.from({ length: 16 }, (_, at) => ({ name: longName(253, at) })),
   'spec.workspace.git.credential': () => longName(63, 0),
+  'spec.output.git.credential': () => longName(63, 0),
   'spec.sandbox.image': () => 'i'.repeat(512),
   'spec.sandbox.storage': () => ({
     storageClassName: longest.className,

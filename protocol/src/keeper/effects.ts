@@ -17,7 +17,7 @@ export interface EffectPlanned {
   readonly attempt: number;
   /** The whole act, as it was run. */
   readonly command: string;
-  readonly kind: 'GitPush' | 'KubectlApply' | 'Other';
+  readonly kind: 'GitPush' | 'KubectlApply' | 'Branch' | 'PullRequest' | 'Other';
   /** What it touches, in words. */
   readonly target: string;
   /** A person allowed the act, or gate 2 where the rules of the task leave it to gate 2: its way back may run too. */

@@ -176,6 +176,28 @@ const taskCases: readonly RuleCase[] = [
     { cost: '0' },
     'spec.budget.cost must be more than 0; raise it, or leave it out for the bound of the pool',
   ),
+  {
+    base: inline,
+    passes: {},
+    refused: { 'spec.output': { git: {} } },
+    message: 'spec.output.git needs a repository; set spec.workspace.type to Git, or remove spec.output',
+  },
+  ...['a..b', 'a//b', 'a/.b', 'a/', 'a.', 'a.lock'].map((name) =>
+    change(
+      git,
+      'spec.output.git.branch',
+      'fixes/a.b',
+      name,
+      "spec.output.git.branch must be the name of a branch; remove '..', '//', '/.', a final '/' or '.', or '.lock'",
+    ),
+  ),
+  change(
+    git,
+    'spec.output.git.pullRequest.title',
+    ' x ',
+    '  ',
+    'spec.output.git.pullRequest.title must not be blank; leave it out for the first line of spec.goal',
+  ),
   change(git, 'spec.goal', ' x ', ' \n\t ', 'spec.goal must not be blank; say what must become true'),
   ...['setup', 'checks'].map((list) => ({
     base: git,

@@ -97,7 +97,7 @@ describe.runIf(enabled)('rules of the custom resources', () => {
   it.for([
     'goalFrom',
     'roots',
-    'output',
+    'output.artifactsURI',
     'workspace.archive',
     'workspace.claim',
     'budget.cpuSeconds',

@@ -82,6 +82,9 @@ export function fullTask(workspace: Node): Node {
       rollback: { whenFailed: 'RestoreLastGreen', revertScript: false },
       suspend: true,
       cancel: 'Stop',
+      ...(workspace['type'] === 'Git' && {
+        output: { git: { branch: 'fixes/parser', credential: 'push', pullRequest: { title: 'Repair the parser', forge: 'Gitea' } } },
+      }),
       trace: { consent: 'Training' },
       retention: { sandboxSeconds: 60, snapshotsSeconds: 3600 },
       ttlSecondsAfterFinished: 3600,
@@ -155,6 +158,13 @@ export const fullRun: Node = {
   answer: 'the port was taken',
   messagesTaken: ['7f4a1f0e-2f4b-4b2e-9a52-0d5cf1a3c0de'],
   patch: '--- a/x\n+++ b/x\n',
+  output: {
+    branch: 'fixes/parser',
+    commit: 'ab'.repeat(20),
+    pullRequest: 'https://example.com/acme/parser/pulls/7',
+    reason: 'AccessDenied',
+    message: 'the token may not open pull requests',
+  },
   rollback: { snapshot: 's0000', verified: true, manifestDigest: sha, irreversible: ['sent a request'] },
   quiescedAt: '2026-01-01T00:00:00Z',
   outcome: {

@@ -55,6 +55,8 @@ export const transitionCases: readonly TransitionCase[] = [
   immutable('spec.profile', 'spec.profile', undefined),
   immutable('spec.workspace', 'spec.workspace.git.ref', 'develop'),
   immutable('spec.workspace', 'spec.workspace.git.credential', 'other'),
+  immutable('spec.output', 'spec.output.git.branch', 'other'),
+  ...present('spec.output', { git: {} }),
   immutable('spec.workspace', 'spec.workspace', workspaces['Inline']),
   immutable('spec.setup', 'spec.setup[0].command', ['npm', 'install']),
   immutable('spec.setup', 'spec.setup[0].network', 'Registries'),

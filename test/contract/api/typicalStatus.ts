@@ -29,6 +29,7 @@ export const typicalStatus: Node = {
     ...fullRun,
     pendingApproval: undefined,
     answer: undefined,
+    output: undefined,
     messagesTaken: undefined,
     rollback: undefined,
     quiescedAt: undefined,

@@ -223,6 +223,7 @@ async function scopeOf(
     importWorkspace: async (workspace: AgentTask['spec']['workspace']) => {
       const files = workspace.type === 'Inline' ? workspace.inline.files : [];
       for (const { path, content } of files) await context.keeper.writeFile(join(harness.workspace, path), content);
+      return {};
     },
     ...engine,
   };

@@ -8,22 +8,33 @@ import type { GitCredential, GitSource } from './settings.ts';
 /** For servers that take a token and do not look at the name. */
 const anyUser = 'git';
 
+interface Asked extends Pick<GitSource, 'url'> {
+  readonly credential?: string | undefined;
+  /** That names the credential. */
+  readonly field?: string;
+}
+
 /**
  * The credential that a repository's host may be sent; undefined when the task names none. The file holds a user name, a
  * colon and a password, or a token alone.
  *
  * @throws AttemptFailure when the pool has no such credential, or not for this host, or not over https
  */
-export async function credentialFor(source: GitSource, credentials: PoolBrief['credentials']): Promise<GitCredential | undefined> {
-  const { credential: name, url } = source;
+export async function credentialFor(
+  { credential: name, url, field = 'spec.workspace.git.credential' }: Asked,
+  credentials: PoolBrief['credentials'],
+): Promise<GitCredential | undefined> {
   if (name === undefined) return undefined;
   const { protocol, hostname } = new URL(url);
   const refuse = (reason: Reason, message: string): AttemptFailure => new AttemptFailure('InvalidInput', reason, message);
   if (protocol !== 'https:') throw refuse('CredentialNotForHost', `credential ${name} is sent over https only; use the https address`);
   const found = credentials.find((one) => one.name === name);
-  if (found === undefined) throw refuse('CredentialNotFound', `the pool has no credential ${name}; correct spec.workspace.git.credential`);
+  if (found === undefined) throw refuse('CredentialNotFound', `the pool has no credential ${name}; correct ${field}`);
   if (!found.hosts.some((host) => host.toLowerCase() === hostname.toLowerCase())) {
-    throw refuse('CredentialNotForHost', `credential ${name} of the pool is not for ${hostname}; it is for ${found.hosts.join(', ')}`);
+    throw refuse(
+      'CredentialNotForHost',
+      `credential ${name} of the pool is not for ${hostname}; it is for ${found.hosts.join(', ')}; add the host to spec.credentials[].hosts of the pool`,
+    );
   }
   const text = await readFile(found.file, 'utf8').catch((error: unknown) => {
     const message = `the value of credential ${name} is not there; check its Secret`;

@@ -43,6 +43,31 @@ const later = (words: RegExp, reason: Reason, what: string, cure: string): Cause
 const address = 'correct spec.workspace.git.url';
 const again = 'the attempt is repeated; look at the server when it stays';
 
+const other = 'name another one in spec.output.git.branch of a new task';
+
+/** Of a push alone, before those of every step. */
+const pushCauses: readonly Cause[] = [
+  invalid(
+    /\((?:stale info|fetch first|non-fast-forward|already exists)\)|reference already exists|cannot lock ref/i,
+    'BranchMoved',
+    'the branch holds commits that are not of the task',
+    `delete the branch, or ${other}`,
+  ),
+  invalid(
+    /protected branch|GH006|GH013|rule violations|force push(?:ing)? .* not allowed|branch .* is protected/i,
+    'BranchProtected',
+    'the server protects the branch',
+    other,
+  ),
+  invalid(
+    /returned error: 403|not authorized|permission .*denied|denied .*permission|not allowed to push/i,
+    'AccessDenied',
+    'the credential may not push',
+    "give the token of the credential the right to write the repository's contents",
+  ),
+  invalid(/\[remote rejected\]|pre-receive hook declined/i, 'PushRefused', 'the server refuses the push', 'see its words'),
+];
+
 /** In order: the first that fits. Words of git and of curl with OpenSSL or GnuTLS, both with LC_ALL=C. */
 const causes: readonly Cause[] = [
   later(/(?:GnuTLS|SSL)[ _]?(?:recv|read|send) error|SSL_(?:read|write)/i, 'ConnectionLost', 'the connection broke', again),
@@ -122,7 +147,7 @@ export function explain(fault: GitFault): AttemptFailure {
   if (decision === 'Forbidden') return failure('InvalidInput', 'HostNotAllowed', `${url}: ${why ?? ''}`);
   const heard = decision === 'Unreachable' ? `fatal: ${why ?? ''}` : fault.words;
   const words = scrub(telling(heard), fault.secrets);
-  const cause = causes.find((candidate) => candidate.words.test(heard));
+  const cause = [...(step === 'push' ? pushCauses : []), ...causes].find((candidate) => candidate.words.test(heard));
   if (cause === undefined) return failure('Infrastructure', 'GitFailed', `git ${step} of ${url} failed: ${words}; ${again}`);
   return failure(cause.failureClass, cause.reason, `${url}: ${cause.what} (${words}); ${cause.cure}`);
 }
@@ -137,7 +162,7 @@ function telling(words: string): string {
     .split('\n')
     .map((line) => withoutControls(line).trim())
     .filter((line) => line !== '');
-  const marked = lines.filter((line) => /^(?:fatal|error|remote|curl)\b/i.test(line) && !line.includes('/bin/false'));
+  const marked = lines.filter((line) => /^(?:(?:fatal|error|remote|curl)\b|! \[)/i.test(line) && !line.includes('/bin/false'));
   const chosen = [...new Set(marked.length > 0 ? marked : lines.slice(-2))].join(' | ');
   return chosen.length > 500 ? `${chosen.slice(0, 499)}…` : chosen || 'no words';
 }

@@ -8,6 +8,9 @@ import type { GitSettings, GitSource } from './settings.ts';
 export type { GitCredential, GitSettings } from './settings.ts';
 
 export { credentialFor } from './credential.ts';
+export { scrub } from './failures.ts';
+export { fetchCommit } from './fetch.ts';
+export { prepare as openGit, type Git } from './program.ts';
 
 /**
  * Fetches what the task names and lists it: the commit's files, and without a `subPath` the repository itself below

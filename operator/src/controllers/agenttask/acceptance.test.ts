@@ -138,6 +138,16 @@ describe('a task is taken on only when the pool has what it names', () => {
       /^CredentialNotForHost: .* git\.example\.com, example\.com only, and spec\.workspace\.git\.url has the host evil\.example\.net; add/,
     ],
     [
+      'a credential to push with that the pool does not have',
+      { spec: { ...git('https://example.com/a/b'), output: { git: { credential: 'writer' } } }, pool: { credentials } },
+      /^CredentialNotFound: spec\.output\.git\.credential is writer, and ExpertPool platform\/coding has no .*spec\.credentials/,
+    ],
+    [
+      'one that it has',
+      { spec: { ...git('https://example.com/a/b'), output: { git: { credential: 'robot' } } }, pool: { credentials } },
+      /^True$/,
+    ],
+    [
       'more tokens than the pool allows',
       { spec: { budget: { tokens: 11 } }, pool: { policy: { maxBudget: { tokens: 10 } } } },
       /^BudgetTooHigh: spec\.budget\.tokens is 11/,

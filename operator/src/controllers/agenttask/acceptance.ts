@@ -136,10 +136,24 @@ function unknownNeed({ task, registriesListed }: Snapshot, pool: ExpertPool): Re
 }
 
 /** A credential is only ever sent to the hosts that its pool binds it to, and only over https. */
-function unusableCredential({ spec: { workspace } }: AgentTask, pool: ExpertPool): Refusal | undefined {
-  if (workspace.type !== 'Git' || workspace.git.credential === undefined) return undefined;
-  const { credential: name, url } = workspace.git;
-  const of = `spec.workspace.git.credential is ${name}`;
+function unusableCredential({ spec: { workspace, output } }: AgentTask, pool: ExpertPool): Refusal | undefined {
+  if (workspace.type !== 'Git') return undefined;
+  const { credential, url } = workspace.git;
+  const pushes = output?.git.credential;
+  return (
+    (credential === undefined ? undefined : unusable({ name: credential, url, field: 'spec.workspace.git.credential' }, pool)) ??
+    (pushes === undefined ? undefined : unusable({ name: pushes, url, field: 'spec.output.git.credential' }, pool))
+  );
+}
+
+interface Named {
+  readonly name: string;
+  readonly url: string;
+  readonly field: string;
+}
+
+function unusable({ name, url, field }: Named, pool: ExpertPool): Refusal | undefined {
+  const of = `${field} is ${name}`;
   const credential = pool.spec.credentials?.find((one) => one.name === name);
   if (credential === undefined) {
     const message = `${of}, and ExpertPool ${keyOf(pool)} has no credential of that name; add it to spec.credentials of the pool, or create the task again with another one`;

@@ -141,6 +141,7 @@ export function conditionsOf(facts: Facts, transition: Transition, { summary, as
         ? conditionValue('True', summary.reason, 'the task has ended')
         : conditionValue('False', summary.reason, 'the task has not ended'),
     RolledBack: transition.kind === 'End' ? transition.undone : undefined,
+    Delivered: deliveredCondition(facts, transition),
     [networkOpened]: openedCondition(facts),
     [commandsUnjudged]: unjudgedCondition(facts),
     Suspended: transition.kind === 'Suspend' ? suspendedCondition(facts, transition.rest) : undefined,
@@ -192,6 +193,21 @@ function unjudgedCondition({ snapshot, status }: Facts): ConditionValue | undefi
   if (program === undefined) return undefined;
   const message = `expert ${program.name} of ExpertPool ${keyOf(pool)} runs commands of its own, which gate 1 does not see; what they leave in the workspace is judged after each of its runs`;
   return conditionValue('True', 'AgentProgram', message);
+}
+
+/** A result is good whatever becomes of its way out: Succeeded and Ready do not hang on it. */
+export function deliveredCondition({ task, status }: Facts, transition: Transition): ConditionValue | undefined {
+  if (task.spec.output === undefined || transition.kind !== 'End' || transition.verdict.result !== 'Succeeded') return undefined;
+  const { output } = status.run ?? {};
+  if (output === undefined)
+    return conditionValue('False', 'DeliveryFailed', 'the worker did not report a delivery; use images of one release');
+  const { branch, pullRequest, reason, message } = output;
+  if (reason !== undefined) return conditionValue('False', passedOn(reason), message ?? reason);
+  return conditionValue(
+    'True',
+    'Delivered',
+    pullRequest === undefined ? `branch ${branch} is pushed` : `branch ${branch} is pushed, ${pullRequest}`,
+  );
 }
 
 /** Present only while it is so. */

@@ -27,7 +27,7 @@ import { placing } from './placing.ts';
 import { spentSandbox, failedBeforeStart, endingOf, verdictOf, clockOf } from './verdict.ts';
 import { canonical, hasFinalizer, isControlledBy, timestamp, findCondition, type NewEvent } from '@agentfleet/kube';
 import { cappedBudget } from '../../pools/spending.ts';
-import { conditionsOf, summaryOf } from './conditions.ts';
+import { conditionsOf, deliveredCondition, summaryOf } from './conditions.ts';
 import { afterTheEnd, storagePlan, type StoragePlan } from './storage.ts';
 import { hasEnded } from './sandboxState.ts';
 import { timers } from './requeues.ts';
@@ -352,8 +352,13 @@ function assignedNote({ assignment }: DesiredStatus): string {
   return `attempt ${attempt} to worker ${workerNamespace}/${worker} in sandbox ${sandbox}`;
 }
 
-function ended({ snapshot, spec }: Facts, { verdict, undone }: Extract<Transition, { kind: 'End' }>): readonly NewEvent[] {
+function ended(facts: Facts, transition: Extract<Transition, { kind: 'End' }>): readonly NewEvent[] {
+  const { snapshot, spec } = facts;
+  const { verdict, undone } = transition;
   const events: NewEvent[] = [];
+  const delivered = deliveredCondition(facts, transition);
+  if (delivered?.status === 'False') events.push(warning('DeliveryFailed', 'Deliver', delivered.message));
+  if (delivered?.status === 'True') events.push(normal('Delivered', 'Deliver', delivered.message));
   if (undone !== undefined) {
     const tell = undone.status === 'True' ? normal : warning;
     events.push(tell(undone.status === 'True' ? 'RolledBack' : undone.reason, 'Rollback', undone.message));

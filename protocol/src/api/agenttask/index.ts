@@ -6,6 +6,7 @@ import { AgentTaskStatus } from './status.ts';
 
 export * from './attempts.ts';
 export * from './limits.ts';
+export * from './output.ts';
 export * from './phases.ts';
 export * from './reversal.ts';
 export * from './run.ts';

@@ -18,6 +18,7 @@ import {
   timestamp,
 } from '../schema/index.ts';
 import { revisionName, rolloutId } from '../rollout/status.ts';
+import { Delivered } from './output.ts';
 import { failureClasses } from './phases.ts';
 import { usageFields } from './usage.ts';
 
@@ -192,6 +193,7 @@ export const Run = struct('Report of the worker about the current attempt.', {
     }),
   ),
   patch: optional(text('Change as a unified diff, cut with a marker.', { max: maxPatchCharacters })),
+  output: optional(Delivered),
   rollback: optional(Restored),
   quiescedAt: optional(
     timestamp('When the work came to rest as directed, with a durable copy of all there is; absent in every report under Run.'),

@@ -20,6 +20,7 @@ import {
 } from '../schema/index.ts';
 import { TaskTools } from '../base/tools.ts';
 import { Attempts, Budget, Policy } from './limits.ts';
+import { Output } from './output.ts';
 import { cancelModes } from './phases.ts';
 import { Retention, Rollback, Snapshots } from './reversal.ts';
 import { Sandbox } from './sandbox.ts';
@@ -59,6 +60,10 @@ const withinDeadline = (list: string): string =>
   `self.${list}.all(step, !has(step.timeoutSeconds) || step.timeoutSeconds <= self.deadlineSeconds)`;
 
 const acrossFields = [
+  rule(
+    "!has(self.output) || self.workspace.type == 'Git'",
+    'spec.output.git needs a repository; set spec.workspace.type to Git, or remove spec.output',
+  ),
   rule(
     "!has(self.setup) || !self.setup.exists(step, step.network == 'Allowed') || self.policy.network.mode == 'Allowed'",
     'spec.setup[].network Allowed needs hosts; set spec.policy.network.mode to Allowed and list spec.policy.network.hosts',
@@ -121,6 +126,7 @@ export const AgentTaskSpec = guarded(
         'None',
       ),
     ),
+    output: optional(immutable('spec.output', Output)),
     trace: optional(immutable('spec.trace', Trace)),
     retention: mutable(Retention),
     ttlSecondsAfterFinished: optional(

@@ -21,6 +21,8 @@ export const taskReasons = {
   CrashLoopBackOff: ['A container of the sandbox ends again and again.', 'see its log'],
   CreateContainerConfigError: ['The kubelet cannot configure a container of the sandbox.', 'see the message of the condition'],
   CreateContainerError: ['The container runtime cannot create a container of the sandbox.', 'see the message of the condition'],
+  Delivered: ['The branch is pushed, and its pull request is open where one was asked for.'],
+  DeliveryFailed: ['The result is good, and could not be delivered.', 'see the condition Delivered; its patch is an artifact'],
   DeadlineExceeded: ['spec.deadlineSeconds is over.', 'create the task again with a longer deadline'],
   DeadlineTooLong: ['spec.deadlineSeconds is above the bound of the pool.', 'ask for less, or raise spec.policy.maxDeadlineSeconds'],
   Deleted: ['The volume of the sandbox and its snapshots are deleted.'],

@@ -1,0 +1,74 @@
+import type { Part } from '@agentfleet/protocol/keeper';
+
+/** A path of the workspace that a result changed. */
+export interface ChangedFile {
+  /** Bytes of the path below the workspace, one a character. */
+  readonly path: string;
+  /** The path as the keeper writes it in a diff. */
+  readonly shown: string;
+  readonly was: boolean;
+  /** What stands there now; absent: nothing. */
+  readonly now?: {
+    readonly mode: '100644' | '100755' | '120000';
+    readonly sha256?: string;
+    readonly size: number;
+    readonly target?: string;
+  };
+}
+
+interface Line {
+  readonly type: string;
+  readonly mode: number;
+  readonly size: number;
+  readonly sha256: string;
+  readonly path: string;
+  readonly link: string;
+}
+
+const below = 'workspace/';
+
+/**
+ * What a commit has to hold of the difference of two manifests (canonical text of the keeper), in the order of paths: files and
+ * links of the workspace with their executable bit. Folders, times and what lies in a `.git` are nothing to a commit. Pure.
+ */
+export function changedFiles(before: Buffer, after: Buffer): readonly ChangedFile[] {
+  const [old, now] = [linesOf(before), linesOf(after)];
+  const paths = [...new Set([...old.keys(), ...now.keys()])].sort();
+  return paths.flatMap((encoded): ChangedFile[] => {
+    const [was, is] = [old.get(encoded), now.get(encoded)];
+    if (was !== undefined && is !== undefined && same(was, is)) return [];
+    const bare = encoded.slice(below.length);
+    const shown = Buffer.from(bare.replaceAll('%20', ' '), 'latin1').toString('utf8');
+    return [{ path: decoded(bare), shown, was: was !== undefined, ...(is !== undefined && { now: contentOf(is) }) }];
+  });
+}
+
+function contentOf({ type, mode, size, sha256, link }: Line): NonNullable<ChangedFile['now']> {
+  if (type === 'l') return { mode: '120000', size: 0, target: decoded(link) };
+  return { mode: (mode & 0o100) === 0 ? '100644' : '100755', size, sha256 };
+}
+
+function same(a: Line, b: Line): boolean {
+  if (a.type !== b.type) return false;
+  return a.type === 'l' ? a.link === b.link : a.sha256 === b.sha256 && (a.mode & 0o100) === (b.mode & 0o100);
+}
+
+/** Files and links of the workspace, by their encoded path. @throws Error on text of another form */
+function linesOf(text: Buffer): ReadonlyMap<string, Line> {
+  const found = new Map<string, Line>();
+  for (const line of text.toString('latin1').split('\n')) {
+    const [type = '', mode = '', size = '', sha256 = '', , path = '', link = ''] = line.split(' ');
+    if (type !== 'f' && type !== 'l') continue;
+    if (!path.startsWith(below) || path.split('/').some((part) => part.toLowerCase() === '.git')) continue;
+    if (type === 'f' && (!/^[0-9a-f]{64}$/.test(sha256) || !/^\d{1,15}$/.test(size))) throw new Error(`not a line of a manifest: ${line}`);
+    found.set(path, { type, mode: Number.parseInt(mode, 8), size: Number(size), sha256, path, link });
+  }
+  return found;
+}
+
+function decoded(encoded: string): string {
+  return encoded.replaceAll(/%([0-9A-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+}
+
+/** Reads contents of snapshots, part by part. */
+export type ReadParts = (parts: readonly Part[]) => Promise<Buffer>;

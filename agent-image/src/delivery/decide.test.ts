@@ -1,0 +1,88 @@
+import { describe, expect, it } from 'vitest';
+import { changedFiles } from './changes.ts';
+import { bodyOf, branchOf, decideBranch, markOf, standing, titleOf } from './decide.ts';
+
+const [mine, old, theirs] = ['a'.repeat(40), 'b'.repeat(40), 'c'.repeat(40)];
+
+describe('a branch', () => {
+  it.each([
+    ['that is not there is made', null, { kind: 'Push', lease: '' }],
+    ['that holds the commit is left', mine, { kind: 'There' }],
+    ['that holds an earlier result of the task is replaced, if it still does', old, { kind: 'Push', lease: old }],
+  ] as const)('%s', (_, remote, decision) => {
+    expect(decideBranch('x', { remote, commit: mine, ours: new Set([mine, old]) })).toEqual(decision);
+  });
+
+  it('that holds the commit of somebody else is never overwritten', () => {
+    const decide = () => decideBranch('x', { remote: theirs, commit: mine, ours: new Set([mine, old]) });
+    expect(decide).toThrow(/branch x holds commit cccccccccccc, which this task did not push; nothing was overwritten; delete the branch/);
+  });
+
+  it('has the name of its task and a part of its uid', () => {
+    expect(branchOf('fix', '0123456789')).toBe('agentfleet/fix-01234567');
+  });
+});
+
+describe('a pull request', () => {
+  const own = { url: 'own', open: false, body: `x\n${markOf('u')}` };
+  const person = { url: 'person', open: true, body: '' };
+  it.each([
+    ['of the task stands, also when it was closed', [person, own], 'own'],
+    ['of somebody for the branch stands', [person], 'person'],
+    ['that was closed and is of another task does not', [{ ...own, body: markOf('v') }], undefined],
+  ])('%s', (_, found, url) => {
+    expect(standing(found, 'u')?.url).toBe(url);
+  });
+
+  it('tells goal, answer and checks, and no forge acts on what they say', () => {
+    const checks = [{ name: 'unit', passed: 3, failed: 0, skipped: 1 }];
+    const body = bodyOf({ task: 'team/fix', uid: 'u', attempt: 2, goal: 'Fix @all\n```\nx', answer: 'closes #1', checks });
+    expect(body).toContain('````text\nFix @all\n```\nx\n````');
+    expect(body).toContain('```text\ncloses #1\n```');
+    expect(body).toContain('| unit | 3 | 0 | 1 |');
+    expect(body).toContain(markOf('u'));
+  });
+
+  it.each([
+    [undefined, '\n Make it pass.\nAnd more.', 'Make it pass.'],
+    [undefined, 'x'.repeat(80), `${'x'.repeat(71)}…`],
+    ['Own\ttitle', 'goal', 'Own title'],
+  ])('has the title %s', (title, goal, shown) => {
+    expect(titleOf(title, goal)).toBe(shown);
+  });
+});
+
+describe('what a commit holds', () => {
+  const [one, two] = ['1'.repeat(64), '2'.repeat(64)];
+  const manifest = (...lines: string[]): Buffer => Buffer.from(['agentfleet-manifest/1', ...lines, ''].join('\n'), 'latin1');
+  const before = manifest(
+    'd 0755 0 - 1 workspace/a -',
+    `f 0644 3 ${one} 1 workspace/a/b -`,
+    `f 0644 3 ${one} 1 workspace/same -`,
+    `f 0644 3 ${one} 1 workspace/gone -`,
+    `f 0644 3 ${one} 1 workspace/x -`,
+  );
+  const after = manifest(
+    'd 0700 0 - 9 workspace/a -',
+    `f 0755 3 ${one} 2 workspace/a/b -`,
+    `f 0600 3 ${one} 2 workspace/same -`,
+    `f 0644 4 ${two} 2 workspace/x -`,
+    `f 0644 4 ${two} 2 workspace/with%20blank%0A -`,
+    'l 0777 0 - 2 workspace/link ../x',
+    `f 0644 4 ${two} 2 workspace/.git/HEAD -`,
+    `f 0644 4 ${two} 2 workspace/sub/.GIT/config -`,
+    `f 0644 4 ${two} 2 home/notes -`,
+  );
+
+  it('is what files and links of the workspace are now, without folders, times, narrow modes and git itself', () => {
+    expect(
+      changedFiles(before, after).map(({ path, was, now }) => [path, was, now?.mode ?? null, now?.target ?? now?.sha256 ?? null]),
+    ).toEqual([
+      ['a/b', true, '100755', one],
+      ['gone', true, null, null],
+      ['link', false, '120000', '../x'],
+      ['with blank\n', false, '100644', two],
+      ['x', true, '100644', two],
+    ]);
+  });
+});

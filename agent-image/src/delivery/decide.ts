@@ -1,0 +1,97 @@
+import { AttemptFailure } from '../base/failure.ts';
+import type { Listed } from './forges/index.ts';
+
+/** What is known when a branch is to hold a commit. */
+export interface BranchState {
+  /** Commit of the branch at the server; null: there is no such branch. */
+  readonly remote: string | null;
+  readonly commit: string;
+  /** Commits that this task has meant to push there. */
+  readonly ours: ReadonlySet<string>;
+}
+
+/** Push: when the branch still is at `lease`, which is empty for a branch that is not there. */
+export type BranchDecision = { readonly kind: 'There' } | { readonly kind: 'Push'; readonly lease: string };
+
+/**
+ * Decides whether to push: a branch belongs to the task while nothing is on it that the task did not push. Pure.
+ *
+ * @throws AttemptFailure BranchMoved when somebody else's commit is there
+ */
+export function decideBranch(branch: string, { remote, commit, ours }: BranchState): BranchDecision {
+  if (remote === commit) return { kind: 'There' };
+  if (remote === null) return { kind: 'Push', lease: '' };
+  if (ours.has(remote)) return { kind: 'Push', lease: remote };
+  throw branchMoved(branch, `holds commit ${remote.slice(0, 12)}, which this task did not push`);
+}
+
+export function branchMoved(branch: string, how: string): AttemptFailure {
+  const cure = 'delete the branch, or name another one in spec.output.git.branch of a new task';
+  return new AttemptFailure('InvalidInput', 'BranchMoved', `branch ${branch} ${how}; nothing was overwritten; ${cure}`);
+}
+
+/** The line of a body by which a task finds its pull request again. */
+export function markOf(uid: string): string {
+  return `<!-- agentfleet.dev/task: ${uid} -->`;
+}
+
+/**
+ * The pull request that stands for the task: its own, also one that was closed or merged since, or else the open one of the branch,
+ * beside which no forge opens another. Undefined: one has to be opened. Pure.
+ */
+export function standing(found: readonly Listed[], uid: string): Listed | undefined {
+  return found.find(({ body }) => body.includes(markOf(uid))) ?? found.find(({ open }) => open);
+}
+
+const maxTitle = 72;
+
+/** Title of commit and pull request: what was asked for, or the first line of the goal. Pure. */
+export function titleOf(title: string | undefined, goal: string): string {
+  const line = (title ?? goal.trim().split('\n')[0] ?? '').replaceAll(/\p{Cc}+/gu, ' ').trim();
+  const most = title === undefined ? maxTitle : 200;
+  const points = Array.from(line);
+  return points.length <= most ? line : `${points.slice(0, most - 1).join('')}…`;
+}
+
+/** Default branch of a task; no other task has it. */
+export function branchOf(name: string, uid: string): string {
+  return `agentfleet/${name}-${uid.slice(0, 8)}`;
+}
+
+/** What a body tells. */
+export interface Story {
+  readonly task: string;
+  readonly uid: string;
+  readonly attempt: number;
+  readonly goal: string;
+  readonly answer?: string;
+  readonly checks: readonly { readonly name: string; readonly passed: number; readonly failed: number; readonly skipped: number }[];
+}
+
+/** Body of the pull request. What the goal or a model says stands in blocks of code, where no forge acts on it. Pure. */
+export function bodyOf({ task, uid, attempt, goal, answer, checks }: Story): string {
+  const rows = checks.map(({ name, passed, failed, skipped }) => `| ${name} | ${passed} | ${failed} | ${skipped} |`);
+  const table = rows.length === 0 ? [] : ['| Check | Passed | Failed | Skipped |', '| - | - | - | - |', ...rows, ''];
+  const said = answer === undefined ? [] : ['What the agent says:', '', block(answer, 8000), ''];
+  return [
+    'Goal:',
+    '',
+    block(goal, 4096),
+    '',
+    ...said,
+    'All checks hold in a fresh container, on a clean restore of this change:',
+    '',
+    ...table,
+    `AgentTask \`${task}\`, attempt ${attempt}.`,
+    '',
+    markOf(uid),
+    '',
+  ].join('\n');
+}
+
+function block(text: string, max: number): string {
+  const shown = text.length <= max ? text : `${text.slice(0, max).toWellFormed()}\n…`;
+  const longest = Math.max(2, ...[...shown.matchAll(/`+/g)].map(([run]) => run.length));
+  const fence = '`'.repeat(longest + 1);
+  return `${fence}text\n${shown.trimEnd()}\n${fence}`;
+}

@@ -1,0 +1,119 @@
+import { AttemptFailure } from '../../base/failure.ts';
+import { Forbidden, originFetch, reasonOf, type Dialer } from '../../egress/index.ts';
+import { scrub } from '../../workspace/index.ts';
+
+/** One answer of a forge's API. */
+export interface Answer {
+  readonly status: number;
+  /** Undefined where it is no JSON. */
+  readonly body: unknown;
+}
+
+/** Asks the API; the path is below its root. @throws AttemptFailure of class Infrastructure when nobody answers as a forge does */
+export type Call = (method: 'GET' | 'POST', path: string, body?: Readonly<Record<string, unknown>>) => Promise<Answer>;
+
+export interface CallOptions {
+  /** Root of the API. */
+  readonly root: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** What must be in no message. */
+  readonly secrets: readonly string[];
+  readonly dialer: Dialer;
+  /** PEM certificates that are trusted; default: those of Node. */
+  readonly authorities?: string | undefined;
+  readonly signal: AbortSignal;
+  /** For tests. Default: through the dialer. */
+  readonly fetch?: typeof globalThis.fetch | undefined;
+}
+
+const maxAnswerBytes = 4 * 1024 * 1024;
+const answerMs = 30_000;
+
+/** A way to one API, through the worker's egress. */
+export async function withCall<T>(options: CallOptions, use: (call: Call) => Promise<T>): Promise<T> {
+  const { root, headers, dialer, authorities, signal } = options;
+  const own = { dialer, maxBytes: maxAnswerBytes, signal, ...(authorities !== undefined && { authorities }) };
+  const way = options.fetch === undefined ? originFetch(root, own) : { fetch: options.fetch, close: () => Promise.resolve() };
+  const call: Call = async (method, path, body) => {
+    try {
+      const answer = await way.fetch(`${root}${path}`, {
+        method,
+        headers: {
+          accept: 'application/json',
+          'user-agent': 'agentfleet',
+          ...headers,
+          ...(body && { 'content-type': 'application/json' }),
+        },
+        ...(body && { body: JSON.stringify(body) }),
+        signal: AbortSignal.any([signal, AbortSignal.timeout(answerMs)]),
+      });
+      return { status: answer.status, body: parsed(await answer.text()) };
+    } catch (error) {
+      signal.throwIfAborted();
+      throw unreachable(`${method} ${root}${path}`, error, options.secrets);
+    }
+  };
+  try {
+    return await use(call);
+  } finally {
+    await way.close();
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function unreachable(what: string, error: unknown, secrets: readonly string[]): AttemptFailure {
+  const why = scrub(reasonOf(error), secrets);
+  for (let at: unknown = error; at instanceof Error; at = at.cause)
+    if (at instanceof Forbidden) return new AttemptFailure('InvalidInput', 'HostNotAllowed', `${what}: ${at.message}`);
+  if (/certificate|self.signed|unable to verify|issuer/i.test(why)) {
+    const cure = "put the authority of the server into the ConfigMap agentfleet-ca of the pool's namespace";
+    return new AttemptFailure('Infrastructure', 'TLSFailed', `${what}: the certificate is not trusted (${why}); ${cure}`);
+  }
+  return new AttemptFailure('Infrastructure', 'RemoteUnreachable', `${what}: no answer (${why}); look at the network and the server`);
+}
+
+/** An answer that is no success, as a failure with its cure. */
+export function refusal(what: string, { status, body }: Answer, right: string, secrets: readonly string[]): AttemptFailure {
+  const words = scrub(said(body), secrets).slice(0, 300);
+  const heard = `${what} answered ${status}${words === '' ? '' : ` (${words})`}`;
+  if (status === 401)
+    return new AttemptFailure(
+      'InvalidInput',
+      'AuthenticationRequired',
+      `${heard}; correct the Secret of the credential: its token is not taken`,
+    );
+  if (status === 403 || status === 404)
+    return new AttemptFailure('InvalidInput', 'AccessDenied', `${heard}; give the token of the credential ${right}`);
+  if (status === 408 || status === 429 || status >= 500)
+    return new AttemptFailure('Infrastructure', 'RemoteUnavailable', `${heard}; it is tried again; look at the server when it stays`);
+  return new AttemptFailure('InvalidInput', 'PullRequestRefused', `${heard}; the branch is pushed: open the pull request by hand`);
+}
+
+/** What an error body says, of each forge's form. */
+function said(body: unknown): string {
+  if (typeof body !== 'object' || body === null) return '';
+  const { message, error, errors } = body as { readonly message?: unknown; readonly error?: unknown; readonly errors?: unknown };
+  const list = Array.isArray(errors) ? errors.map((one: unknown) => (typeof one === 'string' ? one : fieldOf(one, 'message'))) : [];
+  return [message, error, ...list]
+    .flatMap((one) => (typeof one === 'string' ? [one] : Array.isArray(one) ? one.map(String) : []))
+    .join('; ')
+    .replaceAll(/\p{Cc}+/gu, ' ');
+}
+
+/** A text of an answer; empty where it has none. */
+export function fieldOf(value: unknown, name: string): string {
+  const found = typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>)[name] : undefined;
+  return typeof found === 'string' ? found : '';
+}
+
+/** The members of an answer that is a list. */
+export function listOf({ body }: Answer): readonly unknown[] {
+  return Array.isArray(body) ? body : [];
+}

@@ -1,0 +1,167 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Forge } from '@agentfleet/protocol/api';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { dialerTo } from '../../workspace/testing/gitServer.ts';
+import { withPullRequests, type PullRequests } from './index.ts';
+
+/** The wire shapes of the forges, as their documentation shows them. */
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'forges-'));
+  await writeFile(join(folder, 'token'), 'secret-token');
+  await writeFile(join(folder, 'robot'), 'robot:secret-token');
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** One request that has to come, and its answer. */
+type Exchange = readonly [request: string, status: number, answer: unknown, sent?: object];
+
+interface Asked {
+  readonly forge?: Forge;
+  readonly credential?: 'token' | 'robot';
+  readonly hosts?: readonly string[];
+  /** That each request to the API carries. */
+  readonly authorization?: string;
+}
+
+async function at<T>(url: string, exchanges: readonly Exchange[], use: (pulls: PullRequests) => Promise<T>, asked: Asked = {}): Promise<T> {
+  const { forge, credential = 'token', hosts = [new URL(url).hostname, 'api.github.com'], authorization } = asked;
+  const left = [...exchanges];
+  const fetch: typeof globalThis.fetch = (to, init) => {
+    const [request, status, answer, sent] = left.shift() ?? [];
+    expect(`${init?.method} ${typeof to === 'string' ? to : 'no text'}`).toBe(request);
+    if (sent !== undefined) expect(JSON.parse(typeof init?.body === 'string' ? init.body : 'null')).toEqual(sent);
+    if (authorization !== undefined) expect(new Headers(init?.headers).get('authorization')).toBe(authorization);
+    return Promise.resolve(new Response(typeof answer === 'string' ? answer : JSON.stringify(answer), { status: status ?? 500 }));
+  };
+  const credentials = [{ name: credential, hosts: [...hosts], file: join(folder, credential) }];
+  const options = { url, credential, credentials, forge, dialer: dialerTo(), signal: new AbortController().signal, fetch };
+  const result = await withPullRequests(options, use);
+  expect(left).toEqual([]);
+  return result;
+}
+
+const order = { title: 'Fix', body: 'why', head: 'agentfleet/fix', into: 'main' };
+
+describe('GitHub', () => {
+  const authorization = 'Bearer secret-token';
+
+  it('lists and opens by api.github.com', async () => {
+    const pulls = 'https://api.github.com/repos/acme/parser/pulls';
+    const one = { number: 7, html_url: 'https://github.com/acme/parser/pull/7', state: 'closed', body: null };
+    const exchanges: readonly Exchange[] = [
+      [`GET ${pulls}?state=all&per_page=100&head=acme:agentfleet%2Ffix`, 200, [one]],
+      [
+        `POST ${pulls}`,
+        201,
+        { number: 8, html_url: 'https://github.com/acme/parser/pull/8' },
+        { title: 'Fix', body: 'why', head: 'agentfleet/fix', base: 'main' },
+      ],
+    ];
+    const use = async (asked: PullRequests): Promise<void> => {
+      expect(await asked.list(order.head)).toEqual([{ url: one.html_url, open: false, body: '' }]);
+      expect(await asked.open(order)).toBe('https://github.com/acme/parser/pull/8');
+    };
+    await at('https://github.com/acme/parser.git', exchanges, use, { authorization });
+  });
+
+  it('of an enterprise is recognised by its API', async () => {
+    const origin = 'https://git.acme.example';
+    const exchanges: readonly Exchange[] = [
+      [`GET ${origin}/api/v4/version`, 404, ''],
+      [`GET ${origin}/api/v1/version`, 404, 'not found'],
+      [`GET ${origin}/api/v3/meta`, 200, { installed_version: '3.15.0' }],
+      [`GET ${origin}/api/v3/repos/acme/parser/pulls?state=all&per_page=100&head=acme:x`, 200, []],
+    ];
+    expect(await at(`${origin}/acme/parser`, exchanges, (pulls) => pulls.list('x'))).toEqual([]);
+  });
+
+  it('gets no credential that is not for the host of its API', async () => {
+    const asked = at('https://github.com/acme/parser', [], (pulls) => pulls.list('x'), { hosts: ['github.com'] });
+    await expect(asked).rejects.toMatchObject({
+      reason: 'CredentialNotForHost',
+      message: expect.stringContaining('api.github.com') as string,
+    });
+  });
+});
+
+describe('GitLab', () => {
+  it('is recognised where it asks for a token, and takes projects in groups', async () => {
+    const api = 'https://lab.example/api/v4';
+    const requests = `${api}/projects/a%2Fb%2Fparser/merge_requests`;
+    const shown = 'https://lab.example/a/b/parser/-/merge_requests';
+    const exchanges: readonly Exchange[] = [
+      [`GET ${api}/version`, 401, { message: '401 Unauthorized' }],
+      [
+        `GET ${requests}?state=all&per_page=100&source_branch=agentfleet%2Ffix`,
+        200,
+        [{ iid: 3, web_url: `${shown}/3`, state: 'opened', description: 'text' }],
+      ],
+      [
+        `POST ${requests}`,
+        201,
+        { iid: 4, web_url: `${shown}/4` },
+        { title: 'Fix', description: 'why', source_branch: 'agentfleet/fix', target_branch: 'main' },
+      ],
+    ];
+    const use = async (asked: PullRequests): Promise<void> => {
+      expect(await asked.list(order.head)).toEqual([{ url: `${shown}/3`, open: true, body: 'text' }]);
+      expect(await asked.open(order)).toBe(`${shown}/4`);
+    };
+    await at('https://lab.example/a/b/parser.git', exchanges, use);
+  });
+});
+
+describe('Gitea', () => {
+  it('finds the pull requests of a branch, page by page, and may lie below a path', async () => {
+    const other = Array.from({ length: 50 }, () => ({ html_url: 'o', state: 'open', body: '', head: { ref: 'other' } }));
+    const one = { html_url: 'https://git.example/tea/acme/parser/pulls/5', state: 'open', body: 'b', head: { ref: 'agentfleet/fix' } };
+    const api = 'https://git.example/tea/api/v1';
+    const page = (n: number): string => `GET ${api}/repos/acme/parser/pulls?state=all&sort=recentupdate&limit=50&page=${n}`;
+    const exchanges: readonly Exchange[] = [
+      ['GET https://git.example/api/v4/version', 404, ''],
+      [`GET ${api}/version`, 200, { version: '1.25.2' }],
+      [page(1), 200, other],
+      [page(2), 200, [one]],
+    ];
+    const authorization = `Basic ${Buffer.from('robot:secret-token').toString('base64')}`;
+    const own = { credential: 'robot', authorization } as const;
+    const found = await at('https://git.example/tea/acme/parser', exchanges, (pulls) => pulls.list(order.head), own);
+    expect(found).toEqual([{ url: one.html_url, open: true, body: 'b' }]);
+  });
+});
+
+describe('an answer that is no success', () => {
+  it.each([
+    [401, { message: 'Bad credentials' }, 'InvalidInput', 'AuthenticationRequired', /Bad credentials\).*Secret of the credential/],
+    [403, { message: 'Resource not accessible' }, 'InvalidInput', 'AccessDenied', /Pull requests: read and write/],
+    [422, { message: 'Validation Failed', errors: [{ message: 'No commits' }] }, 'InvalidInput', 'PullRequestRefused', /No commits/],
+    [503, 'down', 'Infrastructure', 'RemoteUnavailable', /tried again/],
+  ])('%d', async (status, body, failureClass, reason, words) => {
+    const exchanges: readonly Exchange[] = [['POST https://api.github.com/repos/acme/parser/pulls', status, body]];
+    const failure = await at('https://github.com/acme/parser', exchanges, (pulls) => pulls.open(order)).catch((error: unknown) => error);
+    expect(failure).toMatchObject({ failureClass, reason, message: expect.stringMatching(words) as string });
+    expect(String(failure)).not.toContain('secret-token');
+  });
+
+  it('of an unknown server names the field that says what it is', async () => {
+    const api = 'https://git.example/api';
+    const exchanges = ['v4/version', 'v1/version', 'v3/meta'].map((path): Exchange => [`GET ${api}/${path}`, 404, 'none']);
+    const asked = at('https://git.example/acme/parser', exchanges, (pulls) => pulls.list('x'));
+    await expect(asked).rejects.toMatchObject({ reason: 'ForgeUnknown', message: expect.stringContaining('pullRequest.forge') as string });
+  });
+
+  it('of a server that nobody may reach says so, and of one that is away too', async () => {
+    const { signal } = new AbortController();
+    const shared = { credential: undefined, credentials: [], forge: 'Gitea' as const, signal };
+    const inside = withPullRequests({ ...shared, url: 'https://10.96.0.1/a/b', dialer: dialerTo() }, (pulls) => pulls.list('x'));
+    await expect(inside).rejects.toMatchObject({ failureClass: 'InvalidInput', reason: 'HostNotAllowed' });
+    const away = { ...shared, url: 'https://127.0.0.1:1/a/b', dialer: dialerTo('https://127.0.0.1:1') };
+    await expect(withPullRequests(away, (pulls) => pulls.list('x'))).rejects.toMatchObject({
+      failureClass: 'Infrastructure',
+      reason: 'RemoteUnreachable',
+    });
+  });
+});

@@ -1,0 +1,35 @@
+import { fieldOf, listOf, refusal } from './call.ts';
+import { pathOf, type ForgeKind } from './forge.ts';
+
+/** GitLab at the root of its host: docs.gitlab.com/api/merge_requests. */
+export const gitlab: ForgeKind = {
+  name: 'GitLab',
+  hosts: ['gitlab.com'],
+  root: ({ origin }) => `${origin}/api/v4`,
+  probe: '/version',
+  isOne: ({ status, body }) =>
+    (status === 200 && fieldOf(body, 'revision') !== '') || (status === 401 && /^401\b/.test(fieldOf(body, 'message'))),
+  // Personal, project and group tokens are taken in the form of OAuth too.
+  headers: (credential) => (credential === undefined ? {} : { authorization: `Bearer ${credential.password}` }),
+  pullRequests: (repository, call, secrets) => {
+    const path = `/projects/${encodeURIComponent(pathOf(repository))}/merge_requests`;
+    const right = 'the scope "api" and at least the role Developer in the project';
+    return {
+      async list(branch) {
+        const answer = await call('GET', `${path}?state=all&per_page=100&source_branch=${encodeURIComponent(branch)}`);
+        if (answer.status !== 200) throw refusal('GitLab', answer, right, secrets);
+        return listOf(answer).map((one) => ({
+          url: fieldOf(one, 'web_url'),
+          open: fieldOf(one, 'state') === 'opened',
+          body: fieldOf(one, 'description'),
+        }));
+      },
+      async open({ title, body, head, into }) {
+        const answer = await call('POST', path, { title, description: body, source_branch: head, target_branch: into });
+        const url = fieldOf(answer.body, 'web_url');
+        if (answer.status !== 201 || url === '') throw refusal('GitLab', answer, right, secrets);
+        return url;
+      },
+    };
+  },
+};

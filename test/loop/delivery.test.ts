@@ -1,0 +1,255 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { systemClock } from '@agentfleet/kube';
+import type { AgentTaskSpec } from '@agentfleet/protocol/api';
+import type { PoolBrief } from '@agentfleet/protocol/pool';
+import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { deliver } from '../../agent-image/src/delivery/index.ts';
+import { importWorkspace } from '../../agent-image/src/workspace/index.ts';
+import { dialerTo, startGitServer, type GitServer } from '../../agent-image/src/workspace/testing/gitServer.ts';
+import { TestRepository } from '../../agent-image/src/workspace/testing/repository.ts';
+import { AgentBed, removeRunner, ScriptedModels, steps, type AgentRun, type Reply } from './agentBed.ts';
+import { taskFor } from './loopBed.ts';
+
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
+
+/** Whole attempts whose result goes to a bare repository behind a private authority, and to a forge that is played there. */
+const built = await AgentBed.build();
+const sh = promisify(execFile);
+const token = 'correct-horse';
+const branch = 'agentfleet/task-uid-of-t';
+const url = (server: GitServer): string => `${server.origin}/team/app.git`;
+
+/** A forge that keeps pull requests, as Gitea shows them. */
+class FakeForge {
+  readonly opened: { readonly html_url: string; readonly state: string; readonly body: string; readonly head: { readonly ref: string } }[] =
+    [];
+  /** Called before a pull request is answered. */
+  onOpen: () => void = () => undefined;
+  /** Status of whatever opens one; 201: it is opened. */
+  answers = 201;
+  writes = true;
+
+  readonly handle = (request: IncomingMessage, response: ServerResponse): boolean => {
+    const { pathname, searchParams } = new URL(request.url ?? '/', 'https://server');
+    const push = pathname.endsWith('git-receive-pack') || searchParams.get('service') === 'git-receive-pack';
+    const known = request.headers.authorization?.includes(Buffer.from(`git:${token}`).toString('base64')) === true;
+    if (push && !known) return end(response.setHeader('www-authenticate', 'Basic realm="git"'), 401, {});
+    if (push && !this.writes) return end(response, 403, {});
+    if (!pathname.startsWith('/api/')) return false;
+    if (pathname === '/api/v1/version') return end(response, 200, { version: '1.25.2' });
+    if (request.headers.authorization !== `token ${token}`) return end(response, 401, { message: 'token is required' });
+    if (request.method === 'GET') return end(response, 200, this.opened);
+    void read(request).then((body) => {
+      this.onOpen();
+      if (this.answers !== 201) return end(response, this.answers, { message: 'user should have a permission' });
+      const { head, body: text } = body as { readonly head: string; readonly body: string };
+      this.opened.push({ html_url: 'https://forge/team/app/pulls/1', state: 'open', body: text, head: { ref: head } });
+      return end(response, 201, this.opened.at(-1));
+    });
+    return true;
+  };
+}
+
+function end(response: ServerResponse, status: number, body: unknown): true {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  return true;
+}
+
+async function read(request: IncomingMessage): Promise<unknown> {
+  const parts: Buffer[] = [];
+  for await (const part of request) parts.push(part as Buffer);
+  return JSON.parse(Buffer.concat(parts).toString('utf8'));
+}
+
+const repair: readonly Reply[] = [
+  {
+    calls: [
+      ['edit_file', { path: 'calc.py', old_text: 'a - b', new_text: 'a + b' }],
+      ['bash', { command: 'mkdir -p docs && echo new > docs/new.md && ln -s new.md docs/link && echo x > build.log && rm old.txt' }],
+    ],
+  },
+  { calls: [['submit', { answer: 'The sign was wrong, ask @everyone.' }]] },
+];
+
+describe.skipIf('why' in built)('delivery', () => {
+  const binary = 'binary' in built ? built.binary : '';
+  let folder: string;
+  let bare: string;
+  let server: GitServer;
+  let forge: FakeForge;
+  let bed: AgentBed;
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'delivery-'));
+    const work = await TestRepository.create(join(folder, 'work'));
+    await work.write('calc.py', 'def add(a, b):\n    return a - b\n');
+    await work.write('old.txt', 'old\n');
+    await work.write('.gitignore', '*.log\n__pycache__/\n');
+    await work.write(
+      'test_calc.py',
+      'import unittest\n\nfrom calc import add\n\n\nclass Calc(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(2, 3), 5)\n',
+    );
+    await work.commit('first');
+    bare = join(folder, 'root', 'team', 'app.git');
+    await sh('git', ['clone', '--quiet', '--bare', work.folder, bare]);
+    await sh('git', ['-C', bare, 'config', 'http.receivepack', 'true']);
+    forge = new FakeForge();
+    server = await startGitServer(folder, join(folder, 'root'), forge.handle);
+    const authorities = { file: server.authorities, pem: await readFile(server.authorities, 'utf8') };
+    const dialer = dialerTo(server.origin);
+    bed = await AgentBed.open(binary, undefined, {
+      importWorkspace: (workspace, { keeper, root, ...ports }) => {
+        const inPlace: typeof keeper.writeTree = (path, tar, signal) => keeper.writeTree(path.replace('/workspace', root), tar, signal);
+        return importWorkspace(workspace, {
+          ...ports,
+          keeper: { writeTree: inPlace },
+          dialer,
+          scratch: folder,
+          authorities: authorities.file,
+        });
+      },
+      deliver: (order, ports) => deliver(order, { ...ports, dialer, scratch: folder, authorities }),
+    });
+    await writeFile(join(folder, 'token'), token);
+  });
+  afterEach(async () => {
+    await bed[Symbol.asyncDispose]();
+    await server.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+  afterAll(() => removeRunner(binary));
+
+  function begin(git: object = { pullRequest: {} }, replies: readonly Reply[] = repair): AgentRun {
+    const own = { workspace: { type: 'Git', git: { url: url(server), ref: 'main' } }, output: { git: { credential: 'robot', ...git } } };
+    const spec = { ...taskFor({}, ['python3', '-m', 'unittest', '-v']), ...own } as unknown as Partial<AgentTaskSpec>;
+    const run = bed.begin(spec, new ScriptedModels(steps(...replies)));
+    const credentials: PoolBrief['credentials'] = [{ name: 'robot', hosts: ['127.0.0.1'], file: join(folder, 'token') }];
+    return Object.assign(run, { context: { ...run.context, pool: { ...run.context.pool, credentials } } });
+  }
+
+  const git = async (...args: string[]): Promise<string> => (await sh('git', ['-C', bare, ...args])).stdout.trim();
+  const pushes = (): number => server.requests.filter((line) => line.startsWith('POST') && line.includes('git-receive-pack')).length;
+
+  test('pushes a commit of the change on the base, without what is ignored, and opens a pull request', async () => {
+    const run = begin({ pullRequest: { title: 'Repair the sign' } });
+    expect(await bed.engine.run(run.context)).toMatchObject({ result: 'Succeeded' });
+    const commit = await git('rev-parse', branch);
+    expect(run.reported.output).toEqual({ branch, commit, pullRequest: 'https://forge/team/app/pulls/1' });
+    expect(await git('diff', '--name-status', 'main', branch)).toBe('M\tcalc.py\nA\tdocs/link\nA\tdocs/new.md\nD\told.txt');
+    expect(await git('ls-tree', branch, 'docs/link')).toContain('120000 blob');
+    expect(await git('log', '--format=%s%n%(trailers)', `main..${branch}`)).toBe(
+      'Repair the sign\nAgentFleet-Task: team/task\nAgentFleet-Task-UID: uid-of-task',
+    );
+    expect(forge.opened).toHaveLength(1);
+    expect(forge.opened[0]?.body).toContain('```text\nThe sign was wrong, ask @everyone.\n```');
+    const kinds = (await bed.notes()).flatMap(({ kind, data }) =>
+      kind.startsWith('Effect') ? [`${kind} ${String(data['kind'] ?? data['outcome'])}`] : [],
+    );
+    expect(kinds).toEqual(['EffectPlanned Branch', 'EffectEnded Done', 'EffectPlanned PullRequest', 'EffectEnded Done']);
+    expect(JSON.stringify(await bed.notes())).not.toContain(token);
+  });
+
+  test.each([
+    ['between push and pull request', 'intent'],
+    ['when the pull request is open and nobody noted it', 'open'],
+  ])('a worker that dies %s leaves one of each to the next one', async (_, when) => {
+    const first = begin();
+    let intents = 0;
+    const dying = {
+      ...first.context,
+      intentDurable: () => {
+        intents += 1;
+        if (when === 'intent' && intents === 2) first.abort('Lost');
+        first.context.signal.throwIfAborted();
+        return Promise.resolve();
+      },
+    };
+    if (when === 'open') forge.onOpen = () => first.abort('Lost');
+    await expect(bed.engine.run(dying)).rejects.toBe('Lost');
+    expect([pushes(), forge.opened.length]).toEqual([1, when === 'open' ? 1 : 0]);
+    const commit = await git('rev-parse', branch);
+    const second = begin();
+    expect(await bed.engine.run(second.context)).toMatchObject({ result: 'Succeeded' });
+    expect(second.reported.output).toEqual({ branch, commit, pullRequest: 'https://forge/team/app/pulls/1' });
+    expect([pushes(), forge.opened.length, await git('rev-parse', branch)]).toEqual([1, 1, commit]);
+  });
+
+  const noChange: readonly Reply[] = [
+    { calls: [['bash', { command: 'sed -i "s/a - b/a + b/" calc.py' }]] },
+    { calls: [['submit', { answer: 'done' }]] },
+  ];
+
+  interface Expected {
+    readonly reason: string;
+    readonly message?: RegExp;
+    /** The branch got its commit. */
+    readonly pushed?: boolean;
+  }
+
+  test.each<[string, () => Promise<unknown> | void, object, Expected]>([
+    [
+      'somebody else is on the branch',
+      () => git('branch', branch, 'main'),
+      {},
+      { reason: 'BranchMoved', message: /delete the branch, or name another/ },
+    ],
+    [
+      'the branch is that of the repository',
+      () => undefined,
+      { branch: 'main' },
+      { reason: 'BranchMoved', message: /nothing was overwritten/ },
+    ],
+    [
+      'the branch is protected',
+      () =>
+        writeFile(join(bare, 'hooks', 'pre-receive'), '#!/bin/sh\necho "GH006: Protected branch update failed"\nexit 1\n', { mode: 0o755 }),
+      {},
+      { reason: 'BranchProtected', message: /name another one in spec\.output\.git\.branch/ },
+    ],
+    ['the token may not push', () => void (forge.writes = false), {}, { reason: 'AccessDenied', message: /right to write the repository/ }],
+    ['the token is wrong', () => writeFile(join(folder, 'token'), 'other'), {}, { reason: 'AuthenticationRequired' }],
+    [
+      'the pool has no such credential',
+      () => undefined,
+      { credential: 'nobody' },
+      { reason: 'CredentialNotFound', message: /spec\.output\.git\.credential/ },
+    ],
+    [
+      'the token may not open pull requests',
+      () => void (forge.answers = 403),
+      {},
+      { reason: 'AccessDenied', message: /write:repository/, pushed: true },
+    ],
+    [
+      'nothing says what the forge is',
+      () => undefined,
+      { pullRequest: { forge: 'GitLab' } },
+      { reason: 'AuthenticationRequired', pushed: true },
+    ],
+  ])('%s: the result stays good, and the report says why and what helps', async (_, prepare, own, expected) => {
+    await prepare();
+    const run = begin({ pullRequest: {}, ...own }, noChange);
+    expect(await bed.engine.run(run.context)).toMatchObject({ result: 'Succeeded' });
+    const { reason, message = /./, pushed = false } = expected;
+    expect(run.reported.output).toMatchObject({ reason, message: expect.stringMatching(message) as string });
+    expect(run.reported.output?.commit !== undefined).toBe(pushed);
+    expect(forge.opened).toEqual([]);
+  });
+
+  test('a result that changes nothing of the repository pushes nothing', async () => {
+    const only = steps({ calls: [['bash', { command: 'echo x > a.log' }]] }, { calls: [['submit', { answer: 'nothing to do' }]] });
+    const own = { workspace: { type: 'Git', git: { url: url(server), ref: 'main' } }, output: { git: { credential: 'robot' } } };
+    const spec = { ...taskFor({}, ['test', '-f', 'a.log']), ...own } as unknown as Partial<AgentTaskSpec>;
+    const run = bed.begin(spec, new ScriptedModels(only));
+    const credentials = [{ name: 'robot', hosts: ['127.0.0.1'], file: join(folder, 'token') }];
+    const context = { ...run.context, clock: systemClock, pool: { ...run.context.pool, credentials } };
+    expect(await bed.engine.run(context)).toMatchObject({ result: 'Succeeded' });
+    expect(run.reported.output).toMatchObject({ branch, reason: 'NothingToDeliver' });
+    expect(pushes()).toBe(0);
+  });
+});
