@@ -20,6 +20,7 @@ import { BriefFollower } from './brief/follower.ts';
 import type { WorkerConfig } from './base/config.ts';
 import { ExpertsClient } from './experts/index.ts';
 import { authorizeReaders, createMetrics, type WorkerMetrics } from './http/metrics.ts';
+import { ResultsHandler } from './http/results.ts';
 import { WorkerLease } from './lease/workerLease.ts';
 import type { ArtifactStore } from './store/index.ts';
 import { AssignmentRunnerFactory } from './tasks/factory.ts';
@@ -94,7 +95,20 @@ export async function startWorker(options: StartOptions): Promise<RunningWorker>
   return { port: endpoints.port, stop: () => (stopped ??= stop()) };
 }
 
-function serve({ config, health = () => {}, clock, log }: StartOptions, parts: Parts): Promise<Endpoints> {
+function serve({ config, openStore, health = () => {}, clock, log }: StartOptions, parts: Parts): Promise<Endpoints> {
+  const stores = new Map<string, ArtifactStore>();
+  const results = new ResultsHandler({
+    access: config.access,
+    place: () => parts.brief.current?.storage,
+    openStore: (place) => {
+      const key = JSON.stringify(place);
+      const store = stores.get(key) ?? openStore(place);
+      stores.set(key, store);
+      return store;
+    },
+    clock,
+    log,
+  });
   const need = (what: string | undefined): void => {
     if (what !== undefined) throw new Error(what);
   };
@@ -110,6 +124,7 @@ function serve({ config, health = () => {}, clock, log }: StartOptions, parts: P
       ['stopping', () => need(parts.stopping.signal.aborted ? 'the worker hands its tasks over' : undefined)],
     ]),
     registry: parts.metrics.registry,
+    more: results.handle,
   });
 }
 

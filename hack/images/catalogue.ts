@@ -2,6 +2,7 @@ import { basename, join } from 'node:path';
 import {
   bundle,
   hostArch,
+  kubeconfigLibrary,
   moduleFile,
   nodeLicence,
   operatorBundle,
@@ -35,6 +36,7 @@ export interface Parts {
   keeperMcp(): Promise<Bundle>;
   inference(): Promise<Bundle>;
   operator(): Promise<Bundle>;
+  results(): Promise<Bundle>;
   agent(): Promise<Bundle>;
   engine(): Promise<Bundle>;
   moduleMarker(): Promise<HashedFile>;
@@ -75,6 +77,7 @@ export function machineParts(options: PartsOptions = {}): Parts {
     keeperMcp: once(() => bundle('keeper-mcp', join(repository, 'sandbox-image/keeper/src/mcp/library.ts'))),
     inference: once(() => bundle('inference', join(repository, 'inference-image/src/main.ts'))),
     operator: once(operatorBundle),
+    results: once(() => bundle('results', join(repository, 'operator/src/results/main.ts'), [kubeconfigLibrary])),
     agent: once(() => bundle('agent', join(repository, 'agent-image/src/main.ts'))),
     engine: once(() => bundle('engine', join(repository, 'inference-image/src/engines/vllm/testing/main.ts'))),
     // Node reads a `.js` file as a module only beside such a package.json.
@@ -114,6 +117,12 @@ const programContext = async (
     { ...marker, path: 'dist/package.json', mode: 0o644 },
     ...beside.map((file) => ({ ...file, path: `dist/${basename(file.file)}`, mode: 0o644 })),
   ];
+};
+
+/** The operator, and the results server as a program of its own: neither loads the code of the other. */
+const operatorContext = async (parts: Parts): Promise<readonly ContextFile[]> => {
+  const [context, { code, licences }] = await Promise.all([programContext(parts, 'operator'), parts.results()]);
+  return [...context, { ...code, path: 'dist/results.js', mode: 0o644 }, { ...licences, path: 'dist/results.LICENSES', mode: 0o644 }];
 };
 
 /** Languages whose edits the keeper parses. */
@@ -206,7 +215,7 @@ export const catalogue: readonly ImageDefinition[] = [
     without: 'experts with the engine Llama stay Unavailable, and their pools go on without them',
     context: llamaContext,
   },
-  { name: 'operator', dockerfile: 'operator/Dockerfile', rootfs: 'base', context: (parts) => programContext(parts, 'operator') },
+  { name: 'operator', dockerfile: 'operator/Dockerfile', rootfs: 'base', context: operatorContext },
   {
     name: 'agent',
     dockerfile: 'agent-image/Dockerfile',

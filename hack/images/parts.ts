@@ -67,7 +67,7 @@ export async function runnerBinary(arch: ImageArch, signal?: AbortSignal, folder
 const defaultRunner = join(repository, 'sandbox-image', 'runner');
 
 /** Reads kubeconfigs, which no pod has: three quarters of what the operator would hold of its own code. */
-const kubeconfigLibrary = '@kubernetes/client-node';
+export const kubeconfigLibrary = '@kubernetes/client-node';
 
 /** The operator as its image starts it: in a pod, by its ServiceAccount. */
 export const operatorBundle = (): Promise<Bundle> => bundle('operator', join(repository, 'operator/src/main.ts'), [kubeconfigLibrary]);

@@ -58,6 +58,7 @@ describe('readConfig', () => {
       gpus: { driver: 'gpu.nvidia.com', deviceClass: 'gpu.nvidia.com', migDeviceClass: 'mig.nvidia.com' },
       logLevel: 'info',
       probesPort: 8081,
+      results: false,
       metricsPort: 8080,
       leaderElection: true,
       election: { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 },

@@ -156,6 +156,7 @@ export function readConfig(env: Env, args: readonly string[] = []): ProcessConfi
     ...readPrometheus(read),
     trackingLabels: read('AGENTFLEET_TRACKING_LABELS', parseLabels, usualTrackingLabels),
     ...readMetrics(read),
+    results: read('AGENTFLEET_RESULTS', parseSwitch, false),
     workerClusterRole: read('AGENTFLEET_WORKER_CLUSTER_ROLE', parseName, 'agentfleet-worker'),
     gpus: {
       driver: read('AGENTFLEET_GPU_DRIVER', parseName, 'gpu.nvidia.com'),

@@ -1,7 +1,7 @@
 import { ConfigError, oneOf, parsePort, reader, type Env } from '@agentfleet/protocol/environment';
 import { logLevels, type LogLevel } from '@agentfleet/protocol/log';
 import { workerEnvironment, workerPort } from '@agentfleet/protocol/pool';
-import { loopback, readAccess, tokenFileVariable, type AccessConfig } from '@agentfleet/protocol/tokens';
+import { accessEnvironment, loopback, readAccess, tokenFileVariable, type AccessConfig } from '@agentfleet/protocol/tokens';
 
 /** The pod that this process runs in. */
 export interface OwnPod {
@@ -21,7 +21,7 @@ export interface WorkerConfig {
   readonly concurrency: number;
   /** Of probes and metrics. */
   readonly port: number;
-  /** Who may read metrics; null: everybody, but on a loopback address only. */
+  /** Who may read metrics, and who results; null: everybody, but on a loopback address only. */
   readonly access: AccessConfig | null;
   /** File with the token that experts and verifiers take; null: they are asked without one. */
   readonly tokenFile: string | null;
@@ -44,7 +44,7 @@ export function readConfig(env: Env): WorkerConfig {
     concurrency: read(concurrency, parseConcurrency, defaultConcurrency),
     port: read('AGENTFLEET_PORT', parsePort, workerPort),
     // Without authentication it listens on a loopback address: in a pod it would never be ready.
-    access: readAccess(read, loopback, false),
+    access: readAccess(read, loopback, env[accessEnvironment.callers] !== undefined),
     tokenFile: read<string | null>(tokenFileVariable, text, null),
     version: env['AGENTFLEET_VERSION'] || '0.0.0-dev',
     logLevel: read<LogLevel>('LOG_LEVEL', oneOf(logLevels), 'info'),

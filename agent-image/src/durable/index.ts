@@ -3,6 +3,7 @@
 export { Durability, checkpointMs, mirrorMs, type DurabilityOptions } from './durability.ts';
 export { DurableFailure, type DurableFailureCode } from './failure.ts';
 export { parseKeys, planPacks, readSealer } from './manifest.ts';
+export { mirroredLog, type MirroredLogOptions } from './mirroredLog.ts';
 export { createSealer, keyBytes, type Sealer } from './seal.ts';
 export { PackShelf, Shelves } from './shelf.ts';
 export { graceMs, sweep, type SweepOptions, type Swept, Sweeper } from './sweep.ts';

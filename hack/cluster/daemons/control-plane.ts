@@ -4,6 +4,7 @@ import type { Binaries } from '../build/binaries.ts';
 import type { Layout } from '../base/layout.ts';
 import { network } from '../base/network.ts';
 import type { Ports } from '../base/ports.ts';
+import { frontProxy } from '../pki/certificates.ts';
 import type { Daemon } from './daemon.ts';
 
 /** What the descriptions of daemons are computed from. */
@@ -46,6 +47,20 @@ export function etcd({ layout, binaries, ports }: Surroundings): Daemon {
 /** Metadata of every request, once, when it is answered: enough to prove who did what, without any secret. */
 const auditPolicy = { apiVersion: 'audit.k8s.io/v1', kind: 'Policy', omitStages: ['RequestReceived'], rules: [{ level: 'Metadata' }] };
 
+/** The aggregation layer: extension servers are asked under this certificate, with the caller in headers. */
+function aggregation(pki: (name: string) => string): readonly string[] {
+  return [
+    `--requestheader-client-ca-file=${pki('front-proxy-ca.crt')}`,
+    `--requestheader-allowed-names=${frontProxy}`,
+    '--requestheader-username-headers=X-Remote-User',
+    '--requestheader-uid-headers=X-Remote-Uid',
+    '--requestheader-group-headers=X-Remote-Group',
+    '--requestheader-extra-headers-prefix=X-Remote-Extra-',
+    `--proxy-client-cert-file=${pki(`${frontProxy}.crt`)}`,
+    `--proxy-client-key-file=${pki(`${frontProxy}.key`)}`,
+  ];
+}
+
 /** The API server: node and role authorisation, NodeRestriction, an audit log; Pod Security admission is on by default. */
 export function apiServer({ layout, binaries, ports, address }: Surroundings): Daemon {
   const pki = (name: string): string => join(layout.pki, name);
@@ -72,6 +87,7 @@ export function apiServer({ layout, binaries, ports, address }: Surroundings): D
       '--service-account-issuer=https://kubernetes.default.svc.cluster.local',
       `--service-account-key-file=${pki('service-accounts.key')}`,
       `--service-account-signing-key-file=${pki('service-accounts.key')}`,
+      ...aggregation(pki),
       '--authorization-mode=Node,RBAC',
       '--enable-admission-plugins=NodeRestriction',
       '--allow-privileged=true',
@@ -82,7 +98,7 @@ export function apiServer({ layout, binaries, ports, address }: Surroundings): D
       '--audit-log-maxbackup=2',
     ],
     files: [{ path: policy, text: dump(auditPolicy) }],
-    inputs: [pki('apiserver.crt'), pki('ca.crt'), pki('etcd-ca.crt'), pki('apiserver-etcd.crt')],
+    inputs: [pki('apiserver.crt'), pki('ca.crt'), pki('etcd-ca.crt'), pki('apiserver-etcd.crt'), pki(`${frontProxy}.crt`)],
   };
 }
 

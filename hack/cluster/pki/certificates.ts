@@ -1,7 +1,7 @@
 import { network } from '../base/network.ts';
 
-/** Two authorities, so that no client of the API server can talk to etcd. */
-export type AuthorityName = 'ca' | 'etcd-ca';
+/** Authorities, so that no client of the API server can talk to etcd, or tell extension servers who asks. */
+export type AuthorityName = 'ca' | 'etcd-ca' | 'front-proxy-ca';
 
 /** One certificate to issue. Organisations are groups and the common name is the user for the API server. */
 export interface CertificateSpec {
@@ -17,7 +17,11 @@ export interface CertificateSpec {
 export const authorities: readonly { readonly name: AuthorityName; readonly commonName: string }[] = [
   { name: 'ca', commonName: 'agentfleet-ca' },
   { name: 'etcd-ca', commonName: 'agentfleet-etcd-ca' },
+  { name: 'front-proxy-ca', commonName: 'agentfleet-front-proxy-ca' },
 ];
+
+/** As whom the API server calls extension servers. */
+export const frontProxy = 'front-proxy-client';
 
 /** All certificates of a cluster on this host. Each daemon has its own user with the rights that Kubernetes gives to it. */
 export function certificates(host: { readonly nodeName: string; readonly address: string }): CertificateSpec[] {
@@ -43,6 +47,7 @@ export function certificates(host: { readonly nodeName: string; readonly address
     client('kube-router', 'agentfleet:kube-router'),
     { name: 'etcd', authority: 'etcd-ca', commonName: 'etcd', dns: ['localhost'], ips: ['127.0.0.1'] },
     { name: 'apiserver-etcd', authority: 'etcd-ca', commonName: 'kube-apiserver' },
+    { name: frontProxy, authority: 'front-proxy-ca', commonName: frontProxy },
   ];
 }
 

@@ -67,6 +67,8 @@ export interface OperatorConfig {
   readonly operands?: OperandSettings;
   /** Subjects that may read metrics of all parts, as `system:serviceaccount:<namespace>:<name>`. */
   readonly metricsReaders?: readonly string[];
+  /** Whether there is a results server, which workers let in; default: none. */
+  readonly results?: boolean;
   /** The DRA driver of the cluster's GPUs; default: NVIDIA's. */
   readonly gpus?: GpuDriver;
 }

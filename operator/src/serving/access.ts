@@ -10,6 +10,7 @@ import {
   tokenFileVariable,
 } from '@agentfleet/protocol/tokens';
 import { basename } from 'node:path';
+import { resultsAccount } from '@agentfleet/protocol/results';
 import type { OperatorContext } from '../runtime/context.ts';
 
 /** ServiceAccount of the operator, which the chart gives it. */
@@ -24,6 +25,8 @@ export interface ClusterAccess {
   readonly operator: string;
   /** Subjects that may read metrics. */
   readonly metricsReaders: readonly string[];
+  /** Subject of the results server, which asks workers; undefined: there is none. */
+  readonly results?: string | undefined;
 }
 
 /** What the servers of one pod template check tokens by. */
@@ -44,8 +47,14 @@ export function operatorSubject(namespace: string): string {
 
 /** What all servers check tokens by, as it is known now. */
 export function clusterAccess({ config, tokens }: Pick<OperatorContext, 'config' | 'tokens'>): ClusterAccess {
-  const { namespace, metricsReaders = [] } = config;
-  return { issuer: tokens.issuer(), jwks: tokens.jwks(), operator: operatorSubject(namespace), metricsReaders };
+  const { namespace, metricsReaders = [], results = false } = config;
+  return {
+    issuer: tokens.issuer(),
+    jwks: tokens.jwks(),
+    operator: operatorSubject(namespace),
+    metricsReaders,
+    ...(results && { results: serviceAccountSubject(namespace, resultsAccount) }),
+  };
 }
 
 /** Content of the ConfigMap with the signing keys. */

@@ -6,6 +6,9 @@ import { containerSecurity, podSecurity, probes, resourcesOf } from '../runtime/
 /** Labels of the operator's pods, which the chart gives them. */
 export const operatorLabels = { 'app.kubernetes.io/name': 'agentfleet', 'app.kubernetes.io/component': 'operator' } as const;
 
+/** Labels of the pods of the results server, which the chart gives them. */
+export const resultsLabels = { 'app.kubernetes.io/name': 'agentfleet', 'app.kubernetes.io/component': 'results' } as const;
+
 /** Pods of one inference server; `labels` are theirs and what finds them. */
 export interface ServerPods {
   readonly labels: Readonly<Record<string, string>>;

@@ -11,7 +11,7 @@ export const resultsAccount = 'agentfleet-results';
 
 /** What of a task is served; RBAC names them as `agenttasks/log` and so on, with the verb `get`. */
 export const resultsParts = ['log', 'conversation', 'artifacts'] as const;
-export type ResultsParts = (typeof resultsParts)[number];
+export type ResultsPart = (typeof resultsParts)[number];
 
 /**
  * How long one answer of `conversation?follow=true` lasts, ms: an API server ends requests after a minute unless they watch or
@@ -20,7 +20,7 @@ export type ResultsParts = (typeof resultsParts)[number];
 export const conversationStreamMs = 45_000;
 
 /** Path of a part of a task, or of one artifact. @throws RangeError for a name that would lead elsewhere */
-export function resultsPath(task: { readonly namespace: string; readonly name: string }, part: ResultsParts, artifact?: string): string {
+export function resultsPath(task: { readonly namespace: string; readonly name: string }, part: ResultsPart, artifact?: string): string {
   const words = ['namespaces', task.namespace, 'agenttasks', task.name, part, ...(artifact === undefined ? [] : [artifact])];
   const wrong = words.find((word) => word === '' || word === '.' || word === '..');
   if (wrong !== undefined) throw new RangeError(`"${wrong}" is no name`);

@@ -114,7 +114,7 @@ describe('what the chart renders', () => {
 describe('who may do what', () => {
   const role = (name: string): Manifest => one(all, 'ClusterRole', `agentfleet-${name}`);
 
-  it('has no wildcard and no escalation in any role, and reads no Secret', () => {
+  it('has no wildcard and no escalation in any role, and reads no Secret of somebody else', () => {
     const rules = all.flatMap((manifest) => manifest.rules ?? []);
     expect(rules.length).toBeGreaterThan(10);
     for (const { apiGroups = [], resources = [], verbs } of rules) {
@@ -126,6 +126,8 @@ describe('who may do what', () => {
     expect(secrets.map(({ verbs, resourceNames }) => [verbs, resourceNames])).toEqual([
       [['create'], undefined],
       [['delete'], [linkSecret.name]],
+      // Of the results server: the certificate that it makes itself.
+      [['get', 'update'], ['agentfleet-results-tls']],
     ]);
   });
 

@@ -51,6 +51,8 @@ export interface EndpointOptions {
   readonly authorize?: Authorize | undefined;
   /** Gets why checks fail, once for each change. */
   readonly log?: Log | undefined;
+  /** Answers what else is served, and authorizes it by itself; false: the request is none of it. */
+  readonly more?: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined;
 }
 
 /** The refusal of a request, or undefined when it is let in. */
@@ -121,6 +123,7 @@ async function answer(options: EndpointOptions, logged: Logged, request: Incomin
 function handle(options: EndpointOptions): (request: IncomingMessage, response: ServerResponse) => void {
   const logged: Logged = new Map();
   return (request, response) => {
+    if (options.more?.(request, response) === true) return;
     answer(options, logged, request)
       .catch((error: unknown) => plain(500, `${error instanceof Error ? error.message : String(error)}\n`))
       .then(({ status, type, text }) => {

@@ -17,7 +17,15 @@ import {
   serverRevision,
 } from './servers.ts';
 import { type Child, identity, surplus, takenNames, type ChildWriter } from './children.ts';
-import { workerAccess, artifactsVolume, goldenAccess, guardedExperts, guardedWorkers, poolKeys } from './manifests/access.ts';
+import {
+  workerAccess,
+  artifactsVolume,
+  goldenAccess,
+  guardedExperts,
+  guardedWorkers,
+  poolKeys,
+  workersService,
+} from './manifests/access.ts';
 import { briefConfigMap } from './manifests/brief.ts';
 import { hasNoPods } from './manifests/chat.ts';
 import { expertDeployment, expertService } from './manifests/experts.ts';
@@ -108,11 +116,12 @@ export function renderPool(snapshot: PoolSnapshot): readonly Manifest[] {
   const { experts } = pool.spec;
   const served = experts.filter((expert) => imageOf(expert, images) !== undefined);
   const servers = serversOf(snapshot);
-  const reach = { egress, ...snapshot.reach, hasChat: gatewaysOf(snapshot).length > 0 };
+  const reach = { egress, ...snapshot.reach, hasChat: gatewaysOf(snapshot).length > 0, hasResults: access.results !== undefined };
   return [
     ...workerAccess(pool),
     ...goldenAccess(pool),
     poolKeys(pool, access),
+    ...workersService(pool, access),
     briefConfigMap({ pool, namespaces, experts: served, energyModel, egress, ...armsOf(snapshot) }),
     ...artifactsVolume(pool),
     ...weightsParts(snapshot),

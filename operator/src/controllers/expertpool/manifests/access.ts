@@ -1,10 +1,12 @@
 import type { V1PolicyRule, V1DeploymentSpec } from '@kubernetes/client-node';
 import type { ExpertPool } from '@agentfleet/protocol/api';
-import { briefName, workerServiceAccount, artifactsClaim, goldenServiceAccount, poolKeysName } from '../../../pools/names.ts';
+import { workerPort } from '@agentfleet/protocol/pool';
+import { briefName, workerServiceAccount, artifactsClaim, goldenServiceAccount, poolKeysName, workersName } from '../../../pools/names.ts';
 import { resources } from '../../../runtime/resources.ts';
-import { homeOf, owned, type Manifest, kept } from '../../../operands/manifest.ts';
+import { homeOf, owned, poolLabels, type Manifest, kept } from '../../../operands/manifest.ts';
+import { resultsAudience } from '@agentfleet/protocol/results';
 import { serviceAccountSubject } from '@agentfleet/protocol/tokens';
-import { callerToken, keysData, withAccess, withMounted, type ClusterAccess } from '../../../serving/index.ts';
+import { callerToken, keysData, withAccess, withMounted, type ClusterAccess, type ServerAccess } from '../../../serving/index.ts';
 
 const rbacGroup = 'rbac.authorization.k8s.io';
 
@@ -47,6 +49,14 @@ export function artifactsVolume(pool: ExpertPool): readonly Manifest[] {
   return [kept(pool, resources.persistentVolumeClaims, { name: artifactsClaim(pool.metadata.name), component: 'worker' }, { spec })];
 }
 
+/** Where the results server finds the workers; they have no address else. Pure. */
+export function workersService(pool: ExpertPool, { results }: ClusterAccess): readonly Manifest[] {
+  if (results === undefined) return [];
+  const ports = [{ name: 'http', port: workerPort, protocol: 'TCP', targetPort: 'http' }];
+  const spec = { type: 'ClusterIP', selector: poolLabels(pool, 'worker'), ports };
+  return [owned(pool, resources.services, { name: workersName(pool.metadata.name), component: 'worker' }, { spec })];
+}
+
 /** The signing keys in the namespace of a pool; they are not those of sandboxes, which go with the last of them. Pure. */
 export function poolKeys(pool: ExpertPool, { jwks }: ClusterAccess): Manifest {
   return owned(pool, resources.configMaps, { name: poolKeysName(pool.metadata.name), component: 'worker' }, { data: keysData(jwks) });
@@ -74,19 +84,26 @@ function change(manifest: Manifest, by: (spec: V1DeploymentSpec) => V1Deployment
   return { ...manifest, object: { ...manifest.object, spec: by(manifest.object['spec'] as V1DeploymentSpec) } };
 }
 
-function guarded(manifest: Manifest, pool: ExpertPool, access: ClusterAccess, container: string, callers?: readonly string[]): Manifest {
-  const keys = poolKeysName(pool.metadata.name);
-  const own = { ...access, namespace: homeOf(pool), keys, ...(callers === undefined ? {} : { callers }) };
+function guarded(
+  manifest: Manifest,
+  pool: ExpertPool,
+  access: ClusterAccess,
+  container: string,
+  asked: Pick<ServerAccess, 'callers' | 'audience'> = {},
+): Manifest {
+  const own = { ...access, namespace: homeOf(pool), keys: poolKeysName(pool.metadata.name), ...asked };
   return change(manifest, (spec) => withAccess(spec, container, own));
 }
 
 /** A Deployment of experts that lets in by tokens. Pure. */
 export function guardedExperts(pool: ExpertPool, access: ClusterAccess, manifest: Manifest): Manifest {
-  return guarded(manifest, pool, access, 'inference', expertCallers(pool, access));
+  return guarded(manifest, pool, access, 'inference', { callers: expertCallers(pool, access) });
 }
 
-/** The Deployment of workers, which have a token for experts and verifiers, and let in scrapers by theirs. Pure. */
+/** The Deployment of workers, which have a token for experts and verifiers, and let in scrapers and the results server by theirs. Pure. */
 export function guardedWorkers(pool: ExpertPool, access: ClusterAccess, manifest: Manifest): Manifest {
-  const server = guarded(manifest, pool, access, 'worker');
+  const audience = resultsAudience(homeOf(pool), workersName(pool.metadata.name));
+  const asked = access.results === undefined ? {} : { audience, callers: [access.results] };
+  const server = guarded(manifest, pool, access, 'worker', asked);
   return change(server, (spec) => withMounted(spec, ['worker'], callerToken(homeOf(pool))));
 }

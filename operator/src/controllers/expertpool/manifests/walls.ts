@@ -4,7 +4,7 @@ import { labels, workerPort, expertPort, type EgressBrief } from '@agentfleet/pr
 import { expertsName, holdersName, workersName } from '../../../pools/names.ts';
 import { heardByGolden } from '../../../revisions/index.ts';
 import { resources } from '../../../runtime/resources.ts';
-import { closedWall, heardByPrometheus, serverWall, type ServerWall } from '../../../serving/index.ts';
+import { closedWall, heardByPrometheus, resultsLabels, serverWall, type ServerWall } from '../../../serving/index.ts';
 import { vllmPort } from '../../../serving/vllm/index.ts';
 import { isBehindGateway, isChat } from './chat.ts';
 import { owned, poolLabels, type Manifest } from '../../../operands/manifest.ts';
@@ -50,14 +50,18 @@ function withEngines(wall: ServerWall, own: Readonly<Record<string, string>>): o
   return { ...wall, ingress: [...wall.ingress, { from: peers, ports }], egress: [{ to: peers, ports }, dns] };
 }
 
-/** Workers hear Prometheus alone, as the kubelet needs no rule, and speak to what the pool and its tasks need. Pure. */
-function workersWall(pool: ExpertPool, egress: readonly object[], prometheus?: string): Manifest {
-  const from = [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': prometheus } } }];
+/** Workers hear Prometheus and the results server, as the kubelet needs no rule, and speak to what the pool and its tasks need. Pure. */
+function workersWall(pool: ExpertPool, egress: readonly object[], prometheus: string | undefined, results: string | undefined): Manifest {
+  const namespaced = (name: string): object => ({ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': name } } });
+  const from = [
+    ...(prometheus === undefined ? [] : [namespaced(prometheus)]),
+    ...(results === undefined ? [] : [{ ...namespaced(results), podSelector: { matchLabels: { ...resultsLabels } } }]),
+  ];
   const spec = {
     podSelector: { matchLabels: poolLabels(pool, 'worker') },
     policyTypes: ['Ingress', 'Egress'],
     // An empty list would be dropped by the API server: nobody is heard.
-    ...(prometheus !== undefined && { ingress: [{ from, ports: [{ protocol: 'TCP', port: workerPort }] }] }),
+    ...(from.length > 0 && { ingress: [{ from, ports: [{ protocol: 'TCP', port: workerPort }] }] }),
     egress,
   };
   return owned(pool, resources.networkPolicies, { name: workersName(pool.metadata.name), component: 'worker' }, { spec });
@@ -77,7 +81,7 @@ export function poolWalls(
   prometheus?: string,
   reach: WorkerReach = noReach,
 ): readonly Manifest[] {
-  const workers = workersWall(pool, workersEgress(pool, reach), prometheus);
+  const workers = workersWall(pool, workersEgress(pool, reach), prometheus, reach.hasResults === true ? operatorNamespace : undefined);
   return [expertsWall(pool, operatorNamespace, prometheus), workers, ...holdersWall(pool)];
 }
 
@@ -92,6 +96,8 @@ export interface WorkerReach {
   readonly proxy?: string | undefined;
   /** Whether the pool has a gateway to chat models. */
   readonly hasChat?: boolean;
+  /** Whether the results server beside the operator asks workers. */
+  readonly hasResults?: boolean;
 }
 
 export const noReach: WorkerReach = { egress: { registries: [], environment: {} }, apiServer: [], more: [] };

@@ -1,0 +1,58 @@
+import process, { env, exit, stderr, stdout } from 'node:process';
+import { asError, createTransport, inClusterConfig, systemClock } from '@agentfleet/kube';
+import { ConfigError, oneOf, parsePort, reader } from '@agentfleet/protocol/environment';
+import { createLog, logLevels, type LogLevel } from '@agentfleet/protocol/log';
+import { startResults } from './start.ts';
+
+/** Less than terminationGracePeriodSeconds of the chart. */
+const exitMs = 10_000;
+
+function readConfig(): { readonly namespace: string; readonly port: number; readonly logLevel: LogLevel; readonly version: string } {
+  const faults: string[] = [];
+  const read = reader(env, faults, 'the Deployment of the results server');
+  const config = {
+    namespace: read('POD_NAMESPACE', (value) => value),
+    port: read('AGENTFLEET_PORT', parsePort, 8443),
+    logLevel: read<LogLevel>('AGENTFLEET_LOG_LEVEL', oneOf(logLevels), 'info'),
+    version: env['AGENTFLEET_VERSION'] || '0.0.0-dev',
+  };
+  if (faults.length > 0) throw new ConfigError(faults);
+  return config;
+}
+
+/** The process: environment in, JSON lines out; SIGTERM ends it. */
+async function main(): Promise<void> {
+  const { namespace, port, logLevel, version } = readConfig();
+  const log = createLog(
+    logLevel,
+    (line) => stdout.write(line),
+    () => systemClock.now(),
+  );
+  const userAgent = `agentfleet-results/${version} (${process.platform}/${process.arch})`;
+  const transport = createTransport(await inClusterConfig(env), { userAgent, clock: systemClock, log });
+  const starting = new AbortController();
+  let stop = (): Promise<void> => {
+    starting.abort(new Error('stopped by a signal'));
+    return Promise.resolve();
+  };
+  const onSignal = (signal: NodeJS.Signals): void => {
+    log.info('stopping', { signal });
+    setTimeout(() => exit(1), exitMs).unref();
+    stop().then(
+      () => exit(0),
+      () => exit(1),
+    );
+  };
+  process.on('SIGTERM', onSignal);
+  process.on('SIGINT', onSignal);
+  const running = await startResults({ transport, namespace, port, clock: systemClock, log }, starting.signal);
+  stop = () => running.stop();
+  log.info('listening', { port: running.port, version });
+}
+
+try {
+  await main();
+} catch (error) {
+  stderr.write(`${error instanceof ConfigError ? error.message : (asError(error).stack ?? asError(error).message)}\n`);
+  exit(1);
+}

@@ -1,0 +1,101 @@
+import { createInterface } from 'node:readline';
+import { sleep, type Clock } from '@agentfleet/kube';
+import type { AgentTask } from '@agentfleet/protocol/api';
+import type { AuditRecord } from '@agentfleet/protocol/keeper';
+import { Readable } from 'node:stream';
+import { Refused } from './refused.ts';
+import type { WorkersClient } from './workers.ts';
+
+export interface RecordsOptions {
+  readonly task: AgentTask;
+  /** The task as it is now; undefined when it is gone. Rejects with a Refused when the caller may not read it any more. */
+  readonly again: (signal: AbortSignal) => Promise<AgentTask | undefined>;
+  readonly workers: Pick<WorkersClient, 'log' | 'artifact'>;
+  readonly since: number;
+  readonly follow: boolean;
+  readonly clock: Clock;
+}
+
+/** How often the storage is looked at, and how often the task, ms. */
+const everyMs = { log: 1000, task: 5000 } as const;
+
+const traceName = 'trace.ndjson';
+
+export interface LoggedRecord {
+  readonly record: AuditRecord;
+  /** As it was written, without its line feed. */
+  readonly line: string;
+}
+
+async function* linesOf(body: Readable, since: number): AsyncGenerator<LoggedRecord> {
+  try {
+    for await (const line of createInterface({ input: body, crlfDelay: Infinity })) {
+      if (line === '') continue;
+      const record = JSON.parse(line) as AuditRecord;
+      if (record.seq > since) yield { record, line };
+    }
+  } finally {
+    body.destroy();
+  }
+}
+
+/** The log of a task that has ended, after the mirror was swept: the artifact of its last attempt. */
+async function storedLog(
+  { status }: AgentTask,
+  ask: (uri: string) => ReturnType<WorkersClient['artifact']>,
+): Promise<Readable | undefined> {
+  const uri = status?.run?.artifacts?.find(({ name }) => name === traceName)?.uri;
+  return uri === undefined ? undefined : (await ask(uri))?.body;
+}
+
+const isOver = ({ status }: AgentTask): boolean => status?.finished === 'true';
+
+/**
+ * The first records, so that what is refused is refused before anything is sent, and all that follow: until the log is read, or,
+ * when it is followed, until the task has ended. @throws Refused
+ */
+export async function openRecords(options: RecordsOptions, signal: AbortSignal): Promise<AsyncIterable<LoggedRecord>> {
+  const { task, workers, since, follow } = options;
+  const body = await workers.log(task, since, signal);
+  if (body !== undefined) return recordsOf(options, body, signal);
+  const stored = await storedLog(task, (uri) => workers.artifact(task, uri, signal));
+  if (stored !== undefined) return linesOf(stored, since);
+  if (isOver(task))
+    throw new Refused(
+      404,
+      `nothing of the event log of AgentTask ${task.metadata.name} is in the storage of its pool: it never ran, or spec.retention has removed it`,
+    );
+  return follow ? recordsOf(options, undefined, signal) : linesOf(Readable.from([]), since);
+}
+
+async function* recordsOf(options: RecordsOptions, first: Readable | undefined, signal: AbortSignal): AsyncGenerator<LoggedRecord> {
+  const { again, workers, follow, clock } = options;
+  let { since, task } = options;
+  let body = first;
+  let lookAt = clock.monotonic() + everyMs.task;
+  for (;;) {
+    // Read before the log: what it says of its end is true of all that the log holds by then.
+    const over = isOver(task);
+    if (body !== undefined)
+      for await (const logged of linesOf(body, since)) {
+        since = logged.record.seq;
+        yield logged;
+      }
+    if (!follow || over) return;
+    await sleep(clock, everyMs.log, signal);
+    signal.throwIfAborted();
+    if (clock.monotonic() >= lookAt) {
+      const now = await again(signal);
+      if (now === undefined) return;
+      task = now;
+      lookAt = clock.monotonic() + everyMs.task;
+    }
+    try {
+      body = await workers.log(task, since, signal);
+    } catch (error) {
+      // Workers are replaced while tasks run; of one that has ended the last records must not be missing without a word.
+      if (!(error instanceof Refused) || error.status !== 503 || isOver(task)) throw error;
+      body = undefined;
+    }
+  }
+}

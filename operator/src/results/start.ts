@@ -1,0 +1,82 @@
+import { asError, ResourceClient, sleep, TokenSource, type Clock, type Log, type Transport } from '@agentfleet/kube';
+import { resultsAccount } from '@agentfleet/protocol/results';
+import { resources } from '../runtime/resources.ts';
+import { Delegation, readFrontProxy } from './callers.ts';
+import { ResultsServer } from './server.ts';
+import { ServingCertificate } from './serving.ts';
+import { WorkersClient, type WorkersOptions } from './workers.ts';
+
+export interface ResultsOptions {
+  readonly transport: Transport;
+  /** Its own. */
+  readonly namespace: string;
+  readonly port: number;
+  readonly host?: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Name of its Service. */
+  readonly service?: string;
+  /** Where workers are; another place in tests. */
+  readonly urlOf?: WorkersOptions['urlOf'];
+}
+
+/** How often certificate, APIService and the front proxy are looked at, ms; after a failure sooner. */
+const everyMs = 60_000;
+const againMs = 2000;
+
+export interface RunningResults {
+  readonly port: number;
+  /** Resolves once followers were ended and answers given. */
+  stop(): Promise<void>;
+}
+
+/** Starts the server: resolves when it listens and the API server knows its authority. Rejects when the signal comes before. */
+export async function startResults(options: ResultsOptions, signal: AbortSignal): Promise<RunningResults> {
+  const { transport, namespace, clock, log, service = resultsAccount, urlOf } = options;
+  const tokens = new TokenSource({
+    client: new ResourceClient(transport, resources.serviceAccounts),
+    account: { namespace, name: resultsAccount },
+    clock,
+  });
+  const tasks = new ResourceClient(transport, resources.agentTasks);
+  const certificate = new ServingCertificate({ transport, namespace, names: [`${service}.${namespace}.svc`], clock, log });
+  const server = new ResultsServer({
+    port: options.port,
+    ...(options.host !== undefined && { host: options.host }),
+    delegation: new Delegation(transport, clock),
+    workers: new WorkersClient({ token: (audience) => tokens.token(audience), ...(urlOf !== undefined && { urlOf }) }),
+    taskOf: (name, until) => tasks.get(name, { signal: until }),
+    clock,
+    log,
+  });
+  const stopping = new AbortController();
+  const until = AbortSignal.any([signal, stopping.signal]);
+  const refresh = async (): Promise<void> => server.use(await certificate.refresh(until), await readFrontProxy(transport, until));
+  const follow = async (): Promise<void> => {
+    for (let wait = everyMs; !until.aborted;) {
+      await sleep(clock, wait, until).catch(() => undefined);
+      if (until.aborted) return;
+      wait = await tried(refresh, until, log);
+    }
+  };
+  while ((await tried(refresh, until, log)) !== everyMs) await sleep(clock, againMs, until);
+  signal.throwIfAborted();
+  const following = follow();
+  const stop = async (): Promise<void> => {
+    stopping.abort();
+    await Promise.all([following, server.close()]);
+  };
+  return { port: server.port, stop };
+}
+
+/** Does it, and returns after how many ms it is to be done again. */
+async function tried(refresh: () => Promise<void>, signal: AbortSignal, log: Log): Promise<number> {
+  try {
+    await refresh();
+    return everyMs;
+  } catch (error) {
+    signal.throwIfAborted();
+    log.warn('certificate, APIService or front proxy could not be looked after', { error: asError(error).message });
+    return againMs;
+  }
+}
