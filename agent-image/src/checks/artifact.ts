@@ -17,7 +17,7 @@ const schemaMs = 1000;
 const maxJudgedBytes = 4 * 1024 * 1024;
 const maxShownErrors = 3;
 
-type Bounds = Pick<ArtifactCheck, 'path' | 'minBytes' | 'maxBytes' | 'contains' | 'jsonSchema'>;
+type Bounds = Pick<ArtifactCheck, 'path' | 'minBytes' | 'contains' | 'jsonSchema'>;
 
 /**
  * What is wrong with the file that a check demands, each in a sentence; empty: it is as it has to be.
@@ -25,14 +25,12 @@ type Bounds = Pick<ArtifactCheck, 'path' | 'minBytes' | 'maxBytes' | 'contains' 
  * @param bytes null where there is no regular file
  * @throws SchemaError
  */
-export function artifactFaults({ path, minBytes, maxBytes, contains = [], jsonSchema }: Bounds, bytes: Buffer | null): readonly string[] {
+export function artifactFaults({ path, minBytes, contains = [], jsonSchema }: Bounds, bytes: Buffer | null): readonly string[] {
   const judge = jsonSchema === undefined ? null : compile(jsonSchema);
   if (bytes === null) return [`${path} is not there, or is no regular file`];
   const faults: string[] = [];
   if (minBytes !== undefined && bytes.length < minBytes)
     faults.push(`${path} has ${bytes.length} bytes, and at least ${minBytes} are asked for`);
-  if (maxBytes !== undefined && bytes.length > maxBytes)
-    faults.push(`${path} has ${bytes.length} bytes, and at most ${maxBytes} are allowed`);
   for (const text of contains) if (!bytes.includes(text)) faults.push(`${path} does not contain ${JSON.stringify(text)}`);
   if (judge !== null) faults.push(...schemaFaults(path, judge, bytes));
   return faults;

@@ -241,11 +241,10 @@ const maxSchema = 4000;
 function asked(check: Check): string {
   if (isCommandCheck(check)) return check.command.map(quoted).join(' ');
   if (!isArtifactCheck(check)) return 'a person accepts the result, with the change as evidence';
-  const { path, minBytes, maxBytes, contains = [], jsonSchema } = check;
+  const { path, minBytes, contains = [], jsonSchema } = check;
   return [
     path === answerFile ? `the answer that submit hands in is written to ${path} for you; do not write it` : `the file ${path} is there`,
     ...(minBytes === undefined ? [] : [`it has at least ${minBytes} bytes`]),
-    ...(maxBytes === undefined ? [] : [`it has at most ${maxBytes} bytes`]),
     ...contains.map((text) => `it contains ${JSON.stringify(text)}`),
     ...(jsonSchema === undefined ? [] : [`it is JSON that fulfils the schema ${jsonSchema.slice(0, maxSchema)}`]),
   ].join('; ');

@@ -20,13 +20,12 @@ export interface Comparison {
 /** Beyond it nothing is added: the most that the status may hold. */
 const most = 2_147_483_647;
 
-type Counter = Exclude<keyof ShadowReport, 'rollout' | 'revision' | 'stableBins' | 'shadowBins'>;
+type Counter = Exclude<keyof ShadowReport, 'rollout' | 'stableBins' | 'shadowBins'>;
 
 /** Counts of nothing. Pure. */
-export function noCounts(rollout: string, revision: string): ShadowReport {
+export function noCounts(rollout: string): ShadowReport {
   return {
     rollout,
-    revision,
     asked: 0,
     answered: 0,
     failed: 0,
@@ -37,7 +36,6 @@ export function noCounts(rollout: string, revision: string): ShadowReport {
     onlyStableVetoed: 0,
     onlyShadowVetoed: 0,
     neitherVetoed: 0,
-    abstained: 0,
   };
 }
 
@@ -76,7 +74,7 @@ function more(bins: readonly number[] = Array.from({ length: probabilityBins }, 
 }
 
 function actCounts(stable: Judged, shadow: Judged): Readonly<Partial<Record<Counter, number>>> {
-  if (probabilities(stable, shadow) === undefined) return { abstained: 1 };
+  if (probabilities(stable, shadow) === undefined) return {};
   const [mine, theirs] = [stable.verdict === 'Veto', shadow.verdict === 'Veto'];
   if (mine && theirs) return { bothVetoed: 1 };
   if (mine) return { onlyStableVetoed: 1 };

@@ -77,7 +77,6 @@ describe('copies of requests', () => {
     expect(state.sent).toEqual([{ url: 'http://judge', timeoutMillis: 300 }]);
     expect(mirror.counts).toMatchObject({
       rollout,
-      revision,
       asked: 1,
       answered: 1,
       onlyShadowVetoed: 1,
@@ -165,7 +164,7 @@ describe('copies of requests', () => {
     state.shadow = { ...brief, rollout: 'cccccccccc-1', revision: 'cccccccccc' };
     copy('c');
     await clock.advance(1);
-    expect(mirror.counts).toMatchObject({ rollout: 'cccccccccc-1', revision: 'cccccccccc', asked: 1 });
+    expect(mirror.counts).toMatchObject({ rollout: 'cccccccccc-1', asked: 1 });
   });
 
   it('whatever the shadow says: each copy is counted once, and no place is lost', async () => {
@@ -179,7 +178,7 @@ describe('copies of requests', () => {
         }
         mirror.close();
         await clock.advance(1);
-        expect(sumOf(mirror.counts ?? noCounts(rollout, revision))).toBe(answers.length);
+        expect(sumOf(mirror.counts ?? noCounts(rollout))).toBe(answers.length);
         expect([1, 2, 3].map(() => lane.enter(2))).toEqual([true, true, false]);
       }),
       { numRuns: 60 },
@@ -204,10 +203,10 @@ describe('counts', () => {
     const verdicts = ['Pass', 'Warn', 'Veto', 'Abstain'] as const;
     for (const stable of verdicts)
       for (const shadow of verdicts) {
-        const one = compared(noCounts(rollout, revision), { acts: [{ stable: judged(stable, 0.5), shadow: judged(shadow, 0.5) }] });
+        const one = compared(noCounts(rollout), { acts: [{ stable: judged(stable, 0.5), shadow: judged(shadow, 0.5) }] });
         const cells = one.bothVetoed + one.onlyStableVetoed + one.onlyShadowVetoed + one.neitherVetoed;
         const silent = stable === 'Abstain' || shadow === 'Abstain';
-        expect([cells, one.abstained], `${stable} ${shadow}`).toEqual(silent ? [0, 1] : [1, 0]);
+        expect(cells, `${stable} ${shadow}`).toBe(silent ? 0 : 1);
         if (silent) continue;
         expect([one.onlyStableVetoed, one.onlyShadowVetoed]).toEqual([
           Number(stable === 'Veto' && shadow !== 'Veto'),
@@ -223,18 +222,18 @@ describe('counts', () => {
       { stable: judged('Abstain', 0.5), shadow: judged('Pass', 0.5) },
       { stable: judged('Pass', 0.5), shadow: judged('Pass', null) },
     ];
-    const one = compared(noCounts(rollout, revision), { acts });
+    const one = compared(noCounts(rollout), { acts });
     expect([one.stableBins, one.shadowBins]).toEqual([
       [1, 0, 0, 0, 0, 0, 0, 0, 0, 1],
       [0, 0, 0, 0, 0, 0, 1, 0, 0, 1],
     ]);
     const full = compared({ ...one, stableBins: Array.from({ length: 10 }, () => 2_147_483_647) }, { acts });
     expect(full.stableBins?.[0]).toBe(2_147_483_647);
-    expect(compared(noCounts(rollout, revision), { sameCandidate: true }).stableBins).toBeUndefined();
+    expect(compared(noCounts(rollout), { sameCandidate: true }).stableBins).toBeUndefined();
   });
 
   it('stay inside what the status holds', () => {
-    const full = plus(noCounts(rollout, revision), { dropped: 2_147_483_640 });
+    const full = plus(noCounts(rollout), { dropped: 2_147_483_640 });
     expect(plus(full, { dropped: 100, asked: -3 })).toMatchObject({ dropped: 2_147_483_647, asked: 0 });
   });
 });

@@ -232,8 +232,8 @@ export class Mirror {
     if (this.#underWay.delete(copy)) this.#count(copy.brief, more);
   }
 
-  #of({ rollout, revision }: ShadowBrief): ShadowReport {
-    return this.#counts?.rollout === rollout ? this.#counts : noCounts(rollout, revision);
+  #of({ rollout }: ShadowBrief): ShadowReport {
+    return this.#counts?.rollout === rollout ? this.#counts : noCounts(rollout);
   }
 
   #count(brief: ShadowBrief, more: Parameters<typeof plus>[1]): void {

@@ -7,7 +7,6 @@ import { WeightsFailure } from './failure.ts';
 
 interface Expected {
   readonly digest: string | undefined;
-  readonly tokenizerHash: string | undefined;
 }
 
 /**
@@ -31,11 +30,6 @@ export async function inspectWeights(folder: string, expected: Expected, signal:
       `the files are ${digest}, and artifact.digest is ${expected.digest}: correct the digest or the uri`,
     );
   const tokenizerHash = await tokenizerOf(files, signal);
-  if (expected.tokenizerHash !== undefined && expected.tokenizerHash !== tokenizerHash)
-    throw new WeightsFailure(
-      'TokenizerMismatch',
-      `tokenizer.json is ${tokenizerHash ?? 'absent'}, and artifact.tokenizerHash is ${expected.tokenizerHash}: use weights with that tokenizer`,
-    );
   const { weightBytes, architecture } = await headersOf(files);
   return { format: 'agentfleet.dev/weights/v1', digest, bytes, files: files.length, weightBytes, architecture, tokenizerHash };
 }

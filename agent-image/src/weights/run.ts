@@ -15,7 +15,6 @@ export interface WeightsConfig {
   /** Folder with the files, or that they come to. */
   readonly folder: string;
   readonly digest: string | undefined;
-  readonly tokenizerHash: string | undefined;
   /** File that the report goes to. */
   readonly report: string;
   /** Port on which it tells how far it is; 0: a free one. */
@@ -46,7 +45,6 @@ export function readWeightsConfig(env: Env): WeightsConfig {
     uri,
     folder: read('AGENTFLEET_WEIGHTS_FOLDER', folderOf),
     digest: optional('AGENTFLEET_WEIGHTS_DIGEST'),
-    tokenizerHash: optional('AGENTFLEET_TOKENIZER_HASH'),
     report: read('AGENTFLEET_REPORT', folderOf, '/dev/termination-log'),
     port: Number(read('AGENTFLEET_PORT', text, '7080')),
     bucket,

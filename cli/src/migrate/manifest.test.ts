@@ -63,13 +63,13 @@ describe('a file', () => {
       expect(text).toContain(comment);
     expect(changes.map((line) => line.replace(/^.*?: /, ''))).toEqual([
       'spec.rollout → RolloutPolicy one-pool, named in spec.rolloutPolicyRef',
-      'spec.rollout.canarySlot → spec.placement.canarySlot',
       'gate loss.alpha: 0.05 is 0.01 from now on, and no field any more',
-      'surge "AnySlot" is gone: a canary is at canarySlot, or beside what serves, else anywhere',
+      'surge "AnySlot" is gone: a canary is beside what serves, else anywhere',
+      'canarySlot "dgx-1/gpu2" is gone: a canary is beside what serves, else anywhere',
     ]);
     const valid = validators(new Ajv(ajvOptions));
     const [made, policy] = loadAll(text) as [{ spec: object }, { spec: object }];
-    expect(made.spec).toMatchObject({ rolloutPolicyRef: { name: 'one-pool' }, placement: { canarySlot: 'dgx-1/gpu2' } });
+    expect(made.spec).toMatchObject({ rolloutPolicyRef: { name: 'one-pool' } });
     expect([valid.ExpertPool(made), valid.RolloutPolicy(policy)]).toEqual([true, true]);
     expect(migrate(text)).toEqual({ text, changes: [], refusals: [] });
   });
@@ -111,10 +111,12 @@ describe('a file', () => {
       'a list',
       pool('').replace('engine: { type: Synth }', 'engine: { type: Synth }\n      artifact:\n        uri: pvc://a\n        format: GGUF'),
     ],
+    ['lists of what tasks may add', pool('  policy:\n    minIsolation: Seccomp\n    allowedPodLabels: [a]\n')],
+    ['a policy', `${head('RolloutPolicy')}spec:\n  strategy: Recreate\n  onMissingData: Abort\n`],
   ])('%s has nothing of before in it any more', ([, old]) => {
     const { text, changes, refusals } = migrate(old ?? '');
     expect([refusals, changes.length > 0]).toEqual([[], true]);
-    expect(text).not.toMatch(/rollout:|method:|format:|scoring:|riskThreshold:|earlyExitMargin:/);
+    expect(text).not.toMatch(/rollout:|method:|format:|scoring:|riskThreshold:|earlyExitMargin:|allowedPodLabels:|onMissingData:/);
     expect(load(text.split('---\n')[0] ?? '')).toMatchObject({ metadata: { name: 'one' } });
   });
 

@@ -34,7 +34,7 @@ const at = (value: unknown, path: Path): unknown => path.reduce<unknown>((found,
 
 /** Fields that had one value, that are constants now, or that nothing obeys any more: they go. `*` stands for each entry of a list. */
 const gone: Readonly<Record<string, readonly string[]>> = {
-  AgentTask: ['spec.budget.whenExceeded', 'spec.policy.approvals.onTimeout'],
+  AgentTask: ['spec.budget.whenExceeded', 'spec.policy.approvals.onTimeout', 'spec.checks.*.maxBytes'],
   ExpertPool: [
     'spec.placement.allowUnaccounted',
     'spec.placement.degradeTo',
@@ -42,8 +42,27 @@ const gone: Readonly<Record<string, readonly string[]>> = {
     'spec.experts.*.engine.vLLM.turnSeconds',
     'spec.profiles.*.compute.riskThreshold',
     'spec.profiles.*.compute.earlyExitMargin',
+    'spec.policy.allowedPodLabels',
+    'spec.policy.allowedPodAnnotations',
+    'spec.policy.allowedNodeLabels',
+    'spec.policy.allowedTolerations',
+    'spec.policy.allowedPriorityClasses',
+    'spec.sandbox.template.tolerations.*.tolerationSeconds',
+    'spec.experts.*.engine.vLLM.drainSeconds',
+    'spec.placement.canarySlot',
+    'spec.experts.*.resources.memory.headroom',
+    'spec.experts.*.artifact.tokenizerHash',
+    'spec.experts.*.speculative.draft.tokenizerHash',
   ],
-  EnergyModel: ['spec.artifact.format', 'spec.calibration.method', 'spec.resources.withoutGpu', 'spec.scoring'],
+  EnergyModel: [
+    'spec.artifact.format',
+    'spec.calibration.method',
+    'spec.resources.withoutGpu',
+    'spec.scoring',
+    'spec.resources.canarySlot',
+    'spec.resources.memory.headroom',
+  ],
+  RolloutPolicy: ['spec.onMissingData'],
 };
 
 /** Keys with another name: where they were, the name, and what was there by default and has to be written now. */
@@ -56,9 +75,17 @@ const moved: Readonly<Record<string, readonly (readonly [string, string, Fields]
 
 /** Values that nothing stands in for. */
 const refused: Readonly<Record<string, readonly (readonly [string, RegExp, string])[]>> = {
-  AgentTask: [['spec.workspace.git.url', /^ssh:/, 'write https://…, with a credential of the pool']],
+  AgentTask: [
+    ['spec.workspace.git.url', /^ssh:/, 'write https://…, with a credential of the pool'],
+    ...['nodeSelector', 'tolerations', 'priorityClassName', 'podMetadata'].map(
+      (field) => [`spec.sandbox.${field}`, /^/, `write it in spec.sandbox.template.${field} of the pool`] as const,
+    ),
+  ],
   ExpertPool: [
     ['spec.placement.mode', /^(Monopod|Env)$/, 'use Reservation, or a DRA driver'],
+    ['spec.allowedNamespaces.selector.matchExpressions', /^/, 'label the namespaces and write matchLabels'],
+    ['spec.experts.*.engine.vLLM.reasoningParser', /^/, 'write --reasoning-parser=NAME in engine.vLLM.extraArgs'],
+    ['spec.experts.*.engine.vLLM.chatTemplate', /^/, 'write --chat-template=FILE in engine.vLLM.extraArgs'],
     ['spec.experts.*.residency', /^Swap$/, 'use Sleep with room for all that are awake at once, or smaller models'],
   ],
 };
@@ -86,15 +113,10 @@ function rolloutPlan(object: Fields): Plan {
   const { name, namespace } = metadata as { name: string; namespace?: string };
   const rollout = spec['rollout'] as Fields | undefined;
   if (rollout === undefined || rollout === null) return nothing;
-  const { policy, canarySlot, notes } = migrateRollout(rollout);
+  const { policy, notes } = migrateRollout(rollout);
   const own = `${name}-${kind === 'ExpertPool' ? 'pool' : 'model'}`;
-  const slot: Path = ['spec', kind === 'ExpertPool' ? 'placement' : 'resources', 'canarySlot'];
   return {
-    edits: [
-      { path: ['spec', 'rollout'] },
-      { path: ['spec', 'rolloutPolicyRef'], value: { name: own } },
-      ...(canarySlot === undefined ? [] : [{ path: slot, value: canarySlot }]),
-    ],
+    edits: [{ path: ['spec', 'rollout'] }, { path: ['spec', 'rolloutPolicyRef'], value: { name: own } }],
     more: [
       {
         apiVersion: object['apiVersion'],
@@ -103,11 +125,7 @@ function rolloutPlan(object: Fields): Plan {
         spec: policy,
       },
     ],
-    changes: [
-      `spec.rollout → RolloutPolicy ${own}, named in spec.rolloutPolicyRef`,
-      ...(canarySlot === undefined ? [] : [`spec.rollout.canarySlot → ${named(slot)}`]),
-      ...notes,
-    ],
+    changes: [`spec.rollout → RolloutPolicy ${own}, named in spec.rolloutPolicyRef`, ...notes],
     refusals: [],
   };
 }
@@ -129,6 +147,8 @@ function renames(object: Fields): Plan {
   };
 }
 
+const printed = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+
 /** What is to become of one object. Pure. */
 function planOf(before: Fields): Plan {
   const kind = String(before['kind']);
@@ -138,7 +158,7 @@ function planOf(before: Fields): Plan {
   const bad = (refused[kind] ?? []).flatMap(([pattern, value, cure]) =>
     pathsOf(object, pattern)
       .filter((path) => value.test(String(at(object, path))))
-      .map((path) => `${named(path)}: ${String(at(object, path))} has no successor; ${cure}`),
+      .map((path) => `${named(path)}: ${printed(at(object, path))} has no successor; ${cure}`),
   );
   const rollout = kind === 'ExpertPool' || kind === 'EnergyModel' ? rolloutPlan(object) : nothing;
   return {

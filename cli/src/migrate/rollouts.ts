@@ -5,7 +5,6 @@ type Fields = Readonly<Record<string, unknown>>;
 /** What became of a rollout. */
 export interface MigratedRollout {
   readonly policy: Fields;
-  readonly canarySlot: string | undefined;
   readonly notes: readonly string[];
 }
 
@@ -96,15 +95,16 @@ const lost = (fields: unknown, where: string, name: string): readonly string[] =
 
 /** A rollout as a policy. Pure. @throws RangeError for what cannot be one */
 export function migrateRollout(rollout: Fields): MigratedRollout {
-  const { surge, canarySlot, gates = [], shadow, rollback, prometheus, ...rest } = rollout;
+  const { surge, canarySlot, onMissingData, gates = [], shadow, rollback, prometheus, ...rest } = rollout;
   const found = (gates as readonly Fields[]).map(gateOf);
   const notes = [
     ...found.flatMap((gate) => gate.notes),
     ...lost(shadow, 'shadow', 'maxInFlight'),
     ...lost(rollback, 'rollback', 'keepLastGreen'),
-    ...(surge === undefined || surge === 'Auto'
-      ? []
-      : [`surge ${JSON.stringify(surge)} is gone: a canary is at canarySlot, or beside what serves, else anywhere`]),
+    ...Object.entries({ surge, canarySlot })
+      .filter(([, value]) => value !== undefined && value !== 'Auto')
+      .map(([name, value]) => `${name} ${JSON.stringify(value)} is gone: a canary is beside what serves, else anywhere`),
+    ...(onMissingData === 'Abort' ? ['onMissingData "Abort" is gone: a rollout without its data is held'] : []),
   ];
   const parts = {
     shadow: without(shadow, 'maxInFlight'),
@@ -113,5 +113,5 @@ export function migrateRollout(rollout: Fields): MigratedRollout {
     prometheus: without(prometheus, 'timeoutSeconds'),
   };
   const kept = Object.fromEntries(Object.entries(parts).filter(([, value]) => value !== undefined));
-  return { policy: { ...rest, ...kept }, canarySlot: canarySlot as string | undefined, notes };
+  return { policy: { ...rest, ...kept }, notes };
 }

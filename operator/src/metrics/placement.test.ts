@@ -19,7 +19,7 @@ const total = usableBytes(40 * gib);
 it('tells what slots have, what plans gave away and what engines hold', async () => {
   const settled = settle(snapshot({ pools: [hybrid()], models: [judge()] }));
   const [pool] = settled.pools;
-  const experts = [{ name: 'e-py', memory: { estimated: 100, measured: 125, errorRatio: '0.200' } }, { name: 'e-js' }];
+  const experts = [{ name: 'e-py', memory: { estimated: 100, measured: 125 } }, { name: 'e-js' }];
   const world = { ...settled, pools: [{ ...pool!, status: { ...pool!.status, experts } as unknown as ExpertPoolStatus }] };
   const page = await pageOf(() => placementView(world, now));
   const bytes = (slot: string, state: string): string =>

@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 import type { PlacementView, PlanHolder } from '../controllers/placement/index.ts';
-import { itemOf } from '../placement/index.ts';
+import { compareMemory, itemOf } from '../placement/index.ts';
 import { sampledGauge, type Sample } from './fleet.ts';
 
 /** What is informed of the GPUs when somebody asks. */
@@ -111,8 +111,10 @@ export function modelInfo({ models }: PlacementView): readonly Sample[] {
 function estimateErrors({ pools }: PlacementView): readonly Sample[] {
   return pools.flatMap(({ metadata, status }) =>
     (status?.experts ?? []).flatMap(({ name, memory }) => {
-      const value = Number(memory?.errorRatio ?? Number.NaN);
-      return Number.isNaN(value) ? [] : [{ labels: { pool: `${metadata.namespace ?? ''}/${metadata.name}`, expert: name }, value }];
+      const value = memory === undefined ? undefined : compareMemory(memory.estimated, memory.measured)?.errorRatio;
+      return value === undefined
+        ? []
+        : [{ labels: { pool: `${metadata.namespace ?? ''}/${metadata.name}`, expert: name }, value: Number(value) }];
     }),
   );
 }

@@ -22,7 +22,6 @@ const unhealthy: ReadonlySet<string> = new Set([
   'Frozen',
   'GateFailed',
   'EnginesFailed',
-  'MissingData',
   'Held',
   'NoGoldenResult',
   'Incompatible',

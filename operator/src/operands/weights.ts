@@ -63,8 +63,8 @@ function placeOf(pool: ExpertPool, uri: string): WeightsPlace {
 }
 
 function itemOf(pool: ExpertPool, { name: expert, artifact, speculative }: Expert, name: string, weights: Weights): WeightsItem {
-  const { uri, digest = '', tokenizerHash = '' } = weights;
-  const hash = short([uri, digest, tokenizerHash]);
+  const { uri, digest = '' } = weights;
+  const hash = short([uri, digest]);
   const owner = short([expert, artifact ?? null, speculative ?? null]);
   return { name, expert, owner, weights, hash, place: placeOf(pool, uri), fetched: /^(s3|hf):/.test(uri) };
 }

@@ -52,7 +52,6 @@ export function policyOf(spec: RolloutPolicySpec): RolloutRules {
     inShadow: namesOf(spec, 'Canary'),
     steps: spec.steps,
     minSamples: spec.minSamples,
-    onMissingData: spec.onMissingData,
     stepTimeoutSeconds: spec.stepTimeoutSeconds,
     requireApproval: spec.promotion.requireApproval,
     ...spec.rollback,

@@ -149,7 +149,6 @@ export function rolloutMoved(present: Reported | undefined, next: Reported): boo
 const warnings: ReadonlySet<string> = new Set([
   'GateFailed',
   'EnginesFailed',
-  'MissingData',
   'NoGoldenResult',
   'Frozen',
   'Incompatible',

@@ -19,7 +19,6 @@ const spec = {
   gates: [{ name: 'errors', metric: 'ErrorRate', atMost: '0.05', minSamples: 50 }],
   minSamples: 40,
   attributionWindowSeconds: 600,
-  onMissingData: 'Hold',
   stepTimeoutSeconds: 600,
   drainSeconds: 60,
   rollback: { cooldownSeconds: 100, keepLastGreen: 2, freezeAfterFailures: 2 },

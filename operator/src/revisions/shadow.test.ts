@@ -15,7 +15,6 @@ const id = `${b}-1`;
 function report(more: Partial<ShadowReport> = {}): ShadowReport {
   return {
     rollout: id,
-    revision: b,
     asked: 10,
     answered: 9,
     failed: 1,
@@ -26,7 +25,6 @@ function report(more: Partial<ShadowReport> = {}): ShadowReport {
     onlyStableVetoed: 2,
     onlyShadowVetoed: 3,
     neitherVetoed: 4,
-    abstained: 1,
     ...more,
   };
 }
@@ -125,7 +123,6 @@ const spec = {
   ],
   minSamples: 5,
   attributionWindowSeconds: 600,
-  onMissingData: 'Hold',
   stepTimeoutSeconds: 600,
   drainSeconds: 60,
   rollback: { cooldownSeconds: 100, keepLastGreen: 2, freezeAfterFailures: 2 },

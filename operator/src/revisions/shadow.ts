@@ -22,7 +22,6 @@ const counters = [
   'dropped',
   'candidates',
   'sameCandidates',
-  'abstained',
 ] as const satisfies readonly (keyof ShadowReport)[];
 
 export type CopyCounts = Readonly<Record<(typeof counters)[number], number>>;

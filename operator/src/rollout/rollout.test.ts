@@ -15,7 +15,6 @@ const policy: RolloutRules = {
     { weight: 50, minSamples: 20, pauseSeconds: 5 },
   ],
   minSamples: 3000,
-  onMissingData: 'Hold',
   stepTimeoutSeconds: 1000,
   requireApproval: false,
   cooldownSeconds: 100,
@@ -78,8 +77,6 @@ describe('a rollout', () => {
     const few = settle(serving, { samples: 2999 });
     expect(few).toMatchObject({ phase: 'Canary', stable: 'a', weight: 50 });
     expect(few.message).toContain('2999 of 3000 tasks');
-    const never = settle(serving, { stepSamples: 0 }, { onMissingData: 'Abort' }, 500);
-    expect(never).toMatchObject({ stable: 'a', failures: { b: 2 }, phase: 'Frozen' });
   });
 
   test('that cannot tell yet gets more tasks, and is promoted only when it can', () => {
@@ -119,8 +116,6 @@ describe('a rollout', () => {
     expect(stuck).toMatchObject({ phase: 'Loading', weight: 0, reason: 'NoGoldenResult' });
     expect(settle(waiting, { gates: [], now: 1500 }, by)).toMatchObject({ phase: 'Loading', weight: 0 });
     expect(settle(waiting, { gates: [gate('InsufficientData')], now: 9999 }, by)).toMatchObject({ phase: 'Loading', reason: 'Held' });
-    const aborted = settle(waiting, { gates: [gate('InsufficientData')], now: 9999 }, { ...by, onMissingData: 'Abort' }, 2);
-    expect(aborted).toMatchObject({ phase: 'Idle', weight: 0, reason: 'MissingData', failures: { b: 1 } });
     const failed = settle(waiting, { gates: [gate('Fail')], now: 1500 }, by, 2);
     expect(failed).toMatchObject({ phase: 'Idle', stable: 'a', weight: 0, reason: 'GateFailed', failures: { b: 1 } });
     expect(settle(waiting, {}, by).stable).toBe('b');
@@ -153,11 +148,6 @@ describe('a rollout', () => {
     expect(settle(dark, { gates: [gate('InsufficientData')] }, { ...by, inShadow: [] })).toMatchObject({ phase: 'Shadowing' });
     const late = { answeredCopies: 0, now: 9999 };
     expect(settle(dark, late, by)).toMatchObject({ phase: 'Shadowing', reason: 'Held', weight: 0 });
-    expect(settle(dark, late, { ...by, onMissingData: 'Abort' }, 2)).toMatchObject({
-      phase: 'Idle',
-      reason: 'MissingData',
-      failures: { b: 1 },
-    });
     expect(settle(dark, { desired: 'c', answeredCopies: 0 }, by)).toMatchObject({ canary: 'c', failures: {} });
   });
 

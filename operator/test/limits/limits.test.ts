@@ -95,9 +95,10 @@ describe('objects at every limit', { timeout: 300_000 }, () => {
   );
 
   test('a sandbox that no API server takes is told with what it says, and tried again twice a minute', async () => {
-    await using world = await begin();
+    const template = { 'spec.sandbox.template.podMetadata.annotations{}': () => smile.repeat(4096) };
+    await using world = await begin(largestPool({ 'spec.sandbox.warm': () => [], ...template }));
     // Each of 32 annotations is at its limit of characters; together they are more bytes than a pod may have.
-    await create(world, resources.agentTasks, largestTask('Git', { 'spec.sandbox.podMetadata.annotations{}': () => smile.repeat(4096) }));
+    await create(world, resources.agentTasks, largestTask('Git'));
     await world.until('it is reported', () => condition(task(world), 'Scheduled')?.reason === 'SandboxRefused');
     const before = posts(world);
     await world.pass(600, 5);

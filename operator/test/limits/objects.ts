@@ -1,7 +1,7 @@
 import { agentTask, agentTaskOrder, energyModel, expertPool, poolGrant, poolRights, rolloutPolicy } from '@agentfleet/protocol/api';
 import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool, PoolGrant, RolloutPolicy } from '@agentfleet/protocol/api';
 import { execBounds, maxFileBytes } from '@agentfleet/protocol/keeper';
-import { atLimit, longKey, longName, type Choices, type Node } from './atLimit.ts';
+import { atLimit, longName, type Choices, type Node } from './atLimit.ts';
 
 const apiVersion = 'agentfleet.dev/v1alpha1';
 
@@ -52,7 +52,6 @@ const checks: Choices = {
   'spec.checks[].format': (at) => (at < artifacts ? 'Auto' : 'NodeTest'),
   'spec.checks[].path': ofArtifact(longName(512)),
   'spec.checks[].minBytes': ofArtifact(maxFileBytes),
-  'spec.checks[].maxBytes': ofArtifact(maxFileBytes),
   'spec.checks[].contains': ofArtifact(Array.from({ length: 16 }, (_, at) => longName(512, at))),
   'spec.checks[].jsonSchema': ofArtifact(longName(16_384)),
 };
@@ -229,9 +228,6 @@ const poolChoices: Choices = {
   'spec.rolloutPolicyRef': none,
   'spec.allowedNamespaces.from': () => 'Selector',
   'spec.allowedNamespaces.selector.matchLabels{}': (at) => longName(63, at),
-  'spec.allowedNamespaces.selector.matchExpressions[].key': (at) => `${longName(253, 100 + at)}/${longName(63, at)}`,
-  'spec.allowedNamespaces.selector.matchExpressions[].operator': () => 'NotIn',
-  'spec.allowedNamespaces.selector.matchExpressions[].values[]': (at) => longName(63, at),
   'spec.experts[].role': (at) => (at === 7 ? 'Generalist' : (roles[at] ?? 'Specialist')),
   'spec.experts[].engine': (at) => engines[at] ?? { type: 'Synth' },
   // Those behind an API have no pods, and fall back to each other.
@@ -243,11 +239,6 @@ const poolChoices: Choices = {
   ...containerResources('spec.workers.resources'),
   'spec.policy.minIsolation': () => 'Container',
   // What the largest task asks for.
-  'spec.policy.allowedPodLabels[]': longKey,
-  'spec.policy.allowedPodAnnotations[]': longKey,
-  'spec.policy.allowedNodeLabels[]': longKey,
-  'spec.policy.allowedTolerations[]': longKey,
-  'spec.policy.allowedPriorityClasses[]': (at) => (at === 0 ? longest.className : longKey(at)),
   'spec.sandbox.snapshotEngine': () => 'Auto',
   'spec.sandbox.userNamespace': () => 'Auto',
   'spec.sandbox.warm[].namespace': (at) => (at === 0 ? longest.namespace : longName(63, 100 + at)),
@@ -285,7 +276,6 @@ const modelChoices: Choices = {
   'spec.heads[].name': (at) => heads[at],
   'spec.rolloutPolicyRef': none,
   'spec.resources.slot': none,
-  'spec.resources.canarySlot': none,
   'spec.resources.memory': none,
   ...containerResources('spec.resources.container'),
 };

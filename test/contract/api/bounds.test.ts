@@ -155,7 +155,7 @@ describe.runIf(enabled)('bounds of the custom resources', () => {
         return bounded ? [...faults, `${field} ${bound}, on it: ${taken.body.message}`] : faults;
       });
       expect(wrong).toEqual([]);
-      expect(tries.length).toBeGreaterThan(5);
+      expect(tries.length).toBeGreaterThan(2);
     });
 
     it('refuses unknown fields at every level', async () => {

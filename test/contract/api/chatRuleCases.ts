@@ -208,13 +208,6 @@ export const chatCases: readonly RuleCase[] = [
   ),
   change(
     withGpu,
-    'spec.experts[1].engine.vLLM',
-    { image: 'vllm:1', toolCallParser: 'hermes', chatTemplate: 'a.jinja', reasoningParser: 'r' },
-    { image: 'vllm:1', reasoningParser: 'r' },
-    `${engine}.vLLM.reasoningParser and chatTemplate must be set beside ${engine}.vLLM.toolCallParser only; set it, or remove them`,
-  ),
-  change(
-    withGpu,
     'spec.experts[1].engine.vLLM.maxModelLen',
     1024,
     1023,

@@ -15,7 +15,7 @@ export const fullModel: Node = {
     artifact: { uri: 'builtin://features-v1', digest: sha },
     lambda: '0.8',
     heads: [{ name: 'Code', lambda: '0.5' }],
-    resources: { replicas: 2, container: fullSandbox['resources'], ...gpu, canarySlot: 'dgx-1/gpu2' },
+    resources: { replicas: 2, container: fullSandbox['resources'], ...gpu },
     thresholds: { source: 'Calibration', vetoBelowProbability: '0.1', warnBelowProbability: '0.2', whenUnavailable: 'Degrade' },
     calibration: { minSamples: 200, maxAgeSeconds: 86_400 },
     gates: { auc: '0.8', ece: '0.05', minSamples: 150 },

@@ -1,7 +1,7 @@
 import type { Node } from './fields.ts';
 
 /** A GPU of an engine, with every field. */
-export const gpu: Node = { slot: 'dgx-1/gpu0', memory: { budget: 'Auto', kvTokens: 8192, headroom: '0.1' } };
+export const gpu: Node = { slot: 'dgx-1/gpu0', memory: { budget: 'Auto', kvTokens: 8192 } };
 
 /** A plan with every field. */
 export const fullPlan: Node = {

@@ -1,4 +1,4 @@
-import { condition, fullSandbox } from './taskExamples.ts';
+import { condition, fullSandbox, fullTemplate } from './taskExamples.ts';
 import { withValue, type Node } from './fields.ts';
 import { fullPlan, gpu } from './planExample.ts';
 import { fullRolloutStatus } from './rolloutExamples.ts';
@@ -41,7 +41,7 @@ export const fullPool: Node = {
     default: true,
     allowedNamespaces: {
       from: 'Selector',
-      selector: { matchLabels: { team: 'a' }, matchExpressions: [{ key: 'stage', operator: 'In', values: ['dev'] }] },
+      selector: { matchLabels: { team: 'a' } },
     },
     experts: [
       {
@@ -72,17 +72,14 @@ export const fullPool: Node = {
             maxNumSeqs: 32,
             kvCacheBytes: '8Gi',
             sleepAfterSeconds: 60,
-            drainSeconds: 60,
             tensorParallel: 2,
             slots: ['dgx-1/gpu2', 'dgx-1/gpu3'],
             toolCallParser: 'hermes',
-            reasoningParser: 'qwen3',
-            chatTemplate: 'examples/template.jinja',
             extraArgs: ['--seed=7'],
           },
         },
-        artifact: { uri: 'hf://example/coder@main', digest: sha, tokenizerHash: sha },
-        speculative: { draft: { uri: 's3://models/draft', digest: sha, tokenizerHash: sha }, numTokens: 4 },
+        artifact: { uri: 'hf://example/coder@main', digest: sha },
+        speculative: { draft: { uri: 's3://models/draft', digest: sha }, numTokens: 4 },
         residency: 'Always',
         warmup: { timeoutSeconds: 600 },
       },
@@ -127,7 +124,7 @@ export const fullPool: Node = {
     },
     workers: { replicas: 2, concurrency: 4, resources: fullSandbox['resources'] },
     sandbox: {
-      template: fullSandbox,
+      template: fullTemplate,
       snapshotEngine: 'CAS',
       userNamespace: 'Always',
       startTimeoutSeconds: 300,
@@ -138,11 +135,6 @@ export const fullPool: Node = {
       allowUnenforcedNetwork: true,
       profiles: ['Default', 'Permissive'],
       maxBudget: { wallSeconds: 3600, toolCalls: 500, tokens: 2_000_000, cost: '12.50' },
-      allowedPodLabels: ['cost-center'],
-      allowedPodAnnotations: ['example.com/note'],
-      allowedNodeLabels: ['topology.kubernetes.io/zone'],
-      allowedTolerations: ['sandboxes'],
-      allowedPriorityClasses: ['batch'],
       allowedRuntimeClasses: ['fast'],
       maxDeadlineSeconds: 7200,
       allowedHosts: [
@@ -187,7 +179,6 @@ export const fullPool: Node = {
       nvlink: 'Required',
       antiAffinity: [{ expert: 'gen', from: ['*', 'EnergyModel', 'py'] }],
       dryRun: true,
-      canarySlot: 'dgx-1/gpu2',
     },
     profiles: [
       {
@@ -213,7 +204,7 @@ export const fullPoolStatus: Node = {
       endpoint: 'http://full-gen.platform.svc:8000',
       replicas: 1,
       ready: 0,
-      memory: { estimated: 1000, measured: 1500, errorRatio: '0.333' },
+      memory: { estimated: 1000, measured: 1500 },
       message: 'starts',
     },
   ],
@@ -223,8 +214,6 @@ export const fullPoolStatus: Node = {
       uri: 's3://models/draft',
       phase: 'Ready',
       digest: sha,
-      bytesTotal: 1000,
-      bytesDone: 1000,
       weightBytes: 900,
       architecture: { layers: 2, heads: 4, kvHeads: 2, headSize: 64, hiddenSize: 256, feedForwardSize: 1024, vocabulary: 32_000 },
       tokenizerHash: sha,

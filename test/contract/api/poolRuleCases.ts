@@ -207,26 +207,6 @@ const poolCases: readonly RuleCase[] = [
     { from: 'Selector' },
     'spec.allowedNamespaces.selector must be set exactly when spec.allowedNamespaces.from is Selector; set or remove it',
   ),
-  ...(
-    [
-      [
-        { key: 'a', operator: 'NotIn', values: ['b'] },
-        { key: 'a', operator: 'In' },
-      ],
-      [
-        { key: 'a', operator: 'Exists' },
-        { key: 'a', operator: 'DoesNotExist', values: ['b'] },
-      ],
-    ] as const
-  ).map(([passes, refused]) =>
-    change(
-      fullPool,
-      'spec.allowedNamespaces.selector.matchExpressions[0]',
-      passes,
-      refused,
-      'spec.allowedNamespaces.selector.matchExpressions[].values must be set exactly for the operators In and NotIn; set or remove them',
-    ),
-  ),
   change(
     minimalPool,
     'spec.experts[0].role',

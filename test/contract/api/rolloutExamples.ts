@@ -25,7 +25,6 @@ export const fullPolicy: Node = {
     ],
     minSamples: 3000,
     attributionWindowSeconds: 7200,
-    onMissingData: 'Abort',
     stepTimeoutSeconds: 86_400,
     drainSeconds: 120,
     rollback: { cooldownSeconds: 3600, freezeAfterFailures: 2 },

@@ -1,4 +1,4 @@
-import { fullSandbox } from './examples.ts';
+import { fullSandbox, fullTemplate } from './examples.ts';
 import { withValue, type Node } from './fields.ts';
 
 /** For a rule over one object: a change that passes, a change that is refused, and the whole message. */
@@ -40,26 +40,32 @@ export function resourceCases(base: Node, path: string, label: string): readonly
   ];
 }
 
-/** All rules of a sandbox at `path`. */
+/** Rules of what tasks and pools say of a sandbox, at `path`. */
 export function sandboxCases(base: Node, path: string): readonly RuleCase[] {
+  const limit = `${path}.workspaceSizeLimit`;
+  const at = (passes: string, refused: string): RuleCase =>
+    change(
+      withValue(base, path, fullSandbox),
+      limit,
+      passes,
+      refused,
+      `${limit} must be between 1Mi and 1Pi; write an amount of bytes such as 2Gi`,
+    );
+  return [...resourceCases(base, `${path}.resources`, `${path}.resources`), at('1048576', '1000k'), at('1Pi', '1.1Pi')];
+}
+
+/** All rules of a template at `path`. */
+export function templateCases(base: Node, path: string): readonly RuleCase[] {
   const keys = 'must have keys like name or example.com/name';
   const own = 'must not have keys of agentfleet.dev, which the operator sets; choose another prefix';
   const at = (field: string, passes: unknown, refused: unknown, message: string): RuleCase =>
-    change(withValue(base, path, fullSandbox), `${path}.${field}`, passes, refused, `${path}.${message}`);
+    change(withValue(base, path, fullTemplate), `${path}.${field}`, passes, refused, `${path}.${message}`);
   const shape = 'tolerations needs a key with Equal and no value with Exists';
   return [
-    ...resourceCases(base, `${path}.resources`, `${path}.resources`),
-    at('workspaceSizeLimit', '1048576', '1000k', 'workspaceSizeLimit must be between 1Mi and 1Pi; write an amount of bytes such as 2Gi'),
-    at('workspaceSizeLimit', '1Pi', '1.1Pi', 'workspaceSizeLimit must be between 1Mi and 1Pi; write an amount of bytes such as 2Gi'),
+    ...sandboxCases(base, path),
     at('nodeSelector', { 'kubernetes.io/arch': 'amd64' }, { 'a/b/c': 'x' }, `nodeSelector ${keys}`),
     at('tolerations', [{ operator: 'Exists' }], [{ operator: 'Exists', key: 'a', value: 'b' }], shape),
     at('tolerations', [{ key: 'a' }], [{ value: 'b' }], shape),
-    at(
-      'tolerations',
-      [{ key: 'a', effect: 'NoExecute', tolerationSeconds: 1 }],
-      [{ key: 'a', effect: 'NoSchedule', tolerationSeconds: 1 }],
-      'tolerations[].tolerationSeconds needs effect NoExecute; set the effect or remove the seconds',
-    ),
     ...['labels', 'annotations'].flatMap((map) => [
       at(`podMetadata.${map}`, { 'a.example/b': 'x' }, { '-a': 'x' }, `podMetadata.${map} ${keys}`),
       at(`podMetadata.${map}`, { 'notagentfleet.dev/task': 'x' }, { 'agentfleet.dev/task': 'x' }, `podMetadata.${map} ${own}`),

@@ -2,7 +2,7 @@
 import { fullPool, fullTask, minimalTask, workspaces } from './examples.ts';
 import { withValue } from './fields.ts';
 import { poolAndOrderCases } from './poolRuleCases.ts';
-import { change, member, sandboxCases, type RuleCase } from './ruleCase.ts';
+import { change, member, sandboxCases, templateCases, type RuleCase } from './ruleCase.ts';
 import { toolCases } from './toolRuleCases.ts';
 
 const git = fullTask(workspaces['Git']!);
@@ -116,7 +116,6 @@ const checkCases: readonly RuleCase[] = (
     ...(
       [
         ['minBytes', 1],
-        ['maxBytes', 1],
         ['contains', ['x']],
         ['jsonSchema', '{}'],
       ] as const
@@ -130,11 +129,6 @@ const checkCases: readonly RuleCase[] = (
     ),
     [{ ...command, format: 'TAP' }, { ...artifact, format: 'TAP' }, 'format must be set for checks of type Command only; remove it'],
     [{ ...artifact, expect: 'Pass' }, { ...review, expect: 'Pass' }, 'expect must not be set for checks of type Review; remove it'],
-    [
-      { ...artifact, minBytes: 2, maxBytes: 2 },
-      { ...artifact, minBytes: 3, maxBytes: 2 },
-      'minBytes must not be more than spec.checks[].maxBytes; lower it',
-    ],
   ] as const
 ).map(([passes, refused, message]) => change(minimalTask, 'spec.checks', [passes], [refused], `spec.checks[].${message}`));
 
@@ -279,5 +273,5 @@ export const ruleCases: readonly RuleCase[] = [
   ...sandboxCases(git, 'spec.sandbox'),
   ...poolAndOrderCases,
   ...toolCases,
-  ...sandboxCases(fullPool, 'spec.sandbox.template'),
+  ...templateCases(fullPool, 'spec.sandbox.template'),
 ];

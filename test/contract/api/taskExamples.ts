@@ -24,8 +24,13 @@ export const fullSandbox: Node = {
   },
   workspaceSizeLimit: '2Gi',
   runtimeClassName: 'gvisor',
+};
+
+/** A template of a pool with every field. */
+export const fullTemplate: Node = {
+  ...fullSandbox,
   nodeSelector: { 'example.com/pool': 'agents' },
-  tolerations: [{ key: 'agents', operator: 'Equal', value: 'only', effect: 'NoExecute', tolerationSeconds: 60 }],
+  tolerations: [{ key: 'agents', operator: 'Equal', value: 'only', effect: 'NoExecute' }],
   priorityClassName: 'low',
   podMetadata: { labels: { team: 'parser' }, annotations: { 'example.com/note': 'hello' } },
 };
@@ -51,7 +56,6 @@ export function fullTask(workspace: Node): Node {
           type: 'Artifact',
           path: 'out/report.json',
           minBytes: 2,
-          maxBytes: 4096,
           contains: ['total'],
           jsonSchema: '{"type":"object"}',
         },
@@ -140,7 +144,6 @@ export const fullRun: Node = {
   artifacts: [{ name: 'patch.diff', uri: 's3://agents/x/patch.diff', sha256: 'ab'.repeat(32), bytes: 512 }],
   shadow: {
     rollout: 'bbbbbbbbbb-t1',
-    revision: 'bbbbbbbbbb',
     asked: 9,
     answered: 8,
     failed: 1,
@@ -151,7 +154,6 @@ export const fullRun: Node = {
     onlyStableVetoed: 0,
     onlyShadowVetoed: 1,
     neitherVetoed: 2,
-    abstained: 1,
     stableBins: [1, 0, 1, 0, 0, 0, 0, 0, 1, 1],
     shadowBins: [1, 1, 0, 0, 0, 0, 0, 0, 0, 2],
   },

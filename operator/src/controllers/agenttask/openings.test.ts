@@ -16,15 +16,16 @@ const others = { matchExpressions: [{ key: labels.component, operator: 'NotIn', 
 const everybody = { podSelector: {}, policyTypes: ['Ingress', 'Egress'], ingress: [{}], egress: [{}] };
 
 describe('a NetworkPolicy', () => {
-  const labelled = newTask('one', { sandbox: { podMetadata: { labels: { app: 'web' } } } });
-  const adds = (spec: Spec, task = labelled): string | undefined =>
-    openingsOf([policy('p', spec)], { task, pool: newPool(), pods: [] })[0]?.adds;
+  const labelled = newTask('one');
+  const opened = { sandbox: { template: { podMetadata: { labels: { app: 'web' } } } } };
+  const adds = (spec: Spec): string | undefined =>
+    openingsOf([policy('p', spec)], { task: labelled, pool: newPool(opened), pods: [] })[0]?.adds;
 
   test.each<readonly [string, Spec, string | undefined]>([
     ['for all pods opens both ways', everybody, 'ingress and egress'],
     ['without types is about ingress', { podSelector: {}, ingress: [{}] }, 'ingress'],
     ['without types and with egress is about that too', { podSelector: {}, egress: [{}] }, 'egress'],
-    ['by a label of the task opens it', { ...everybody, podSelector: { matchLabels: { app: 'web' } } }, 'ingress and egress'],
+    ['by a label of its template opens it', { ...everybody, podSelector: { matchLabels: { app: 'web' } } }, 'ingress and egress'],
     ['by our own label opens it', { ...everybody, podSelector: { matchLabels: { [labels.task]: 'one' } } }, 'ingress and egress'],
     ['of other pods does not', { ...everybody, podSelector: { matchLabels: { app: 'db' } } }, undefined],
     ['that leaves sandboxes out does not', { ...everybody, podSelector: others }, undefined],

@@ -14,7 +14,7 @@ import type {
   V1PodSecurityContext,
 } from '@kubernetes/client-node';
 import type { OwnerReference } from '@agentfleet/kube';
-import type { Sandbox } from '@agentfleet/protocol/api';
+import type { SandboxTemplate } from '@agentfleet/protocol/api';
 import {
   hiddenDir,
   homeDir,
@@ -57,13 +57,13 @@ export interface SandboxPodInput {
   readonly runtimeClassName?: string;
   /** Brings the runner by a volume of its image instead of an init container that copies it. */
   readonly runnerVolume?: boolean;
-  readonly nodeSelector?: Sandbox['nodeSelector'];
-  readonly tolerations?: Sandbox['tolerations'];
+  readonly nodeSelector?: SandboxTemplate['nodeSelector'];
+  readonly tolerations?: SandboxTemplate['tolerations'];
   /** Nodes that can do what it needs; absent: every one. */
   readonly nodes?: NodeChoice;
   readonly priorityClassName?: string;
-  readonly podMetadata?: Sandbox['podMetadata'];
-  readonly toolsResources?: V1ResourceRequirements | Sandbox['resources'];
+  readonly podMetadata?: SandboxTemplate['podMetadata'];
+  readonly toolsResources?: V1ResourceRequirements | SandboxTemplate['resources'];
   /** What workspace, home and /tmp may hold together; the keeper ends a command that goes over it. Default 2 GiB. */
   readonly workspaceBytes?: number;
   /** What snapshots, journals and the event log may hold. Default 4 GiB. */

@@ -23,21 +23,26 @@ const podOf = (spec: object, pool: object = {}, capabilities: ClusterCapabilitie
   return sandboxPod(sandboxInput('one-1', { task, pool: newPool({ ...pool }), config, issuer: 'https://issuer', capabilities }));
 };
 
-/** Every field of spec.sandbox. */
-const template = {
+/** Fields that a task and a pool have. */
+const common = {
   image: 'python:3',
   resources: { requests: { cpu: 1 }, limits: { memory: '3Gi' } },
   workspaceSizeLimit: '10Mi',
   runtimeClassName: 'gvisor',
+};
+
+/** Fields of a pool alone. */
+const ofPoolAlone = {
   nodeSelector: { 'example.com/pool': 'agents' },
-  tolerations: [{ key: 'agents', operator: 'Equal', value: 'only', effect: 'NoExecute', tolerationSeconds: 60 }],
+  tolerations: [{ key: 'agents', operator: 'Equal', value: 'only', effect: 'NoExecute' }],
   priorityClassName: 'low',
   podMetadata: { labels: { team: 'parser' }, annotations: { 'example.com/note': 'hello' } },
 };
+const template = { ...common, ...ofPoolAlone };
 
 describe('the sandbox of a task', () => {
   test.each([
-    ['the task', podOf({ sandbox: template })],
+    ['the task with its pool', podOf({ sandbox: common }, { sandbox: { template: ofPoolAlone } })],
     ['the pool', podOf({}, { sandbox: { template } })],
   ])('obeys every field that %s sets', (_, { metadata, spec }) => {
     const tools = spec?.containers.find(({ name }) => name === 'tools');

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { controllerReference, canonical, type KubeObject } from '@agentfleet/kube';
-import type { AgentTask, ExpertPool, Sandbox } from '@agentfleet/protocol/api';
+import type { AgentTask, ExpertPool, Sandbox, SandboxTemplate } from '@agentfleet/protocol/api';
 import type { IsolationLevel } from '@agentfleet/protocol/keeper';
 import { workerServiceAccount, childName } from '../../pools/names.ts';
 import type { OperatorConfig } from '../../runtime/context.ts';
@@ -63,7 +63,7 @@ interface TemplateSource {
 
 /** What all sandboxes of one template and one floor of isolation have in common. */
 function poolTemplate(
-  template: Sandbox,
+  template: SandboxTemplate & Pick<Sandbox, 'storage'>,
   floor: IsolationLevel,
   { pool, config, issuer, capabilities }: TemplateSource,
 ): Omit<SandboxPodInput, 'name' | 'namespace'> {
@@ -96,7 +96,7 @@ function shares(size: number, limit: string | undefined): Pick<SandboxPodInput, 
 
 /** What hangs on the nodes of one moment: not part of what makes two sandboxes equal, so that a node turns nothing over. */
 function nodesFor(
-  template: Sandbox,
+  template: SandboxTemplate & Pick<Sandbox, 'storage'>,
   hostUsers: boolean | undefined,
   capabilities: ClusterCapabilities,
 ): Pick<SandboxPodInput, 'nodes' | 'runnerVolume'> {

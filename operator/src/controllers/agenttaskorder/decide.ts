@@ -1,4 +1,4 @@
-import { findCondition, mergeConditions, timestamp, type NewCondition } from '@agentfleet/kube';
+import { findCondition, timestamp } from '@agentfleet/kube';
 import type {
   AgentTask,
   AgentTaskOrder,
@@ -6,10 +6,7 @@ import type {
   EnergyModel,
   ExpertPool,
   Approval,
-  Condition,
   OwnerReference,
-  Reason,
-  ConditionType,
 } from '@agentfleet/protocol/api';
 import { decisionAbout, decisiveTypes } from '../agenttask/approvals.ts';
 
@@ -156,25 +153,10 @@ function pendingAction(status: AgentTask['status']): string | undefined {
 }
 
 /** The status of an order with a verdict. Pure. */
-export function statusOf({ status, metadata }: AgentTaskOrder, { state, message }: Verdict, now: number): AgentTaskOrderStatus {
-  const observedGeneration = metadata.generation ?? 0;
-  const condition = (type: ConditionType<'AgentTaskOrder'>, value: Condition['status']): NewCondition => ({
-    type,
-    status: value,
-    reason: state satisfies Reason,
-    message,
-    observedGeneration,
-  });
-  const desired = {
-    Accepted: [condition('Ready', 'Unknown'), condition('Reconciling', 'True')],
-    Refused: [condition('Ready', 'False'), condition('Stalled', 'True')],
-    Done: [condition('Ready', 'True')],
-  }[state];
+export function statusOf({ status }: AgentTaskOrder, { state, message }: Verdict, now: number): AgentTaskOrderStatus {
   return {
-    observedGeneration,
     state,
     message,
     at: status?.state === state && status.at !== undefined ? status.at : timestamp(now),
-    conditions: [...mergeConditions(status?.conditions, desired, now)] as Condition[],
   };
 }

@@ -26,15 +26,14 @@ const state = (memory: ReturnType<typeof memoryOf>) => ({
 describe('what an engine tells of its memory', () => {
   test('is beside what was reckoned for the tokens that it holds', () => {
     const exact = memoryOf(expert, { model, draft: undefined }, reported({ kvTokens: 100_000 }));
-    expect(exact).toEqual({ estimated: 100_000 * perToken, measured: 100_000 * perToken, errorRatio: '0.000' });
+    expect(exact).toEqual({ estimated: 100_000 * perToken, measured: 100_000 * perToken });
     // It holds fewer in the same bytes: each takes more than was reckoned.
     const fewer = memoryOf(expert, { model, draft: undefined }, reported({ kvTokens: 80_000 }));
-    expect(fewer).toMatchObject({ estimated: 80_000 * perToken, measured: 100_000 * perToken, errorRatio: '0.200' });
+    expect(fewer).toMatchObject({ estimated: 80_000 * perToken, measured: 100_000 * perToken });
     // A draft inside of it has keys and values of its own.
     const draft = { ...model, layers: 7 };
     expect(memoryOf(expert, { model, draft }, reported({ kvTokens: 100_000 }))).toMatchObject({
       measured: 100_000 * perToken * 1.25,
-      errorRatio: '0.000',
     });
   });
 
@@ -44,7 +43,7 @@ describe('what an engine tells of its memory', () => {
       engine: { type: 'VLLM', vLLM: { image: 'vllm:1', maxModelLen: 8192, tensorParallel: 2 } },
     } as unknown as Expert;
     const found = memoryOf(two, { model, draft: undefined }, reported({ kvTokens: 100_000 }));
-    expect(found).toEqual({ estimated: 50_000 * perToken, measured: 50_000 * perToken, errorRatio: '0.000' });
+    expect(found).toEqual({ estimated: 50_000 * perToken, measured: 50_000 * perToken });
     // There are 4 heads of keys and values: eight GPUs have one each.
     const eight = {
       ...expert,

@@ -109,7 +109,7 @@ describe('a canary without a place', () => {
   test('is told with the least that it lacks, and the cure', () => {
     const short = shortOfPlaces(pool({ plan: plan({ rejected }) }), two);
     expect(short).toContain(`${item(two, 'py')}: dgx-1/gpu1 lacks 3221225472 bytes (3.0 GiB)`);
-    expect(short).toMatch(/give a smaller budget, another canarySlot/);
+    expect(short).toMatch(/give a smaller budget, or remove a tenant/);
     const reported = withPlaces(loading, short);
     expect(rolloutCondition(reported)).toMatchObject({ status: 'False', reason: 'NoPlace' });
     expect(withPlaces(reported, undefined)).toMatchObject({ reason: 'Loading' });

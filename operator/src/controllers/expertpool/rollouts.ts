@@ -192,7 +192,7 @@ export function keptJobs({ keep }: GoldenView, before: RolloutStatus | undefined
 
 const gib = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
 
-const cure = 'give a smaller budget, another canarySlot, or remove a tenant; what serves stays where it is';
+const cure = 'give a smaller budget, or remove a tenant; what serves stays where it is';
 
 function itemsOf(arm: PoolArm): readonly string[] {
   return arm.experts.filter(needsGpu).map((expert) => itemOf(expert.name, serverHash(arm, expert)));

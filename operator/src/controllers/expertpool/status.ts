@@ -29,7 +29,7 @@ import {
 } from '../../serving/index.ts';
 import type { PoolSnapshot } from './snapshot.ts';
 import { artifactsCondition, viewOfItem } from './manifests/weights.ts';
-import { compareMemory, driftTolerance } from '../../placement/index.ts';
+import { compareMemory } from '../../placement/index.ts';
 
 interface ExpertView {
   readonly state: NonNullable<ExpertPoolStatus['experts']>[number];
@@ -298,18 +298,19 @@ type ExpertState = NonNullable<ExpertPoolStatus['experts']>[number];
 export function memoryOf(expert: Expert, sizes: EngineSizes, info: ServerInfo | undefined): ExpertState['memory'] {
   if (expert.engine.type !== 'VLLM' || sizes.model === undefined || info?.kvTokens === undefined) return undefined;
   const found = compareMemory(info.kvTokens * bytesPerToken(sizes, shardsOf(expert)), kvCacheBytes(expert, sizes));
-  if (found === undefined) return undefined;
-  const { estimated, measured, errorRatio } = found;
-  return { estimated, measured, errorRatio };
+  return found === undefined ? undefined : { estimated: found.estimated, measured: found.measured };
 }
 
 const gib = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(2)} GiB`;
 
 /** The condition EstimateDrift; undefined where no engine tells its memory. Pure. */
 export function driftCondition(states: readonly ExpertState[]): ConditionValue | undefined {
-  const reported = states.flatMap(({ name, memory }) => (memory === undefined ? [] : [{ name, ...memory }]));
+  const reported = states.flatMap(({ name, memory }) => {
+    const found = memory === undefined ? undefined : compareMemory(memory.estimated, memory.measured);
+    return found === undefined ? [] : [{ name, ...found }];
+  });
   if (reported.length === 0) return undefined;
-  const far = reported.filter(({ errorRatio }) => Math.abs(Number(errorRatio)) > driftTolerance);
+  const far = reported.filter(({ drifted }) => drifted);
   if (far.length === 0) return { status: 'False', reason: 'WithinTolerance', message: 'engines hold as many tokens as was reckoned' };
   const words = far.map(
     ({ name, estimated, measured, errorRatio }) =>

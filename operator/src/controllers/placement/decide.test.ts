@@ -162,7 +162,7 @@ describe('an engine that needs more than was reckoned', () => {
     phase: 'Ready',
     replicas: 1,
     ready: 1,
-    memory: { estimated: kv / 2, measured: kv, errorRatio: '0.5' },
+    memory: { estimated: kv / 2, measured: kv },
   };
   const gen = {
     name: 'gen',

@@ -49,28 +49,21 @@ const unused = [
   'experts[].engine.llama',
   'experts[].engine.adapter',
   // Its canaries are beside what serves.
-  'placement.canarySlot',
   // Models behind an API are in examples/chat.yaml.
   'experts[].engine.api',
   'experts[].engine.harness',
   'experts[].fallback',
   'experts[].engine.vLLM.toolCallParser',
-  'experts[].engine.vLLM.reasoningParser',
-  'experts[].engine.vLLM.chatTemplate',
   'experts[].engine.vLLM.sleepAfterSeconds',
-  'experts[].engine.vLLM.drainSeconds',
   'experts[].engine.vLLM.tensorParallel',
   'experts[].engine.vLLM.slots',
   'experts[].engine.vLLM.extraArgs',
   'experts[].artifact.digest',
-  'experts[].artifact.tokenizerHash',
   'experts[].speculative.draft.digest',
-  'experts[].speculative.draft.tokenizerHash',
   'experts[].replicas',
   'experts[].resources.limits',
   'experts[].resources.requests.ephemeral-storage',
   'experts[].resources.memory.kvTokens',
-  'experts[].resources.memory.headroom',
 ];
 
 describe('the example of the hybrid agent', () => {

@@ -46,12 +46,12 @@ const itemIn = ({ expert, revision }: ExpertServer): string => itemOf(expert.nam
 /** The slots that a spec names, as words that can be compared. */
 const slotsNamed = (expert: Expert): string | undefined => expert.resources?.slot ?? namedSlots(expert)?.toSorted().join(' ');
 
-function canaryOf({ spec }: ExpertPool, { expert, canary }: ExpertServer): Pick<Wish, 'canary'> {
+function canaryOf({ expert, canary }: ExpertServer): Pick<Wish, 'canary'> {
   if (canary === undefined) return {};
   const { beside } = canary;
   const named = slotsNamed(expert);
   const elsewhere = named !== undefined && named !== (beside === undefined ? undefined : slotsNamed(beside.expert));
-  return { canary: { beside: beside === undefined ? undefined : itemIn(beside), elsewhere, slot: spec.placement?.canarySlot } };
+  return { canary: { beside: beside === undefined ? undefined : itemIn(beside), elsewhere } };
 }
 
 /** What the engine that serves needs beyond what was reckoned to hold what was asked for. A budget is what the user gives. */
@@ -102,7 +102,7 @@ function wishesOf(pool: ExpertPool, all: readonly ExpertServer[]): readonly Wish
       slot: resources?.slot,
       ...spanOf(expert),
       ...(revision === undefined ? {} : { stays: true }),
-      ...canaryOf(pool, server),
+      ...canaryOf(server),
       ...moreOf(pool, server),
       rank: canary === undefined ? rankOf[role] : 'Canary',
       latency: rankOf[role] === 'Planner' ? 'Tiny' : 'Decode',
@@ -164,7 +164,7 @@ function modelWishes(model: EnergyModel): readonly Wish[] {
   const serving = stable ?? canary;
   const first: Wish = { ...common, item: itemOf(name, serving), rank: 'Verifier', ...(serving === undefined ? {} : { stays: true }) };
   if (!isOpen(rollout) || canary === undefined || canary === stable) return [first];
-  const beside = { beside: first.item, elsewhere: false, slot: spec.resources.canarySlot };
+  const beside = { beside: first.item, elsewhere: false };
   return [first, { ...common, item: itemOf(name, canary), stays: true, canary: beside, rank: 'Canary' }];
 }
 
@@ -207,7 +207,8 @@ export interface EngineSize {
   readonly architecture: Architecture;
 }
 
-const defaultHeadroom = 0.05;
+/** Share that is added to what is reckoned. */
+const headroom = 0.05;
 
 type Memory = NonNullable<NonNullable<Expert['resources']>['memory']>;
 
@@ -302,7 +303,6 @@ export function demandOf(pool: ExpertPool, expert: Expert, asked = pool): Demand
   });
   if (size === undefined) return missing('its weights');
   if (expert.speculative !== undefined && draft === undefined) return missing('the weights of its draft');
-  const headroom = memory.headroom === undefined ? defaultHeadroom : Number(memory.headroom);
   return { bytes: Math.ceil(reckon(pool, expert, memory, { size, draft }) * (1 + headroom)) * expert.replicas };
 }
 

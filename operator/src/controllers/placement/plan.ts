@@ -189,7 +189,7 @@ export interface CanaryPlaces {
 const nodeOf = (slot: string): string => slot.slice(0, slot.lastIndexOf('/'));
 
 /** Slots that are tried, one group after another. */
-function groupsOf(wish: Wish, { beside, elsewhere, slot }: CanaryWish, search: CanarySearch): readonly (readonly string[])[] {
+function groupsOf(wish: Wish, { beside, elsewhere }: CanaryWish, search: CanarySearch): readonly (readonly string[])[] {
   const { serving, inventory } = search;
   const own = wish.slots ?? (wish.slot === undefined ? undefined : [wish.slot]);
   if (elsewhere && own !== undefined) return [own];
@@ -197,7 +197,7 @@ function groupsOf(wish: Wish, { beside, elsewhere, slot }: CanaryWish, search: C
   // Whoever names a slot names its node: the weights may be there only.
   const node = own?.[0] === undefined ? undefined : nodeOf(own[0]);
   const any = inventory.slots.filter((known) => node === undefined || known.node === node).map(({ name }) => name);
-  return [slot === undefined ? same : [slot], any];
+  return [same, any];
 }
 
 function placeOne(wish: Wish, tenants: readonly Holder[], search: CanarySearch): CanaryPlaces {

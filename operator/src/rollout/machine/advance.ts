@@ -23,7 +23,6 @@ export interface RolloutRules {
   readonly steps: readonly Step[];
   /** Canary tasks that a promotion needs over all steps. */
   readonly minSamples: number;
-  readonly onMissingData: 'Hold' | 'Abort';
   /** Seconds after which a step that never got its samples is given up. */
   readonly stepTimeoutSeconds: number;
   readonly requireApproval: boolean;
@@ -252,7 +251,7 @@ function beforeTraffic(state: RolloutState, policy: RolloutRules, evidence: Evid
   const message = `no task before gate ${open.name} passes: ${open.message}`;
   if (now - since < policy.stepTimeoutSeconds)
     return hold(current, open.verdict === 'InsufficientData' && !first ? 'NoGoldenResult' : 'GoldenSet', message);
-  return policy.onMissingData === 'Abort' ? back(current, evidence, 'MissingData', message, true) : hold(current, 'Held', message);
+  return hold(current, 'Held', message);
 }
 
 function shadow(state: RolloutState, policy: RolloutRules, evidence: Evidence): RolloutState {
@@ -279,9 +278,7 @@ function lackingInShadow(policy: RolloutRules, evidence: Evidence): string | und
 /** What never gets its data is no proof of anything, neither good nor bad. */
 function lacks(current: RolloutState, policy: RolloutRules, evidence: Evidence, lacking: string): RolloutState {
   if (evidence.now - current.phaseSince < policy.stepTimeoutSeconds) return hold(current, 'InsufficientData', lacking);
-  return policy.onMissingData === 'Abort'
-    ? back(current, evidence, 'MissingData', lacking, true)
-    : hold(current, 'Held', `${lacking}; held until they come, or until another revision is asked for`);
+  return hold(current, 'Held', `${lacking}; held until they come, or until another revision is asked for`);
 }
 
 function toStep(state: RolloutState, policy: RolloutRules, evidence: Evidence, index: number): RolloutState {

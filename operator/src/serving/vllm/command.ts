@@ -16,20 +16,12 @@ export interface VllmDemand {
   readonly adapters: { readonly count: number; readonly maxRank: number } | undefined;
   /** A draft model beside the target: on the same GPU, as the engine can do it nowhere else. */
   readonly draft: { readonly modelPath: string; readonly tokens: number } | undefined;
-  /** How it answers chats with tools; undefined: it is no chat model. */
-  readonly chat?: ChatDemand | undefined;
+  /** Parser of vLLM for tool calls; undefined: it is no chat model. */
+  readonly toolCallParser?: string | undefined;
   /** Whether the engine may be put to sleep (its weights go to the memory of the host). */
   readonly sleep: boolean;
   /** Further words of the user, each as it stands. */
   readonly extraArgs: readonly string[];
-}
-
-/** Names of parsers are those of vLLM. */
-export interface ChatDemand {
-  readonly toolCallParser: string;
-  readonly reasoningParser?: string | undefined;
-  /** A file in the image. */
-  readonly chatTemplate?: string | undefined;
 }
 
 /** The port on which the engine listens. */
@@ -56,8 +48,6 @@ const reserved = [
   '--logprobs-mode',
   '--enable-auto-tool-choice',
   '--tool-call-parser',
-  '--reasoning-parser',
-  '--chat-template',
 ] as const;
 
 /** A word of `extraArgs` that is refused. */
@@ -117,17 +107,7 @@ function engineRank(rank: number): number {
   return engineRanks.find((known) => known >= rank) ?? rank;
 }
 
-function chatArguments({ toolCallParser, reasoningParser, chatTemplate }: ChatDemand): readonly string[] {
-  return [
-    '--enable-auto-tool-choice',
-    '--tool-call-parser',
-    toolCallParser,
-    ...(reasoningParser === undefined ? [] : ['--reasoning-parser', reasoningParser]),
-    ...(chatTemplate === undefined ? [] : ['--chat-template', chatTemplate]),
-  ];
-}
-
-function optionalArguments({ shards, adapters, draft, sleep, chat }: VllmDemand): readonly string[] {
+function optionalArguments({ shards, adapters, draft, sleep, toolCallParser }: VllmDemand): readonly string[] {
   return [
     ...(shards > 1 ? ['--tensor-parallel-size', String(shards)] : []),
     ...(adapters === undefined
@@ -139,7 +119,7 @@ function optionalArguments({ shards, adapters, draft, sleep, chat }: VllmDemand)
           '--speculative-config',
           JSON.stringify({ model: draft.modelPath, num_speculative_tokens: draft.tokens, draft_tensor_parallel_size: 1 }),
         ]),
-    ...(chat === undefined ? [] : chatArguments(chat)),
+    ...(toolCallParser === undefined ? [] : ['--enable-auto-tool-choice', '--tool-call-parser', toolCallParser]),
     ...(sleep ? ['--enable-sleep-mode'] : []),
   ];
 }

@@ -27,11 +27,13 @@ describe('the command line', () => {
   });
 
   test('calls tools where it has a parser for them', () => {
-    expect(vllmArguments({ ...demand, chat: { toolCallParser: 'hermes' } }).join(' ')).toContain(
+    expect(vllmArguments({ ...demand, toolCallParser: 'hermes' }).join(' ')).toContain(
       '--enable-auto-tool-choice --tool-call-parser hermes',
     );
-    const chat = { toolCallParser: 'hermes', reasoningParser: 'qwen3', chatTemplate: 'a.jinja' };
-    expect(vllmArguments({ ...demand, chat }).join(' ')).toContain('hermes --reasoning-parser qwen3 --chat-template a.jinja');
+    const extraArgs = ['--reasoning-parser=qwen3', '--chat-template=a.jinja'];
+    expect(vllmArguments({ ...demand, toolCallParser: 'hermes', extraArgs }).join(' ')).toMatch(
+      /hermes .*--reasoning-parser=qwen3 --chat-template=a.jinja$/,
+    );
     expect(vllmArguments(demand).join(' ')).not.toContain('tool');
     expect(() => vllmArguments({ ...demand, extraArgs: ['--tool-call-parser=x'] })).toThrow('--tool-call-parser');
   });

@@ -39,9 +39,9 @@ const refusing: Acts = { bothVetoed: 10, onlyStableVetoed: 0, onlyShadowVetoed: 
 
 function reportOf({ shadow = '' }: Assignment, acts: Acts): { readonly shadow?: ShadowReport } {
   if (shadow === '') return {};
-  const counts = { asked: 32, answered: 30, failed: 2, dropped: 1, candidates: 0, sameCandidates: 0, abstained: 0 };
+  const counts = { asked: 32, answered: 30, failed: 2, dropped: 1, candidates: 0, sameCandidates: 0 };
   const bins = { stableBins: [10, 0, 0, 0, 0, 0, 0, 0, 0, 20], shadowBins: [10, 0, 0, 0, 0, 0, 0, 0, 20, 0] };
-  return { shadow: { rollout: shadow, revision: shadow.slice(0, 10), ...counts, ...bins, ...acts } };
+  return { shadow: { rollout: shadow, ...counts, ...bins, ...acts } };
 }
 
 async function serving(world: World): Promise<void> {

@@ -17,7 +17,7 @@ import {
   text,
   timestamp,
 } from '../schema/index.ts';
-import { revisionName, rolloutId } from '../rollout/status.ts';
+import { rolloutId } from '../rollout/status.ts';
 import { Delivered } from './output.ts';
 import { failureClasses } from './phases.ts';
 import { usageFields } from './usage.ts';
@@ -148,7 +148,6 @@ const ShadowReport = struct(
   'What became of the copies of requests that a revision in shadow got: counts only, over all attempts.',
   {
     rollout: rolloutId('The rollout in whose shadow phase they were sent.'),
-    revision: revisionName('Revision that was asked.'),
     asked: counted('Copies that were sent.'),
     answered: counted('Copies that were answered.'),
     failed: counted('Copies without an answer, or with one that is none.'),
@@ -159,7 +158,6 @@ const ShadowReport = struct(
     onlyStableVetoed: counted('Acts that only the stable one refuses.'),
     onlyShadowVetoed: counted('Acts that only the shadow would refuse.'),
     neitherVetoed: counted('Acts that neither refuses.'),
-    abstained: counted('Acts of which one of them says nothing, because it is not calibrated.'),
     stableBins: binned(
       'Acts by the bin of the probability that the stable one says: below 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99 and above.',
     ),

@@ -3,7 +3,6 @@ import {
   atomicList,
   byteQuantity,
   choice,
-  integer,
   mapOf,
   objectName,
   optional,
@@ -92,22 +91,17 @@ function toleration(path: string) {
       operator: choice('How the value is compared.', ['Equal', 'Exists'], 'Equal'),
       value: optional(text('Value of the taint.', { max: 63 })),
       effect: optional(choice('Effect of the taint; absent: every effect.', ['NoSchedule', 'PreferNoSchedule', 'NoExecute'])),
-      tolerationSeconds: optional(integer('Seconds on a node whose taint appears later; only with effect NoExecute.', 0, 2_147_483_647)),
     },
     {
       rules: [
         rule("self.operator == 'Exists' ? !has(self.value) : has(self.key)", `${path} needs a key with Equal and no value with Exists`),
-        rule(
-          "!has(self.tolerationSeconds) || (has(self.effect) && self.effect == 'NoExecute')",
-          `${path}[].tolerationSeconds needs effect NoExecute; set the effect or remove the seconds`,
-        ),
       ],
     },
   );
 }
 
 /** What pools and tasks say of a sandbox. */
-function templateFields(path: string) {
+function commonFields(path: string) {
   return {
     image: optional(
       text('Image with the tools; nothing of ours needs to be in it.', { max: 512, min: 1, pattern: '^[A-Za-z0-9][-_.:/@A-Za-z0-9]*$' }),
@@ -115,17 +109,20 @@ function templateFields(path: string) {
     resources: optional(containerResources(`${path}.resources`)),
     workspaceSizeLimit: optional(byteQuantity('Bytes that workspace and home may hold together.', `${path}.workspaceSizeLimit`)),
     runtimeClassName: optional(objectName('RuntimeClass of the pod.')),
+  };
+}
+
+/** What a sandbox looks like, as a pool says. `path` is the field's name in messages. Where pods run and what they carry is the pool's alone. */
+export function sandboxTemplate(path: string) {
+  return struct('The sandbox pod.', {
+    ...commonFields(path),
     nodeSelector: optional(mapOf('Labels that the node must have.', labelValue, { max: 16, rules: [keyRule(`${path}.nodeSelector`)] })),
     tolerations: optional(atomicList('Taints that the pod may live with.', toleration(`${path}.tolerations`), { max: 16 })),
     priorityClassName: optional(objectName('PriorityClass of the pod.')),
     podMetadata: optional(podMetadata(`${path}.podMetadata`)),
-  };
+  });
 }
-
-/** What a sandbox looks like. `path` is the field's name in messages: tasks and pools have the same fields. */
-export function sandboxTemplate(path: string) {
-  return struct('The sandbox pod. What is left out is as the pool says.', templateFields(path));
-}
+export type SandboxTemplate = Static<ReturnType<typeof sandboxTemplate>>;
 
 /** `spec.sandbox.storage`: the tree and what the keeper stores outlive the pod, and are not on the node. */
 export const SandboxStorage = struct('A volume of the sandbox, instead of the disk of its node. It is deleted with the task.', {
@@ -139,11 +136,11 @@ export const SandboxStorage = struct('A volume of the sandbox, instead of the di
 });
 export type SandboxStorage = Static<typeof SandboxStorage>;
 
-const withStorage = { ...templateFields('spec.sandbox'), storage: optional(SandboxStorage) };
+const withStorage = { ...commonFields('spec.sandbox'), storage: optional(SandboxStorage) };
 
 /** `spec.sandbox`. */
 export const Sandbox = struct(
-  'The sandbox pod. What is left out is as the pool says. Labels, annotations, node labels, tolerations and priority are those of the pool with what its spec.policy.allowed… lists let a task add.',
+  'The sandbox pod. What is left out is as the pool says; labels, annotations, nodes, tolerations and priority always are.',
   withStorage,
   {
     rules: [

@@ -55,7 +55,7 @@ export const checkFormats = ['Auto', 'Exit', 'JUnit', 'TAP', 'Pytest', 'NodeTest
 export const checkTypes = ['Command', 'Artifact', 'Review'] as const;
 export type CheckType = (typeof checkTypes)[number];
 
-/** Largest size that `minBytes` and `maxBytes` may name: that of a file that the keeper reads. */
+/** Largest size that `minBytes` may name: that of a file that the keeper reads. */
 const maxArtifactBytes = maxFileBytes;
 
 /** Characters of `spec.checks[].jsonSchema`. */
@@ -80,13 +80,9 @@ const ofType: readonly Rule[] = [
     'spec.checks[].path must be set exactly when spec.checks[].type is Artifact; set or remove it',
   ),
   ...onlyFor('Command', 'timeoutSeconds'),
-  ...onlyFor('Artifact', 'minBytes', 'maxBytes', 'contains', 'jsonSchema'),
+  ...onlyFor('Artifact', 'minBytes', 'contains', 'jsonSchema'),
   rule("self.type == 'Command' || self.format == 'Auto'", 'spec.checks[].format must be set for checks of type Command only; remove it'),
   rule("self.type != 'Review' || self.expect == 'Auto'", 'spec.checks[].expect must not be set for checks of type Review; remove it'),
-  rule(
-    '!has(self.minBytes) || !has(self.maxBytes) || self.minBytes <= self.maxBytes',
-    'spec.checks[].minBytes must not be more than spec.checks[].maxBytes; lower it',
-  ),
 ];
 
 /** One proof that the goal is reached. */
@@ -102,7 +98,6 @@ export const Check = struct(
     command: optional(command('spec.checks[].command')),
     path: optional(relativePath('With Artifact: a regular file below the workspace that must be there at the end.', 'spec.checks[].path')),
     minBytes: optional(integer('Least size of the file.', 0, maxArtifactBytes)),
-    maxBytes: optional(integer('Greatest size of the file.', 0, maxArtifactBytes)),
     contains: optional(
       atomicList('Texts that the file must hold, each of them.', text('A text, compared as it is.', { max: 512, min: 1 }), {
         max: 16,

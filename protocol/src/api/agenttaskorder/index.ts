@@ -2,7 +2,7 @@
 import type { Static } from 'typebox';
 import { ageColumn, type Kind } from '../crd/definition.ts';
 import { revisionName } from '../rollout/index.ts';
-import { conditions, observedGeneration, type Resource } from '../base/meta.ts';
+import type { Resource } from '../base/meta.ts';
 import {
   choice,
   digest,
@@ -84,11 +84,9 @@ export type AgentTaskOrderSpec = Static<typeof AgentTaskOrderSpec>;
 
 /** `AgentTaskOrder.status`. */
 export const AgentTaskOrderStatus = struct('What has become of the order.', {
-  observedGeneration: optional(observedGeneration),
   state: optional(choice('Accepted: it will be done. Refused: it will not, see message. Done: it is.', ['Accepted', 'Refused', 'Done'])),
   message: optional(text('Why, in words.', { max: 1024 })),
   at: optional(timestamp('When state last changed.')),
-  conditions: optional(conditions),
 });
 export type AgentTaskOrderStatus = Static<typeof AgentTaskOrderStatus>;
 

@@ -1,19 +1,6 @@
 /** GPUs of engines: what ExpertPool and EnergyModel say alike. */
 import type { Static } from 'typebox';
-import {
-  atomicList,
-  choice,
-  flag,
-  integer,
-  maxSafeInteger,
-  objectName,
-  optional,
-  probability,
-  rule,
-  struct,
-  text,
-  withRules,
-} from '../schema/index.ts';
+import { atomicList, choice, flag, integer, maxSafeInteger, objectName, optional, rule, struct, text, withRules } from '../schema/index.ts';
 
 /** `<node>/gpu<n>`: a GPU by the name that the operator gave it once; `<node>/gpu<n>-2g.10gb-<i>`: a MIG slice of it. */
 const slotPattern =
@@ -31,10 +18,6 @@ export function slotName(description: string) {
     },
   );
 }
-
-/** Where a revision that is tried may be; nothing that serves moves for it. */
-export const canarySlot = () =>
-  slotName('GPU of a revision that is tried, else any with room; default: beside what serves, else any with room.');
 
 const budgetPattern = '^(Auto|[0-9]{1,15}([.][0-9]{1,9})?(k|M|G|T|Ki|Mi|Gi|Ti)?)$';
 
@@ -56,13 +39,12 @@ export function gpuMemory(path: string) {
         ),
       ),
       kvTokens: optional(integer('With budget Auto: tokens whose keys and values fit at once.', 1, 100_000_000)),
-      headroom: optional(probability('With budget Auto: share that is added to what is reckoned; default 0.05.')),
     },
     {
       rules: [
         rule(
-          "self.budget == 'Auto' || (!has(self.kvTokens) && !has(self.headroom))",
-          `${path}.kvTokens and ${path}.headroom must be set beside the budget Auto only; remove them, or set ${path}.budget to Auto`,
+          "self.budget == 'Auto' || !has(self.kvTokens)",
+          `${path}.kvTokens must be set beside the budget Auto only; remove it, or set ${path}.budget to Auto`,
         ),
       ],
     },

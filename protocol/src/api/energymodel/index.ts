@@ -4,7 +4,7 @@ import { ageColumn, conditionColumn, nameFitsLabel, type Kind } from '../crd/def
 import { conditions, observedGeneration, type Resource } from '../base/meta.ts';
 import { containerResources } from '../agenttask/sandbox.ts';
 import { energyHeads } from '../../inference/features.ts';
-import { canarySlot, gpuMemory, PlanStatus, slotName } from '../base/placement.ts';
+import { gpuMemory, PlanStatus, slotName } from '../base/placement.ts';
 import { revisionName, RolloutStatus } from '../rollout/index.ts';
 import {
   atomicList,
@@ -92,7 +92,6 @@ export const ModelResources = struct(
     container: optional(containerResources('spec.resources.container')),
     slot: optional(slotName('The GPU that it is on; default: wherever it fits.')),
     memory: optional(gpuMemory('spec.resources.memory')),
-    canarySlot: optional(canarySlot()),
   },
   { filled: true },
 );

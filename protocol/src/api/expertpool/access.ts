@@ -2,32 +2,25 @@ import type { Static } from 'typebox';
 import { isolationLevels } from '../../keeper/info.ts';
 import { traceConsents } from '../../trace/index.ts';
 import { policyProfiles } from '../agenttask/limits.ts';
-import { atomicList, choice, flag, HostPort, integer, mapOf, money, optional, rule, setOf, struct, text } from '../schema/index.ts';
+import {
+  atomicList,
+  choice,
+  flag,
+  HostPort,
+  integer,
+  mapOf,
+  money,
+  objectName,
+  optional,
+  rule,
+  setOf,
+  struct,
+  text,
+} from '../schema/index.ts';
 
 const labelText = text('Value.', { max: 63 });
-const path = 'spec.allowedNamespaces.selector';
-
-const Requirement = struct(
-  'One condition on a label.',
-  {
-    key: text('Key of the label.', { max: 317, min: 1 }),
-    operator: choice('How the label is compared.', ['In', 'NotIn', 'Exists', 'DoesNotExist']),
-    values: optional(atomicList('Values for In and NotIn.', labelText, { max: 32 })),
-  },
-  {
-    rules: [
-      rule(
-        "self.operator in ['In', 'NotIn'] ? has(self.values) && size(self.values) > 0 : !has(self.values) || size(self.values) == 0",
-        `${path}.matchExpressions[].values must be set exactly for the operators In and NotIn; set or remove them`,
-      ),
-    ],
-  },
-);
-
-/** `metav1.LabelSelector`. */
 const LabelSelector = struct('Labels that the namespace must have; empty: every namespace.', {
   matchLabels: optional(mapOf('Labels and their values.', labelText, { max: 32 })),
-  matchExpressions: optional(atomicList('Conditions, all of which must hold.', Requirement, { max: 16 })),
 });
 
 /** `spec.allowedNamespaces`. */
@@ -59,12 +52,6 @@ const MaxBudget = struct('Most that one task may use, and what a task gets that 
   tokens: optional(integer('Tokens of chat models, in and out, over all attempts.', 1, 1_000_000_000_000)),
   cost: optional(money('What they cost by spec.experts[].engine.api.price, over all attempts.')),
 });
-
-/** What tasks may choose of their sandboxes; nothing is the default. */
-function choosable(description: string) {
-  const choices = text('One of them.', { max: 317, min: 1, pattern: '^[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?$' });
-  return optional(setOf(`${description} Default: none.`, choices, { max: 32 }));
-}
 
 /** Hosts that one pool may list. */
 export const maxPoolHosts = 128;
@@ -114,13 +101,12 @@ export const PoolPolicy = struct(
       }),
     ),
     maxBudget: optional(MaxBudget),
-    allowedPodLabels: choosable('Keys of labels that tasks may set in spec.sandbox.podMetadata.labels.'),
-    allowedPodAnnotations: choosable('Keys of annotations that tasks may set in spec.sandbox.podMetadata.annotations.'),
-    allowedNodeLabels: choosable('Keys of node labels that tasks may set in spec.sandbox.nodeSelector.'),
-    allowedTolerations: choosable('Keys of taints that tasks may name in spec.sandbox.tolerations.'),
-    allowedPriorityClasses: choosable('PriorityClasses that tasks may name in spec.sandbox.priorityClassName.'),
-    allowedRuntimeClasses: choosable(
-      'RuntimeClasses that tasks may name in spec.sandbox.runtimeClassName; those of gVisor and Kata they always may.',
+    allowedRuntimeClasses: optional(
+      setOf(
+        'RuntimeClasses that tasks may name in spec.sandbox.runtimeClassName; those of gVisor and Kata they always may. Default: none.',
+        objectName('One of them.'),
+        { max: 32 },
+      ),
     ),
     maxDeadlineSeconds: optional(
       integer('Longest spec.deadlineSeconds of a task; one that is raised above it later ends at this one.', 10, 604_800),

@@ -44,7 +44,6 @@ const fields = {
     ),
   ),
   sleepAfterSeconds: integer('With residency Sleep: time without a request after which it sleeps.', 10, 86_400, 600),
-  drainSeconds: integer('Time that answers under way get when a pod has to go.', 1, 3600, 120),
   tensorParallel: optional(integer('GPUs of one node that share its weights; above 1 NVLink has to join them. Default: 1.', 1, 8)),
   slots: optional(setOf('These GPUs, when they are not any that are joined.', slotName('A GPU.'), { max: 8, min: 2 })),
   toolCallParser: optional(
@@ -52,16 +51,6 @@ const fields = {
       max: 64,
       min: 1,
       pattern: '^[-_a-zA-Z0-9.]+$',
-    }),
-  ),
-  reasoningParser: optional(
-    text('Parser of vLLM for the reasoning of this model; default: none.', { max: 64, min: 1, pattern: '^[-_a-zA-Z0-9.]+$' }),
-  ),
-  chatTemplate: optional(
-    text('File with the chat template, in the image of the engine; default: that of the weights.', {
-      max: 256,
-      min: 1,
-      pattern: '^[-._a-zA-Z0-9/]+$',
     }),
   ),
   extraArgs: optional(atomicList('Further words of its command line, as they are.', text('One word.', { max: 256, min: 1 }), { max: 32 })),
@@ -76,10 +65,6 @@ const VLLM = struct('A vLLM server in the pods of the expert; its GPU is that of
     rule(
       "!has(self.slots) || self.slots.all(slot, slot.split('/')[0] == self.slots[0].split('/')[0])",
       `${slots} must be of one node, as NVLink joins GPUs of one; name others`,
-    ),
-    rule(
-      'has(self.toolCallParser) || !(has(self.reasoningParser) || has(self.chatTemplate))',
-      'spec.experts[].engine.vLLM.reasoningParser and chatTemplate must be set beside spec.experts[].engine.vLLM.toolCallParser only; set it, or remove them',
     ),
     rule(
       '!has(self.toolCallParser) || self.maxModelLen >= 1024',

@@ -3,14 +3,13 @@ import { conditions, observedGeneration } from '../base/meta.ts';
 import { RolloutStatus } from '../rollout/index.ts';
 import { PlanStatus } from '../base/placement.ts';
 import { expertRoles } from './experts.ts';
-import { atomicList, choice, counter, decimal, digest, integer, labelName, optional, struct, text } from '../schema/index.ts';
+import { atomicList, choice, counter, digest, integer, labelName, optional, struct, text } from '../schema/index.ts';
 
 export const expertPhases = ['Starting', 'Ready', 'Degraded', 'Unavailable', 'Scaled'] as const;
 
 const MemoryState = struct('Keys and values that the engine holds, as reckoned and as it tells.', {
   estimated: counter('Bytes that were reckoned for the tokens that it holds.'),
   measured: counter('Bytes that it holds them in.'),
-  errorRatio: decimal('Difference of the two, as a share of what was measured.'),
 });
 
 const ExpertState = struct('State of one expert.', {
@@ -48,12 +47,10 @@ const ArtifactState = struct('State of the weights of one expert, or of its draf
   uri: text('Where they lie.', { max: 512 }),
   phase: choice('Ready: they were found and read. Resolving: they are being fetched or read. Failed: see message.', artifactPhases),
   digest: optional(digest('Of all files with their names.')),
-  bytesTotal: optional(counter('Bytes of all files.')),
-  bytesDone: optional(counter('Bytes that are there, while they are fetched.')),
   weightBytes: optional(counter('Bytes of the tensors, as they are stored.')),
   architecture: optional(Architecture),
   tokenizerHash: optional(digest('Of tokenizer.json.')),
-  message: optional(text('Why they are not ready, and what to do.', { max: 512 })),
+  message: optional(text('Why they are not ready, and what to do; while they are fetched, how far that is.', { max: 512 })),
 });
 
 const WorkersState = struct('State of the workers; what autoscalers read.', {

@@ -33,7 +33,6 @@ export const Weights = struct('A folder with the files of a model.', {
     ),
   ),
   digest: optional(digest('What must be found there, as status.artifacts[] tells it; default: whatever is.')),
-  tokenizerHash: optional(digest('Of tokenizer.json; models that work together must have the same.')),
 });
 export type Weights = Static<typeof Weights>;
 

@@ -29,7 +29,6 @@ export const conditionTypes = {
     Succeeded: 'What became of the task; Unknown until it is judged.',
     Suspended: 'Present while spec.suspend is true.',
   },
-  AgentTaskOrder: whole,
   EnergyModel: {
     ...whole,
     ...rolledOut,

@@ -49,7 +49,7 @@ export const poolReasons = {
     'The server refuses the weights, or a link leads out of their folder.',
     'give a credential that may read them, or copy the file',
   ],
-  WeightsTokenizerMismatch: ['The weights have another tokenizer than is demanded.', 'use a draft of the same family, or correct the hash'],
+  WeightsTokenizerMismatch: ['The weights of a draft have another tokenizer than its target.', 'use a draft of the same family'],
   WeightsUnreachable: ['The server of the weights does not answer.', 'check the address and the network'],
   WeightsUnreadable: ['The files of the weights cannot be read.', 'see the message'],
   WithinTolerance: ['Engines hold as many tokens as was reckoned.'],

@@ -83,12 +83,12 @@ export const RolloutPolicySpec = struct(
     gates: optional(gates),
     minSamples: integer('Judged tasks of the canary that a promotion needs over all steps.', 0, 10_000_000, 3000),
     attributionWindowSeconds: integer('Time in which a task is to end; one that has not is counted as failed.', 60, 2_592_000, 7200),
-    onMissingData: choice(
-      'What becomes of a step whose data do not come. Hold: it waits. Abort: the canary is rolled back. Nothing is promoted without.',
-      ['Hold', 'Abort'],
-      'Hold',
+    stepTimeoutSeconds: integer(
+      'After which the data of a step are called missing; it waits on, and nothing is promoted without them.',
+      60,
+      2_592_000,
+      86_400,
     ),
-    stepTimeoutSeconds: integer('After which the data of a step are called missing.', 60, 2_592_000, 86_400),
     drainSeconds: integer('How long pods of a revision stay after its last task, at least.', 5, 86_400, 120),
     rollback: RollbackPolicy,
     promotion: Promotion,

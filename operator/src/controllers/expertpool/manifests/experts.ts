@@ -158,6 +158,9 @@ export function kvCacheBytes(expert: Expert, sizes: EngineSizes): number {
   return (resources?.memory?.kvTokens ?? engine.vLLM.maxModelLen) * bytesPerToken(sizes, shardsOf(expert));
 }
 
+/** Time that answers under way get when the pod of an engine has to go. */
+const engineDrainSeconds = 120;
+
 /** Whether its engine may be put to sleep. */
 const sleeps = ({ residency = 'Always' }: Expert): boolean => residency !== 'Always';
 
@@ -165,7 +168,7 @@ function demandOf(input: LanguageInput, folder: string): VllmDemand {
   const { pool, expert } = input;
   const { engine, name, speculative } = expert;
   if (engine.type !== 'VLLM') throw new RangeError(`expert ${name} has no engine of vLLM`);
-  const { toolCallParser, reasoningParser, chatTemplate } = engine.vLLM;
+  const { toolCallParser } = engine.vLLM;
   const found = stateOf(input);
   const draft = itemOf(pool, expert, draftOf(name));
   return {
@@ -179,7 +182,7 @@ function demandOf(input: LanguageInput, folder: string): VllmDemand {
     shards: shardsOf(expert),
     adapters: adapterRoom(pool, name),
     draft: speculative === undefined || draft === undefined ? undefined : { modelPath: draft.place.folder, tokens: speculative.numTokens },
-    ...(toolCallParser !== undefined && { chat: { toolCallParser, reasoningParser, chatTemplate } }),
+    ...(toolCallParser !== undefined && { toolCallParser }),
     sleep: sleeps(expert),
     extraArgs: engine.vLLM.extraArgs ?? [],
   };
@@ -193,12 +196,12 @@ export function languageEnvironment(input: LanguageInput): Readonly<Record<strin
   const digest = stateOf(input)?.digest;
   const reported = digest === undefined ? {} : { AGENTFLEET_ARTIFACT_DIGEST: digest };
   if (engine.type === 'VLLM') {
-    const { maxModelLen, sleepAfterSeconds, drainSeconds } = engine.vLLM;
+    const { maxModelLen, sleepAfterSeconds } = engine.vLLM;
     return {
       AGENTFLEET_UPSTREAM: `http://127.0.0.1:${vllmPort}`,
       AGENTFLEET_MODEL: named(name),
       AGENTFLEET_CONTEXT_TOKENS: String(maxModelLen),
-      AGENTFLEET_DRAIN_SECONDS: String(drainSeconds),
+      AGENTFLEET_DRAIN_SECONDS: String(engineDrainSeconds),
       ...reported,
       ...(expert.residency === 'Sleep' && { AGENTFLEET_SLEEP_AFTER_SECONDS: String(sleepAfterSeconds) }),
     };
@@ -243,6 +246,6 @@ export function withLanguageModel(input: LanguageInput, spec: V1DeploymentSpec, 
     mounts: places.map(({ volume, mountPath }) => ({ name: volume.name, mountPath })),
     before: own.map((item) => readingContainer(agentImage, item, viewOfItem(weights, item)?.state.digest)),
     startSeconds: warmup?.timeoutSeconds ?? defaultStartSeconds,
-    drainSeconds: engine.vLLM.drainSeconds,
+    drainSeconds: engineDrainSeconds,
   });
 }

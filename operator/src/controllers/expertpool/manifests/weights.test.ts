@@ -141,7 +141,7 @@ describe('weights that are not known yet', () => {
     expect(named('PersistentVolumeClaim').map(({ metadata, spec }) => [metadata.name, spec])).toEqual([
       ['coding-models', { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '100Gi' } } }],
     ]);
-    expect(status.artifacts?.[0]).toMatchObject({ phase: 'Resolving', bytesDone: 5, bytesTotal: 10 });
+    expect(status.artifacts?.[0]).toMatchObject({ phase: 'Resolving', message: '5 of 10 bytes are there' });
   });
 
   test('that nobody can find are a fault with the cure; those that a moment keeps away are asked for again', () => {
@@ -174,8 +174,6 @@ describe('weights that were found', () => {
       uri: 'pvc://models/coder',
       phase: 'Ready',
       digest: sha('a'),
-      bytesTotal: 15_000,
-      bytesDone: 15_000,
       weightBytes: 14_000,
       architecture,
       tokenizerHash: sha('b'),

@@ -23,13 +23,8 @@ export interface WeightsView {
 
 /** Whether what the status tells is about what is asked for now. */
 function stillTrue(state: ArtifactState, { weights }: WeightsItem): boolean {
-  const { digest, tokenizerHash } = weights;
-  return (
-    state.phase === 'Ready' &&
-    state.uri === weights.uri &&
-    (digest === undefined || state.digest === digest) &&
-    (tokenizerHash === undefined || state.tokenizerHash === tokenizerHash)
-  );
+  const { uri, digest } = weights;
+  return state.phase === 'Ready' && state.uri === uri && (digest === undefined || state.digest === digest);
 }
 
 /** The last report of the pods of a job, the newest pod first. */
@@ -59,20 +54,19 @@ function viewOf(
       .filter(unfinished)
       .map(podTrouble)
       .find((words) => words !== undefined);
-    const state = { ...base, phase: 'Resolving' as const, ...progress, ...(trouble === undefined ? {} : { message: cut(trouble, 512) }) };
+    const message = trouble ?? (progress === undefined ? undefined : `${progress.bytesDone} of ${progress.bytesTotal} bytes are there`);
+    const state = { ...base, phase: 'Resolving' as const, ...(message === undefined ? {} : { message: cut(message, 512) }) };
     return { item, state, fault: undefined };
   }
   if ('fault' in report) {
     const { fault, message } = report;
     return { item, state: { ...base, phase: 'Failed', message: cut(message, 512) }, fault: { reason: `Weights${fault}`, message } };
   }
-  const { digest, bytes, weightBytes, architecture, tokenizerHash } = report;
+  const { digest, weightBytes, architecture, tokenizerHash } = report;
   const state = {
     ...base,
     phase: 'Ready' as const,
     digest,
-    bytesTotal: bytes,
-    bytesDone: bytes,
     weightBytes,
     ...(architecture === null ? {} : { architecture }),
     ...(tokenizerHash === null ? {} : { tokenizerHash }),
@@ -208,12 +202,11 @@ const credentialDir = '/etc/agentfleet/credential';
 
 function environment(pool: ExpertPool, { weights, place }: WeightsItem): readonly V1EnvVar[] {
   const { storage, modelCache } = pool.spec;
-  const { uri, digest, tokenizerHash } = weights;
+  const { uri, digest } = weights;
   const variables: Readonly<Record<string, string | undefined>> = {
     AGENTFLEET_WEIGHTS_URI: uri,
     AGENTFLEET_WEIGHTS_FOLDER: place.folder,
     AGENTFLEET_WEIGHTS_DIGEST: digest,
-    AGENTFLEET_TOKENIZER_HASH: tokenizerHash,
     ...(uri.startsWith('s3:') && {
       AGENTFLEET_S3_ENDPOINT: storage?.endpoint,
       AGENTFLEET_S3_REGION: storage?.region,
@@ -234,13 +227,11 @@ function credentialOf({ spec }: ExpertPool, uri: string): { readonly name: strin
 /** The container that reads weights, without what only the one that fetches them has. */
 export function readingContainer(image: string, item: WeightsItem, digest: string | undefined): V1Container {
   const { weights, place } = item;
-  const { tokenizerHash } = weights;
   const env = [
     // What was fetched is in the volume: here nothing is fetched.
     { name: 'AGENTFLEET_WEIGHTS_URI', value: item.fetched ? 'cache://' : weights.uri },
     { name: 'AGENTFLEET_WEIGHTS_FOLDER', value: place.folder },
     ...(digest === undefined ? [] : [{ name: 'AGENTFLEET_WEIGHTS_DIGEST', value: digest }]),
-    ...(tokenizerHash === undefined ? [] : [{ name: 'AGENTFLEET_TOKENIZER_HASH', value: tokenizerHash }]),
   ];
   return {
     name: `weights${item.name.endsWith('/draft') ? '-draft' : ''}`,

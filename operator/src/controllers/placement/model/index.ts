@@ -104,8 +104,6 @@ export interface CanaryWish {
   readonly beside: string | undefined;
   /** Whether the spec names another place for it than for the one that serves: then it goes nowhere else. */
   readonly elsewhere: boolean;
-  /** Slot that is tried before others. */
-  readonly slot: string | undefined;
 }
 
 /** An engine that is to sit on a GPU. */
