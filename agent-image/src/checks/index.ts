@@ -7,6 +7,7 @@
  * - `protect/` says which files an attempt may not touch, and judges its changes.
  *
  * May import `protocol`.
+ * May import protocol, kube and the keeper's client.
  */
 export { artifactFaults, SchemaError } from './artifact.ts';
 export { badEnd, compare, judgeBaseline } from './compare/index.ts';

@@ -1,3 +1,7 @@
+/**
+ * The engines of experts, one folder each, and the list of them: another engine is a folder and a line here.
+ * May import `base`, `gpu`, `models` and protocol.
+ */
 import { dirname, join } from 'node:path';
 import type { Config, LlamaConfig, VllmConfig } from '../base/config.ts';
 import { ConfigError } from '@agentfleet/protocol/environment';

@@ -1,3 +1,6 @@
-/** The HTTP face: routes, checks of requests, errors. */
+/**
+ * The HTTP face: routes, checks of requests, errors.
+ * May import `capabilities`, `engines`, `gateway`, `queue`, `base`, `gpu`, `models` and protocol.
+ */
 export { createApp } from './app.ts';
 export { answerRefusals, guard } from './guard.ts';

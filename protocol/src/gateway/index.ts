@@ -1,4 +1,7 @@
-/** What the operator tells a model gateway: `models.json`, its places in the pod, and the audience of its callers' tokens. */
+/**
+ * What the operator tells a model gateway: `models.json`, its places in the pod, and the audience of its callers' tokens.
+ * May import `environment`.
+ */
 import { Type, type Static } from 'typebox';
 
 const name = Type.String({ minLength: 1, maxLength: 253 });

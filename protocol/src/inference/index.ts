@@ -16,6 +16,7 @@
  * | `GET /healthz`, `/readyz` | for the kubelet | all |
  *
  * Imports nothing of the project.
+ * May import `environment`.
  */
 export * from './calibration.ts';
 export * from './control.ts';

@@ -48,6 +48,7 @@
  * What is read by a model is read without secrets: `redaction` in a request, see {@link Redaction}.
  *
  * Imports nothing of the project.
+ * May import `environment`.
  */
 export * from './audit.ts';
 export * from './durable.ts';

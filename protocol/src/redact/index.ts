@@ -1,5 +1,6 @@
 /**
  * Takes secrets out of what leaves the keeper, and of what leaves a gateway for a model: by their shapes, by declared values, by entropy. Knows texts and bytes,
  * nothing of HTTP or of files.
+ * May import the layers right of `redact` in docs/architecture.md.
  */
 export { Redacting, Redaction, type OnRedacted, Redactor, type Tally } from './redaction.ts';

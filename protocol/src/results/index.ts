@@ -1,4 +1,7 @@
-/** The results API: what its server, workers, `fleet` and the dashboard agree on. `docs/reference/results.md` describes it. */
+/**
+ * The results API: what its server, workers, `fleet` and the dashboard agree on. `docs/reference/results.md` describes it.
+ * May import the layers right of `results` in docs/architecture.md.
+ */
 export {
   artifactPlace,
   type ArtifactItem,

@@ -1,4 +1,4 @@
-/** Kubernetes ServiceAccount tokens between the parts: who carries which, and how a server checks one offline. */
+/** Kubernetes ServiceAccount tokens between the parts: who carries which, and how a server checks one offline. May import `environment`. */
 export {
   loopback,
   isLoopback,

@@ -1,3 +1,7 @@
+/**
+ * What runs of one check say beside those at snapshot 0, and whether they can be trusted.
+ * Part of `checks`: may import protocol, kube and the keeper's client.
+ */
 export { judgeBaseline, badEnd } from './baseline.ts';
 export { compare } from './compare.ts';
 export type { BaselineJudgement, CheckClass, CheckRun, Expect, Reason, ReasonCode, RunEnd, Verdict } from './types.ts';

@@ -1,4 +1,7 @@
-/** The APIs that open pull requests, one file each. Another one is a file and a line in the list. */
+/**
+ * The APIs that open pull requests, one file each. Another one is a file and a line in the list.
+ * Part of `delivery`: may import the layers right of `delivery` in docs/architecture.md; of packages protocol, kube and the keeper's client.
+ */
 import type { Forge } from '@agentfleet/protocol/api';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
 import { AttemptFailure } from '../../base/failure.ts';

@@ -5,6 +5,7 @@
  * (`targets`, `readOnly`, `places`, `hosts`).
  *
  * May import `verdict`, which holds the types, `syntax`, and no rail.
+ * Part of `rails`: may import protocol, kube and the keeper's client.
  */
 export { analyse, analyseScript, type Analysis, type CommandAct } from './analyse.ts';
 export { languageOf } from './unwrap.ts';

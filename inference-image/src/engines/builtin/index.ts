@@ -1,4 +1,7 @@
-/** The engine Builtin: one role per server, each with weights of ours or a small model that the image brings. */
+/**
+ * The engine Builtin: one role per server, each with weights of ours or a small model that the image brings.
+ * Part of `engines`: may import `base`, `gpu`, `models` and protocol.
+ */
 import type { BuiltinRole } from '@agentfleet/protocol/inference';
 import type { BuiltinConfig } from '../../base/config.ts';
 import type { ServedEngine } from '../../base/served.ts';

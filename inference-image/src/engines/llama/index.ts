@@ -1,6 +1,7 @@
 /**
  * A small language model on the CPU (llama.cpp through node-llama-cpp): likelihoods of candidates, and weak proposals of
  * its own. The package and the weights are in the image inference-llama only; nothing here is loaded elsewhere.
+ * Part of `engines`: may import `base`, `gpu`, `models` and protocol.
  */
 import { access } from 'node:fs/promises';
 import { dirname, join } from 'node:path';

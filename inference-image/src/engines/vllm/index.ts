@@ -1,4 +1,7 @@
-/** A language model on GPUs, in a server of vLLM beside this one: proposals, readiness by a real generation, adapters, sleep. */
+/**
+ * A language model on GPUs, in a server of vLLM beside this one: proposals, readiness by a real generation, adapters, sleep.
+ * Part of `engines`: may import `base`, `gpu`, `models` and protocol.
+ */
 import { codeDigest } from '../../base/served.ts';
 import { VllmControl, type Adapter } from './control.ts';
 import { VllmEngine } from './engine.ts';

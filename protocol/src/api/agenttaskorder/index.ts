@@ -1,4 +1,7 @@
-/** AgentTaskOrder: what a person decides about a running or finished task. Immutable; `create` is the permission. */
+/**
+ * AgentTaskOrder: what a person decides about a running or finished task. Immutable; `create` is the permission.
+ * Part of `api`: may import the layers right of `api` in docs/architecture.md.
+ */
 import type { Static } from 'typebox';
 import { ageColumn, type Kind } from '../crd/definition.ts';
 import { revisionName } from '../rollout/index.ts';

@@ -1,4 +1,4 @@
-/** EnergyModel: the verifier that judges acts before they happen. */
+/** EnergyModel: the verifier that judges acts before they happen. Part of `api`: may import the layers right of `api` in docs/architecture.md. */
 import type { Static } from 'typebox';
 import { ageColumn, conditionColumn, nameFitsLabel, type Kind } from '../crd/definition.ts';
 import { conditions, observedGeneration, type Resource } from '../base/meta.ts';

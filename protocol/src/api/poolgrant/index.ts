@@ -1,4 +1,7 @@
-/** PoolGrant: the consent of a namespace that pools of other namespaces reach into it. As Gateway API's ReferenceGrant. */
+/**
+ * PoolGrant: the consent of a namespace that pools of other namespaces reach into it. As Gateway API's ReferenceGrant.
+ * Part of `api`: may import the layers right of `api` in docs/architecture.md.
+ */
 import type { Static } from 'typebox';
 import { ageColumn, type Kind } from '../crd/definition.ts';
 import type { Resource } from '../base/meta.ts';

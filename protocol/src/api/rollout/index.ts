@@ -1,4 +1,7 @@
-/** Rollouts: how another revision of a pool's experts, or of a model, comes into use. */
+/**
+ * Rollouts: how another revision of a pool's experts, or of a model, comes into use.
+ * Part of `api`: may import the layers right of `api` in docs/architecture.md.
+ */
 export {
   type BoundMetric,
   type GateMetric,

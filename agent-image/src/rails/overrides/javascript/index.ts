@@ -1,3 +1,4 @@
+/** Objects and functions of JavaScript that would decide what assertions say. Part of `rails`: may import protocol, kube and the keeper's client. */
 import { child, type Node } from '../../syntax/node.ts';
 import type { Override } from '../override.ts';
 import { keyOf } from './functions.ts';

@@ -1,3 +1,4 @@
+/** Objects and methods of Python that would decide what assertions say. Part of `rails`: may import protocol, kube and the keeper's client. */
 import type { Node } from '../../syntax/node.ts';
 import type { Override } from '../override.ts';
 import { classesOf, parametersOf } from './classes.ts';

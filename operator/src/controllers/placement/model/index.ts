@@ -1,4 +1,8 @@
-/** Words of the placement controller: the cluster's GPUs as it sees them, who wants some, and what they are given. Types, and no logic. */
+/**
+ * Words of the placement controller: the cluster's GPUs as it sees them, who wants some, and what they are given. Types, and no logic.
+ * Part of `controllers/placement`: may import `controllers/agenttask`, `operands`, `revisions`, `pools`, `serving`, `runtime`, `placement`, `rollout`;
+ * of packages protocol and kube.
+ */
 import type { OwnerReference, KubeObject } from '@agentfleet/kube';
 import {
   type Injection,

@@ -1,2 +1,5 @@
-/** Search below a folder: patterns in linear time, bounded walks. */
+/**
+ * Search below a folder: patterns in linear time, bounded walks.
+ * Part of `files`: may import `auth`, `egress`, `link`, `log`, `network`, `base`, `client`, `snapshot` and protocol.
+ */
 export { searchFiles, type SearchOptions } from './search.ts';
