@@ -27,6 +27,13 @@ test.each([
   expect(lines(found)).toEqual([]);
 });
 
+test('every index.ts below a src says before its code what its folder may import', () => {
+  const indexes = files.filter(({ path }) => /\/src\/.+\/index\.ts$/u.test(path));
+  const silent = indexes.filter(({ text }) => !/\bimport/iu.test(text.slice(0, text.search(/^(?:import|export)\b/mu))));
+  expect(indexes.length).toBeGreaterThan(50);
+  expect(silent.map(({ path }) => path)).toEqual([]);
+});
+
 const page = readFileSync(`${root}docs/architecture.md`, 'utf8');
 const section = page.slice(page.indexOf('## Layers'), page.indexOf('## The life of a task'));
 

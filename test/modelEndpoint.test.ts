@@ -9,7 +9,7 @@ import { Meter, nothingUsed } from '../agent-image/src/attempt/meter.ts';
 import type { AttemptContext } from '../agent-image/src/attempt/ports.ts';
 import { serveTunnel } from '../agent-image/src/egress/connection.ts';
 import { HostList } from '../agent-image/src/egress/index.ts';
-import { listening } from '../agent-image/src/egress/testing.ts';
+import { listening } from '../agent-image/src/egress/testing/sockets.ts';
 import { serveModelEndpoint, type ModelEndpoint, type ModelEndpointOptions } from '../agent-image/src/harness/endpoint/index.ts';
 import { ChatModelsClient } from '../agent-image/src/models/index.ts';
 import { chatClient, messagesClient, responsesClient, type Client } from '../inference-image/src/gateway/testing/clients.ts';

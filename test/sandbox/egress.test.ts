@@ -8,7 +8,7 @@ import type { AgentTaskSpec } from '@agentfleet/protocol/api';
 import { keeperPort } from '@agentfleet/protocol/keeper';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { retryWhileUnavailable } from '../../agent-image/src/base/failure.ts';
-import { certificate } from '../../agent-image/src/egress/testing.ts';
+import { certificate } from '../../agent-image/src/egress/testing/sockets.ts';
 import type { Sandbox } from '../../hack/sandbox/index.ts';
 import { AttemptBed } from './attemptBed.ts';
 import { shell, useNamespace } from './harness.ts';

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { certificate } from '../../agent-image/src/egress/testing.ts';
+import { certificate } from '../../agent-image/src/egress/testing/sockets.ts';
 
 export const registryHost = 'registry.example';
 

@@ -8,7 +8,7 @@ import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { serveTunnel, type EgressRequest } from './connection.ts';
 import { createDialer } from './dial.ts';
 import { HostList } from './hosts.ts';
-import { certificate, listening, socketPair, textOf } from './testing.ts';
+import { certificate, listening, socketPair, textOf } from './testing/sockets.ts';
 
 let pair: Awaited<ReturnType<typeof certificate>>;
 const servers: Server[] = [];

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { serveTunnel, type EgressRequest } from './connection.ts';
 import { createDialer, Forbidden, type AddressRules, type Dialer, type DialerOptions } from './dial.ts';
 import { HostList, type HostPort } from './hosts.ts';
-import { listening, socketPair, textOf } from './testing.ts';
+import { listening, socketPair, textOf } from './testing/sockets.ts';
 
 const { signal } = new AbortController();
 let server: Server;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '@agentfleet/kube';
 import { toolDefinitions } from '@agentfleet/protocol/chat';
 import { createDialer, createEgress, type Dialer } from '../egress/index.ts';
-import { listening } from '../egress/testing.ts';
+import { listening } from '../egress/testing/sockets.ts';
 import type { BedOptions } from './testing/bed.ts';
 import { openStage } from './testing/play.ts';
 

@@ -7,7 +7,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { setTimeout as delay } from 'node:timers/promises';
 import { NodeStreamableHTTPServerTransport, toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, ProtocolError, Server } from '@modelcontextprotocol/server';
-import { listening } from '../../egress/testing.ts';
+import { listening } from '../../egress/testing/sockets.ts';
 
 const [, , authorization] = process.argv;
 let counted = 0;

@@ -6,7 +6,7 @@ import { systemClock } from '@agentfleet/kube';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AttemptFailure } from '../../base/failure.ts';
 import type { Dialer } from '../../egress/index.ts';
-import { listening } from '../../egress/testing.ts';
+import { listening } from '../../egress/testing/sockets.ts';
 import { importWorkspace } from '../import.ts';
 import { FolderKeeper } from '../testing/folderKeeper.ts';
 import { dialerTo, startGitServer, type GitServer } from '../testing/gitServer.ts';
