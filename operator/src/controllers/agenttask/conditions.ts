@@ -142,7 +142,6 @@ export function conditionsOf(facts: Facts, transition: Transition, { summary, as
         : conditionValue('False', summary.reason, 'the task has not ended'),
     RolledBack: transition.kind === 'End' ? transition.undone : undefined,
     Delivered: deliveredCondition(facts, transition),
-    NodeLost: nodeCondition(facts),
     [networkOpened]: openedCondition(facts),
     [commandsUnjudged]: unjudgedCondition(facts),
     Suspended: transition.kind === 'Suspend' ? suspendedCondition(facts, transition.rest) : undefined,
@@ -212,14 +211,6 @@ export function deliveredCondition({ task, status }: Facts, transition: Transiti
 }
 
 /** Present only while it is so. */
-/** Where no node is known nothing is said: the cache may not be filled yet. */
-function nodeCondition({ snapshot: { pods, capabilities }, assignment }: Facts): ConditionValue | undefined {
-  const node = pods.find(({ metadata }) => metadata.name === assignment?.sandbox)?.spec?.nodeName;
-  const { nodes } = capabilities;
-  if (node === undefined || nodes.length === 0 || nodes.some(({ metadata }) => metadata.name === node)) return undefined;
-  return conditionValue('True', 'NodeGone', `node ${node} of sandbox ${assignment?.sandbox ?? ''} is gone`);
-}
-
 function openedCondition({ snapshot: { task, openings } }: Facts): ConditionValue | undefined {
   return openings.length === 0 ? undefined : conditionValue('True', 'NetworkPolicyAdds', openedMessage(task, openings));
 }

@@ -1,14 +1,12 @@
-import { findCondition } from '@agentfleet/kube';
 import { describe, expect, test } from 'vitest';
 import type { Node, RuntimeClass } from '../../runtime/resources.ts';
 import { unsupported } from './acceptance.ts';
-import { decide } from './decide.ts';
 import { NodeAbilities } from '../../runtime/context.ts';
 import { handlerOffered, hasOwnUsers, imageVolumes, nodesWithUsers, userNamespaces, type ClusterCapabilities } from './nodeAbility.ts';
 import { templateHash, warmPod } from './sandboxTemplate.ts';
 import { config } from './testing/stage.ts';
 import { newPool } from './testing/objects.ts';
-import { now, snapshotOf, taskOf, working } from './testing/snapshots.ts';
+import { snapshotOf, taskOf } from './testing/snapshots.ts';
 
 const node = (name: string, handlers: Readonly<Record<string, boolean>> | undefined, labels: Record<string, string> = {}): Node => ({
   apiVersion: 'v1',
@@ -179,14 +177,4 @@ describe('a task is refused, with what is missing,', () => {
     expect(refusal(capabilities(able), {}, demanded)).toBeUndefined();
     expect(refusal(capabilities(bare), {})).toBeUndefined();
   });
-});
-
-test.each([
-  ['of others', ['n2'], 'NodeGone'],
-  ['that are not known', [], undefined],
-  ['with its own', ['n1', 'n2'], undefined],
-])('a task tells of the node of its sandbox among nodes %s', (_, names, reason) => {
-  const nodes = names.map((name) => ({ apiVersion: 'v1', kind: 'Node', metadata: { name } }));
-  const { status } = decide(snapshotOf(taskOf(working), { capabilities: { nodes, runtimeClasses: [] } }), now);
-  expect(findCondition(status.conditions, 'NodeLost')?.reason).toBe(reason);
 });

@@ -21,7 +21,6 @@ export const conditionTypes = {
     CommandsUnjudged: 'Present where an agent program runs the attempts: gate 1 does not see the commands that it runs by itself.',
     Delivered: 'Present after a success where spec.output is set: whether the result is where it was to go.',
     Finished: 'Whether the task has ended.',
-    NodeLost: 'Present while the node of the sandbox is gone.',
     NetworkOpened: 'Present while a NetworkPolicy of the namespace opens the sandbox.',
     RolledBack: 'Present after the end where something was to be undone: whether it was.',
     SandboxReady: 'Whether the sandbox answers.',

@@ -51,7 +51,6 @@ export const taskReasons = {
     'No NetworkPolicy holds in the sandbox.',
     'install a network plugin that enforces them, or set allowUnenforcedNetwork',
   ],
-  NodeGone: ['The node that the sandbox runs on is not there any more.', 'wait for the next attempt, or bring the node back'],
   NetworkOpened: [
     'A NetworkPolicy of the namespace opens the sandbox.',
     'remove it, or set spec.policy.allowUnenforcedNetwork of the pool',
