@@ -159,7 +159,7 @@ function experts(image: string, fleet: Fleet): readonly object[] {
     {
       name: 'core',
       role: 'Generalist',
-      engine: { type: 'VLLM', vLLM: { image, maxModelLen: 2048, maxNumSeqs: 4, drainSeconds: 60 } },
+      engine: { type: 'VLLM', vLLM: { image, maxModelLen: 2048, maxNumSeqs: 4 } },
       artifact: { uri: weightsUri(fleet, 'core') },
       resources: { slot: 'agentfleet-node/gpu0', requests: { cpu: '50m', memory: '64Mi' } },
     },

@@ -251,4 +251,4 @@ export const rolloutOrder: Node = {
   spec: { rolloutRef: { kind: 'ExpertPool', name: 'full' }, revision: 'bbbbbbbbbb', type: 'Approve', requester: 'admin' },
 };
 
-export const fullOrderStatus: Node = { observedGeneration: 1, state: 'Accepted', message: 'ok', at: time, conditions: [condition] };
+export const fullOrderStatus: Node = { state: 'Accepted', message: 'ok', at: time };
