@@ -24,6 +24,28 @@ function addUninstall(program: Command, dispatch: Dispatch): void {
     });
 }
 
+function addBackup(program: Command, dispatch: Dispatch): void {
+  program
+    .command('backup <file>')
+    .description(
+      'write all objects of the fleet, of all namespaces or that of -n, into a file; what they name outside is listed at its head',
+    )
+    .action((file: string, _: unknown, command: Command) => {
+      const flags = command.optsWithGlobals<ConnectionFlags>();
+      return dispatch.connected(flags, async (context) => (await import('../commands/backup.ts')).backup(context, file, flags.namespace));
+    });
+  program
+    .command('restore <file>')
+    .description(
+      'make the objects of a backup again while no operator runs; tasks that have ended keep their status, those that had begun are suspended',
+    )
+    .option('--open-rollouts', 'pools and models whose rollout was under way begin with what their spec asks for')
+    .action((file: string, _: unknown, command: Command) => {
+      const flags = command.optsWithGlobals<ConnectionFlags & { readonly openRollouts?: boolean }>();
+      return dispatch.connected(flags, async (context) => (await import('../commands/restore.ts')).restore(context, file, flags));
+    });
+}
+
 type GivenInit = Omit<InitFlags, 'allNamespaces' | 'dryRun'> &
   ConnectionFlags & { readonly allNamespaces?: boolean; readonly dryRun?: boolean };
 
@@ -62,6 +84,7 @@ function addDoctor(program: Command, dispatch: Dispatch): void {
 export function addCluster(program: Command, dispatch: Dispatch): void {
   addDoctor(program, dispatch);
   addInit(program, dispatch);
+  addBackup(program, dispatch);
   addUninstall(program, dispatch);
   program
     .command('completion')

@@ -17,7 +17,8 @@ export type FamilyName =
   | 'versitygw'
   | 'crane'
   | 'govulncheck'
-  | 'agent-sandbox';
+  | 'agent-sandbox'
+  | 'gitops';
 
 /** How one family is built with `go install tool`. */
 export interface Family {
@@ -113,6 +114,8 @@ export const families: readonly Family[] = [
   { ...plain, name: 'govulncheck', module: 'golang.org/x/vuln', binaries: ['govulncheck'] },
   // Not of the cluster: what `bench:operator` runs beside our operator.
   { ...plain, name: 'agent-sandbox', module: 'sigs.k8s.io/agent-sandbox', binaries: ['agent-sandbox-controller'] },
+  // Not of the cluster: what tools of GitOps make of objects, by their own libraries.
+  { ...plain, name: 'gitops', module: 'github.com/fluxcd/cli-utils', binaries: ['object-health'], sources: ['object-health'] },
 ];
 
 /** The family with this name. */
