@@ -4,6 +4,7 @@ import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '@agentfleet/kube';
 import { homeDir, workspaceDir } from '@agentfleet/protocol/keeper';
+import type { Tracing } from '@agentfleet/protocol/tracing';
 import { createAttemptEngine, type AttemptEngine } from './attempt/index.ts';
 import { collectCoverage } from './coverage/index.ts';
 import { deliver } from './delivery/index.ts';
@@ -20,6 +21,8 @@ export interface AssembleOptions {
   readonly authorities?: string;
   /** Of the process: which proxy the worker itself has to use, and where the API server is. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Where spans of attempts go; absent: nowhere. */
+  readonly tracing?: Tracing;
 }
 
 /** The engine with its parts, and whether they still work. */
@@ -48,7 +51,7 @@ async function grammarFiles(): Promise<GrammarFiles> {
 }
 
 /** Loads the grammars and joins the parts of the engine. Rejects when a grammar is missing. */
-export async function assembleEngine({ scratch, authorities, env }: AssembleOptions): Promise<Assembled> {
+export async function assembleEngine({ scratch, authorities, env, tracing }: AssembleOptions): Promise<Assembled> {
   const grammars = await loadGrammars(await grammarFiles());
   const ownAddresses = Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address));
   const openDialer = createDialer({ clock: systemClock, env, ownAddresses });
@@ -68,6 +71,7 @@ export async function assembleEngine({ scratch, authorities, env }: AssembleOpti
     openEgress: createEgress(openDialer),
     web: { openDialer, ...(trusted !== undefined && { authorities: trusted.pem }) },
     deliver: (order, { rules, ...ports }) => deliver(order, { ...ports, dialer: openDialer(rules), scratch, authorities: trusted }),
+    ...(tracing !== undefined && { tracing }),
     collectCoverage: (request) => collectCoverage({ ...request, cwd: workspaceDir }),
   });
   const health = (): void => {

@@ -8,6 +8,7 @@ import { ConfigError } from '@agentfleet/protocol/environment';
 import { readConfig } from './base/config.ts';
 import { readGoldenConfig, runGolden } from './golden/index.ts';
 import { coded, errorFields, createLog } from '@agentfleet/protocol/log';
+import { openTracing, type Tracing } from '@agentfleet/protocol/tracing';
 import { startWorker, type RunningWorker } from './start.ts';
 import { createArtifactStore, webIdentityOf } from './store/index.ts';
 import { readWeightsConfig, runWeights } from './weights/index.ts';
@@ -25,7 +26,10 @@ async function main(): Promise<void> {
   );
   const scratch = tmpdir();
   const authorities = await joinAuthorities(authoritiesFile, scratch);
+  const { version, pod } = config;
+  const tracing = await openTracing(config.tracing, { service: 'agentfleet-worker', version, instance: pod.name }, () => systemClock.now());
   const { engine, health } = await assembleEngine({
+    tracing,
     scratch,
     env,
     ...(authorities === undefined ? {} : { authorities: authorities.file }),
@@ -48,8 +52,8 @@ async function main(): Promise<void> {
     random: Math.random,
     log,
   });
-  log.info('listening', { port: worker.port, pod: config.pod, version: config.version });
-  stopOnSignal(worker, log);
+  log.info('listening', { port: worker.port, pod, version });
+  stopOnSignal(worker, tracing, log);
 }
 
 /** Another process of this image: fetches and reads weights, and ends. */
@@ -70,11 +74,12 @@ async function golden(): Promise<void> {
   exit(await runGolden({ config: readGoldenConfig(env), clock: systemClock, random: Math.random, log, signal: stopped.signal }));
 }
 
-function stopOnSignal(worker: RunningWorker, log: Log): void {
+function stopOnSignal(worker: RunningWorker, tracing: Tracing, log: Log): void {
   const stop = (signal: NodeJS.Signals): void => {
     log.info('stopping', { signal });
     setTimeout(() => exit(1), exitMs).unref();
-    worker.stop().then(
+    const ended = worker.stop().then(() => tracing.close());
+    ended.then(
       () => exit(0),
       (error: unknown) => {
         log.error('the worker did not stop cleanly', coded('AF_WORKER_STOP', errorFields(error)));

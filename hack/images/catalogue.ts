@@ -39,6 +39,7 @@ export interface Parts {
   results(): Promise<Bundle>;
   agent(): Promise<Bundle>;
   engine(): Promise<Bundle>;
+  otlp(): Promise<Bundle>;
   moduleMarker(): Promise<HashedFile>;
   s3Server(): Promise<S3Server>;
   npm(): Promise<HashedFile>;
@@ -80,6 +81,7 @@ export function machineParts(options: PartsOptions = {}): Parts {
     results: once(() => bundle('results', join(repository, 'operator/src/results/main.ts'), [kubeconfigLibrary])),
     agent: once(() => bundle('agent', join(repository, 'agent-image/src/main.ts'))),
     engine: once(() => bundle('engine', join(repository, 'inference-image/src/engines/vllm/testing/main.ts'))),
+    otlp: once(() => bundle('otlp', join(repository, 'protocol/src/tracing/exporter.ts'))),
     // Node reads a `.js` file as a module only beside such a package.json.
     moduleMarker: once(() => storeContent('package.json', '{"type":"module"}\n')),
     s3Server: once(() => s3Server(signal)),
@@ -121,8 +123,22 @@ const programContext = async (
 
 /** The operator, and the results server as a program of its own: neither loads the code of the other. */
 const operatorContext = async (parts: Parts): Promise<readonly ContextFile[]> => {
-  const [context, { code, licences }] = await Promise.all([programContext(parts, 'operator'), parts.results()]);
-  return [...context, { ...code, path: 'dist/results.js', mode: 0o644 }, { ...licences, path: 'dist/results.LICENSES', mode: 0o644 }];
+  const [context, otlp, { code, licences }] = await Promise.all([programContext(parts, 'operator'), otlpContext(parts), parts.results()]);
+  return [
+    ...context,
+    ...otlp,
+    { ...code, path: 'dist/results.js', mode: 0o644 },
+    { ...licences, path: 'dist/results.LICENSES', mode: 0o644 },
+  ];
+};
+
+/** What sends traces; a program of ours loads it where they are on. */
+const otlpContext = async (parts: Parts): Promise<readonly ContextFile[]> => {
+  const { code, licences } = await parts.otlp();
+  return [
+    { ...code, path: 'dist/otlp.js', mode: 0o644 },
+    { ...licences, path: 'dist/otlp.LICENSES', mode: 0o644 },
+  ];
 };
 
 /** Languages whose edits the keeper parses. */
@@ -181,6 +197,7 @@ const inferenceContext = async (parts: Parts): Promise<readonly ContextFile[]> =
   };
   return [
     ...(await programContext(parts, 'inference', grammarModules('javascript', 'python', 'tsx', 'typescript'))),
+    ...(await otlpContext(parts)),
     ...(await Promise.all(ownWeights.map((name) => placed('weights', repositoryFile(`inference-image/weights/${name}`))))),
     ...(await Promise.all(embedderModules.map((name) => placed('weights/embedder', moduleFile(name))))),
   ];
@@ -220,7 +237,10 @@ export const catalogue: readonly ImageDefinition[] = [
     name: 'agent',
     dockerfile: 'agent-image/Dockerfile',
     rootfs: 'worker',
-    context: (parts) => programContext(parts, 'agent', grammarModules('bash', 'javascript', 'python')),
+    context: async (parts) => [
+      ...(await programContext(parts, 'agent', grammarModules('bash', 'javascript', 'python'))),
+      ...(await otlpContext(parts)),
+    ],
   },
   { name: 'tools', dockerfile: 'sandbox-image/tools/Dockerfile', rootfs: 'tools', context: toolsContext },
   { name: 'tools-busybox', dockerfile: 'hack/images/busybox/Dockerfile', rootfs: 'busybox', context: noContext },

@@ -53,6 +53,7 @@ describe('readConfig', () => {
       workerClusterRole: 'agentfleet-worker',
       workerEgress: [],
       operands: {},
+      tracing: null,
       authentication: 'Tokens',
       metricsReaders: [],
       gpus: { driver: 'gpu.nvidia.com', deviceClass: 'gpu.nvidia.com', migDeviceClass: 'mig.nvidia.com' },

@@ -3,6 +3,7 @@ import { isAbsolute } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ConfigError, oneOf, parsePort, reader, type Env, type Read } from '@agentfleet/protocol/environment';
 import { logLevels, type LogLevel } from '@agentfleet/protocol/log';
+import { readTracing, type TracingConfig } from '@agentfleet/protocol/tracing';
 import { accessEnvironment, parseSubjects } from '@agentfleet/protocol/tokens';
 import { parseEgress, parseWorkerEgress } from './egress.ts';
 import type { Images, OperatorConfig, ApiEndpoint } from './runtime/context.ts';
@@ -22,6 +23,8 @@ export interface ProcessConfig extends OperatorConfig {
   readonly authentication: 'Tokens' | 'None';
   /** Secret of this namespace that is kept filled with tokens for scrapers; undefined: none. */
   readonly metricsSecret?: string;
+  /** Where spans go; null and undefined: nowhere. */
+  readonly tracing?: TracingConfig | null;
   /** Address of the Service of the API server; undefined: the process is in no pod. */
   readonly apiService?: ApiEndpoint;
   /** Off for a single process on a developer's machine. */
@@ -163,6 +166,7 @@ export function readConfig(env: Env, args: readonly string[] = []): ProcessConfi
       deviceClass: read('AGENTFLEET_GPU_DEVICE_CLASS', parseName, 'gpu.nvidia.com'),
       migDeviceClass: read('AGENTFLEET_GPU_MIG_DEVICE_CLASS', parseName, 'mig.nvidia.com'),
     },
+    tracing: readTracing(read),
     logLevel: read('AGENTFLEET_LOG_LEVEL', oneOf(logLevels), 'info'),
     probesPort: read('AGENTFLEET_PROBES_PORT', parsePort, 8081),
     metricsPort: read('AGENTFLEET_METRICS_PORT', parsePort, 8080),

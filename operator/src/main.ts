@@ -8,6 +8,7 @@ import { readConfig, type ProcessConfig } from './config.ts';
 import { resolversOf } from './egress.ts';
 import { registerProcessMetrics } from './metrics/eventLoop.ts';
 import { coded, createLog } from '@agentfleet/protocol/log';
+import { openTracing } from '@agentfleet/protocol/tracing';
 import { createOperator } from './start.ts';
 import { releaseSandboxes } from './uninstall.ts';
 
@@ -38,8 +39,10 @@ async function main(): Promise<number> {
   const { version } = config;
   const userAgent = `agentfleet-operator/${version} (${process.platform}/${process.arch})`;
   const transport = createTransport(await clusterOf(config), { userAgent, registry, clock: systemClock, log });
+  const served = { service: 'agentfleet-operator', version, instance: config.podName };
+  const tracing = await openTracing(config.tracing ?? null, served, () => systemClock.now());
   const identity = `${config.podName}_${randomUUID()}`;
-  const operator = createOperator({ config, transport, identity, clock: systemClock, random: Math.random, log, registry });
+  const operator = createOperator({ config, transport, identity, clock: systemClock, random: Math.random, log, registry, tracing });
   const stopping = new AbortController();
   const stop = (signal: NodeJS.Signals): void => {
     log.info('stopping', { signal });
@@ -58,7 +61,7 @@ async function main(): Promise<number> {
     // A new process is the only clean start: the kubelet makes one.
     return 1;
   } finally {
-    await transport.close();
+    await Promise.all([transport.close(), tracing.close()]);
   }
 }
 

@@ -20,6 +20,7 @@ import {
   sleep,
 } from '@agentfleet/kube';
 import { expertsAudience, loopback } from '@agentfleet/protocol/tokens';
+import type { Tracing } from '@agentfleet/protocol/tracing';
 import type { Registry } from 'prom-client';
 import type { ProcessConfig } from './config.ts';
 import { createAgentTaskController } from './controllers/agenttask/controller.ts';
@@ -66,6 +67,8 @@ export interface StartOptions {
   readonly random: Random;
   readonly log: Log;
   readonly registry: Registry;
+  /** Where spans of tasks go; default: nowhere. */
+  readonly tracing?: Tracing;
   /** Where probes and metrics listen; default every address. */
   readonly host?: string;
   /** How experts and verifiers are asked what they are; default by HTTP. */
@@ -184,10 +187,9 @@ function scraperTokensOf(
 /** Puts the parts of the operator together; nothing is read or written before `run`. */
 export function createOperator(options: StartOptions): Operator {
   const { config, transport, clock, random, log, registry } = options;
-  const bearerFor = bearerOf(options);
-  const { ask = askByHttp(bearerFor), askMetrics = metricsByHttp(bearerFor) } = options;
-  const elector = electorOf(options);
-  const recorder = recorderOf(options);
+  const bearer = bearerOf(options);
+  const { ask = askByHttp(bearer), askMetrics = metricsByHttp(bearer) } = options;
+  const [elector, recorder] = [electorOf(options), recorderOf(options)];
   const tokens = new ClusterTokens({ transport, clock, log });
   const { apiService: service } = config;
   const apiServer = new ApiEndpoints({ transport, clock, log, ...(service !== undefined && { service }) });
@@ -195,6 +197,7 @@ export function createOperator(options: StartOptions): Operator {
   const caches = createCaches({ transport, clock, random, log });
   const children = createChildCaches({ transport, clock, random, log });
   const context: OperatorContext = {
+    ...(options.tracing !== undefined && { tracing: options.tracing }),
     config,
     transport: elector === undefined ? transport : fencedTransport(transport, elector.fence),
     clock,
@@ -210,8 +213,8 @@ export function createOperator(options: StartOptions): Operator {
   registerMetrics(context, heartbeats);
   const manager = managerOf(options, elector, tokens);
   const gpus = createGpuCaches({ transport, clock, random, log }, (config.gpus ?? defaultDriver).driver);
-  const sources = { context, gpus, records: children.controllerRevisions };
-  registerPlacementMetrics(registry, () => cachedPlacementView(sources, clock.now()));
+  const records = children.controllerRevisions;
+  registerPlacementMetrics(registry, () => cachedPlacementView({ context, gpus, records }, clock.now()));
   for (const cache of [...allCaches(caches, children), ...(Object.values(gpus) as ManagedCache[])]) manager.addCache(cache);
   manager.add(recorder).add(tokens).add(apiServer);
   for (const controller of controllersOf(context, { children, gpus, heartbeats, tokens, ask, askMetrics }))

@@ -18,6 +18,7 @@ import { Progress, taskBegan } from './progress.ts';
 import { rollBack } from './rollback.ts';
 import { createSourceReader } from './sources.ts';
 import { hasChat, openStrategy } from './strategy.ts';
+import { phase, tracedAttempt, tracedRollback } from './traced.ts';
 import { verify, type Verified } from './verify.ts';
 
 /**
@@ -29,7 +30,11 @@ import { verify, type Verified } from './verify.ts';
  * const outcome = await engine.run(context); // { result: 'Succeeded', reason: 'ChecksHold', … }
  */
 export function createAttemptEngine(options: EngineOptions): AttemptEngine {
-  return { run: (context) => run(options, context), rollback: (context, which) => rollBack(options, context, which) };
+  const { tracing } = options;
+  return {
+    run: (context) => tracedAttempt(tracing, context, () => run(options, context)),
+    rollback: (context, which) => tracedRollback(tracing, context, () => rollBack(options, context, which)),
+  };
 }
 
 async function run(options: EngineOptions, context: AttemptContext): Promise<Outcome> {
@@ -48,7 +53,7 @@ async function run(options: EngineOptions, context: AttemptContext): Promise<Out
     context.log[level]('an attempt failed', { reason: outcome.reason, error: error instanceof Error ? error.stack : String(error) });
   }
   try {
-    return await close(context, ledger, outcome);
+    return await phase('close', () => close(context, ledger, outcome));
   } catch (error) {
     if (context.signal.aborted) return stopped(context, ledger);
     throw error;
@@ -92,10 +97,10 @@ async function pursue(scope: Scope, ledger: Ledger): Promise<Outcome> {
   ledger.progress = progress;
   const green = noted.green.at(-1);
   if (green !== undefined) ledger.green = green;
-  const prepared = await prepare(scope);
+  const prepared = await phase('prepare', () => prepare(scope));
   ledger.prepared = prepared;
   progress.say(null, { urgent: true }, { snapshots: await summary({ context, signal: context.signal }, ledger) });
-  const baseline = await judgeAtBaseline(scope, prepared);
+  const baseline = await phase('baseline', () => judgeAtBaseline(scope, prepared));
   ledger.baseline = baseline;
   const isFirst = context.used.earlier.toolCalls + context.used.before.toolCalls === 0 && !baseline.alreadyTrue;
   if (isFirst) scope.meter.onNextCall(() => context.actedFirst?.());
@@ -104,9 +109,9 @@ async function pursue(scope: Scope, ledger: Ledger): Promise<Outcome> {
     progress.change('localise', { state: 'Dropped' });
     progress.begin('repair', strategy.working);
     const conclude: StrategyScope['conclude'] = (answer) => concludeWith(scope, prepared, baseline, ledger, answer);
-    return strategy.run({ scope, prepared, baseline, conclude });
+    return phase('solve', () => strategy.run({ scope, prepared, baseline, conclude }));
   }
-  const winner = await search(scope, prepared, baseline);
+  const winner = await phase('solve', () => search(scope, prepared, baseline));
   const { reviewed } = await proveResult(scope, prepared, baseline, winner, ledger);
   const how =
     winner === null
@@ -121,7 +126,7 @@ async function proveResult(scope: Scope, prepared: Prepared, baseline: Baseline,
   const { progress } = scope;
   ledger.proofs.length = 0;
   ledger.reviews.length = 0;
-  const verified = await verify(scope, prepared, baseline, winner, ledger);
+  const verified = await phase('verify', () => verify(scope, prepared, baseline, winner, ledger));
   ledger.result = verified.result;
   ledger.green = verified.result.id;
   ledger.discard = verified.discard;

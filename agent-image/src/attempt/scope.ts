@@ -1,3 +1,4 @@
+import type { Tracing } from '@agentfleet/protocol/tracing';
 import type { SnapshotRecord, AuditRecord } from '@agentfleet/protocol/keeper';
 import type { Clock } from '@agentfleet/kube';
 import type { KeeperClient } from '@agentfleet/keeper/client';
@@ -99,6 +100,8 @@ export interface EngineOptions {
   readonly web?: { readonly openDialer: OpenDialer; readonly authorities?: string };
   /** Parser of sources that are measured before they are tried; absent: they are not. */
   readonly grammars?: Grammars;
+  /** Where spans of attempts go; absent: nowhere. */
+  readonly tracing?: Tracing;
 }
 
 /** What all phases of one attempt share; made once, at its start. */

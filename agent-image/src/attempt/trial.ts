@@ -1,4 +1,5 @@
 import type { Candidate, ShellAct } from '@agentfleet/protocol/inference';
+import { inSpan, tool as toolSpan } from '@agentfleet/protocol/tracing';
 import { approve, consentTo, type Consent } from './consent.ts';
 import { earlierRun, identityOf, type ActedNote, type ActIdentity, type EarlierRun } from './begun.ts';
 import { judgeEffects, reachOfActs, onlyOnce, perform, runActs, snapshotOf } from './acts.ts';
@@ -59,7 +60,15 @@ interface Admitted {
  * Judges a candidate on the tree of a node, and leaves that tree behind, whatever the candidate did. Without `fullTime` a
  * check may take no longer than its baseline suggests.
  */
-export async function attemptCandidate(place: Place, candidate: Candidate): Promise<Trial> {
+export function attemptCandidate(place: Place, candidate: Candidate): Promise<Trial> {
+  return inSpan(toolSpan.name('try_candidate'), { attributes: toolSpan.request('try_candidate', candidate.id) }, async (span) => {
+    const trial = await judgeCandidate(place, candidate);
+    span.set({ 'agentfleet.call.ok': trial.result === 'Reached', 'agentfleet.call.refused': trial.result === 'Denied' });
+    return trial;
+  });
+}
+
+async function judgeCandidate(place: Place, candidate: Candidate): Promise<Trial> {
   const { scope, gate, node } = place;
   const { session, meter } = scope;
   meter.check();

@@ -2,6 +2,7 @@ import { ConfigError, oneOf, parsePort, reader, type Env } from '@agentfleet/pro
 import { logLevels, type LogLevel } from '@agentfleet/protocol/log';
 import { workerEnvironment, workerPort } from '@agentfleet/protocol/pool';
 import { accessEnvironment, loopback, readAccess, tokenFileVariable, type AccessConfig } from '@agentfleet/protocol/tokens';
+import { readTracing, type TracingConfig } from '@agentfleet/protocol/tracing';
 
 /** The pod that this process runs in. */
 export interface OwnPod {
@@ -26,6 +27,8 @@ export interface WorkerConfig {
   /** File with the token that experts and verifiers take; null: they are asked without one. */
   readonly tokenFile: string | null;
   readonly version: string;
+  /** Where spans go; null: nowhere. */
+  readonly tracing: TracingConfig | null;
   readonly logLevel: LogLevel;
 }
 
@@ -47,6 +50,7 @@ export function readConfig(env: Env): WorkerConfig {
     access: readAccess(read, loopback, env[accessEnvironment.callers] !== undefined),
     tokenFile: read<string | null>(tokenFileVariable, text, null),
     version: env['AGENTFLEET_VERSION'] || '0.0.0-dev',
+    tracing: readTracing(read),
     logLevel: read<LogLevel>('LOG_LEVEL', oneOf(logLevels), 'info'),
   };
   if (faults.length > 0) throw new ConfigError(faults);

@@ -1,5 +1,6 @@
 import type { Bearer } from '@agentfleet/protocol/tokens';
-import { request as send, type Dispatcher } from 'undici';
+import { handOn, inSpan, outgoingHeaders, spanHeader, spanOfHeader } from '@agentfleet/protocol/tracing';
+import { request, type Dispatcher } from 'undici';
 import { AttemptFailure } from '../base/failure.ts';
 
 /** Largest answer, bytes. */
@@ -27,11 +28,21 @@ export interface Posted {
 }
 
 /** Posts JSON and reads the answer. Rejects with what undici says, the signal's reason, or ExpertMalformed for an endless answer. */
-export async function post({ name, url, route, body, dispatcher, bearer }: Posting, signal: AbortSignal): Promise<Posted> {
+export function post(posting: Posting, signal: AbortSignal): Promise<Posted> {
+  const { name, route } = posting;
+  const attributes = { 'agentfleet.expert': name, 'http.route': route };
+  return inSpan(`ask ${name}`, { kind: 'Client', attributes }, async (span) => {
+    const posted = await send(posting, signal);
+    span.set({ 'http.response.status_code': posted.status });
+    return posted;
+  });
+}
+
+async function send({ name, url, route, body, dispatcher, bearer }: Posting, signal: AbortSignal): Promise<Posted> {
   const authorization = await bearer?.();
-  const response = await send(new URL(route, url), {
+  const response = await request(new URL(route, url), {
     method: 'POST',
-    headers: { 'content-type': 'application/json', ...(authorization !== undefined && { authorization }) },
+    headers: { 'content-type': 'application/json', ...outgoingHeaders(), ...(authorization !== undefined && { authorization }) },
     body: JSON.stringify(body),
     signal,
     headersTimeout: 0, // the caller's deadline counts
@@ -39,6 +50,7 @@ export async function post({ name, url, route, body, dispatcher, bearer }: Posti
     ...(dispatcher === undefined ? {} : { dispatcher }),
   });
   const text = await readBounded(response, name);
+  handOn('agentfleet-expert', (traceId) => spanOfHeader(response.headers[spanHeader], traceId));
   const seconds = Number(response.headers['retry-after'] ?? 0);
   return { status: response.statusCode, text, retryAfterMs: Number.isFinite(seconds) ? Math.max(0, seconds) * 1000 : 0 };
 }

@@ -1,3 +1,4 @@
+import { inSpan, tool as toolSpan } from '@agentfleet/protocol/tracing';
 import { createHash } from 'node:crypto';
 import { KeeperRefusal } from '@agentfleet/keeper/client';
 import type { ToolCall } from '@agentfleet/protocol/chat';
@@ -56,7 +57,16 @@ export interface Call {
  * Does one call: arguments → both gates → act → what it left is judged → observation. Whatever refuses it becomes an
  * observation that names the rule and what would be allowed. Rejects with an AttemptFailure that ends the attempt.
  */
-export async function act(at: ActScope, one: Call): Promise<Acted> {
+export function act(at: ActScope, one: Call): Promise<Acted> {
+  const { id, name } = one.call;
+  return inSpan(toolSpan.name(name), { attributes: toolSpan.request(name, id) }, async (span) => {
+    const acted = await actUntraced(at, one);
+    span.set({ 'agentfleet.call.ok': acted.ok, 'agentfleet.call.refused': acted.refused !== undefined });
+    return acted;
+  });
+}
+
+async function actUntraced(at: ActScope, one: Call): Promise<Acted> {
   try {
     const { tool, args } = at.tools.resolve(one.call.name, one.call.arguments);
     if (tool.propose === undefined) return await tool.run(args, contextOf(at, one));

@@ -9,6 +9,7 @@ import {
 } from '@agentfleet/protocol/chat';
 import { AttemptFailure } from '../base/failure.ts';
 import { Ajv, type ValidateFunction } from 'ajv';
+import { inSpan, outgoingHeaders } from '@agentfleet/protocol/tracing';
 import { APIError, OpenAI } from 'openai';
 import { Agent, fetch as undiciFetch, type Dispatcher } from 'undici';
 import { asError, Backoff, deadline, sleep, type Clock, type Log, type Random, type TokenSource } from '@agentfleet/kube';
@@ -128,7 +129,12 @@ export class ChatModelsClient implements ChatModels {
     await this.#dispatcher.destroy();
   }
 
-  async complete(expert: ExpertEndpoint, request: ModelRequest, signal: AbortSignal): Promise<ModelReply> {
+  complete(expert: ExpertEndpoint, request: ModelRequest, signal: AbortSignal): Promise<ModelReply> {
+    const attributes = { 'agentfleet.expert': expert.name, 'http.route': chatRoutes.completions };
+    return inSpan(`ask ${expert.name}`, { kind: 'Client', attributes }, () => this.#complete(expert, request, signal));
+  }
+
+  async #complete(expert: ExpertEndpoint, request: ModelRequest, signal: AbortSignal): Promise<ModelReply> {
     const { clock, random, log } = this.#options;
     const backoff = new Backoff(retries, clock, random);
     let until: number | null = null;
@@ -184,6 +190,7 @@ export class ChatModelsClient implements ChatModels {
         [chatHeaders.request]: requestId,
         [chatHeaders.task]: task,
         [chatHeaders.conversation]: conversation,
+        ...outgoingHeaders(),
       },
       redirect: 'manual',
       dispatcher: this.#dispatcher,
@@ -231,6 +238,7 @@ export class ChatModelsClient implements ChatModels {
       [chatHeaders.request]: request.requestId,
       [chatHeaders.task]: request.task,
       [chatHeaders.conversation]: request.conversation,
+      ...outgoingHeaders(),
     };
     const path = chatRoutes.completions.slice('/v1'.length);
     return client.post(path, { body: this.#body(expert, request), headers, signal });

@@ -12,6 +12,7 @@ import {
   type Transport,
 } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
+import { traceOfTask } from '@agentfleet/protocol/tracing';
 import {
   ablatedBrief,
   ablationAnnotations,
@@ -89,7 +90,7 @@ export class AssignmentRunnerFactory {
     const assignment = task.status?.assignment;
     if (assignment === undefined) throw new Error(`task ${keyOf(task)} has no assignment`);
     const { epoch, attempt, sandbox } = assignment;
-    const log = withFields(this.#options.log, { task: keyOf(task), epoch, attempt });
+    const log = withFields(this.#options.log, idsOf(task, { epoch, attempt }));
     const known = brief();
     const assigned = assignedBrief(known, assignment);
     const pool = ablatedBrief(
@@ -209,6 +210,11 @@ export class AssignmentRunnerFactory {
       await sleep(clock, permissionRetryMs);
     }
   }
+}
+
+/** What lines about an attempt have, whatever logs them. */
+function idsOf(task: AgentTask, of: { readonly epoch: number; readonly attempt: number }): Readonly<Record<string, unknown>> {
+  return { task: keyOf(task), namespace: task.metadata.namespace, ...of, trace: traceOfTask(task).root.traceId };
 }
 
 /** How long the permission to read what a task names may be on its way, ms. */

@@ -19,6 +19,7 @@ export const workerConfig: WorkerConfig = {
   port: 0,
   access: null,
   tokenFile: null,
+  tracing: null,
   version: 'test',
   logLevel: 'silent',
 };

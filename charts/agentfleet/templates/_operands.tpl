@@ -14,6 +14,9 @@
 {{- if .Values.proxy.url -}}
 {{- $_ := set $all "proxy" (dict "url" .Values.proxy.url "except" (include "agentfleet.withoutProxy" . | fromJsonArray)) -}}
 {{- end -}}
+{{- if .Values.tracing.endpoint -}}
+{{- $_ := set $all "tracing" (dict "endpoint" .Values.tracing.endpoint "sampleRatio" .Values.tracing.sampleRatio) -}}
+{{- end -}}
 {{- if .Values.privateAuthorities -}}
 {{- $_ := set $all "privateAuthorities" true -}}
 {{- end -}}

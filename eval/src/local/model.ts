@@ -6,6 +6,7 @@ import { silentLog, systemClock } from '@agentfleet/kube';
 import { conversationOf, type RecordedExchange } from '@agentfleet/protocol/chat';
 import { gatewayModelsVariable, gatewayWord, type GatewayModel, type GatewayModels } from '@agentfleet/protocol/gateway';
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
+import { tracingEnvironment, type TracingConfig } from '@agentfleet/protocol/tracing';
 import { EvalError } from '../run/failure.ts';
 import type { ModelOptions } from '../run/run.ts';
 import { answersAgain, type AnswerServer } from './again.ts';
@@ -54,7 +55,7 @@ export class LocalModel implements AsyncDisposable {
   }
 
   /** @param folder for settings and records of the gateway @throws EvalError where the key is missing or the gateway does not start */
-  static async open(checkout: string, folder: string, options: ModelOptions): Promise<LocalModel> {
+  static async open(checkout: string, folder: string, options: ModelOptions, tracing?: TracingConfig): Promise<LocalModel> {
     const recorded = join(folder, 'recorded');
     await mkdir(recorded, { recursive: true });
     const { recordings, again = false } = options;
@@ -66,6 +67,7 @@ export class LocalModel implements AsyncDisposable {
     const server = await startServer(checkout, [gatewayWord], {
       [gatewayModelsVariable]: file,
       ...(model.engine !== 'Replay' && { AGENTFLEET_RECORD_TO: recorded }),
+      ...(tracing && { [tracingEnvironment.endpoint]: tracing.endpoint, [tracingEnvironment.sampleRatio]: String(tracing.sampleRatio) }),
     });
     return new LocalModel({ server, recorded, answers }, options);
   }

@@ -11,6 +11,7 @@ import { importWorkspace } from '@agentfleet/agent/workspace';
 import { systemClock } from '@agentfleet/kube';
 import { homeDir, workspaceDir } from '@agentfleet/protocol/keeper';
 import type { ArtifactPlace, PoolBrief } from '@agentfleet/protocol/pool';
+import { openTracing, type Tracing, type TracingConfig } from '@agentfleet/protocol/tracing';
 import type { PackTask } from '../format/index.ts';
 import {
   defaultBudget,
@@ -38,6 +39,8 @@ export interface LocalPoolOptions {
   readonly budget?: AttemptBudget;
   /** Does the tasks in place of the search for edits. */
   readonly model?: ModelOptions | undefined;
+  /** Where spans go; absent: nowhere. */
+  readonly tracing?: TracingConfig;
 }
 
 interface Parts {
@@ -46,6 +49,7 @@ interface Parts {
   /** Digest of the sources. */
   readonly sources: string;
   readonly model: LocalModel | undefined;
+  readonly tracing: Tracing;
 }
 
 /** A pool of processes of this machine: real engine, keeper, runner and servers, without a cluster. */
@@ -58,11 +62,13 @@ export class LocalPool implements EvalPool {
   readonly #sources: string;
   readonly #budget: AttemptBudget;
   readonly #model: LocalModel | undefined;
+  readonly #tracing: Tracing;
   readonly #options: LocalPoolOptions;
 
-  private constructor(folder: string, { programs, engine, sources, model }: Parts, options: LocalPoolOptions) {
+  private constructor(folder: string, { programs, engine, sources, model, tracing }: Parts, options: LocalPoolOptions) {
     this.#options = options;
     this.#model = model;
+    this.#tracing = tracing;
     this.#folder = folder;
     this.#programs = programs;
     this.#engine = engine;
@@ -77,10 +83,11 @@ export class LocalPool implements EvalPool {
     for (const name of ['keeper', 'bin', 'artifacts', 'scratch']) await mkdir(join(folder, name));
     try {
       const programs = await buildPrograms(options.checkout, { keeper: join(folder, 'keeper'), bin: join(folder, 'bin') });
-      const engine = await engineIn(join(folder, 'scratch'));
+      const tracing = await openTracing(options.tracing ?? null, { service: 'agentfleet-worker', version: 'local' });
+      const engine = await engineIn(join(folder, 'scratch'), tracing);
       const sources = await digestOfFolders(options.checkout, poolSources);
-      const model = options.model && (await LocalModel.open(options.checkout, folder, options.model));
-      return new LocalPool(folder, { programs, engine, sources, model }, options);
+      const model = options.model && (await LocalModel.open(options.checkout, folder, options.model, options.tracing));
+      return new LocalPool(folder, { programs, engine, sources, model, tracing }, options);
     } catch (error) {
       await rm(folder, { recursive: true, force: true });
       throw error;
@@ -156,15 +163,17 @@ export class LocalPool implements EvalPool {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#model?.[Symbol.asyncDispose]();
     await this.#servers[Symbol.asyncDispose]();
+    await this.#tracing.close();
     await rm(this.#folder, { recursive: true, force: true });
   }
 }
 
-async function engineIn(scratch: string): Promise<AttemptEngine> {
+async function engineIn(scratch: string, tracing: Tracing): Promise<AttemptEngine> {
   const grammars = await loadGrammars(installedGrammars());
   const openDialer = createDialer({ clock: systemClock, env: process.env });
   return createAttemptEngine({
     loop: loopStrategy,
+    tracing,
     rails: createRails({ grammars, home: homeDir }),
     grammars,
     importWorkspace: (workspace, { rules, ...ports }) => importWorkspace(workspace, { ...ports, dialer: openDialer(rules), scratch }),

@@ -3,6 +3,8 @@ import { fastify, type FastifyError, type FastifyInstance, type FastifyReply, ty
 import { chatHeaders, chatRoutes } from '@agentfleet/protocol/chat';
 import { TokenRefused, type AccessKind, type Gate } from '@agentfleet/protocol/tokens';
 import { errorFields, type Log } from '@agentfleet/protocol/log';
+import type { SpanSink, Tracing } from '@agentfleet/protocol/tracing';
+import { traceRequests } from '../base/traced.ts';
 import { chatApi, clientApis, countTokens, messagesApi, type ClientApi, type EventWriter } from './apis/index.ts';
 import { GatewayError } from './providers/gatewayError.ts';
 import type { Gateway } from './gateway.ts';
@@ -24,6 +26,8 @@ export interface AppOptions {
   readonly ended: AbortSignal;
   /** Monotonic milliseconds. */
   readonly now: () => number;
+  /** Where spans go; absent: nowhere. */
+  readonly tracing?: Tracing;
 }
 
 /** The APIs of models behind a gate. Not listening yet. */
@@ -37,6 +41,7 @@ export function createGatewayApp(options: AppOptions): FastifyInstance {
     frameworkErrors: (error, _request, reply) => answer(options, chatApi, reply, error),
   });
   app.addHook('onRequest', (request) => admit(options.gate, request));
+  traceRequests(app, options.tracing?.sink ?? nowhere);
   app.setErrorHandler((error: FastifyError, request, reply) => answer(options, apiOf(request), reply, error));
   app.setNotFoundHandler((request, reply) => {
     const served = Object.values(chatRoutes).join(', ');
@@ -52,6 +57,9 @@ export function createGatewayApp(options: AppOptions): FastifyInstance {
   stateRoutes(app, options);
   return app;
 }
+
+/** Lines of the log have the ids of their task also where nothing is traced. */
+const nowhere: SpanSink = { now: () => 0, record: () => {} };
 
 /** For the kubelet, which has no token. */
 const probes: ReadonlySet<string> = new Set(['/healthz', '/livez', '/readyz']);

@@ -2,6 +2,7 @@ import { gatewayFiles, gatewayModelsVariable, gatewayPort } from '@agentfleet/pr
 import { ConfigError, oneOf, parsePath, reader, type Env } from '@agentfleet/protocol/environment';
 import { logLevels, type LogLevel } from '@agentfleet/protocol/log';
 import { readAccess, type AccessConfig } from '@agentfleet/protocol/tokens';
+import { readTracing, type TracedProcess, type TracingConfig } from '@agentfleet/protocol/tracing';
 import { parseListen, type Listen } from '../base/listen.ts';
 import { parseCount } from '../base/config.ts';
 
@@ -14,6 +15,10 @@ export interface GatewayConfig {
   readonly recordTo: string | null;
   /** How long requests under way may take after the word to stop. */
   readonly drainSeconds: number;
+  /** Where spans go; null: nowhere. */
+  readonly tracing: TracingConfig | null;
+  /** As what it is traced. */
+  readonly process: TracedProcess;
   readonly logLevel: LogLevel;
 }
 
@@ -28,6 +33,12 @@ export function readGateway(env: Env): GatewayConfig {
     modelsFile: read<string>(gatewayModelsVariable, parsePath, gatewayFiles.models),
     recordTo: read<string | null>('AGENTFLEET_RECORD_TO', parsePath, null),
     drainSeconds: read('AGENTFLEET_DRAIN_SECONDS', parseCount, 10),
+    tracing: readTracing(read),
+    process: {
+      service: 'agentfleet-gateway',
+      version: env['AGENTFLEET_VERSION'] || '0.0.0-dev',
+      ...(env['POD_NAME'] && { instance: env['POD_NAME'] }),
+    },
     logLevel: read('LOG_LEVEL', oneOf(logLevels), logLevels[1]),
   };
   if (faults.length > 0) throw new ConfigError(faults);

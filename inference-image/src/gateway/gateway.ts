@@ -2,12 +2,14 @@ import type { ChatCompletion, ChatRequest, WireMessage } from '@agentfleet/proto
 import type { RedactionKind } from '@agentfleet/protocol/keeper';
 import { Redaction, type Redacting } from '@agentfleet/protocol/redact';
 import type { ChatEngine, GatewayModel } from '@agentfleet/protocol/gateway';
+import { beginSpan, inSpan, type Span } from '@agentfleet/protocol/tracing';
 import { GatewayError } from './providers/gatewayError.ts';
 import { GatewayMetrics } from './metrics.ts';
 import type { ModelsFile } from './models.ts';
 import { chunkOf, chunkOfChoice, Streamed, sumOf, usageOf, type Chunk, type Provider } from './providers/index.ts';
 import type { Recorder } from './record.ts';
 import { withRetries, type RetryPolicy, Route, type Caller } from './route.ts';
+import { answerAttributes, askSpan } from './spans.ts';
 import { chunksOf, openStream, type OpenStream } from './streams.ts';
 
 export interface GatewayOptions {
@@ -73,15 +75,28 @@ export class Gateway {
    */
   async *stream(request: ChatRequest, caller: Caller): AsyncIterable<Chunk> {
     const body = this.#redacted(request);
-    const { route, stream } = await this.#withFallbacks(request.model, caller.signal, async (route) => ({
+    const { route, stream, span } = await this.#withFallbacks(request.model, caller.signal, async (route) => ({
       route,
-      stream: await this.#opened(route, body, caller),
+      ...(await this.#opened(route, body, caller)),
     }));
+    try {
+      yield* this.#streamed(route, body, caller, { stream, span });
+    } catch (error) {
+      span.fail(error);
+      throw error;
+    } finally {
+      span.end();
+    }
+  }
+
+  async *#streamed(route: Route, body: ChatRequest, caller: Caller, { stream, span }: Opened): AsyncIterable<Chunk> {
     const { name, model = '' } = route.model;
     const streamed = new Streamed();
     yield* chunksOf(stream, streamed, this.#options.silenceMs);
     const choices = streamed.choices(model).map((choice, index) => ({ ...choice, index }));
     const first = { choices, ...(streamed.usage !== null && { usage: streamed.usage }) };
+    span.set(answerAttributes({ model, choices, usage: usageOf(body, first) }));
+    span.end();
     const missing = Array.from({ length: (body.n ?? 1) - choices.length }, () => this.#retried(route, { ...body, n: 1 }, caller));
     const more = (await Promise.allSettled(missing)).flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
     for (const choice of more.flatMap((answer) => answer.choices.slice(0, 1))) {
@@ -175,10 +190,18 @@ export class Gateway {
     return this.#repeatedly(route, caller, () => this.#once(route, body, caller));
   }
 
-  #opened(route: Route, body: ChatRequest, caller: Caller): Promise<OpenStream> {
+  #opened(route: Route, body: ChatRequest, caller: Caller): Promise<Opened> {
     return this.#repeatedly(route, caller, async () => {
       const attempt = await route.begin(body, caller);
-      return openStream(attempt, this.#providerOf(route).stream(attempt.ask));
+      const { name, attributes } = askSpan(attempt.ask, caller);
+      const span = beginSpan(name, { kind: 'Client', attributes });
+      try {
+        return { stream: await openStream(attempt, this.#providerOf(route).stream(attempt.ask)), span };
+      } catch (error) {
+        span.fail(error);
+        span.end();
+        throw error;
+      }
     });
   }
 
@@ -190,18 +213,29 @@ export class Gateway {
 
   async #once(route: Route, body: ChatRequest, caller: Caller): Promise<Metered> {
     const attempt = await route.begin(body, caller);
-    try {
-      const answer = await this.#providerOf(route).complete(attempt.ask);
-      attempt.done();
-      return { ...answer, usage: usageOf(body, answer) };
-    } catch (error) {
-      throw attempt.fail(error);
-    }
+    const { name, attributes } = askSpan(attempt.ask, caller);
+    return inSpan(name, { kind: 'Client', attributes }, async (span) => {
+      try {
+        const answer = await this.#providerOf(route).complete(attempt.ask);
+        attempt.done();
+        const metered = { ...answer, usage: usageOf(body, answer) };
+        span.set(answerAttributes(metered));
+        return metered;
+      } catch (error) {
+        throw attempt.fail(error);
+      }
+    });
   }
 
   #providerOf({ model }: Route): Provider {
     return this.#options.providers[model.engine];
   }
+}
+
+interface Opened {
+  readonly stream: OpenStream;
+  /** Ends with the stream. */
+  readonly span: Span;
 }
 
 type Metered = ChatCompletion & { readonly usage: NonNullable<ChatCompletion['usage']> };

@@ -80,8 +80,8 @@ export class GatewayMetrics {
   }
 }
 
-/** Input includes what was cached. */
-function partsOf(usage: WireUsage): { readonly input: number; readonly cached: number; readonly output: number } {
+/** Tokens of a request by kind; cached ones are part of the input. */
+export function partsOf(usage: WireUsage): { readonly input: number; readonly cached: number; readonly output: number } {
   const cached = Math.min(usage.prompt_tokens_details?.cached_tokens ?? 0, usage.prompt_tokens);
   return { input: usage.prompt_tokens, cached, output: usage.completion_tokens };
 }

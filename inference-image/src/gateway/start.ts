@@ -4,6 +4,7 @@ import { gateOf } from '@agentfleet/protocol/tokens';
 import type { FastifyInstance } from 'fastify';
 import { listen } from '../base/listen.ts';
 import { errorFields, type Log } from '@agentfleet/protocol/log';
+import { openTracing } from '@agentfleet/protocol/tracing';
 import { createGatewayApp } from './app.ts';
 import type { GatewayConfig } from './config.ts';
 import { GatewayError } from './providers/gatewayError.ts';
@@ -56,12 +57,13 @@ export async function startGateway({
   });
   const stopping = new AbortController();
   const ended = new AbortController();
-  const app = createGatewayApp({ gateway, gate, logger, stopping: stopping.signal, ended: ended.signal, now });
+  const tracing = await openTracing(config.tracing, config.process, clock);
+  const app = createGatewayApp({ tracing, gateway, gate, logger, stopping: stopping.signal, ended: ended.signal, now });
   const address = await listen(app, config.listen);
   const stop = async (): Promise<void> => {
     stopping.abort();
     await drain(app, ended, config.drainSeconds * 1000);
-    await gateway.close();
+    await Promise.all([gateway.close(), tracing.close()]);
   };
   return { address, stop };
 }

@@ -5,6 +5,7 @@ import { capabilityModules, type CapabilityModule } from '../capabilities/index.
 import { asInferenceError, InferenceError } from '../base/failure.ts';
 import type { Server } from '../capabilities/server.ts';
 import { errorFields } from '@agentfleet/protocol/log';
+import { traceRequests } from '../base/traced.ts';
 import { guard } from './guard.ts';
 
 const bodyLimit = 32 * 1024 * 1024;
@@ -21,6 +22,7 @@ export function createApp(server: Server, gate: Gate): FastifyInstance {
     frameworkErrors: (error, _request, reply) => answer(server, reply, error),
   });
   guard(app, gate);
+  traceRequests(app, 'Header');
   app.setErrorHandler((error: FastifyError, _request, reply) => answer(server, reply, error));
   app.setNotFoundHandler((request, reply) => {
     answer(server, reply, new InferenceError('AF_NOT_FOUND', `there is no ${request.method} ${request.url.slice(0, 200)}`));

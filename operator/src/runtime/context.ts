@@ -16,6 +16,7 @@ import {
 } from '@agentfleet/kube';
 import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool, PoolGrant, RolloutPolicy } from '@agentfleet/protocol/api';
 import type { EgressBrief } from '@agentfleet/protocol/pool';
+import type { Tracing } from '@agentfleet/protocol/tracing';
 import type { Registry } from 'prom-client';
 import type { OperandSettings } from './settings.ts';
 import type { TaskCensus } from './taskCensus.ts';
@@ -124,6 +125,8 @@ export interface OperatorContext {
   readonly random: Random;
   readonly log: Log;
   readonly registry: Registry;
+  /** Where spans of tasks go; absent: nowhere. */
+  readonly tracing?: Tracing;
   readonly events: Pick<EventRecorder, 'record'>;
   readonly caches: Caches;
   /** Addresses of the API server, as the network sees them; absent: unknown. */

@@ -1,6 +1,7 @@
 import type { V1Container, V1EnvVar, V1PodSpec, V1Toleration, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
 import type { KubeObject } from '@agentfleet/kube';
 import { authoritiesConfigMap, authoritiesFile, labels } from '@agentfleet/protocol/pool';
+import { tracingEnvironment } from '@agentfleet/protocol/tracing';
 import { dirname } from 'node:path';
 import type { PersistentVolumeClaim } from './resources.ts';
 
@@ -31,6 +32,8 @@ export interface OperandSettings {
   readonly proxy?: ProxySettings;
   /** Whether all programs of ours trust the ConfigMap `agentfleet-ca` of their namespace. */
   readonly privateAuthorities?: boolean;
+  /** Where workers and gateways send spans of tasks; the others reach nobody, and are answered for. */
+  readonly tracing?: { readonly endpoint: string; readonly sampleRatio: number };
   /** The volume of a pool without object storage. */
   readonly artifacts?: { readonly size?: string; readonly storageClassName?: string };
 }
@@ -45,6 +48,8 @@ const known: Readonly<Record<keyof OperandSettings, (value: unknown) => boolean>
   serviceAccountAnnotations: isTextMap,
   proxy: (value) => isMap(value) && typeof value['url'] === 'string' && isHttp(value['url']) && isTexts(value['except']),
   privateAuthorities: (value) => typeof value === 'boolean',
+  tracing: (value) =>
+    isMap(value) && typeof value['endpoint'] === 'string' && isReceiver(value['endpoint']) && isShare(value['sampleRatio']),
   artifacts: isTextMap,
 };
 
@@ -62,6 +67,14 @@ function isTexts(value: unknown): boolean {
 
 function isHttp(text: string): boolean {
   return URL.canParse(text) && new URL(text).protocol === 'http:';
+}
+
+function isReceiver(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
+}
+
+function isShare(value: unknown): boolean {
+  return typeof value === 'number' && value >= 0 && value <= 1;
 }
 
 /** Settings as the chart writes them, JSON. @throws Error that names the member and its cure */
@@ -136,12 +149,22 @@ function proxyEnvironment({ proxy }: OperandSettings): readonly V1EnvVar[] {
   ];
 }
 
+function tracingVariables({ tracing }: OperandSettings): readonly V1EnvVar[] {
+  if (tracing === undefined) return [];
+  const { endpoint, sampleRatio } = tracing;
+  return [
+    { name: tracingEnvironment.endpoint, value: endpoint },
+    { name: tracingEnvironment.sampleRatio, value: String(sampleRatio) },
+  ];
+}
+
 /** The environment of programs that call out: proxies for some, authorities for those and for gateways. */
 function outsideWith<T extends Plain<V1PodSpec>>(pod: T, component: string, settings: OperandSettings): T {
   const isCaller = callers.has(component);
   if (!isCaller && component !== 'gateway') return pod;
   const env = [
     ...(isCaller ? proxyEnvironment(settings) : []),
+    ...(component === 'weights' ? [] : tracingVariables(settings)),
     // Jobs fetch by Node's own client.
     ...(component === 'weights' && settings.proxy !== undefined ? [{ name: 'NODE_USE_ENV_PROXY', value: '1' }] : []),
     ...(settings.privateAuthorities === true ? [{ name: 'NODE_EXTRA_CA_CERTS', value: authoritiesFile }] : []),

@@ -1,3 +1,5 @@
+import { ambientIds } from '../tracing/index.ts';
+
 /** Levels of a log, from all to nothing. */
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
@@ -14,7 +16,7 @@ export interface Log {
 }
 
 /**
- * A log of one JSON object a line. Fields never overwrite `level`, `time` and `msg`.
+ * A log of one JSON object a line. Fields never overwrite `level`, `time` and `msg`; the ids of the task that runs now come along.
  *
  * @param now wall time, milliseconds since 1970
  */
@@ -22,7 +24,7 @@ export function createLog(level: LogLevel, write: (line: string) => void, now: (
   const threshold = logLevels.indexOf(level);
   const at = (name: LogLevel) => (message: string, fields?: LogFields) => {
     if (logLevels.indexOf(name) < threshold) return;
-    write(`${JSON.stringify({ ...fields, level: name, time: new Date(now()).toISOString(), msg: message })}\n`);
+    write(`${JSON.stringify({ ...ambientIds(), ...fields, level: name, time: new Date(now()).toISOString(), msg: message })}\n`);
   };
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }

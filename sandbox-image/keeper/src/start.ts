@@ -30,6 +30,7 @@ import { errorFields } from '@agentfleet/protocol/log';
 import { KeeperMetrics } from './keeper/metrics.ts';
 import { parentMounter } from './keeper/mounts.ts';
 import { NetworkProbe, type Connector } from './network/index.ts';
+import { SpanRing } from '@agentfleet/protocol/tracing';
 import { Redaction } from '@agentfleet/protocol/redact';
 import { lastingProgram, openCasEngine, openOverlayEngine, setMetaByRunner, treeStatsByRunner, xattrsByRunner } from './snapshot/index.ts';
 
@@ -83,7 +84,7 @@ export async function startKeeper(options: StartOptions): Promise<RunningKeeper>
   return listen(new Keeper(parts), link);
 }
 
-type Parts = Omit<KeeperParts, 'adoptions' | 'egress' | 'executor' | 'metrics' | 'redaction' | 'sessions' | 'syntax'> & {
+type Parts = Omit<KeeperParts, 'adoptions' | 'egress' | 'executor' | 'metrics' | 'redaction' | 'sessions' | 'spans' | 'syntax'> & {
   readonly archive: JournalArchive;
   readonly collected: CollectCounts;
   readonly usage: StoreUsage;
@@ -122,7 +123,8 @@ function assemble(parts: Parts): KeeperParts {
   const { reserve, snapshots } = parts;
   const adoptions = new Adoptions({ storeDir: config.storeDir, log, snapshots, freeBytes: () => reserve.freeBytes('Snapshot', 0) });
   const syntax = new SyntaxParser({ clock: parts.clock, millis: syntaxBounds.millis, idleMs: parserIdleMs });
-  const whole: KeeperParts = { ...parts, adoptions, egress, executor, metrics, redaction, sessions, syntax };
+  const spans = new SpanRing(() => parts.clock.now());
+  const whole: KeeperParts = { ...parts, adoptions, egress, executor, metrics, redaction, sessions, spans, syntax };
   return whole;
 }
 

@@ -157,7 +157,7 @@ export function taskMetrics(registry: Registry): TaskMetrics {
 }
 
 /** When the sandbox became ready; undefined: it is not. */
-function readyAt({ conditions }: Seen): string | undefined {
+export function readyAt({ conditions }: Seen): string | undefined {
   const ready = findCondition(conditions, 'SandboxReady');
   return ready?.status === 'True' ? ready.lastTransitionTime : undefined;
 }
@@ -218,7 +218,7 @@ function registered(registry: Registry): Metrics {
 }
 
 /** Of the last attempt; what never began failed by its spec. */
-function classOf({ attempts, run }: Seen): string {
+export function classOf({ attempts, run }: Seen): string {
   return attempts?.at(-1)?.class ?? run?.outcome?.class ?? 'InvalidInput';
 }
 

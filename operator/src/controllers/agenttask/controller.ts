@@ -18,6 +18,7 @@ import {
 } from '@agentfleet/kube';
 import type { AgentTask, Reason } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
+import { noTracing, withinTask } from '@agentfleet/protocol/tracing';
 import { Heartbeats } from '../../runtime/heartbeats.ts';
 import type { Caches, OperatorContext } from '../../runtime/context.ts';
 import { usualTrackingLabels } from '../../runtime/caches.ts';
@@ -31,6 +32,7 @@ import { Dependencies, Observer, type Hindrances, type Live } from './observe.ts
 import { SpendingBooks } from './spending.ts';
 import { hasEnded, surelyEndedAt } from './sandboxState.ts';
 import type { Decision, Snapshot } from './snapshot.ts';
+import { recordSpans } from './spans.ts';
 import { Volumes } from './volumes.ts';
 import { TemplateHashes } from './sandboxTemplate.ts';
 import { Requeues } from './requeues.ts';
@@ -234,7 +236,8 @@ class Reconciler {
       return this.#gone(key, signal, invalidRetryMs);
     }
     try {
-      const outcome = await this.#follow(key, task, signal);
+      const { assignment = {} } = task.status ?? {};
+      const outcome = await withinTask(task, assignment, noTracing, () => this.#follow(key, task, signal));
       this.#conflicts.delete(key);
       return outcome;
     } catch (error) {
@@ -308,6 +311,7 @@ class Reconciler {
 
   #reported(key: string, task: AgentTask, { events, written, requeueAfterMs, status }: Decision): Outcome {
     this.#metrics.written(task, task.status, status);
+    recordSpans(this.#context.tracing ?? noTracing, task, task.status, status);
     if (status.finished === 'true') {
       this.#written.delete(key);
       // What its pods come to decides about its volume.

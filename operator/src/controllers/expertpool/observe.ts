@@ -115,7 +115,8 @@ function administered(
   context: OperatorContext,
 ): Pick<PoolSnapshot, 'images' | 'egress' | 'operatorNamespace' | 'access' | 'reach' | 'settings' | 'prometheusNamespace'> {
   const { images, egress, namespace: operatorNamespace, operands: settings, prometheusNamespace, workerEgress = [] } = context.config;
-  const reach = { apiServer: context.apiServer?.list() ?? [], more: workerEgress, proxy: settings?.proxy?.url };
+  const { proxy, tracing } = settings ?? {};
+  const reach = { apiServer: context.apiServer?.list() ?? [], more: workerEgress, proxy: proxy?.url, tracing: tracing?.endpoint };
   return { images, egress, operatorNamespace, access: clusterAccess(context), reach, settings, prometheusNamespace };
 }
 

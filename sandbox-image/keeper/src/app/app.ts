@@ -6,6 +6,7 @@ import { epochHeader } from '@agentfleet/protocol/keeper';
 import { asKeeperError, KeeperError } from '../base/failure.ts';
 import type { Keeper, KeeperParts } from '../keeper/keeper.ts';
 import { errorFields } from '@agentfleet/protocol/log';
+import { ServedRequest } from '@agentfleet/protocol/tracing';
 import { durableRoutes, snapshotRoutes } from '../http/routes-snapshots.ts';
 import { editRoutes, fileRoutes, lookRoutes, treeRoutes } from '../http/routes-files.ts';
 import { egressUpgrades, execRoutes, liveRoutes } from '../http/routes-exec.ts';
@@ -67,6 +68,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Epoch of the assignment in whose name a changing request acts; 0 for reading ones. */
     epoch: number;
+    /** Its trace and the ids of its task; null for probes. */
+    served: ServedRequest | null;
   }
 }
 
@@ -90,6 +93,7 @@ export function createApp(keeper: Keeper): FastifyInstance {
   limitInsideConnections(app.server);
   egressUpgrades(app.server, keeper);
   app.decorateRequest('epoch', 0);
+  app.decorateRequest('served', null);
   app.setErrorHandler((error: FastifyError, _request, reply) => answer(reply, error, keeper.parts));
   app.setNotFoundHandler((request, reply) => {
     answer(reply, new KeeperError('AF_NOT_FOUND', `there is no ${request.method} ${request.url.slice(0, 200)}`), keeper.parts);
@@ -122,6 +126,7 @@ function protectedRoutes(api: FastifyInstance, keeper: Keeper): void {
     if (request.method === 'GET') keeper.parts.fence.check(epoch);
     else request.epoch = await keeper.admit(epoch);
   });
+  traced(api, keeper);
   api.addContentTypeParser(['application/octet-stream', 'application/x-tar'], (_request, payload: IncomingMessage, done) =>
     done(null, payload),
   );
@@ -138,6 +143,23 @@ function protectedRoutes(api: FastifyInstance, keeper: Keeper): void {
   secretRoutes(api, keeper, validators);
   snapshotRoutes(api, keeper, validators);
   durableRoutes(api, keeper, validators);
+}
+
+/** Reading and noting are many, short and in the event log: they have no span. */
+const untraced: ReadonlySet<string> = new Set(['/v1/notes']);
+
+/** Ids of the task in what requests log, and spans of those that change anything. */
+function traced(api: FastifyInstance, { parts: { clock, spans } }: Keeper): void {
+  api.addHook('onRequest', (request, _reply, done) => {
+    request.served = new ServedRequest(request.headers, () => clock.now(), spans);
+    done();
+  });
+  api.addHook('preHandler', (request, _reply, done) => (request.served === null ? done() : request.served.run(done)));
+  api.addHook('onResponse', ({ served, method, routeOptions: { url: route = '' } }, { statusCode: status }, done) => {
+    const span = method === 'GET' || untraced.has(route) ? undefined : served?.finished({ method, route, status });
+    if (span !== undefined) spans.record(span);
+    done();
+  });
 }
 
 function headerOf(request: FastifyRequest, name: string): string | undefined {

@@ -1,3 +1,4 @@
+import { spansOf, type FinishedSpan } from '@agentfleet/protocol/tracing';
 import { request, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import type { Duplex, Readable } from 'node:stream';
@@ -241,6 +242,11 @@ export class KeeperClient {
 
   takeSnapshot(label?: string): Promise<SnapshotRecord> {
     return this.#http.json({ method: 'POST', path: '/v1/snapshots', json: label === undefined ? {} : { label }, bound: bounds.work });
+  }
+
+  /** Takes the spans of a trace out of the keeper, which itself may reach no receiver. */
+  async spans(traceId: string, signal?: AbortSignal): Promise<readonly FinishedSpan[]> {
+    return spansOf(await this.#http.json({ method: 'GET', path: '/v1/spans', signal, bound: bounds.report }), traceId);
   }
 
   async snapshots(): Promise<readonly SnapshotRecord[]> {

@@ -11,6 +11,7 @@ import {
 import { pipeline, Transform, type Readable } from 'node:stream';
 import { KeeperRefusal } from './errors.ts';
 import { StringDecoder } from 'node:string_decoder';
+import { outgoingHeaders } from '@agentfleet/protocol/tracing';
 import { Agent, request, type Dispatcher } from 'undici';
 
 /** What one answer may cost who asked: a keeper may be confused, or somebody else's. */
@@ -262,6 +263,7 @@ export class Transport {
       headers: {
         authorization: `Bearer ${await this.#options.token()}`,
         [epochHeader]: String(this.#options.epoch),
+        ...outgoingHeaders(),
         ...(body === null ? {} : { 'content-type': mediaType(call) }),
       },
     });

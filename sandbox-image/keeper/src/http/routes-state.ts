@@ -11,6 +11,8 @@ export function stateRoutes(app: FastifyInstance, keeper: Keeper): void {
 
   app.get('/info', () => keeper.info);
 
+  app.get('/spans', () => ({ spans: keeper.parts.spans.drain() }));
+
   app.get('/events', (request, reply) => {
     const from = sequenceOf(request.query);
     return sendLines(reply, (signal) => log.read(from, signal));

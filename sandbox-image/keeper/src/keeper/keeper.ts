@@ -17,6 +17,7 @@ import type { EventLog } from '../log/index.ts';
 import type { Log } from '@agentfleet/protocol/log';
 import type { KeeperMetrics } from './metrics.ts';
 import type { NetworkProbe } from '../network/index.ts';
+import type { SpanRing } from '@agentfleet/protocol/tracing';
 import type { Redaction } from '@agentfleet/protocol/redact';
 
 /** What decides whether commands may run. */
@@ -81,6 +82,8 @@ export interface KeeperParts extends Machine {
   readonly room: OutputRoom;
   readonly sessions: Sessions;
   readonly snapshots: Snapshots;
+  /** Of requests whose trace is sampled. */
+  readonly spans: SpanRing;
   readonly spills: SpillStore;
   readonly syntax: SyntaxParser;
 }

@@ -149,6 +149,8 @@ function egressRules(gateway: Gateway, egress: EgressBrief): readonly object[] {
     const endpoint = endpointOf(expert);
     return endpoint === undefined ? [] : [hostOf(proxyOf(endpoint, gateway.settings) ?? endpoint.baseURL)];
   });
+  const { tracing } = gateway.settings ?? {};
+  if (tracing !== undefined) hosts.push(hostOf(tracing.endpoint));
   const named = hosts.flatMap((host) => onlyHost(host, egress, homeOf(pool)));
   const engines = models.filter(({ engine }) => engine.type === 'VLLM').map(({ name }) => poolLabels(pool, 'expert', name));
   const own = engines.map((matchLabels) => ({ to: [{ podSelector: { matchLabels } }], ports: tcp(vllmPort) }));

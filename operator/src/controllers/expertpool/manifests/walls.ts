@@ -94,6 +94,8 @@ export interface WorkerReach {
   readonly more: readonly object[];
   /** Address of the proxy that workers use; undefined: none. */
   readonly proxy?: string | undefined;
+  /** Where workers send spans; undefined: nowhere. */
+  readonly tracing?: string | undefined;
   /** Whether the pool has a gateway to chat models. */
   readonly hasChat?: boolean;
   /** Whether the results server beside the operator asks workers. */
@@ -218,8 +220,9 @@ function apiServerRules(apiServer: readonly ApiEndpoint[]): readonly object[] {
 
 /** The egress rules of the workers of a pool: what the pool and its tasks need, and no other pod. Pure. */
 export function workersEgress(pool: ExpertPool, reach: WorkerReach): readonly object[] {
-  const { egress, apiServer, more, proxy, hasChat = false } = reach;
-  const hosts = [...listedHosts(pool, egress), ...(proxy === undefined ? [] : [hostOf(proxy)])];
+  const { egress, apiServer, more, proxy, tracing, hasChat = false } = reach;
+  const outside = [proxy, tracing].flatMap((address) => (address === undefined ? [] : [hostOf(address)]));
+  const hosts = [...listedHosts(pool, egress), ...outside];
   const pods = (own: Readonly<Record<string, string>>): object => ({ podSelector: { matchLabels: own } });
   const rules = [
     nameServers,

@@ -1,0 +1,37 @@
+/**
+ * Traces of tasks across the parts of the fleet, and the ids of what runs now for lines of logs. Spans are plain data; OpenTelemetry is
+ * behind `exporter.ts`, which nothing imports: it is loaded where traces are on.
+ */
+export { ask, tool, agent } from './genai.ts';
+export { SpanRing, spansOf } from './ring.ts';
+export {
+  ambientIds,
+  beginSpan,
+  errorTypeOf,
+  handOn,
+  incoming,
+  inSpan,
+  isRecorded,
+  newSpanId,
+  outgoingHeaders,
+  within,
+  type Attributes,
+  type FinishedSpan,
+  type Span,
+  type SpanSink,
+  type WorkIds,
+} from './scope.ts';
+export { ServedRequest, spanHeader, spanOfHeader, spanToHeader } from './served.ts';
+export { formatTraceparent, parseTraceparent, traceOfTask, traceparentAnnotation, type TaskTrace, type TraceContext } from './trace.ts';
+export {
+  noTracing,
+  openTracing,
+  parseEndpoint,
+  parseRatio,
+  readTracing,
+  tracingEnvironment,
+  withinTask,
+  type TracedProcess,
+  type Tracing,
+  type TracingConfig,
+} from './tracing.ts';

@@ -1,0 +1,187 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { randomBytes } from 'node:crypto';
+import { formatTraceparent, parseTraceparent, type TraceContext } from './trace.ts';
+
+/** What lines of a log and requests to other parts are about. */
+export interface WorkIds {
+  /** `namespace/name` of the task. */
+  readonly task?: string;
+  readonly namespace?: string;
+  readonly attempt?: number;
+  readonly epoch?: number;
+}
+
+export type SpanKind = 'Internal' | 'Server' | 'Client';
+export type AttributeValue = string | number | boolean | readonly string[];
+export type Attributes = Readonly<Record<string, AttributeValue | undefined>>;
+
+/** A span that has ended, as plain data: what leaves a process, or a keeper, which has no network. Times are ms since 1970. */
+export interface FinishedSpan {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId?: string;
+  readonly name: string;
+  readonly kind: SpanKind;
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly attributes: Attributes;
+  /** Name or code of what failed; its words may quote files and stay in the log. */
+  readonly errorType?: string;
+}
+
+/** Takes spans that have ended. */
+export interface SpanSink {
+  readonly now: () => number;
+  readonly record: (span: FinishedSpan) => void;
+  /** Hands on spans of a part that reaches no receiver. */
+  readonly forward?: (service: string, spans: readonly FinishedSpan[]) => void;
+}
+
+/** A span that is open. Ending it twice changes nothing. */
+export interface Span {
+  set(attributes: Attributes): void;
+  fail(error: unknown): void;
+  end(): void;
+}
+
+interface Scope {
+  readonly ids: WorkIds;
+  readonly trace?: TraceContext;
+  /** Absent: nothing is recorded. */
+  readonly sink?: SpanSink;
+}
+
+/** What the code that runs now works on. It follows promises and callbacks; there is none outside of {@link within}. */
+const scopes = new AsyncLocalStorage<Scope>();
+
+const closed: Span = { set: () => {}, fail: () => {}, end: () => {} };
+
+/** Runs `body` for a task: lines of logs, requests and spans that it makes belong to it. */
+export function within<T>(ids: WorkIds, trace: TraceContext | undefined, sink: SpanSink | undefined, body: () => T): T {
+  return scopes.run({ ids, ...(trace !== undefined && { trace }), ...(sink !== undefined && { sink }) }, body);
+}
+
+/** The ids of what runs now, for a line of a log. */
+export function ambientIds(): Readonly<Record<string, unknown>> {
+  const scope = scopes.getStore();
+  if (scope === undefined) return {};
+  return { ...scope.ids, ...(scope.trace !== undefined && { trace: scope.trace.traceId }) };
+}
+
+const taskMember = 'agentfleet.task';
+const attemptMember = 'agentfleet.attempt';
+const epochMember = 'agentfleet.epoch';
+
+/** W3C headers of a request that this scope makes: `traceparent`, and ids of the task as `baggage`. */
+export function outgoingHeaders(): Readonly<Record<string, string>> {
+  const { ids, trace } = scopes.getStore() ?? {};
+  if (trace === undefined) return {};
+  const members = [
+    ...(ids?.task === undefined ? [] : [`${taskMember}=${encodeURIComponent(ids.task)}`]),
+    ...(ids?.attempt === undefined ? [] : [`${attemptMember}=${ids.attempt}`]),
+    ...(ids?.epoch === undefined ? [] : [`${epochMember}=${ids.epoch}`]),
+  ];
+  return { traceparent: formatTraceparent(trace), ...(members.length > 0 && { baggage: members.join(',') }) };
+}
+
+type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+const longestBaggage = 1024;
+
+/** The ids and the trace that a request names. What cannot be read is left out: a header refuses no request. */
+export function incoming(headers: Headers): { readonly ids: WorkIds; readonly trace: TraceContext | undefined } {
+  const text = (name: string): string => (typeof headers[name] === 'string' ? headers[name] : '');
+  const baggage = text('baggage').length > longestBaggage ? '' : text('baggage');
+  const members = new Map(baggage.split(',').map((member) => member.trim().split('=', 2) as [string, string | undefined]));
+  const count = (name: string): number | undefined => {
+    const value = members.get(name) ?? '';
+    return /^\d{1,9}$/.test(value) ? Number(value) : undefined;
+  };
+  const [, namespace, name] = /^([a-z0-9-]{1,63})%2F([a-z0-9.-]{1,253})$/.exec(members.get(taskMember) ?? '') ?? [];
+  const [attempt, epoch] = [count(attemptMember), count(epochMember)];
+  const ids = {
+    ...(namespace !== undefined && name !== undefined && { task: `${namespace}/${name}`, namespace }),
+    ...(attempt !== undefined && { attempt }),
+    ...(epoch !== undefined && { epoch }),
+  };
+  return { ids, trace: parseTraceparent(text('traceparent')) };
+}
+
+/** Hands on the spans of another part that belong to the trace of this scope. */
+export function handOn(service: string, read: (traceId: string) => readonly FinishedSpan[]): void {
+  const { trace, sink } = scopes.getStore() ?? {};
+  if (trace?.sampled === true && sink?.forward !== undefined) sink.forward(service, read(trace.traceId));
+}
+
+/** Whether what runs now is recorded. */
+export function isRecorded(): boolean {
+  const { trace, sink } = scopes.getStore() ?? {};
+  return sink !== undefined && trace?.sampled === true;
+}
+
+/** What a span is begun with. */
+export interface SpanOptions {
+  readonly kind?: SpanKind;
+  readonly attributes?: Attributes;
+}
+
+/** Opens a span below that of this scope, which who began it ends; it is nobody's parent. */
+export function beginSpan(name: string, options: SpanOptions = {}): Span {
+  return open(scopes.getStore(), name, options)?.span ?? closed;
+}
+
+/** Runs `body` in a span below that of this scope. Without a trace that is sampled it only runs it. */
+export async function inSpan<T>(name: string, options: SpanOptions, body: (span: Span) => Promise<T>): Promise<T> {
+  const scope = scopes.getStore();
+  const opened = open(scope, name, options);
+  if (scope === undefined || opened === undefined) return body(closed);
+  const { span, trace } = opened;
+  try {
+    return await scopes.run({ ...scope, trace }, () => body(span));
+  } catch (error) {
+    span.fail(error);
+    throw error;
+  } finally {
+    span.end();
+  }
+}
+
+/** A new id of a span. */
+export function newSpanId(): string {
+  return randomBytes(8).toString('hex');
+}
+
+function open(scope: Scope | undefined, name: string, { kind = 'Internal', attributes = {} }: SpanOptions): Opened | undefined {
+  const { trace: parent, sink } = scope ?? {};
+  if (sink === undefined || parent?.sampled !== true) return undefined;
+  const trace = { ...parent, spanId: newSpanId() };
+  const startMs = sink.now();
+  let [known, errorType, ended]: [Attributes, string | undefined, boolean] = [attributes, undefined, false];
+  const end = (): void => {
+    if (ended) return;
+    ended = true;
+    const { traceId, spanId } = trace;
+    const own = { traceId, spanId, parentSpanId: parent.spanId, name, kind, startMs, endMs: sink.now(), attributes: known };
+    sink.record({ ...own, ...(errorType !== undefined && { errorType }) });
+  };
+  const set = (more: Attributes): void => {
+    known = { ...known, ...more };
+  };
+  const fail = (error: unknown): void => {
+    errorType = errorTypeOf(error);
+  };
+  return { trace, span: { set, fail, end } };
+}
+
+interface Opened {
+  readonly trace: TraceContext;
+  readonly span: Span;
+}
+
+/** A name of few values for a failure: its reason or code, else its class. */
+export function errorTypeOf(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error === 'string' && /^\w{1,40}$/.test(error) ? error : 'Unknown';
+  const { reason, code } = error as { readonly reason?: unknown; readonly code?: unknown };
+  const named = [reason, code].find((one) => typeof one === 'string' && /^\w{1,64}$/.test(one));
+  return typeof named === 'string' ? named : error.name;
+}
