@@ -9,6 +9,7 @@ import { keeperSchemas } from './keeperSchemas.ts';
 import { metricsPage } from './metrics.ts';
 import { reasonsPage } from './reasons.ts';
 import { recordedChat } from './recordedChat.ts';
+import { runbooks } from './runbooks/index.ts';
 import { toolsPage } from './tools.ts';
 import { featureFiles, tracerFiles } from './tracer.ts';
 
@@ -23,6 +24,7 @@ export function generatedFiles(): ReadonlyMap<string, string> {
     ['docs/reference/process-errors.md', processErrorsPage()],
     ['docs/reference/reasons.md', reasonsPage()],
     ['docs/reference/tools.md', toolsPage()],
+    ...runbooks(),
     ['docs/reference/keeper-schemas.json', keeperSchemas()],
     ['examples/recorded-chat.yaml', recordedChat()],
     ['agent-image/src/coverage/program.json', tracerFiles()],

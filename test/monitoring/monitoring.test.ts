@@ -1,5 +1,6 @@
 // Rules, alerts and dashboards of the chart: all that they ask for is exported by somebody, and fits.
 import { inferenceErrors } from '@agentfleet/protocol/inference';
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { phases, rolloutPhases } from '@agentfleet/protocol/api';
@@ -10,6 +11,7 @@ import { analyse, type Analysis } from './promql.ts';
 import { dashboards, ruleGroups, type Dashboard, type Rule } from './shipped.ts';
 import { vllmMetrics } from './vllm.ts';
 
+const root = fileURLToPath(new URL('../../', import.meta.url));
 const controllers = fileURLToPath(new URL('../../operator/src/controllers/', import.meta.url));
 const known = new Map<string, KnownSeries>();
 let rules: readonly Rule[];
@@ -53,6 +55,8 @@ describe('rules', () => {
       expect(['critical', 'warning']).toContain(labels?.['severity']);
       expect(annotations?.['summary']?.length).toBeGreaterThan(20);
       expect(annotations?.['description']?.length).toBeGreaterThan(20);
+      expect(annotations?.['runbook_url']).toBe(`docs/runbooks/${alert}.md`);
+      expect(existsSync(`${root}${annotations?.['runbook_url'] ?? ''}`), alert).toBe(true);
     }
   });
 

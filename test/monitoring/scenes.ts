@@ -130,6 +130,13 @@ export const sick: Readonly<Record<string, Sickness>> = {
     series: ['agentfleet_task_ends_total{phase="Failed",rollback="NotVerified",pod="o1"} 0x20 1x40'],
     tells: ['{} 1'],
   },
+  AgentFleetVetoesExcessive: {
+    series: [
+      'agentfleet_task_vetoes_total{pod="o1"} 0+60x60',
+      'agentfleet_task_ends_total{phase="Succeeded",rollback="None",pod="o1"} 0+2x60',
+    ],
+    tells: ['{} 30'],
+  },
   AgentFleetPoolNotReady: { series: [condition('pool="p/c"', 'Ready', 'NoPlace')], tells: ['{pool="p/c",reason="NoPlace"} 1'] },
   AgentFleetNoWorkers: {
     without: ['agentfleet_pool_workers_ready'],
@@ -191,6 +198,12 @@ export const sick: Readonly<Record<string, Sickness>> = {
     without: ['vllm:kv_cache', 'vllm:gpu_cache'],
     series: [`vllm:kv_cache_usage_perc{${gen},pod="gen-1"} 0.97x60`],
     tells: [`${engine} 0.97`],
+  },
+  AgentFleetModelAnswersUnusable: {
+    series: ['ok', 'ProviderMalformed'].map(
+      (result) => `agentfleet_gateway_requests_total{pool="p/c",model="chat",result="${result}",pod="g1"} 0+30x60`,
+    ),
+    tells: ['{pool="p/c",model="chat"} 0.5'],
   },
   AgentFleetExpertNotScraped: { without: [`agentfleet_inference_ready{${gen}`], tells: ['{pool="p/c",expert="gen"} 1'] },
   AgentFleetVerifierNotScraped: { without: ['agentfleet_inference_ready{model'], tells: ['{model="p/j"} 1'] },

@@ -1,6 +1,6 @@
 /**
  * Traces of tasks across the parts of the fleet, and the ids of what runs now for lines of logs. Spans are plain data; OpenTelemetry is
- * behind `exporter.ts`, which nothing imports: it is loaded where traces are on.
+ * behind `exporter.ts`, which nothing imports: it is loaded where traces are on. Imports `environment.ts` alone.
  */
 export { ask, tool, agent } from './genai.ts';
 export { SpanRing, spansOf } from './ring.ts';

@@ -7,6 +7,7 @@ import { up, type Cluster } from '../../../hack/cluster/index.ts';
 import { Kubectl } from '../../../hack/sandbox/index.ts';
 import { scraperAccount, scraperKeys } from '../../../operator/src/metrics/scraperTokens.ts';
 import { readConfig } from '../../../operator/src/config.ts';
+import { parseSettings } from '../../../operator/src/runtime/settings.ts';
 import { analyse } from '../../monitoring/promql.ts';
 import { relabelled } from '../../monitoring/catalogue.ts';
 import { dashboards, ruleGroups, type Group } from '../../monitoring/shipped.ts';
@@ -56,9 +57,32 @@ it('renders nothing of it unless it is asked for, and each part by itself', asyn
 it.for([
   ['a namespace that is none', { podMonitor: { prometheusNamespace: 'a b' } }],
   ['an unknown value of rules', { prometheusRule: { rules: [] } }],
+  ['a receiver of traces that is none', { tracing: { endpoint: 'collector:4318' } }],
+  ['a share of traces above all', { tracing: { sampleRatio: 2 } }],
   ['a label that is no text', { dashboards: { labels: { grafana_dashboard: 1 } } }],
 ] as const)('refuses %s', async ([, values]) => {
   await expect(rendered(values)).rejects.toThrow(/don't meet the specifications of the schema/);
+});
+
+interface Deployment {
+  readonly spec: {
+    readonly template: { readonly spec: { readonly containers: readonly { readonly env: readonly { name: string; value?: string }[] }[] } };
+  };
+}
+
+it('sends traces only where a receiver is named: of the operator, and of what it makes', async () => {
+  const environment = async (values: object): Promise<ReadonlyMap<string, string>> => {
+    const deployment = one(await rendered(values), 'Deployment', 'agentfleet-operator') as unknown as Deployment;
+    return new Map((deployment.spec.template.spec.containers[0]?.env ?? []).map(({ name, value = '' }) => [name, value]));
+  };
+  const tracing = { endpoint: 'http://collector.monitoring.svc:4318', sampleRatio: 0.1 };
+  const [quiet, traced] = [await environment({}), await environment({ tracing })];
+  expect([quiet.has('OTEL_EXPORTER_OTLP_ENDPOINT'), parseSettings(quiet.get('AGENTFLEET_OPERANDS') ?? '').tracing]).toEqual([
+    false,
+    undefined,
+  ]);
+  expect([traced.get('OTEL_EXPORTER_OTLP_ENDPOINT'), traced.get('OTEL_TRACES_SAMPLER_ARG')]).toEqual([tracing.endpoint, '0.1']);
+  expect(parseSettings(traced.get('AGENTFLEET_OPERANDS') ?? '').tracing).toEqual(tracing);
 });
 
 describe('rules', () => {
@@ -74,6 +98,11 @@ describe('rules', () => {
       'agentfleet-fleet',
       'agentfleet-engines',
     ]);
+    const pages = 'https://git.example.com/docs/runbooks';
+    const moved = groupsOf(await rendered({ prometheusRule: { enabled: true, runbooks: `${pages}/` } })).flatMap(({ rules }) => rules);
+    const named = moved.filter(({ alert }) => alert !== undefined);
+    expect(named.length).toBeGreaterThan(20);
+    for (const { alert, annotations } of named) expect(annotations?.['runbook_url']).toBe(`${pages}/${alert}.md`);
     // What is left asks for nothing that only pools tell.
     const metrics = few.flatMap(({ rules }) => rules.flatMap(({ expr }) => [...analyse(expr, new Map()).metrics]));
     expect(metrics.filter((name) => /^(fleet:|vllm:|agentfleet_(worker|inference)_)/.test(name))).toEqual([]);
