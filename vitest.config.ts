@@ -14,7 +14,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: ['{cli,eval,protocol,operator,agent-image,inference-image,sandbox-image,train,hack,test}/**/*.test.ts'],
+          include: ['{cli,client,eval,protocol,operator,agent-image,inference-image,sandbox-image,train,hack,test}/**/*.test.ts'],
           exclude: ['**/node_modules/**', 'test/contract/**', 'test/sandbox/**', 'test/e2e/*.test.ts'],
           setupFiles: ['test/seed.ts'],
           env: { AGENTFLEET_SEED: seed },

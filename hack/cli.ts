@@ -1,8 +1,11 @@
 // `node hack/bootstrap.mjs hack/cli.ts FOLDER`: bundles the command line tool and puts `fleet` and `kubectl-fleet` into
 // FOLDER, which then belongs on the PATH. They run on the pinned Node of this repository.
 // `--package FOLDER`: writes a package for npm instead, one file that runs on any Node from 24 on.
-import { chmod, copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+// `--client FOLDER`: writes the package of the typed client, with its types.
+import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { execa } from 'execa';
 import { bundleProgram } from './bundle.ts';
 
 const checkout = resolve(import.meta.dirname, '..');
@@ -54,9 +57,52 @@ export async function packCli(folder: string): Promise<string> {
   return target;
 }
 
+/** Files of the client that its public types stand in; they import nothing but each other. */
+const typed = ['index', 'connect', 'errors', 'public', 'types'] as const;
+
+/** Writes what `npm publish FOLDER` takes of `@agentfleet/client`. */
+export async function packClient(folder: string): Promise<string> {
+  const target = resolve(folder);
+  const sources = join(checkout, 'client', 'src');
+  await mkdir(target, { recursive: true });
+  await writeFile(join(target, 'index.mjs'), await bundleProgram(join(sources, 'index.ts')));
+  const scratch = await mkdtemp(join(tmpdir(), 'client-types-'));
+  try {
+    const project = { extends: join(checkout, 'tsconfig.json'), include: [`${sources}/index.ts`], exclude: [] };
+    const emit = { noEmit: false, declaration: true, emitDeclarationOnly: true, outDir: join(scratch, 'out'), rootDir: checkout };
+    const options = { ...emit, typeRoots: [join(checkout, 'node_modules', '@types')] };
+    await writeFile(join(scratch, 'tsconfig.json'), JSON.stringify({ ...project, compilerOptions: options }));
+    await execa('tsc', ['-p', join(scratch, 'tsconfig.json')], { localDir: checkout, preferLocal: true });
+    for (const name of typed) {
+      const text = await readFile(join(scratch, 'out', 'client', 'src', `${name}.d.ts`), 'utf8');
+      await writeFile(join(target, `${name}.d.ts`), text.replaceAll(/from '(\.\/\w+)\.ts'/g, "from '$1.js'"));
+    }
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+  const { name, version, license } = JSON.parse(await readFile(join(checkout, 'client', 'package.json'), 'utf8')) as Record<string, string>;
+  const manifest = {
+    name,
+    version,
+    description: 'Agent tasks of AgentFleet from TypeScript: create, follow, decide, fetch results',
+    license,
+    type: 'module',
+    exports: { '.': { types: './index.d.ts', default: './index.mjs' } },
+    engines: { node: '>=24' },
+    files: ['index.mjs', '*.d.ts'],
+  };
+  await writeFile(join(target, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+  await copyFile(join(checkout, 'LICENSE'), join(target, 'LICENSE'));
+  await copyFile(join(checkout, 'client', 'README.md'), join(target, 'README.md'));
+  return target;
+}
+
+const writers: Readonly<Record<string, (folder: string) => Promise<string>>> = { '--package': packCli, '--client': packClient };
+
 if (process.argv[1] === import.meta.filename) {
   const [first, second] = process.argv.slice(2);
-  const folder = first === '--package' ? second : first;
-  if (folder === undefined) throw new Error('name the folder: node hack/bootstrap.mjs hack/cli.ts [--package] FOLDER');
-  console.log(await (first === '--package' ? packCli(folder) : installCli(folder)));
+  const write = writers[first ?? ''];
+  const folder = write === undefined ? first : second;
+  if (folder === undefined) throw new Error('name the folder: node hack/bootstrap.mjs hack/cli.ts [--package | --client] FOLDER');
+  console.log(await (write ?? installCli)(folder));
 }

@@ -3,6 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { chartFiles } from './chart.ts';
 import { cliPage } from './cli.ts';
+import { clientTypes } from './clientTypes.ts';
 import { apiFiles } from './crds.ts';
 import { keeperErrorsPage, processErrorsPage } from './errorPages.ts';
 import { keeperSchemas } from './keeperSchemas.ts';
@@ -18,6 +19,7 @@ export function generatedFiles(): ReadonlyMap<string, string> {
   return new Map([
     ...apiFiles(),
     ...chartFiles(),
+    ['client/src/types.ts', clientTypes()],
     ['docs/reference/cli.md', cliPage()],
     ['docs/reference/keeper-errors.md', keeperErrorsPage()],
     ['docs/reference/metrics.md', metricsPage()],

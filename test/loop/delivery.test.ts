@@ -1,19 +1,14 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { systemClock } from '@agentfleet/kube';
-import type { AgentTaskSpec } from '@agentfleet/protocol/api';
-import type { PoolBrief } from '@agentfleet/protocol/pool';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { deliver } from '../../agent-image/src/delivery/index.ts';
-import { importWorkspace } from '../../agent-image/src/workspace/index.ts';
-import { dialerTo, startGitServer, type GitServer } from '../../agent-image/src/workspace/testing/gitServer.ts';
+import { startGitServer, type GitServer } from '../../agent-image/src/workspace/testing/gitServer.ts';
 import { TestRepository } from '../../agent-image/src/workspace/testing/repository.ts';
-import { AgentBed, removeRunner, ScriptedModels, steps, type AgentRun, type Reply } from './agentBed.ts';
-import { taskFor } from './loopBed.ts';
+import { AgentBed, removeRunner, type AgentRun, type Reply } from './agentBed.ts';
+import { beginDelivery, branch, openDeliveryBed, project, repair, tokenFile, writeToken } from './deliveryBed.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 
@@ -21,7 +16,6 @@ vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 const built = await AgentBed.build();
 const sh = promisify(execFile);
 const token = 'correct-horse';
-const branch = 'agentfleet/task-uid-of-t';
 const url = (server: GitServer): string => `${server.origin}/team/app.git`;
 
 /** A forge that keeps pull requests, as Gitea shows them. */
@@ -66,16 +60,6 @@ async function read(request: IncomingMessage): Promise<unknown> {
   return JSON.parse(Buffer.concat(parts).toString('utf8'));
 }
 
-const repair: readonly Reply[] = [
-  {
-    calls: [
-      ['edit_file', { path: 'calc.py', old_text: 'a - b', new_text: 'a + b' }],
-      ['bash', { command: 'mkdir -p docs && echo new > docs/new.md && ln -s new.md docs/link && echo x > build.log && rm old.txt' }],
-    ],
-  },
-  { calls: [['submit', { answer: 'The sign was wrong, ask @everyone.' }]] },
-];
-
 describe.skipIf('why' in built)('delivery', () => {
   const binary = 'binary' in built ? built.binary : '';
   let folder: string;
@@ -87,35 +71,15 @@ describe.skipIf('why' in built)('delivery', () => {
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'delivery-'));
     const work = await TestRepository.create(join(folder, 'work'));
-    await work.write('calc.py', 'def add(a, b):\n    return a - b\n');
-    await work.write('old.txt', 'old\n');
-    await work.write('.gitignore', '*.log\n__pycache__/\n');
-    await work.write(
-      'test_calc.py',
-      'import unittest\n\nfrom calc import add\n\n\nclass Calc(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(2, 3), 5)\n',
-    );
+    for (const [path, content] of Object.entries(project)) await work.write(path, content);
     await work.commit('first');
     bare = join(folder, 'root', 'team', 'app.git');
     await sh('git', ['clone', '--quiet', '--bare', work.folder, bare]);
     await sh('git', ['-C', bare, 'config', 'http.receivepack', 'true']);
     forge = new FakeForge();
     server = await startGitServer(folder, join(folder, 'root'), forge.handle);
-    const authorities = { file: server.authorities, pem: await readFile(server.authorities, 'utf8') };
-    const dialer = dialerTo(server.origin);
-    bed = await AgentBed.open(binary, undefined, {
-      importWorkspace: (workspace, { keeper, root, ...ports }) => {
-        const inPlace: typeof keeper.writeTree = (path, tar, signal) => keeper.writeTree(path.replace('/workspace', root), tar, signal);
-        return importWorkspace(workspace, {
-          ...ports,
-          keeper: { writeTree: inPlace },
-          dialer,
-          scratch: folder,
-          authorities: authorities.file,
-        });
-      },
-      deliver: (order, ports) => deliver(order, { ...ports, dialer, scratch: folder, authorities }),
-    });
-    await writeFile(join(folder, 'token'), token);
+    bed = await openDeliveryBed(binary, folder, server);
+    await writeToken(folder, token);
   });
   afterEach(async () => {
     await bed[Symbol.asyncDispose]();
@@ -124,13 +88,8 @@ describe.skipIf('why' in built)('delivery', () => {
   });
   afterAll(() => removeRunner(binary));
 
-  function begin(git: object = { pullRequest: {} }, replies: readonly Reply[] = repair): AgentRun {
-    const own = { workspace: { type: 'Git', git: { url: url(server), ref: 'main' } }, output: { git: { credential: 'robot', ...git } } };
-    const spec = { ...taskFor({}, ['python3', '-m', 'unittest', '-v']), ...own } as unknown as Partial<AgentTaskSpec>;
-    const run = bed.begin(spec, new ScriptedModels(steps(...replies)));
-    const credentials: PoolBrief['credentials'] = [{ name: 'robot', hosts: ['127.0.0.1'], file: join(folder, 'token') }];
-    return Object.assign(run, { context: { ...run.context, pool: { ...run.context.pool, credentials } } });
-  }
+  const begin = (output: object = { pullRequest: {} }, replies: readonly Reply[] = repair, check?: readonly string[]): AgentRun =>
+    beginDelivery(bed, { url: url(server), folder, replies, output, ...(check !== undefined && { check }) });
 
   const git = async (...args: string[]): Promise<string> => (await sh('git', ['-C', bare, ...args])).stdout.trim();
   const pushes = (): number => server.requests.filter((line) => line.startsWith('POST') && line.includes('git-receive-pack')).length;
@@ -212,7 +171,7 @@ describe.skipIf('why' in built)('delivery', () => {
       { reason: 'BranchProtected', message: /name another one in spec\.output\.git\.branch/ },
     ],
     ['the token may not push', () => void (forge.writes = false), {}, { reason: 'AccessDenied', message: /right to write the repository/ }],
-    ['the token is wrong', () => writeFile(join(folder, 'token'), 'other'), {}, { reason: 'AuthenticationRequired' }],
+    ['the token is wrong', () => writeFile(tokenFile(folder), 'other'), {}, { reason: 'AuthenticationRequired' }],
     [
       'the pool has no such credential',
       () => undefined,
@@ -242,13 +201,12 @@ describe.skipIf('why' in built)('delivery', () => {
   });
 
   test('a result that changes nothing of the repository pushes nothing', async () => {
-    const only = steps({ calls: [['bash', { command: 'echo x > a.log' }]] }, { calls: [['submit', { answer: 'nothing to do' }]] });
-    const own = { workspace: { type: 'Git', git: { url: url(server), ref: 'main' } }, output: { git: { credential: 'robot' } } };
-    const spec = { ...taskFor({}, ['test', '-f', 'a.log']), ...own } as unknown as Partial<AgentTaskSpec>;
-    const run = bed.begin(spec, new ScriptedModels(only));
-    const credentials = [{ name: 'robot', hosts: ['127.0.0.1'], file: join(folder, 'token') }];
-    const context = { ...run.context, clock: systemClock, pool: { ...run.context.pool, credentials } };
-    expect(await bed.engine.run(context)).toMatchObject({ result: 'Succeeded' });
+    const only: readonly Reply[] = [
+      { calls: [['bash', { command: 'echo x > a.log' }]] },
+      { calls: [['submit', { answer: 'nothing to do' }]] },
+    ];
+    const run = begin({}, only, ['test', '-f', 'a.log']);
+    expect(await bed.engine.run(run.context)).toMatchObject({ result: 'Succeeded' });
     expect(run.reported.output).toMatchObject({ branch, reason: 'NothingToDeliver' });
     expect(pushes()).toBe(0);
   });

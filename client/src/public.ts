@@ -1,0 +1,102 @@
+import type { AgentTask, AgentTaskOrder, AgentTaskSpec, ObjectMeta } from './types.ts';
+
+/** A task that is to be created: its name, or `generateName`, and its spec. */
+export interface NewTask {
+  readonly metadata: Partial<ObjectMeta> & { readonly generateName?: string };
+  readonly spec: AgentTaskSpec;
+}
+
+export interface ListOptions {
+  readonly labelSelector?: string;
+  readonly signal?: AbortSignal;
+}
+
+export interface FollowOptions {
+  /** `version` of an update: only what came later. */
+  readonly since?: string | undefined;
+  /** Ends the iteration. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface OrderOptions {
+  /** For the record. */
+  readonly reason?: string;
+  /** How long to wait until the operator took the order; default 30 s. 0: do not wait. */
+  readonly timeoutSeconds?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface DecideOptions extends OrderOptions {
+  /** Digest of what is meant, from `status.run.pendingApproval.action`; default: what waits. */
+  readonly action?: string;
+}
+
+/** How a task ends: after its step, with its tree put back, or at once. */
+export type CancelMode = 'Stop' | 'Rollback' | 'Terminate';
+
+/** One state of a task. */
+export interface TaskUpdate {
+  readonly task: AgentTask;
+  /** Summary for people; undefined until the operator saw the task. */
+  readonly phase: string | undefined;
+  readonly finished: boolean;
+  /** Goes into `FollowOptions.since` of a later call, also of another process. */
+  readonly version: string;
+}
+
+/** A file that outlives the sandbox. */
+export interface Artifact {
+  readonly name: string;
+  readonly bytes: number;
+  /** SHA-256, hexadecimal. */
+  readonly sha256: string;
+}
+
+/** A line of what model, tools and people said; members by `type`, see docs/reference/results.md. */
+export interface ConversationLine {
+  /** Of the record in the event log; grows. */
+  readonly seq: number;
+  readonly at: string;
+  readonly type: string;
+  readonly [member: string]: unknown;
+}
+
+export interface LineOptions {
+  /** Only what is newer than this record. */
+  readonly since?: number | undefined;
+  /** Goes on until the task has ended. */
+  readonly follow?: boolean | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** AgentTasks of one namespace, with the permission of whoever connected. Every method rejects with a FleetError. */
+export interface FleetClient extends AsyncDisposable {
+  readonly namespace: string;
+  /** The same cluster and caller, another namespace; it shares the connections. */
+  in(namespace: string): FleetClient;
+  close(): Promise<void>;
+  create(task: NewTask, signal?: AbortSignal): Promise<AgentTask>;
+  get(name: string, signal?: AbortSignal): Promise<AgentTask>;
+  list(options?: ListOptions): Promise<readonly AgentTask[]>;
+  delete(name: string, signal?: AbortSignal): Promise<void>;
+  /** The states of a task to its end; break out of the loop whenever it is enough. */
+  follow(name: string, options?: FollowOptions): AsyncGenerator<TaskUpdate, void, undefined>;
+  /** Follows a task to its end and returns it. */
+  finished(name: string, options?: FollowOptions): Promise<AgentTask>;
+  /** Lets the act or the result that waits pass. */
+  approve(name: string, options?: DecideOptions): Promise<AgentTaskOrder>;
+  reject(name: string, options?: DecideOptions): Promise<AgentTaskOrder>;
+  /** Answers the question that waits. */
+  answer(name: string, message: string, options?: DecideOptions): Promise<AgentTaskOrder>;
+  /** Gives the model words at its next step. */
+  message(name: string, message: string, options?: OrderOptions): Promise<AgentTaskOrder>;
+  /** Ends a task; default: Rollback. Needs the right to patch it. */
+  cancel(name: string, mode?: CancelMode, signal?: AbortSignal): Promise<AgentTask>;
+  artifacts(name: string, signal?: AbortSignal): Promise<readonly Artifact[]>;
+  /** Bytes of an artifact, held against its SHA-256. */
+  artifact(name: string, file: string, signal?: AbortSignal): Promise<Uint8Array>;
+  /** What model, tools and people said. */
+  conversation(name: string, options?: LineOptions): AsyncGenerator<ConversationLine, void, undefined>;
+  /** Records of the event log. */
+  log(name: string, options?: LineOptions): AsyncGenerator<Readonly<Record<string, unknown>>, void, undefined>;
+}

@@ -1,0 +1,62 @@
+import { createHash } from 'node:crypto';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createTransport, plainConfig } from '@agentfleet/kube';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ClusterClient } from './client.ts';
+
+/** The results API as docs/reference/results.md describes it. */
+const base = '/apis/results.agentfleet.dev/v1alpha1/namespaces/demo/agenttasks';
+const patch = 'diff --git a/x b/x\n';
+const sha256 = createHash('sha256').update(patch).digest('hex');
+const line = (seq: number, type = 'Note'): string => `${JSON.stringify({ seq, at: 't', type })}\n`;
+const answers: Readonly<Record<string, string>> = {
+  [`${base}/one/artifacts`]: JSON.stringify({
+    items: [
+      { name: 'change.patch', bytes: patch.length, sha256 },
+      { name: 'broken', bytes: 1, sha256 },
+    ],
+  }),
+  [`${base}/one/artifacts/change.patch`]: patch,
+  [`${base}/one/artifacts/broken`]: 'x',
+  [`${base}/one/conversation?follow=true`]: `${line(1)}${line(4)}${line(5, 'Pause')}`,
+  [`${base}/one/conversation?since=5&follow=true`]: line(7).trimEnd(),
+  [`${base}/one/log`]: `${line(1)}${line(2)}`,
+};
+
+let server: Server;
+let client: ClusterClient;
+beforeAll(async () => {
+  server = createServer(({ url }, response) => {
+    const found = answers[url ?? ''];
+    response.writeHead(found === undefined ? 404 : 200).end(found ?? '404 page not found');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const at = plainConfig(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  client = new ClusterClient(createTransport(at, { userAgent: 'test' }), 'demo');
+});
+afterAll(async () => {
+  await client.close();
+  server.close();
+});
+
+async function all<T>(lines: AsyncIterable<T>): Promise<readonly T[]> {
+  const found: T[] = [];
+  for await (const one of lines) found.push(one);
+  return found;
+}
+
+test('an artifact is held against its hash', async () => {
+  expect(Buffer.from(await client.artifact('one', 'change.patch')).toString()).toBe(patch);
+  await expect(client.artifact('one', 'broken')).rejects.toMatchObject({ code: 'AF_CLIENT_ARTIFACT_DAMAGED' });
+  await expect(client.artifact('one', 'none')).rejects.toMatchObject({ code: 'AF_CLIENT_NOT_FOUND' });
+});
+
+test('a conversation goes on after a pause, which nobody sees', async () => {
+  expect((await all(client.conversation('one', { follow: true }))).map(({ seq }) => seq)).toEqual([1, 4, 7]);
+  expect(await all(client.log('one'))).toHaveLength(2);
+});
+
+test('a cluster without the results API is told apart', async () => {
+  await expect(client.artifacts('two')).rejects.toMatchObject({ code: 'AF_CLIENT_RESULTS_MISSING' });
+});

@@ -1,0 +1,96 @@
+import { createHash } from 'node:crypto';
+import { isApiError, type Transport } from '@agentfleet/kube';
+import { resultsPath, type ArtifactList, type ConversationEntry, type ResultsPart } from '@agentfleet/protocol/results';
+import { asFleetError, FleetError } from './errors.ts';
+import type { Artifact, ConversationLine, LineOptions } from './public.ts';
+
+export interface TaskName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** The results API of a cluster. */
+export class Results {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  async artifacts(task: TaskName, signal?: AbortSignal): Promise<readonly Artifact[]> {
+    try {
+      const answer = await this.#transport.request<ArtifactList>({ method: 'GET', path: resultsPath(task, 'artifacts'), signal });
+      return answer.items;
+    } catch (error) {
+      throw failure(error);
+    }
+  }
+
+  /** @throws FleetError AF_CLIENT_ARTIFACT_DAMAGED when it is not what the list says */
+  async artifact(task: TaskName, name: string, signal?: AbortSignal): Promise<Uint8Array> {
+    const listed = (await this.artifacts(task, signal)).find((one) => one.name === name);
+    if (listed === undefined) throw new FleetError('AF_CLIENT_NOT_FOUND', `AgentTask ${task.name} has no artifact ${name}`);
+    const parts: Uint8Array[] = [];
+    for await (const part of this.#bytes(task, 'artifacts', { signal }, name)) parts.push(part);
+    const bytes = Buffer.concat(parts);
+    const sha256 = createHash('sha256').update(bytes).digest('hex');
+    if (sha256 === listed.sha256) return bytes;
+    throw new FleetError(
+      'AF_CLIENT_ARTIFACT_DAMAGED',
+      `artifact ${name} of AgentTask ${task.name} has the SHA-256 ${sha256}, not ${listed.sha256}`,
+    );
+  }
+
+  /** The conversation; one answer of the server ends after a while, and is asked to go on. */
+  async *conversation(task: TaskName, options: LineOptions): AsyncGenerator<ConversationLine, void, undefined> {
+    let { since } = options;
+    for (;;) {
+      let paused = false;
+      for await (const line of this.#lines<ConversationEntry>(task, 'conversation', { ...options, since })) {
+        since = line.seq;
+        paused = line.type === 'Pause';
+        if (!paused) yield line;
+      }
+      if (!paused || options.signal?.aborted === true) return;
+    }
+  }
+
+  log(task: TaskName, options: LineOptions): AsyncGenerator<Readonly<Record<string, unknown>>, void, undefined> {
+    return this.#lines(task, 'log', options);
+  }
+
+  async *#lines<T>(task: TaskName, part: ResultsPart, options: LineOptions): AsyncGenerator<T, void, undefined> {
+    const decoder = new TextDecoder();
+    let rest = '';
+    for await (const chunk of this.#bytes(task, part, options)) {
+      const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) if (line !== '') yield JSON.parse(line) as T;
+    }
+    if (rest.trim() !== '') yield JSON.parse(rest) as T;
+  }
+
+  async *#bytes(task: TaskName, part: ResultsPart, options: LineOptions, artifact?: string): AsyncGenerator<Uint8Array, void, undefined> {
+    const { since, follow, signal } = options;
+    const query = { since, follow: follow === true ? true : undefined };
+    try {
+      const path = resultsPath(task, part, artifact);
+      const stream = await this.#transport.stream({ method: 'GET', path, query, accept: '*/*', signal });
+      try {
+        yield* stream.body;
+      } finally {
+        stream.close();
+      }
+    } catch (error) {
+      if (signal?.aborted === true) return;
+      throw failure(error);
+    }
+  }
+}
+
+/** Where no results API is registered the API server knows no such path; a server that is away answers 503. */
+function failure(error: unknown): FleetError {
+  const known = asFleetError(error);
+  const missing = known.code === 'AF_CLIENT_NOT_INSTALLED' || (isApiError(error) && error.code === 503);
+  return missing ? new FleetError('AF_CLIENT_RESULTS_MISSING', 'the results API does not answer', { cause: error }) : known;
+}

@@ -1,0 +1,721 @@
+// Made by `npm run generate` from protocol/src/api.
+
+/** `metav1.ObjectMeta` as far as tasks have it. */
+export interface ObjectMeta {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+  readonly generation?: number;
+  readonly creationTimestamp?: string;
+  readonly deletionTimestamp?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+/** Work that must become true, proved by checks, or be undone. */
+export interface AgentTask {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: ObjectMeta;
+  readonly spec: AgentTaskSpec;
+  readonly status?: AgentTaskStatus;
+}
+
+/** What must become true, and within which bounds. */
+export interface AgentTaskSpec {
+  /** The pool that does the work; default: the pool that is the default for the namespace. */
+  readonly poolRef?: {
+    /** Name of the ExpertPool. */
+    readonly name: string;
+    /** Namespace of the ExpertPool, which must allow this one; default: the namespace of the task. */
+    readonly namespace?: string;
+  };
+  /** Profile of the pool that sets how much is computed. */
+  readonly profile?: string;
+  /** Tasks that have to end with Succeeded before this one begins; until then it takes no place in the queue. */
+  readonly dependsOn?: readonly {
+    /** Name of the AgentTask. */
+    readonly name: string;
+  }[];
+  /** Place in the queue; higher goes first. */
+  readonly priority?: number;
+  /** What must become true, in words. */
+  readonly goal: string;
+  /** What the agent starts from. Snapshot 0 is taken when it is in place and set up. */
+  readonly workspace: {
+    /** Which member is set. */
+    readonly type: 'Git' | 'Inline' | 'ConfigMap';
+    /** A commit of a Git repository. */
+    readonly git?: {
+      /** Address of the repository: https://host/path. */
+      readonly url: string;
+      /** Branch, tag or commit to start from. */
+      readonly ref: string;
+      /** Folder of the repository that becomes the workspace; default: all of it. */
+      readonly subPath?: string;
+      /** Credential of the pool that is sent to the host, which it must be bound to; default: none. */
+      readonly credential?: string;
+      /** How many commits of history are fetched; default: all. */
+      readonly depth?: number;
+    };
+    /** Files that are part of this object. */
+    readonly inline?: {
+      /** The files; each path once. */
+      readonly files: readonly {
+        /** Path below the workspace. */
+        readonly path: string;
+        /** Content, UTF-8. */
+        readonly content: string;
+        /** Permission bits, for example 0755. */
+        readonly mode?: number;
+      }[];
+    };
+    /** A ConfigMap of the namespace; each key becomes a file. */
+    readonly configMap?: {
+      /** Name of the object. */
+      readonly name: string;
+    };
+  };
+  /** Commands before snapshot 0, in this order. */
+  readonly setup?: readonly {
+    /** Name in logs and messages. */
+    readonly name: string;
+    /** Program and arguments; no shell in between. */
+    readonly command: readonly string[];
+    /** Wall time in seconds; default: 600, or spec.deadlineSeconds where that is less. */
+    readonly timeoutSeconds?: number;
+    /** What it may reach through the egress proxy. Registries: what the platform has listed. Allowed: spec.policy.network.hosts. */
+    readonly network?: 'None' | 'Registries' | 'Allowed';
+  }[];
+  /** What must hold for the task to be called Succeeded. */
+  readonly checks: readonly {
+    /** Name in status and messages. */
+    readonly name: string;
+    /** What proves it. Command: the exit status and output of a program. Artifact: a file of the workspace. Review: a person, who sees the change after all other checks hold. */
+    readonly type?: 'Command' | 'Artifact' | 'Review';
+    /** Program and arguments; no shell in between. */
+    readonly command?: readonly string[];
+    /** With Artifact: a regular file below the workspace that must be there at the end. */
+    readonly path?: string;
+    /** Least size of the file. */
+    readonly minBytes?: number;
+    /** Texts that the file must hold, each of them. */
+    readonly contains?: readonly string[];
+    /** JSON Schema (draft 2020-12), as JSON, that the file must fulfil as JSON. */
+    readonly jsonSchema?: string;
+    /** Wall time in seconds; default: 600, or spec.deadlineSeconds where that is less. */
+    readonly timeoutSeconds?: number;
+    /** How single tests are distinguished in the output; Exit looks at the exit status only. */
+    readonly format?: 'Auto' | 'Exit' | 'JUnit' | 'TAP' | 'Pytest' | 'NodeTest' | 'GoTest';
+    /** Pass: passes at the end. FailThenPass: fails at snapshot 0 too, so that passing proves a change. Auto: decided at snapshot 0. */
+    readonly expect?: 'Auto' | 'Pass' | 'FailThenPass';
+  }[];
+  /** Where all checks hold at snapshot 0. Work: with a chat model it is worked on, and succeeds by an accepted Review, an answer or a new Artifact, else it ends as Unproved. Succeed: it ends at once. */
+  readonly whenAlreadyTrue?: 'Work' | 'Succeed';
+  /** Files that the agent must not change, because the checks depend on them. */
+  readonly protect?: {
+    /** Default: test files, test configuration and the entry scripts of the checks. None: only paths. */
+    readonly mode?: 'Default' | 'None';
+    /** Further patterns. */
+    readonly paths?: readonly string[];
+  };
+  /** What the agent may do. */
+  readonly policy?: {
+    /** Set of rules for commands and paths, of those that the pool lists. Strict refuses what Default lets pass with care. Permissive asks a person about what Default refuses, such as a push. Privileged leaves that to gate 2, and only who may create AgentTaskOrders may ask for it. */
+    readonly profile?: 'Default' | 'Strict' | 'Permissive' | 'Privileged';
+    /** What the sandbox may reach. */
+    readonly network?: {
+      /** Loopback: only itself. None: not even itself. Allowed: itself, and hosts through the egress proxy. */
+      readonly mode?: 'Loopback' | 'None' | 'Allowed';
+      /** Hosts that mode Allowed opens, of those that the pool allows; without a list of the pool, those with public addresses. */
+      readonly hosts?: readonly {
+        /** Host name; no wildcards. */
+        readonly host: string;
+        /** TCP port. */
+        readonly port?: number;
+      }[];
+    };
+    /** Acts that wait for a person, who answers with an AgentTaskOrder. */
+    readonly approvals?: {
+      /** Kinds of acts that wait. */
+      readonly require: readonly ('Destructive' | 'External')[];
+      /** How long an act waits; the clocks of the task stand still. */
+      readonly timeoutSeconds?: number;
+    };
+    /** Weakest wall that is acceptable, weakest first; default: what the pool demands. */
+    readonly minIsolation?: 'Container' | 'Seccomp' | 'Landlock' | 'UserNamespace' | 'RuntimeClass';
+  };
+  /** What the model has of the tools. */
+  readonly tools?: {
+    /** Names of tools that models do not have, beside those that the pool, or the task, denies. */
+    readonly deny?: readonly string[];
+    /** Most seconds of one call, of those that the pool allows. */
+    readonly timeouts?: {
+      /** Seconds of one command; 600 where nothing is set. */
+      readonly bash?: number;
+      /** Seconds of one page; 30 where nothing is set. */
+      readonly fetch?: number;
+    };
+    /** MCP servers whose tools the model has: of the pool by their name, or with a url of a host of spec.policy.allowedHosts of the pool. */
+    readonly mcpServers?: readonly {
+      /** Name; its tools are called <name>__<tool>. */
+      readonly name: string;
+      /** Address of its endpoint for streamable HTTP, as https://host/mcp. */
+      readonly url?: string;
+      /** Seconds in which it has to answer a call; default: what the pool says, else 60. */
+      readonly timeoutSeconds?: number;
+      /** Whether the attempt fails, to be tried again, when it does not answer at the start; else the model does without. */
+      readonly required?: boolean;
+    }[];
+  };
+  /** What the task may use. A bound that is left out is the one of the pool. */
+  readonly budget?: {
+    /** Seconds in which the task runs, over all attempts. */
+    readonly wallSeconds?: number;
+    /** Commands and edits, over all attempts. */
+    readonly toolCalls?: number;
+    /** Tokens that models read and write for the task, over all attempts. */
+    readonly tokens?: number;
+    /** What models may cost, over all attempts, in the currency of the prices of the pool. */
+    readonly cost?: string;
+  };
+  /** Seconds from when its first sandbox answers until the task has failed; the clock stops while it is suspended. */
+  readonly deadlineSeconds?: number;
+  /** How often the task is tried. */
+  readonly attempts?: {
+    /** Attempts that count; failures of the infrastructure do not, but five in a row before anything was begun end the task. */
+    readonly max?: number;
+    /** Wait before the next attempt: seconds × factor ^ (failures − 1), at most capSeconds. */
+    readonly backoff?: {
+      /** First wait. */
+      readonly seconds?: number;
+      /** Growth from failure to failure. */
+      readonly factor?: number;
+      /** Longest wait. */
+      readonly capSeconds?: number;
+    };
+    /** Exceptions from what a class does by itself. */
+    readonly rules?: readonly {
+      /** Class of the failure. */
+      readonly class: 'Infrastructure' | 'AgentError' | 'CheckFailed' | 'Unproved' | 'Vetoed' | 'PolicyViolation' | 'BudgetExceeded' | 'Stuck' | 'DeadlineExceeded' | 'ApprovalRejected' | 'InvalidInput';
+      /** Retry: next attempt on the tree as it is. RollbackAndRetry: on snapshot 0. Fail: the task has failed. Ignore: next attempt, not counted. */
+      readonly action: 'Retry' | 'RollbackAndRetry' | 'Fail' | 'Ignore';
+    }[];
+  };
+  /** The sandbox pod. What is left out is as the pool says; labels, annotations, nodes, tolerations and priority always are. */
+  readonly sandbox?: {
+    /** Image with the tools; nothing of ours needs to be in it. */
+    readonly image?: string;
+    /** What the container asks for and may use. */
+    readonly resources?: {
+      /** What is set aside for it. Names: cpu, memory, ephemeral-storage. */
+      readonly requests?: Readonly<Record<string, unknown>>;
+      /** What it may use at most. Names: cpu, memory, ephemeral-storage. */
+      readonly limits?: Readonly<Record<string, unknown>>;
+    };
+    /** Bytes that workspace and home may hold together. */
+    readonly workspaceSizeLimit?: string;
+    /** RuntimeClass of the pod. */
+    readonly runtimeClassName?: string;
+    /** A volume of the sandbox, instead of the disk of its node. It is deleted with the task. */
+    readonly storage?: {
+      /** StorageClass of the volume. */
+      readonly storageClassName: string;
+      /** Bytes of the volume: workspace, home and what the keeper stores. */
+      readonly size: string;
+      /** VolumeSnapshotClass. When it is set, the volume of a suspended or ended task becomes a VolumeSnapshot, from which the task goes on. */
+      readonly volumeSnapshotClassName?: string;
+    };
+  };
+  /** When the tree is captured. */
+  readonly snapshots?: {
+    /** RiskGated: before steps that are judged risky. EveryStep: before each step. InitialOnly: snapshot 0 alone. */
+    readonly policy?: 'RiskGated' | 'EveryStep' | 'InitialOnly';
+    /** Seconds between two durable copies while the task runs and something changed. */
+    readonly checkpointSeconds?: number;
+  };
+  /** What becomes of the tree. */
+  readonly rollback?: {
+    /** RestoreInitial: as at snapshot 0. RestoreLastGreen: as when the checks last passed. Keep: as the agent left it. */
+    readonly whenFailed?: 'RestoreInitial' | 'RestoreLastGreen' | 'Keep';
+    /** Whether a script that undoes the change becomes an artifact. */
+    readonly revertScript?: boolean;
+  };
+  /** Whether the task waits after its current step; its clocks stop. */
+  readonly suspend?: boolean;
+  /** Stop: end after the current step and keep the tree. Rollback: end and restore snapshot 0. Terminate: end at once, delete the sandbox. */
+  readonly cancel?: 'None' | 'Stop' | 'Rollback' | 'Terminate';
+  /** Where a result goes that succeeded, beside the artifacts. */
+  readonly output?: {
+    /** A branch of the repository of spec.workspace.git, and a pull request into spec.workspace.git.ref. */
+    readonly git: {
+      /** Branch that the result is pushed to; it belongs to the task. Default: agentfleet/ with name and uid of the task. */
+      readonly branch?: string;
+      /** Credential of the pool that may push, and open pull requests; default: spec.workspace.git.credential. */
+      readonly credential?: string;
+      /** The pull request, or merge request, that is opened for the branch. */
+      readonly pullRequest?: {
+        /** Its title; default: the first line of spec.goal. */
+        readonly title?: string;
+        /** What serves the repository; default: found out by its host and by its API. Gitea: also Forgejo. */
+        readonly forge?: 'GitHub' | 'GitLab' | 'Gitea';
+      };
+    };
+  };
+  /** What the record of the work may be used for beyond the task. */
+  readonly trace?: {
+    /** None: nothing is exported. Internal: "fleet trace" exports it for reading and measuring. Training: also to train models. Stands in the event log before any work. */
+    readonly consent: 'None' | 'Internal' | 'Training';
+  };
+  /** How long a finished task keeps what it holds. */
+  readonly retention?: {
+    /** Seconds after the end that the sandbox pod stays; with 0 it goes at once, or after 900 s where the tree is kept (cancel: Stop, whenFailed: Keep). */
+    readonly sandboxSeconds?: number;
+    /** Seconds after the end that the durable copies and the VolumeSnapshot of spec.sandbox.storage stay. */
+    readonly snapshotsSeconds?: number;
+  };
+  /** Seconds after the end until this object is deleted; default: never. */
+  readonly ttlSecondsAfterFinished?: number;
+}
+
+/** What has become of the task. */
+export interface AgentTaskStatus {
+  /** Generation of the spec that this status answers. */
+  readonly observedGeneration?: number;
+  /** Summary for people; programs read conditions. */
+  readonly phase?: 'Pending' | 'Queued' | 'Preparing' | 'Running' | 'Verifying' | 'RollingBack' | 'Suspended' | 'AwaitingApproval' | 'Succeeded' | 'Failed' | 'Cancelled';
+  /** Whether the task has ended; a string, because watches select by it. */
+  readonly finished?: 'true' | 'false';
+  /** Place in the queue. */
+  readonly queue?: {
+    /** Tasks before this one; absent: it waits for something else than a slot. */
+    readonly position?: number;
+    /** Since when it waits, what spec.limits.queueTimeoutSeconds of the pool is counted from. */
+    readonly since?: string;
+  };
+  /** Aspects of the state, one entry for each type. */
+  readonly conditions?: readonly {
+    /** Aspect in CamelCase, for example Ready. */
+    readonly type: string;
+    /** Whether it holds. */
+    readonly status: 'True' | 'False' | 'Unknown';
+    /** Generation of the object that this was computed from. */
+    readonly observedGeneration?: number;
+    /** When status last changed. */
+    readonly lastTransitionTime: string;
+    /** Why, in CamelCase, for programs. */
+    readonly reason: string;
+    /** Why, in words, for people. */
+    readonly message: string;
+  }[];
+  /** What the deadline is counted by. */
+  readonly clock?: {
+    /** When the first sandbox of the task answered. */
+    readonly startedAt: string;
+    /** Seconds in which the clock stood still, pauses that have ended. */
+    readonly pausedSeconds: number;
+    /** Since when it stands still now. */
+    readonly pausedAt?: string;
+  };
+  /** Which worker runs the task. */
+  readonly assignment?: {
+    /** Attempt that the worker is to run. */
+    readonly attempt: number;
+    /** Grows with every assignment; whatever is done under a lower one is refused. */
+    readonly epoch: number;
+    /** Pod of the worker. */
+    readonly worker: string;
+    /** Namespace of that pod. */
+    readonly workerNamespace: string;
+    /** Pod of the sandbox, in the namespace of the task. */
+    readonly sandbox: string;
+    /** Whether the sandbox was waiting ready. */
+    readonly warm: boolean;
+    /** When it was assigned. */
+    readonly since: string;
+    /** When the sandbox answered for the first time; absent: it has not yet. */
+    readonly sandboxReadyAt?: string;
+    /** What the worker is to do. */
+    readonly directive: 'Run' | 'Rollback' | 'Quiesce' | 'Stop';
+    /** What the task may use over all attempts under this assignment, where spec.limits.spending of its pool caps it; set aside of the caps. */
+    readonly budget?: {
+      /** Tokens of chat models, in and out. */
+      readonly tokens?: number;
+      /** What they cost, in the currency of the pool. */
+      readonly cost?: string;
+    };
+    /** Revision of the experts that the task works with; absent: the pool has no rollout. */
+    readonly revision?: string;
+    /** Revision of the EnergyModel that judges its acts; absent: the model has no rollout. */
+    readonly verifierRevision?: string;
+    /** The rollout, of the pool or of its model, that the end of the task is counted for. */
+    readonly rollout?: string;
+    /** The rollout whose revision gets copies of the requests of the task; its answers are compared only. */
+    readonly shadow?: string;
+  };
+  /** The sandbox of the assignment, once it was ready, until it is lost: all that the worker needs to reach it. */
+  readonly sandbox?: {
+    /** Pod, in the namespace of the task. */
+    readonly name: string;
+    /** Uid of the pod; the audience of tokens for its keeper. */
+    readonly uid: string;
+    /** IP address of the pod. */
+    readonly address: string;
+  };
+  /** The newest attempts, oldest first. */
+  readonly attempts?: readonly {
+    /** Counts from 1. */
+    readonly number: number;
+    /** When it began. */
+    readonly startedAt: string;
+    /** When it ended. */
+    readonly endedAt?: string;
+    /** Class of the failure. */
+    readonly class?: 'Infrastructure' | 'AgentError' | 'CheckFailed' | 'Unproved' | 'Vetoed' | 'PolicyViolation' | 'BudgetExceeded' | 'Stuck' | 'DeadlineExceeded' | 'ApprovalRejected' | 'InvalidInput';
+    /** Why it ended, in CamelCase. */
+    readonly reason?: string;
+    /** False: it failed before anything was begun in its sandbox, which was given back. Such failures in a row end the task. */
+    readonly started?: boolean;
+    /** What of it is counted against budgets and caps; all that was used is in status.totals. */
+    readonly usage?: {
+      /** Tokens that chat models read; other engines report none. */
+      readonly tokensIn: number;
+      /** Tokens that chat models wrote; other engines report none. */
+      readonly tokensOut: number;
+      /** What they cost by the prices of the pool, in its currency; absent: nothing with a price was used. */
+      readonly cost?: string;
+      /** Commands and edits. */
+      readonly toolCalls: number;
+    };
+  }[];
+  /** Sums over all attempts. */
+  readonly totals?: {
+    /** What the task has used. */
+    readonly usage?: {
+      /** Tokens that chat models read; other engines report none. */
+      readonly tokensIn: number;
+      /** Tokens that chat models wrote; other engines report none. */
+      readonly tokensOut: number;
+      /** What they cost by the prices of the pool, in its currency; absent: nothing with a price was used. */
+      readonly cost?: string;
+      /** Commands and edits. */
+      readonly toolCalls: number;
+      /** Of tokensIn, those that a provider read from a cache. */
+      readonly tokensCached?: number;
+      /** Processor time of commands, in milliseconds. */
+      readonly cpuMillis: number;
+      /** Seconds in which the task ran. */
+      readonly wallSeconds: number;
+      /** Proposals that were judged. */
+      readonly candidates: number;
+      /** Proposals that a gate refused. */
+      readonly vetoes: number;
+      /** Restores of an earlier snapshot. */
+      readonly backtracks: number;
+    };
+  };
+  /** The restore that ended the task or followed an order. */
+  readonly rollback?: {
+    /** The order that asked for it. */
+    readonly orderRef?: {
+      /** Name of the object. */
+      readonly name: string;
+    };
+    /** What was restored. */
+    readonly snapshot: string;
+    /** Whether the tree has the digest of the snapshot. */
+    readonly verified: boolean;
+    /** When. */
+    readonly at: string;
+  };
+  /** What spec.sandbox.storage holds. */
+  readonly storage?: {
+    /** PersistentVolumeClaim that a sandbox works on, or goes on with. */
+    readonly claim?: string;
+    /** Newest VolumeSnapshot that was ready to use; without a claim, the task goes on from it. */
+    readonly volumeSnapshot?: string;
+  };
+  /** Decisions about acts that waited, oldest first. */
+  readonly approvals?: readonly {
+    /** Digest of what waited. */
+    readonly action: string;
+    /** What was decided. */
+    readonly decision: 'Approved' | 'Rejected' | 'Answered';
+    /** The answer to a question; kept for the newest decision only. */
+    readonly answer?: string;
+    /** Why, as the order says it; kept for the newest decision only. */
+    readonly reason?: string;
+    /** The order that said so; absent: the time was over. */
+    readonly orderRef?: {
+      /** Name of the object. */
+      readonly name: string;
+    };
+    /** Who gave the order. */
+    readonly requester?: string;
+    /** When. */
+    readonly at: string;
+  }[];
+  /** Messages that the model has not got yet, oldest first. */
+  readonly messages?: readonly {
+    /** Uid of the order; the worker reports it in status.run.messagesTaken. */
+    readonly id: string;
+    /** The order that brought it. */
+    readonly orderRef: {
+      /** Name of the object. */
+      readonly name: string;
+    };
+    /** Who gave the order. */
+    readonly requester: string;
+    /** The words. */
+    readonly text: string;
+    /** When. */
+    readonly at: string;
+  }[];
+  /** Report of the worker about the current attempt. */
+  readonly run?: {
+    /** Attempt that this is about. */
+    readonly attempt: number;
+    /** Assignment under which this was written; a report of another one is refused. */
+    readonly epoch: number;
+    /** How far the attempt is. */
+    readonly progress?: {
+      /** Steps that are done. */
+      readonly done: number;
+      /** Steps of the current plan. */
+      readonly total: number;
+      /** What is going on. */
+      readonly message?: string;
+    };
+    /** Digest of the plan. */
+    readonly plan?: readonly {
+      /** Identifier inside the plan. */
+      readonly id: string;
+      /** Level of the node. */
+      readonly kind: 'Goal' | 'Subtask' | 'Step';
+      /** What the node is for. */
+      readonly intent: string;
+      /** How far it is. */
+      readonly state: 'Pending' | 'Running' | 'Done' | 'Failed' | 'Dropped';
+    }[];
+    /** Snapshots of the sandbox. */
+    readonly snapshots?: {
+      /** Taken after set-up. */
+      readonly initial?: string;
+      /** Newest one at which all checks passed. */
+      readonly lastGreen?: string;
+      /** Newest durable copy. */
+      readonly checkpointURI?: string;
+    };
+    /** What this attempt has used. */
+    readonly usage?: {
+      /** Tokens that chat models read; other engines report none. */
+      readonly tokensIn: number;
+      /** Tokens that chat models wrote; other engines report none. */
+      readonly tokensOut: number;
+      /** What they cost by the prices of the pool, in its currency; absent: nothing with a price was used. */
+      readonly cost?: string;
+      /** Commands and edits. */
+      readonly toolCalls: number;
+      /** Of tokensIn, those that a provider read from a cache. */
+      readonly tokensCached?: number;
+      /** Processor time of commands, in milliseconds. */
+      readonly cpuMillis: number;
+      /** Seconds in which the task ran. */
+      readonly wallSeconds: number;
+      /** Proposals that were judged. */
+      readonly candidates: number;
+      /** Proposals that a gate refused. */
+      readonly vetoes: number;
+      /** Restores of an earlier snapshot. */
+      readonly backtracks: number;
+    };
+    /** What the last decision was based on, as rollouts count it; the event log has all of each decision. */
+    readonly signals?: {
+      /** Energy of the chosen candidate; lower is better. */
+      readonly energy?: string;
+      /** Calibrated probability that the chosen candidate is good. */
+      readonly pSuccess?: string;
+      /** Parts that did not answer, and what is done without them. */
+      readonly degraded?: readonly string[];
+    };
+    /** Experts that took part. */
+    readonly experts?: readonly {
+      /** Its part. */
+      readonly role: 'Generalist' | 'Specialist' | 'Draft' | 'Planner' | 'Verifier' | 'Embedder' | 'Policy';
+      /** Its name in the pool. */
+      readonly name: string;
+      /** What was running. */
+      readonly digest?: string;
+    }[];
+    /** What waits for a person. */
+    readonly pendingApproval?: {
+      /** Digest of the act, question or review; an order must name it. */
+      readonly action: string;
+      /** Act: to be approved. Question: to be answered. Review: the result, to be accepted. Absent: Act. */
+      readonly kind?: 'Act' | 'Question' | 'Review';
+      /** The act in words. */
+      readonly summary: string;
+      /** The question of the model, as it asks it. */
+      readonly question?: string;
+      /** Why it is held. */
+      readonly evidence?: string;
+      /** When it is treated as rejected, or as not answered. */
+      readonly expires: string;
+    };
+    /** The wall around the sandbox, as probed from inside. */
+    readonly isolation?: {
+      /** Strongest level in force. */
+      readonly level: 'Container' | 'Seccomp' | 'Landlock' | 'UserNamespace' | 'RuntimeClass';
+      /** Whether the network policy holds. */
+      readonly network: 'Probing' | 'Enforced' | 'NotEnforced';
+      /** RuntimeClass of the pod. */
+      readonly runtimeClass?: string;
+    };
+    /** Head of the event log, SHA-256 in hexadecimal. */
+    readonly auditRoot?: string;
+    /** Files that outlive the sandbox. */
+    readonly artifacts?: readonly {
+      /** Its name. */
+      readonly name: string;
+      /** Where it lies. */
+      readonly uri: string;
+      /** SHA-256, hexadecimal. */
+      readonly sha256: string;
+      /** Its size. */
+      readonly bytes: number;
+    }[];
+    /** What became of the copies of requests that a revision in shadow got: counts only, over all attempts. */
+    readonly shadow?: {
+      /** The rollout in whose shadow phase they were sent. */
+      readonly rollout: string;
+      /** Copies that were sent. */
+      readonly asked: number;
+      /** Copies that were answered. */
+      readonly answered: number;
+      /** Copies without an answer, or with one that is none. */
+      readonly failed: number;
+      /** Copies that were not sent or not waited for, so that nobody waits for them. */
+      readonly dropped: number;
+      /** Proposals of which both had a first candidate. */
+      readonly candidates: number;
+      /** Those whose first candidate is the same, by its hash. */
+      readonly sameCandidates: number;
+      /** Acts that both verifiers refuse. */
+      readonly bothVetoed: number;
+      /** Acts that only the stable one refuses. */
+      readonly onlyStableVetoed: number;
+      /** Acts that only the shadow would refuse. */
+      readonly onlyShadowVetoed: number;
+      /** Acts that neither refuses. */
+      readonly neitherVetoed: number;
+      /** Acts by the bin of the probability that the stable one says: below 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99 and above. */
+      readonly stableBins?: readonly number[];
+      /** The same acts by the bin of what the shadow says. */
+      readonly shadowBins?: readonly number[];
+    };
+    /** What the model found or did, in words, cut with a marker; the whole is the artifact answer.md. */
+    readonly answer?: string;
+    /** Messages of status.messages that the model has got, the newest last. */
+    readonly messagesTaken?: readonly string[];
+    /** Change as a unified diff, cut with a marker. */
+    readonly patch?: string;
+    /** Where the result went; the condition Delivered judges it. */
+    readonly output?: {
+      /** Branch of the repository. */
+      readonly branch: string;
+      /** Commit that the branch was pushed with. */
+      readonly commit?: string;
+      /** Address of the pull request. */
+      readonly pullRequest?: string;
+      /** Why not all of it was delivered, in CamelCase; absent: all was. */
+      readonly reason?: string;
+      /** The same in words, with what helps. */
+      readonly message?: string;
+    };
+    /** The last restore of this attempt. */
+    readonly rollback?: {
+      /** What was restored. */
+      readonly snapshot: string;
+      /** Whether the tree has the digest of the snapshot. */
+      readonly verified: boolean;
+      /** Digest of the tree after the restore. */
+      readonly manifestDigest?: string;
+      /** What could not be undone. */
+      readonly irreversible?: readonly string[];
+    };
+    /** When the work came to rest as directed, with a durable copy of all there is; absent in every report under Run. */
+    readonly quiescedAt?: string;
+    /** How the attempt ended. */
+    readonly outcome?: {
+      /** Succeeded: all checks hold. Stopped: as directed. */
+      readonly result: 'Succeeded' | 'Failed' | 'Stopped';
+      /** Class of the failure. */
+      readonly class?: 'Infrastructure' | 'AgentError' | 'CheckFailed' | 'Unproved' | 'Vetoed' | 'PolicyViolation' | 'BudgetExceeded' | 'Stuck' | 'DeadlineExceeded' | 'ApprovalRejected' | 'InvalidInput';
+      /** Why, in CamelCase, for programs. */
+      readonly reason: string;
+      /** Why, in words. */
+      readonly message?: string;
+      /** Results of the checks. */
+      readonly checks?: readonly {
+        /** Name of the check. */
+        readonly name: string;
+        /** Tests that passed. */
+        readonly passed: number;
+        /** Tests that failed. */
+        readonly failed: number;
+        /** Tests that did not run. */
+        readonly skipped: number;
+        /** Wall time, rounded up. */
+        readonly seconds: number;
+      }[];
+    };
+  };
+}
+
+/** A person's decision about a task (approve, reject, answer, tell or cancel), or about a rollout (approve or reject). */
+export interface AgentTaskOrder {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: ObjectMeta;
+  readonly spec: AgentTaskOrderSpec;
+  readonly status?: AgentTaskOrderStatus;
+}
+
+/** The order. It cannot be changed; create another one. */
+export interface AgentTaskOrderSpec {
+  /** The AgentTask, in the same namespace. */
+  readonly taskRef?: {
+    /** Name of the object. */
+    readonly name: string;
+  };
+  /** The pool or the model, in the same namespace, whose rollout is decided about; instead of taskRef. */
+  readonly rolloutRef?: {
+    /** Which kind. */
+    readonly kind: 'ExpertPool' | 'EnergyModel';
+    /** Name of the object. */
+    readonly name: string;
+  };
+  /** The revision that is tried, from status.rollout.canary; with rolloutRef. */
+  readonly revision?: string;
+  /** Approve or Reject the act that waits, or the revision that is tried. Answer the question that waits. Message: words for the model at its next step. Cancel the task and restore snapshot 0. */
+  readonly type: 'Approve' | 'Reject' | 'Answer' | 'Message' | 'Cancel';
+  /** Digest of the act, from status.run.pendingApproval.action; with Approve, Reject and Answer. */
+  readonly action?: string;
+  /** The answer, or the words for the model; with Answer and Message. */
+  readonly message?: string;
+  /** Why, for the record. */
+  readonly reason?: string;
+  /** User name of who orders; it must be the caller. */
+  readonly requester: string;
+}
+
+/** What has become of the order. */
+export interface AgentTaskOrderStatus {
+  /** Accepted: it will be done. Refused: it will not, see message. Done: it is. */
+  readonly state?: 'Accepted' | 'Refused' | 'Done';
+  /** Why, in words. */
+  readonly message?: string;
+  /** When state last changed. */
+  readonly at?: string;
+}
