@@ -7,7 +7,7 @@ import { draDriverName } from '../../hack/cluster/index.ts';
 import { machineEgress, pythonEgress } from '../../hack/demo/fleet/egress.ts';
 import { startEnvironment } from '../../hack/environment/index.ts';
 import { installFleet } from '../../hack/install/index.ts';
-import { programNames, type ProgramName } from '../programs/examples.ts';
+import { programNames } from '../programs/examples.ts';
 import type { Script } from '../programs/model.ts';
 import { repository, solve, spoil } from '../programs/tasks.ts';
 import { brokenPromises, condition, useFleet, type Fleet } from './fleet.ts';
@@ -15,6 +15,10 @@ import { apiOf, providerPool, startProvider } from './providerPod.ts';
 
 /** They are two gigabytes from the registries of this machine: the long run installs them. */
 const full = process.env['AGENTFLEET_FULL'] === '1';
+
+/** The last one acts by the fleet's tools. */
+const examples = [...programNames, 'claude-code-tools'] as const;
+type Name = (typeof examples)[number];
 
 const goals = { solved: 'Make the test of add pass.', failed: 'Make add right, whatever it takes.' } as const;
 const scripts: readonly Script[] = [
@@ -47,7 +51,7 @@ interface Pool {
 }
 
 /** The pool of an example; only where its model is, and what its key is called, are of this test. */
-async function poolOf(name: ProgramName): Promise<void> {
+async function poolOf(name: Name): Promise<void> {
   const { spec } = load(await readFile(join(import.meta.dirname, `../../examples/harness/${name}.yaml`), 'utf8')) as Pool;
   const experts = spec.experts.map((expert) =>
     expert.engine.api === undefined ? expert : { ...expert, engine: { ...expert.engine, api: apiOf(fleet) } },
@@ -55,13 +59,13 @@ async function poolOf(name: ProgramName): Promise<void> {
   await providerPool(fleet, name, { experts });
 }
 
-function submit(name: ProgramName, end: keyof typeof goals): Promise<void> {
+function submit(name: Name, end: keyof typeof goals): Promise<void> {
   const own = authority === undefined ? [] : [{ path: 'ca.crt', content: authority }];
   const budget = { wallSeconds: 3600 };
   return fleet.task(`${name}-${end}`, { files: [...repository.files, ...own] }, { poolRef: { name }, goal: goals[end], budget });
 }
 
-test.runIf(full).each(programNames)(
+test.runIf(full).each(examples)(
   '%s is installed, solves a task, and one that it fails is rolled back',
   { timeout: 3_600_000 },
   async (name) => {

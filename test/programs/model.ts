@@ -29,6 +29,7 @@ const shells: Readonly<Record<string, (command: string) => object>> = {
   shell: (command) => ({ command }),
   shell_command: (command) => ({ command }),
   exec_command: (cmd) => ({ cmd }),
+  mcp__fleet__bash: (command) => ({ command }),
 };
 
 /** mini-swe-agent ends by a command. */
@@ -40,7 +41,7 @@ export function answerTo(
   scripts: readonly Script[],
 ): { readonly message: object; readonly step: Step | null } {
   const text = JSON.stringify(messages);
-  const script = scripts.find(({ goal }) => text.includes(goal));
+  const script = scripts.find(({ goal }) => text.includes(JSON.stringify(goal).slice(1, -1)));
   const names = tools.map(({ function: { name } }) => name);
   const shell = names.find((name) => Object.hasOwn(shells, name));
   const at = messages.filter(({ role, tool_calls: calls = [] }) => role === 'assistant' && calls.length > 0).length;

@@ -1,10 +1,13 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { AgentTaskSpec } from '@agentfleet/protocol/api';
 import type { HarnessBrief, PoolBrief } from '@agentfleet/protocol/pool';
+import { noDecisionModels } from '../../agent-image/src/decision/index.ts';
 import type { ChatModels, ForwardedRequest } from '../../agent-image/src/models/models.ts';
 import { AttemptFailure } from '../../agent-image/src/base/failure.ts';
-import { AttemptBed } from './attemptBed.ts';
-import { pythonAgent, walled, type Walled } from '../programs/badPrograms.ts';
+import { AttemptBed, compute } from './attemptBed.ts';
+import { pythonAgent, succeeded, walled, type Walled } from '../programs/badPrograms.ts';
 import { broken, repository } from '../programs/tasks.ts';
 import { shell, useNamespace } from './harness.ts';
 
@@ -48,9 +51,9 @@ function answering(asked: ForwardedRequest[], away: boolean): ChatModels {
   };
 }
 
-function poolOf(agent: string, words: readonly string[]): Partial<PoolBrief> {
+function poolOf(agent: string, words: readonly string[], acts: HarnessBrief['acts'] = 'Own'): Partial<PoolBrief> {
   const install = { command: ['python3', '-c', `open('/home/agent/agent.py', 'w').write(${JSON.stringify(agent)})`], timeoutSeconds: 60, network: 'None' } as const;
-  const harness: HarnessBrief = { command: [...words], env: {}, input: 'Template', api: 'Chat', model: 'llm', rounds: 1, stallSeconds: 60, install: { ...install, command: [...install.command] } };
+  const harness: HarnessBrief = { command: [...words], env: {}, input: 'Template', api: 'Chat', acts, model: 'llm', rounds: 1, stallSeconds: 60, install: { ...install, command: [...install.command] } };
   const experts = [
     { name: 'program', role: 'Generalist', engine: 'Harness', domains: ['*'], url: 'http://127.0.0.1:3128', harness },
     { name: 'llm', role: 'Specialist', engine: 'OpenAI', domains: ['*'], url: 'http://127.0.0.1:1', chat: { contextTokens: 32_768, maxOutputTokens: 2048, toolCalls: 'Native' } },
@@ -89,4 +92,35 @@ test.each(rows)('a program that $what', { timeout: 240_000 }, async ({ what, scr
   expect((await shell(own, ask)).stdout).toMatch(/^exit [1-9]/m);
   expect(run.messages.join('\n')).toMatch(/my key is \[REDACTED/);
   expect(run.messages.join('\n')).not.toContain('sk-agentfleet-');
+});
+
+test('a program that acts by tools: its own writes are denied, and both gates judge each call', { timeout: 240_000 }, async () => {
+  const own = await bench.open();
+  const agent = await readFile(join(import.meta.dirname, '../programs/acts_by_tools.py'), 'utf8');
+  const pool = poolOf(agent, ['python3', '/home/agent/agent.py', '{{goal}}'], 'Tools');
+  const judged: string[] = [];
+  const plain = noDecisionModels({ compute, experts: [] });
+  const secondOpinion: typeof plain.secondOpinion = async (act) => {
+    judged.push(act.subject);
+    const opinion = await plain.secondOpinion(act);
+    return act.subject.includes('vetoed') ? { ...opinion, allowed: false, why: 'unsafe 0.9' } : opinion;
+  };
+  const run = bed.begin(own, { spec, pool, models: answering([], false), decisionModels: { ...plain, secondOpinion } });
+  const outcome = await bed.engine.run(run.context);
+  expect(outcome, JSON.stringify(outcome)).toMatchObject(succeeded);
+  const calls: Readonly<Record<string, unknown>>[] = [];
+  for await (const { type, body } of own.clientWith({}).events())
+    if (type === 'Noted' && body['kind'] === 'ProgramCall') calls.push(body['data'] as Readonly<Record<string, unknown>>);
+  expect(calls).toMatchObject([
+    { tool: 'edit_file', ok: false, changed: false, refused: expect.stringMatching(/test_calc\.py is protected/) as unknown },
+    { tool: 'bash', ok: false, refused: expect.stringMatching(/^network: /) as unknown },
+    { tool: 'bash', ok: false, refused: expect.stringMatching(/^exfil: /) as unknown },
+    { tool: 'bash', ok: false, refused: expect.stringMatching(/^gate 2: unsafe 0\.9/) as unknown },
+    { tool: 'edit_file', ok: true, changed: true, snapshot: expect.any(String) as unknown },
+    { tool: 'bash', ok: true, changed: false },
+    { tool: 'run_checks', ok: true },
+  ]);
+  expect(judged.filter((subject) => subject.includes('vetoed'))).not.toEqual([]);
+  expect((await shell(own, 'ls')).stdout).not.toMatch(/vetoed/);
+  expect((await shell(own, 'cat calc.py')).stdout).toBe(repaired);
 });

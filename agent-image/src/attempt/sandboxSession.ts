@@ -87,8 +87,8 @@ interface Command {
   readonly redaction?: Redaction;
   /** ULID; the keeper replays a known one and never runs it again. Default: a new one. */
   readonly execId?: string;
-  /** `Read`: it may write no file, and runs beside commands that do. */
-  readonly access?: 'Read';
+  /** `Read`: it may write no file, `Scratch`: none but below /tmp; both run beside commands that write. */
+  readonly access?: 'Read' | 'Scratch';
 }
 
 /** One command of the attempt: a program and its arguments, or a line for a shell. */

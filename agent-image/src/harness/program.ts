@@ -1,9 +1,10 @@
-import { newExecId } from '@agentfleet/keeper/client';
+import { KeeperRefusal, newExecId } from '@agentfleet/keeper/client';
 import { asError, type Timer } from '@agentfleet/kube';
 import { execBounds, type AuditRecord, type ExecEnd, type ExecEvent, type ExecRequest } from '@agentfleet/protocol/keeper';
 import { reachOfActs } from '../attempt/acts.ts';
 import type { Scope } from '../attempt/scope.ts';
 import { AttemptFailure, retryWhileUnavailable } from '../base/failure.ts';
+import { toolsUnavailable, type ActServer } from './acts.ts';
 import type { ModelEndpoint } from './endpoint/index.ts';
 import { places, useless, type Filled, type RunEnd } from './words.ts';
 
@@ -24,6 +25,8 @@ export interface ProgramRun extends RunEnd {
 export interface Program {
   readonly scope: Scope;
   readonly endpoint: ModelEndpoint | null;
+  /** What it changes the workspace by; null: itself. */
+  readonly acts: Pick<ActServer, 'failure'> | null;
   readonly stallSeconds: number;
 }
 
@@ -48,6 +51,8 @@ export async function runProgram(at: Program, filled: Filled): Promise<ProgramRu
     timeoutSeconds,
     reach,
     execId: newExecId(),
+    // Beside the calls of its tools, which write.
+    ...(at.acts !== null && { access: 'Scratch' as const }),
     ...(filled.stdin !== undefined && { stdin: filled.stdin }),
     ...(endpoint !== null && { own: endpoint.own }),
   };
@@ -109,6 +114,9 @@ class Watch {
     this.#look();
     try {
       await retryWhileUnavailable(() => this.#follow(), { clock, signal });
+    } catch (error) {
+      if (error instanceof KeeperRefusal && error.code === 'AF_READERS_UNAVAILABLE') throw toolsUnavailable(error.message);
+      throw error;
     } finally {
       this.#timer?.cancel();
     }
@@ -157,7 +165,8 @@ class Watch {
   }
 
   #reason(): AttemptFailure | null {
-    const { scope, endpoint, stallSeconds } = this.#at;
+    const { scope, endpoint, acts, stallSeconds } = this.#at;
+    if (acts !== null && acts.failure !== null) return acts.failure;
     try {
       scope.meter.check();
     } catch (error) {

@@ -5,6 +5,7 @@ import { createGate, type Gate } from '../attempt/gate.ts';
 import type { Outcome } from '../attempt/ports.ts';
 import type { HarnessAt } from '../attempt/scope.ts';
 import { AttemptFailure } from '../base/failure.ts';
+import { ActServer } from './acts.ts';
 import { serveModelEndpoint, type ModelEndpoint } from './endpoint/index.ts';
 import { runProgram, type ProgramRun } from './program.ts';
 import { fill, showing, useless } from './words.ts';
@@ -31,12 +32,13 @@ interface Standing {
  * @throws AttemptFailure with the tree of the last good snapshot
  */
 export async function runHarness(at: HarnessAt): Promise<Outcome> {
-  const endpoint = await openEndpoint(at);
+  const { scope, baseline } = at;
+  const place = { roots: scope.session.roots, absolute: (path: string): string => scope.session.absolute(path) };
+  const gate = createGate({ rails: scope.options.rails, task: scope.context.task, writing: 'Programs', ...place }, baseline.protectedSet);
+  const acts = at.harness.acts === 'Tools' ? await ActServer.open(at, gate) : null;
+  const endpoint = await openEndpoint(at, acts);
   try {
-    const { scope, baseline } = at;
-    const place = { roots: scope.session.roots, absolute: (path: string): string => scope.session.absolute(path) };
-    const gate = createGate({ rails: scope.options.rails, task: scope.context.task, writing: 'Programs', ...place }, baseline.protectedSet);
-    const rounds = new Rounds(at, endpoint, gate);
+    const rounds = new Rounds(at, { endpoint, acts, gate });
     let standing = await findStanding(at);
     for (;;) {
       if (standing.rounds >= at.harness.rounds && standing.failure !== null) throw standing.failure;
@@ -50,14 +52,14 @@ export async function runHarness(at: HarnessAt): Promise<Outcome> {
 }
 
 /** @throws AttemptFailure Infrastructure where the brief does not name the model yet */
-async function openEndpoint({ scope, harness: { api, model }, models }: HarnessAt): Promise<ModelEndpoint | null> {
+async function openEndpoint({ scope, harness: { api, model }, models }: HarnessAt, acts: ActServer | null): Promise<ModelEndpoint | null> {
   if (api === 'None') return null;
   const expert = scope.context.pool.experts.find(({ name }) => name === model);
   if (models === undefined || expert?.chat === undefined) {
     const message = `the brief of the pool names no chat model ${model ?? ''} for the agent program; wait for the operator`;
     throw new AttemptFailure('Infrastructure', 'GatewayMissing', message);
   }
-  return serveModelEndpoint({ scope, models, expert: { ...expert, chat: expert.chat }, api });
+  return serveModelEndpoint({ scope, models, expert: { ...expert, chat: expert.chat }, api, ...(acts !== null && { acts }) });
 }
 
 /** What an earlier worker of this attempt left; the tree is that of its last good snapshot then. */
@@ -84,14 +86,23 @@ function stillFails(round: number, said: string): AttemptFailure {
   return new AttemptFailure('CheckFailed', 'StillFails', `after ${round} runs of the agent program: ${said}`);
 }
 
+/** What a program works with, and its gate. */
+interface Serving {
+  readonly endpoint: ModelEndpoint | null;
+  readonly acts: ActServer | null;
+  readonly gate: Gate;
+}
+
 class Rounds {
   readonly #at: HarnessAt;
   readonly #endpoint: ModelEndpoint | null;
+  readonly #acts: ActServer | null;
   readonly #gate: Gate;
 
-  constructor(at: HarnessAt, endpoint: ModelEndpoint | null, gate: Gate) {
+  constructor(at: HarnessAt, { endpoint, acts, gate }: Serving) {
     this.#at = at;
     this.#endpoint = endpoint;
+    this.#acts = acts;
     this.#gate = gate;
   }
 
@@ -105,7 +116,10 @@ class Rounds {
     progress.say(`run ${round} of ${harness.rounds} of the agent program`, { urgent: true });
     try {
       const filled = fill(harness, context.task, this.#endpoint, standing.said);
-      const run = await runProgram({ scope, endpoint: this.#endpoint, stallSeconds: harness.stallSeconds }, filled);
+      await this.#beginActs(standing.snapshot);
+      const program = { scope, endpoint: this.#endpoint, acts: this.#acts, stallSeconds: harness.stallSeconds };
+      const run = await runProgram(program, filled);
+      await this.#endpoint?.settled();
       this.#assertUsable(run);
       const next = await this.#judge(standing, run);
       progress.change(step, { state: 'result' in next ? 'Done' : 'Failed' });
@@ -117,6 +131,12 @@ class Rounds {
       if (!context.signal.aborted && error instanceof AttemptFailure) await this.#back(standing.snapshot);
       throw error;
     }
+  }
+
+  async #beginActs(snapshot: string): Promise<void> {
+    if (this.#acts === null) return;
+    const found = (await this.#at.scope.session.snapshots()).find(({ id }) => id === snapshot);
+    this.#acts.begin({ id: snapshot, digest: found?.manifestDigest ?? '' });
   }
 
   async #back(snapshot: string): Promise<void> {

@@ -76,9 +76,9 @@ const common = {
   redaction: Type.Optional(Redaction),
   limits: Type.Optional(ExecLimits),
   access: Type.Optional(
-    Type.Enum(['Write', 'Read'], {
+    Type.Enum(['Write', 'Read', 'Scratch'], {
       description:
-        'Read: the kernel takes every right to write files away, also below /tmp; such commands run beside each other and beside one that writes; default Write',
+        'Read: the kernel takes every right to write files away, also below /tmp; such commands run beside each other and beside one that writes. Scratch: as Read, and /tmp may be written; default Write',
     }),
   ),
   stdinMode: Type.Optional(

@@ -36,6 +36,7 @@ export const HarnessBrief = Type.Object(
     env: Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }), Type.String()),
     input: Type.Enum(['Template', 'Stdin']),
     api: Type.Enum([...harnessApis]),
+    acts: Type.Enum(['Own', 'Tools']),
     model: Type.Optional(Type.String({ minLength: 1, description: 'the expert that answers its endpoint; absent: none' })),
     install: Type.Optional(
       Type.Object(

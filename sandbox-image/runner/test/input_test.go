@@ -225,6 +225,30 @@ func TestAReaderWritesNothing(t *testing.T) {
 	}
 }
 
+func TestScratchIsAllThatMayBeWritten(t *testing.T) {
+	s, _ := serve(t, options{})
+	if s.info.LandlockABI < 3 {
+		t.Skip("SKIPPED: needs Landlock with ABI 3")
+	}
+	s.run(command("sh", "-c", "echo old > /workspace/f; chmod 644 /workspace/f"))
+	look := command("sh", "-c", "stat -c '%a %y' /workspace/f; cat /workspace/f; ls -A /workspace")
+	before := s.run(look)
+	for text, may := range map[string]bool{
+		"echo new > /workspace/f": false, "rm -f /workspace/f": false, "mkdir /workspace/e": false, "chmod 600 /workspace/f": false,
+		"mv /tmp/scratch /workspace/g": false, "ln /workspace/f /tmp/f2": false,
+		"echo new > /tmp/scratch": true, "mkdir -p /tmp/d/e; echo new > /tmp/d/e/f; rm -r /tmp/d": true, "echo new > /dev/shm/scratch": true,
+	} {
+		job := command("sh", "-c", text)
+		job.ReadOnly, job.Scratch = true, true
+		if o := s.run(job); o.exited(0) != may {
+			t.Errorf("%q: %s", text, o)
+		}
+	}
+	if after := s.run(look); !bytes.Equal(after.stdout, before.stdout) {
+		t.Errorf("was %q, is %q", before.stdout, after.stdout)
+	}
+}
+
 func TestAnInterruptReachesTheTree(t *testing.T) {
 	s, _ := serve(t, options{})
 	id := s.begin(command("sh", "-c", "trap 'echo INT; exit 4' INT; echo ready; while :; do sleep 0.02; done"), nil)

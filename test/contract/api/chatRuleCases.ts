@@ -171,6 +171,12 @@ const harnessCases: readonly RuleCase[] = [
     refused: { [`${program}.command`]: ['mini'] },
     message: `${engine}.harness.command must hold {{goal}} or {{goalFile}}, or ${engine}.harness.input must be Stdin: the program has to get its goal; add one of them`,
   },
+  {
+    base: withProgram,
+    passes: { [program]: { ...harness, acts: 'Tools' } },
+    refused: { [program]: { command: ['mini', '{{goal}}'], api: 'None', acts: 'Tools' } },
+    message: `${engine}.harness.acts must be Own beside ${engine}.harness.api None: a program without a model calls no tools; set the api, or remove acts`,
+  },
   ...['command', 'install.command'].map((field) =>
     change(
       withProgram,

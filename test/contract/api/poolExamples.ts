@@ -107,6 +107,7 @@ export const fullPool: Node = {
             env: [{ name: 'LLM_KEY', value: '{{key}}' }],
             input: 'Template',
             api: 'Chat',
+            acts: 'Tools',
             model: 'chat',
             install: { command: ['pip', 'install', 'mini-swe-agent'], timeoutSeconds: 900, network: 'Registries' },
             rounds: 3,

@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import { asError } from '@agentfleet/kube';
 import type { HarnessApi } from '@agentfleet/protocol/api';
 import { chatRoutes } from '@agentfleet/protocol/chat';
-import { egressPort } from '@agentfleet/protocol/keeper';
+import { egressPort, mcpPath } from '@agentfleet/protocol/keeper';
 import { coded } from '@agentfleet/protocol/log';
 import type { Scope } from '../../attempt/scope.ts';
 import { AttemptFailure } from '../../base/failure.ts';
@@ -14,9 +14,10 @@ import { owedOf } from '../../loop/charges.ts';
 import type { ChatExpert } from '../../loop/conversation.ts';
 import { TranscriptReader } from '../../loop/transcript.ts';
 import type { ChatModels } from '../../models/models.ts';
+import { Turn } from './turn.ts';
 import { programApis, type ProgramApi } from './apis.ts';
 import { Ledger } from './ledger.ts';
-import { modelList, relay, Refusal } from './relay.ts';
+import { bodyOf, modelList, relay, Refusal } from './relay.ts';
 
 export interface ModelEndpointOptions {
   readonly scope: Pick<Scope, 'context' | 'session' | 'meter'>;
@@ -24,6 +25,13 @@ export interface ModelEndpointOptions {
   /** Who answers, whatever model a program names. */
   readonly expert: ChatExpert;
   readonly api: Exclude<HarnessApi, 'None'>;
+  /** Answers at `mcpPath`, where the program acts by tools. */
+  readonly acts?: Acts;
+}
+
+/** Requests of MCP, whose keys were looked at. */
+interface Acts {
+  serve(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void>;
 }
 
 /** A request that was not answered by the model. */
@@ -53,6 +61,8 @@ export interface ModelEndpoint {
   readonly refusals: readonly EndpointRefusal[];
   /** Why the model answers no more: the budget is spent, or its last request failed; null: it answers. */
   readonly failure: AttemptFailure | null;
+  /** Resolves when nothing is under way. */
+  settled(): Promise<void>;
   /** Ends all requests. What was asked and not answered is charged as reserved. */
   close(): Promise<void>;
 }
@@ -89,8 +99,8 @@ class Endpoint implements ModelEndpoint {
   readonly #ending = new AbortController();
   readonly #tunnels = new Set<Duplex>();
   readonly #open = new Set<Promise<void>>();
-  /** Ends with the request before: a budget has one reservation. */
-  #turn: Promise<void> = Promise.resolve();
+  /** One after the other: a budget has one reservation. */
+  readonly #turn = new Turn();
   #failure: AttemptFailure | null = null;
   lastAt: number | null = null;
   answers = 0;
@@ -125,6 +135,10 @@ class Endpoint implements ModelEndpoint {
     return this.#failure;
   }
 
+  async settled(): Promise<void> {
+    await Promise.all(this.#open);
+  }
+
   async close(): Promise<void> {
     this.#ending.abort();
     for (const tunnel of this.#tunnels) tunnel.destroy();
@@ -153,15 +167,18 @@ class Endpoint implements ModelEndpoint {
     const [route = ''] = url.split('?');
     if (this.key !== headers['x-api-key'] && `Bearer ${this.key}` !== headers.authorization)
       throw new Refusal(401, 'KeyRefused', 'the key is not the one that the program was given; use that of its environment');
-    const { expert } = this.#options;
+    const { expert, acts } = this.#options;
+    if (acts !== undefined && route === mcpPath)
+      return acts.serve(request, response, method === 'POST' ? await bodyOf({ request, signal }) : undefined);
     if (method === 'GET' && route === chatRoutes.models) return sendJson(response, 200, modelList(expert.name));
     const isFree = free.includes(route);
     if (method !== 'POST' || !(isFree || route === path)) {
       const served = [path, ...free].map((one) => `POST ${one}`).join(', ');
-      const message = `there is no ${method} ${route.slice(0, 200)}: there is ${served}, GET ${chatRoutes.models}; see harness.api`;
+      const more = acts === undefined ? '' : `, ${mcpPath}`;
+      const message = `there is no ${method} ${route.slice(0, 200)}: there is ${served}, GET ${chatRoutes.models}${more}; see harness.api`;
       throw new Refusal(404, 'NotServed', message);
     }
-    await this.#inTurn(async () => {
+    await this.#turn.take(async () => {
       signal.throwIfAborted();
       const asking = { ...this.#options, api: this.#api, path: route, ledger: isFree ? null : this.#ledger };
       await relay(asking, { request, response, signal });
@@ -169,18 +186,6 @@ class Endpoint implements ModelEndpoint {
       this.#failure = null;
       this.answers += 1;
     });
-  }
-
-  async #inTurn(work: () => Promise<void>): Promise<void> {
-    const before = this.#turn;
-    const mine = Promise.withResolvers<void>();
-    this.#turn = mine.promise;
-    await before;
-    try {
-      await work();
-    } finally {
-      mine.resolve();
-    }
   }
 
   #touch(): void {

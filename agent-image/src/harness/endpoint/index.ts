@@ -3,3 +3,4 @@
  * are charged to the task and sent to the gateway. May import `loop` (budget, notes, transcript), `attempt`, `models`, `base`.
  */
 export { serveModelEndpoint, type EndpointRefusal, type ModelEndpoint, type ModelEndpointOptions } from './endpoint.ts';
+export { Turn } from './turn.ts';

@@ -135,7 +135,8 @@ function wantsUsage(body: Members): boolean {
   return members(body['stream_options'])['include_usage'] === true;
 }
 
-async function bodyOf({ request, signal }: Exchange): Promise<Members> {
+/** The JSON object that a program sent. @throws Refusal */
+export async function bodyOf({ request, signal }: Pick<Exchange, 'request' | 'signal'>): Promise<Members> {
   const parts: Buffer[] = [];
   let bytes = 0;
   const onAbort = (): void => void request.destroy();

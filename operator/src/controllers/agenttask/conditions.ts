@@ -185,11 +185,13 @@ function acceptedCondition({ snapshot, status }: Facts, transition: Transition):
     : conditionValue('True', 'Accepted', `ExpertPool ${keyOf(pool)} takes the task`);
 }
 
-/** Present where an agent program runs the attempts: nothing judges its commands before they run. */
+/** Present where an agent program acts by itself: nothing judges its commands before they run. */
 function unjudgedCondition({ snapshot, status }: Facts): ConditionValue | undefined {
   const { pool } = snapshot.resolution;
   if (pool === undefined) return known(status.conditions, commandsUnjudged);
-  const program = pool.spec.experts.find(({ engine, replicas }) => engine.type === 'Harness' && replicas > 0);
+  const program = pool.spec.experts.find(
+    ({ engine, replicas }) => engine.type === 'Harness' && engine.harness.acts !== 'Tools' && replicas > 0,
+  );
   if (program === undefined) return undefined;
   const message = `expert ${program.name} of ExpertPool ${keyOf(pool)} runs commands of its own, which gate 1 does not see; what they leave in the workspace is judged after each of its runs`;
   return conditionValue('True', 'AgentProgram', message);

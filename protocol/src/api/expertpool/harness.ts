@@ -54,6 +54,11 @@ export const Harness = struct(
     api: choice('What the model endpoint at 127.0.0.1:3128 answers; None: the program gets no model.', harnessApis, 'Chat'),
     model: optional(labelName('The chat model of the pool that answers the endpoint; default: none, with api None only.')),
     install: optional(Install),
+    acts: choice(
+      'How it changes the workspace. Own: by its own commands and edits, which nothing judges before. Tools: by the MCP server at {{endpoint}}/mcp, whose calls pass both gates; it may write below /tmp only.',
+      ['Own', 'Tools'],
+      'Own',
+    ),
     rounds: integer('Runs of one attempt: after each but the last, what the checks say of the result is handed back.', 1, 10, 2),
     stallSeconds: integer(
       'Seconds without output and without a request to the model after which it is ended.',
@@ -67,6 +72,10 @@ export const Harness = struct(
       rule(
         "(self.api == 'None') != has(self.model)",
         `${path}.model must name the chat model that answers the program, and must be absent exactly with ${path}.api None; set it, or remove it`,
+      ),
+      rule(
+        "self.acts == 'Own' || self.api != 'None'",
+        `${path}.acts must be Own beside ${path}.api None: a program without a model calls no tools; set the api, or remove acts`,
       ),
       rule(
         "self.input == 'Stdin' || self.command.exists(word, word.contains('{{goal'))",

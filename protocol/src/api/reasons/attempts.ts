@@ -56,6 +56,10 @@ export const attemptReasons = {
   HarnessRefused: ['What the agent program left in the workspace may not stand.', 'see the message; or set spec.protect'],
   HarnessStalled: ['The agent program did nothing for harness.stallSeconds.', 'see its output; raise stallSeconds where it only is slow'],
   HarnessTerminalNeeded: ['The agent program wants a terminal.', 'use the flag by which it runs without one'],
+  HarnessToolsUnavailable: [
+    'The sandbox cannot hold an agent program to its tools: it has layers, or a kernel without Landlock ABI 3.',
+    'set harness.acts to Own, or spec.sandbox.snapshotEngine to Auto',
+  ],
   HarnessTimedOut: ['The agent program ran for an hour, which is the most.', 'give a smaller goal'],
   HostNotAllowed: ['The pool does not allow the host.', 'add it to spec.policy.allowedHosts of the pool, or name another one'],
   HostNotResolved: ['The name of the Git server cannot be resolved.', 'look at the DNS of the cluster, or correct the address'],

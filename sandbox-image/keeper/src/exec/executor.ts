@@ -58,7 +58,7 @@ class RunningCommands {
 
   /** @throws KeeperError `AF_BUSY` */
   assertRoomForReader(): void {
-    const readers = this.all.filter(({ command }) => command.plan.access === 'Read').length;
+    const readers = this.all.filter(({ command }) => command.plan.access !== 'Write').length;
     if (readers >= execBounds.readers) throw new KeeperError('AF_BUSY', `${readers} reading commands run, more are not let in`);
   }
 }
@@ -323,7 +323,7 @@ export class Executor {
 
 /** Says early what the runner would refuse. @throws KeeperError */
 function assertAble({ frame, access }: ExecPlan, info: RunnerInfo | null): void {
-  if (access === 'Read' && (info?.landlockABI ?? 0) < readersABI)
+  if (access !== 'Write' && (info?.landlockABI ?? 0) < readersABI)
     throw new KeeperError('AF_READERS_UNAVAILABLE', `the kernel has Landlock with ABI ${info?.landlockABI ?? 0}, ${readersABI} is needed`);
   if (frame.t === 'exec' && frame.pty !== undefined && info?.terminals !== true)
     throw new KeeperError('AF_TERMINAL_UNAVAILABLE', 'the tools container has no /dev/ptmx that it can open');

@@ -21,7 +21,7 @@ export interface ExecDefaults {
 export interface ExecPlan {
   readonly frame: ExecFrame | RunFrame;
   /** Whether it may write: one such command at a time. */
-  readonly access: 'Write' | 'Read';
+  readonly access: 'Write' | 'Read' | 'Scratch';
   /** Whether its input can be written to while it runs. */
   readonly interactive: boolean;
   readonly stdin: Buffer;
@@ -60,7 +60,8 @@ export function planExec(request: ExecRequest, defaults: ExecDefaults): ExecPlan
     outputLimitBytes: execBounds.outputLimitBytes + spillBytes,
     ...(request.stdinMode === 'Open' ? { stdinOpen: true } : {}),
     ...(request.pty === undefined ? {} : { pty: request.pty }),
-    ...(request.access === 'Read' ? { readOnly: true } : {}),
+    ...(request.access === 'Read' || request.access === 'Scratch' ? { readOnly: true } : {}),
+    ...(request.access === 'Scratch' ? { scratch: true } : {}),
   };
   assertFits(frame, stdin);
   const digest = sha256(canonicalJson(request));
@@ -128,7 +129,10 @@ function assertInput({ stdin, stdinMode, pty }: ExecRequest): void {
 
 /** A terminal that can do something; git must not ask for its index to be written. */
 function modeEnv({ access, pty }: ExecRequest): Record<string, string> {
-  return { ...(pty === undefined ? {} : { TERM: 'xterm' }), ...(access === 'Read' ? { GIT_OPTIONAL_LOCKS: '0' } : {}) };
+  return {
+    ...(pty === undefined ? {} : { TERM: 'xterm' }),
+    ...(access === 'Read' || access === 'Scratch' ? { GIT_OPTIONAL_LOCKS: '0' } : {}),
+  };
 }
 
 /**

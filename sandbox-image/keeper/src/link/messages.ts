@@ -17,10 +17,12 @@ export type ExecFrame = {
   readonly stdinOpen?: boolean;
   readonly pty?: TerminalSize;
   readonly readOnly?: boolean;
+  /** Beside `readOnly`: /tmp and /dev/shm may be written. */
+  readonly scratch?: boolean;
 };
 
 /** Opens a session with the first shell of `argv` that is there; the body are exports of an earlier shell. */
-export type SessionFrame = Omit<ExecFrame, 't' | 'stdinOpen' | 'pty' | 'readOnly'> & { readonly t: 'session' };
+export type SessionFrame = Omit<ExecFrame, 't' | 'stdinOpen' | 'pty' | 'readOnly' | 'scratch'> & { readonly t: 'session' };
 
 /** Runs its body in a session. */
 export type RunFrame = {

@@ -19,6 +19,8 @@ type Exec struct {
 	Pty *Pty `json:"pty,omitempty"`
 	// ReadOnly takes every right to write files away; Writable is ignored.
 	ReadOnly bool `json:"readOnly,omitempty"`
+	// Scratch leaves the right to write below /tmp and /dev/shm to one that is ReadOnly.
+	Scratch bool `json:"scratch,omitempty"`
 }
 
 // Pty is the size of a terminal; Number is filled in by PID 1, which makes it.

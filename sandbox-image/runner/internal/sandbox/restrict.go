@@ -17,6 +17,8 @@ type Policy struct {
 	Network  string
 	// ReadOnly takes all rights to write away, also in the scratch folders.
 	ReadOnly bool
+	// Scratch gives those of the scratch folders back.
+	Scratch bool
 	// Terminal is the command's own one, empty for none.
 	Terminal string
 }
@@ -46,6 +48,11 @@ func (p *Prepared) Complete(policy Policy) error {
 	if policy.ReadOnly {
 		if err := p.readersOnly(); err != nil {
 			return err
+		}
+		if policy.Scratch {
+			if err := p.rules.write(scratch); err != nil {
+				return err
+			}
 		}
 	} else if err := p.rules.write(append(slices.Clone(policy.Writable), scratch...)); err != nil {
 		return err

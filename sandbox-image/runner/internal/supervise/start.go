@@ -56,7 +56,7 @@ func prepare(job *link.Exec, p *sandbox.Prepared) error {
 	if err := sandbox.SetLimits(job.Limits); err != nil {
 		return refuse(notExecutable, err, "limits: "+err.Error())
 	}
-	policy := sandbox.Policy{Writable: job.Writable, Network: job.Network, ReadOnly: job.ReadOnly}
+	policy := sandbox.Policy{Writable: job.Writable, Network: job.Network, ReadOnly: job.ReadOnly, Scratch: job.Scratch}
 	if job.Pty != nil {
 		policy.Terminal = terminalPath(job.Pty)
 	}

@@ -73,6 +73,7 @@ describe('the brief of the workers', () => {
         model: 'llm',
         input: 'Template',
         api: 'Chat',
+        acts: 'Own',
         rounds: 2,
         stallSeconds: 300,
         install: { command: ['pip'], timeoutSeconds: 600, network: 'Registries' },

@@ -165,12 +165,13 @@ function profiles({ spec }: ExpertPool): PoolBrief['profiles'] {
 /** Where programs of the sandbox find their model. */
 const insideUrl = `http://127.0.0.1:${egressPort}`;
 
-function harnessBrief({ command, env = [], input, api, model, install, rounds, stallSeconds }: Harness): HarnessBrief {
+function harnessBrief({ command, env = [], input, api, acts, model, install, rounds, stallSeconds }: Harness): HarnessBrief {
   return {
     command: [...command],
     env: Object.fromEntries(env.map(({ name, value }) => [name, value])),
     input,
     api,
+    acts,
     ...(model !== undefined && { model }),
     ...(install !== undefined && { install: { ...install, command: [...install.command] } }),
     rounds,

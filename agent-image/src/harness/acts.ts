@@ -1,0 +1,157 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Server } from '@modelcontextprotocol/server';
+import { newExecId } from '@agentfleet/keeper/client';
+import { asError } from '@agentfleet/kube';
+import { coded } from '@agentfleet/protocol/log';
+import type { Gate } from '../attempt/gate.ts';
+import type { HarnessAt, Scope } from '../attempt/scope.ts';
+import { AttemptFailure } from '../base/failure.ts';
+import { act, callKeyOf, type Acted, type ActScope } from '../loop/act.ts';
+import { TranscriptMemory } from '../loop/memory.ts';
+import type { TreeMark } from '../loop/notes.ts';
+import { observed } from '../loop/observation.ts';
+import { TranscriptReader } from '../loop/transcript.ts';
+import { Turn } from './endpoint/index.ts';
+import type * as library from './mcpLibrary.ts';
+import { ArgumentError, plain, toolsFor, type BackgroundProcess, type ToolSet } from '../tools/index.ts';
+
+type Library = typeof library;
+
+/** Tools that a program gets; it plans, asks and ends by itself. */
+const offered: ReadonlySet<string> = new Set(['bash', 'edit_file', 'read_file', 'search', 'run_checks']);
+
+/** The note of each call. */
+const callNote = 'ProgramCall';
+
+const instructions = `The workspace can be changed by these tools only: each call is judged before it is done, and what it left after it.
+A refusal names the rule and what is allowed instead. One call at a time.`;
+
+/** What calls leave behind for later ones of the same program. */
+class ProgramMemory extends TranscriptMemory {
+  readonly #processes = new Map<string, BackgroundProcess>();
+
+  override get processes(): readonly BackgroundProcess[] {
+    return [...this.#processes.values()];
+  }
+
+  started(process: BackgroundProcess): void {
+    this.#processes.set(process.name, process);
+  }
+}
+
+/**
+ * The fleet's tools as an MCP server for an agent program that may not write the workspace itself: arguments → both gates → act → what
+ * it left is judged, as in the tool loop. Stateless Streamable HTTP.
+ */
+export class ActServer {
+  readonly #at: ActScope;
+  readonly #memory: ProgramMemory;
+  readonly #library: Library;
+  readonly #turn = new Turn();
+  #tree: TreeMark = { id: '', digest: '' };
+  #step = 0;
+  #failure: AttemptFailure | null = null;
+
+  private constructor(at: ActScope, memory: ProgramMemory, library: Library) {
+    this.#at = at;
+    this.#memory = memory;
+    this.#library = library;
+  }
+
+  static async open({ scope, prepared, baseline }: HarnessAt, gate: Gate): Promise<ActServer> {
+    if ((await scope.session.info()).snapshots.engine !== 'CAS')
+      throw toolsUnavailable('its snapshots are layers, which nothing runs beside');
+    const [tools, library] = await Promise.all([toolsOf(scope), import('./mcpLibrary.ts')]);
+    const memory = new ProgramMemory(new TranscriptReader().of(scope.context.assignment.attempt));
+    return new ActServer({ scope, prepared, baseline, gate, tools, memory, conversation: newExecId() }, memory, library);
+  }
+
+  /** Why the attempt has to end; null: it goes on. */
+  get failure(): AttemptFailure | null {
+    return this.#failure;
+  }
+
+  /** From where the next run of the program works. */
+  begin(tree: TreeMark): void {
+    this.#tree = tree;
+  }
+
+  /** Answers one request, whose key was looked at. */
+  async serve(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void> {
+    const { log } = this.#at.scope.context;
+    const onerror = (error: Error): void => log.warn('an MCP request of an agent program failed', { error: error.message });
+    const handler = this.#library.createMcpHandler(() => this.#server(), { onerror });
+    try {
+      // Its own type of a request has no members that may be absent.
+      await this.#library.toNodeHandler(handler, { onerror })(request as IncomingMessage & { method: string; url: string }, response, body);
+    } finally {
+      await handler.close();
+    }
+  }
+
+  #server(): Server {
+    const server = new this.#library.Server({ name: 'agentfleet', version: '1' }, { capabilities: { tools: {} }, instructions });
+    const tools = this.#at.tools.definitions.map(({ name, description, parameters }) => ({
+      name,
+      description,
+      inputSchema: JSON.parse(JSON.stringify(parameters)) as { readonly type: 'object' },
+    }));
+    server.setRequestHandler('tools/list', () => ({ tools }));
+    server.setRequestHandler('tools/call', async ({ params }) => {
+      const { text, ok } = await this.#turn.take(() => this.#call(params.name, params.arguments ?? {}));
+      return { content: [{ type: 'text' as const, text }], isError: !ok };
+    });
+    return server;
+  }
+
+  async #call(name: string, args: unknown): Promise<Pick<Acted, 'text' | 'ok'>> {
+    const { scope, conversation } = this.#at;
+    this.#step += 1;
+    const call = { call: { id: `program-${this.#step}`, name, arguments: JSON.stringify(args) }, step: this.#step, index: 0 };
+    scope.progress.say(`the program: ${name.slice(0, 64)}`);
+    try {
+      const done = await act(this.#at, { ...call, tree: this.#tree, resumed: false });
+      this.#tree = done.tree ?? this.#tree;
+      if (done.process !== undefined) this.#memory.started(done.process);
+      await this.#note(name, done);
+      return { text: observed(done.text, this.#memory.kept(callKeyOf(conversation, call), done.text)), ok: done.ok };
+    } catch (error) {
+      return { text: this.#failed(error), ok: false };
+    }
+  }
+
+  async #note(tool: string, { ok, refused, changed = false, energy, tree }: Acted): Promise<void> {
+    const { session, context } = this.#at.scope;
+    const said = { ...(refused !== undefined && { refused: refused.slice(0, 1000) }), ...(energy !== undefined && { energy }) };
+    const left = tree === undefined ? {} : { snapshot: tree.id };
+    await session.note(callNote, { attempt: context.assignment.attempt, call: this.#step, tool, ok, changed, ...said, ...left });
+  }
+
+  #failed(error: unknown): string {
+    if (error instanceof AttemptFailure) {
+      this.#failure = error;
+      return `the attempt ends: ${error.message}`;
+    }
+    const { signal, log } = this.#at.scope.context;
+    if (!signal.aborted) log.error('a call of an agent program failed', coded('AF_PROGRAM_REQUEST', { error: asError(error).message }));
+    return 'the call failed inside of the fleet: the log of the worker says why';
+  }
+}
+
+/** Why a program cannot be held to its tools. */
+export function toolsUnavailable(why: string): AttemptFailure {
+  const message = `this sandbox cannot hold an agent program to its tools: ${why}; set harness.acts to Own, or spec.sandbox.snapshotEngine to Auto`;
+  return new AttemptFailure('InvalidInput', 'HarnessToolsUnavailable', message);
+}
+
+async function toolsOf(scope: Scope): Promise<ToolSet> {
+  const all = await toolsFor(scope);
+  const definitions = all.definitions.filter(({ name }) => offered.has(name));
+  const resolve: ToolSet['resolve'] = (name, text) => {
+    if (definitions.some((one) => one.name === name)) return all.resolve(name, text);
+    throw new ArgumentError(
+      `there is no tool ${plain(name).slice(0, 64)}; the tools are: ${definitions.map((one) => one.name).join(', ')}`,
+    );
+  };
+  return { definitions, resolve };
+}
