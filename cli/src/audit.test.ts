@@ -156,7 +156,9 @@ describe('fleet audit verify', () => {
     const endpoint = `http://127.0.0.1:${(store.address() as AddressInfo).port}`;
     await writeFile(join(folder, 'credential'), 'id:key');
     addTask(api, content);
-    expect((await fleet(api, ['audit', 'verify', 'one'])).err).toContain('trace.ndjson lies at s3://agents/p/trace.ndjson; fetch it');
+    expect((await fleet(api, ['audit', 'verify', 'one'])).err).toContain(
+      'trace.ndjson lies at s3://agents/p/trace.ndjson; the cluster does not serve',
+    );
     const signed = ['--endpoint', endpoint, '--credential-file', join(folder, 'credential')];
     expect(await fleet(api, ['audit', 'verify', 'one', ...signed], { clock: systemClock })).toMatchObject({ code: 0, err: '' });
     expect(await fleet(api, ['audit', 'show', 'one', '--endpoint', endpoint], { clock: systemClock })).toMatchObject({ code: 0, err: '' });
@@ -167,7 +169,7 @@ describe('fleet audit verify', () => {
     );
     addTask(api, content, 'pvc://claim/p/trace.ndjson');
     expect((await fleet(api, ['audit', 'verify', 'one'])).err).toMatch(
-      /PersistentVolumeClaim claim at p\/trace.ndjson; copy it out of a worker.*\nkubectl --namespace team exec .*artifacts\/p\/trace.ndjson'\).*> trace.ndjson/,
+      /lies at pvc:\/\/claim\/p\/trace.ndjson; .*from a worker, which mounts the claim.*\nkubectl --namespace team exec .*artifacts\/p\/trace.ndjson'\).*> trace.ndjson/,
     );
     store.close();
     store.closeAllConnections();

@@ -1,5 +1,6 @@
 // The process of `fleet` and `kubectl fleet`.
 import { systemClock } from '@agentfleet/kube/clock';
+import type { Screen } from './commands/index.ts';
 import { run } from './run.ts';
 
 const abort = new AbortController();
@@ -26,6 +27,22 @@ async function ask(question: string, hidden: boolean): Promise<string> {
   }
 }
 
+/** The terminal, drawn over. */
+async function screen(): Promise<Screen> {
+  const { createLogUpdate } = await import('log-update');
+  const draw = createLogUpdate(process.stdout);
+  return {
+    get columns() {
+      return process.stdout.columns;
+    },
+    get rows() {
+      return process.stdout.rows;
+    },
+    draw: (lines) => draw(lines.join('\n')),
+    done: () => draw.done(),
+  };
+}
+
 process.exitCode = await run(process.argv.slice(2), {
   env: process.env,
   clock: systemClock,
@@ -33,6 +50,7 @@ process.exitCode = await run(process.argv.slice(2), {
   terminal: process.stdout.isTTY,
   signal: abort.signal,
   ...(process.stdin.isTTY ? { ask } : {}),
+  ...(process.stdout.isTTY ? { screen } : {}),
   out: (text) => void process.stdout.write(text),
   err: (text) => void process.stderr.write(text),
 });

@@ -244,7 +244,7 @@ describe('failures are told with their cure', () => {
     );
     api.refuse = ({ method, path }) => (method === 'POST' && path.endsWith('agenttaskorders') ? forbidden : undefined);
     expect(await fleet(api, ['approve', 'one'])).toMatchObject({
-      code: 1,
+      code: 8,
       err: expect.stringMatching(/cannot create.*agentfleet-approver/) as string,
     });
     api.refuse = () => ({ code: 404, body: { message: '404 page not found' } });

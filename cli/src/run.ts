@@ -2,7 +2,6 @@
 import type { LocalContext } from './commands/index.ts';
 import type { Clock, Random } from '@agentfleet/kube';
 import { CommanderError, type Command } from 'commander';
-import { CliError } from './base/failure.ts';
 import { createProgram, type Dispatch } from './program.ts';
 
 /** The world around the program. */
@@ -15,6 +14,8 @@ export interface Surroundings {
   readonly signal: AbortSignal;
   /** Asks the person at the terminal; absent where nobody is there. */
   readonly ask?: NonNullable<LocalContext['ask']>;
+  /** Draws over what it drew before; absent where standard output is no terminal. */
+  readonly screen?: NonNullable<LocalContext['screen']>;
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
 }
@@ -26,7 +27,7 @@ function quieten(command: Command, world: Surroundings): Command {
 }
 
 /**
- * Runs the program on its arguments (without node and script) and returns the exit status: 0, 1 when it failed, or what
+ * Runs the program on its arguments (without node and script) and returns the exit status: 0, one of `exitCodes`, or what
  * the command says (see `fleet undo`).
  */
 export async function run(args: readonly string[], world: Surroundings): Promise<number> {
@@ -51,7 +52,8 @@ export async function run(args: readonly string[], world: Surroundings): Promise
     // Help and faults of usage were written already.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 1;
     const { explain } = await import('./base/explain.ts');
-    local.warn(explain(error));
-    return error instanceof CliError ? error.exitCode : 1;
+    const { message, code } = explain(error);
+    local.warn(message);
+    return code;
   }
 }

@@ -250,9 +250,11 @@ describe('fleet diff', () => {
     fs.writeFileSync(file, patch);
     store({ 'change.patch': Buffer.from(patch) }, shown === undefined ? {} : { patch: shown });
     expect(await fleet(api, ['diff', 'one'])).toMatchObject({
-      code: 1,
+      code: 10,
       out: '',
-      err: expect.stringContaining('the whole is change.patch at s3://agents/one/change.patch') as string,
+      err: expect.stringContaining(
+        'change.patch lies at s3://agents/one/change.patch; the cluster does not serve the results API',
+      ) as string,
     });
     expect(await fleet(api, ['diff', 'one', '--file', file])).toEqual({ code: 0, out: patch, err: '' });
     fs.appendFileSync(file, '+more\n');

@@ -140,8 +140,8 @@ describe('what is known of a task', () => {
 
   test('what lies behind keys that the caller lacks is told with its place and cure', async () => {
     const { code, err } = await fleet(api, ['artifacts', 'one', 'report.json']);
-    expect(code).toBe(1);
-    expect(err).toMatch(/lies at s3:\/\/agents\/one\/report\.json; fetch it and name it with --file, or give --endpoint/);
+    expect(code).toBe(10);
+    expect(err).toMatch(/lies at s3:\/\/agents\/one\/report\.json; the cluster does not serve the results API.*--endpoint/);
     expect((await fleet(api, ['artifacts', 'one', 'no'])).err).toContain('has no artifact no; it has report.json');
   });
 
@@ -156,7 +156,7 @@ describe('what is known of a task', () => {
     });
     const items = [event('b', '2030-01-01T01:00:00Z', 'Warning'), event('a', '2030-01-01T00:30:00Z', 'Normal')];
     api.others.set('/apis/events.k8s.io/v1/namespaces/team/events', { kind: 'EventList', metadata: {}, items });
-    const { out } = await fleet(api, ['logs', 'one']);
+    const { out } = await fleet(api, ['logs', 'one', '--events']);
     expect(out).toBe('2030-01-01T00:30:00Z Normal Backoff pauses\n2030-01-01T01:00:00Z Warning Backoff pauses\n');
     expect((await fleet(api, ['explain', 'one'])).out).toContain('event 60m ago: Backoff, pauses');
   });

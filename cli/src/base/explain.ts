@@ -1,21 +1,51 @@
-import { asError, isApiError, isKubeError } from '@agentfleet/kube';
-import { CliError } from './failure.ts';
+import { asError, isApiError, isKubeError, type ApiError } from '@agentfleet/kube';
+import { CliError, exitCodes } from './failure.ts';
 
-function ofServer(code: number, message: string): string {
-  if (code === 401) return `the API server does not know you (${message}); log in again, or choose another --context`;
-  if (code === 403)
-    return `you may not do that (${message}); ask for the ClusterRole agentfleet-viewer to look, or agentfleet-approver to give orders`;
-  if (code === 404)
-    return `the API server does not have that (${message}); is AgentFleet installed in this cluster, and --context the right one?`;
-  return message;
+/** A failure for the user: one line with its cure, and the exit status. */
+export interface Explanation {
+  readonly message: string;
+  readonly code: number;
 }
 
-/** Any failure in one line for the user. */
-export function explain(thrown: unknown): string {
+/** Whether the API server serves no such resource at all: a definition is missing, or it is older than this program. */
+export function isUnknownResource(error: unknown): boolean {
+  return isApiError(error) && error.code === 404 && /could not find the requested resource|404 page not found/.test(error.message);
+}
+
+function ofServer(error: ApiError): Explanation {
+  const message = error.message.trim();
+  const { forbidden, notFound, unavailable, failed } = exitCodes;
+  if (error.code === 401)
+    return { code: forbidden, message: `the API server does not know you (${message}); log in again, or choose another --context` };
+  if (error.code === 403)
+    return {
+      code: forbidden,
+      message: `you may not do that (${message}); ask for the ClusterRole agentfleet-viewer to look, or agentfleet-approver to give orders`,
+    };
+  if (error.code === 404)
+    return {
+      code: isUnknownResource(error) ? unavailable : notFound,
+      message: `the API server does not have that (${message}); is AgentFleet installed in this cluster, and --context the right one?`,
+    };
+  if (/unknown field|no kind .* is registered/.test(message))
+    return {
+      code: unavailable,
+      message: `this fleet and the AgentFleet of the cluster are of different versions (${message}); upgrade the chart, or take the fleet of its version`,
+    };
+  if (error.code >= 500)
+    return { code: unavailable, message: `the API server cannot do that now (${message}); try again, and look with "fleet doctor"` };
+  return { code: failed, message };
+}
+
+const away = new Set(['AF_API_TIMEOUT', 'AF_API_UNREACHABLE', 'AF_API_MALFORMED']);
+
+/** Any failure for the user; never a stack trace. */
+export function explain(thrown: unknown): Explanation {
   const error = asError(thrown);
-  if (error instanceof CliError || isKubeError(error)) return error.message;
-  if (isApiError(error)) return ofServer(error.code, error.message.trim());
+  if (error instanceof CliError) return { message: error.message, code: error.exitCode };
+  if (isKubeError(error)) return { message: error.message, code: away.has(error.code) ? exitCodes.unavailable : exitCodes.failed };
+  if (isApiError(error)) return ofServer(error);
   if ('code' in error && error.code === 'ENOENT')
-    return `there is no kubeconfig (${error.message}); give one by --kubeconfig or KUBECONFIG`;
-  return error.message;
+    return { message: `there is no kubeconfig (${error.message}); give one by --kubeconfig or KUBECONFIG`, code: exitCodes.failed };
+  return { message: error.message, code: exitCodes.failed };
 }

@@ -1,3 +1,20 @@
+/** Exit statuses beside 0; `docs/reference/cli.md` lists them. */
+export const exitCodes = {
+  /** Not done; the message says why. */
+  failed: 1,
+  /** The task ended without success. */
+  taskFailed: 6,
+  /** The time to wait is over and the task goes on. */
+  stillRunning: 7,
+  /** Nobody is logged in, or RBAC does not allow it. */
+  forbidden: 8,
+  /** There is no such task, pool or artifact. */
+  notFound: 9,
+  /** The cluster cannot be reached, or lacks what is needed: AgentFleet, a newer version of it, the results API. */
+  unavailable: 10,
+  interrupted: 130,
+} as const;
+
 /** Something that the user can mend; its message says what, where, and the cure. */
 export class CliError extends Error {
   /** Exit status of the program. */

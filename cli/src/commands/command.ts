@@ -1,7 +1,16 @@
 import { isNotFound, ResourceClient, type Clock, type Random } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { type Connection, agentTasks } from '../base/connection.ts';
-import { CliError } from '../base/failure.ts';
+import { CliError, exitCodes } from '../base/failure.ts';
+
+/** The terminal, as a picture that is drawn again and again. */
+export interface Screen {
+  readonly columns: number;
+  readonly rows: number;
+  draw(lines: readonly string[]): void;
+  /** Leaves the last picture, and the cursor below it. */
+  done(): void;
+}
 
 /** What a command gets that asks no cluster. */
 export interface LocalContext {
@@ -13,6 +22,8 @@ export interface LocalContext {
   readonly terminal: boolean;
   /** Asks the person at the terminal, hiding the answer when told to; absent where nobody is there. */
   readonly ask?: (question: string, hidden: boolean) => Promise<string>;
+  /** Draws over what it drew before; absent where standard output is no terminal. */
+  readonly screen?: () => Promise<Screen>;
   /** Writes one line to standard output. */
   readonly print: (line: string) => void;
   /** Writes one line to standard error. */
@@ -29,7 +40,7 @@ export async function taskOf({ transport, namespace, signal }: CommandContext, n
   } catch (error) {
     // The server names the object when the kind exists, and nothing when it does not.
     if (isNotFound(error) && (error as Error).message.includes(`"${name}"`))
-      throw new CliError(`there is no AgentTask ${name} in namespace ${namespace}; look for it with "fleet tasks -A"`);
+      throw new CliError(`there is no AgentTask ${name} in namespace ${namespace}; look for it with "fleet tasks -A"`, exitCodes.notFound);
     throw error;
   }
 }

@@ -1,4 +1,4 @@
-import { resultsOf, type ArtifactFlags, artifactOf } from '../evidence/artifact.ts';
+import { resultsOf, type ArtifactFlags } from '../evidence/artifact.ts';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { CliError } from '../base/failure.ts';
 import { printableLines } from '../text/printable.ts';
@@ -11,20 +11,12 @@ const cutInStatus = /\n… cut; [^\n]*\n$/;
 /** How the keeper ends a patch that is longer than any it makes. */
 const cutByKeeper = /^# cut at .*$/m;
 
-/** The whole patch, or a CliError that says how to get it: half a patch would be applied without a word. */
+/** The whole patch: of the status where it is whole there, else the artifact; half a patch would be applied without a word. @throws CliError */
 async function patchOf(context: CommandContext, task: AgentTask, flags: ArtifactFlags): Promise<string> {
-  const { name } = task.metadata;
   const shown = task.status?.run?.patch;
   const wanted = flags.file !== undefined || flags.endpoint !== undefined;
-  const whole = shown !== undefined && !cutInStatus.test(shown);
-  if (whole && !wanted) return shown;
-  if (wanted || artifactOf(task, artifactName) === undefined)
-    return (await resultsOf(flags, context).read(task, artifactName)).toString('utf8');
-  const uri = artifactOf(task, artifactName)?.uri ?? '';
-  const what = shown === undefined ? 'is not in the status' : 'is cut in the status';
-  throw new CliError(
-    `the patch of AgentTask ${name} ${what}; the whole is ${artifactName} at ${uri}: fetch it and name it with --file, or give --endpoint and --credential-file; "fleet show ${name}" shows its beginning`,
-  );
+  if (!wanted && shown !== undefined && !cutInStatus.test(shown)) return shown;
+  return (await resultsOf(flags, context).read(task, artifactName)).toString('utf8');
 }
 
 /** Prints what a task changed: as it is for a program, safe for a terminal. */
@@ -37,7 +29,7 @@ export async function diff(context: CommandContext, name: string, flags: Artifac
   if (cut !== undefined) context.warn(`the patch is not whole (${cut.slice(2)}); revert.tar and redo.sh in it have all of the change`);
 }
 
-/** Saves the patch of a task that has ended; says how to get it where the caller has no way to it. */
+/** Saves the patch of a task that has ended; says why where it cannot be had. */
 export async function saveDiff(context: CommandContext, task: AgentTask, path: string): Promise<void> {
   try {
     const patch = await patchOf(context, task, {});

@@ -1,13 +1,8 @@
 import { sleep } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
-import { CliError } from '../base/failure.ts';
+import { CliError, exitCodes } from '../base/failure.ts';
 import { printable } from '../text/printable.ts';
 import { taskOf, type CommandContext } from './command.ts';
-
-/** Exit status when a task ended without success. */
-export const taskFailed = 6;
-/** Exit status when the time to wait was over and the task goes on. */
-export const stillRunning = 7;
 
 const pollMs = 1_000;
 
@@ -16,7 +11,7 @@ export interface FollowOptions {
 }
 
 /** What a person wants to know of a moment of a task, one line each. Pure. */
-function momentOf({ metadata: { name }, status }: AgentTask): readonly string[] {
+export function momentOf({ metadata: { name }, status }: AgentTask): readonly string[] {
   const { phase = 'Pending', queue, run, assignment, attempts = [] } = status ?? {};
   const place = queue?.position === undefined ? '' : `, ${queue.position} before it`;
   const pending = status?.finished === 'true' || phase !== 'AwaitingApproval' ? undefined : run?.pendingApproval;
@@ -53,10 +48,13 @@ export async function followed(context: CommandContext, name: string, { timeoutS
     if (clock.monotonic() >= end)
       throw new CliError(
         `AgentTask ${name} has not ended after ${timeoutSeconds} s and goes on; follow it with "fleet watch ${name}", ask why with "fleet explain ${name}"`,
-        stillRunning,
+        exitCodes.stillRunning,
       );
     if (!(await sleep(clock, pollMs, signal)))
-      throw new CliError(`interrupted; AgentTask ${name} goes on: "fleet watch ${name}" follows it, "fleet cancel ${name}" ends it`, 130);
+      throw new CliError(
+        `interrupted; AgentTask ${name} goes on: "fleet watch ${name}" follows it, "fleet cancel ${name}" ends it`,
+        exitCodes.interrupted,
+      );
   }
 }
 
@@ -66,11 +64,11 @@ export function assertSucceeded({ metadata: { name }, status }: AgentTask): void
   const { reason = status?.phase ?? '', message = '' } = status?.run?.outcome ?? {};
   throw new CliError(
     `AgentTask ${name} ended as ${status?.phase ?? 'Failed'} (${reason}): ${printable(message)}; see "fleet explain ${name}"`,
-    taskFailed,
+    exitCodes.taskFailed,
   );
 }
 
-/** Follows a task to its end. */
+/** Follows a task to its end, line by line. */
 export async function watchTask(context: CommandContext, name: string, options: FollowOptions): Promise<void> {
   assertSucceeded(await followed(context, name, options));
 }

@@ -1,25 +1,58 @@
 import { sleep } from '@agentfleet/kube';
+import type { AgentTask } from '@agentfleet/protocol/api';
+import type { AuditRecord } from '@agentfleet/protocol/keeper';
+import { CliError, exitCodes } from '../base/failure.ts';
+import { ResultsApi } from '../evidence/api.ts';
 import type { ArtifactFlags } from '../evidence/artifact.ts';
 import { readLogOf } from '../evidence/log.ts';
-import { timelineLines, timelineOf } from '../timeline/index.ts';
+import { conversationLines, timelineLines, timelineOf } from '../timeline/index.ts';
 import { printable } from '../text/printable.ts';
 import { taskOf, type CommandContext } from './command.ts';
 import { eventsOf } from './explain.ts';
 
 export interface LogsFlags extends ArtifactFlags {
   readonly follow: boolean;
+  /** What the cluster says, instead of what the sandbox recorded. */
+  readonly events?: boolean;
 }
 
 const pollMs = 2_000;
 
-/** Prints what happened to a task: its event log where that can be had, else the events of the cluster; with `follow` until it has ended. */
+async function recordsOf(api: ResultsApi, task: AgentTask): Promise<readonly AuditRecord[]> {
+  const records: AuditRecord[] = [];
+  for await (const record of api.log(task)) records.push(record);
+  return records;
+}
+
+/** Prints what happened to a task: its event log, with `follow` its conversation until it has ended, with `events` those of the cluster. */
 export async function logs(context: CommandContext, name: string, flags: LogsFlags): Promise<void> {
-  const { clock, signal } = context;
+  if (flags.events === true) return clusterEvents(context, name, flags.follow);
+  const { print, transport, signal } = context;
+  const task = await taskOf(context, name);
   if (flags.file !== undefined || flags.endpoint !== undefined) {
-    const { trace } = await readLogOf(await taskOf(context, name), flags, context);
-    for (const line of timelineLines(timelineOf(trace.read))) context.print(line);
+    const { trace } = await readLogOf(task, flags, context);
+    for (const line of timelineLines(timelineOf(trace.read))) print(line);
     return;
   }
+  const api = new ResultsApi(transport, signal);
+  try {
+    if (flags.follow) {
+      for await (const entry of api.conversation(task, { follow: true })) for (const line of conversationLines(entry)) print(line);
+      return;
+    }
+    const records = await recordsOf(api, task);
+    for (const line of timelineLines(timelineOf(records))) print(line);
+    if (records.length === 0)
+      context.warn(`nothing is recorded yet (phase ${task.status?.phase ?? 'Pending'}); see "fleet explain ${name}"`);
+  } catch (error) {
+    if (!(error instanceof CliError) || error.exitCode !== exitCodes.unavailable) throw error;
+    context.warn(`${error.message}. What the cluster says of the task instead:`);
+    await clusterEvents(context, name, flags.follow);
+  }
+}
+
+async function clusterEvents(context: CommandContext, name: string, follow: boolean): Promise<void> {
+  const { clock, signal } = context;
   const seen = new Set<string>();
   for (;;) {
     const task = await taskOf(context, name);
@@ -29,14 +62,8 @@ export async function logs(context: CommandContext, name: string, flags: LogsFla
       seen.add(key);
       context.print(`${eventTime ?? metadata.creationTimestamp ?? ''} ${type} ${reason} ${printable(note)}`);
     }
-    const ended = task.status?.finished === 'true';
-    if (!flags.follow || ended) {
+    if (!follow || task.status?.finished === 'true') {
       if (seen.size === 0) context.warn('the cluster keeps no events of it, as a rule for an hour');
-      const stored = task.status?.run?.artifacts?.find((artifact) => artifact.name === 'trace.ndjson');
-      if (stored !== undefined)
-        context.warn(
-          `all steps are in the event log ${stored.uri}: give --endpoint and --credential-file of that store, or --file with a copy`,
-        );
       return;
     }
     if (!(await sleep(clock, pollMs, signal))) return;

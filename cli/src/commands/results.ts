@@ -1,7 +1,7 @@
 import { rename, writeFile } from 'node:fs/promises';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { artifactOf, resultsOf, type ArtifactFlags } from '../evidence/artifact.ts';
-import { CliError } from '../base/failure.ts';
+import { CliError, exitCodes } from '../base/failure.ts';
 import { duration, table } from '../text/format.ts';
 import { objectLines, type Format } from '../text/output.ts';
 import { printable, printableLines } from '../text/printable.ts';
@@ -63,7 +63,10 @@ export async function artifacts(context: CommandContext, name: string, artifact:
   const found = task.status?.run?.artifacts ?? [];
   if (artifact !== undefined) {
     if (artifactOf(task, artifact) === undefined && found.length > 0)
-      throw new CliError(`AgentTask ${name} has no artifact ${artifact}; it has ${found.map((one) => one.name).join(', ')}`);
+      throw new CliError(
+        `AgentTask ${name} has no artifact ${artifact}; it has ${found.map((one) => one.name).join(', ')}`,
+        exitCodes.notFound,
+      );
     const content = await resultsOf(flags, context).read(task, artifact);
     const path = flags.to ?? artifact.replaceAll('/', '_');
     await save(path, content);

@@ -70,8 +70,15 @@ export async function tasks(context: CommandContext, options: TasksOptions): Pro
     print(allNamespaces ? 'there are no AgentTasks' : `there are no AgentTasks in namespace ${namespace}`);
     return;
   }
-  const wide = output === 'wide' ? ['POOL', 'WORKER', 'REASON', 'TOKENS'] : [];
-  const head = [...(allNamespaces ? ['NAMESPACE'] : []), 'NAME', 'PHASE', 'ATTEMPT', 'PROGRESS', 'AGE', ...wide];
-  const rows = items.map((task) => row(task, clock.now(), options));
-  for (const line of table(head, rows)) print(line);
+  for (const line of tableLines(items, clock.now(), options)) print(line);
+}
+
+/** Tasks as lines of a table. Pure. */
+export function tableLines(items: readonly AgentTask[], now: number, options: TasksOptions): readonly string[] {
+  const wide = options.output === 'wide' ? ['POOL', 'WORKER', 'REASON', 'TOKENS'] : [];
+  const head = [...(options.allNamespaces ? ['NAMESPACE'] : []), 'NAME', 'PHASE', 'ATTEMPT', 'PROGRESS', 'AGE', ...wide];
+  return table(
+    head,
+    items.map((task) => row(task, now, options)),
+  );
 }

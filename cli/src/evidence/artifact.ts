@@ -4,9 +4,10 @@ import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import { stat, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { S3Store, StoreFailure } from '@agentfleet/agent/store';
-import type { Clock, Random } from '@agentfleet/kube';
+import type { Clock, Random, Transport } from '@agentfleet/kube';
 import { artifactsDir } from '@agentfleet/protocol/pool';
-import { CliError } from '../base/failure.ts';
+import { CliError, exitCodes } from '../base/failure.ts';
+import { ResultsApi } from './api.ts';
 
 /** A file that outlived its sandbox, as the status tells of it. */
 export type Artifact = NonNullable<Run['artifacts']>[number];
@@ -70,6 +71,8 @@ export interface Fetching {
   readonly clock: Clock;
   readonly random: Random;
   readonly signal: AbortSignal;
+  /** The way to the API server, which serves results; absent: none is asked. */
+  readonly transport?: Transport;
 }
 
 export interface Obtained {
@@ -100,7 +103,7 @@ export async function obtainIntact(...[task, name, flags, fetching]: Parameters<
   );
 }
 
-/** What gives the content of artifacts, whole and as the status tells of them. Today: storage; whoever lacks its keys gets the cure. */
+/** What gives the content of artifacts, whole and as the status tells of them: a copy, the storage where flags name it, else the results API. */
 export interface TaskResults {
   /** @throws CliError that says where the artifact lies when it cannot be had */
   read(task: AgentTask, name: string): Promise<Buffer>;
@@ -116,7 +119,7 @@ function missing({ metadata, spec, status }: AgentTask, name: string): CliError 
     name === 'revert.tar' && !spec.rollback.revertScript
       ? 'its spec.rollback.revertScript is false'
       : `artifacts are stored when an attempt ends (phase ${status?.phase ?? 'Pending'})`;
-  return new CliError(`AgentTask ${metadata.name} has no artifact ${name}: ${why}; see "fleet show ${metadata.name}"`);
+  return new CliError(`AgentTask ${metadata.name} has no artifact ${name}: ${why}; see "fleet show ${metadata.name}"`, exitCodes.notFound);
 }
 
 async function copy(file: string): Promise<Buffer> {
@@ -135,12 +138,29 @@ export function copyCommand({ metadata, spec }: AgentTask, name: string, path: s
   return `${kubectl} exec "$(${kubectl} get pods ${workers} | head -n 1)" -- node --eval "fs.createReadStream('${artifactsDir}/${path}').pipe(process.stdout)" > ${name}`;
 }
 
+/** By the results API; where that cannot be had, the words say where the artifact lies. */
+async function byApi(
+  task: AgentTask,
+  { name, uri }: Pick<Artifact, 'name' | 'uri'>,
+  { transport, signal }: { readonly transport: Transport; readonly signal: AbortSignal },
+): Promise<Buffer> {
+  try {
+    return await new ResultsApi(transport, signal).artifact(task, name);
+  } catch (error) {
+    if (!(error instanceof CliError) || error.exitCode !== exitCodes.unavailable) throw error;
+    const [, path] = /^pvc:\/\/[^/]+\/(.*)$/s.exec(uri) ?? [];
+    const command = path === undefined ? '' : `; from a worker, which mounts the claim, it is copied by:\n${copyCommand(task, name, path)}`;
+    throw new CliError(`${name} lies at ${uri}; ${error.message}${command}`, error.exitCode);
+  }
+}
+
 async function fetched(
   task: AgentTask,
   { name, uri }: Artifact,
   flags: ArtifactFlags,
-  { clock, random, signal }: Fetching,
+  { clock, random, signal, transport }: Fetching,
 ): Promise<Buffer> {
+  if (flags.endpoint === undefined && transport !== undefined) return byApi(task, { name, uri }, { transport, signal });
   const [, scheme, owner = '', path = ''] = /^(\w+):\/\/([^/]+)\/(.*)$/s.exec(uri) ?? [];
   if (scheme === 'pvc')
     throw new CliError(

@@ -13,8 +13,6 @@ export interface Seen {
   readonly body: Json;
 }
 
-const root = '/apis/agentfleet.dev/v1alpha1';
-
 function status(code: number, reason: string, message: string): { readonly code: number; readonly body: Json } {
   return { code, body: { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason, message, code } };
 }
@@ -32,6 +30,8 @@ export class ApiServer {
   worker: (task: Json, looks: number) => Json | undefined = () => undefined;
   /** Answers of other paths, with their query. */
   readonly others = new Map<string, Json>();
+  /** Content of results, by path. */
+  readonly results = new Map<string, string>();
   /** Answers instead of the server when it returns something. */
   refuse: (seen: Seen) => { readonly code: number; readonly body: Json } | undefined = () => undefined;
   readonly #looks = new Map<string, number>();
@@ -80,6 +80,8 @@ export class ApiServer {
     const path = new URL(request.url ?? '', 'http://api').pathname;
     const seen: Seen = { method: request.method ?? '', path, body: text === '' ? {} : (JSON.parse(text) as Json) };
     this.seen.push(seen);
+    const content = this.results.get(path);
+    if (content !== undefined) return void response.writeHead(200, { 'content-type': 'application/octet-stream' }).end(content);
     const { code, body } =
       request.headers.authorization === 'Bearer secret'
         ? (this.refuse(seen) ?? this.#route(seen))
@@ -99,7 +101,7 @@ export class ApiServer {
       ['expertpools', this.pools],
     ]);
     const store = stores.get(plural ?? '');
-    if (store === undefined) return { code: 404, body: status(404, 'NotFound', `the server could not find ${root}`).body };
+    if (store === undefined) return status(404, 'NotFound', 'the server could not find the requested resource');
     if (method === 'POST') return this.#create(store, namespace ?? '', body);
     if (method === 'PATCH') {
       const key = `${namespace ?? ''}/${name ?? ''}`;

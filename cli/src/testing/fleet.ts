@@ -1,4 +1,5 @@
 import { systemClock, type Clock } from '@agentfleet/kube';
+import type { Screen } from '../commands/index.ts';
 import { run } from '../run.ts';
 import type { ApiServer } from './apiServer.ts';
 
@@ -21,6 +22,7 @@ export interface Unusual {
   readonly env?: NodeJS.ProcessEnv;
   readonly terminal?: boolean;
   readonly clock?: Clock;
+  readonly screen?: () => Promise<Screen>;
 }
 
 /** Runs the program as `fleet ARGS` against a server, two hours into 2030. */

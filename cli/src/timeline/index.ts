@@ -2,3 +2,4 @@
 export type { ItemKind, TimelineItem } from './notes.ts';
 export { timelineLines } from './notes.ts';
 export { timelineOf } from './tell.ts';
+export { conversationLines } from './conversation.ts';

@@ -10,8 +10,8 @@ import type { Dispatch } from './dispatch.ts';
 /** Adds the options that say where an artifact is taken from. */
 export function fromStore(command: Command): Command {
   return command
-    .option('--file <path>', 'a copy of the artifact; its hash must be the one in the status of the task')
-    .option('--endpoint <url>', 'fetch it: the S3 API of the bucket, reachable from here')
+    .option('--file <path>', 'a copy of the artifact instead of the results API; its hash must be the one in the status of the task')
+    .option('--endpoint <url>', 'fetch it past the results API: the S3 API of the bucket, reachable from here')
     .option('--credential-file <path>', 'file with access key id, a colon, secret key; default: requests are not signed')
     .option('--region <name>', 'region of the bucket; default: us-east-1');
 }

@@ -14,6 +14,8 @@ interface ViewFlags extends ConnectionFlags, ArtifactFlags {
   readonly follow?: boolean;
   readonly to?: string;
   readonly timeout: number;
+  readonly plain?: boolean;
+  readonly events?: boolean;
 }
 
 /** How the answer is printed. */
@@ -52,18 +54,33 @@ function addTasks(program: Command, dispatch: Dispatch): void {
 function addFollowing(program: Command, dispatch: Dispatch): void {
   program
     .command('watch <task>')
-    .description('follow a task to its end: phase, plan, progress, and what waits for you')
+    .description('follow a task to its end: phase, plan, budget, conversation, and what waits for you')
+    .option('--plain', 'line by line, as where standard output is no terminal')
     .option('--timeout <seconds>', 'how long', seconds, longest)
     .addHelpText('after', '\nExit status: 0 it succeeded, 6 it ended otherwise, 7 the time is over and it goes on.')
     .action((task: string, _: unknown, command: Command) => {
       const flags = flagsOf(command);
       return dispatch.connected(flags, async (context) =>
-        (await import('../commands/follow.ts')).watchTask(context, task, { timeoutSeconds: flags.timeout }),
+        context.screen === undefined || flags.plain === true
+          ? (await import('../commands/follow.ts')).watchTask(context, task, { timeoutSeconds: flags.timeout })
+          : (await import('../commands/screens.ts')).watchScreen(context, task, { timeoutSeconds: flags.timeout }),
+      );
+    });
+  program
+    .command('top')
+    .description('show tasks as they go on, what needs you first; once, where standard output is no terminal')
+    .option('-A, --all-namespaces', 'of all namespaces')
+    .option('-l, --selector <labels>', 'with these labels only')
+    .action((_: unknown, command: Command) => {
+      const { allNamespaces = false, selector, ...flags } = flagsOf(command);
+      return dispatch.connected(flags, async (context) =>
+        (await import('../commands/screens.ts')).top(context, { allNamespaces, ...given({ selector }) }),
       );
     });
   fromStore(program.command('logs <task>'))
-    .description('print what happened to a task: events of the cluster, or with --file or --endpoint its event log')
+    .description('print what happened to a task: its event log, or with -f its conversation as it goes on')
     .option('-f, --follow', 'until it has ended')
+    .option('--events', 'the events of the cluster instead')
     .action((task: string, _: unknown, command: Command) => {
       const { follow = false, ...flags } = flagsOf(command);
       return dispatch.connected(flags, async (context) => (await import('../commands/logs.ts')).logs(context, task, { ...flags, follow }));
@@ -72,7 +89,7 @@ function addFollowing(program: Command, dispatch: Dispatch): void {
 
 function addResults(program: Command, dispatch: Dispatch): void {
   fromStore(program.command('report <task>'))
-    .description('print how a task ended: outcome, checks, answer, what it used; with -o, --file or --endpoint the whole report.json')
+    .description('print how a task ended: outcome, checks, answer, what it used; with -o the whole report.json')
     .addOption(formatOption())
     .action((task: string, _: unknown, command: Command) => {
       const flags = flagsOf(command);

@@ -1,0 +1,166 @@
+// What bad input gets: exit status, cause and cure, and never a stack trace.
+import { createHash } from 'node:crypto';
+import { mkdir, mkdtemp, open, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { exitCodes } from './base/failure.ts';
+import { ApiServer } from './testing/apiServer.ts';
+import { fleet } from './testing/fleet.ts';
+
+const patch = '--- a/x\n+++ b/x\n';
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+const artifact = { name: 'change.patch', bytes: patch.length, sha256: sha256(patch), uri: 's3://agents/team/one/u-one/1/change.patch' };
+const ended = { phase: 'Succeeded', finished: 'true', run: { attempt: 1, epoch: 1, artifacts: [artifact] } };
+const path = '/apis/results.agentfleet.dev/v1alpha1/namespaces/team/agenttasks/one';
+const refusal = (code: number, reason: string, message: string) => ({
+  code,
+  body: { kind: 'Status', status: 'Failure', reason, message, code },
+});
+
+let api: ApiServer;
+let folder = '';
+beforeEach(async () => {
+  api = await ApiServer.start();
+  folder = await mkdtemp(join(tmpdir(), 'fleet-bad-'));
+  api.addTask('one', { status: ended });
+});
+afterEach(async () => {
+  await api[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true });
+});
+
+/** The API server answers like this below a path. */
+const answering =
+  (below: string, ...answer: Parameters<typeof refusal>) =>
+  (): void => {
+    api.refuse = (seen) => (seen.path.startsWith(below) ? refusal(...answer) : undefined);
+  };
+const group = '/apis/agentfleet.dev/';
+const results = '/apis/results.agentfleet.dev/';
+const notServed = [404, 'NotFound', 'the server could not find the requested resource'] as const;
+
+const { failed, forbidden, notFound, unavailable } = exitCodes;
+
+describe('bad input', () => {
+  test.each<[string, () => void, readonly string[], number, RegExp]>([
+    ['no permission for tasks', answering(group, 403, 'Forbidden', 'ann cannot get'), ['show', 'one'], forbidden, /agentfleet-viewer/],
+    [
+      'no permission for results',
+      answering(results, 403, 'Forbidden', 'ann cannot get'),
+      ['patch', 'one'],
+      forbidden,
+      /agentfleet-viewer in namespace team/,
+    ],
+    ['an expired token', answering('/', 401, 'Unauthorized', 'Unauthorized'), ['patch', 'one'], forbidden, /log in again/],
+    ['a cluster without AgentFleet', answering(group, ...notServed), ['tasks'], unavailable, /is AgentFleet installed/],
+    [
+      'no aggregation layer',
+      answering(results, ...notServed),
+      ['patch', 'one'],
+      unavailable,
+      /results\.enabled.*--endpoint and --credential-file/,
+    ],
+    [
+      'a results server that is away',
+      answering(results, 503, 'ServiceUnavailable', 'error trying to reach service'),
+      ['patch', 'one'],
+      unavailable,
+      /fleet doctor/,
+    ],
+    [
+      'a pool without workers',
+      answering(results, 503, 'ServiceUnavailable', 'the workers cannot be reached'),
+      ['artifacts', 'one', 'change.patch'],
+      unavailable,
+      /the workers cannot be reached/,
+    ],
+    [
+      'an older server',
+      answering(group, 400, 'BadRequest', 'strict decoding error: unknown field "spec.new"'),
+      ['show', 'one'],
+      unavailable,
+      /different versions.*upgrade the chart/,
+    ],
+    [
+      'an older results server',
+      answering(results, 404, 'NotFound', 'there is nothing at this path'),
+      ['logs', 'one', '-f'],
+      0,
+      /does not serve the results API/,
+    ],
+    ['a deleted task', () => api.tasks.clear(), ['patch', 'one'], notFound, /there is no AgentTask one in namespace team; look for it/],
+    [
+      'results that retention removed',
+      answering(results, 404, 'NotFound', 'not in the storage of its pool any more'),
+      ['patch', 'one'],
+      notFound,
+      /not in the storage/,
+    ],
+    ['an artifact that is none', () => undefined, ['artifacts', 'one', 'x'], notFound, /it has change\.patch/],
+    [
+      'content that is not what the status tells of',
+      () => void api.results.set(`${path}/artifacts/change.patch`, 'other'),
+      ['patch', 'one'],
+      failed,
+      /is not change\.patch of AgentTask one/,
+    ],
+    [
+      'an answer that is no JSON',
+      () => void api.results.set(`${group}v1alpha1/namespaces/team/agenttasks/one`, '<html>'),
+      ['show', 'one'],
+      unavailable,
+      /not JSON/,
+    ],
+    ['no such option', () => undefined, ['patch', 'one', '--none'], failed, /unknown option/],
+  ])('%s: exit status, cause and cure', async (_, prepare, args, code, cause) => {
+    prepare();
+    const said = await fleet(api, args);
+    expect(said.err).toMatch(cause);
+    expect(said.code).toBe(code);
+    expect(said.err).not.toMatch(/\n\s+at |node:internal/);
+  });
+
+  test('a server that is not there', async () => {
+    const file = join(folder, 'config');
+    const cluster = { server: 'http://127.0.0.1:1', 'insecure-skip-tls-verify': true };
+    const users = [{ name: 'u', user: { token: 't' } }];
+    const contexts = [{ name: 'c', context: { cluster: 'c', user: 'u' } }];
+    const config = { apiVersion: 'v1', kind: 'Config', clusters: [{ name: 'c', cluster }], users, contexts, 'current-context': 'c' };
+    await writeFile(file, JSON.stringify(config));
+    const { code, err } = await fleet(api, ['tasks', '--kubeconfig', file]);
+    expect(code).toBe(unavailable);
+    expect(err).toMatch(/127\.0\.0\.1:1/);
+    expect(err).not.toMatch(/\n\s+at /);
+  });
+
+  test('a folder of 2 GiB is refused without being read, with both cures', async () => {
+    await mkdir(join(folder, 'src'));
+    await using file = await open(join(folder, 'src', 'big.bin'), 'w');
+    await file.truncate(2 * 1024 ** 3);
+    const { code, err } = await fleet(api, ['run', '--from', join(folder, 'src'), '--check', 'true', 'go']);
+    expect([code, api.tasks.size]).toEqual([failed, 1]);
+    expect(err).toMatch(/big\.bin has 2147483648 bytes, and 262144 fit.*push it to an https remote, or name a smaller folder/s);
+  });
+});
+
+describe('results by the API, without keys of a storage', () => {
+  test('are read, held against their hash, and saved', async () => {
+    api.results.set(`${path}/artifacts/change.patch`, patch);
+    expect(await fleet(api, ['patch', 'one'])).toEqual({ code: 0, out: patch, err: '' });
+    const to = join(folder, 'p');
+    expect((await fleet(api, ['artifacts', 'one', 'change.patch', '--to', to])).out).toContain(`${patch.length} bytes, as the status says`);
+  });
+
+  test('logs tell the story of the event log, and with -f the conversation, safe for a terminal', async () => {
+    const at = '2030-01-01T00:00:01.000Z';
+    const body = { kind: 'Outcome', data: { attempt: 1, result: 'Succeeded', reason: 'ChecksPassed' } };
+    api.results.set(`${path}/log`, `${JSON.stringify({ seq: 1, at, type: 'Noted', epoch: 1, body, prev: '', hash: '' })}\n`);
+    expect((await fleet(api, ['logs', 'one'])).out).toContain('attempt 1: Succeeded, ChecksPassed');
+    const said = { seq: 2, at, type: 'Assistant', step: 1, text: 'a\u001b[2J', calls: [], proposals: 1 };
+    api.results.set(`${path}/conversation`, `${JSON.stringify(said)}\n`);
+    const { out } = await fleet(api, ['logs', 'one', '-f']);
+    expect(out).toContain(String.raw`a\u{1b}[2J`);
+    expect(out).not.toContain('\u001b');
+  });
+});

@@ -1,0 +1,143 @@
+import { asError, ResourceClient, sleep } from '@agentfleet/kube';
+import type { AgentTask, Run } from '@agentfleet/protocol/api';
+import type { ConversationEntry } from '@agentfleet/protocol/results';
+import { agentTasks } from '../base/connection.ts';
+import { CliError, exitCodes } from '../base/failure.ts';
+import { ResultsApi } from '../evidence/api.ts';
+import { ageOf } from '../text/format.ts';
+import { paint, type Paintable } from '../text/output.ts';
+import { printable } from '../text/printable.ts';
+import { conversationLines } from '../timeline/index.ts';
+import { taskOf, type CommandContext, type Screen } from './command.ts';
+import { assertSucceeded, momentOf, type FollowOptions } from './follow.ts';
+import { tableLines, type TasksOptions } from './tasks.ts';
+
+const pollMs = 1_000;
+/** Entries that are kept for the screen. */
+const mostEntries = 200;
+const bars = 20;
+
+/** How much of a budget is used, as a bar; undefined where there is none. Pure. */
+function meter(name: string, used: number | undefined, most: number | undefined, by: Paintable): string | undefined {
+  if (used === undefined || most === undefined || most <= 0) return used === undefined ? undefined : `${name} ${used}`;
+  const share = Math.min(1, used / most);
+  const filled = Math.round(share * bars);
+  const bar = `${'█'.repeat(filled)}${'░'.repeat(bars - filled)}`;
+  return `${name} ${paint(by, share > 0.9 ? 'red' : share > 0.7 ? 'yellow' : 'green', bar)} ${used} of ${most}`;
+}
+
+/** The budget of a task and what is used of it. Pure. */
+function budgetLines({ spec, status }: AgentTask, by: Paintable): readonly string[] {
+  const { usage }: Partial<Run> = status?.run ?? {};
+  if (usage === undefined) return [];
+  const { budget }: Partial<AgentTask['spec']> = spec;
+  const lines = [
+    meter('tokens    ', (usage.tokensIn ?? 0) + (usage.tokensOut ?? 0), budget?.tokens, by),
+    meter('tool calls', usage.toolCalls, budget?.toolCalls, by),
+    meter('seconds   ', usage.wallSeconds, budget?.wallSeconds, by),
+  ];
+  return lines.filter((line) => line !== undefined);
+}
+
+export interface Picture {
+  readonly task: AgentTask;
+  readonly entries: readonly ConversationEntry[];
+  /** Why there is no conversation. */
+  readonly problem?: string | undefined;
+  readonly now: number;
+}
+
+/** The screen of one task: where it is, its budget, and as much of the end of its conversation as fits. Pure. */
+export function taskPicture(
+  { task, entries, problem, now }: Picture,
+  { columns, rows }: Pick<Screen, 'columns' | 'rows'>,
+  by: Paintable,
+): readonly string[] {
+  const { metadata, spec } = task;
+  const head = [
+    paint(by, 'bold', printable(`${metadata.namespace ?? ''}/${metadata.name}  ${ageOf(metadata.creationTimestamp, now)}`)),
+    printable(spec.goal ?? '').slice(0, columns),
+    ...momentOf(task).map(printable),
+    ...budgetLines(task, by),
+    '',
+  ];
+  const most = Math.max(3, rows - head.length - 2);
+  const said = entries.slice(-most).flatMap((entry) => conversationLines(entry, 3));
+  const below = problem === undefined ? said : [...said, printable(problem)];
+  return [...head, ...below.slice(-most)].map((line) => cutTo(line, columns));
+}
+
+/** Colours have no width; only lines without one are cut. */
+function cutTo(line: string, columns: number): string {
+  return line.includes('\u001b') || line.length <= columns ? line : `${line.slice(0, Math.max(1, columns - 1))}…`;
+}
+
+/** Follows a task on the whole terminal until it has ended. @throws CliError as `fleet watch` without one */
+export async function watchScreen(context: CommandContext, name: string, { timeoutSeconds }: FollowOptions): Promise<void> {
+  const { clock, signal, transport } = context;
+  const screen = await context.screen?.();
+  if (screen === undefined) return;
+  const entries: ConversationEntry[] = [];
+  let problem: string | undefined;
+  const first = await taskOf(context, name);
+  const stopping = new AbortController();
+  const until = AbortSignal.any([signal, stopping.signal]);
+  const listening = (async () => {
+    for await (const entry of new ResultsApi(transport, until).conversation(first, { follow: true })) {
+      entries.push(entry);
+      if (entries.length > mostEntries) entries.shift();
+    }
+  })().catch((error: unknown) => {
+    if (!until.aborted) problem = `no conversation: ${asError(error).message}`;
+  });
+  const end = clock.monotonic() + timeoutSeconds * 1000;
+  try {
+    for (;;) {
+      const task = await taskOf(context, name);
+      screen.draw(taskPicture({ task, entries, problem, now: clock.now() }, screen, context));
+      if (task.status?.finished === 'true') return assertSucceeded(task);
+      if (clock.monotonic() >= end)
+        throw new CliError(`AgentTask ${name} goes on; "fleet watch ${name}" follows it`, exitCodes.stillRunning);
+      if (!(await sleep(clock, pollMs, signal))) throw new CliError(`interrupted; AgentTask ${name} goes on`, exitCodes.interrupted);
+    }
+  } finally {
+    screen.done();
+    stopping.abort();
+    await listening;
+  }
+}
+
+/** Phases in the order in which people want to see them. */
+const order = ['AwaitingApproval', 'Running', 'Verifying', 'Preparing', 'RollingBack', 'Queued', 'Pending', 'Suspended'];
+const rank = ({ status }: AgentTask): number => {
+  const at = order.indexOf(status?.phase ?? 'Pending');
+  return at === -1 ? order.length : at;
+};
+
+/** Lists tasks again and again, what needs a person first; once, where standard output is no terminal. */
+export async function top(context: CommandContext, options: Omit<TasksOptions, 'name' | 'output'>): Promise<void> {
+  const { clock, signal, print } = context;
+  const client = new ResourceClient(context.transport, agentTasks);
+  const screen = await context.screen?.();
+  try {
+    for (;;) {
+      const items = await client.list({
+        ...(options.allNamespaces ? {} : { namespace: context.namespace }),
+        ...(options.selector === undefined ? {} : { labelSelector: options.selector }),
+        signal,
+      });
+      const created = ({ metadata }: AgentTask): string => metadata.creationTimestamp ?? '';
+      items.sort((a, b) => rank(a) - rank(b) || (created(a) < created(b) ? 1 : -1));
+      const live = items.filter(({ status }) => status?.finished !== 'true').length;
+      const lines = [`${live} live, ${items.length - live} ended`, '', ...tableLines(items, clock.now(), { ...options, output: 'wide' })];
+      if (screen === undefined) {
+        for (const line of lines) print(line);
+        return;
+      }
+      screen.draw(lines.slice(0, screen.rows - 1).map((line) => cutTo(line, screen.columns)));
+      if (!(await sleep(clock, 2 * pollMs, signal))) return;
+    }
+  } finally {
+    screen?.done();
+  }
+}

@@ -1,0 +1,108 @@
+import { createInterface } from 'node:readline';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { isApiError, type Transport } from '@agentfleet/kube';
+import type { AgentTask } from '@agentfleet/protocol/api';
+import type { AuditRecord } from '@agentfleet/protocol/keeper';
+import { resultsApi, resultsPath, type ConversationEntry, type ResultsPart } from '@agentfleet/protocol/results';
+import { isUnknownResource } from '../base/explain.ts';
+import { CliError, exitCodes } from '../base/failure.ts';
+
+/** How a stream begins and ends. */
+export interface StreamOptions {
+  readonly since?: number;
+  readonly follow?: boolean;
+}
+
+const nameOf = ({ metadata: { namespace = 'default', name } }: AgentTask): { readonly namespace: string; readonly name: string } => ({
+  namespace,
+  name,
+});
+
+/** Results of tasks, read under the caller's own rights from the API server. */
+export class ResultsApi {
+  readonly #transport: Transport;
+  readonly #signal: AbortSignal;
+
+  constructor(transport: Transport, signal: AbortSignal) {
+    this.#transport = transport;
+    this.#signal = signal;
+  }
+
+  /** The content of an artifact. @throws CliError */
+  async artifact(task: AgentTask, name: string): Promise<Buffer> {
+    const body = await this.#open(task, 'artifacts', {}, name);
+    return buffer(body);
+  }
+
+  /** Records of the event log, as they come. @throws CliError */
+  async *log(task: AgentTask, options: StreamOptions = {}): AsyncGenerator<AuditRecord> {
+    for await (const line of this.#lines(task, 'log', options)) yield JSON.parse(line) as AuditRecord;
+  }
+
+  /** The conversation, as it goes on; pauses of the server are gone over. @throws CliError */
+  async *conversation(task: AgentTask, { since = 0, follow = false }: StreamOptions = {}): AsyncGenerator<ConversationEntry> {
+    for (let from: number | undefined = since; from !== undefined;) {
+      let paused: number | undefined;
+      for await (const line of this.#lines(task, 'conversation', { since: from, follow })) {
+        const entry = JSON.parse(line) as ConversationEntry;
+        if (entry.type === 'Pause') paused = entry.seq;
+        else yield entry;
+      }
+      from = follow ? paused : undefined;
+    }
+  }
+
+  async *#lines(task: AgentTask, part: ResultsPart, options: StreamOptions): AsyncGenerator<string> {
+    const body = await this.#open(task, part, options);
+    try {
+      for await (const line of createInterface({ input: body, crlfDelay: Infinity })) if (line !== '') yield line;
+    } finally {
+      body.destroy();
+    }
+  }
+
+  async #open(task: AgentTask, part: ResultsPart, { since, follow }: StreamOptions, artifact?: string): Promise<Readable> {
+    let path: string;
+    try {
+      path = resultsPath(nameOf(task), part, artifact);
+    } catch (error) {
+      throw new CliError(error instanceof Error ? error.message : String(error), exitCodes.notFound);
+    }
+    try {
+      const query = { ...(since !== undefined && since > 0 && { since }), ...(follow === true && { follow }) };
+      const { body } = await this.#transport.stream({ method: 'GET', path, query, signal: this.#signal, accept: '*/*', lane: 'watch' });
+      return Readable.from(body);
+    } catch (error) {
+      throw explained(error, task);
+    }
+  }
+}
+
+/** How storage is read without the API. */
+const fallback = 'or read the storage itself: --endpoint and --credential-file, or --file with a copy';
+
+/** The same for the user: what of the results API does not work. */
+function explained(error: unknown, { metadata: { name, namespace = '' } }: AgentTask): unknown {
+  if (!isApiError(error)) return error;
+  const message = error.message.trim();
+  if (isUnknownResource(error) || message.includes('there is nothing at this path'))
+    return new CliError(
+      `the cluster does not serve the results API ${resultsApi.apiVersion} of this fleet; switch it on in the chart (results.enabled) or upgrade it, ${fallback}`,
+      exitCodes.unavailable,
+    );
+  if (error.code === 403)
+    return new CliError(
+      `you may not read results of AgentTask ${name} (${message}); ask for the ClusterRole agentfleet-viewer in namespace ${namespace}`,
+      exitCodes.forbidden,
+    );
+  if (error.code === 404) return new CliError(wordsOf(message), exitCodes.notFound);
+  if (error.code >= 500)
+    return new CliError(`results cannot be read now: ${wordsOf(message)}; see "fleet doctor", ${fallback}`, exitCodes.unavailable);
+  return error;
+}
+
+/** What the server says, without the request that stands before it. */
+function wordsOf(message: string): string {
+  return message.replace(/^GET \S+: \d+ \w+: /, '');
+}
