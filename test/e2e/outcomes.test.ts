@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { brokenPromises, condition, useFleet } from './fleet.ts';
 import { contradiction, oneBug, slowUnittest } from './repositories.ts';
+import { readAsViewer } from './viewer.ts';
 
 const fleet = useFleet('outcomes');
 
@@ -20,6 +21,11 @@ describe('an AgentTask', () => {
       expect([content.length, createHash('sha256').update(content).digest('hex')]).toEqual([bytes, sha256]);
     }
     expect(brokenPromises(fleet, 'fix')).toEqual([]);
+    // Somebody without keys of the storage reads the same.
+    const seen = await readAsViewer(fleet, task);
+    expect([seen.patch, seen.errors]).toEqual([run?.patch, '']);
+    expect(seen.raw).toBe(run?.patch?.trimEnd());
+    expect(seen.log).toMatch(/all checks hold in a fresh container/);
   });
 
   test('that cannot be met is rolled back, and the hash proves it', async () => {

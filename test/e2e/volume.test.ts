@@ -7,6 +7,7 @@ import { describe, expect, inject, test } from 'vitest';
 import { copyCommand } from '../../cli/src/evidence/artifact.ts';
 import { condition, useFleet } from './fleet.ts';
 import { oneBug } from './repositories.ts';
+import { readAsViewer } from './viewer.ts';
 
 const fleet = useFleet('volume', { storage: false });
 
@@ -23,6 +24,8 @@ describe('a pool without object storage', () => {
     const content = await readFile(join(dirname(kubeconfig), 'volumes', 'agentfleet-local', path));
     expect(createHash('sha256').update(content).digest('hex')).toBe(patch?.sha256);
     expect(content.toString('utf8')).toMatch(/^\+.*start <= merged/m);
+    const seen = await readAsViewer(fleet, task);
+    expect(seen).toMatchObject({ raw: content.toString('utf8').trimEnd(), patch: content.toString('utf8'), errors: '' });
     // The command that the CLI prints to somebody who has no access to the volume.
     const { bins } = inject('fleet');
     const env = { KUBECONFIG: kubeconfig, PATH: `${dirname(bins['kubectl'] ?? '')}:${process.env['PATH'] ?? ''}` };
