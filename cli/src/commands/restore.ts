@@ -112,7 +112,7 @@ async function make(
     if (isAlreadyExists(error)) return there(client, resource.kind, object, signal);
     if (isNotFound(error) && (error as Error).message.includes(`namespaces "`))
       return ['refused', `there is no namespace ${object.metadata.namespace ?? ''}; make it`];
-    return ['refused', explain(error)];
+    return ['refused', explain(error).message];
   }
 }
 

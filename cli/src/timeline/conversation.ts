@@ -52,6 +52,7 @@ function told(entry: ConversationEntry, most: number): readonly string[] {
       return [`${kind.toLowerCase()} ${text}`, ...more.slice(0, most)];
     }
     case 'Pause':
+    default:
       return [];
   }
 }
