@@ -15,6 +15,8 @@ export {
   type Resource,
   defineResource,
   resourceName,
+  collectionPath,
+  objectPath,
   compareVersions,
 } from './api/resource.ts';
 export {

@@ -1,0 +1,40 @@
+import type { ClusterConfig } from '@agentfleet/kube';
+
+/** Where users come from. Token: they log in with one. Proxy: a proxy in front sends theirs. Kubeconfig: one user, on loopback. */
+export type AuthMode = 'Token' | 'Proxy' | 'Kubeconfig';
+
+export interface DashboardConfig {
+  /** Where the API server is. `credentials` gives the CA, and in mode Kubeconfig alone who we are. */
+  readonly cluster: ClusterConfig;
+  readonly mode: AuthMode;
+  /** With Kubeconfig: what the browser has to know, since everybody on the machine reaches loopback. */
+  readonly key?: string;
+  readonly readOnly: boolean;
+  /** Namespaces that are followed for users who may not list all; beside those that they name. */
+  readonly namespaces: readonly string[];
+  /** Whether `X-Forwarded-Proto` of who connects is believed. */
+  readonly trustProxy: boolean;
+  /** Folder of the built page. */
+  readonly page: string;
+  readonly version: string;
+}
+
+/** Bounds of what one process does for all. */
+export const bounds = {
+  /** Bytes of a request: an AgentTask with its inline files. */
+  bodyBytes: 1_048_576,
+  /** Bytes of a token: what a cookie holds. */
+  tokenBytes: 3800,
+  users: 200,
+  streamsPerUser: 12,
+  namespacesPerUser: 100,
+  /** Bytes that may wait for a slow browser; it then connects again. */
+  streamBacklogBytes: 16_777_216,
+  /** Ms that watches outlive their last browser. */
+  idleMs: 30_000,
+  /** Ms that changes are gathered before they are sent. */
+  batchMs: 80,
+  /** A watch lives for one to two times this: then a token that was taken back sees nothing more. */
+  watchSeconds: 60,
+  patchBytes: 8_388_608,
+} as const;

@@ -1,0 +1,91 @@
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { bounds } from '../base/config.ts';
+import { DashboardError } from '../base/failure.ts';
+import { isName } from '../base/resources.ts';
+import { callerOf, type Context } from './context.ts';
+import { pageHeaders } from './headers.ts';
+
+/** Ms between two signs of life, so that proxies keep the stream and browsers see that it is there. */
+const heartbeatMs = 10_000;
+
+function namespacesOf(query: unknown): readonly string[] {
+  const { ns } = query as { readonly ns?: unknown };
+  const names = typeof ns === 'string' && ns !== '' ? ns.split(',') : [];
+  const wrong = names.find((name) => !isName(name));
+  if (wrong !== undefined || names.length > bounds.namespacesPerUser)
+    throw new DashboardError(
+      400,
+      'AF_DASHBOARD_NAMESPACES',
+      'the list of namespaces has what is no name, or too many',
+      'Write names between commas',
+    );
+  return names;
+}
+
+/** Server-sent events to one browser. A browser that does not keep up is cut off and connects again. */
+class EventStream {
+  readonly #reply: FastifyReply;
+  readonly #beat: NodeJS.Timeout;
+
+  constructor(reply: FastifyReply) {
+    this.#reply = reply;
+    reply.hijack();
+    reply.raw.writeHead(200, {
+      ...pageHeaders,
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-store',
+      'x-accel-buffering': 'no',
+    });
+    this.#beat = setInterval(() => this.#write('event: beat\ndata: {}\n\n'), heartbeatMs);
+  }
+
+  send(event: string, content: unknown): void {
+    this.#write(`event: ${event}\ndata: ${JSON.stringify(content)}\n\n`);
+  }
+
+  end(): void {
+    clearInterval(this.#beat);
+  }
+
+  #write(text: string): void {
+    const { raw } = this.#reply;
+    if (raw.destroyed) return;
+    if (raw.writableLength > bounds.streamBacklogBytes) raw.destroy();
+    else raw.write(text);
+  }
+}
+
+/** `GET /api/live?ns=a,b`: all kinds that the page follows, in one stream. */
+export function liveRoute(app: FastifyInstance, context: Context): void {
+  const open = new Map<string, number>();
+  app.get('/api/live', async (request, reply) => {
+    const wanted = [...new Set([...namespacesOf(request.query), ...context.config.namespaces])];
+    const { user } = await callerOf(context, request);
+    const count = open.get(user.id) ?? 0;
+    if (count >= bounds.streamsPerUser)
+      throw new DashboardError(429, 'AF_DASHBOARD_STREAMS', `you have ${count} pages open`, 'Close some of them');
+    open.set(user.id, count + 1);
+    const leave = (): void => {
+      const left = (open.get(user.id) ?? 1) - 1;
+      if (left === 0) open.delete(user.id);
+      else open.set(user.id, left);
+    };
+    const borrowed = await context.feeds
+      .borrow(user, wanted, () => context.users.hold(user.id))
+      .catch((error: unknown) => {
+        leave();
+        throw error;
+      });
+    const stream = new EventStream(reply);
+    const stop = borrowed.feed.listen({
+      change: (change) => stream.send('change', change),
+      state: (states) => stream.send('state', states),
+    });
+    reply.raw.once('close', () => {
+      stop();
+      stream.end();
+      borrowed.release();
+      leave();
+    });
+  });
+}

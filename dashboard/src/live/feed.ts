@@ -1,0 +1,201 @@
+import { asError, type Clock, Informer, isApiError, type KubeObject, keyOf, type Log, type Random, type Transport } from '@agentfleet/kube';
+import type { AgentTask } from '@agentfleet/protocol/api';
+import { bounds } from '../base/config.ts';
+import { resources } from '../base/resources.ts';
+import { followed, type Followed, type FollowedShapes, type KindState, type LiveChange } from '../base/wire.ts';
+import { rowOf } from './rows.ts';
+import { type Scope, scopeOf, visibleNamespaces } from './scope.ts';
+
+export interface FeedTools {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+type Shape = FollowedShapes[Followed];
+
+/** Who listens. Called in order; what it returns does not matter. */
+export interface Listener {
+  change(change: LiveChange): void;
+  state(states: readonly KindState[]): void;
+}
+
+const shapeOf = (kind: Followed, object: KubeObject): Shape => (kind === 'AgentTask' ? rowOf(object as AgentTask) : (object as Shape));
+
+/** Caches keep what the page gets: a tenth of a task. */
+interface Shrunk extends KubeObject {
+  readonly shape?: Shape;
+}
+
+function shrink(kind: Followed) {
+  return (object: KubeObject): Shrunk => {
+    const { name, namespace, uid, resourceVersion, annotations } = object.metadata;
+    const metadata = {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(uid === undefined ? {} : { uid }),
+      ...(resourceVersion === undefined ? {} : { resourceVersion }),
+      // A bookmark that ends a streamed list is known by its annotation.
+      ...(annotations === undefined ? {} : { annotations }),
+    };
+    const isWhole = 'spec' in object && object.spec !== undefined;
+    return { metadata, ...(isWhole ? { shape: shapeOf(kind, object) } : {}) };
+  };
+}
+
+const keyOfShape = (shape: Shape): string => ('key' in shape ? shape.key : keyOf(shape));
+
+/** Objects of one kind for one user: one watch where they may see all namespaces, else one for each that they may. */
+class KindFeed {
+  readonly kind: Followed;
+  readonly #informers: readonly Informer<Shrunk>[];
+  readonly scope: Scope;
+  #changed = new Map<string, Shape | undefined>();
+
+  constructor(kind: Followed, scope: Scope, transport: Transport, tools: FeedTools, onChange: () => void) {
+    this.kind = kind;
+    this.scope = scope;
+    const each = scope.namespaces === 'All' ? [undefined] : scope.namespaces;
+    this.#informers = each.map((namespace) => {
+      const informer = new Informer<Shrunk>({
+        ...tools,
+        transport,
+        resource: resources[kind],
+        ...(namespace === undefined ? {} : { namespace }),
+        watchSeconds: bounds.watchSeconds,
+        transform: shrink(kind),
+      });
+      const note = (object: Shrunk, gone: boolean): void => {
+        this.#changed.set(keyOf(object), gone ? undefined : object.shape);
+        onChange();
+      };
+      informer.addHandler({
+        onAdd: (object) => note(object, false),
+        onUpdate: (_, object) => note(object, false),
+        onDelete: (object) => note(object, true),
+      });
+      return informer;
+    });
+  }
+
+  run(signal: AbortSignal): void {
+    for (const informer of this.#informers) void informer.run(signal);
+  }
+
+  /** What is known now, in parts that a browser takes without a pause. */
+  snapshot(): readonly LiveChange[] {
+    const all = this.#informers.flatMap((informer) => informer.lister.list().flatMap(({ shape }) => shape ?? []));
+    const parts = Array.from({ length: Math.ceil(all.length / 1000) }, (_, at) => all.slice(at * 1000, at * 1000 + 1000));
+    const changes = (parts.length === 0 ? [[]] : parts).map((upsert) => ({ kind: this.kind, upsert, remove: [] }));
+    return changes.map((change, at) => (at === 0 ? { ...change, reset: true } : change));
+  }
+
+  /** What changed since the last call; undefined: nothing did. */
+  take(): LiveChange | undefined {
+    if (this.#changed.size === 0) return undefined;
+    const changed = this.#changed;
+    this.#changed = new Map();
+    const upsert = [...changed.values()].filter((shape) => shape !== undefined);
+    const present = new Set(upsert.map(keyOfShape));
+    return { kind: this.kind, upsert, remove: [...changed.keys()].filter((key) => !present.has(key)) };
+  }
+
+  state(): KindState {
+    const { kind, scope } = this;
+    const { namespaces, denied } = scope;
+    const refusal = this.#informers.map((informer) => informer.refusal).find((error) => error !== undefined);
+    if (refusal !== undefined) return { kind, namespaces, denied, state: 'Denied', message: asError(refusal).message };
+    if (namespaces !== 'All' && namespaces.length === 0) {
+      const message = `you may watch ${resources[kind].plural} in no namespace that was named`;
+      return { kind, namespaces, denied, state: 'Denied', message };
+    }
+    const away = this.#informers.find(({ state, lastError }) => state === 'backoff' || lastError !== undefined);
+    const synced = this.#informers.every((informer) => informer.hasSynced());
+    if (away?.lastError !== undefined) {
+      const message = isApiError(away.lastError) ? away.lastError.message : 'the API server does not answer; it is asked again';
+      return { kind, namespaces, denied, state: 'Stale', message };
+    }
+    return { kind, namespaces, denied, state: synced ? 'Live' : 'Loading' };
+  }
+}
+
+/** All that one user follows: shared by all browsers that show the same namespaces with the same credential. */
+export class Feed {
+  readonly #listeners = new Set<Listener>();
+  readonly #abort = new AbortController();
+  readonly #clock: Clock;
+  #kinds: readonly KindFeed[] = [];
+  #flush: { cancel(): void } | undefined;
+  #told = '';
+
+  private constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Finds out what the user may see, and begins to follow it. */
+  static async open(transport: Transport, wanted: readonly string[], tools: FeedTools): Promise<Feed> {
+    const feed = new Feed(tools.clock);
+    const first = await scopeOf(transport, resources.AgentTask, []);
+    const more = first.namespaces === 'All' ? [] : ((await visibleNamespaces(transport)) ?? []);
+    const names = [...wanted, ...more];
+    const scopes = await Promise.all(followed.map((kind) => scopeOf(transport, resources[kind], names)));
+    feed.#kinds = followed.map((kind, at) => new KindFeed(kind, narrowed(scopes[at]!, wanted), transport, tools, () => feed.#soon()));
+    for (const kind of feed.#kinds) kind.run(feed.#abort.signal);
+    feed.#look();
+    return feed;
+  }
+
+  get listeners(): number {
+    return this.#listeners.size;
+  }
+
+  /** Reports all that is known at once, then every change. The function returned ends it. */
+  listen(listener: Listener): () => void {
+    listener.state(this.states());
+    for (const kind of this.#kinds) for (const change of kind.snapshot()) listener.change(change);
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  states(): readonly KindState[] {
+    return this.#kinds.map((kind) => kind.state());
+  }
+
+  close(): void {
+    this.#abort.abort();
+    this.#flush?.cancel();
+    this.#listeners.clear();
+  }
+
+  #soon(): void {
+    this.#flush ??= this.#clock.after(bounds.batchMs, () => {
+      this.#flush = undefined;
+      for (const kind of this.#kinds) {
+        const change = kind.take();
+        if (change !== undefined) for (const listener of this.#listeners) listener.change(change);
+      }
+      this.#tellStates();
+    });
+  }
+
+  /** States change without an event of an object: looked at twice a second. */
+  #look(): void {
+    if (this.#abort.signal.aborted) return;
+    this.#tellStates();
+    const timer = this.#clock.after(500, () => this.#look());
+    this.#abort.signal.addEventListener('abort', () => timer.cancel(), { once: true });
+  }
+
+  #tellStates(): void {
+    const states = this.states();
+    const text = JSON.stringify(states);
+    if (text === this.#told) return;
+    this.#told = text;
+    for (const listener of this.#listeners) listener.state(states);
+  }
+}
+
+/** Namespaces that nobody asked for by name and that may not be seen are not worth a word. */
+function narrowed(scope: Scope, wanted: readonly string[]): Scope {
+  return { ...scope, denied: scope.denied.filter((name) => wanted.includes(name)) };
+}
