@@ -1,9 +1,9 @@
-import { Argument, Option, type Command } from 'commander';
+import { Argument, InvalidArgumentError, Option, type Command } from 'commander';
 import type { ConnectionFlags } from '../base/connection.ts';
 import type { InitFlags } from '../commands/init.ts';
 import type { Format } from '../text/output.ts';
 import { completionScript, shells } from './completion.ts';
-import { type Dispatch, seconds } from './dispatch.ts';
+import { type Dispatch, given, seconds } from './dispatch.ts';
 import { formatOption } from './views.ts';
 
 function addUninstall(program: Command, dispatch: Dispatch): void {
@@ -46,6 +46,32 @@ function addBackup(program: Command, dispatch: Dispatch): void {
     });
 }
 
+interface McpFlags extends ConnectionFlags {
+  readonly http?: number;
+  readonly tools?: readonly string[];
+}
+
+function port(text: string): number {
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || value > 65_535) throw new InvalidArgumentError('write a port from 0 to 65535');
+  return value;
+}
+
+function addMcp(program: Command, dispatch: Dispatch): void {
+  program
+    .command('mcp')
+    .description('serve the fleet to MCP clients, with your own credentials: on standard input and output, or on the loopback')
+    .option('--http <port>', 'streamable HTTP at this port of 127.0.0.1, behind a token that is printed; 0: a free port', port)
+    .option('--tools <names>', 'only these tools, by comma: submit,list,status,diff,approve,reject,answer,cancel', (text) =>
+      text.split(','),
+    )
+    .action((_: unknown, command: Command) => {
+      const flags = command.optsWithGlobals<McpFlags>();
+      const { http, tools } = flags;
+      return dispatch.connected(flags, async (context) => (await import('../commands/mcp.ts')).mcp(context, given({ http, tools })));
+    });
+}
+
 type GivenInit = Omit<InitFlags, 'allNamespaces' | 'dryRun'> &
   ConnectionFlags & { readonly allNamespaces?: boolean; readonly dryRun?: boolean };
 
@@ -85,6 +111,7 @@ export function addCluster(program: Command, dispatch: Dispatch): void {
   addDoctor(program, dispatch);
   addInit(program, dispatch);
   addBackup(program, dispatch);
+  addMcp(program, dispatch);
   addUninstall(program, dispatch);
   program
     .command('completion')
