@@ -75,7 +75,7 @@ export async function serveHttp(
     if (!isLocal(request)) return void response.writeHead(403).end('this server answers at 127.0.0.1 only\n');
     if (!isKnown(request, token))
       return void response.writeHead(401, { 'www-authenticate': 'Bearer' }).end('give the token that "fleet mcp" printed\n');
-    void handle(request, response);
+    void handle(request as Parameters<typeof handle>[0], response);
   });
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once('error', (error) =>
