@@ -52,6 +52,7 @@ export function mcpServer({ fleet, tools, signal }: FleetMcpOptions): Server {
 export async function serveStdio(options: FleetMcpOptions): Promise<void> {
   const server = mcpServer(options);
   const closed = new Promise<void>((resolve) => {
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the library has this property only
     server.onclose = resolve;
     options.signal.addEventListener('abort', () => resolve(), { once: true });
     process.stdin.once('end', () => resolve());
@@ -72,10 +73,10 @@ export async function serveHttp(
   const token = randomBytes(24).toString('base64url');
   const handle = toNodeHandler(createMcpHandler(() => mcpServer(options)));
   const server = createServer((request, response) => {
-    if (!isLocal(request)) return void response.writeHead(403).end('this server answers at 127.0.0.1 only\n');
-    if (!isKnown(request, token))
-      return void response.writeHead(401, { 'www-authenticate': 'Bearer' }).end('give the token that "fleet mcp" printed\n');
-    void handle(request as Parameters<typeof handle>[0], response);
+    if (!isLocal(request)) response.writeHead(403).end('this server answers at 127.0.0.1 only\n');
+    else if (!isKnown(request, token))
+      response.writeHead(401, { 'www-authenticate': 'Bearer' }).end('give the token that "fleet mcp" printed\n');
+    else void handle(request as Parameters<typeof handle>[0], response);
   });
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once('error', (error) =>
