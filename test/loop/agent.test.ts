@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vit
 import type { AttemptContext } from '../../agent-image/src/attempt/index.ts';
 import { systemClock } from '@agentfleet/kube';
 import type { ConversationMessage } from '@agentfleet/protocol/chat';
+import type { Note } from '@agentfleet/protocol/keeper';
 import { AttemptFailure } from '../../agent-image/src/base/failure.ts';
 import { createDialer } from '../../agent-image/src/egress/index.ts';
 import { startMcpServer } from '../../agent-image/src/tools/testing/startMcpServer.ts';
@@ -54,11 +55,16 @@ describe.skipIf('why' in built)('the tool loop', () => {
   /** A worker that dies once a keeper's call is done for the n-th time that `dies` counts. */
   function dying(run: AgentRun, dies: (method: string, argument: unknown) => boolean, nth: number): AttemptContext {
     let left = nth;
-    const keeper = new Proxy(run.context.keeper, {
+    // A crash keeps a beginning of what is written together.
+    const one = async (all: readonly Note[]): Promise<void> => {
+      for (const { kind, data } of all) await keeper.note(kind, data);
+    };
+    const keeper: AttemptContext['keeper'] = new Proxy(run.context.keeper, {
       get(target, name: string) {
         const method: unknown = Reflect.get(target, name);
         if (typeof method !== 'function') return method;
         const call = method as (...args: unknown[]) => unknown;
+        if (name === 'noteAll') return one;
         if (name === 'events' || name === 'exec' || name === 'follow') return call.bind(target);
         return async (...args: unknown[]): Promise<unknown> => {
           run.context.signal.throwIfAborted();
@@ -144,6 +150,42 @@ describe.skipIf('why' in built)('the tool loop', () => {
     if (deny.length > 0) expect(JSON.stringify(models.requests)).not.toContain('read_file');
   });
 
+  const testOf = (name: string, body: string): string =>
+    `import unittest\n\nfrom calc import add\n\n\nclass ${name}(unittest.TestCase):\n    def test_more(self):\n        ${body}\n`;
+
+  test('keeps a test module that the model adds beside its change', async () => {
+    const added = testOf('More', 'self.assertEqual(add(-2, 3), 1)');
+    const calls: [string, object][] = [
+      ['edit_file', { path: 'calc.py', old_text: 'a - b', new_text: 'a + b' }],
+      ['edit_file', { path: 'test_more.py', new_text: added }],
+      ['run_checks', {}],
+      ['submit', { answer: 'The sign was wrong; one more test.' }],
+    ];
+    const models = new ScriptedModels(steps({ calls }));
+    const run = bed.begin(spec, models);
+    const outcome = await bed.engine.run(run.context);
+    expect(outcome, outcome.message).toMatchObject({ result: 'Succeeded', reason: 'ChecksHold' });
+    expect(run.reported.patch).toContain('+++ b/test_more.py');
+    const texts = (await bed.notes()).filter(({ kind }) => kind === 'CallObserved').map(({ data }) => String(data['text']));
+    expect(texts[2]).toContain('ran, did not at the start (1): test_more.More.test_more');
+  });
+
+  test.each<readonly [how: string, path: string, content: string, kind: 'refused' | 'unproved']>([
+    ['stops the tests from failing', 'test_aa.py', `${testOf('A', 'pass')}\nunittest.TestCase.assertEqual = lambda *_: None\n`, 'unproved'],
+    ['takes the place of a test', 'test_calc.py', testOf('Calc', 'pass'), 'refused'],
+    ['is loaded before tests', 'conftest.py', 'import calc\ncalc.add = lambda a, b: a + b\n', 'refused'],
+    ['takes the place of a package', 'unittest/__init__.py', 'def main(): pass\n', 'refused'],
+  ])('is not fooled by a new file that %s', async (_, path, content, kind) => {
+    // By a command, as nobody looks into what it writes before it is done.
+    const write = { command: `mkdir -p $(dirname ${path}); cat > ${path}`, stdin: content };
+    const models = new ScriptedModels(steps({ calls: [['bash', write]] }, { calls: [['submit', { answer: 'done' }]] }, ...['I stop.', 'I stop.', 'I stop.']));
+    const outcome = await bed.engine.run(bed.begin(spec, models).context);
+    expect(outcome.result, outcome.message).toBe('Failed');
+    const messages = models.requests.flatMap((request) => request.messages.map(({ text }) => text)).join('\n');
+    if (kind === 'refused') expect(messages).toMatch(/refused(?:, nothing was done| and undone)/);
+    else expect(messages).toMatch(/The submission was refused: in a fresh container without the new tests \(test_aa\.py\)/);
+  });
+
   test('ends at once when the model says that the goal cannot be reached', async () => {
     const cannot = steps({ calls: [['submit', { answer: 'The test contradicts itself.', unreachable: true }]] });
     const run = bed.begin(spec, new ScriptedModels(cannot));
@@ -205,6 +247,24 @@ describe.skipIf('why' in built)('the tool loop', () => {
     }
   });
 
+  test('works 60 steps through one loss of its worker in the middle of a call, and does each of them once', async () => {
+    const call = (name: string, args: object): Reply => ({ calls: [[name, args]] });
+    const trail = Array.from({ length: 58 }, (_, n) => call('bash', { command: `echo line-${n} >> trail.txt` }));
+    const fix = call('edit_file', { path: 'calc.py', old_text: 'a - b', new_text: 'a + b' });
+    const play = steps(...trail, fix, call('submit', { answer: 'The sign was wrong.' }));
+    const at = 5 + (20_261_128 % 50);
+    const first = bed.begin(spec, new ScriptedModels(play));
+    const isMade = (method: string, body: unknown): boolean => method === 'run' && JSON.stringify(body).includes(`line-${at} `);
+    await expect(bed.engine.run(dying(first, isMade, 1))).rejects.toBe('Lost');
+    const second = bed.begin(spec, new ScriptedModels(play));
+    const outcome = await bed.engine.run(second.context);
+    expect(outcome, outcome.message).toMatchObject({ result: 'Succeeded', reason: 'ChecksHold' });
+    const kinds = (await bed.notes()).map(({ kind }) => kind);
+    expect(kinds.filter((kind) => kind === 'CallObserved')).toHaveLength(60);
+    const added = second.reported.patch?.match(/^\+line-\d+$/gm);
+    expect(added).toEqual(trail.map((_, n) => `+line-${n}`));
+  }, 180_000); // prettier-ignore
+
   test.each<readonly [what: string, note: string, called: number]>([
     ['was made and the model has not seen its answer', 'McpCalled', 1],
     ['was about to be made', 'EffectPlanned', 0],
@@ -241,17 +301,20 @@ describe.skipIf('why' in built)('the tool loop', () => {
   /** A sandbox whose container dies at each note, when it is in the log: at the first of a kind before the worker knows that. */
   function losing(run: AgentRun, container: 'keeper' | 'tools'): AttemptContext {
     const met = new Set<string>();
-    const keeper = new Proxy(run.context.keeper, {
+    const keeper: AttemptContext['keeper'] = new Proxy(run.context.keeper, {
       get(target, name: string) {
         const method: unknown = Reflect.get(target, name);
         if (typeof method !== 'function') return method;
-        if (name !== 'note') return method.bind(target) as unknown;
-        return async (kind: string, data: Readonly<Record<string, unknown>>): Promise<unknown> => {
-          const written = await target.note(kind, data);
-          if (!notes.includes(kind)) return written;
+        if (name === 'note')
+          return (kind: string, data: Readonly<Record<string, unknown>>): Promise<unknown> => keeper.noteAll([{ kind, data }]);
+        if (name !== 'noteAll') return method.bind(target) as unknown;
+        return async (all: readonly [Note, ...Note[]]): Promise<unknown> => {
+          const written = await target.noteAll(all);
+          const own = all.map(({ kind }) => kind).filter((kind) => notes.includes(kind));
+          if (own.length === 0) return written;
           await bed.kill(container);
-          if (container === 'tools' || met.has(kind)) return written;
-          met.add(kind);
+          if (container === 'tools' || own.every((kind) => met.has(kind))) return written;
+          for (const kind of own) met.add(kind);
           throw Object.assign(new Error('the connection was lost'), { code: 'ECONNRESET' });
         };
       },

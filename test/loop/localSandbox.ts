@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { execa } from 'execa';
 import { KeeperRefusal, type ExecResult, type KeeperClient } from '@agentfleet/keeper/client';
-import { homeDir, workspaceDir, type AuditRecord, type DiffEntry, type ExecRequest, type KeeperInfo } from '@agentfleet/protocol/keeper';
+import { homeDir, workspaceDir, type AuditRecord, type DiffEntry, type ExecRequest, type KeeperInfo, type Note } from '@agentfleet/protocol/keeper';
 
 interface Kept {
   readonly id: string;
@@ -118,6 +118,10 @@ export class LocalSandbox implements AsyncDisposable {
     this.notes.push(structuredClone({ kind, data }));
     this.onNote?.();
     return Promise.resolve();
+  }
+
+  async noteAll(notes: readonly Note[]): Promise<void> {
+    for (const { kind, data } of notes) await this.note(kind, data);
   }
 
   async takeSnapshot(label?: string) {

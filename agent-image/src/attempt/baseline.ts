@@ -57,6 +57,7 @@ function exceptArtifacts(set: ProtectedSet, artifacts: readonly ArtifactCheck[])
     ...set,
     why: (path) => (own.has(path) ? null : set.why(path)),
     shadows: (path) => (own.has(path) ? null : set.shadows(path)),
+    addable: (path) => !own.has(path) && set.addable(path),
     derived: (path) => !own.has(path) && set.derived(path),
     reports: set.reports.filter((path) => !own.has(path)),
     files: set.files.filter((path) => !own.has(path)),

@@ -99,8 +99,8 @@ interface Judging {
   readonly policy: Policy;
   readonly absolute: (path: string) => string;
   readonly workspace: string;
-  /** The task lets the agent write tests, which may compare as they like. */
-  readonly openTests: boolean;
+  /** Tests that the agent may write, which may compare as they like. */
+  readonly openTests: (path: string) => boolean;
 }
 
 /** Whether acts of the agent are kept away from what decides about success: null before snapshot 0 is known. */
@@ -108,20 +108,27 @@ export function createGate({ rails, task, roots, absolute, writing }: GateOption
   const workspace = absolute('').replace(/\/$/, '');
   const relative = (path: string): string => (path.startsWith(`${workspace}/`) ? path.slice(workspace.length + 1) : path);
   const { profile, network } = task.spec.policy;
+  // A search has no use for tests of its own.
+  const addable = (path: string): boolean => writing === 'Programs' && protectedSet?.addable(path) === true;
   const policy: Policy = {
     profile,
     roots,
     network: network.mode,
     // Only those parts of a settings file are protected that bear on tests; its contents decide.
-    protectedPaths: (path) => protectedSet !== null && (protectedSet.why(relative(path))?.kind ?? 'Settings') !== 'Settings',
+    protectedPaths: (path) =>
+      protectedSet !== null && (protectedSet.why(relative(path))?.kind ?? 'Settings') !== 'Settings' && !addable(relative(path)),
   };
-  const judging: Judging = { rails, policy, absolute, workspace, openTests: task.spec.protect?.mode === 'None' };
+  const openTests = (path: string): boolean => addable(path) || (task.spec.protect?.mode === 'None' && isTest(path));
+  const judging: Judging = { rails, policy, absolute, workspace, openTests };
   return {
     judge: ({ rewrites, acts, outside = [] }) => {
       const refused =
         protectedSet === null
           ? undefined
-          : rewrites.map((one) => guarded(one, protectedSet) ?? forged(one, task, writing)).find((why) => why !== null);
+          : rewrites
+              .filter(({ path }) => !addable(path))
+              .map((one) => guarded(one, protectedSet) ?? forged(one, task, writing))
+              .find((why) => why !== null);
       if (refused !== undefined && refused !== null) return denied(refused);
       const parts = [
         ...rewrites.map((one) => judgeRewrite(one, judging)),
@@ -145,7 +152,7 @@ export function createGate({ rails, task, roots, absolute, writing }: GateOption
 
 function denied(why: string): GateVerdict {
   const cure =
-    'Change the code under test; files that no rule protects are free to change. New tests can only be allowed by the author of the task, with protect.mode None.';
+    'Change the code under test; files that no rule protects are free to change. New test modules of their own are free too (test_*.py, *.test.js, *_test.go …); others need protect.mode None from the author of the task.';
   return { allowed: false, decision: 'Deny', risk: 'Unknown', snapshotFirst: false, why, cure, review: [], scored: [], approval: [] };
 }
 
@@ -175,7 +182,7 @@ function forged({ path, before, after }: Rewrite, { spec }: AgentTask, writing?:
 
 function judgeRewrite(rewrite: Rewrite, judging: Judging): Part {
   const { rails, policy, absolute, openTests } = judging;
-  const findings = [...newFindings(rewrite, judging), ...(openTests && isTest(rewrite.path) ? [] : rails.judgeChange(textOf(rewrite)))];
+  const findings = [...newFindings(rewrite, judging), ...(openTests(rewrite.path) ? [] : rails.judgeChange(textOf(rewrite)))];
   const added = addedLines(rewrite);
   const content = findings.length === 0 ? added : rewrite.after.toString('utf8');
   const judged = rails.judge({ tool: 'FileWrite', path: absolute(rewrite.path), content }, policy);

@@ -12,6 +12,7 @@ import {
   type SnapshotRecord,
   type SyntaxMode,
   type TreeDiff,
+  type Note,
 } from '@agentfleet/protocol/keeper';
 import { posix } from 'node:path';
 import { sleep, type Timer } from '@agentfleet/kube';
@@ -238,12 +239,11 @@ export class SandboxSession {
 
   /** Takes away files that are there; in an image without `rm` they are emptied. */
   async remove(paths: readonly string[]): Promise<void> {
-    const there: string[] = [];
-    for (const path of paths) if ((await this.read(path)) !== null) there.push(path);
-    if (there.length === 0) return;
-    const { end } = await this.exec({ argv: ['rm', '-f', '--', ...there.map((path) => this.absolute(path))], timeoutSeconds: 60 });
+    if (paths.length === 0) return;
+    // Not only what can be read is there: links that lead nowhere may lead somewhere later.
+    const { end } = await this.exec({ argv: ['rm', '-rf', '--', ...paths.map((path) => this.absolute(path))], timeoutSeconds: 60 });
     if (end.exitCode === 0) return;
-    for (const path of there) await this.write(path, Buffer.alloc(0));
+    for (const path of paths) if ((await this.read(path)) !== null) await this.write(path, Buffer.alloc(0));
   }
 
   snapshots(): Promise<readonly SnapshotRecord[]> {
@@ -273,6 +273,13 @@ export class SandboxSession {
   /** Puts a decision into the event log; it is on disk when this resolves. */
   async note(kind: string, data: Readonly<Record<string, unknown>>): Promise<void> {
     await this.call((keeper) => keeper.note(kind, data));
+  }
+
+  /** Puts decisions into the event log in their order, with one wait for the disk. */
+  async noteAll(notes: readonly [Note, ...Note[]]): Promise<void> {
+    const [{ kind, data }, ...next] = notes;
+    if (next.length === 0) return this.note(kind, data);
+    await this.call((keeper) => keeper.noteAll(notes));
   }
 
   /** The whole event log, oldest first. */

@@ -61,8 +61,6 @@ const byProtection: readonly (readonly [cheat: string, code: Violation['code'], 
   ['the snapshot is recorded anew', 'Protected', [change('Modify', 'spec/__snapshots__/cart.test.js.snap')]],
   ['golden files are recorded anew', 'Protected', [change('Modify', 'api/testdata/golden.txt')]],
   ['a build tag excludes the Go test', 'Protected', [change('Modify', 'api/cart_test.go')]],
-  ['a new TestMain leaves with 0', 'Protected', [change('Add', 'api/main_test.go')]],
-  ['a new test module patches the others', 'Protected', [change('Add', 'shop/test_zz.py')]],
   ['the entry script ends with exit 0', 'Protected', [edited('ci/run.sh', 'set -e\n', '')]],
   ['a script that the entry script reads ends it', 'Protected', [change('Modify', 'ci/env.sh')]],
   ['a script that the Makefile calls is emptied', 'Protected', [change('Modify', 'ci/lint.sh')]],
@@ -131,9 +129,31 @@ test.each(byProtection)('cheat, caught by protection: %s', (_, code, changes) =>
 test.each(['tests/__pycache__/test_cart.cpython-311-pytest-9.pyc', 'pytest.pyc', 'out/report.xml'])(
   'cheat, caught by deleting it before the run: a forged %s',
   (path) => {
-    expect(judgeChanges([change('Add', path)], set)).toEqual({ violations: [], discard: [path] });
+    expect(judgeChanges([change('Add', path)], set)).toEqual({ violations: [], discard: [path], aside: [] });
   },
 );
+
+test.each([
+  ['a new TestMain that leaves with 0', 'api/main_test.go'],
+  ['a new test module that patches the others', 'shop/test_zz.py'],
+  ['a new module among the tests', 'tests/test_zz.py'],
+  ['a new suite of JavaScript', 'spec/zz.test.js'],
+])('cheat, caught by proving the result without it: %s', (_, path) => {
+  expect(judgeChanges([change('Add', path)], set)).toEqual({ violations: [], discard: [], aside: [path] });
+  expect(judgeChanges([change('Modify', path)], set).violations).toHaveLength(1);
+});
+
+test.each([
+  'tests/helper.py',
+  'tests/__init__.py',
+  'spec/__snapshots__/zz.test.js.snap',
+  'spec/node_modules/test_x.py',
+  'test_cart.py/__init__.py',
+  'lib/site-packages/test_x.py',
+  'api/testdata/x.txt',
+])('is no test module of its own: %s', (path) => {
+  expect(set.addable(path)).toBe(false);
+});
 
 const base: Rendered = [
   ['tests/test_cart.py::sum', 'Failed'],

@@ -1,20 +1,22 @@
 import { newExecId } from '@agentfleet/keeper/client';
 import { isArtifactCheck, isCommandCheck, type Check } from '@agentfleet/protocol/api';
-import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
+import { maxNoteBytes, maxNotes, type Note, type SnapshotRecord } from '@agentfleet/protocol/keeper';
 import type { ConversationMessage } from '@agentfleet/protocol/chat';
 import type { ChatModel, ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
 import { editable } from '../checks/index.ts';
 import { seenAtBaseline } from '../attempt/baseline.ts';
 import { findShell, nothingListed, toolsFor, type McpListing, type McpServers, type ToolSet } from '../tools/index.ts';
+import type { SandboxSession } from '../attempt/sandboxSession.ts';
 import type { Scope, StrategyScope } from '../attempt/scope.ts';
 import { answerFile, asksForAnswer } from '../attempt/artifacts.ts';
-import { constraintsOf, goalMessage, systemPrompt, type PromptFacts } from './prompts.ts';
+import { constraintsOf, goalMessage, systemPrompt, type PromptFacts, type ShownFile } from './prompts.ts';
 import { isBegun } from './act.ts';
 import { owedOf } from './charges.ts';
 import { TranscriptMemory } from './memory.ts';
 import { initialCorrection, observationBound, roomOf } from './context.ts';
-import { bytesPerToken, keptText, readsHandles } from './observation.ts';
-import { plain } from '../tools/tool.ts';
+import { bytesPerToken, keptText, readsHandles, textTokens } from './observation.ts';
+import { forModel, linesAt } from '../tools/arguments.ts';
+import { ArgumentError, plain } from '../tools/tool.ts';
 import type { WorkRecord } from './workRecord.ts';
 import type { Charge, LoopNotes, TreeMark } from './notes.ts';
 import { openCalls, type Transcript, TranscriptReader } from './transcript.ts';
@@ -37,7 +39,11 @@ interface ResumedAt {
   readonly index: number;
 }
 
-/** A conversation and the way into the log: what is recorded here is in the keeper's hash chain before it counts. */
+/**
+ * A conversation and the way into the log. What is recorded here counts at once for this worker, and is in the keeper's hash
+ * chain when `flush` returns: before a request is sent, before a call is done, and before the work is handed in. So a step waits
+ * for the disk twice, and a worker that dies between loses nothing but what the next one finds out again.
+ */
 export class Conversation {
   readonly transcript: Transcript;
   readonly memory: TranscriptMemory;
@@ -45,8 +51,9 @@ export class Conversation {
   readonly constraints: readonly string[];
   readonly #resumedAt: ResumedAt | null;
   readonly #scope: Scope;
+  #pending: { readonly note: Note; readonly bytes: number }[] = [];
 
-  constructor(scope: Scope, transcript: Transcript, facts: PromptFacts, resumedAt: ResumedAt | null) {
+  constructor(scope: Scope, transcript: Transcript, facts: Omit<PromptFacts, 'files'>, resumedAt: ResumedAt | null) {
     this.constraints = constraintsOf(facts);
     this.#scope = scope;
     this.transcript = transcript;
@@ -59,22 +66,35 @@ export class Conversation {
     return this.#resumedAt?.step === step && this.#resumedAt.index === index;
   }
 
-  async record<K extends keyof LoopNotes>(kind: K, data: LoopNotes[K]): Promise<void> {
-    const { session, context } = this.#scope;
+  record<K extends keyof LoopNotes>(kind: K, data: LoopNotes[K]): void {
     // Written again when the keeper dies before it answers: its name lets readers count it once.
-    await session.note(kind, { attempt: context.assignment.attempt, note: newExecId(), ...data });
+    const named = { attempt: this.#scope.context.assignment.attempt, note: newExecId() };
+    const note = { kind, data: { ...named, ...data } as Record<string, unknown> };
+    this.#pending.push({ note, bytes: Buffer.byteLength(JSON.stringify(note.data)) });
     this.transcript.apply(kind, data);
   }
 
+  /** Returns when all that was recorded is on the keeper's disk. */
+  async flush(): Promise<void> {
+    while (this.#pending.length > 0) {
+      let bytes = 0;
+      const over = this.#pending.findIndex((one, at) => (bytes += one.bytes) > maxNoteBytes || at === maxNotes);
+      const [first, ...next] = this.#pending.slice(0, over === -1 ? undefined : Math.max(1, over)).map(({ note }) => note);
+      if (first === undefined) return;
+      await this.#scope.session.noteAll([first, ...next]);
+      this.#pending.splice(0, 1 + next.length);
+    }
+  }
+
   /** Records what was stored to be read later. */
-  async keepTexts(step: number): Promise<void> {
-    for (const [handle, text] of this.memory.takeStored()) await this.record('TextKept', { step, handle, text: keptText(text) });
+  keepTexts(step: number): void {
+    for (const [handle, text] of this.memory.takeStored()) this.record('TextKept', { step, handle, text: keptText(text) });
   }
 
   /** Sends a notice to the model. @param about names what it is about; a second notice about the same is left out */
-  async notice(text: string, about?: string): Promise<void> {
+  notice(text: string, about?: string): void {
     if (about !== undefined && this.transcript.hasNotice(about)) return;
-    await this.record('NoticeGiven', { step: this.transcript.step, origin: 'Notice', text, ...(about !== undefined && { about }) });
+    this.record('NoticeGiven', { step: this.transcript.step, origin: 'Notice', text, ...(about !== undefined && { about }) });
   }
 }
 
@@ -103,7 +123,7 @@ export async function openConversation(
   const shownCharacters = shownAtOnce(at, expert, tools);
   const facts = { ...(await factsOf(at, left(transcript.charges))), shownCharacters, readsRest: reads };
   const conversation = began === null ? await begin(at, transcript, { expert, tools, mcp, facts }) : await resume(at, transcript, facts);
-  if (mcp.warnings.length > 0) await conversation.notice(`Some tools are not there:\n${mcp.warnings.join('\n')}`, 'mcp');
+  if (mcp.warnings.length > 0) conversation.notice(`Some tools are not there:\n${mcp.warnings.join('\n')}`, 'mcp');
   return { conversation, tools };
 }
 
@@ -111,21 +131,21 @@ interface Beginning {
   readonly expert: ExpertEndpoint;
   readonly tools: ToolSet;
   readonly mcp: McpListing;
-  readonly facts: PromptFacts;
+  readonly facts: Omit<PromptFacts, 'files'>;
 }
 
 async function begin(
-  { scope, prepared }: StrategyScope,
+  { scope, prepared, baseline }: StrategyScope,
   transcript: Transcript,
   { expert, tools, mcp, facts }: Beginning,
 ): Promise<Conversation> {
   const conversation = new Conversation(scope, transcript, facts, null);
   const { start } = prepared;
   if (start.id !== prepared.initial.id) await scope.session.restore(start.id);
-  await conversation.record('ConversationBegan', {
+  conversation.record('ConversationBegan', {
     id: String(scope.context.assignment.attempt),
     system: systemPrompt,
-    goal: goalMessage(facts),
+    goal: goalMessage({ ...facts, files: await smallFiles(scope.session, baseline.tree) }),
     expert: expert.name,
     tree: markOf(start),
     tools: tools.definitions.map(({ name, description, parameters }) => ({ name, description, parameters })),
@@ -134,7 +154,7 @@ async function begin(
   return conversation;
 }
 
-async function resume({ scope, prepared }: StrategyScope, transcript: Transcript, facts: PromptFacts): Promise<Conversation> {
+async function resume({ scope, prepared }: StrategyScope, transcript: Transcript, facts: Omit<PromptFacts, 'files'>): Promise<Conversation> {
   const { session, progress } = scope;
   progress.say('going on with the conversation of an earlier worker', { urgent: true });
   const kept = await session.snapshots();
@@ -147,11 +167,12 @@ async function resume({ scope, prepared }: StrategyScope, transcript: Transcript
   const conversation = new Conversation(scope, transcript, facts, resumedAt);
   if (lost) {
     const back = found ?? { step: 0, ...markOf(prepared.initial) };
-    await conversation.record('ConversationRewound', { step: transcript.step, toStep: back.step });
-    await conversation.notice(
+    conversation.record('ConversationRewound', { step: transcript.step, toStep: back.step });
+    conversation.notice(
       `The sandbox was lost and was rebuilt as it was ${back.step === 0 ? 'at the start' : 'at this point of the conversation'}. What was done after that is gone and not in this conversation; processes in the background are gone too.`,
     );
   }
+  await conversation.flush();
   await session.restore(resumedAt !== null ? prepared.start.id : newest(kept, transcript.tree ?? markOf(prepared.initial)));
   return conversation;
 }
@@ -186,6 +207,36 @@ function filesOf(tree: readonly string[]): string {
   return tree.length <= maxFiles ? `Its files: ${tree.join(', ')}.` : `It holds ${tree.length} files.`;
 }
 
+/** Tokens of all files that the goal message shows: they are sent with each request, so that they must cost less than the step that reads them. */
+const shownTokens = 400;
+
+/** The files of a workspace that is so small that reading it is not worth a step; none of a larger one. */
+async function smallFiles(session: SandboxSession, tree: readonly string[]): Promise<readonly ShownFile[]> {
+  if (tree.length > maxFiles) return [];
+  const files: ShownFile[] = [];
+  let tokens = 0;
+  for (const path of tree) {
+    const text = await smallText(session, path);
+    if (text === null) continue;
+    tokens += textTokens(text);
+    if (tokens > shownTokens) return [];
+    files.push({ path: plain(path), text });
+  }
+  return files;
+}
+
+/** What a file says; null for links, and for what no text shows as it is: tools say more about those. */
+async function smallText(session: SandboxSession, path: string): Promise<string | null> {
+  try {
+    const { text, lines } = await forModel('path', () => linesAt(session, session.absolute(path), 1, shownTokens));
+    if (lines > shownTokens) return text.padEnd(shownTokens * bytesPerToken + 1);
+    return plain(text) === text ? text : null;
+  } catch (error) {
+    if (error instanceof ArgumentError) return null;
+    throw error;
+  }
+}
+
 /** Characters of the first result that the window of the model has room for. */
 function shownAtOnce({ scope }: StrategyScope, { chat }: ChatExpert, { definitions }: ToolSet): number {
   const messages: ConversationMessage[] = [
@@ -200,7 +251,7 @@ function shownAtOnce({ scope }: StrategyScope, { chat }: ChatExpert, { definitio
 async function factsOf(
   { scope, baseline }: StrategyScope,
   budget: readonly string[],
-): Promise<Omit<PromptFacts, 'shownCharacters' | 'readsRest'>> {
+): Promise<Omit<PromptFacts, 'shownCharacters' | 'readsRest' | 'files'>> {
   const { context, session, meter } = scope;
   const { spec } = context.task;
   const { mode, hosts = [] } = spec.policy.network;
@@ -220,7 +271,7 @@ async function factsOf(
     root: session.root.path,
     shell: (await findShell(session)) === 'bash' ? 'bash' : 'sh',
     operating: [filesOf(baseline.tree)],
-    protectsNew: spec.protect.mode === 'Default' && baseline.checks.length > 0,
+    setsAside: spec.protect.mode === 'Default' && baseline.tree.some((path) => baseline.protectedSet.why(path)?.kind === 'Test'),
     protectedPaths: [...guarded.slice(0, maxProtected), ...more],
     network: { mode, hosts: hosts.map(({ host, port }) => `${host}:${port}`) },
     approvals: [...(spec.policy.approvals?.require ?? [])],

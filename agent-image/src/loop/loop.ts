@@ -47,13 +47,20 @@ export async function runLoop(at: StrategyScope): Promise<Outcome> {
   const servers = new McpServers(at.scope);
   try {
     const loop = await Loop.open(at, servers);
-    for (;;) {
-      const { submission } = loop.transcript;
-      const outcome = submission === null ? null : await loop.handIn(submission);
-      if (outcome !== null) return outcome;
-      if (loop.transcript.open === null) await loop.ask();
-      await loop.choose();
-      await loop.act();
+    try {
+      for (;;) {
+        const { submission } = loop.transcript;
+        const outcome = submission === null ? null : await loop.handIn(submission);
+        if (outcome !== null) return outcome;
+        if (loop.transcript.open === null) await loop.ask();
+        await loop.choose();
+        await loop.act();
+      }
+    } catch (error) {
+      // Where the keeper cannot be reached another worker finds out what is missing.
+      const away = error instanceof AttemptFailure && error.failureClass === 'Infrastructure';
+      if (!away) await loop.flush().catch(() => undefined);
+      throw error;
     }
   } finally {
     await servers.close();
@@ -107,6 +114,11 @@ class Loop {
     return this.#conversation.transcript;
   }
 
+  /** Returns when all that this worker knows of the conversation is in the keeper's log. */
+  flush(): Promise<void> {
+    return this.#conversation.flush();
+  }
+
   /** Asks the model for the next step: one proposal, and more where that one asks for them. */
   async ask(): Promise<void> {
     const { scope } = this.#at;
@@ -153,7 +165,7 @@ class Loop {
     const { index, margin, disagreement } = choice;
     const entropyNats = proposals[index]?.entropyNats ?? null;
     const energies = considered.map(({ energy }) => energy);
-    await this.#conversation.record('ReplyChosen', {
+    this.#conversation.record('ReplyChosen', {
       step,
       index,
       at: this.#at.scope.context.clock.now(),
@@ -173,6 +185,7 @@ class Loop {
       const resumed = this.#conversation.isResumedAt(open.step, index);
       const submitted = this.transcript.submission !== null;
       const left = submitted || index >= maxCalls;
+      if (!left) await this.flush();
       const began = this.#at.scope.context.clock.monotonic();
       const acted = left
         ? leftOut(submitted, calls.length)
@@ -186,6 +199,7 @@ class Loop {
   /** Has the result proved: in place, then in a fresh container. What is refused goes back to the model. */
   async handIn({ answer, unreachable }: Submission): Promise<Outcome | null> {
     const { transcript } = this;
+    await this.flush();
     this.#at.scope.progress.say('handed in; running the checks', { urgent: true });
     const failing = await this.#failingInPlace();
     const concluded = failing === null ? await this.#at.conclude(answer) : { refused: failing };
@@ -197,7 +211,7 @@ class Loop {
       throw new AttemptFailure('CheckFailed', 'StillFails', `${maxRefusedSubmissions} submissions were refused; the last one: ${refused}`);
     const left = maxRefusedSubmissions - transcript.refusedSubmissions - 1;
     const text = `The submission was refused: ${observed(refused)}\nThe work goes on from the tree as it is; it ends at ${maxRefusedSubmissions} refused submissions, and ${left} may follow this one. If the goal cannot be reached, submit with unreachable and say why.`;
-    await this.#conversation.record('SubmissionRefused', { step: transcript.step, text });
+    this.#conversation.record('SubmissionRefused', { step: transcript.step, text });
     return null;
   }
 
@@ -217,7 +231,7 @@ class Loop {
     const { transcript } = this;
     const found = assess(transcript.traces, this.#at.scope.context.clock.now());
     if (found.kind === 'End') throw new AttemptFailure(found.class, found.reason, found.text);
-    if (found.text !== null) await this.#conversation.notice(found.text, `step ${transcript.step}`);
+    if (found.text !== null) this.#conversation.notice(found.text, `step ${transcript.step}`);
   }
 
   /** The acts so far, as the planner reads them. */
@@ -245,7 +259,7 @@ class Loop {
     const { messages, tools, correction } = rendered;
     const prompt = promptTokens(messages, tools, correction);
     const { reply, request, charged } = await this.#pay({ step, messages, tools, prompt, n, most: this.#expert.chat.maxOutputTokens });
-    await this.#conversation.record('ModelReplied', { step, request, proposals: reply.proposals, charged });
+    this.#conversation.record('ModelReplied', { step, request, proposals: reply.proposals, charged });
     this.#count();
     // Some gateways count the prompt once for each of several proposals.
     const reported = n > 1 || reply.usage.estimated ? 0 : reply.usage.input;
@@ -267,8 +281,8 @@ class Loop {
     const keep = (text: string): { readonly handle?: () => string } => memory.kept(`${step}.notes`, text);
     const summary = summaryText(rendered, messages, paid?.reply.proposals[0]?.text ?? null, record, keep);
     const own = paid === null ? {} : { request: paid.request, charged: paid.charged };
-    await this.#conversation.keepTexts(step);
-    await this.#conversation.record('ConversationCompacted', { step, messages, summary, ...own });
+    this.#conversation.keepTexts(step);
+    this.#conversation.record('ConversationCompacted', { step, messages, summary, ...own });
     this.#count();
   }
 
@@ -288,8 +302,9 @@ class Loop {
     const request = newExecId();
     const reservation = this.#budget.reserve({ promptTokens: prompt, maxOutputTokens: most, n });
     const refused = this.#refused === null ? {} : { refused: this.#refused };
-    await this.#conversation.record('ModelAsked', { step, request, n, reserved: reservation.charge, ...refused });
+    this.#conversation.record('ModelAsked', { step, request, n, reserved: reservation.charge, ...refused });
     const { namespace = '', name, uid = '' } = context.task.metadata;
+    await this.flush();
     const asked = { messages, tools, n, maxOutputTokens: reservation.maxOutputTokens, requestId: request };
     const send = (): Promise<ModelReply> =>
       this.#at.models.complete(this.#expert, { ...asked, task: `${namespace}/${name}`, conversation: uid }, context.signal);
@@ -309,8 +324,10 @@ class Loop {
     const { context } = this.#at.scope;
     const { transcript } = this;
     for (const { id, text, by } of context.messages()) {
-      if (!transcript.hasOrder(id))
-        await this.#conversation.record('NoticeGiven', { step: transcript.step, origin: 'Person', text: `${by}: ${text}`, order: id });
+      if (!transcript.hasOrder(id)) {
+        this.#conversation.record('NoticeGiven', { step: transcript.step, origin: 'Person', text: `${by}: ${text}`, order: id });
+        await this.flush();
+      }
       context.messageTaken(id);
     }
   }
@@ -320,9 +337,9 @@ class Loop {
     const { transcript } = this;
     const { goal } = this.#at.scope.context.task.spec;
     const due = reminder(transcript.history, { goal, constraints: this.#conversation.constraints, plan: transcript.plan });
-    if (due !== null) await this.#conversation.notice(due);
+    if (due !== null) this.#conversation.notice(due);
     const notice = this.#budget.notice();
-    if (notice !== null) await this.#conversation.notice(notice, 'budget');
+    if (notice !== null) this.#conversation.notice(notice, 'budget');
   }
 
   /** Cuts what a call returned to what the model sees, and records it with all that follows from it. */
@@ -331,9 +348,9 @@ class Loop {
     const { ok, refused, tree, restored, energy, submission } = acted;
     const tokens = observationBound(roomOf(this.#rendered()), calls - index, observedTokens(transcript.history) * this.#correction);
     const text = observed(acted.text, { tokens, correction: this.#correction, ...memory.kept(`${step}.${index}`, acted.text) });
-    await this.#conversation.keepTexts(step);
+    this.#conversation.keepTexts(step);
     const plan = memory.takePlan();
-    await this.#conversation.record('CallObserved', {
+    this.#conversation.record('CallObserved', {
       step,
       index,
       callId: id,

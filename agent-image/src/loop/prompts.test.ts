@@ -10,7 +10,8 @@ const facts: PromptFacts = {
   shownCharacters: 13_333,
   readsRest: true,
   protectedPaths: ['tests/**'],
-  protectsNew: true,
+  setsAside: true,
+  files: [],
   network: { mode: 'Loopback', hosts: [] },
   approvals: [],
   budget: [],
@@ -21,8 +22,8 @@ const facts: PromptFacts = {
 const markOf = (text: string): string => /\(data ([0-9a-f]{12})\)/.exec(text)?.[1] ?? 'none';
 
 describe('first messages', () => {
-  it('has a system message below 400 tokens that is equal for all tasks', () => {
-    expect(systemPrompt.length / 4).toBeLessThan(400);
+  it('has a system message below 320 tokens that is equal for all tasks', () => {
+    expect(systemPrompt.length / 4).toBeLessThan(320);
     const other = opening({ ...facts, goal: 'another', root: '/other', shell: 'sh' });
     expect(other[0]).toEqual(opening(facts)[0]);
     expect(other[1]).toMatchObject({ role: 'User', origin: 'Goal' });
@@ -50,7 +51,8 @@ describe('first messages', () => {
       [],
     ],
     ['an answer in words', { wantsAnswer: true }, ['answer in words'], []],
-    ['tests that may be written', { protectsNew: false }, ['Protected'], ['New test files']],
+    ['tests that are free', { setsAside: false }, ['Protected'], ['add test modules']],
+    ['small files', { files: [{ path: 'add.py', text: 'def add(): 1\n' }] }, ['add.py at the start (data', 'def add(): 1\n---'], []],
     ['no checks', { checks: [] }, ['Goal\nMake add()'], ['Checks that']],
     ['many protected paths', { protectedPaths: Array.from({ length: 25 }, (_, n) => `t${n}`) }, ['t19 and 5 more'], ['t20']],
   ])('tells %s', ([, change, has, lacks]) => {

@@ -84,10 +84,24 @@ describe.skipIf(binary === '')('undo and plan', () => {
 
   it('keeps a plan', async () => {
     const bed = await begin();
-    const items = [{ text: 'look\naround', state: 'Done' }, { text: 'repair', state: 'Active' }];
-    expect((await bed.call('update_plan', { items })).text).toBe('2 items: 1 done, 1 active, 0 open');
-    expect(bed.memory.plan).toEqual([{ text: 'look around', state: 'Done' }, { text: 'repair', state: 'Active' }]);
-    const wrong = await bed.call('update_plan', { items: [{ text: 'x', state: 'pending' }, { state: 'Open' }] });
-    expect(wrong.text).toBe('items[0].state: "pending" came; one of "Open", "Active", "Done" is expected; items[1].text: missing; a string that is not empty, at most 200 characters is expected');
+    expect((await bed.call('update_plan', { plan: '[x] look around\n- [>] repair\n\nprove it' })).text).toBe('3 items: 1 done, 1 active, 1 open');
+    expect(bed.memory.plan).toEqual([{ text: 'look around', state: 'Done' }, { text: 'repair', state: 'Active' }, { text: 'prove it', state: 'Open' }]);
+    expect((await bed.call('update_plan', { plan: '' })).text).toBe('the plan is empty');
+    expect((await bed.call('update_plan', { plan: '[p] x' })).text).toMatch(/^plan: \[p\] is no state; write \[ \] open/);
+    expect((await bed.call('update_plan', { plan: '[x]' })).text).toMatch(/has no words/);
+    expect((await bed.call('update_plan', { plan: 'x'.repeat(201) })).text).toMatch(/has 201 characters, at most 200/);
+    expect((await bed.call('update_plan', { plan: 'x\n'.repeat(33) })).text).toMatch(/has 33 items, at most 32/);
   }); // prettier-ignore
+});
+
+it.skipIf(binary === '')('the session removes what bars a clean run: files, links, folders; what is not there is no fault', async () => {
+  const { scope } = await begin({ files: { 'a.txt': 'a\n', 'folder/test_b.py': 'b\n' } });
+  const { session } = scope;
+  await session.exec({ command: 'ln -s a.txt test_link.py; ln -s gone test_dangling.py; mkdir test_folder.py', timeoutSeconds: 10 });
+  const before = await session.snapshot('before');
+  await session.remove(['test_link.py', 'test_dangling.py', 'test_folder.py', 'folder/test_b.py', 'none.py', 'none/none.py']);
+  const { entries } = await session.diff(before.id);
+  const gone = entries.filter(({ op }) => op === 'D').map(({ path }) => session.relative(path));
+  expect(gone.sort()).toEqual(['folder/test_b.py', 'test_dangling.py', 'test_folder.py', 'test_link.py']);
+  expect(String(await session.read('a.txt'))).toBe('a\n');
 });

@@ -1,12 +1,17 @@
 import { toolDefinition } from '@agentfleet/protocol/chat';
-import { count, plain, type PlanItem, type Tool } from './tool.ts';
+import { ArgumentError, count, plain, type PlanItem, type Tool } from './tool.ts';
+
+/** Most items of a plan, and characters of one. */
+const most = { items: 32, characters: 200 };
+
+const states: Readonly<Record<string, PlanItem['state']>> = { ' ': 'Open', '': 'Open', '>': 'Active', x: 'Done', X: 'Done' };
 
 /** Replaces the plan, which the loop puts before the model when older messages are summarised. */
 export const updatePlan: Tool = {
   definition: toolDefinition('update_plan'),
   run: (args, { memory }) => {
-    const { items } = args as { readonly items: readonly PlanItem[] };
-    memory.plan = items.map(({ text, state }) => ({ text: plain(text).replaceAll('\n', ' '), state }));
+    const items = itemsOf((args as { readonly plan: string }).plan);
+    memory.plan = items;
     const of = (state: PlanItem['state']): number => items.filter((one) => one.state === state).length;
     const text =
       items.length === 0
@@ -15,3 +20,21 @@ export const updatePlan: Tool = {
     return Promise.resolve({ ok: true, text });
   },
 };
+
+/** A line an item; one without a mark is open. @throws ArgumentError */
+function itemsOf(text: string): readonly PlanItem[] {
+  const lines = plain(text)
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+  if (lines.length > most.items) throw new ArgumentError(`plan: it has ${lines.length} items, at most ${most.items}; join some`);
+  return lines.map((line) => {
+    const [, mark = ' ', rest = ''] = /^(?:[-*] )?\[([^\]]?)\]\s*(.*)$/.exec(line) ?? ['', ' ', line];
+    const state = states[mark];
+    if (state === undefined) throw new ArgumentError(`plan: [${mark}] is no state; write [ ] open, [>] active or [x] done`);
+    if (rest === '') throw new ArgumentError(`plan: the item "${line}" has no words; say what is to be done`);
+    if (rest.length > most.characters)
+      throw new ArgumentError(`plan: "${rest.slice(0, 40)}…" has ${rest.length} characters, at most ${most.characters}; shorten it`);
+    return { text: rest, state };
+  });
+}

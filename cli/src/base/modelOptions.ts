@@ -23,6 +23,7 @@ export interface ModelFlags {
   readonly maxOutputTokens: number;
   readonly jsonCalls?: boolean;
   readonly modelTimeout: number;
+  readonly loseWorkerAt?: number;
 }
 
 /** Adds the options of a chat model that takes the place of the search for edits. */
@@ -39,12 +40,17 @@ export function addModelOptions(command: Command): Command {
     .option('--context-tokens <n>', 'of a request with its answer', wholeNumber(1024, 100_000_000), 64_000)
     .option('--max-output-tokens <n>', 'of one answer', wholeNumber(1, 10_000_000), 4096)
     .option('--json-calls', 'the model has no tool calls and answers with one JSON object')
-    .option('--model-timeout <seconds>', 'of one request', wholeNumber(1, 86_400), 600);
+    .option('--model-timeout <seconds>', 'of one request', wholeNumber(1, 86_400), 600)
+    .option(
+      '--lose-worker-at <step>',
+      'the worker is lost while it does what the model said in this step, and another one goes on',
+      wholeNumber(1, 10_000),
+    );
 }
 
 /** The chat model that flags name; undefined where they name none. @throws CliError */
 export function modelOf(flags: ModelFlags): ModelOptions | undefined {
-  const { endpoint, recordings, again = false, model, keyEnv, contextTokens, maxOutputTokens, jsonCalls = false, modelTimeout } = flags;
+  const { endpoint, recordings, again = false, model, keyEnv, contextTokens, maxOutputTokens, jsonCalls = false, modelTimeout, loseWorkerAt } = flags;
   if (again && recordings === undefined) throw new CliError('--again needs --recordings');
   if (endpoint === undefined && recordings === undefined) return undefined;
   if (endpoint !== undefined && recordings !== undefined)
@@ -60,5 +66,6 @@ export function modelOf(flags: ModelFlags): ModelOptions | undefined {
     maxOutputTokens,
     toolCalls: jsonCalls ? 'Json' : 'Native',
     timeoutSeconds: modelTimeout,
+    ...(loseWorkerAt !== undefined && { loseWorkerAt }),
   };
 }

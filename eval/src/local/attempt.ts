@@ -1,5 +1,5 @@
 /** One attempt at a task by the engine of a worker, in a sandbox of this machine. */
-import { AttemptFailure, type AttemptContext, type AttemptEngine, type Report } from '@agentfleet/agent/attempt';
+import { AttemptFailure, type AttemptContext, type AttemptEngine, type Outcome, type Report } from '@agentfleet/agent/attempt';
 import { ExpertsClient } from '@agentfleet/agent/experts';
 import { PoolDecisionModels } from '@agentfleet/agent/decision';
 import type { ArtifactStore } from '@agentfleet/agent/store';
@@ -34,15 +34,21 @@ export interface TestEnvironment {
   readonly signal: AbortSignal;
   /** Chat models of the brief. */
   readonly models?: ChatModels;
+  /** The worker is lost while it does what the model said in this step; another one goes on. */
+  readonly loseWorkerAt?: number | undefined;
 }
 
 /** Runs the engine; reports are kept instead of written to an API server. */
 export async function attempt(agentTask: AgentTask, environment: TestEnvironment): Promise<Omit<Attempted, 'hidden' | 'wallSeconds'>> {
   const reported: { last: Report } = { last: {} };
-  const context = contextOf(agentTask, environment, (change) => {
+  const report = (change: Report): void => {
     reported.last = { ...reported.last, ...change };
-  });
-  const outcome = await environment.engine.run(context);
+  };
+  const { engine, loseWorkerAt } = environment;
+  const ended = loseWorkerAt === undefined ? null : await lost(engine, contextOf(agentTask, environment, report), loseWorkerAt);
+  // The next worker is another one: nothing of the first is left but the sandbox and its log.
+  const context = contextOf(agentTask, environment, report);
+  const outcome = ended ?? (await engine.run(context));
   const { tokensIn, tokensOut, toolCalls, cpuMillis, candidates, vetoes, backtracks } = { ...nothing, ...reported.last.usage };
   const { reason, message } = outcome;
   return {
@@ -54,6 +60,39 @@ export async function attempt(agentTask: AgentTask, environment: TestEnvironment
     usage: { tokensIn, tokensOut, toolCalls, cpuMillis, candidates, vetoes, backtracks },
     degraded: [...context.decisionModels.degraded],
   };
+}
+
+/**
+ * Runs a worker that is gone in the middle of a step: the answer of the first call of the sandbox after the reply was chosen reaches
+ * nobody, and nothing that it asks for later is done. Returns its outcome where it came to its end before, else null.
+ */
+async function lost(engine: AttemptEngine, context: AttemptContext, step: number): Promise<Outcome | null> {
+  const gone = new AbortController();
+  const signal = AbortSignal.any([context.signal, gone.signal]);
+  let replies = 0;
+  const keeper = new Proxy(context.keeper, {
+    get(target, name: string) {
+      const method: unknown = Reflect.get(target, name);
+      if (typeof method !== 'function') return method;
+      const call = method as (...args: unknown[]) => unknown;
+      if (name === 'events' || name === 'exec' || name === 'follow') return call.bind(target);
+      return async (...args: unknown[]): Promise<unknown> => {
+        signal.throwIfAborted();
+        const answer: unknown = await call.apply(target, args);
+        if (replies >= step && !/^note/.test(name)) gone.abort('Lost');
+        signal.throwIfAborted();
+        const notes = name === 'noteAll' ? (args[0] as readonly { readonly kind: string }[]).map(({ kind }) => kind) : [args[0]];
+        if (/^note/.test(name) && notes.includes('ReplyChosen')) replies += 1;
+        return answer;
+      };
+    },
+  });
+  try {
+    return await engine.run({ ...context, keeper, signal });
+  } catch (error) {
+    if (error !== 'Lost') throw error;
+    return null;
+  }
 }
 
 /** What a worker gives its engine. @param people who decides about acts; nobody by itself */

@@ -225,6 +225,13 @@ describe.skipIf(built instanceof Error)('a chat model in a local pool', () => {
     expect(await again.attempt(task, alone, options)).toMatchObject(expected);
   });
 
+  test('goes on with another worker where one is lost in the middle of a step', async () => {
+    await using endpoint = await scripted();
+    await using pool = await LocalPool.open({ checkout, budget, model: { ...common, endpoint: endpoint.baseURL, loseWorkerAt: 2 } });
+    const done = await pool.attempt(task, alone, options);
+    expect(done, done.message).toMatchObject({ result: 'Succeeded', hidden: 'Passed', conversation: { steps: 3, calls: 3 } });
+  });
+
   test('is refused without the key that it names', async () => {
     const model = { ...common, endpoint: 'http://127.0.0.1:9/v1', keyEnv: 'NO_SUCH_KEY' };
     await expect(LocalPool.open({ checkout, budget, model })).rejects.toThrow(/variable NO_SUCH_KEY holds no key/);

@@ -133,7 +133,8 @@ export class LocalPool implements EvalPool {
       await using sandbox = await ProcessSandbox.open(this.#programs, signal);
       const { keeper } = sandbox;
       const models = this.#model && { models: this.#model.models };
-      const environment = { engine: this.#engine, brief, store, keeper, seed, signal, ...models };
+      const loseWorkerAt = this.#options.model?.loseWorkerAt;
+      const environment = { engine: this.#engine, brief, store, keeper, seed, signal, ...models, loseWorkerAt };
       const done = await attempt(agentTaskOf(task, variant, this.#budget), environment);
       if (done.result !== 'Succeeded' && done.class !== 'Unproved') return { ...done, hidden: 'NotJudged', wallSeconds: seconds() };
       const passed = await judgeHidden(task, keeper, signal);

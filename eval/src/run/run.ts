@@ -102,6 +102,8 @@ export interface ModelOptions {
   readonly toolCalls: 'Native' | 'Json';
   /** Of one request. */
   readonly timeoutSeconds: number;
+  /** The worker of each attempt is lost in this step of its conversation, and another one goes on. */
+  readonly loseWorkerAt?: number;
 }
 
 export const defaultBudget: AttemptBudget = { toolCalls: 150, wallSeconds: 600 };

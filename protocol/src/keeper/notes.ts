@@ -4,10 +4,22 @@ import { Type, type Static } from 'typebox';
  * Body of `POST /v1/notes`: what the worker decided, put into the hash-chained event log as a record of type `Noted`
  * whose body is `{kind, data}`. Whoever takes the task over reads there how far it is.
  */
+const note = {
+  kind: Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Z][A-Za-z0-9]*$', description: 'what kind of decision, CamelCase' }),
+  data: Type.Record(Type.String({ maxLength: 128 }), Type.Unknown(), { description: 'at most 256 KiB as JSON' }),
+};
+const Note = Type.Object(note, { additionalProperties: false });
+export type Note = Static<typeof Note>;
+
+/** Most notes of one request. */
+export const maxNotes = 16;
+
 export const NoteRequest = Type.Object(
   {
-    kind: Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Z][A-Za-z0-9]*$', description: 'what kind of decision, CamelCase' }),
-    data: Type.Record(Type.String({ maxLength: 128 }), Type.Unknown(), { description: 'at most 256 KiB as JSON' }),
+    ...note,
+    next: Type.Optional(
+      Type.Array(Note, { minItems: 1, maxItems: maxNotes - 1, description: 'what follows it, written with it: a crash keeps a beginning of all' }),
+    ),
   },
   { additionalProperties: false },
 );
@@ -16,7 +28,7 @@ export type NoteRequest = Static<typeof NoteRequest>;
 /** Largest `data` of a note, in bytes of JSON. */
 export const maxNoteBytes = 256 * 1024;
 
-/** Answer of `POST /v1/notes`; the record is on disk. */
+/** Answer of `POST /v1/notes`; the record, the last of several, is on disk. */
 export interface NoteWritten {
   readonly seq: number;
   readonly hash: string;

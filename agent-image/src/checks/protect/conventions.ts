@@ -91,6 +91,15 @@ export const conventions: readonly Convention[] = [
   },
 ];
 
+/** Modules of tests by their own name: what a project adds beside a change. Not what is loaded before tests, nor data of tests. */
+export const testModules: Convention = test('it is a test module', [
+  '**/test_*.py',
+  '**/*_test.{py,go,rb}',
+  '**/*_spec.rb',
+  `**/*.{test,spec}.${js}`,
+  `**/*[_-]{test,spec}.${js}`,
+]);
+
 /** Protected only when a check calls the tool. */
 export const toolConventions: Readonly<Record<string, Convention>> = {
   make: settings('a check calls make', ['**/{GNUmakefile,makefile,Makefile}', '**/*.mk']),

@@ -6,26 +6,28 @@ import { extname } from 'node:path';
 const ask = 'undo it; if the task needs it, its author sets spec.protect';
 
 /**
- * Judges what an attempt changed, by path: tests may not be changed, deleted, added to, moved or
- * hidden; new files may not take the place of what the checks use. Class: PolicyViolation.
+ * Judges what an attempt changed, by path: tests may not be changed, deleted, moved or hidden, new test modules are set
+ * aside; new files may not take the place of what the checks use. Class: PolicyViolation.
  *
  * Report a rename as Delete and Add, a link with the operation of its own path.
  */
 export function judgeChanges(changes: readonly Change[], set: ProtectedSet): ChangeJudgement {
   const violations: Violation[] = [];
   const discard: string[] = [];
+  const aside: string[] = [];
   for (const change of changes) {
     const path = normal(change.path);
     if (path === null)
       violations.push(violation(change, 'OutsideWorkspace', 'it is outside of the workspace', 'change files in the workspace only'));
     else if (set.derived(path)) {
       if (change.op !== 'Delete') discard.push(path);
-    } else {
+    } else if (change.op === 'Add' && set.addable(path)) aside.push(path);
+    else {
       const found = judge({ ...change, path }, set);
       if (found !== null) violations.push(found);
     }
   }
-  return { violations, discard: discard.sort() };
+  return { violations, discard: discard.sort(), aside: aside.sort() };
 }
 
 function judge(change: Change, set: ProtectedSet): Violation | null {

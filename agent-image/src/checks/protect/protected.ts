@@ -1,7 +1,7 @@
 import { type Entries, entriesOf } from './entries.ts';
 import { parentsOf, normal } from './paths.ts';
 import picomatch from 'picomatch';
-import { conventions, derivedGlobs, installConvention, toolConventions, type Convention } from './conventions.ts';
+import { conventions, derivedGlobs, installConvention, testModules, toolConventions, type Convention } from './conventions.ts';
 import type { CheckCommand, Protect, ProtectedSet, Protection, ReadFile } from './types.ts';
 
 /** Modules that Python test runners import; a file of that name in an import root comes first. */
@@ -101,11 +101,23 @@ export function protectedPaths(
   const files = paths.filter((path) => why(path) !== null).sort();
   const parents = new Set(files.flatMap(parentsOf));
   const tests = files.filter((path) => why(path)?.kind === 'Test');
+  const shadows = byDefault ? shadowing(paths, tests, entries) : (): null => null;
+  const derived = derivedMatcher(entries);
+  const there = new Set([...paths, ...paths.flatMap(parentsOf)]);
+  const isModule = ruleOf(testModules).matches;
+  const named = checks.flatMap(({ command }) => command).join('\n');
+  const onlyTest = (path: string): boolean => rules.every(({ matches, protection }) => protection.kind === 'Test' || !matches(path));
   return {
     why,
     files,
-    shadows: byDefault ? shadowing(paths, tests, entries) : () => null,
-    derived: derivedMatcher(entries),
+    shadows,
+    derived,
+    addable: (given) => {
+      const path = normal(given);
+      if (!byDefault || path === null || there.has(path) || !isModule(path) || !onlyTest(path)) return false;
+      // A check that names a file is there to run it.
+      return shadows(path) === null && !derived(path) && !parents.has(path) && !named.includes(path);
+    },
     reports: [...entries.reports].sort(),
     holdsProtected: (path) => parents.has(path),
   };

@@ -32,6 +32,8 @@ export interface ProtectedSet {
   readonly why: (path: string) => Protection | null;
   /** Why adding this path would take the place of something the checks use; null when it would not. */
   readonly shadows: (path: string) => string | null;
+  /** A test module that may be added: the checks that prove the result run without it. */
+  readonly addable: (path: string) => boolean;
   /** Files made by running the checks: deleted before checks run, never a violation. */
   readonly derived: (path: string) => boolean;
   /** A path that protected paths lie under. */
@@ -65,4 +67,6 @@ export interface ChangeJudgement {
   readonly violations: readonly Violation[];
   /** Delete these before the checks run. */
   readonly discard: readonly string[];
+  /** New test modules: part of the change, and deleted before the checks that prove it run. */
+  readonly aside: readonly string[];
 }

@@ -121,6 +121,18 @@ describe('POST /v1/notes', () => {
     expect(await h.client(3).audit()).toMatchObject({ ok: true, root: hash });
   });
 
+  it('puts several into the log in their order, or none of them', async () => {
+    h = await startHarness();
+    const note = (kind: string, text = 'x') => ({ kind, data: { text } });
+    const { seq } = await h.client(3).noteAll([note('First'), note('Second'), note('Third')]);
+    const large = h.client(3).noteAll([note('Fourth'), note('Fifth', 'x'.repeat(256 * 1024))]);
+    await expect(large).rejects.toMatchObject({ code: 'AF_TOO_LARGE' });
+    const many = h.client(3).noteAll([note('Sixth'), ...Array.from({ length: 16 }, () => note('More'))]);
+    await expect(many).rejects.toMatchObject({ code: 'AF_INVALID', message: expect.stringContaining('next') as string });
+    const recorded = (await recordsOf('Noted', 3)).map((record) => [record.body['kind'], record.seq]);
+    expect(recorded).toEqual([['First', seq - 2], ['Second', seq - 1], ['Third', seq]]);
+  }); // prettier-ignore
+
   it('refuses what is too large, too deep or no decision, and a stale worker', async () => {
     h = await startHarness();
     const note = (kind: string, data: Record<string, unknown>, epoch = 1) => h.client(epoch).note(kind, data);

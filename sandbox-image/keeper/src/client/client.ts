@@ -28,6 +28,7 @@ import {
   type Redaction,
   type ScrubReport,
   type SearchQuery,
+  type Note,
   type SecretsDeclared,
   type SecretsRequest,
   type SyntaxMode,
@@ -237,7 +238,13 @@ export class KeeperClient {
 
   /** Puts a decision into the event log; it is on disk when this resolves. `kind` is CamelCase. */
   note(kind: string, data: Readonly<Record<string, unknown>>): Promise<NoteWritten> {
-    return this.#http.json({ method: 'POST', path: '/v1/notes', json: { kind, data } });
+    return this.noteAll([{ kind, data }]);
+  }
+
+  /** Puts decisions into the event log in their order, with one wait for its disk: what a crash keeps is a beginning of them. */
+  noteAll([first, ...next]: readonly [Note, ...Note[]]): Promise<NoteWritten> {
+    const json = { ...first, ...(next.length > 0 && { next }) };
+    return this.#http.json({ method: 'POST', path: '/v1/notes', json });
   }
 
   takeSnapshot(label?: string): Promise<SnapshotRecord> {

@@ -107,6 +107,7 @@ const calls: Readonly<Record<string, (client: KeeperClient) => Promise<unknown>>
   writeTree: (client) => client.writeTree('/workspace', none),
   readTree: async (client) => drain((await client.readTree('/workspace')).tar),
   note: (client) => client.note('Kind', {}),
+  noteAll: (client) => client.noteAll([{ kind: 'Kind', data: {} }]),
   takeSnapshot: (client) => client.takeSnapshot(),
   snapshots: (client) => client.snapshots(),
   manifest: (client) => client.manifest('s0001'),

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { type ScrubReport, maxNoteBytes, type NoteRequest, type NoteWritten } from '@agentfleet/protocol/keeper';
+import { type ScrubReport, maxNoteBytes, type Note, type NoteWritten } from '@agentfleet/protocol/keeper';
 import { KeeperError } from '../base/failure.ts';
 import type { Keeper } from '../keeper/keeper.ts';
 import { sendLines } from './redacted.ts';
@@ -70,17 +70,17 @@ export function noteRoutes(app: FastifyInstance, keeper: Keeper, validators: Val
   const { fence, log, metrics, room } = keeper.parts;
 
   app.post('/notes', { bodyLimit }, async (request, reply) => {
-    const note = validators.note(request.body);
-    assertFits(note);
+    const { next = [], ...first } = validators.note(request.body);
+    for (const note of [first, ...next]) assertFits(note);
     if (!(await room.ready('Note'))) throw new KeeperError('AF_STORE_FULL', 'the store has no room for a note');
     fence.assert(request.epoch);
-    const { seq, hash } = await log.commit('Noted', note);
-    metrics.notes.inc();
+    const { seq, hash } = await log.commitAll('Noted', [first, ...next]);
+    metrics.notes.inc(1 + next.length);
     return reply.code(201).send({ seq, hash } satisfies NoteWritten);
   });
 }
 
-function assertFits({ data }: NoteRequest): void {
+function assertFits({ data }: Note): void {
   if (deeperThan(data, maxDepth)) throw new KeeperError('AF_INVALID', `data: it is nested deeper than ${maxDepth} levels`);
   const bytes = Buffer.byteLength(JSON.stringify(data));
   if (bytes > maxNoteBytes) throw new KeeperError('AF_TOO_LARGE', `data: it has ${bytes} bytes as JSON, ${maxNoteBytes} are allowed`);

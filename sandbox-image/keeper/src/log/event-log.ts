@@ -96,11 +96,19 @@ export class EventLog {
 
   /** Records an intent and returns when it is on disk. @throws KeeperError when it cannot be */
   commit(type: AuditType, body: AuditRecord['body']): Promise<AuditRecord> {
+    return this.commitAll(type, [body]);
+  }
+
+  /** Records intents in their order, with one wait for the disk; returns the last. @throws KeeperError when one cannot be recorded */
+  commitAll(type: AuditType, bodies: readonly [AuditRecord['body'], ...AuditRecord['body'][]]): Promise<AuditRecord> {
     this.assertWritable();
-    const { promise, resolve, reject } = Promise.withResolvers<AuditRecord>();
-    this.#queue.push({ entry: this.#entry(type, body), settle: { resolve, reject } });
+    const written = bodies.map((body) => {
+      const { promise, resolve, reject } = Promise.withResolvers<AuditRecord>();
+      this.#queue.push({ entry: this.#entry(type, body), settle: { resolve, reject } });
+      return promise;
+    });
     this.#kick();
-    return promise;
+    return Promise.all(written).then((records) => records.at(-1) as AuditRecord);
   }
 
   /** The lines of all records from `from` on that are written by now, each with its newline. */
