@@ -5,7 +5,15 @@ import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { execa } from 'execa';
 import { KeeperRefusal, type ExecResult, type KeeperClient } from '@agentfleet/keeper/client';
-import { homeDir, workspaceDir, type AuditRecord, type DiffEntry, type ExecRequest, type KeeperInfo, type Note } from '@agentfleet/protocol/keeper';
+import {
+  homeDir,
+  workspaceDir,
+  type AuditRecord,
+  type DiffEntry,
+  type ExecRequest,
+  type KeeperInfo,
+  type Note,
+} from '@agentfleet/protocol/keeper';
 
 interface Kept {
   readonly id: string;

@@ -154,7 +154,11 @@ async function begin(
   return conversation;
 }
 
-async function resume({ scope, prepared }: StrategyScope, transcript: Transcript, facts: Omit<PromptFacts, 'files'>): Promise<Conversation> {
+async function resume(
+  { scope, prepared }: StrategyScope,
+  transcript: Transcript,
+  facts: Omit<PromptFacts, 'files'>,
+): Promise<Conversation> {
   const { session, progress } = scope;
   progress.say('going on with the conversation of an earlier worker', { urgent: true });
   const kept = await session.snapshots();

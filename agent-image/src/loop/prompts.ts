@@ -106,7 +106,13 @@ export function goalMessage(facts: PromptFacts): string {
 }
 
 /** What binds the work, a line each; the goal message and each reminder have the same. */
-export function constraintsOf({ protectedPaths, setsAside, network, approvals, budget }: Omit<PromptFacts, 'goal' | 'files'>): readonly string[] {
+export function constraintsOf({
+  protectedPaths,
+  setsAside,
+  network,
+  approvals,
+  budget,
+}: Omit<PromptFacts, 'goal' | 'files'>): readonly string[] {
   const lines = [networkOf(network)];
   if (setsAside) lines.unshift('You may add test modules; the proof runs without them.');
   if (protectedPaths.length > 0) lines.unshift(`Protected, never to be changed: ${listed(protectedPaths)}.`);

@@ -50,7 +50,18 @@ export function addModelOptions(command: Command): Command {
 
 /** The chat model that flags name; undefined where they name none. @throws CliError */
 export function modelOf(flags: ModelFlags): ModelOptions | undefined {
-  const { endpoint, recordings, again = false, model, keyEnv, contextTokens, maxOutputTokens, jsonCalls = false, modelTimeout, loseWorkerAt } = flags;
+  const {
+    endpoint,
+    recordings,
+    again = false,
+    model,
+    keyEnv,
+    contextTokens,
+    maxOutputTokens,
+    jsonCalls = false,
+    modelTimeout,
+    loseWorkerAt,
+  } = flags;
   if (again && recordings === undefined) throw new CliError('--again needs --recordings');
   if (endpoint === undefined && recordings === undefined) return undefined;
   if (endpoint !== undefined && recordings !== undefined)

@@ -137,7 +137,9 @@ const updatePlan: ToolDefinition = {
   name: 'update_plan',
   risk: 'Control',
   description: 'Replaces your plan, which outlasts older messages; for long work.',
-  parameters: object({ plan: { type: 'string', maxLength: 8192, description: 'a line an item: [ ] open, [>] active, [x] done' } }, ['plan']),
+  parameters: object({ plan: { type: 'string', maxLength: 8192, description: 'a line an item: [ ] open, [>] active, [x] done' } }, [
+    'plan',
+  ]),
 };
 
 const undo: ToolDefinition = {
@@ -150,7 +152,8 @@ const undo: ToolDefinition = {
 const askHuman: ToolDefinition = {
   name: 'ask_human',
   risk: 'Control',
-  description: 'Asks a person and waits, perhaps for hours. Only for decisions that neither goal, files nor commands can answer. The answer is an order.',
+  description:
+    'Asks a person and waits, perhaps for hours. Only for decisions that neither goal, files nor commands can answer. The answer is an order.',
   parameters: object({ question: some('with what you know and the choices you see', 1024) }, ['question']),
 };
 

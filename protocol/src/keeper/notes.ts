@@ -18,7 +18,11 @@ export const NoteRequest = Type.Object(
   {
     ...note,
     next: Type.Optional(
-      Type.Array(Note, { minItems: 1, maxItems: maxNotes - 1, description: 'what follows it, written with it: a crash keeps a beginning of all' }),
+      Type.Array(Note, {
+        minItems: 1,
+        maxItems: maxNotes - 1,
+        description: 'what follows it, written with it: a crash keeps a beginning of all',
+      }),
     ),
   },
   { additionalProperties: false },
