@@ -179,7 +179,7 @@ describe.skipIf('why' in built)('the tool loop', () => {
     // By a command, as nobody looks into what it writes before it is done.
     const write = { command: `mkdir -p $(dirname ${path}); cat > ${path}`, stdin: content };
     const models = new ScriptedModels(
-      steps({ calls: [['bash', write]] }, { calls: [['submit', { answer: 'done' }]] }, ...['I stop.', 'I stop.', 'I stop.']),
+      steps({ calls: [['bash', write]] }, { calls: [['submit', { answer: 'done' }]] }, 'I stop.', 'I stop.', 'I stop.'),
     );
     const outcome = await bed.engine.run(bed.begin(spec, models).context);
     expect(outcome.result, outcome.message).toBe('Failed');

@@ -103,6 +103,22 @@ interface Judging {
   readonly openTests: (path: string) => boolean;
 }
 
+interface Guarding extends Pick<GateOptions, 'task'> {
+  readonly protectedSet: ProtectedSet | null;
+  readonly addable: (path: string) => boolean;
+  readonly writing: Parameters<typeof forged>[2];
+}
+
+/** Why the first change that may not stand is refused; undefined where all may. */
+function tamperingOf(rewrites: Parameters<Gate['judge']>[0]['rewrites'], { protectedSet, addable, task, writing }: Guarding) {
+  if (protectedSet === null) return undefined;
+  for (const one of rewrites) {
+    const why = addable(one.path) ? null : (guarded(one, protectedSet) ?? forged(one, task, writing));
+    if (why !== null) return why;
+  }
+  return undefined;
+}
+
 /** Whether acts of the agent are kept away from what decides about success: null before snapshot 0 is known. */
 export function createGate({ rails, task, roots, absolute, writing }: GateOptions, protectedSet: ProtectedSet | null): Gate {
   const workspace = absolute('').replace(/\/$/, '');
@@ -122,14 +138,8 @@ export function createGate({ rails, task, roots, absolute, writing }: GateOption
   const judging: Judging = { rails, policy, absolute, workspace, openTests };
   return {
     judge: ({ rewrites, acts, outside = [] }) => {
-      const refused =
-        protectedSet === null
-          ? undefined
-          : rewrites
-              .filter(({ path }) => !addable(path))
-              .map((one) => guarded(one, protectedSet) ?? forged(one, task, writing))
-              .find((why) => why !== null);
-      if (refused !== undefined && refused !== null) return denied(refused);
+      const refused = tamperingOf(rewrites, { protectedSet, addable, task, writing });
+      if (refused !== undefined) return denied(refused);
       const parts = [
         ...rewrites.map((one) => judgeRewrite(one, judging)),
         ...acts.map((one) => judgeAct(one, judging)),

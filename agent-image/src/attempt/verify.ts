@@ -48,10 +48,7 @@ export async function verify(
   const { discard, aside, paths } = await judgeResult(scope, prepared, baseline, result);
   // Tests of the agent's own prove nothing, and could act on those that do.
   const setAside = (): Promise<void> => session.remove([...discard, ...aside]);
-  const putBack = async (): Promise<void> => {
-    await session.restore(result.id);
-    await setAside();
-  };
+  const putBack = (): Promise<void> => session.restore(result.id).then(setAside);
   let clean = true;
   for (const judged of baseline.checks) {
     progress.say(`verifying: check ${judged.check.name}`, { urgent: true });

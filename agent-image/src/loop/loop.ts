@@ -1,5 +1,5 @@
 import { newExecId } from '@agentfleet/keeper/client';
-import type { ConversationMessage, ToolCall, ToolDefinition } from '@agentfleet/protocol/chat';
+import type { ToolCall, ToolDefinition } from '@agentfleet/protocol/chat';
 import type { ControlStep } from '@agentfleet/protocol/inference';
 import { asksForAnswer } from '../attempt/artifacts.ts';
 import { AttemptFailure } from '../base/failure.ts';
@@ -31,7 +31,7 @@ import {
 import { controlSteps, howMany, isRisky, type MoreReason } from './compute.ts';
 import { generalistOf, openConversation, recordOf, type ChatExpert, type Conversation } from './conversation.ts';
 import { assess, maxCalls } from './discipline.ts';
-import { whenReachable, type CallObserved, type Charge, type TreeMark } from './notes.ts';
+import { whenReachable, type Asking, type CallObserved, type Charge, type Paid, type TreeMark } from './notes.ts';
 import { observed } from './observation.ts';
 import { brief, openCalls, type Transcript } from './transcript.ts';
 
@@ -388,30 +388,12 @@ class Loop {
   }
 }
 
-/** A call whose result is recorded. */
+/** A call whose result is recorded, one of `calls` of its reply; `left`: it was not run. */
 interface Observing {
   readonly step: number;
   readonly index: number;
   readonly call: ToolCall;
-  /** Calls of its reply. */
   readonly calls: number;
-  /** It was not run. */
   readonly left: boolean;
   readonly seconds: number;
-}
-
-/** One request to be paid for. */
-interface Asking {
-  readonly step: number;
-  readonly messages: readonly ConversationMessage[];
-  readonly tools: readonly ToolDefinition[];
-  readonly prompt: number;
-  readonly n: number;
-  readonly most: number;
-}
-
-interface Paid {
-  readonly reply: ModelReply;
-  readonly request: string;
-  readonly charged: Charge;
 }

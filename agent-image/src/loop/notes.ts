@@ -1,5 +1,5 @@
-import type { TokenUsage, ToolDefinition } from '@agentfleet/protocol/chat';
-import type { ModelProposal } from '../models/models.ts';
+import type { ConversationMessage, TokenUsage, ToolDefinition } from '@agentfleet/protocol/chat';
+import type { ModelProposal, ModelReply } from '../models/models.ts';
 import type { ConsideredProposal } from './chooseAct.ts';
 import type { McpListing } from '../tools/index.ts';
 import type { BackgroundProcess, PlanItem, UndoPoint } from '../tools/tool.ts';
@@ -136,4 +136,21 @@ export async function whenReachable<T>({ context, meter, progress }: Scope, ask:
     await sleep(context.clock, away.betweenMs, context.signal).finally(resume);
     context.signal.throwIfAborted();
   }
+}
+
+/** One request to be paid for. */
+export interface Asking {
+  readonly step: number;
+  readonly messages: readonly ConversationMessage[];
+  readonly tools: readonly ToolDefinition[];
+  readonly prompt: number;
+  readonly n: number;
+  readonly most: number;
+}
+
+/** A reply and what it cost. */
+export interface Paid {
+  readonly reply: ModelReply;
+  readonly request: string;
+  readonly charged: Charge;
 }

@@ -79,10 +79,10 @@ async function lost(engine: AttemptEngine, context: AttemptContext, step: number
       return async (...args: unknown[]): Promise<unknown> => {
         signal.throwIfAborted();
         const answer: unknown = await call.apply(target, args);
-        if (replies >= step && !/^note/.test(name)) gone.abort('Lost');
+        if (replies >= step && !name.startsWith('note')) gone.abort('Lost');
         signal.throwIfAborted();
         const notes = name === 'noteAll' ? (args[0] as readonly { readonly kind: string }[]).map(({ kind }) => kind) : [args[0]];
-        if (/^note/.test(name) && notes.includes('ReplyChosen')) replies += 1;
+        if (name.startsWith('note') && notes.includes('ReplyChosen')) replies += 1;
         return answer;
       };
     },
