@@ -164,9 +164,17 @@ describe('what is scraped', () => {
       expect(one(all, kind, name)).toBeDefined();
     // Without PodMonitors there is no such Secret, and the operator changes none.
     const without = await rendered({});
-    expect(without.filter(({ kind }) => kind === 'Secret')).toEqual([]);
+    expect(without.filter(({ kind }) => kind === 'Secret').map(({ metadata }) => metadata.name)).toEqual(['agentfleet-results-tls']);
     const rules = without.flatMap(({ rules = [] }) => rules).filter(({ resources = [] }) => resources.includes('secrets'));
-    expect(rules.flatMap(({ verbs }) => verbs).toSorted()).toEqual(['create', 'delete']);
+    const ofResults = ({ resourceNames = [] }: { readonly resourceNames?: readonly string[] }) =>
+      resourceNames.includes('agentfleet-results-tls');
+    expect(rules.filter(ofResults).flatMap(({ verbs }) => verbs)).toEqual(['get', 'update']);
+    expect(
+      rules
+        .filter((rule) => !ofResults(rule))
+        .flatMap(({ verbs }) => verbs)
+        .toSorted(),
+    ).toEqual(['create', 'delete']);
   });
 
   it('is for the readers that the chart names', async () => {
