@@ -11,6 +11,7 @@ import {
   type AuditRecord,
   type DiffEntry,
   type ExecRequest,
+  type FileLines,
   type KeeperInfo,
   type Note,
 } from '@agentfleet/protocol/keeper';
@@ -115,6 +116,13 @@ export class LocalSandbox implements AsyncDisposable {
     } catch {
       throw new KeeperRefusal(404, 'AF_FILE_NOT_FOUND', `${path} is not there`, 'none');
     }
+  }
+
+  /** The whole of a small file: nothing here asks for a part. */
+  async readLines(path: string): Promise<FileLines> {
+    const text = String(await this.readFile(path));
+    const lines = text.split('\n').length - (text.endsWith('\n') ? 1 : 0);
+    return { path, from: 1, to: lines, lines, sha256: sha256(text), text, truncated: false };
   }
 
   async writeFile(path: string, content: string | Uint8Array): Promise<void> {
