@@ -24,7 +24,7 @@ describe('the operator starts an engine with what vLLM understands', () => {
     ['with a draft', { draft: { modelPath: '/weights/draft', tokens: 5 } }],
     ['on two GPUs', { shards: 2 }],
     ['that sleeps', { sleep: true }],
-    ['with words of the user', { extraArgs: ['--seed=7', '--max-num-batched-tokens', '4096'] }],
+    ['with words of the user', { extraArgs: ['--seed=7', '--block-size', '32'] }],
   ])('%s', (_, change) => {
     const { model, flags } = readCommandLine(vllmArguments({ ...demand, ...change }));
     expect(model).toBe('/weights/core');

@@ -110,6 +110,7 @@ const calls: Readonly<Record<string, (client: KeeperClient) => Promise<unknown>>
   noteAll: (client) => client.noteAll([{ kind: 'Kind', data: {} }]),
   takeSnapshot: (client) => client.takeSnapshot(),
   snapshots: (client) => client.snapshots(),
+  spans: (client) => client.spans('0'.repeat(32)),
   manifest: (client) => client.manifest('s0001'),
   exportParts: (client) => client.exportParts([part]),
   beginAdoption: (client) => client.beginAdoption(),
