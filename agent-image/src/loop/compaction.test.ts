@@ -1,7 +1,16 @@
 import type { ConversationMessage } from '@agentfleet/protocol/chat';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compacted, planCompaction, summaryText, compactionLimit, openingLength, promptTokens, type Rendered } from './context.ts';
+import {
+  compacted,
+  planCompaction,
+  summaryOf,
+  summaryText,
+  compactionLimit,
+  openingLength,
+  promptTokens,
+  type Rendered,
+} from './context.ts';
 import { emptyRecord, type WorkRecord } from './workRecord.ts';
 
 const opening: ConversationMessage[] = [
@@ -70,6 +79,13 @@ describe('a compaction', () => {
     ['failed', null],
     ['is empty', ' '],
     ['has a word', 'Okay.'],
+    [
+      'is the next step',
+      summaryOf({
+        text: 'Now the format table itself, to see how lines are declared.',
+        calls: [{ id: 'a', name: 'bash', arguments: {} }] as never,
+      }),
+    ],
   ])('extracts the last steps when the summary %s', ([, summary]) => {
     const [head] = compact(of(long), summary);
     expect(head?.text).toContain('No summary could be written');

@@ -1,6 +1,7 @@
 import type { ConversationMessage, ToolDefinition } from '@agentfleet/protocol/chat';
 import type { ChatModel } from '@agentfleet/protocol/pool';
 import { AttemptFailure } from '../base/failure.ts';
+import type { ModelProposal } from '../models/models.ts';
 import type { PlanItem } from '../tools/tool.ts';
 import { observationTokens, observed, textTokens, bytesPerToken, type Cut } from './observation.ts';
 import { extract, recordText, type WorkRecord } from './workRecord.ts';
@@ -235,6 +236,11 @@ export function planCompaction(rendered: Rendered, handleOf: HandleOf = () => un
 /** Most tokens that the notes of a summary keep, with which `summaryRequest` and `summaryText` agree. */
 function summaryBound(rendered: Rendered): number {
   return Math.max(64, Math.min(summaryTokens, Math.floor(roomOf(rendered) * shares.summary)));
+}
+
+/** What a model wrote for a summary; null where it went on with calls instead: the words beside them are about the next step, and all else would be lost. */
+export function summaryOf(answer: Pick<ModelProposal, 'text' | 'calls'> | undefined): string | null {
+  return answer === undefined || answer.calls.length > 0 ? null : answer.text;
 }
 
 /**

@@ -15,6 +15,7 @@ import { spentBy } from './charges.ts';
 import { chooseAct, judgementOf } from './chooseAct.ts';
 import {
   planCompaction,
+  summaryOf,
   summaryText,
   assertFits,
   compactionDue,
@@ -279,7 +280,7 @@ class Loop {
     const record = await recordOf(this.#at, memory);
     const { step } = transcript;
     const keep = (text: string): { readonly handle?: () => string } => memory.kept(`${step}.notes`, text);
-    const summary = summaryText(rendered, messages, paid?.reply.proposals[0]?.text ?? null, record, keep);
+    const summary = summaryText(rendered, messages, summaryOf(paid?.reply.proposals[0]), record, keep);
     const own = paid === null ? {} : { request: paid.request, charged: paid.charged };
     this.#conversation.keepTexts(step);
     this.#conversation.record('ConversationCompacted', { step, messages, summary, ...own });
