@@ -1,6 +1,7 @@
 """An agent program that acts by the MCP server beside its model: prints what each call came to."""
 import json
 import os
+import subprocess
 import sys
 import urllib.request
 
@@ -39,6 +40,7 @@ def expect(path, may):
 tools = sorted(tool['name'] for tool in ask('tools/list', {})['tools'])
 if tools != ['bash', 'edit_file', 'read_file', 'run_checks', 'search']:
     sys.exit(f'other tools: {tools}')
+subprocess.run(['sleep', '1'])
 expect('calc.py', False)
 expect('test_calc.py', False)
 expect('/home/agent/own.txt', False)

@@ -109,8 +109,13 @@ test('a program that acts by tools: its own writes are denied, and both gates ju
   const outcome = await bed.engine.run(run.context);
   expect(outcome, JSON.stringify(outcome)).toMatchObject(succeeded);
   const calls: Readonly<Record<string, unknown>>[] = [];
-  for await (const { type, body } of own.clientWith({}).events())
+  const children: unknown[] = [];
+  for await (const { type, body } of own.clientWith({}).events()) {
+    if (type === 'ExecEnded')
+      children.push(...((body['commands'] as readonly { readonly argv: unknown }[] | undefined) ?? []).map(({ argv }) => argv));
     if (type === 'Noted' && body['kind'] === 'ProgramCall') calls.push(body['data'] as Readonly<Record<string, unknown>>);
+  }
+  expect(children).toContainEqual(['sleep', '1']);
   expect(calls).toMatchObject([
     { tool: 'edit_file', ok: false, changed: false, refused: expect.stringMatching(/test_calc\.py is protected/) as unknown },
     { tool: 'bash', ok: false, refused: expect.stringMatching(/^network: /) as unknown },

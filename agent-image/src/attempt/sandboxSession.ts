@@ -90,6 +90,8 @@ interface Command {
   readonly execId?: string;
   /** `Read`: it may write no file, `Scratch`: none but below /tmp; both run beside commands that write. */
   readonly access?: 'Read' | 'Scratch';
+  /** True: its end brings the commands of its descendants, which are in the log then. */
+  readonly trace?: true;
 }
 
 /** One command of the attempt: a program and its arguments, or a line for a shell. */
@@ -183,6 +185,7 @@ export class SandboxSession {
       ...(command.redaction !== undefined && { redaction: command.redaction }),
       ...(command.stdin !== undefined && { stdin: command.stdin }),
       ...(command.access !== undefined && { access: command.access }),
+      ...(command.trace !== undefined && { trace: command.trace }),
       network: mode === 'None' && (command.reach ?? null) === null && command.own === undefined ? ('None' as const) : ('Loopback' as const),
     };
     if ('argv' in command) return { ...common, tool: 'ExecCode', argv: [...command.argv] };

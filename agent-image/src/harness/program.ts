@@ -51,6 +51,7 @@ export async function runProgram(at: Program, filled: Filled): Promise<ProgramRu
     timeoutSeconds,
     reach,
     execId: newExecId(),
+    trace: true as const,
     // Beside the calls of its tools, which write.
     ...(at.acts !== null && { access: 'Scratch' as const }),
     ...(filled.stdin !== undefined && { stdin: filled.stdin }),

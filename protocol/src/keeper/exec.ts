@@ -21,6 +21,10 @@ export const execBounds = {
   /** Longest `GET /v1/exec/:execId/wait`. */
   maxWaitSeconds: 60,
   defaultProcesses: 256,
+  /** Commands of descendants that the end of a traced command has: their number, characters of each, bytes of JSON of all. */
+  seenCommands: 256,
+  seenChars: 1024,
+  seenBytes: 65_536,
 } as const;
 
 /** Resource limits of one command. Absent members take the keeper's defaults. */
@@ -79,6 +83,12 @@ const common = {
     Type.Enum(['Write', 'Read', 'Scratch'], {
       description:
         'Read: the kernel takes every right to write files away, also below /tmp; such commands run beside each other and beside one that writes. Scratch: as Read, and /tmp may be written; default Write',
+    }),
+  ),
+  trace: Type.Optional(
+    Type.Boolean({
+      description:
+        'true: the end has the commands of its descendants, as far as looks at them, every 20 ms where that is cheap, see them; default false',
     }),
   ),
   stdinMode: Type.Optional(
@@ -167,6 +177,15 @@ export interface ExecWaited {
   readonly end: ExecEnd | null;
 }
 
+/** A command of a descendant. */
+export interface SeenCommand {
+  readonly pid: number;
+  readonly parent: number;
+  /** After the start of the command that was asked for. */
+  readonly atMs: number;
+  readonly argv: readonly string[];
+}
+
 /** Last event of a command; it comes when no process of the command is left. */
 export interface ExecEnd {
   readonly type: 'end';
@@ -199,6 +218,10 @@ export interface ExecEnd {
   readonly swept: number;
   /** There for a command of a session only. */
   readonly session?: SessionAfter;
+  /** Commands of descendants that were seen, with `trace`; at most `execBounds.seenCommands`, each cut after `execBounds.seenChars`. */
+  readonly commands?: readonly SeenCommand[];
+  /** How many more were seen. */
+  readonly moreCommands?: number;
   /** The command could not start: errno name and words. */
   readonly error?: { readonly code: string; readonly message: string };
   /** The container or the keeper went away under the command: its effects are unknown. */

@@ -2,6 +2,8 @@ package test
 
 import (
 	"bytes"
+	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -246,6 +248,47 @@ func TestScratchIsAllThatMayBeWritten(t *testing.T) {
 	}
 	if after := s.run(look); !bytes.Equal(after.stdout, before.stdout) {
 		t.Errorf("was %q, is %q", before.stdout, after.stdout)
+	}
+}
+
+func TestATraceHasTheCommandsOfChildren(t *testing.T) {
+	s, _ := serve(t, options{})
+	if o := s.run(command("sh", "-c", "sleep 0.3; true")); len(o.Commands) != 0 {
+		t.Errorf("nobody asked: %v", o.Commands)
+	}
+	// Long, as looks are seldom on a machine with many processes.
+	job := command("sh", "-c", "(sleep 1.3; true) & sh -c 'sleep 1.2; true' one; sleep 1.1; wait")
+	job.Trace = true
+	o := s.run(job)
+	var lines []string
+	for _, seen := range o.Commands {
+		lines = append(lines, strings.Join(seen.Argv, " "))
+	}
+	slices.Sort(lines)
+	// The shell that was forked and executed nothing is none.
+	want := []string{"sh -c sleep 1.2; true one", "sleep 1.1", "sleep 1.2", "sleep 1.3"}
+	if !slices.Equal(lines, want) {
+		t.Errorf("%q, not %q", lines, want)
+	}
+}
+
+func TestATraceIsBoundedWhateverTheWordsAre(t *testing.T) {
+	s, _ := serve(t, options{})
+	// Each byte of the word is six in JSON.
+	job := command("sh", "-c", `for i in $(seq 150); do sh -c 'sleep 1; true' "$1" & done; wait`, "sh", strings.Repeat("\x01<", 10_000))
+	processes := 1000
+	job.Trace, job.Limits.Processes = true, &processes
+	o := s.run(job)
+	if !o.exited(0) {
+		t.Fatalf("%s", o)
+	}
+	size := 0
+	for _, seen := range o.Commands {
+		text, _ := json.Marshal(seen)
+		size += len(text)
+	}
+	if size > link.MaxPart/2 || len(o.Commands) == 0 || len(o.Commands)+o.More < 150 {
+		t.Errorf("%d commands of %d bytes, %d more", len(o.Commands), size, o.More)
 	}
 }
 

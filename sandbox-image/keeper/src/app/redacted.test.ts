@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { AuditRecord } from '@agentfleet/protocol/keeper';
+import { execBounds, type AuditRecord } from '@agentfleet/protocol/keeper';
 import type { Snapshots } from '../durable/snapshots.ts';
 import { startHarness, ulid, type FakeRunner, type Harness } from '../testing/index.ts';
 
@@ -21,6 +21,14 @@ const records = async (type: AuditRecord['type']): Promise<readonly unknown[]> =
   for await (const record of h.client().events()) if (record.type === type) found.push(record.body);
   return found;
 };
+const seen = (commands: readonly (readonly string[])[]) => ({
+  onFrame: ({ header }: { readonly header: Readonly<Record<string, unknown>> }, runner: FakeRunner): void => {
+    if (header['t'] !== 'exec') return;
+    expect(header['trace']).toBe(true);
+    const id = String(header['id']);
+    runner.end(id, { commands: commands.map((argv, index) => ({ pid: index + 2, parent: 1, atMs: 5, argv })), moreCommands: 7 });
+  },
+});
 const says = (...chunks: readonly string[]) => ({
   onFrame: ({ header }: { readonly header: Readonly<Record<string, unknown>> }, runner: FakeRunner): void => {
     if (header['t'] !== 'exec') return;
@@ -85,6 +93,30 @@ describe('what leaves the keeper', () => {
     expect(stdout).toBe(`${token}\n`);
     expect(end.redacted).toBeUndefined();
     expect(await records('ExecRequested')).toMatchObject([{ redaction: 'Raw' }]);
+  });
+
+  it.each(['Redact', 'Raw'] as const)('has no secrets in the commands of descendants, which are bounded (%s)', async (redaction) => {
+    const long = `${'x'.repeat(1010)} ${token}`;
+    const many = Array.from({ length: 300 }, (_, index) => ['echo', String(index)]);
+    await h.runner(seen([['git', 'push', token], ['sh', '-c', long], ['\u0001'.repeat(8000)], ...many]));
+    const { end } = await h.client().run({ execId: ulid(), tool: 'Shell', command: 'x', redaction, trace: true });
+    const { commands = [] } = end;
+    expect(commands[0]).toEqual({ pid: 2, parent: 1, atMs: 5, argv: ['git', 'push', marked] });
+    expect(commands[1]?.argv[2]).toMatch(/^x{1010} \[REDA\S*…$/);
+    expect(commands.every(({ argv }) => argv.join(' ').length <= execBounds.seenChars + 1)).toBe(true);
+    expect(commands).toHaveLength(execBounds.seenCommands);
+    expect(end.moreCommands).toBe(7 + 303 - execBounds.seenCommands);
+    expect(await records('ExecEnded')).toMatchObject([{ commands, moreCommands: end.moreCommands }]);
+    expect(await readFile(join(h.store, 'events.log'), 'utf8')).not.toContain(token.slice(4));
+  });
+
+  it('keeps of commands that all are long what has room', async () => {
+    await h.runner(seen(Array.from({ length: 200 }, () => ['"'.repeat(2000)])));
+    const { end } = await h.client().run({ execId: ulid(), tool: 'Shell', command: 'x', trace: true });
+    const bytes = Buffer.byteLength(JSON.stringify(end.commands));
+    expect(bytes).toBeGreaterThan(execBounds.seenBytes - 4096);
+    expect(bytes).toBeLessThan(execBounds.seenBytes + 4096);
+    expect((end.commands?.length ?? 0) + (end.moreCommands ?? 0)).toBe(207);
   });
 
   it('has no declared values, which stand in no log and in no file of the store', async () => {

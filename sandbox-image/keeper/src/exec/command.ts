@@ -1,4 +1,4 @@
-import { execBounds, type ExecEnd, type SessionAfter, type AuditRecord } from '@agentfleet/protocol/keeper';
+import { execBounds, type ExecEnd, type SeenCommand, type SessionAfter, type AuditRecord } from '@agentfleet/protocol/keeper';
 import { timestamp, type Clock } from '../base/clock.ts';
 import { errnoOf, messageOf } from '../base/failure.ts';
 import type { CommandMessage, RunnerEnd, RunnerLink, ShellAfter, StreamBytes } from '../link/index.ts';
@@ -27,6 +27,8 @@ export interface CommandOptions {
   readonly onShell: (after: ShellAfter | null) => SessionAfter | undefined;
   /** Takes secrets out of the output before anything is kept; null: the caller asked for exact bytes. */
   readonly redacting: Redacting | null;
+  /** Takes them out of the commands of descendants, which the event log holds. */
+  readonly redactingSeen: Redacting;
   /** The runner did not end it in time: the tools container has to go. */
   readonly onOverdue: () => void;
 }
@@ -162,9 +164,10 @@ export class Command {
   }
 
   #facts(end: RunnerEnd): EndFacts {
-    const { t: _t, id: _id, session = null, ...facts } = end;
+    const { t: _t, id: _id, session = null, commands, moreCommands = 0, ...facts } = end;
     this.#shell = session;
-    return { type: 'end', ...facts };
+    const seen = commands === undefined ? {} : keptCommands(commands, moreCommands, this.#options.redactingSeen);
+    return { type: 'end', ...facts, ...seen };
   }
 
   #nothing(): EndFacts {
@@ -175,6 +178,36 @@ export class Command {
   #elapsed(): number {
     return this.#options.clock.now() - this.#startedAt;
   }
+}
+
+/** What is kept of the commands of descendants: secrets are taken out of them whole, then they are cut. */
+function keptCommands(
+  commands: readonly SeenCommand[],
+  more: number,
+  redacting: Redacting,
+): Required<Pick<ExecEnd, 'commands' | 'moreCommands'>> {
+  const kept: SeenCommand[] = [];
+  let room: number = execBounds.seenBytes;
+  for (const command of commands) {
+    const cut = { ...command, argv: cutWords(redacting.value(command.argv), execBounds.seenChars) };
+    const bytes = Buffer.byteLength(JSON.stringify(cut));
+    if (kept.length === execBounds.seenCommands || bytes > room) continue;
+    room -= bytes;
+    kept.push(cut);
+  }
+  return { commands: kept, moreCommands: more + commands.length - kept.length };
+}
+
+/** The first `most` characters of words. */
+function cutWords(words: readonly string[], most: number): readonly string[] {
+  const kept: string[] = [];
+  let left = most;
+  for (const word of words) {
+    if (left <= 0) break;
+    kept.push(word.length <= left ? word : `${word.slice(0, left).toWellFormed()}…`);
+    left -= word.length + 1;
+  }
+  return kept;
 }
 
 function add(a: StreamBytes, b: StreamBytes | undefined): StreamBytes {

@@ -228,7 +228,7 @@ export class Executor {
     const onOverdue = (): void => this.#overdue(plan.frame.id);
     const onShell = session?.onShell ?? (() => undefined);
     const redacting = plan.raw ? null : redaction.open();
-    const command = new Command({ plan, epoch, clock, link, onOverdue, onShell, redacting });
+    const command = new Command({ plan, epoch, clock, link, onOverdue, onShell, redacting, redactingSeen: redacting ?? redaction.open() });
     const journal = this.#open(command);
     const finished = this.#complete(command, journal, session?.prepare)
       .catch((error: unknown) =>

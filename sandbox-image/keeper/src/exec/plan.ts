@@ -62,6 +62,7 @@ export function planExec(request: ExecRequest, defaults: ExecDefaults): ExecPlan
     ...(request.pty === undefined ? {} : { pty: request.pty }),
     ...(request.access === 'Read' || request.access === 'Scratch' ? { readOnly: true } : {}),
     ...(request.access === 'Scratch' ? { scratch: true } : {}),
+    ...(request.trace === true ? { trace: true } : {}),
   };
   assertFits(frame, stdin);
   const digest = sha256(canonicalJson(request));

@@ -1,4 +1,4 @@
-import type { ExecLimits, TerminalSize } from '@agentfleet/protocol/keeper';
+import type { ExecLimits, SeenCommand, TerminalSize } from '@agentfleet/protocol/keeper';
 import type { Frame, FrameHeader } from './frame.ts';
 
 /** Starts a command; the body is its standard input. */
@@ -19,10 +19,12 @@ export type ExecFrame = {
   readonly readOnly?: boolean;
   /** Beside `readOnly`: /tmp and /dev/shm may be written. */
   readonly scratch?: boolean;
+  /** Its end brings the commands of descendants that were seen. */
+  readonly trace?: boolean;
 };
 
 /** Opens a session with the first shell of `argv` that is there; the body are exports of an earlier shell. */
-export type SessionFrame = Omit<ExecFrame, 't' | 'stdinOpen' | 'pty' | 'readOnly' | 'scratch'> & { readonly t: 'session' };
+export type SessionFrame = Omit<ExecFrame, 't' | 'stdinOpen' | 'pty' | 'readOnly' | 'scratch' | 'trace'> & { readonly t: 'session' };
 
 /** Runs its body in a session. */
 export type RunFrame = {
@@ -92,6 +94,9 @@ export interface RunnerEnd {
   readonly dropped: StreamBytes;
   readonly swept: number;
   readonly error?: { readonly code: string; readonly message: string };
+  /** Of descendants, where the frame asked for them. */
+  readonly commands?: readonly SeenCommand[];
+  readonly moreCommands?: number;
   /** For commands of a session. */
   readonly session?: ShellAfter;
 }
@@ -153,6 +158,11 @@ function parseFault(value: unknown): { readonly code: string; readonly message: 
   return error === null ? null : { code: text(error['code']), message: text(error['message']) };
 }
 
+function parseSeen(value: unknown): SeenCommand {
+  const { pid, parent, atMs, argv } = members(value) ?? {};
+  return { pid: count(pid), parent: count(parent), atMs: count(atMs), argv: Array.isArray(argv) ? argv.map(text) : [] };
+}
+
 function parseEnd(h: FrameHeader, body: Buffer): RunnerEnd {
   const error = parseFault(h['error']);
   const shell = members(h['session']);
@@ -171,6 +181,7 @@ function parseEnd(h: FrameHeader, body: Buffer): RunnerEnd {
     dropped: streams(h['dropped']),
     swept: count(h['swept']),
     ...(error === null ? {} : { error }),
+    ...(Array.isArray(h['commands']) ? { commands: h['commands'].map(parseSeen), moreCommands: count(h['moreCommands']) } : {}),
     // Copied: the body is a view into the parser's buffer.
     ...(shell === null ? {} : { session: { alive: flag(shell['alive']), cwd: text(shell['cwd']), exports: Buffer.from(body) } }),
   };

@@ -19,6 +19,8 @@ type Exec struct {
 	Pty *Pty `json:"pty,omitempty"`
 	// ReadOnly takes every right to write files away; Writable is ignored.
 	ReadOnly bool `json:"readOnly,omitempty"`
+	// Trace asks for the commands of its descendants.
+	Trace bool `json:"trace,omitempty"`
 	// Scratch leaves the right to write below /tmp and /dev/shm to one that is ReadOnly.
 	Scratch bool `json:"scratch,omitempty"`
 }
@@ -160,6 +162,17 @@ type End struct {
 	Error       *Fault  `json:"error,omitempty"`
 	// Session is there for runs of a session only.
 	Session *ShellState `json:"session,omitempty"`
+	// Commands are those of descendants that were seen, where the frame asked for them; More counts those that found no room.
+	Commands []Seen `json:"commands,omitempty"`
+	More     int    `json:"moreCommands,omitempty"`
+}
+
+// Seen is a command of a descendant.
+type Seen struct {
+	PID    int      `json:"pid"`
+	Parent int      `json:"parent"`
+	AtMs   int64    `json:"atMs"`
+	Argv   []string `json:"argv"`
 }
 
 // Error answers a frame that could not be obeyed.

@@ -100,6 +100,9 @@ func (t *task) end(kind string) link.End {
 		CPUMs:       (use.Utime.Nano() + use.Stime.Nano()) / int64(time.Millisecond),
 		MaxRSSBytes: use.Maxrss * 1024,
 	}
+	if t.trace != nil {
+		end.Commands, end.More = t.trace.seen, t.trace.more
+	}
 	switch {
 	case !t.rootDone:
 	case t.status.Signaled():

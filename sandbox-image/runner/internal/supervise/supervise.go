@@ -149,8 +149,12 @@ func newTask(job *link.Exec, control *link.Conn) *task {
 	if job.Limits.Processes != nil {
 		limit = *job.Limits.Processes
 	}
-	return &task{
+	t := &task{
 		job: job, control: control, processes: limit, began: time.Now(),
 		reader: proc.NewReader(), killed: map[int]uint64{}, more: make(chan struct{}, 1),
 	}
+	if job.Trace {
+		t.trace = newTrace()
+	}
+	return t
 }

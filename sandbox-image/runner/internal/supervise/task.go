@@ -49,6 +49,8 @@ type task struct {
 	fruitful time.Time // start of the rounds that still find new processes
 	escalate bool
 
+	trace *trace // nil: nobody asked for it
+
 	timeout, grace, watch, round *time.Timer
 	watchEvery                   time.Duration
 }
@@ -154,12 +156,22 @@ func (t *task) terminate(grace time.Duration) {
 // count is the watchdog over the number of processes. A limit by the kernel would count the
 // user's processes in all pods of the node.
 func (t *task) count() {
-	t.watchEvery = min(2*t.watchEvery, watchMost)
+	most := watchMost
+	if t.trace != nil {
+		most = t.trace.pause()
+	}
+	t.watchEvery = min(2*t.watchEvery, most)
 	t.watch.Reset(t.watchEvery)
 	if t.killing {
 		return
 	}
-	if len(t.tree()) > t.processes {
+	began := time.Now()
+	tree := t.tree()
+	if t.trace != nil {
+		t.trace.look(tree, t.root, t.began)
+		t.trace.cost = time.Since(began)
+	}
+	if len(tree) > t.processes {
 		t.kill("ProcessLimit", 0)
 	}
 }
