@@ -3,6 +3,8 @@ import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, open, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { AuditRecord } from '@agentfleet/protocol/keeper';
+import { Conversation } from '@agentfleet/protocol/results';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { exitCodes } from './base/failure.ts';
 import { ApiServer } from './testing/apiServer.ts';
@@ -162,5 +164,32 @@ describe('results by the API, without keys of a storage', () => {
     const { out } = await fleet(api, ['logs', 'one', '-f']);
     expect(out).toContain(String.raw`a\u{1b}[2J`);
     expect(out).not.toContain('\u001b');
+  });
+
+  test('logs have what an agent program printed, all lines of it, and what its children ran', async () => {
+    const at = '2030-01-01T00:00:01.000Z';
+    const printed = Array.from({ length: 40 }, (_, line) => `line ${line}`).join('\r\n');
+    const data = { attempt: 1, round: 2, text: `\u001b[2J${printed}\n`, omitted: 7, dropped: 9 };
+    const commands = [{ pid: 5, parent: 4, atMs: 1250, argv: ['sh', '-c', 'echo\u001b[2J\nrm x'] }];
+    const bodies = [
+      ['Noted', { kind: 'ProgramOutput', data }],
+      ['ExecRequested', { execId: 'e', tool: 'ExecCode', argv: ['agent'], cwd: '/', network: 'Loopback' }],
+      ['ExecEnded', { execId: 'e', exitCode: 0, durationMs: 2000, commands, moreCommands: 3 }],
+    ] as const;
+    const records = bodies.map(([type, body], index) => ({ seq: index + 1, at, type, epoch: 1, body, prev: '', hash: '' }));
+    const conversation = new Conversation();
+    const lines = (all: readonly unknown[]): string => all.map((one) => `${JSON.stringify(one)}\n`).join('');
+    api.results.set(`${path}/log`, lines(records));
+    api.results.set(`${path}/conversation`, lines(records.flatMap((record) => conversation.read(record as unknown as AuditRecord) ?? [])));
+    for (const words of [
+      ['logs', 'one'],
+      ['logs', 'one', '-f'],
+    ]) {
+      const { out } = await fleet(api, words);
+      expect(out).toMatch(/run 2 printed; 7 characters before it are left out; 9 bytes after it were not kept\n +\\u\{1b\}\[2Jline 0\n/);
+      expect(out).toMatch(/line 38\n +line 39\n/);
+      expect(out).toMatch(/child \+1\.250 sh -c 'echo.*rm x'\n +and 3 more commands of children\n/);
+      expect(out).not.toContain('\u001b');
+    }
   });
 });

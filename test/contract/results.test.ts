@@ -163,12 +163,14 @@ describe.runIf(enabled)('the results API', () => {
       bed.raw(`${bed.pathOf('live', part)}?follow=true`, { token: viewer, onData: (text) => void (seen[part] += text) }),
     );
     await until('the beginning', () => Promise.resolve(seen.log.includes('"seq":2') && seen.conversation.includes('Began')));
-    await bed.mirror(live, 3, conversation.slice(2));
-    await until('the rest', () => Promise.resolve(seen.log.includes('"seq":3') && seen.conversation.includes('Assistant')));
+    await bed.mirror(live, 3, [...conversation.slice(2), note('ProgramOutput', { attempt: 1, round: 1, text: hostile })]);
+    await until('the rest', () => Promise.resolve(seen.log.includes('"seq":4') && seen.conversation.includes('ProgramOutput')));
+    expect(lines({ body: Buffer.from(seen.conversation) }).at(-1)).toMatchObject({ type: 'Note', data: { text: hostile } });
     await bed.status('live', { finished: 'true' });
     await Promise.all(following);
     expect(seen.conversation).not.toContain('Pause');
-    expect(seen.log.trim().split('\n')).toHaveLength(3);
+    expect(seen.conversation).toContain('Assistant');
+    expect(seen.log.trim().split('\n')).toHaveLength(4);
   });
 
   it('changes its certificate without a gap: the API server believes the old and the new authority', async () => {

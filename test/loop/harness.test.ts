@@ -13,6 +13,9 @@ vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 /** Agent programs of all manners, as scripts, on a real keeper and a real runner without any wall. */
 const built = await AgentBed.build();
 const spec = taskFor(files, ['python3', '-m', 'unittest', '-v'], 'Make add add {{key}}.');
+// In pieces, so that no scanner takes this file for a leak.
+const token = ['ghp', '0123456789abcdefghijABCDEFGHIJ456789'].join('_');
+const marked = '[REDACTED:Token]';
 /** Rows of docs/harnesses.md that are played elsewhere: in a pod, or not at all, as nobody waits for an hour. */
 const elsewhere = [...walled.map(({ row }) => row), 'runs for an hour'];
 
@@ -30,6 +33,13 @@ test('each bad program of docs/harnesses.md is played, and ends with the class a
   }
 });
 
+/** What programs printed, by the notes of the event log, and how much of it was cut. */
+async function outputOf(bed: AgentBed): Promise<{ readonly text: string; readonly cut: number }> {
+  const notes = (await bed.notes()).filter(({ kind }) => kind === 'ProgramOutput').map(({ data }) => data);
+  const cut = notes.map(({ omitted, dropped }) => Number(omitted ?? 0) + Number(dropped ?? 0));
+  return { text: notes.map(({ text }) => String(text)).join(''), cut: cut.reduce((sum, one) => sum + one, 0) };
+}
+
 describe.skipIf('why' in built)('an agent program', () => {
   const binary = 'binary' in built ? built.binary : '';
   afterAll(() => removeRunner(binary));
@@ -42,7 +52,7 @@ describe.skipIf('why' in built)('an agent program', () => {
   }; // prettier-ignore
   const none = new ScriptedModels(steps());
 
-  test.each(manners)('$what', async ({ script, harness, ends, says, spec: more }) => {
+  test.each(manners)('$what', async ({ what, script, harness, ends, says, spec: more }) => {
     await using bed = await AgentBed.open(binary);
     const run = bed.begin({ ...spec, ...more }, none, { pool: poolOf(script, harness) });
     const outcome = await bed.engine.run(run.context);
@@ -53,6 +63,30 @@ describe.skipIf('why' in built)('an agent program', () => {
     if (ends.result === 'Failed' && ends.reason !== 'StillFails') expect(calc).toBe(files['calc.py']);
     const { running } = await run.context.keeper.info();
     expect(running).toBeNull();
+    const printed = await outputOf(bed);
+    expect(printed.text.length).toBeLessThan(65_536);
+    if (what === 'prints 100 MB') expect(printed.text.length + printed.cut).toBe(100_000_000);
+  });
+
+  test('what it prints is in the log while it runs, and then the commands of its children; both without secrets', async () => {
+    await using bed = await AgentBed.open(binary);
+    const go = join(bed.harness.dir, 'go');
+    const waits = `while ! test -e ${go}; do sleep 0.1; done`;
+    const run = bed.begin(spec, none, {
+      pool: poolOf(`echo I begin with ${token}; sh -c 'sleep 1; true' ${token}; ${waits}; ${repairs}; echo done >&2`),
+    });
+    const outcome = bed.engine.run(run.context);
+    await waitUntil(async () => (await outputOf(bed)).text !== '', 60_000);
+    expect((await run.context.keeper.info()).running).not.toBeNull();
+    expect((await outputOf(bed)).text).toBe(`I begin with ${marked}\n`);
+    await writeFile(go, '');
+    expect(await outcome).toMatchObject(succeeded);
+    expect((await outputOf(bed)).text).toBe(`I begin with ${marked}\ndone\n`);
+    const seen: unknown[] = [];
+    for await (const { type, body } of run.context.keeper.events())
+      if (type === 'ExecEnded' && Array.isArray(body['commands'])) seen.push(...body['commands']);
+    const child = { argv: ['sh', '-c', 'sleep 1; true', marked] };
+    expect(seen).toEqual(expect.arrayContaining([expect.objectContaining(child), expect.objectContaining({ argv: ['sleep', '1'] })]));
   });
 
   test('a run that a worker left is run again on the tree before it', async () => {

@@ -6,14 +6,14 @@ import type { Scope } from '../attempt/scope.ts';
 import { AttemptFailure, retryWhileUnavailable } from '../base/failure.ts';
 import { toolsUnavailable, type ActServer } from './acts.ts';
 import type { ModelEndpoint } from './endpoint/index.ts';
+import { outputNote, OutputNotes, type OutputData } from './output.ts';
 import { places, useless, type Filled, type RunEnd } from './words.ts';
 
 /** How often a run is looked at, and how long one that was cancelled may take to end: the keeper's grace, and the way there; ms. */
 const lookMs = 1000;
 const cancelMs = 10_000;
-/** Characters of output that are kept for messages, and that one run may put into the log of the worker. */
+/** Characters of output that are kept for messages. */
 const keptChars = 65_536;
-const loggedChars = 1024 * 1024;
 
 /** A run that has ended. */
 export interface ProgramRun extends RunEnd {
@@ -28,6 +28,8 @@ export interface Program {
   /** What it changes the workspace by; null: itself. */
   readonly acts: Pick<ActServer, 'failure'> | null;
   readonly stallSeconds: number;
+  /** Which run of the attempt this is. */
+  readonly round: number;
 }
 
 /**
@@ -93,8 +95,8 @@ class Watch {
   readonly #program: string;
   readonly #giveUp = new AbortController();
   #seen = 0;
+  readonly #notes: OutputNotes;
   #output = '';
-  #logged = 0;
   #lastAt: number;
   #stopped: AttemptFailure | null = null;
   #stopAt: number | null = null;
@@ -105,7 +107,13 @@ class Watch {
     this.#at = at;
     this.#request = request;
     this.#program = program;
-    this.#lastAt = at.scope.context.clock.monotonic();
+    const { clock, keeper } = at.scope.context;
+    this.#lastAt = clock.monotonic();
+    this.#notes = new OutputNotes(clock, (data) => keeper.note(outputNote, this.#noteOf(data)));
+  }
+
+  #noteOf(data: OutputData): Readonly<Record<string, unknown>> {
+    return { attempt: this.#at.scope.context.assignment.attempt, round: this.#at.round, ...data };
   }
 
   async run(): Promise<Omit<ProgramRun, 'refused'>> {
@@ -120,13 +128,19 @@ class Watch {
       throw error;
     } finally {
       this.#timer?.cancel();
+      await this.#noteRest();
     }
     const end = this.#end;
     if (end === null)
       throw new AttemptFailure('Infrastructure', 'CommandNotEnded', 'the agent program did not end; the task is tried again');
     meter.add('cpuMillis', end.cpuMs);
-    const dropped = end.dropped.stdout + end.dropped.stderr;
-    return { end, exitCode: end.exitCode, output: this.#output, dropped, stopped: this.#stopped };
+    return { end, exitCode: end.exitCode, output: this.#output, dropped: this.#dropped, stopped: this.#stopped };
+  }
+
+  /** Bytes of output that the keeper did not keep. */
+  get #dropped(): number {
+    const { stdout = 0, stderr = 0 } = this.#end?.dropped ?? {};
+    return stdout + stderr;
   }
 
   /** Reads all events; those that an earlier connection brought are known. */
@@ -139,24 +153,31 @@ class Watch {
     }
   }
 
-  /** Each piece goes to the log of the worker as it comes, up to a bound; the event log has more. */
   #hear(event: Extract<ExecEvent, { readonly type: 'out' }>): void {
-    const { clock, log } = this.#at.scope.context;
     const text = 'text' in event ? event.text : Buffer.from(event.b64, 'base64').toString('utf8');
-    this.#lastAt = clock.monotonic();
+    this.#lastAt = this.#at.scope.context.clock.monotonic();
     this.#output = (this.#output + text).slice(-keptChars);
-    if (this.#logged >= loggedChars) return;
-    this.#logged += text.length;
-    log.info('output of the agent program', { stream: event.stream, text: text.slice(0, 8192) });
-    if (this.#logged >= loggedChars) log.info('more output of the agent program is not logged here', { characters: this.#logged });
+    this.#notes.hear(text);
     const line = text.trimEnd().split('\n').at(-1)?.trim() ?? '';
     if (line !== '') this.#at.scope.progress.say(`the program: ${line}`);
+  }
+
+  /** The log is for people: without its last lines the run goes on. */
+  async #noteRest(): Promise<void> {
+    const { session, context } = this.#at.scope;
+    const rest = await this.#notes.rest(this.#dropped);
+    if (rest === null) return;
+    const data = this.#noteOf(rest);
+    // Of a run that has to end: one try.
+    const written = context.signal.aborted ? context.keeper.note(outputNote, data) : session.note(outputNote, data);
+    await written.catch((error: unknown) => context.log.warn('the last output is not in the log', { error: asError(error).message }));
   }
 
   /** Ends it, again and again, once there is a reason to. */
   #look(): void {
     const { clock, keeper, signal, log } = this.#at.scope.context;
     this.#stopped ??= signal.aborted ? null : this.#reason();
+    this.#notes.look();
     if (this.#stopped !== null || signal.aborted) {
       this.#stopAt ??= clock.monotonic();
       keeper.cancel(this.#request.execId).catch((error: unknown) => log.debug('a cancel failed', { error: asError(error).message }));

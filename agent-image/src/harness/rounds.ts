@@ -117,7 +117,7 @@ class Rounds {
     try {
       const filled = fill(harness, context.task, this.#endpoint, standing.said);
       await this.#beginActs(standing.snapshot);
-      const program = { scope, endpoint: this.#endpoint, acts: this.#acts, stallSeconds: harness.stallSeconds };
+      const program = { scope, endpoint: this.#endpoint, acts: this.#acts, stallSeconds: harness.stallSeconds, round };
       const run = await runProgram(program, filled);
       await this.#endpoint?.settled();
       this.#assertUsable(run);

@@ -49,7 +49,8 @@ function told(entry: ConversationEntry, most: number): readonly string[] {
       return [`restored ${entry.id}${entry.verified ? '' : ', NOT verified'}`];
     case 'Note': {
       const { kind, text, more = [] } = tellNote({ kind: entry.kind, data: entry.data });
-      return [`${kind.toLowerCase()} ${text}`, ...more.slice(0, most)];
+      // The output of a program is what a log is for.
+      return [`${kind.toLowerCase()} ${text}`, ...(kind === 'Program' ? more : more.slice(0, most))];
     }
     case 'Pause':
     default:

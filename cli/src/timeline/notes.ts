@@ -17,6 +17,7 @@ export type ItemKind =
   | 'Approval'
   | 'Egress'
   | 'Outcome'
+  | 'Program'
   | 'Note';
 
 /** One thing that happened, of one record or of a beginning and its end. */
@@ -149,6 +150,38 @@ function conversation({ tools, ...data }: Fields): Reported {
   return other('ConversationBegan', { ...data, tools: listOf(tools).map((tool) => textOf(fieldsOf(tool)['name'])) });
 }
 
+/** What an agent program printed, with all its lines. */
+function programOutput({ round, text, omitted, dropped }: Fields): Reported {
+  const before = (numberOf(omitted) ?? 0) === 0 ? '' : `; ${numberOf(omitted)} characters before it are left out`;
+  const after = (numberOf(dropped) ?? 0) === 0 ? '' : `; ${numberOf(dropped)} bytes after it were not kept`;
+  const lines = textOf(text)
+    .replace(/\r?\n$/, '')
+    .split(/\r?\n/);
+  return {
+    kind: 'Program',
+    text: `run ${numberOf(round) ?? '?'} printed${before}${after}`,
+    more: lines.length === 1 && lines[0] === '' ? [] : lines,
+  };
+}
+
+/** A word as a shell would need it, so that what is one word looks like one. */
+export const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`);
+
+/** Commands of a program's children, a line each. */
+export function childLines(commands: unknown, more: unknown): readonly string[] {
+  const lines = listOf(commands).map((one) => {
+    const { atMs, argv } = fieldsOf(one);
+    return `child +${((numberOf(atMs) ?? 0) / 1000).toFixed(3)} ${listOf(argv).map(textOf).map(quoted).join(' ')}`;
+  });
+  const unnamed = numberOf(more) ?? 0;
+  return unnamed === 0 ? lines : [...lines, `and ${plural(unnamed, 'more command')} of children`];
+}
+
+function programCommands({ commands, moreCommands }: Fields): Reported {
+  const more = childLines(commands, moreCommands);
+  return { kind: 'Program', text: `its children ran ${plural(listOf(commands).length + (numberOf(moreCommands) ?? 0), 'command')}`, more };
+}
+
 const tellers: Readonly<Record<string, (data: Fields) => Reported>> = {
   TaskBegan: began,
   ConversationBegan: conversation,
@@ -162,6 +195,8 @@ const tellers: Readonly<Record<string, (data: Fields) => Reported>> = {
   Egress: egress,
   Green: ({ snapshot }) => ({ kind: 'Outcome', text: `all checks hold in a fresh container, snapshot ${textOf(snapshot)}` }),
   Outcome: outcome,
+  ProgramOutput: programOutput,
+  ProgramCommands: programCommands,
 };
 
 /** What the worker noted, in words. A kind that is not known is reported as it is. */

@@ -1,11 +1,8 @@
 import type { AuditRecord, AuditType } from '@agentfleet/protocol/keeper';
 import { fieldsOf, listOf, numberOf, textOf, type Fields } from '../evidence/artifact.ts';
-import { itemOf, type TimelineItem, type Reported, tellNote } from './notes.ts';
+import { childLines, itemOf, quoted, type TimelineItem, type Reported, tellNote } from './notes.ts';
 
 const digest = (value: unknown): string => textOf(value).replace('sha256:', '').slice(0, 12);
-
-/** A word as a shell would need it, so that what is one word looks like one. */
-const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`);
 
 /** How a command ended. */
 function ending(end: Fields | undefined): string {
@@ -29,7 +26,7 @@ function command(body: Fields, end: Fields | undefined): Reported {
   return {
     kind: 'Command',
     text: `${textOf(tool)} in ${textOf(cwd)}, network ${textOf(network)}: ${ending(end)}`,
-    more: words === '' ? [] : words.split('\n'),
+    more: [...(words === '' ? [] : words.split('\n')), ...childLines(end?.['commands'], end?.['moreCommands'])],
     facts: { ...body, end: end ?? null },
   };
 }

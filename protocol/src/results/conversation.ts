@@ -77,6 +77,8 @@ export class Conversation {
     if (type === 'SnapshotTaken') return { type: 'Snapshot', id: textOf(body['id']), label: textOf(body['label']) };
     if (type === 'SnapshotRestored' && body['phase'] === 'Done')
       return { type: 'Restored', id: textOf(body['id']), verified: body['verified'] === true };
+    if (type === 'ExecEnded' && listOf(body['commands']).length > 0)
+      return { type: 'Note', kind: 'ProgramCommands', data: { commands: body['commands'], moreCommands: numberOf(body['moreCommands']) } };
     return type === 'Noted' ? this.#note(textOf(body['kind']), fieldsOf(body['data'])) : undefined;
   }
 

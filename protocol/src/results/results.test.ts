@@ -47,6 +47,19 @@ describe('a conversation', () => {
     ]);
   });
 
+  it('has the commands of a program, which the end of its command names', () => {
+    const commands = [{ pid: 2, parent: 1, atMs: 5, argv: ['ls'] }];
+    const end = (body: object) => ({ seq: 7, at: '', type: 'ExecEnded', body }) as unknown as AuditRecord;
+    expect(new Conversation().read(end({ execId: 'e', commands }))).toEqual({
+      seq: 7,
+      at: '',
+      type: 'Note',
+      kind: 'ProgramCommands',
+      data: { commands, moreCommands: 0 },
+    });
+    for (const body of [{}, { commands: [] }, { commands: 'x' }]) expect(new Conversation().read(end(body))).toBeUndefined();
+  });
+
   it('survives notes of any form, and passes on those that it does not know', () => {
     const hostile = ['ConversationBegan', 'ModelReplied', 'ReplyChosen', 'CallObserved', 'NoticeGiven', 'Approved', 'New'];
     for (const data of [null, 'x', [], 7, { step: {}, proposals: 3, tools: 'x', usage: [] }])

@@ -14,7 +14,6 @@ import { owedOf } from '../../loop/charges.ts';
 import type { ChatExpert } from '../../loop/conversation.ts';
 import { TranscriptReader } from '../../loop/transcript.ts';
 import type { ChatModels } from '../../models/models.ts';
-import { Turn } from './turn.ts';
 import { programApis, type ProgramApi } from './apis.ts';
 import { Ledger } from './ledger.ts';
 import { bodyOf, modelList, relay, Refusal } from './relay.ts';
@@ -32,6 +31,23 @@ export interface ModelEndpointOptions {
 /** Requests of MCP, whose keys were looked at. */
 interface Acts {
   serve(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void>;
+}
+
+/** Lets one after the other work, in the order in which they came. */
+export class Turn {
+  #last: Promise<void> = Promise.resolve();
+
+  async take<T>(work: () => Promise<T>): Promise<T> {
+    const before = this.#last;
+    const mine = Promise.withResolvers<void>();
+    this.#last = mine.promise;
+    await before;
+    try {
+      return await work();
+    } finally {
+      mine.resolve();
+    }
+  }
 }
 
 /** A request that was not answered by the model. */

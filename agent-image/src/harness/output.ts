@@ -1,0 +1,78 @@
+import type { Clock } from '@agentfleet/kube';
+
+/** The note with what a program printed since the one before. */
+export const outputNote = 'ProgramOutput';
+
+/** Characters of one note and of a run, and how often a note is written: more seldom once a run has had its characters. */
+const bounds = { noteChars: 16_384, runChars: 262_144, everyMs: 2000, laterEveryMs: 60_000 } as const;
+
+export interface OutputData {
+  readonly text: string;
+  /** Characters before `text` that found no room. */
+  readonly omitted?: number;
+  /** In the last note of a run: bytes after the 16 MiB that the keeper keeps. */
+  readonly dropped?: number;
+}
+
+/**
+ * What a program prints, for the event log, while it runs: its newest lines at a bounded rate, and how much was left out. Secrets
+ * were taken out of it by the keeper.
+ */
+export class OutputNotes {
+  readonly #write: (data: OutputData) => Promise<unknown>;
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  #text = '';
+  #omitted = 0;
+  #spent = 0;
+  #writtenAt: number;
+  #writing: Promise<unknown> | null = null;
+
+  constructor(clock: Pick<Clock, 'monotonic'>, write: (data: OutputData) => Promise<unknown>) {
+    this.#clock = clock;
+    this.#write = write;
+    this.#writtenAt = clock.monotonic();
+  }
+
+  hear(text: string): void {
+    const all = this.#text + text;
+    this.#text = all.slice(-bounds.noteChars);
+    this.#omitted += all.length - this.#text.length;
+  }
+
+  /** Writes whole lines where a note is due. What could not be written stays for the next one. */
+  look(): void {
+    const every = this.#spent < bounds.runChars ? bounds.everyMs : bounds.laterEveryMs;
+    const now = this.#clock.monotonic();
+    if (this.#writing !== null || this.#text === '' || now - this.#writtenAt < every) return;
+    this.#writtenAt = now;
+    const lines = this.#text.lastIndexOf('\n') + 1;
+    const taken = this.#take(lines === 0 ? this.#text.length : lines);
+    this.#writing = this.#write(taken)
+      .catch(() => this.#putBack(taken))
+      .finally(() => (this.#writing = null));
+  }
+
+  /** What is left at the end, of which the keeper dropped bytes; null: nothing. */
+  async rest(dropped: number): Promise<OutputData | null> {
+    await this.#writing;
+    if (this.#text === '' && dropped === 0) return null;
+    return { ...this.#take(this.#text.length), ...(dropped > 0 && { dropped }) };
+  }
+
+  #take(characters: number): OutputData {
+    const text = this.#text.slice(0, characters).toWellFormed();
+    const omitted = this.#omitted;
+    this.#text = this.#text.slice(characters);
+    this.#omitted = 0;
+    this.#spent += text.length;
+    return { text, ...(omitted > 0 && { omitted }) };
+  }
+
+  #putBack({ text, omitted = 0 }: OutputData): void {
+    const after = this.#text;
+    this.#text = '';
+    this.#omitted += omitted;
+    this.#spent -= text.length;
+    this.hear(text + after);
+  }
+}
