@@ -7,6 +7,7 @@ import type { Script } from '../programs/model.ts';
 import { heldInTheMiddle, repository, solve, spoil } from '../programs/tasks.ts';
 import { brokenPromises, condition, useFleet, type Fleet } from './fleet.ts';
 import { apiOf, providerPool, startProvider } from './providerPod.ts';
+import { followLog } from './viewer.ts';
 
 const goals = {
   solved: 'Make the test of add pass.',
@@ -47,11 +48,12 @@ const fleet = useFleet('programs', { before: poolWithProgram });
 const submit = (name: Name): Promise<void> => fleet.task(name, repository, { poolRef: { name: 'programs' }, goal: goals[name] });
 
 /** Submits a task, and ends the pods of a component when its program waits for the model with a file half done. */
-async function killWhileHeld(name: Name, component: 'gateway' | 'worker'): Promise<void> {
+async function killWhileHeld(name: Name, component: 'gateway' | 'worker', before = (): Promise<void> => Promise.resolve()): Promise<void> {
   await submit(name);
   await expect
     .poll(async () => fleet.run('logs', 'provider'), { timeout: 240_000, interval: 500 })
     .toContain(`a request is held: ${goals[name]}`);
+  await before();
   const now = ['--force', '--grace-period=0', '--wait=false'];
   await fleet.run('delete', 'pod', '-l', `agentfleet.dev/pool=programs,agentfleet.dev/component=${component}`, ...now);
 }
@@ -63,7 +65,13 @@ async function traceOf(name: Name): Promise<string> {
 }
 
 test('its worker dies in the middle: the next one runs the round again on the tree before it', async () => {
-  await killWhileHeld('worker-dies', 'worker');
+  const log = { text: (): string => '', ended: Promise.resolve() };
+  await killWhileHeld('worker-dies', 'worker', async () => {
+    Object.assign(log, followLog(fleet, 'worker-dies'));
+    // What the program prints is read while it runs.
+    await expect.poll(log.text, { timeout: 45_000 }).toMatch(/program run 1 printed[^]*half\.txt/);
+    expect(log.text()).not.toContain('its children ran');
+  });
   await submit('solved');
   await submit('failed');
   const task = await fleet.finished('worker-dies', 300);
@@ -75,6 +83,9 @@ test('its worker dies in the middle: the next one runs the round again on the tr
     (await traceOf('worker-dies')).split('\n').filter((line) => line.includes('minisweagent') || line.includes('/bin/mini')).length,
   ).toBeGreaterThan(1);
   expect(brokenPromises(fleet, 'worker-dies')).toEqual([]);
+  await log.ended;
+  // The commands that the program of the second worker ran, by their processes.
+  expect(log.text()).toMatch(/its children ran[^]*child \+\S+ .*rm half\.txt/);
 }, 1_500_000);
 
 test('it solves a task, by its own model alone, and is paid for', async () => {

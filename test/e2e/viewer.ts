@@ -27,6 +27,35 @@ export interface Seen {
   readonly errors: string;
 }
 
+interface FleetRun {
+  readonly home: string;
+  readonly signal: AbortSignal;
+  readonly out: (text: string) => void;
+  readonly err: (text: string) => void;
+}
+
+/** Runs `fleet` without a terminal. */
+async function runFleet(args: readonly string[], { home, ...own }: FleetRun): Promise<void> {
+  await run(args, { env: { HOME: home }, clock: systemClock, random: Math.random, terminal: false, ...own });
+}
+
+/** Follows a task by `fleet logs --follow`; what it printed so far. */
+export interface Followed {
+  readonly text: () => string;
+  /** Resolves when it ends by itself, as it does with the task. */
+  readonly ended: Promise<void>;
+}
+
+/** Begins to follow the log of a task, for ten minutes at most. */
+export function followLog({ namespace }: Fleet, name: string): Followed {
+  const { kubeconfig, context } = inject('fleet');
+  let text = '';
+  const add = (more: string): void => void (text += more);
+  const words = ['logs', name, '--follow', '--namespace', namespace, '--kubeconfig', kubeconfig, '--context', context];
+  const ended = runFleet(words, { home: tmpdir(), signal: AbortSignal.timeout(600_000), out: add, err: add });
+  return { text: () => text, ended };
+}
+
 /** Reads the patch and the log of a task as a viewer of its namespace. */
 export async function readAsViewer(fleet: Fleet, { metadata: { name } }: AgentTask): Promise<Seen> {
   const { namespace } = fleet;
@@ -49,15 +78,8 @@ export async function readAsViewer(fleet: Fleet, { metadata: { name } }: AgentTa
     const errors: string[] = [];
     const ask = async (...args: readonly string[]): Promise<string> => {
       let out = '';
-      await run([...args, '--kubeconfig', config], {
-        env: { HOME: folder },
-        clock: systemClock,
-        random: Math.random,
-        terminal: false,
-        signal: AbortSignal.timeout(60_000),
-        out: (text) => void (out += text),
-        err: (text) => void errors.push(text),
-      });
+      const say = { out: (text: string) => void (out += text), err: (text: string) => void errors.push(text) };
+      await runFleet([...args, '--kubeconfig', config], { home: folder, signal: AbortSignal.timeout(60_000), ...say });
       return out;
     };
     const to = join(folder, 'change.patch');
