@@ -69,13 +69,13 @@ func (r *trace) look(tree []proc.Process, root int, began time.Time) {
 		now := observed{p.Start, maphash.Bytes(r.seed, line)}
 		r.next[p.PID] = now
 		if p.PID != root && r.known[p.PID] != now && r.next[p.Parent].line != now.line {
-			r.add(p, line, time.Since(began))
+			r.addSeen(p, line, time.Since(began))
 		}
 	}
 	r.known, r.next = r.next, r.known
 }
 
-func (r *trace) add(p proc.Process, line []byte, at time.Duration) {
+func (r *trace) addSeen(p proc.Process, line []byte, at time.Duration) {
 	if len(r.seen) == maxSeen {
 		r.more++
 		return
