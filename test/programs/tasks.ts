@@ -21,5 +21,6 @@ export const spoil: readonly Step[] = [look, { command: "sed -i 's/a - b/a * b/'
 export const heldInTheMiddle: readonly Step[] = [
   { command: 'if test -e half.txt; then touch half-left.txt; fi; touch half.txt' },
   { ...look, heldSeconds: 60 },
-  { command: "rm half.txt; sed -i 's/a - b/a + b/' calc.py" },
+  // Long enough for the runner to see it.
+  { command: "rm half.txt; sed -i 's/a - b/a + b/' calc.py; sleep 1" },
 ];
