@@ -1,4 +1,4 @@
-import { mkdtemp, rm, readFile, symlink } from 'node:fs/promises';
+import { mkdtemp, rm, readFile, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { execa } from 'execa';
@@ -28,7 +28,7 @@ describe('the package for npm', () => {
     ['no kubeconfig', ['tasks'], 'fleet: there is no kubeconfig; give one by --kubeconfig or KUBECONFIG, or put it at ~/.kube/config'],
     ['packs', ['eval', 'report', '/nowhere'], 'fleet: '],
   ])('says what is wrong in one line: %s', async (_, args, text) => {
-    const { exitCode, stdout, stderr } = await execa(process.execPath, [join(folder, 'fleet.mjs'), ...args], {
+    const { exitCode, stdout, stderr } = await execa(process.execPath, [join(folder, 'fleet.cjs'), ...args], {
       env,
       extendEnv: false,
       reject: false,
@@ -36,4 +36,20 @@ describe('the package for npm', () => {
     expect([exitCode, stdout, stderr.split('\n').length]).toEqual([1, '', 1]);
     expect(stderr).toContain(text);
   });
+
+  test.each([['--version'], ['get', '--help'], ['completion', 'bash']])(
+    'loads no network for %s, so that it starts at once',
+    async (...args) => {
+      const listing = `process.on('exit', () => console.error(process.moduleLoadList.filter((name) => /undici|_http_client|tls_wrap/.test(name)).join()));`;
+      await writeFile(join(folder, 'listing.cjs'), listing);
+      const run = (words: readonly string[]) =>
+        execa(process.execPath, ['--require', join(folder, 'listing.cjs'), join(folder, 'fleet.cjs'), ...words], {
+          env,
+          extendEnv: false,
+          reject: false,
+        });
+      expect(await run(args)).toMatchObject({ exitCode: 0, stderr: '' });
+      expect((await run(['tasks', '--kubeconfig', '/nowhere'])).stderr).toContain('_http_client');
+    },
+  );
 });

@@ -6,17 +6,17 @@ import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:f
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { execa } from 'execa';
-import { bundleProgram } from './bundle.ts';
+import { bundleCommand, bundleProgram } from './bundle.ts';
 
 const checkout = resolve(import.meta.dirname, '..');
 const names = ['fleet', 'kubectl-fleet'];
-const file = 'fleet.mjs';
+const file = 'fleet.cjs';
 
 /** Writes the bundle, which is a program by itself, into a folder that is made when it is missing; returns its path. */
 async function writeBundle(folder: string): Promise<string> {
   await mkdir(folder, { recursive: true });
   const bundle = join(folder, file);
-  await writeFile(bundle, `#!/usr/bin/env node\n${await bundleProgram(join(checkout, 'cli', 'src', 'main.ts'))}`);
+  await writeFile(bundle, `#!/usr/bin/env node\n${await bundleCommand(join(checkout, 'cli', 'src', 'main.ts'))}`);
   await chmod(bundle, 0o755);
   return bundle;
 }
@@ -46,7 +46,6 @@ export async function packCli(folder: string): Promise<string> {
     version,
     description: 'What people do with agent tasks of AgentFleet: fleet, and kubectl fleet',
     license,
-    type: 'module',
     bin: Object.fromEntries(names.map((name) => [name, file])),
     engines: { node: '>=24' },
     files: [file],

@@ -43,7 +43,7 @@ async function screen(): Promise<Screen> {
   };
 }
 
-process.exitCode = await run(process.argv.slice(2), {
+void run(process.argv.slice(2), {
   env: process.env,
   clock: systemClock,
   random: Math.random,
@@ -53,4 +53,6 @@ process.exitCode = await run(process.argv.slice(2), {
   ...(process.stdout.isTTY ? { screen } : {}),
   out: (text) => void process.stdout.write(text),
   err: (text) => void process.stderr.write(text),
+}).then((status) => {
+  process.exitCode = status;
 });
