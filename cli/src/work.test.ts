@@ -77,6 +77,36 @@ describe('fleet run', () => {
     expect(said.err).toMatch(message);
   });
 
+  test('sends the result back to the repository of the folder, and says where it went', async () => {
+    const src = join(folder, 'src');
+    const git = (...words: readonly string[]) =>
+      execFileSync('git', ['-C', src, '-c', 'user.name=a', '-c', 'user.email=a@example.com', ...words]);
+    const words = [...args(), '--check', 'x', '--name', 'one', '--pull-request', '--credential', 'git', 'go'];
+    expect((await fleet(api, words)).err).toMatch(/pull request from .* cannot be made/);
+    git('init', '-q', '-b', 'main');
+    git('add', '.');
+    git('commit', '-qm', 'a');
+    git('remote', 'add', 'origin', 'https://git.example.com/acme/shop');
+    git('update-ref', 'refs/remotes/origin/main', 'HEAD');
+    const output = { branch: 'agentfleet/one', commit: 'a'.repeat(40), pullRequest: 'https://git.example.com/acme/shop/pulls/7' };
+    api.worker = () => ({ ...succeeded, run: { ...succeeded.run, output } });
+    const { code, out } = await fleet(api, words);
+    expect([code, out]).toEqual([0, expect.stringMatching(/branch: agentfleet\/one, commit a{12}\npull request: https:\S+\/7\n/)]);
+    const spec = { workspace: { type: 'Git', git: { ref: 'main', credential: 'git' } }, output: { git: { pullRequest: {} } } };
+    expect(api.tasks.get('team/one')).toMatchObject({ spec });
+    api.tasks.clear();
+    const refused = { branch: 'agentfleet/one', reason: 'AccessDenied', message: 'the token may not push; give it the right to' };
+    api.worker = () => ({ ...succeeded, run: { ...succeeded.run, output: refused } });
+    const said = await fleet(api, words);
+    expect([said.code, said.err]).toEqual([
+      6,
+      expect.stringMatching(/is good, and was not delivered \(AccessDenied\): the token may not push.*fleet patch one/),
+    ]);
+    expect((await fleet(api, [...args(), '--check', 'x', '--credential', 'git', 'go'])).err).toContain(
+      '--credential goes with --pull-request',
+    );
+  });
+
   test('takes YAML, does not follow when told so, and refuses what is no task', async () => {
     const file = join(folder, 'task.yaml');
     await writeFile(file, 'kind: AgentTask\nmetadata: { name: two }\nspec: { goal: go }\n');
@@ -297,6 +327,12 @@ describe('fleet init', () => {
     ['no key', flags, /--key-file, or a variable/],
     ['a key file that is not there', [...flags, '--key-file', '/nowhere'], /correct --key-file/],
     ['no address', ['--endpoint', 'llm', '--model', 'm'], /write it like https/],
+    ['an address of Git with a password', [...flags, '--git', 'https://a:b@git.example.com/x'], /https address without credentials/],
+    [
+      'no token of Git',
+      [...flags, '--key-env', 'HOME', '--git', 'https://git.example.com/x'],
+      /there is no token of the git server.*--git-key-env/,
+    ],
   ])('writes nothing with %s', async (_, args, message) => {
     const { code, err } = await fleet(api, ['init', ...args]);
     expect(code).toBe(1);
@@ -315,8 +351,15 @@ test.each(['bash', 'zsh', 'fish'])('fleet completion %s is a script that the she
 });
 
 test('a first pool is one that the API takes', () => {
-  const flags = { type: 'Anthropic', name: 'default', allNamespaces: true, dryRun: false } as const;
+  const flags = { type: 'Anthropic', name: 'default', allNamespaces: true, dryRun: false, gitPrivate: false } as const;
   const { spec } = firstPool('https://api.anthropic.com', 'm', flags, 'team');
   const check = validators<(value: unknown) => boolean>(new Ajv(ajvOptions));
   expect(check.ExpertPool({ apiVersion, kind: 'ExpertPool', metadata: { name: 'default' }, spec })).toBe(true);
+  const git = { ...flags, git: 'https://10.0.0.7:3000/team/app.git', gitPrivate: true };
+  const delivering = firstPool('https://api.anthropic.com', 'm', git, 'team').spec;
+  expect(check.ExpertPool({ apiVersion, kind: 'ExpertPool', metadata: { name: 'default' }, spec: delivering })).toBe(true);
+  expect(delivering).toMatchObject({
+    policy: { allowedHosts: [{ host: '10.0.0.7', port: 3000 }] },
+    credentials: [{ name: 'key' }, { name: 'git', secretRef: { name: 'default-git', key: 'token' }, hosts: ['10.0.0.7'] }],
+  });
 });

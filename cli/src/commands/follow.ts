@@ -68,6 +68,16 @@ export function assertSucceeded({ metadata: { name }, status }: AgentTask): void
   );
 }
 
+/** Throws when the result did not go all the way to where `spec.output` sends it. */
+export function assertDelivered({ metadata: { name }, status }: AgentTask): void {
+  const { reason, message = '' } = status?.run?.output ?? {};
+  if (reason === undefined) return;
+  throw new CliError(
+    `the result of AgentTask ${name} is good, and was not delivered (${reason}): ${printable(message)}; "fleet patch ${name}" has it`,
+    exitCodes.taskFailed,
+  );
+}
+
 /** Follows a task to its end, line by line. */
 export async function watchTask(context: CommandContext, name: string, options: FollowOptions): Promise<void> {
   assertSucceeded(await followed(context, name, options));

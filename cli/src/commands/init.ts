@@ -12,23 +12,39 @@ export interface InitFlags {
   readonly type: 'OpenAI' | 'Anthropic';
   readonly keyFile?: string;
   readonly keyEnv?: string;
+  /** Address of a repository, or of the server of several. */
+  readonly git?: string;
+  readonly gitKeyFile?: string;
+  readonly gitKeyEnv?: string;
+  /** The Git server has a private address. */
+  readonly gitPrivate: boolean;
   readonly name: string;
   readonly allNamespaces: boolean;
   readonly dryRun: boolean;
 }
 
-async function keyOf({ env, ask }: CommandContext, { keyFile, keyEnv }: InitFlags): Promise<string> {
-  const key =
-    keyFile !== undefined
-      ? await readFile(keyFile, 'utf8').catch((error: unknown) => {
-          throw new CliError(`${keyFile} cannot be read (${error instanceof Error ? error.message : String(error)}); correct --key-file`);
+/** Where a secret is taken from, and what it is called. */
+interface Source {
+  readonly what: string;
+  readonly flag: '--key' | '--git-key';
+  readonly file: string | undefined;
+  readonly variable: string | undefined;
+}
+
+async function secretOf({ env, ask }: CommandContext, { what, flag, file, variable }: Source): Promise<string> {
+  const found =
+    file !== undefined
+      ? await readFile(file, 'utf8').catch((error: unknown) => {
+          throw new CliError(`${file} cannot be read (${error instanceof Error ? error.message : String(error)}); correct ${flag}-file`);
         })
-      : keyEnv !== undefined
-        ? env[keyEnv]
-        : await ask?.('Key of the endpoint (not shown): ', true);
-  if (key === undefined || key.trim() === '')
-    throw new CliError('there is no key of the endpoint; name a file with --key-file, or a variable of the environment with --key-env');
-  return key.trim();
+      : variable !== undefined
+        ? env[variable]
+        : await ask?.(`${what} (not shown): `, true);
+  if (found === undefined || found.trim() === '')
+    throw new CliError(
+      `there is no ${what.charAt(0).toLowerCase()}${what.slice(1)}; name a file with ${flag}-file, or a variable of the environment with ${flag}-env`,
+    );
+  return found.trim();
 }
 
 async function answered({ ask }: CommandContext, given: string | undefined, question: string, flag: string): Promise<string> {
@@ -37,11 +53,26 @@ async function answered({ ask }: CommandContext, given: string | undefined, ques
   return text.trim();
 }
 
+/** What the pool needs for repositories of a server. Pure. @throws CliError when it is no https address */
+function gitOf(name: string, { git, gitPrivate }: Pick<InitFlags, 'git' | 'gitPrivate'>) {
+  if (git === undefined) return { credentials: [], policy: {} };
+  const url = URL.parse(git);
+  if (url?.protocol !== 'https:' || url.username !== '')
+    throw new CliError(`--git ${git} is no https address without credentials; write it like https://git.example.com/team/project.git`);
+  const host = url.hostname;
+  const hosts = host === 'github.com' ? [host, 'api.github.com'] : [host];
+  const credential = { name: 'git', secretRef: { name: `${name}-git`, key: 'token' }, hosts };
+  const policy = { policy: { allowedHosts: [{ host, port: Number(url.port) || 443 }] } };
+  return { credentials: [credential], policy: gitPrivate ? policy : {} };
+}
+
 /** A pool with one expert: a model behind an API. Pure. @throws CliError when the endpoint is no address */
-export function firstPool(endpoint: string, model: string, { name, type, allNamespaces }: InitFlags, namespace: string) {
+export function firstPool(endpoint: string, model: string, flags: InitFlags, namespace: string) {
+  const { name, type, allNamespaces } = flags;
   const host = URL.parse(endpoint)?.hostname;
   if (host === undefined || host === '' || !/^https?:/.test(endpoint))
     throw new CliError(`--endpoint ${endpoint} is no base URL; write it like https://llm.example.com/v1`);
+  const git = gitOf(name, flags);
   const api = { baseURL: endpoint.replace(/\/+$/, ''), model, credential: 'key' };
   return {
     apiVersion,
@@ -51,10 +82,23 @@ export function firstPool(endpoint: string, model: string, { name, type, allName
       default: true,
       ...(allNamespaces ? { allowedNamespaces: { from: 'All' } } : {}),
       experts: [{ name: 'gen', role: 'Generalist', engine: { type, api } }],
-      credentials: [{ name: 'key', secretRef: { name: `${name}-key`, key: 'token' }, hosts: [host] }],
+      credentials: [{ name: 'key', secretRef: { name: `${name}-key`, key: 'token' }, hosts: [host] }, ...git.credentials],
+      ...git.policy,
       workers: { replicas: 1 },
     },
   };
+}
+
+/** What the Secrets hold, by their names. */
+async function tokensOf(context: CommandContext, flags: InitFlags): Promise<ReadonlyMap<string, string>> {
+  const { name, git, keyFile, keyEnv, gitKeyFile, gitKeyEnv } = flags;
+  const key = await secretOf(context, { what: 'Key of the endpoint', flag: '--key', file: keyFile, variable: keyEnv });
+  if (git === undefined) return new Map([[`${name}-key`, key]]);
+  const token = await secretOf(context, { what: 'Token of the Git server', flag: '--git-key', file: gitKeyFile, variable: gitKeyEnv });
+  return new Map([
+    [`${name}-key`, key],
+    [`${name}-git`, token],
+  ]);
 }
 
 /** Makes a Secret with the key of an endpoint, and a pool that uses it. */
@@ -70,18 +114,23 @@ export async function init(context: CommandContext, flags: InitFlags): Promise<v
   const pools = new ResourceClient(transport, expertPools);
   if ((await pools.find({ namespace, name: flags.name }, { signal })) !== undefined)
     throw new CliError(`there is an ExpertPool ${flags.name} in namespace ${namespace}; choose another --name, or delete it`);
-  const metadata = { name: `${flags.name}-key`, namespace };
-  const stringData = { token: await keyOf(context, flags) };
+  const tokens = await tokensOf(context, flags);
   const written = { fieldManager: 'fleet', signal };
   try {
-    await new ResourceClient(transport, secrets).apply({ apiVersion: 'v1', kind: 'Secret', metadata, stringData }, written);
+    for (const [name, token] of tokens)
+      await new ResourceClient(transport, secrets).apply(
+        { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace }, stringData: { token } },
+        written,
+      );
     await pools.apply(pool, written);
   } catch (error) {
     if (isNotFound(error) && (error as Error).message.includes(`"${namespace}"`))
       throw new CliError(`there is no namespace ${namespace}; make it with "kubectl create namespace ${namespace}"`);
     throw error;
   }
-  print(`Secret ${namespace}/${metadata.name} and ExpertPool ${namespace}/${flags.name} are written`);
+  for (const name of tokens.keys()) print(`Secret ${namespace}/${name} is written`);
+  print(`ExpertPool ${namespace}/${flags.name} is written`);
   print(`wait until it is ready: kubectl -n ${namespace} wait --for=condition=Ready expertpool/${flags.name} --timeout=5m`);
-  print(`then: fleet run -n ${namespace} --from . --check 'npm test' 'Make the failing tests pass.'`);
+  const back = flags.git === undefined ? '' : '--pull-request --credential git ';
+  print(`then: fleet run -n ${namespace} --from . --check 'npm test' ${back}'Make the failing tests pass.'`);
 }

@@ -13,8 +13,19 @@ export async function save(path: string, content: string | Uint8Array): Promise<
   await rename(`${path}.part`, path);
 }
 
+/** Where the result went, for tasks with `spec.output`. Pure. */
+function deliveryLines({ status }: AgentTask): readonly string[] {
+  const { branch, commit, pullRequest, reason, message } = status?.run?.output ?? {};
+  if (branch === undefined) return [];
+  const pushed = commit === undefined ? [] : [`branch: ${printable(branch)}, commit ${commit.slice(0, 12)}`];
+  const opened = pullRequest === undefined ? [] : [`pull request: ${printable(pullRequest)}`];
+  const failed = reason === undefined ? [] : [`not delivered (${reason}): ${printable(message ?? '')}`];
+  return ['', ...pushed, ...opened, ...failed];
+}
+
 /** How a task ended: its outcome, its checks, what the model says, what it used. Pure. */
-export function resultLines({ metadata: { name }, status }: AgentTask): readonly string[] {
+export function resultLines(task: AgentTask): readonly string[] {
+  const { metadata, status } = task;
   const { outcome, answer, usage } = status?.run ?? {};
   const checks = (outcome?.checks ?? []).map(({ name: check, passed, failed, skipped, seconds }) => [
     check,
@@ -25,10 +36,11 @@ export function resultLines({ metadata: { name }, status }: AgentTask): readonly
   ]);
   const used = Object.entries(status?.totals?.usage ?? usage ?? {}).map(([what, count]) => `${what} ${String(count)}`);
   return [
-    `AgentTask ${name}: ${status?.phase ?? 'Pending'}${outcome === undefined ? '' : ` (${outcome.reason})`}`,
+    `AgentTask ${metadata.name}: ${status?.phase ?? 'Pending'}${outcome === undefined ? '' : ` (${outcome.reason})`}`,
     ...(outcome?.message === undefined ? [] : [printable(outcome.message)]),
     ...(checks.length === 0 ? [] : ['', ...table(['CHECK', 'PASSED', 'FAILED', 'SKIPPED', 'TIME'], checks)]),
     ...(answer === undefined ? [] : ['', ...printableLines(answer)]),
+    ...deliveryLines(task),
     ...(used.length === 0 ? [] : ['', `used: ${printable(used.join(', '))}`]),
   ];
 }

@@ -3,12 +3,12 @@ import { isAlreadyExists, isInvalid, ResourceClient } from '@agentfleet/kube';
 import { apiVersion, type AgentTask } from '@agentfleet/protocol/api';
 import { agentTasks } from '../base/connection.ts';
 import { CliError } from '../base/failure.ts';
-import { workspaceOf } from '../source/folder.ts';
+import { repositoryOf, workspaceOf } from '../source/folder.ts';
 import { objectLines } from '../text/output.ts';
 import { printable } from '../text/printable.ts';
 import type { CommandContext } from './command.ts';
 import { saveDiff } from './diff.ts';
-import { assertSucceeded, followed } from './follow.ts';
+import { assertDelivered, assertSucceeded, followed } from './follow.ts';
 import { resultLines } from './results.ts';
 
 export interface RunFlags {
@@ -17,6 +17,9 @@ export interface RunFlags {
   readonly pool?: string;
   readonly name?: string;
   readonly patch?: string;
+  readonly pullRequest: boolean;
+  /** Of the pool, for the repository. */
+  readonly credential?: string;
   readonly detach: boolean;
   readonly dryRun: boolean;
   readonly timeout: number;
@@ -39,7 +42,19 @@ function stemOf(goal: string): string {
   return words.slice(0, 4).join('-').slice(0, 40).replace(/-$/, '') || 'task';
 }
 
-async function ofFolder(folder: string, goal: string, { check, pool, name }: RunFlags): Promise<NewTask> {
+/** The folder as it is, or the repository that it was pushed to and that the result goes back to. */
+async function sourceOf(folder: string, { pullRequest, credential }: RunFlags): Promise<Readonly<Record<string, unknown>>> {
+  if (!pullRequest) {
+    if (credential !== undefined) throw new CliError('--credential goes with --pull-request; a folder by itself needs none');
+    return { workspace: await workspaceOf(folder) };
+  }
+  const { git, ...workspace } = await repositoryOf(folder);
+  const trusted = credential === undefined ? {} : { credential };
+  return { workspace: { ...workspace, git: { ...git, ...trusted } }, output: { git: { pullRequest: {} } } };
+}
+
+async function ofFolder(folder: string, goal: string, flags: RunFlags): Promise<NewTask> {
+  const { check, pool, name } = flags;
   if (check.length === 0)
     throw new CliError(`no check says when the goal is reached; give one that runs in the folder, such as --check 'npm test'`);
   const checks = check.map((line, at) => ({ name: `check-${at + 1}`, command: ['sh', '-c', line] }));
@@ -47,7 +62,7 @@ async function ofFolder(folder: string, goal: string, { check, pool, name }: Run
     apiVersion,
     kind: 'AgentTask',
     metadata: name === undefined ? { generateName: `${stemOf(goal)}-` } : { name },
-    spec: { goal, checks, workspace: await workspaceOf(folder), ...(pool === undefined ? {} : { poolRef: poolRefOf(pool) }) },
+    spec: { goal, checks, ...(await sourceOf(folder, flags)), ...(pool === undefined ? {} : { poolRef: poolRefOf(pool) }) },
   };
 }
 
@@ -63,7 +78,9 @@ async function read(file: string): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-async function ofFile(file: string, { pool, name, check }: RunFlags): Promise<NewTask> {
+async function ofFile(file: string, { pool, name, check, pullRequest, credential }: RunFlags): Promise<NewTask> {
+  if (pullRequest || credential !== undefined)
+    throw new CliError('--pull-request and --credential go with --from; a file has spec.output.git and spec.workspace.git.credential');
   if (check.length > 0) throw new CliError('--check goes with --from; the checks of a file are its spec.checks');
   const { loadAll } = await import('js-yaml');
   let documents: readonly unknown[];
@@ -113,4 +130,5 @@ export async function runTask(context: CommandContext, words: string, flags: Run
   for (const line of resultLines(ended)) context.print(line);
   assertSucceeded(ended);
   await saveDiff(here, ended, patch ?? `${name}.patch`);
+  assertDelivered(ended);
 }

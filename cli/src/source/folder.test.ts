@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, rm, symlink, truncate, writeFile } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { workspaceOf } from './folder.ts';
+import { repositoryOf, workspaceOf } from './folder.ts';
 
 let folder = '';
 beforeEach(async () => {
@@ -51,6 +51,25 @@ describe('the workspace of a folder', () => {
     await expect(workspaceOf(folder)).rejects.toThrow(/its remote https:\/\/git\.example\.com\/acme\/shop is no https address without/);
     await writeFile(join(folder, 'f0'), 'y');
     await expect(workspaceOf(folder)).rejects.toThrow(/more than 64 files.*changes that are not committed.*commit and push/);
+  });
+
+  test('is the branch of its repository where the result goes back, and why it cannot be', async () => {
+    const url = 'https://git.example.com/acme/shop.git';
+    await writeFile(join(folder, 'a.py'), 'x = 1\n');
+    await expect(repositoryOf(folder)).rejects.toThrow(/pull request from .* cannot be made \(it is no checkout.*commit and push/);
+    git('init', '-q', '-b', 'main');
+    git('add', '.');
+    git('commit', '-qm', 'a');
+    git('remote', 'add', 'origin', url);
+    await expect(repositoryOf(folder)).rejects.toThrow(/its commit \w+ is not pushed/);
+    git('update-ref', 'refs/remotes/origin/team/main', 'HEAD');
+    git('symbolic-ref', 'refs/remotes/origin/HEAD', 'refs/remotes/origin/team/main');
+    expect(await repositoryOf(folder)).toEqual({ type: 'Git', git: { url, ref: 'team/main' } });
+    const ref = git('rev-parse', 'HEAD');
+    git('commit', '-qm', 'b', '--allow-empty');
+    git('update-ref', 'refs/remotes/origin/team/main', 'HEAD');
+    git('checkout', '-q', ref);
+    expect(await repositoryOf(folder)).toEqual({ type: 'Git', git: { url, ref } });
   });
 
   test.each([

@@ -68,19 +68,34 @@ async function inlined(folder: string): Promise<Packed> {
   return { workspace: { type: 'Inline', inline: { files } } };
 }
 
-/** The commit that is checked out, from where it was pushed to, or why it cannot be had from there. */
-async function pushed(folder: string): Promise<Packed> {
+/** The commit that is checked out, from where it was pushed to, or why it cannot be had from there; with `asBranch` the branch that ends with it. */
+async function pushed(folder: string, asBranch = false): Promise<Packed> {
   const commit = (await git(folder, 'rev-parse', 'HEAD'))?.trim();
   if (commit === undefined) return { why: 'it is no checkout of a Git repository' };
   const changed = await git(folder, 'status', '--porcelain', '-z', '--', '.');
   if (changed !== '') return { why: 'it has changes that are not committed' };
-  const branch = (await git(folder, 'branch', '--remotes', '--contains', commit, '--format=%(refname:short)'))?.split('\n')[0] ?? '';
+  const remotes = await git(folder, 'branch', '--remotes', '--contains', commit, '--format=%(objectname) %(refname:lstrip=2)');
+  const found = (remotes ?? '').split('\n').map((line) => line.split(' '));
+  const branches = found.filter(([, name = '']) => name !== '' && !name.endsWith('/HEAD'));
+  const tip = branches.find(([at]) => at === commit);
+  const [, branch = ''] = tip ?? branches[0] ?? [];
   if (branch === '') return { why: `its commit ${commit.slice(0, 12)} is not pushed` };
-  const url = (await git(folder, 'remote', 'get-url', branch.split('/')[0] ?? ''))?.trim() ?? '';
+  const [remote = '', ...name] = branch.split('/');
+  const url = (await git(folder, 'remote', 'get-url', remote))?.trim() ?? '';
   if (!/^https:\/\/[^/@]+\/\S+$/.test(url))
     return { why: `its remote ${url.replace(/\/\/[^/]*@/, '//')} is no https address without credentials` };
   const subPath = (await git(folder, 'rev-parse', '--show-prefix'))?.trim().replace(/\/$/, '') ?? '';
-  return { workspace: { type: 'Git', git: { url, ref: commit, ...(subPath === '' ? {} : { subPath }) } } };
+  return {
+    workspace: {
+      type: 'Git',
+      git: { url, ref: asBranch && tip !== undefined ? name.join('/') : commit, ...(subPath === '' ? {} : { subPath }) },
+    },
+  };
+}
+
+async function existing(folder: string): Promise<void> {
+  const found = await lstat(folder).catch(() => undefined);
+  if (found?.isDirectory() !== true) throw new CliError(`there is no folder ${folder}; correct --from`);
 }
 
 /**
@@ -88,13 +103,25 @@ async function pushed(folder: string): Promise<Packed> {
  * where it was pushed. What git ignores is left out. @throws CliError with both reasons when neither can be
  */
 export async function workspaceOf(folder: string): Promise<Workspace> {
-  const found = await lstat(folder).catch(() => undefined);
-  if (found?.isDirectory() !== true) throw new CliError(`there is no folder ${folder}; correct --from`);
+  await existing(folder);
   const files = await inlined(folder);
   if ('workspace' in files) return files.workspace;
   const commit = await pushed(folder);
   if ('workspace' in commit) return commit.workspace;
   throw new CliError(
     `${folder} does not fit into a task (${files.why}), and cannot be fetched from a repository (${commit.why}); commit and push it to an https remote, or name a smaller folder with --from`,
+  );
+}
+
+/**
+ * The workspace of a task whose result goes back to the repository that a folder was pushed to: the branch that ends with its commit, or
+ * the commit. @throws CliError that says why it cannot be had from there
+ */
+export async function repositoryOf(folder: string): Promise<Extract<Workspace, { readonly type: 'Git' }>> {
+  await existing(folder);
+  const commit = await pushed(folder, true);
+  if ('workspace' in commit && commit.workspace.type === 'Git') return commit.workspace;
+  throw new CliError(
+    `a pull request from ${folder} cannot be made (${'why' in commit ? commit.why : ''}); commit and push it to an https remote, without credentials in its address`,
   );
 }

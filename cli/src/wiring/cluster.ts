@@ -72,8 +72,8 @@ function addMcp(program: Command, dispatch: Dispatch): void {
     });
 }
 
-type GivenInit = Omit<InitFlags, 'allNamespaces' | 'dryRun'> &
-  ConnectionFlags & { readonly allNamespaces?: boolean; readonly dryRun?: boolean };
+type Switches = 'allNamespaces' | 'dryRun' | 'gitPrivate';
+type GivenInit = Omit<InitFlags, Switches> & ConnectionFlags & Partial<Pick<InitFlags, Switches>>;
 
 function addInit(program: Command, dispatch: Dispatch): void {
   program
@@ -84,13 +84,17 @@ function addInit(program: Command, dispatch: Dispatch): void {
     .addOption(new Option('--type <api>', 'which API it speaks').choices(['OpenAI', 'Anthropic']).default('OpenAI'))
     .option('--key-file <path>', 'file with the key')
     .option('--key-env <variable>', 'variable of the environment with the key')
+    .option('--git <url>', 'a repository, or its server, that results go back to: the pool gets the credential "git" for its host')
+    .option('--git-key-file <path>', 'file with the token that may push and open pull requests')
+    .option('--git-key-env <variable>', 'variable of the environment with it')
+    .option('--git-private', 'the server has a private address: list it in policy.allowedHosts, which closes all other hosts to commands')
     .option('--name <name>', 'of the pool', 'default')
     .option('-A, --all-namespaces', 'tasks of all namespaces may use it; default: those of its own')
     .option('--dry-run', 'print the pool, write nothing')
     .action((_: unknown, command: Command) => {
-      const { allNamespaces = false, dryRun = false, ...flags } = command.optsWithGlobals<GivenInit>();
+      const { allNamespaces = false, dryRun = false, gitPrivate = false, ...flags } = command.optsWithGlobals<GivenInit>();
       return dispatch.connected(flags, async (context) =>
-        (await import('../commands/init.ts')).init(context, { ...flags, allNamespaces, dryRun }),
+        (await import('../commands/init.ts')).init(context, { ...flags, allNamespaces, dryRun, gitPrivate }),
       );
     });
 }

@@ -5,7 +5,8 @@ import { type Dispatch, seconds } from './dispatch.ts';
 
 const collected = (text: string, before: readonly string[]): readonly string[] => [...before, text];
 
-type Flags = Omit<RunFlags, 'detach' | 'dryRun'> & ConnectionFlags & { readonly detach?: boolean; readonly dryRun?: boolean };
+type Switches = 'detach' | 'dryRun' | 'pullRequest';
+type Flags = Omit<RunFlags, Switches> & ConnectionFlags & Partial<Pick<RunFlags, Switches>>;
 
 /** Making a task. */
 export function addRun(program: Command, dispatch: Dispatch): void {
@@ -19,14 +20,16 @@ export function addRun(program: Command, dispatch: Dispatch): void {
     .option('--pool <pool>', 'NAME or NAMESPACE/NAME; default: the default pool of the namespace')
     .option('--name <name>', 'of the task; default: made from the goal')
     .option('--patch <path>', 'where the patch goes; default: NAME.patch')
+    .option('--pull-request', 'with --from: push the result to the repository of the folder, and open a pull request')
+    .option('--credential <name>', 'with --pull-request: the credential of the pool for that repository')
     .option('--detach', 'do not follow it')
     .option('--dry-run', 'have the API server check the task, and print it')
     .option('--timeout <seconds>', 'how long to follow it', seconds, 86_400)
     .addHelpText('after', '\nExit status: 0 it succeeded, 1 it was not created, 6 it ended otherwise, 7 the time is over and it goes on.')
     .action((words: string, _: unknown, command: Command) => {
-      const { detach = false, dryRun = false, ...flags } = command.optsWithGlobals<Flags>();
+      const { detach = false, dryRun = false, pullRequest = false, ...flags } = command.optsWithGlobals<Flags>();
       return dispatch.connected(flags, async (context) =>
-        (await import('../commands/run.ts')).runTask(context, words, { ...flags, detach, dryRun }),
+        (await import('../commands/run.ts')).runTask(context, words, { ...flags, detach, dryRun, pullRequest }),
       );
     });
 }
