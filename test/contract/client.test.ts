@@ -139,7 +139,6 @@ describe.runIf(enabled)('the client', () => {
     expect(String(await failure(fleet.create({ metadata: { name: 'x' }, spec: misspelt })))).toMatch(/AF_CLIENT_INVALID: .*spec\.gaol/);
     expect(await failure(fleet.create({ metadata: { name: 'one' }, spec }))).toMatchObject({ code: 'AF_CLIENT_EXISTS' });
     expect(await failure(fleet.get('nobody'))).toMatchObject({ code: 'AF_CLIENT_NOT_FOUND', cure: 'correct name and namespace' });
-    expect(await failure(fleet.artifacts('one'))).toMatchObject({ code: 'AF_CLIENT_RESULTS_MISSING' });
     await using nobody = await library.connect({ server: 'http://127.0.0.1:1', namespace: 'x' });
     const soon = AbortSignal.timeout(2000);
     expect(await failure(nobody.get('one', soon))).toMatchObject({ name: 'FleetError' });

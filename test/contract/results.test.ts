@@ -1,7 +1,14 @@
 // Results by the user's own permission, on a real API server with its aggregation layer.
 import { createHash, randomBytes } from 'node:crypto';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { run } from '@agentfleet/cli';
+import { connect } from '@agentfleet/client';
 import { silentLog, systemClock } from '@agentfleet/kube';
+import { copyName } from '@agentfleet/protocol/results';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { kubeconfigPath } from '../../hack/cluster/index.ts';
 import { ServingCertificate } from '../../operator/src/results/serving.ts';
 import { enabled, createNamespace, until } from './api/server.ts';
 import { ResultsBed, type Raw } from './resultsBed.ts';
@@ -173,6 +180,31 @@ describe.runIf(enabled)('the results API', () => {
     expect(seen.log.trim().split('\n')).toHaveLength(4);
   });
 
+  it('is what the typed client reads: list, content held against its hash, log, and a conversation until the task has ended', async () => {
+    await using fleet = await connect({ ...bed.address, token: viewer, namespace: bed.namespace });
+    expect((await fleet.artifacts('done')).map(({ name }) => name)).toEqual(['change.patch', 'answer.md', 'big.bin']);
+    expect(Buffer.from(await fleet.artifact('done', 'change.patch')).toString()).toBe(hostile);
+    expect((await fleet.artifact('done', 'big.bin')).length).toBe(big.length);
+    const records: unknown[] = [];
+    for await (const { seq } of fleet.log('done', { since: 1 })) records.push(seq);
+    expect(records).toEqual([2, 3]);
+    const talking = await bed.task('talking', {}, false);
+    await bed.mirror(talking, 1, conversation.slice(0, 2));
+    const said: string[] = [];
+    for await (const { type } of fleet.conversation('talking', { follow: true })) {
+      said.push(type);
+      if (said.length > 1) continue;
+      await bed.mirror(talking, 3, conversation.slice(2));
+      await bed.status('talking', { finished: 'true' });
+    }
+    expect(said).toEqual(['Began', 'Assistant']);
+    const failure = (call: Promise<unknown>): Promise<unknown> => call.catch((error: unknown) => error);
+    expect(await failure(fleet.artifact('done', 'none.txt'))).toMatchObject({ code: 'AF_CLIENT_NOT_FOUND' });
+    expect(await failure(fleet.artifacts('never'))).toMatchObject({ code: 'AF_CLIENT_NOT_FOUND' });
+    await using nobody = await connect({ ...bed.address, token: stranger, namespace: bed.namespace });
+    expect(await failure(nobody.artifacts('done'))).toMatchObject({ code: 'AF_CLIENT_FORBIDDEN', status: 403 });
+  });
+
   it('changes its certificate without a gap: the API server believes the old and the new authority', async () => {
     const later = { ...systemClock, now: () => systemClock.now() + 70 * 86_400_000, monotonic: () => systemClock.monotonic() };
     const names = [`agentfleet-results.${bed.namespace}.svc`];
@@ -180,5 +212,103 @@ describe.runIf(enabled)('the results API', () => {
     const made = await new ServingCertificate(options).refresh(new AbortController().signal);
     expect(made.authority.match(/BEGIN CERTIFICATE/g)).toHaveLength(2);
     for (let i = 0; i < 5; i += 1) expect((await bed.raw(bed.pathOf('done', 'artifacts'), { token: viewer })).status).toBe(200);
+  });
+});
+
+// In this file, so that no other one serves the API meanwhile.
+describe.runIf(enabled)('results without the aggregation layer', () => {
+  let bed: ResultsBed;
+  const patch = '--- a/x\n+++ b/x\n';
+
+  interface Copy {
+    readonly metadata: { readonly labels?: object; readonly ownerReferences?: readonly object[] };
+    readonly immutable?: boolean;
+    readonly data?: Readonly<Record<string, string>>;
+    readonly binaryData?: Readonly<Record<string, string>>;
+  }
+  const copyOf = async (uid: string): Promise<Copy | undefined> => {
+    const { status, body } = await bed.server.ask('GET', `/api/v1/namespaces/${bed.namespace}/configmaps/${copyName(uid)}`);
+    return status === 200 ? (body as unknown as Copy) : undefined;
+  };
+  const fleet = async (...args: readonly string[]) => {
+    const said = { out: '', err: '' };
+    const code = await run([...args, '-n', bed.namespace], {
+      env: { KUBECONFIG: await kubeconfigPath() },
+      clock: systemClock,
+      random: Math.random,
+      terminal: false,
+      signal: AbortSignal.timeout(30_000),
+      out: (text) => void (said.out += text),
+      err: (text) => void (said.err += text),
+    });
+    return { code, ...said };
+  };
+
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'copies-'));
+    bed = await ResultsBed.start({ copies: true });
+  }, 90_000);
+  afterAll(async () => {
+    await bed.close();
+    await rm(folder, { recursive: true });
+  });
+
+  it('copies what is small into a ConfigMap of the task, once it has ended, and fleet reads it from there and says so', async () => {
+    const files = {
+      'change.patch': patch,
+      'answer.md': Buffer.from([0xff, 0xfe, 0x00]),
+      'report.json': 'x'.repeat(300_000),
+      'trace.ndjson': '{}',
+    };
+    const uid = await bed.task('one', files, false);
+    await bed.task('other', { 'change.patch': patch });
+    const to = join(folder, 'p');
+    const fetched = (task: string) => fleet('artifacts', task, 'change.patch', '--to', to);
+    await until('the other is copied', async () => (await fetched('other')).code === 0);
+    expect(await copyOf(uid)).toBeUndefined();
+    await bed.status('one', { finished: 'true' });
+    await until('it is copied', async () => (await copyOf(uid)) !== undefined);
+    expect(await copyOf(uid)).toMatchObject({
+      immutable: true,
+      metadata: { labels: { 'agentfleet.dev/task': 'one' }, ownerReferences: [{ kind: 'AgentTask', name: 'one', uid }] },
+      data: { 'change.patch': patch },
+      binaryData: { 'answer.md': '//4A' },
+    });
+    expect(Object.keys((await copyOf(uid))?.data ?? {})).toEqual(['change.patch']);
+    const { code, err } = await fetched('one');
+    expect([code, await readFile(to, 'utf8')]).toEqual([0, patch]);
+    expect(err).toMatch(/change\.patch is read from ConfigMap agentfleet-results-.*results API cannot be used/);
+    expect(await fleet('report', 'one', '-o', 'json')).toMatchObject({
+      code: 10,
+      err: expect.stringContaining('results.enabled') as string,
+    });
+  });
+
+  it('is no way to change a ConfigMap, and goes with its task', async () => {
+    const uid = await bed.task('gone', { 'change.patch': patch });
+    await until('it is copied', async () => (await copyOf(uid)) !== undefined);
+    const configMap = `/api/v1/namespaces/${bed.namespace}/configmaps/${copyName(uid)}`;
+    for (const method of ['GET', 'DELETE'] as const) {
+      const refused = await bed.transport.request({ method, path: configMap }).catch((error: unknown) => error);
+      expect(refused).toMatchObject({ code: 403 });
+    }
+    await bed.server.ask('DELETE', `/apis/agentfleet.dev/v1alpha1/namespaces/${bed.namespace}/agenttasks/gone`);
+    await until('it is collected', async () => (await copyOf(uid)) === undefined);
+  });
+
+  it('waits for workers that are away', async () => {
+    const url = bed.workersUrl;
+    bed.workersUrl = 'http://127.0.0.1:1';
+    const uid = await bed.task('later', { 'change.patch': patch });
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(await copyOf(uid)).toBeUndefined();
+    bed.workersUrl = url;
+    await until('it is copied', async () => (await copyOf(uid)) !== undefined);
+  });
+
+  it('is told to the typed client by a code', async () => {
+    await using client = await connect({ kubeconfig: await kubeconfigPath(), namespace: bed.namespace });
+    await expect(client.artifacts('one')).rejects.toMatchObject({ code: 'AF_CLIENT_RESULTS_MISSING' });
   });
 });

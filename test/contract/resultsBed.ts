@@ -13,7 +13,7 @@ import { ResultsHandler } from '../../agent-image/src/http/results.ts';
 import { createSealer, type Sealer } from '../../agent-image/src/durable/index.ts';
 import { kubeconfigPath, up, type Cluster } from '../../hack/cluster/index.ts';
 import { workersName } from '../../operator/src/pools/names.ts';
-import { startResults, type RunningResults } from '../../operator/src/results/index.ts';
+import { startCopying, startResults, type RunningResults } from '../../operator/src/results/index.ts';
 import { render, type Manifest, type Rule } from './chart/rendered.ts';
 import * as example from './api/examples.ts';
 import { withValue, type Node } from './api/fields.ts';
@@ -64,14 +64,15 @@ export class ResultsBed {
     this.store = new VolumeStore({ folder, claim: 'coding-artifacts', spool: tmpdir(), clock: systemClock });
   }
 
-  static async start(): Promise<ResultsBed> {
+  /** @param copies without the aggregation layer: artifacts are copied in place of being served */
+  static async start({ copies = false } = {}): Promise<ResultsBed> {
     const server = await connect();
     await install(server);
     const cluster = await up({ tier: 'control-plane', log: () => undefined });
     const folder = await mkdtemp(join(tmpdir(), 'results-volume-'));
     const bed = new ResultsBed(server, cluster, await createNamespace(server), folder);
     bed.#config.loadFromFile(await kubeconfigPath());
-    await bed.#serve();
+    await bed.#open(copies);
     return bed;
   }
 
@@ -112,7 +113,7 @@ export class ResultsBed {
   }
 
   /** What the chart gives the server, under names of this test, so that it takes nothing from an installation beside it. */
-  async #access(rendered: readonly Manifest[]): Promise<void> {
+  async #access(rendered: readonly Manifest[], copies: boolean): Promise<void> {
     const rulesOf = (kind: string, name: string): readonly Rule[] =>
       rendered.find((one) => one.kind === kind && one.metadata.name === name)?.rules ?? [];
     for (const [name, role] of [
@@ -128,6 +129,7 @@ export class ResultsBed {
     const own = { metadata: { name: resultsAccount }, rules: rulesOf('Role', resultsAccount) };
     await this.post(`${rbac}/namespaces/${this.namespace}/roles`, own);
     await this.bind(resultsAccount, resultsAccount, this.namespace, 'Role');
+    if (copies) return;
     await this.post(`${rbac}/namespaces/kube-system/rolebindings`, {
       metadata: { name: `${this.namespace}-results` },
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'extension-apiserver-authentication-reader' },
@@ -135,10 +137,28 @@ export class ResultsBed {
     });
   }
 
+  async #open(copies: boolean): Promise<void> {
+    const { namespace } = this;
+    const token = await this.account(resultsAccount);
+    await this.#access(await render(this.cluster.bin('helm'), namespace, { results: { aggregation: !copies } }), copies);
+    const { server, ca } = this.address;
+    this.transport = createTransport(
+      { server, credentials: () => Promise.resolve({ tls: { ca }, authorization: `Bearer ${token}` }) },
+      { userAgent: 'agentfleet-results/test' },
+    );
+    await this.#startWorker();
+    if (copies) await this.#copy();
+    else await this.#serve();
+  }
+
+  async #copy(): Promise<void> {
+    const { transport, namespace } = this;
+    const common = { transport, namespace, port: 0, host: '127.0.0.1', clock: systemClock, log: silentLog, urlOf: () => this.workersUrl };
+    this.results = await startCopying({ ...common, random: Math.random, tasksOf: namespace });
+  }
+
   async #serve(): Promise<void> {
     const { server, namespace } = this;
-    const token = await this.account(resultsAccount);
-    await this.#access(await render(this.cluster.bin('helm'), namespace));
     await this.post(`/api/v1/namespaces/${namespace}/secrets`, { metadata: { name: 'agentfleet-results-tls' } });
     await this.post(`/api/v1/namespaces/${namespace}/services`, {
       metadata: { name: resultsAccount },
@@ -148,13 +168,6 @@ export class ResultsBed {
     const spec = { group: resultsApi.group, version: resultsApi.version, groupPriorityMinimum: 100, versionPriority: 100, service };
     await server.ask('DELETE', `${services}/${serviceName}`);
     await this.post(services, { metadata: { name: serviceName }, spec });
-    const at = this.#config.getCurrentCluster()!;
-    const ca = Buffer.from(at.caData ?? '', 'base64').toString();
-    this.transport = createTransport(
-      { server: at.server, credentials: () => Promise.resolve({ tls: { ca }, authorization: `Bearer ${token}` }) },
-      { userAgent: 'agentfleet-results/test' },
-    );
-    await this.#startWorker();
     this.results = await startResults(
       {
         transport: this.transport,
@@ -227,6 +240,12 @@ export class ResultsBed {
     const pad = (value: number, digits: number): string => String(value).padStart(digits, '0');
     const key = `checkpoints/${this.namespace}/${uid}/log/${pad(from, 12)}-${pad(from + bodies.length - 1, 12)}-${pad(1, 10)}`;
     await this.store.put(key, await this.sealer.seal(key, Buffer.from(`${lines.join('\n')}\n`)), 'application/octet-stream');
+  }
+
+  /** Where the API server is, for a client with a token. */
+  get address(): { readonly server: string; readonly ca: string } {
+    const at = this.#config.getCurrentCluster()!;
+    return { server: at.server, ca: Buffer.from(at.caData ?? '', 'base64').toString() };
   }
 
   pathOf(task: string, part: ResultsPart, file?: string, namespace = this.namespace): string {

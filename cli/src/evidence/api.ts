@@ -88,7 +88,7 @@ function explained(error: unknown, { metadata: { name, namespace = '' } }: Agent
   const message = error.message.trim();
   if (isUnknownResource(error) || message.includes('there is nothing at this path'))
     return new CliError(
-      `the cluster does not serve the results API ${resultsApi.apiVersion} of this fleet; switch it on in the chart (results.enabled) or upgrade it, ${fallback}`,
+      `the cluster does not serve the results API ${resultsApi.apiVersion} of this fleet; switch it on in the chart (results.enabled; without an aggregation layer results.aggregation=false) or upgrade it, ${fallback}`,
       exitCodes.unavailable,
     );
   if (error.code === 403)

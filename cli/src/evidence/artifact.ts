@@ -4,8 +4,10 @@ import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import { stat, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { S3Store, StoreFailure } from '@agentfleet/agent/store';
-import type { Clock, Random, Transport } from '@agentfleet/kube';
+import { isApiError, ResourceClient, type Clock, type Random, type Transport } from '@agentfleet/kube';
 import { artifactsDir } from '@agentfleet/protocol/pool';
+import { copyName } from '@agentfleet/protocol/results';
+import { configMaps } from '../base/connection.ts';
 import { CliError, exitCodes } from '../base/failure.ts';
 import { ResultsApi } from './api.ts';
 
@@ -73,6 +75,8 @@ export interface Fetching {
   readonly signal: AbortSignal;
   /** The way to the API server, which serves results; absent: none is asked. */
   readonly transport?: Transport;
+  /** Gets where a content comes from, when that is not where it should. */
+  readonly warn?: (line: string) => void;
 }
 
 export interface Obtained {
@@ -138,16 +142,35 @@ export function copyCommand({ metadata, spec }: AgentTask, name: string, path: s
   return `${kubectl} exec "$(${kubectl} get pods ${workers} | head -n 1)" -- node --eval "fs.createReadStream('${artifactsDir}/${path}').pipe(process.stdout)" > ${name}`;
 }
 
-/** By the results API; where that cannot be had, the words say where the artifact lies. */
-async function byApi(
-  task: AgentTask,
-  { name, uri }: Pick<Artifact, 'name' | 'uri'>,
-  { transport, signal }: { readonly transport: Transport; readonly signal: AbortSignal },
-): Promise<Buffer> {
+interface ApiFetching extends Pick<Fetching, 'signal' | 'warn'> {
+  readonly transport: Transport;
+}
+
+/** The copy of a small artifact in a ConfigMap of the task's namespace; undefined where there is none, or where it may not be read. */
+async function copied({ metadata }: AgentTask, name: string, { transport, signal }: ApiFetching): Promise<Buffer | undefined> {
+  const { namespace = 'default', uid = '' } = metadata;
+  const found = await new ResourceClient(transport, configMaps)
+    .find({ namespace, name: copyName(uid) }, { signal })
+    .catch((error: unknown) => {
+      if (isApiError(error) && error.code === 403) return undefined;
+      throw error;
+    });
+  const [text, bytes] = [found?.data?.[name], found?.binaryData?.[name]];
+  return text !== undefined ? Buffer.from(text) : bytes === undefined ? undefined : Buffer.from(bytes, 'base64');
+}
+
+/** By the results API, else from the ConfigMap that stands in for it; where neither can be had, the words say where the artifact lies. */
+async function byApi(task: AgentTask, { name, uri }: Pick<Artifact, 'name' | 'uri'>, fetching: ApiFetching): Promise<Buffer> {
+  const { transport, signal, warn } = fetching;
   try {
     return await new ResultsApi(transport, signal).artifact(task, name);
   } catch (error) {
     if (!(error instanceof CliError) || error.exitCode !== exitCodes.unavailable) throw error;
+    const copy = await copied(task, name, fetching);
+    if (copy !== undefined) {
+      warn?.(`${name} is read from ConfigMap ${copyName(task.metadata.uid ?? '')}, as the results API cannot be used`);
+      return copy;
+    }
     const [, path] = /^pvc:\/\/[^/]+\/(.*)$/s.exec(uri) ?? [];
     const command = path === undefined ? '' : `; from a worker, which mounts the claim, it is copied by:\n${copyCommand(task, name, path)}`;
     throw new CliError(`${name} lies at ${uri}; ${error.message}${command}`, error.exitCode);
@@ -158,9 +181,10 @@ async function fetched(
   task: AgentTask,
   { name, uri }: Artifact,
   flags: ArtifactFlags,
-  { clock, random, signal, transport }: Fetching,
+  { clock, random, signal, transport, warn }: Fetching,
 ): Promise<Buffer> {
-  if (flags.endpoint === undefined && transport !== undefined) return byApi(task, { name, uri }, { transport, signal });
+  if (flags.endpoint === undefined && transport !== undefined)
+    return byApi(task, { name, uri }, { transport, signal, ...(warn === undefined ? {} : { warn }) });
   const [, scheme, owner = '', path = ''] = /^(\w+):\/\/([^/]+)\/(.*)$/s.exec(uri) ?? [];
   if (scheme === 'pvc')
     throw new CliError(

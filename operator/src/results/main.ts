@@ -2,18 +2,25 @@ import process, { env, exit, stderr, stdout } from 'node:process';
 import { asError, createTransport, inClusterConfig, systemClock } from '@agentfleet/kube';
 import { ConfigError, oneOf, parsePort, reader } from '@agentfleet/protocol/environment';
 import { createLog, logLevels, type LogLevel } from '@agentfleet/protocol/log';
-import { startResults } from './start.ts';
+import { startCopying, startResults } from './start.ts';
 
 /** Less than terminationGracePeriodSeconds of the chart. */
 const exitMs = 10_000;
 
-function readConfig(): { readonly namespace: string; readonly port: number; readonly logLevel: LogLevel; readonly version: string } {
+function readConfig(): {
+  readonly namespace: string;
+  readonly port: number;
+  readonly logLevel: LogLevel;
+  readonly version: string;
+  readonly serves: 'Aggregated' | 'Copies';
+} {
   const faults: string[] = [];
   const read = reader(env, faults, 'the Deployment of the results server');
   const config = {
     namespace: read('POD_NAMESPACE', (value) => value),
     port: read('AGENTFLEET_PORT', parsePort, 8443),
     logLevel: read<LogLevel>('AGENTFLEET_LOG_LEVEL', oneOf(logLevels), 'info'),
+    serves: read<'Aggregated' | 'Copies'>('AGENTFLEET_RESULTS', oneOf(['Aggregated', 'Copies']), 'Aggregated'),
     version: env['AGENTFLEET_VERSION'] || '0.0.0-dev',
   };
   if (faults.length > 0) throw new ConfigError(faults);
@@ -22,7 +29,7 @@ function readConfig(): { readonly namespace: string; readonly port: number; read
 
 /** The process: environment in, JSON lines out; SIGTERM ends it. */
 async function main(): Promise<void> {
-  const { namespace, port, logLevel, version } = readConfig();
+  const { namespace, port, logLevel, version, serves } = readConfig();
   const log = createLog(
     logLevel,
     (line) => stdout.write(line),
@@ -45,9 +52,11 @@ async function main(): Promise<void> {
   };
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
-  const running = await startResults({ transport, namespace, port, clock: systemClock, log }, starting.signal);
+  const options = { transport, namespace, port, clock: systemClock, log };
+  const running =
+    serves === 'Copies' ? await startCopying({ ...options, random: Math.random }) : await startResults(options, starting.signal);
   stop = () => running.stop();
-  log.info('listening', { port: running.port, version });
+  log.info('listening', { port: running.port, serves, version });
 }
 
 try {

@@ -1,23 +1,46 @@
-import { asError, ResourceClient, sleep, TokenSource, type Clock, type Log, type Transport } from '@agentfleet/kube';
+import {
+  asError,
+  ResourceClient,
+  serveEndpoints,
+  sleep,
+  TokenSource,
+  type Clock,
+  type Log,
+  type Random,
+  type Transport,
+} from '@agentfleet/kube';
 import { resultsAccount } from '@agentfleet/protocol/results';
 import { resources } from '../runtime/resources.ts';
+import { Copies } from './copies.ts';
 import { Delegation, readFrontProxy } from './callers.ts';
 import { ResultsServer } from './server.ts';
 import { ServingCertificate } from './serving.ts';
 import { WorkersClient, type WorkersOptions } from './workers.ts';
 
-export interface ResultsOptions {
+interface ProcessOptions {
   readonly transport: Transport;
   /** Its own. */
   readonly namespace: string;
-  readonly port: number;
-  readonly host?: string;
   readonly clock: Clock;
   readonly log: Log;
-  /** Name of its Service. */
-  readonly service?: string;
   /** Where workers are; another place in tests. */
   readonly urlOf?: WorkersOptions['urlOf'];
+}
+
+export interface ResultsOptions extends ProcessOptions {
+  readonly port: number;
+  readonly host?: string;
+  /** Name of its Service. */
+  readonly service?: string;
+}
+
+function workersFor({ transport, namespace, clock, urlOf }: ProcessOptions): WorkersClient {
+  const tokens = new TokenSource({
+    client: new ResourceClient(transport, resources.serviceAccounts),
+    account: { namespace, name: resultsAccount },
+    clock,
+  });
+  return new WorkersClient({ token: (audience) => tokens.token(audience), ...(urlOf !== undefined && { urlOf }) });
 }
 
 /** How often certificate, APIService and the front proxy are looked at, ms; after a failure sooner. */
@@ -32,19 +55,14 @@ export interface RunningResults {
 
 /** Starts the server: resolves when it listens and the API server knows its authority. Rejects when the signal comes before. */
 export async function startResults(options: ResultsOptions, signal: AbortSignal): Promise<RunningResults> {
-  const { transport, namespace, clock, log, service = resultsAccount, urlOf } = options;
-  const tokens = new TokenSource({
-    client: new ResourceClient(transport, resources.serviceAccounts),
-    account: { namespace, name: resultsAccount },
-    clock,
-  });
+  const { transport, namespace, clock, log, service = resultsAccount } = options;
   const tasks = new ResourceClient(transport, resources.agentTasks);
   const certificate = new ServingCertificate({ transport, namespace, names: [`${service}.${namespace}.svc`], clock, log });
   const server = new ResultsServer({
     port: options.port,
     ...(options.host !== undefined && { host: options.host }),
     delegation: new Delegation(transport, clock),
-    workers: new WorkersClient({ token: (audience) => tokens.token(audience), ...(urlOf !== undefined && { urlOf }) }),
+    workers: workersFor(options),
     taskOf: (name, until) => tasks.get(name, { signal: until }),
     clock,
     log,
@@ -67,6 +85,34 @@ export async function startResults(options: ResultsOptions, signal: AbortSignal)
     await Promise.all([following, server.close()]);
   };
   return { port: server.port, stop };
+}
+
+export interface CopyingOptions extends ProcessOptions {
+  readonly random: Random;
+  /** Of its probes. */
+  readonly port: number;
+  readonly host?: string;
+  /** Tasks of this namespace only; default: of all. */
+  readonly tasksOf?: string;
+}
+
+/** Starts copying in place of serving: for API servers without the aggregation layer. Resolves when probes are answered. */
+export async function startCopying(options: CopyingOptions): Promise<RunningResults> {
+  const { transport, clock, random, log, port, host, tasksOf } = options;
+  const tasks = tasksOf === undefined ? {} : { namespace: tasksOf };
+  const copies = new Copies({ transport, workers: workersFor(options), clock, random, log, ...tasks });
+  const unsynced = (): void => {
+    if (!copies.synced) throw new Error('tasks were not listed yet');
+  };
+  const probes = { health: new Map(), ready: new Map([['tasks', unsynced]]), log };
+  const endpoints = await serveEndpoints({ port, ...(host === undefined ? {} : { host }), ...probes });
+  const stopping = new AbortController();
+  const running = copies.run(stopping.signal);
+  const stop = async (): Promise<void> => {
+    stopping.abort();
+    await Promise.all([running, endpoints.close()]);
+  };
+  return { port: endpoints.port, stop };
 }
 
 /** Does it, and returns after how many ms it is to be done again. */

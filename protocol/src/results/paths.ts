@@ -78,3 +78,10 @@ export function artifactPlace(
   const isOwn = owner[0] === uid && owner[1] === name && owner[2] === namespace;
   return isOwn && /^[1-9]\d{0,8}$/.test(attempt) && file !== '' ? { attempt: Number(attempt), name: file } : undefined;
 }
+
+/** Artifacts that are copied into a ConfigMap where the API server has no aggregation layer, each up to this many bytes. */
+export const copiedArtifacts = ['change.patch', 'answer.md', 'report.json'] as const;
+export const maxCopyBytes = 262_144;
+
+/** Name of that ConfigMap, in the namespace of the task. */
+export const copyName = (uid: string): string => `agentfleet-results-${uid}`;

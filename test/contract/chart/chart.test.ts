@@ -131,6 +131,22 @@ describe('who may do what', () => {
     ]);
   });
 
+  it('gives the results server without an aggregation layer no Secret, no APIService, and of ConfigMaps their making alone', async () => {
+    const copying = await rendered({ results: { aggregation: false } });
+    expect(copying.filter(({ kind, metadata }) => metadata.name.includes('results') && /APIService|Secret|Service$/.test(kind))).toEqual(
+      [],
+    );
+    const { rules = [] } = one(copying, 'ClusterRole', 'agentfleet-results');
+    expect(rules.map(({ resources, verbs }) => [resources, verbs])).toEqual([
+      [['agenttasks'], ['get', 'list', 'watch']],
+      [['configmaps'], ['create']],
+    ]);
+    const [container] = one(copying, 'Deployment', 'agentfleet-results').spec?.template?.spec.containers ?? [];
+    expect(container?.env).toContainEqual({ name: 'AGENTFLEET_RESULTS', value: 'Copies' });
+    const [serving] = one(all, 'Deployment', 'agentfleet-results').spec?.template?.spec.containers ?? [];
+    expect(serving?.env).toContainEqual({ name: 'AGENTFLEET_RESULTS', value: 'Aggregated' });
+  });
+
   it('binds the operator to no ClusterRole but that of the workers', () => {
     const binding = (role('operator').rules ?? []).filter(({ verbs }) => verbs.includes('bind'));
     expect(binding.map(({ resources, resourceNames }) => [resources, resourceNames])).toEqual([[['clusterroles'], ['agentfleet-worker']]]);
