@@ -17,10 +17,17 @@ const kubeconfigOnly: Plugin = {
   },
 };
 
-const shared = { bundle: true, platform: 'node', target: 'node24', write: false, minify: true, plugins: [kubeconfigOnly] } as const;
-
 async function bundled(entry: string, options: Pick<BuildOptions, 'banner' | 'define' | 'format'>): Promise<string> {
-  const { outputFiles } = await build({ ...shared, entryPoints: [entry], ...options });
+  const { outputFiles } = await build({
+    entryPoints: [entry],
+    bundle: true,
+    platform: 'node',
+    target: 'node24',
+    write: false,
+    minify: true,
+    plugins: [kubeconfigOnly],
+    ...options,
+  });
   const [file] = outputFiles;
   if (file === undefined) throw new Error(`esbuild made nothing of ${entry}`);
   return file.text;

@@ -330,8 +330,8 @@ describe('fleet init', () => {
     ['an address of Git with a password', [...flags, '--git', 'https://a:b@git.example.com/x'], /https address without credentials/],
     [
       'no token of Git',
-      [...flags, '--key-env', 'HOME', '--git', 'https://git.example.com/x'],
-      /there is no token of the git server.*--git-key-env/,
+      [...flags, '--key-file', import.meta.filename, '--git', 'https://git.example.com/x'],
+      /there is no token of the Git server.*--git-key-env/,
     ],
   ])('writes nothing with %s', async (_, args, message) => {
     const { code, err } = await fleet(api, ['init', ...args]);

@@ -228,7 +228,7 @@ describe.runIf(enabled)('results without the aggregation layer', () => {
   }
   const copyOf = async (uid: string): Promise<Copy | undefined> => {
     const { status, body } = await bed.server.ask('GET', `/api/v1/namespaces/${bed.namespace}/configmaps/${copyName(uid)}`);
-    return status === 200 ? (body as unknown as Copy) : undefined;
+    return status === 200 ? body : undefined;
   };
   const fleet = async (...args: readonly string[]) => {
     const said = { out: '', err: '' };
