@@ -124,6 +124,14 @@ describe.runIf(enabled)('controllers of tasks', () => {
     expect(await decided('asks')).toHaveLength(3);
   });
 
+  it('a task goes when its time after the end is over', async () => {
+    await bed.create('expires', { suspend: true, ttlSecondsAfterFinished: 1 });
+    await until('it is suspended', async () => (await bed.reported('expires', 'Suspended')).startsWith('True/'));
+    const name = { namespace: bed.namespace, name: 'expires' };
+    await bed.client(resources.agentTasks).patch(name, { spec: { cancel: 'Stop', suspend: false } });
+    await until('it is gone', async () => (await bed.client(resources.agentTasks).find(name)) === undefined);
+  });
+
   it('a pool that caps what is spent charges each attempt once, and a task waits for what another one gives back', async () => {
     const { namespace } = bed;
     const spec = { policy: { maxBudget: { tokens: 60 } }, limits: { spending: { windowSeconds: 2_678_400, tokens: 100 } } };

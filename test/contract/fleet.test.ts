@@ -19,9 +19,11 @@ import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { kubeconfigPath } from '../../hack/cluster/index.ts';
 import type { ProcessConfig } from '../../operator/src/config.ts';
+import { goldenServiceAccount, workersName } from '../../operator/src/pools/names.ts';
 import { type ConfigMap, resources } from '../../operator/src/runtime/resources.ts';
 import { createOperator } from '../../operator/src/start.ts';
 import { connect, createNamespace, enabled, install, until, type Server } from './api/server.ts';
+import { operatorTransport } from './operatorAccount.ts';
 
 const egress = { registries: [{ host: 'packages.example.com', port: 443 }], environment: { REGISTRY: 'https://packages.example.com/' } };
 
@@ -82,7 +84,7 @@ describe.runIf(enabled)('the fleet', () => {
   };
 
   const startOperator = async (): Promise<() => Promise<void>> => {
-    const real = createTransport(await kubeconfigConfig({ file: await kubeconfigPath() }), { userAgent: 'operator/1' });
+    const real = await operatorTransport(server, namespace);
     const counted: Transport = {
       host: real.host,
       request: (request) => {
@@ -194,6 +196,19 @@ describe.runIf(enabled)('the fleet', () => {
       await client(resource).patch({ namespace, name }, { metadata: { annotations: { look: 'again' } } });
     await quiet();
     expect(writes.slice(before)).toEqual([]);
+  });
+
+  it('takes away what a pool does not want any more', async () => {
+    const own = { namespace, name: 'less' };
+    const policy = { metadata: { name: 'golden', namespace }, spec: { gates: [{ name: 'loss', metric: 'TaskLoss', atMost: '0.03' }] } };
+    await client<KubeObject>(resources.rolloutPolicies).create(policy);
+    const more = { rolloutPolicyRef: { name: 'golden' }, workers: { replicas: 2 } };
+    await create('ExpertPool', own.name, { allowedNamespaces: { from: 'Same' }, sandbox: {}, ...more });
+    const golden = async (): Promise<boolean> => (await names(resources.serviceAccounts)).includes(goldenServiceAccount(own.name));
+    const budget = async (): Promise<boolean> => (await names(resources.podDisruptionBudgets)).includes(workersName(own.name));
+    await until('both are there', async () => (await golden()) && (await budget()));
+    await client(resources.expertPools).patch(own, { spec: { rolloutPolicyRef: null, workers: { replicas: 1 } } });
+    await until('both are gone', async () => !(await golden()) && !(await budget()));
   });
 
   it('loses what belonged to a model, and tells the workers', async () => {

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { execa } from 'execa';
 import type { TestProject } from 'vitest/node';
 import { up } from '../../hack/cluster/index.ts';
+import { beginRecord, endRecord } from '../../hack/rbac/index.ts';
 import { connect, install } from './api/server.ts';
 
 /** Objects go with their definition; of ten thousand the last one goes late. */
@@ -20,10 +21,12 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const ours = async (): Promise<readonly string[]> =>
     (await kubectl('get', kinds.join(','), '-o', 'name')).split('\n').filter((name) => name.includes('agentfleet'));
   const before = new Set(await ours());
+  const mark = await beginRecord();
   // Once, before files begin side by side: of two that make the same object, one would be informed that it is there.
   await install(await connect());
   project.provide('contractRun', randomBytes(3).toString('hex'));
   return async () => {
+    await endRecord('contract', mark);
     const added = (await ours()).filter((name) => !before.has(name));
     if (added.length > 0) await kubectl('delete', '--ignore-not-found', `--timeout=${unavailableFor}`, ...added);
   };

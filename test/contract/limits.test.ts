@@ -35,6 +35,7 @@ import { type Pod, resources } from '../../operator/src/runtime/resources.ts';
 import { workerServiceAccount } from '../../operator/src/pools/names.ts';
 import { createOperator } from '../../operator/src/start.ts';
 import { connect, enabled, install, until, whoAmI, type Server } from './api/server.ts';
+import { operatorTransport } from './operatorAccount.ts';
 
 const config = {
   ...testConfig,
@@ -111,7 +112,8 @@ describe.runIf(enabled)('the largest objects', () => {
     await prepare();
     await beat();
     const timer = setInterval(() => void beat().catch(() => undefined), 5000);
-    const common = { transport, clock: systemClock, random: Math.random, log: silentLog, registry: new Registry() };
+    const own = await operatorTransport(server, namespace);
+    const common = { transport: own, clock: systemClock, random: Math.random, log: silentLog, registry: new Registry() };
     const ask = () => Promise.reject(new Error('nobody answers'));
     const operator = createOperator({ ...common, config, identity: 'limits', host: '127.0.0.1', ask });
     const abort = new AbortController();
@@ -121,6 +123,7 @@ describe.runIf(enabled)('the largest objects', () => {
       clearInterval(timer);
       abort.abort();
       await running;
+      await own.close();
     };
   });
 

@@ -26,6 +26,7 @@ import type { OperatorContext } from '../../operator/src/runtime/context.ts';
 import { type ConfigMap, type Pod, resources } from '../../operator/src/runtime/resources.ts';
 import { minimalTask } from './api/examples.ts';
 import { connect, createNamespace, install, until, whoAmI, type Server } from './api/server.ts';
+import { operatorTransport } from './operatorAccount.ts';
 
 const fieldManager = 'contract';
 /** No node has it: where the cluster has a kubelet, that must not look at the pods of these tests. */
@@ -42,12 +43,15 @@ export class TaskBed {
   /** What the controllers reported of sandboxes. */
   readonly reasons: string[] = [];
   readonly #transport: Transport;
+  /** That of the controllers. */
+  readonly #own: Transport;
   #stop: () => Promise<void> = () => Promise.resolve();
 
-  private constructor(server: Server, namespace: string, transport: Transport) {
+  private constructor(server: Server, namespace: string, transport: Transport, own: Transport) {
     this.server = server;
     this.namespace = namespace;
     this.#transport = transport;
+    this.#own = own;
   }
 
   /** `sandbox`: more of the pool's `spec.sandbox`. */
@@ -56,7 +60,7 @@ export class TaskBed {
     await install(server);
     const namespace = await createNamespace(server);
     const transport = createTransport(await kubeconfigConfig({ file: await kubeconfigPath() }), { userAgent: 'contract/1' });
-    const bed = new TaskBed(server, namespace, transport);
+    const bed = new TaskBed(server, namespace, transport, await operatorTransport(server, namespace));
     await bed.#prepare(sandbox(namespace));
     await bed.#beat();
     const timer = setInterval(() => void bed.#beat().catch(() => undefined), 5000);
@@ -73,7 +77,7 @@ export class TaskBed {
     // The finalizer on sandboxes is ours: nobody else lets the namespace go.
     await until('all sandboxes are gone', async () => (await this.pods(`${labels.component}=sandbox`)).length === 0);
     await this.#stop();
-    await this.#transport.close();
+    await Promise.all([this.#transport.close(), this.#own.close()]);
   }
 
   client<T extends KubeObject>(resource: ConstructorParameters<typeof ResourceClient<T>>[1]): ResourceClient<T> {
@@ -190,7 +194,7 @@ export class TaskBed {
   }
 
   #counted(): Transport {
-    const transport = this.#transport;
+    const transport = this.#own;
     return {
       host: transport.host,
       request: (request) => {
@@ -215,7 +219,7 @@ export class TaskBed {
         images: { agent: 'none', inference: 'none', inferenceLlama: '', sandbox: 'none.invalid/keeper:1', tools: 'none.invalid/tools:1' },
         egress: { registries: [], environment: {} },
         platformNamespaces: [],
-        workerClusterRole: 'none',
+        workerClusterRole: 'agentfleet-worker',
       },
       registry: new Registry(),
       // The operator looks at the tasks of all files.

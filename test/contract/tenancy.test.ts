@@ -1,15 +1,16 @@
 // What somebody who has the role agentfleet-admin in one namespace only can make the operator do in another one. Everybody acts
 // with a token of his own and the roles of the chart; the operator runs, and nothing has a kubelet.
-import { createTransport, kubeconfigConfig, silentLog, systemClock } from '@agentfleet/kube';
+import { silentLog, systemClock } from '@agentfleet/kube';
 import { gatewayAudience } from '@agentfleet/protocol/gateway';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { kubeconfigPath, up } from '../../hack/cluster/index.ts';
+import { up } from '../../hack/cluster/index.ts';
 import type { ProcessConfig } from '../../operator/src/config.ts';
 import { createOperator } from '../../operator/src/start.ts';
 import { minimalTask } from './api/examples.ts';
 import { withValues, type Node } from './api/fields.ts';
 import { collection, connect, createNamespace, enabled, install, until, type Answer, type Server, type Stored } from './api/server.ts';
+import { operatorTransport } from './operatorAccount.ts';
 import { render, type Manifest } from './chart/rendered.ts';
 
 const rbac = '/apis/rbac.authorization.k8s.io/v1';
@@ -89,7 +90,7 @@ describe.runIf(enabled)('tenants and pools of others', () => {
   });
 
   const startOperator = async (): Promise<void> => {
-    const transport = createTransport(await kubeconfigConfig({ file: await kubeconfigPath() }), { userAgent: 'operator/1' });
+    const transport = await operatorTransport(server, system, { workerClusterRole: `${victim}-worker` });
     const config: ProcessConfig = {
       namespace: system,
       podName: 'operator-0',

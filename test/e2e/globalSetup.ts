@@ -3,6 +3,7 @@ import type { TestProject } from 'vitest/node';
 import { draDriverName } from '../../hack/cluster/index.ts';
 import { startEnvironment } from '../../hack/environment/index.ts';
 import { installFleet, uninstallFleet } from '../../hack/install/index.ts';
+import { beginRecord, endRecord } from '../../hack/rbac/index.ts';
 import { installStorage, type StorageAccess } from '../../hack/storage/index.ts';
 
 declare module 'vitest' {
@@ -27,6 +28,7 @@ const system = 'agentfleet-system';
 /** Installs the fleet as its users do, once for all files, and takes it away at the end. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const environment = await startEnvironment();
+  const mark = await beginRecord();
   const storage = await installStorage(environment);
   // Its devices are there only for files that ask for them.
   await installFleet(environment, { namespace: system, values: { gpu: { driver: draDriverName, deviceClass: draDriverName } } });
@@ -40,5 +42,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
     system,
     run: randomBytes(3).toString('hex'),
   });
-  return () => uninstallFleet(environment, { namespace: system });
+  return async () => {
+    // Before: an operator that loses its rights while it stops is no news.
+    await endRecord('e2e', mark);
+    await uninstallFleet(environment, { namespace: system });
+  };
 }

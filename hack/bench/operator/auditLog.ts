@@ -97,16 +97,20 @@ export async function markAudit(folder: string): Promise<AuditMark> {
   return new Map((await files(folder)).map(({ inode, size }) => [inode, size]));
 }
 
+/** Lines that were written since the mark. */
+export async function* auditLines(folder: string, mark: AuditMark): AsyncGenerator<string> {
+  for (const { path, inode, size } of await files(folder)) {
+    const start = mark.get(inode) ?? 0;
+    if (size > start) yield* createInterface({ input: createReadStream(path, { start }) });
+  }
+}
+
 /** What a program, by the begin of its user agent, has asked since the mark. */
 export async function auditSince(folder: string, mark: AuditMark, agent: string): Promise<readonly AuditEvent[]> {
   const events: AuditEvent[] = [];
-  for (const { path, inode, size } of await files(folder)) {
-    const start = mark.get(inode) ?? 0;
-    if (size <= start) continue;
-    for await (const line of createInterface({ input: createReadStream(path, { start }) })) {
-      const event = auditEvent(line, agent);
-      if (event !== undefined) events.push(event);
-    }
+  for await (const line of auditLines(folder, mark)) {
+    const event = auditEvent(line, agent);
+    if (event !== undefined) events.push(event);
   }
   return events.toSorted((a, b) => a.receivedAt - b.receivedAt);
 }

@@ -61,7 +61,7 @@ function aggregation(pki: (name: string) => string): readonly string[] {
   ];
 }
 
-/** The API server: node and role authorisation, NodeRestriction, an audit log; Pod Security admission is on by default. */
+/** The API server: node and role authorisation, NodeRestriction, rights on owners, an audit log; Pod Security admission is on by default. */
 export function apiServer({ layout, binaries, ports, address }: Surroundings): Daemon {
   const pki = (name: string): string => join(layout.pki, name);
   const policy = join(layout.config, 'audit-policy.yaml');
@@ -89,7 +89,7 @@ export function apiServer({ layout, binaries, ports, address }: Surroundings): D
       `--service-account-signing-key-file=${pki('service-accounts.key')}`,
       ...aggregation(pki),
       '--authorization-mode=Node,RBAC',
-      '--enable-admission-plugins=NodeRestriction',
+      '--enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement',
       '--allow-privileged=true',
       '--profiling=false',
       `--audit-policy-file=${policy}`,

@@ -13,12 +13,12 @@ const verbOf = (verb: Verb): string => (verb === 'apply' ? 'patch' : verb);
 
 /** Reads the rules that the chart gives to the operator. */
 export function operatorRules(): MayDo {
-  const { cluster, own } = load(readFileSync(file, 'utf8')) as Record<'cluster' | 'own', readonly V1PolicyRule[]>;
+  const { cluster } = load(readFileSync(file, 'utf8')) as Record<'cluster', readonly V1PolicyRule[]>;
   const known = new Map<string, boolean>();
   const look = ({ verb, resource, subresource, name }: Parameters<MayDo>[0]): boolean => {
     const [plural = '', ...group] = resource.split('.');
     const whole = subresource === '' ? plural : `${plural}/${subresource}`;
-    return [...cluster, ...own].some(
+    return cluster.some(
       (rule) =>
         rule.apiGroups?.includes(group.join('.')) === true &&
         rule.resources?.includes(whole) === true &&

@@ -19,6 +19,7 @@ import type { ProcessConfig } from '../../../operator/src/config.ts';
 import { ruled } from '../../../operator/src/revisions/testing/policies.ts';
 import { type ConfigMap, type Deployment, type Pod, resources } from '../../../operator/src/runtime/resources.ts';
 import { createOperator } from '../../../operator/src/start.ts';
+import { operatorTransport } from '../operatorAccount.ts';
 import { until } from '../api/server.ts';
 import { driver, type GpuNode } from './gpuNode.ts';
 
@@ -90,7 +91,7 @@ export class PlacementStage {
   }
 
   async startOperator(): Promise<void> {
-    const real = createTransport(await kubeconfigConfig({ file: await kubeconfigPath() }), { userAgent: 'operator/1' });
+    const real = await operatorTransport(this.gpus.server, operatorNamespace);
     const counted: Transport = {
       host: real.host,
       request: (request) => {
