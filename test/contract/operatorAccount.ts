@@ -21,11 +21,16 @@ export interface AccountOptions {
   readonly rules?: (rules: Rules) => Rules;
 }
 
-/**
- * A transport in the name of an account of its own in the namespace, which may do what the chart lets the operator do. Its bindings
- * go when it is closed, its account with the namespace.
- */
-export async function operatorTransport(server: Server, namespace: string, options: AccountOptions = {}): Promise<Transport> {
+/** Credentials of an account of its own, and what takes away again what it may do. */
+interface Account {
+  readonly server: string;
+  readonly ca: string | undefined;
+  readonly token: string;
+  close(): Promise<void>;
+}
+
+/** Makes an account in the namespace, which may do what the chart lets the operator do. Its bindings go when it is closed. */
+async function operatorAccountIn(server: Server, namespace: string, options: AccountOptions): Promise<Account> {
   const made: string[] = [];
   const make = async (path: string, name: string, body: object): Promise<void> => {
     const { status, body: answer } = await server.ask('POST', path, { body: { metadata: { name }, ...body } });
@@ -50,12 +55,25 @@ export async function operatorTransport(server: Server, namespace: string, optio
   await grant('Role', name, rules.endpoints, '/namespaces/default');
   const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${operatorAccount}/token`;
   const { body } = await server.ask('POST', path, { body: { spec: { expirationSeconds: tokenSeconds } } });
-  const authorization = `Bearer ${(body.status as { token: string }).token}`;
   const administrator = await kubeconfigConfig({ file: await kubeconfigPath() });
   const { ca } = (await administrator.credentials(false)).tls;
-  const credentials = { tls: ca === undefined ? {} : { ca }, authorization };
+  return {
+    server: administrator.server,
+    ca: ca === undefined ? undefined : String(ca),
+    token: (body.status as { token: string }).token,
+    close: async () => {
+      for (const one of made) await server.ask('DELETE', one);
+    },
+  };
+}
+
+/** A transport in the name of such an account. */
+export async function operatorTransport(server: Server, namespace: string, options: AccountOptions = {}): Promise<Transport> {
+  const account = await operatorAccountIn(server, namespace, options);
+  const { ca } = account;
+  const credentials = { tls: ca === undefined ? {} : { ca }, authorization: `Bearer ${account.token}` };
   const transport = createTransport(
-    { server: administrator.server, credentials: () => Promise.resolve(credentials) },
+    { server: account.server, credentials: () => Promise.resolve(credentials) },
     { userAgent: 'agentfleet-operator/test' },
   );
   return {
@@ -64,7 +82,23 @@ export async function operatorTransport(server: Server, namespace: string, optio
     stream: (request) => transport.stream(request),
     close: async () => {
       await transport.close();
-      for (const one of made) await server.ask('DELETE', one);
+      await account.close();
     },
   };
+}
+
+/** A kubeconfig in the name of such an account, for the process of an operator. */
+export async function operatorKubeconfig(server: Server, namespace: string): Promise<{ readonly text: string; close(): Promise<void> }> {
+  const account = await operatorAccountIn(server, namespace, {});
+  const { server: address, ca, token } = account;
+  const authority = ca === undefined ? {} : { 'certificate-authority-data': Buffer.from(ca).toString('base64') };
+  const config = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'operator',
+    contexts: [{ name: 'operator', context: { cluster: 'c', user: 'operator', namespace } }],
+    clusters: [{ name: 'c', cluster: { server: address, ...authority } }],
+    users: [{ name: 'operator', user: { token } }],
+  };
+  return { text: JSON.stringify(config), close: () => account.close() };
 }

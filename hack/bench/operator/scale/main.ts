@@ -28,6 +28,7 @@ const [finished, live, rest] = [Number(values.finished), Number(values.live), Nu
 const mostMs = 1_800_000;
 /** What follows a load, such as garbage collection, is not rest. */
 const settleMs = 15_000;
+const scrapes = 9;
 
 const wait = (ms: number): Promise<unknown> => new Promise((resolve) => setTimeout(resolve, ms));
 const say = (line: string): void => void process.stderr.write(`${(performance.now() / 1000).toFixed(0).padStart(5)} s  ${line}\n`);
@@ -93,6 +94,22 @@ const sleepsOf = async ({ pid }: Measured): Promise<number> =>
 const looksOf = (page: string): number =>
   [...page.matchAll(/^controller_runtime_reconcile_total\{.*\} (\d+)$/gm)].reduce((sum, [, count]) => sum + Number(count), 0);
 
+/** What Prometheus reads at once, and how long the operator takes for it: the median of some scrapes, one after the other. */
+async function scrapeOf(page: () => Promise<string>): Promise<Record<string, number>> {
+  const times: number[] = [];
+  let text = '';
+  for (let count = 0; count < scrapes; count += 1) {
+    const begun = performance.now();
+    text = await page();
+    times.push(performance.now() - begun);
+  }
+  const sorted = times.toSorted((a, b) => a - b);
+  return {
+    scrapeKiB: Math.round(Buffer.byteLength(text) / 1024),
+    scrapeMs: Number((sorted[Math.floor(scrapes / 2)] ?? Number.NaN).toFixed(1)),
+  };
+}
+
 /** What an operator does of which nobody wants anything. */
 async function restOf(operator: Measured, page: () => Promise<string>): Promise<Record<string, number>> {
   const looks = looksOf(await page());
@@ -137,6 +154,7 @@ async function measure(): Promise<Record<string, number>> {
       cpuSecondsPer1000: live === 0 ? 0 : Number(((cpu / live) * 1000).toFixed(2)),
       loopLagP99Ms: Number(((metricOf(loaded, 'nodejs_eventloop_lag_p99_seconds') ?? Number.NaN) * 1000).toFixed(1)),
       ...atRest,
+      ...(await scrapeOf(page)),
     };
   } finally {
     await operator.end();
