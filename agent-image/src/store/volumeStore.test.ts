@@ -34,6 +34,26 @@ describe('what only a volume can meet', () => {
   });
   afterEach(() => Promise.all([folder, outside].map((path) => rm(path, { recursive: true, force: true }))));
 
+  it('ends a read whose reader goes away, whenever that is, and nothing else', async () => {
+    await store.put('a', Buffer.alloc(300_000), 'text/plain');
+    const unhandled: unknown[] = [];
+    const note = (error: unknown): void => void unhandled.push(error);
+    process.on('uncaughtException', note);
+    for (let turns = 0; turns < 30; turns += 1) {
+      const abort = new AbortController();
+      const reading = store.get('a', abort.signal).then(
+        ({ length }) => length,
+        (error: Error) => error.name,
+      );
+      for (let turn = 0; turn < turns; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+      abort.abort();
+      expect(['AbortError', 300_000]).toContain(await reading);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    process.off('uncaughtException', note);
+    expect(unhandled).toEqual([]);
+  });
+
   it('follows no link out of the volume', async () => {
     await writeFile(join(outside, 'secret'), 'secret');
     await symlink(outside, join(folder, 'out'));

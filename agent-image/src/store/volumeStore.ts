@@ -63,6 +63,8 @@ export class VolumeStore implements ArtifactStore {
     try {
       await using handle = await open(await this.#path(key), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
       if (!(await handle.stat()).isFile()) throw new StoreFailure('NotFound', `${key} is not a file`);
+      // A stream that begins with a signal that is over fails before anybody listens, and ends the process.
+      signal?.throwIfAborted();
       return await collect(handle.createReadStream({ autoClose: false, ...(signal === undefined ? {} : { signal }) }));
     } catch (error) {
       throw failureOf(error, key);
