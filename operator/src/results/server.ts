@@ -32,6 +32,9 @@ export interface ResultsServerOptions {
   readonly log: Log;
 }
 
+/** How long answers may take once the server is to stop; its pod has 15 s. */
+const lastAnswerMs = 5000;
+
 /** Requests at a time: a follower holds one for as long as its task runs. */
 const mostRequests = 512;
 
@@ -105,15 +108,17 @@ export class ResultsServer {
     this.#server = server;
   }
 
-  /** Ends followers, and waits for answers that are short. */
+  /** Ends followers, and waits for answers that are short: a connection that nothing was asked on yet counts as none. */
   async close(): Promise<void> {
     this.#stopping.abort(new Error('the server stops'));
     const server = this.#server;
     if (server === undefined) return;
+    const cut = this.#options.clock.after(lastAnswerMs, () => server.closeAllConnections());
     await new Promise<void>((resolve) => {
       server.close(() => resolve());
       server.closeIdleConnections();
     });
+    cut.cancel();
   }
 
   #handle(request: IncomingMessage, response: ServerResponse): void {
