@@ -14,8 +14,8 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: ['{cli,client,eval,protocol,operator,agent-image,inference-image,sandbox-image,train,hack,test}/**/*.test.ts'],
-          exclude: ['**/node_modules/**', 'test/contract/**', 'test/sandbox/**', 'test/e2e/*.test.ts'],
+          include: ['{cli,client,dashboard,eval,protocol,operator,agent-image,inference-image,sandbox-image,train,hack,test}/**/*.test.ts'],
+          exclude: ['**/node_modules/**', 'test/contract/**', 'test/sandbox/**', 'test/ui/**', 'test/e2e/*.test.ts'],
           setupFiles: ['test/seed.ts'],
           env: { AGENTFLEET_SEED: seed },
           testTimeout: full ? 600_000 : 180_000,
@@ -36,6 +36,18 @@ export default defineConfig({
           env: { AGENTFLEET_CONTRACT_REAL: '1' },
           testTimeout: full ? 600_000 : 240_000,
           hookTimeout: 900_000,
+        },
+      },
+      {
+        test: {
+          name: 'ui',
+          include: ['test/ui/*.test.ts'],
+          globalSetup: ['test/ui/globalSetup.ts'],
+          env: { AGENTFLEET_CONTRACT_REAL: '1' },
+          // They share the one APIService of results.
+          fileParallelism: false,
+          testTimeout: 60_000,
+          hookTimeout: 300_000,
         },
       },
       {

@@ -14,6 +14,7 @@ const steps: readonly {
   readonly env?: NodeJS.ProcessEnv;
 }[] = [
   { name: 'types', argv: ['tsc'], cwd: root },
+  { name: 'types of the page', argv: ['tsc', '--project', 'dashboard/client'], cwd: root },
   { name: 'lint', argv: ['oxlint', '--type-aware', '--deny-warnings'], cwd: root },
   { name: 'format', argv: ['prettier', '--check', '--cache', '--cache-strategy=content', '--log-level=warn', '.'], cwd: root },
   { name: 'go vet', argv: ['go', 'vet', './...'], cwd: runner },

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { importsOf, isMeasured, measure } from '../hack/size/measure.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '-z', '*.ts'], {
+const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '-z', '*.ts', '*.tsx'], {
   cwd: root,
   encoding: 'utf8',
 });
@@ -54,13 +54,16 @@ describe.each(packages)('in $name', ({ name, levels }) => {
   const own = files.filter(({ path }) => path.startsWith(`${name}/`));
   const inside = (path: string): string => path.slice(name.length + 1);
   /** The folder of a file, or the file itself where it stands beside the folders. */
-  const folderOf = (path: string): string => /^(?:controllers\/)?\w+(?=\/)/u.exec(inside(path))?.[0] ?? inside(path).replace(/\.ts$/u, '');
+  const folderOf = (path: string): string =>
+    /^(?:controllers\/)?\w+(?=\/)/u.exec(inside(path))?.[0] ?? inside(path).replace(/\.tsx?$/u, '');
   const levelOf = (folder: string): number => levels.findIndex((level) => level.includes(folder));
 
   test('all folders stand in a level, and imports go to later levels only', () => {
     const folders = new Set(own.filter(({ path }) => inside(path).includes('/')).map(({ path }) => folderOf(path)));
     expect([...folders].filter((folder) => levelOf(folder) < 0)).toEqual([]);
-    expect(levels.flat().filter((folder) => !folders.has(folder) && own.every(({ path }) => inside(path) !== `${folder}.ts`))).toEqual([]);
+    expect(
+      levels.flat().filter((folder) => !folders.has(folder) && own.every(({ path }) => inside(path).replace(/x$/u, '') !== `${folder}.ts`)),
+    ).toEqual([]);
     const wrong = [...importsOf(own)].flatMap(([path, targets]) => {
       const [from, level] = [folderOf(path), levelOf(folderOf(path))];
       return [...targets]

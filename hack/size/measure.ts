@@ -27,7 +27,7 @@ const schemaFile = /^crds\/agentfleet\.dev_.*\.yaml$/u;
 
 /** Whether a path is a source without tests, test beds, test data and packs of tasks. */
 export function isSource(path: string): boolean {
-  return /\.(?:ts|go)$/u.test(path) && !/\.test\.ts$|_test\.go$|(?:^|\/)(?:testing|testdata|packs|node_modules)\//u.test(path);
+  return /\.(?:tsx?|go)$/u.test(path) && !/\.test\.ts$|_test\.go$|(?:^|\/)(?:testing|testdata|packs|node_modules)\//u.test(path);
 }
 
 /** Whether `measure` reads a path at all. */

@@ -1,11 +1,12 @@
 // The build stage: everything that later stages use. Says when a warm build is slower than its budget.
 import { readFile } from 'node:fs/promises';
 import { findMissingPackages, installPackages } from '../cluster/index.ts';
+import { browserPackages } from '../../test/ui/packages.ts';
 import { startEnvironment } from '../environment/index.ts';
 
 const budget = JSON.parse(await readFile('test/budget.json', 'utf8')) as { stages: { build: { warmMinutes: number } } };
 /** Programs that tests run beside ours: without them those tests would be skipped. */
-const testPackages = ['busybox', 'shellcheck'];
+const testPackages = ['busybox', 'shellcheck', ...browserPackages];
 
 const started = performance.now();
 await installPackages(await findMissingPackages(testPackages), console.log);

@@ -38,6 +38,7 @@ function stages(budget: Budget): readonly Stage[] {
     { name: 'unit', argv: vitest('unit'), budgetMinutes: minutes('unit'), env },
     { name: 'unit (go)', argv: [node, 'hack/test/goTest.ts', join(output, 'go.jsonl')], budgetMinutes: minutes('unit'), env },
     { name: 'contract', argv: vitest('contract'), budgetMinutes: minutes('contract'), env },
+    { name: 'ui', argv: vitest('ui'), budgetMinutes: minutes('ui'), env },
     { name: 'sandbox', argv: vitest('sandbox'), budgetMinutes: minutes('sandbox'), env },
     { name: 'e2e', argv: vitest('e2e'), budgetMinutes: minutes('e2e'), env },
     // Of what was asked for in both: one of them alone does not need all that is granted.
@@ -57,7 +58,7 @@ function longStages(node: string): readonly Stage[] {
 async function counts(outcomes: readonly StageOutcome[]): Promise<Counts> {
   const ran = (name: string): boolean => outcomes.some((outcome) => outcome.name === name);
   let total = noTests;
-  for (const project of ['unit', 'contract', 'sandbox', 'e2e'])
+  for (const project of ['unit', 'contract', 'ui', 'sandbox', 'e2e'])
     if (ran(project)) total = add(total, await readVitest(join(output, `${project}.json`)));
   if (ran('unit (go)'))
     total = add(total, countGo(await readFile(join(output, 'go.jsonl'), 'utf8').catch(() => '{"Action":"build-fail"}')));

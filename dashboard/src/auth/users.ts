@@ -66,6 +66,13 @@ export class Users {
     }
   }
 
+  /** The same, asked anew: what is kept may be of a token that has expired meanwhile. */
+  async known(credential: Credential): Promise<User> {
+    const user = await this.of(credential);
+    await nameOf(user.transport);
+    return user;
+  }
+
   /** Keeps the connections of a user open until the function returned is called. */
   hold(id: string): () => void {
     const kept = this.#kept.get(id);

@@ -37,4 +37,6 @@ export const bounds = {
   /** A watch lives for one to two times this: then a token that was taken back sees nothing more. */
   watchSeconds: 60,
   patchBytes: 8_388_608,
+  /** Bytes of an event log that is checked here; larger ones are for `fleet audit`. */
+  logBytes: 67_108_864,
 } as const;

@@ -126,3 +126,15 @@ export interface UndoPlan {
   readonly neverReverted: readonly string[];
   readonly external: readonly { readonly target: string; readonly state: string; readonly why: string }[];
 }
+
+/** Whether the event log of a task is whole. */
+export interface AuditState {
+  readonly ok: boolean;
+  readonly records: number;
+  /** Hash of the last record. */
+  readonly head: string;
+  /** What does not fit, by line. */
+  readonly faults: readonly string[];
+  /** Records after the head that the status reports. */
+  readonly behindRoot: number;
+}

@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { assertWrite, authenticate, type Credential } from '../auth/credentials.ts';
 import type { User, Users } from '../auth/users.ts';
 import type { DashboardConfig } from '../base/config.ts';
@@ -42,10 +42,9 @@ export function placeOf(request: FastifyRequest): { readonly namespace: string; 
   return { namespace, name };
 }
 
-/** A signal that ends with the connection of the browser. */
-export function untilGone(request: FastifyRequest): AbortSignal {
+/** A signal that ends with the answer, or with the connection of the browser. */
+export function untilGone(reply: FastifyReply): AbortSignal {
   const abort = new AbortController();
-  request.raw.once('close', () => abort.abort());
-  request.raw.socket.once('close', () => abort.abort());
+  reply.raw.once('close', () => abort.abort());
   return abort.signal;
 }

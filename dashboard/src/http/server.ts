@@ -25,6 +25,7 @@ async function pageRoutes(app: FastifyInstance, { page }: DashboardConfig): Prom
   await app.register(files, {
     root: page,
     cacheControl: false,
+    preCompressed: true,
     // What the build named by its hash never changes.
     setHeaders: (reply, path) => {
       void reply.header('cache-control', path.includes('/assets/') ? 'public, max-age=31536000, immutable' : 'no-cache');

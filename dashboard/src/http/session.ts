@@ -10,7 +10,7 @@ function setCookie(request: FastifyRequest, reply: FastifyReply, token: string):
 }
 
 async function sessionOf({ config, users }: Context, credential: Credential): Promise<Session> {
-  const { name } = await users.of(credential);
+  const { name } = await users.known(credential);
   const { mode, readOnly, version, cluster, namespaces } = config;
   return { user: name, mode, readOnly, csrf: csrfOf(credential), namespace: namespaces[0] ?? cluster.namespace ?? 'default', version };
 }

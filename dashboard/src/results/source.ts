@@ -25,9 +25,11 @@ export interface ResultsSource {
 /** The results API behind the API server, which asks RBAC for `get` of agenttasks/log and so on. */
 export function apiResults(transport: Transport): ResultsSource {
   const open = async (path: string, query: Readonly<Record<string, string | number | boolean>>, signal: AbortSignal): Promise<Readable> => {
-    const stream = await transport.stream({ method: 'GET', path, query, accept: '*/*', signal, retry: false });
+    const stream = await transport.stream({ method: 'GET', path, query, accept: '*/*', signal, retry: false, lane: 'watch' });
     const readable = Stream.from(stream.body, { objectMode: false });
     readable.once('close', () => stream.close());
+    // A stream that waits for the next line closes only after it: who went away must not hold a connection until then.
+    signal.addEventListener('abort', () => stream.close(), { once: true });
     return readable;
   };
   return {

@@ -1,0 +1,109 @@
+import { expect, test } from 'vitest';
+import type { ConversationEntry } from '@agentfleet/protocol/results';
+import type { TaskRow } from '../../../src/base/wire.ts';
+import { filterOf, select, summarise } from './fleet.ts';
+import { candidatesOf, gistOf, Talk } from './talk.ts';
+import { bytes, short, span, wilson } from './text.ts';
+
+const row = (name: string, more: Partial<TaskRow> = {}): TaskRow => ({
+  key: `ns/${name}`,
+  version: '1',
+  namespace: 'ns',
+  name,
+  goal: `goal of ${name}`,
+  phase: 'Running',
+  created: 0,
+  tokens: 0,
+  candidates: 0,
+  vetoes: 0,
+  ...more,
+});
+
+// Wilson (1927) at 95 %, to three digits.
+test.each([
+  [0, 0, 0, 1],
+  [0, 10, 0, 0.278],
+  [10, 10, 0.722, 1],
+  [14, 18, 0.548, 0.91],
+  [500, 1000, 0.469, 0.531],
+])('bounds of %d of %d', (hits, trials, low, high) => {
+  const [from, to] = wilson(hits, trials);
+  expect(from).toBeCloseTo(low, 3);
+  expect(to).toBeCloseTo(high, 3);
+});
+
+test('numbers as people read them', () => {
+  expect([short(999), short(1000), short(61_400), short(1_234_567)]).toEqual(['999', '1.0 k', '61.4 k', '1.2 M']);
+  expect([bytes(1), bytes(36_507_222_016)]).toEqual(['1 B', '34.0 GiB']);
+  expect([span(0), span(61_000), span(3_700_000), span(200_000_000)]).toEqual(['0 s', '1 min', '1 h 1 min', '2 d']);
+});
+
+test('what needs a person comes first, soonest end before; then what is stuck, what runs, what ended', () => {
+  const waits = (expires: number) => ({ waits: { kind: 'Act', summary: 's', expires } as const });
+  const rows = [
+    row('ended', { phase: 'Succeeded', created: 9 }),
+    row('runs', { created: 8 }),
+    row('late', waits(20)),
+    row('stuck', { stuck: { reason: 'R', message: 'm' } }),
+    row('soon', waits(10)),
+  ];
+  const order = (search: string): string[] => select(rows, filterOf(new URLSearchParams(search))).map(({ name }) => name);
+  expect(order('')).toEqual(['soon', 'late', 'stuck', 'runs', 'ended']);
+  expect(order('phase=Succeeded')).toEqual(['ended']);
+  expect(order('q=GOAL of ST')).toEqual(['stuck']);
+  expect(order('sort=name')).toEqual(['ended', 'late', 'runs', 'soon', 'stuck']);
+});
+
+test('sums of the fleet: judged are those that succeeded or failed', () => {
+  const sums = summarise([
+    row('a', { phase: 'Succeeded', cost: '0.5', ended: 1 }),
+    row('b', { phase: 'Failed', failure: 'CheckFailed' }),
+    row('c', { phase: 'Cancelled' }),
+    row('d', { tokens: 30, budgetTokens: 100, queuedSince: 7 }),
+  ]);
+  expect(sums).toMatchObject({ succeeded: 1, judged: 2, cost: 0.5, queued: 1, oldestQueued: 7, burning: { tokens: 30, budget: 100 } });
+  expect(sums.byClass.get('CheckFailed')).toBe(1);
+});
+
+test('an observation completes its call, also where two steps use one id; others stand alone', () => {
+  const talk = new Talk();
+  const at = '2026-01-01T00:00:00Z';
+  const reply = (seq: number, step: number): ConversationEntry => ({
+    type: 'Assistant',
+    seq,
+    at,
+    step,
+    text: '',
+    calls: [{ id: 'a', name: 'bash', arguments: '{"command":"ls"}' }],
+    proposals: 1,
+  });
+  const seen = (seq: number, step: number, callId: string, text: string): ConversationEntry => ({
+    type: 'Observation',
+    seq,
+    at,
+    step,
+    callId,
+    tool: 'bash',
+    text,
+    ok: true,
+  });
+  const tried: ConversationEntry = {
+    type: 'Note',
+    seq: 6,
+    at,
+    kind: 'Tried',
+    data: { id: 'sha256:abcdef0123', signals: { pSuccess: 0.5 } },
+  };
+  for (const entry of [reply(1, 1), seen(2, 1, 'a', 'one'), reply(3, 2), seen(4, 2, 'a', 'two'), seen(5, 2, 'zz', 'lost'), tried])
+    talk.add(entry);
+  talk.add({ type: 'Pause', seq: 7, at });
+  expect(talk.seq).toBe(7);
+  expect(talk.turns.map((turn) => (turn.type === 'Assistant' ? turn.done[0]?.observation?.text : turn.type))).toEqual([
+    'one',
+    'two',
+    'Observation',
+    'Note',
+  ]);
+  expect(candidatesOf(talk.turns)).toMatchObject([{ id: 'abcdef01', pSuccess: 0.5 }]);
+  expect([gistOf({ arguments: '{"path":"a.py"}' }), gistOf({ arguments: 'no json' })]).toEqual(['a.py', 'no json']);
+});

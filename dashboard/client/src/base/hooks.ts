@@ -1,0 +1,87 @@
+/** Hooks that several screens use: the time, what is loaded, what a person does, the parameters of the address. */
+import { useCallback, useEffect, useMemo, useState } from 'react';
+import { useLocation, useSearch } from 'wouter';
+
+/** The time, so often that ages stay true. */
+export function useNow(everyMs = 1000): number {
+  const [now, setNow] = useState(Date.now());
+  useEffect(() => {
+    const timer = window.setInterval(() => setNow(Date.now()), everyMs);
+    return () => window.clearInterval(timer);
+  }, [everyMs]);
+  return now;
+}
+
+export interface Loaded<T> {
+  readonly value?: T;
+  readonly error?: unknown;
+  readonly again: () => void;
+}
+
+/** Loads what `key` names, anew with each `version` and when asked; what was there stays meanwhile. */
+export function useLoad<T>(key: string, load: (signal: AbortSignal) => Promise<T>, version = ''): Loaded<T> {
+  const [state, setState] = useState<{ readonly key: string; readonly value?: T; readonly error?: unknown }>({ key });
+  const [turn, setTurn] = useState(0);
+  useEffect(() => {
+    const abort = new AbortController();
+    load(abort.signal).then(
+      (value) => {
+        if (!abort.signal.aborted) setState({ key, value });
+      },
+      (error: unknown) => {
+        if (!abort.signal.aborted) setState((before) => ({ ...(before.key === key ? before : {}), key, error }));
+      },
+    );
+    return () => abort.abort();
+    // `key` names what `load` loads.
+  }, [key, version, turn]);
+  const again = useCallback(() => setTurn((before) => before + 1), []);
+  return { ...(state.key === key ? state : {}), again };
+}
+
+/** An act of a person: while it is done, what it led to, and what went wrong. */
+export function useAct(onDone: () => void): {
+  readonly busy: boolean;
+  readonly error: unknown;
+  readonly said: string;
+  readonly act: (what: () => Promise<unknown>, said: string) => void;
+} {
+  const [state, setState] = useState<{ readonly busy: boolean; readonly error?: unknown; readonly said: string }>({
+    busy: false,
+    said: '',
+  });
+  const act = useCallback(
+    (what: () => Promise<unknown>, said: string) => {
+      setState({ busy: true, said: '' });
+      what().then(
+        () => {
+          setState({ busy: false, said });
+          onDone();
+        },
+        (error: unknown) => setState({ busy: false, error, said: '' }),
+      );
+    },
+    [onDone],
+  );
+  return { busy: state.busy, error: state.error, said: state.said, act };
+}
+
+/** Parameters of the address, and how to change them: empty values leave it, and the history gets no entry for each letter. */
+export function useParams(): readonly [URLSearchParams, (changes: Readonly<Record<string, string>>) => void] {
+  const search = useSearch();
+  const [path, navigate] = useLocation();
+  const params = useMemo(() => new URLSearchParams(search), [search]);
+  const change = useCallback(
+    (changes: Readonly<Record<string, string>>) => {
+      const next = new URLSearchParams(search);
+      for (const [name, value] of Object.entries(changes)) {
+        if (value === '') next.delete(name);
+        else next.set(name, value);
+      }
+      const text = next.toString();
+      navigate(text === '' ? path : `${path}?${text}`, { replace: true });
+    },
+    [search, path, navigate],
+  );
+  return [params, change];
+}

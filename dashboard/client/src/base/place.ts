@@ -1,0 +1,72 @@
+/** What belongs to the browser: who is logged in, which namespaces are followed, the colours. */
+import { createContext, useContext } from 'react';
+import type { Session } from '../../../src/base/wire.ts';
+
+/** Who is logged in; screens are shown to nobody else. */
+export const SessionContext = createContext<Session | undefined>(undefined);
+
+export function useSession(): Session {
+  const session = useContext(SessionContext);
+  if (session === undefined) throw new Error('a screen was drawn before the login');
+  return session;
+}
+
+const scopeKey = 'agentfleet.namespaces';
+
+const namesOf = (text: string): readonly string[] =>
+  text
+    .split(/[\s,]+/)
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+
+function remembered(): string {
+  try {
+    return window.localStorage.getItem(scopeKey) ?? '';
+  } catch {
+    return '';
+  }
+}
+
+/** Which namespaces are followed: of the address, so that a link shows the same; else those of last time. Empty: nobody named any. */
+export function scopeOf(search: string): readonly string[] {
+  return namesOf(new URLSearchParams(search).get('in') ?? remembered());
+}
+
+/** Remembers the namespaces and loads the page with them, so that nothing of others stays. */
+export function follow(text: string): void {
+  const names = namesOf(text).join(',');
+  try {
+    window.localStorage.setItem(scopeKey, names);
+  } catch {
+    // A browser that keeps nothing gets them by the address alone.
+  }
+  const search = new URLSearchParams(window.location.search);
+  if (names === '') search.delete('in');
+  else search.set('in', names);
+  const rest = search.toString();
+  window.location.assign(`${window.location.pathname}${rest === '' ? '' : `?${rest}`}`);
+}
+
+/** Dark, light, or as the system has it; kept in the browser. */
+export const themes = ['system', 'light', 'dark'] as const;
+export type Theme = (typeof themes)[number];
+const themeKey = 'agentfleet.theme';
+
+export function themeNow(): Theme {
+  try {
+    const kept = window.localStorage.getItem(themeKey);
+    return themes.find((theme) => theme === kept) ?? 'system';
+  } catch {
+    return 'system';
+  }
+}
+
+export function setTheme(theme: Theme): void {
+  if (theme === 'system') delete document.documentElement.dataset['theme'];
+  else document.documentElement.dataset['theme'] = theme;
+  try {
+    window.localStorage.setItem(themeKey, theme);
+  } catch {
+    // It holds until the page is loaded again.
+  }
+}

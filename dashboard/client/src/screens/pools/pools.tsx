@@ -1,0 +1,187 @@
+/** Pools: which models answer, where they sit, what they cost, and what found no place. */
+import { type ReactNode, useMemo } from 'react';
+import type { ExpertPool } from '@agentfleet/protocol/api';
+import type { TaskRow } from '../../../../src/base/wire.ts';
+import type { Tone } from '../../base/fleet.ts';
+import { useFleet } from '../../base/store.ts';
+import { bytes, money, short } from '../../base/text.ts';
+import { Badge, Empty, Panel } from '../../parts/bits.tsx';
+import { plain } from '../../parts/output.tsx';
+import { placedOf, SlotBars } from './slots.tsx';
+
+type Expert = ExpertPool['spec']['experts'][number];
+type State = NonNullable<NonNullable<ExpertPool['status']>['experts']>[number];
+
+const tones = { Ready: 'good', Starting: 'run', Degraded: 'wait', Unavailable: 'bad', Scaled: 'idle' } as const satisfies Record<
+  State['phase'],
+  Tone
+>;
+
+/** The model behind an expert, as its spec names it. */
+function modelOf({ engine, artifact }: Expert): string {
+  if (engine.type === 'OpenAI' || engine.type === 'Anthropic') return `${engine.api?.model ?? ''} at ${hostOf(engine.api?.baseURL)}`;
+  if (engine.type === 'Adapter') return `adapter of ${engine.adapter?.base ?? ''}`;
+  if (engine.type === 'Harness') return engine.harness?.command?.[0] ?? '';
+  return artifact?.uri ?? '';
+}
+
+function hostOf(url: string | undefined): string {
+  try {
+    return new URL(url ?? '').host;
+  } catch {
+    return url ?? '';
+  }
+}
+
+function priceOf({ engine }: Expert): string {
+  const price = 'api' in engine ? engine.api.price : undefined;
+  return price === undefined ? '' : `${price.input} in, ${price.output} out`;
+}
+
+function Experts({ pool: { spec, status } }: { readonly pool: ExpertPool }): ReactNode {
+  const states = new Map(status?.experts?.map((state) => [state.name, state]));
+  return (
+    <div className="scroll" tabIndex={0} role="region" aria-label="Table of experts">
+      <table className="table">
+        <thead>
+          <tr>
+            <th>Expert</th>
+            <th>Model</th>
+            <th>State</th>
+            <th className="right">Pods</th>
+            <th>Memory: reckoned, measured</th>
+            <th>Price of 1 M tokens</th>
+          </tr>
+        </thead>
+        <tbody>
+          {spec.experts.map((expert) => {
+            const state = states.get(expert.name);
+            return (
+              <tr key={expert.name}>
+                <td>
+                  <strong>{expert.name}</strong> <span className="muted">{expert.role}</span>
+                </td>
+                <td>
+                  {expert.engine.type} <span className="muted">{plain(modelOf(expert))}</span>
+                </td>
+                <td>
+                  {state === undefined ? (
+                    <span className="muted">not reported</span>
+                  ) : (
+                    <Badge tone={tones[state.phase]}>{state.phase}</Badge>
+                  )}
+                  {state?.message !== undefined && state.phase !== 'Ready' && <p className="muted small">{plain(state.message)}</p>}
+                </td>
+                <td className="right">{state === undefined ? '–' : `${state.ready}/${state.replicas}`}</td>
+                <td>{state?.memory === undefined ? '' : `${bytes(state.memory.estimated ?? 0)}, ${bytes(state.memory.measured ?? 0)}`}</td>
+                <td>{priceOf(expert)}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Troubles({ conditions }: { readonly conditions: NonNullable<ExpertPool['status']>['conditions'] }): ReactNode {
+  const bad = (conditions ?? []).filter(({ type, status }) =>
+    type === 'Stalled' || type === 'Reconciling' ? status === 'True' : status === 'False',
+  );
+  return bad.map(({ type, reason, message }) => (
+    <p key={type} className="notice wait">
+      <strong>
+        {type}: {reason}.
+      </strong>{' '}
+      {plain(message)}
+    </p>
+  ));
+}
+
+/** What the tasks of a pool have used. */
+function useSpending(
+  rows: ReadonlyMap<string, TaskRow>,
+): ReadonlyMap<string, { readonly tokens: number; readonly cost: number; readonly tasks: number }> {
+  return useMemo(() => {
+    const sums = new Map<string, { tokens: number; cost: number; tasks: number }>();
+    for (const { pool, tokens, cost } of rows.values()) {
+      const key = pool ?? '';
+      const sum = sums.get(key) ?? { tokens: 0, cost: 0, tasks: 0 };
+      sums.set(key, { tokens: sum.tokens + tokens, cost: sum.cost + Number(cost ?? 0), tasks: sum.tasks + 1 });
+    }
+    return sums;
+  }, [rows]);
+}
+
+function Facts({ items }: { readonly items: readonly (readonly [name: string, value: string])[] }): ReactNode {
+  return (
+    <dl className="facts">
+      {items.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function PoolView({
+  pool,
+  spent,
+}: {
+  readonly pool: ExpertPool;
+  readonly spent: { readonly tokens: number; readonly cost: number; readonly tasks: number } | undefined;
+}): ReactNode {
+  const { metadata, status } = pool;
+  const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+  const warm = status?.sandboxes;
+  return (
+    <Panel
+      title={`${metadata.namespace ?? ''}/${metadata.name}`}
+      aside={
+        ready !== undefined && (
+          <Badge tone={ready.status === 'True' ? 'good' : 'wait'}>{ready.status === 'True' ? 'Ready' : ready.reason}</Badge>
+        )
+      }
+    >
+      <Facts
+        items={[
+          ['Running', String(status?.running ?? 0)],
+          ['Queued', String(status?.queued ?? 0)],
+          ['Workers', status?.workers === undefined ? '–' : `${status.workers.ready} of ${status.workers.replicas}`],
+          ['Warm sandboxes', warm === undefined ? '–' : `${warm.warm}, ${warm.starting} starting`],
+          ['Tokens', short(spent?.tokens ?? 0)],
+          ['Cost', spent === undefined || spent.cost === 0 ? '–' : money(spent.cost)],
+        ]}
+      />
+      <Troubles conditions={status?.conditions} />
+      <Experts pool={pool} />
+    </Panel>
+  );
+}
+
+export function PoolsScreen(): ReactNode {
+  const { objects, states } = useFleet();
+  const spending = useSpending(objects.AgentTask);
+  const pools = [...objects.ExpertPool.values()].sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+  const placed = placedOf(pools, [...objects.EnergyModel.values()]);
+  const state = states.find(({ kind }) => kind === 'ExpertPool');
+  return (
+    <div className="stacked">
+      <h1>Pools</h1>
+      {pools.length === 0 && (
+        <Empty title={state?.state === 'Loading' ? 'Loading …' : 'No pools to see'}>
+          {state?.state === 'Denied'
+            ? 'You may not read ExpertPools in these namespaces; ask for the ClusterRole agentfleet-viewer there.'
+            : 'A pool declares models, workers and sandboxes; the platform’s may be in another namespace: name it under “in”.'}
+        </Empty>
+      )}
+      {pools.map((pool) => {
+        const key = `${pool.metadata.namespace ?? ''}/${pool.metadata.name}`;
+        return <PoolView key={key} pool={pool} spent={spending.get(key)} />;
+      })}
+      {placed.some(({ plan }) => plan.assignments.length + (plan.rejected?.length ?? 0) > 0) && <SlotBars placed={placed} />}
+    </div>
+  );
+}

@@ -1,0 +1,189 @@
+import { type ReactNode, useState } from 'react';
+import type { AgentTask } from '@agentfleet/protocol/api';
+import type { UndoPlan } from '../../../../src/base/wire.ts';
+import { useAct, useLoad } from '../../base/hooks.ts';
+import { get, send, taskPath } from '../../base/api.ts';
+import { tones } from '../../base/fleet.ts';
+import { useSession } from '../../base/place.ts';
+import { ago } from '../../base/text.ts';
+import { Badge, Confirm, Trouble } from '../../parts/bits.tsx';
+import { plain } from '../../parts/output.tsx';
+
+type Dialog = 'Cancel' | 'Terminate' | 'Suspend' | 'Message' | 'Undo';
+
+/** What undoing would do, file by file; nothing is done. */
+function UndoView({ path }: { readonly path: string }): ReactNode {
+  const { value, error } = useLoad<UndoPlan>(path, (signal) => get(path, signal));
+  if (error !== undefined) return <Trouble what="There is no revert bundle to read:" error={error} />;
+  if (value === undefined) return <p className="muted">Reading the revert bundle …</p>;
+  const { ops, irreversible, external, neverReverted } = value;
+  return (
+    <>
+      <p>
+        From {plain(value.from)} back to {plain(value.to)}: {ops.length} {ops.length === 1 ? 'file' : 'files'}.
+      </p>
+      <ul className="plain-list">
+        {ops.slice(0, 200).map(({ op, path }) => (
+          <li key={`${op} ${path}`}>
+            <span className="badge-text">{op}</span> <code>{plain(path)}</code>
+          </li>
+        ))}
+      </ul>
+      {irreversible.length + external.length > 0 && <h3>What cannot be undone</h3>}
+      <ul className="plain-list">
+        {irreversible.map(({ path, reason }) => (
+          <li key={path}>
+            <code>{plain(path)}</code> {plain(reason)}
+          </li>
+        ))}
+        {external.map(({ target, state, why }) => (
+          <li key={target}>
+            <code>{plain(target)}</code> {plain(state)} {plain(why)}
+          </li>
+        ))}
+      </ul>
+      {neverReverted.length > 0 && <p className="muted">Never reverted: {neverReverted.map(plain).join(', ')}</p>}
+    </>
+  );
+}
+
+function Ask(props: {
+  readonly task: AgentTask;
+  readonly dialog: Dialog;
+  readonly onClose: () => void;
+  readonly act: ReturnType<typeof useAct>['act'];
+}): ReactNode {
+  const { namespace = '', name } = props.task.metadata;
+  const [text, setText] = useState('');
+  const done = (what: () => Promise<unknown>, said: string): void => {
+    props.act(what, said);
+    props.onClose();
+  };
+  const patch = (body: object, said: string): void => done(() => send('PATCH', taskPath(namespace, name), body), said);
+  const order = (body: object, said: string): void => done(() => send('POST', taskPath(namespace, name, '/orders'), body), said);
+  const common = { onNo: props.onClose };
+  switch (props.dialog) {
+    case 'Suspend':
+      return (
+        <Confirm
+          title={`Suspend ${name}?`}
+          action="Suspend"
+          onYes={() => patch({ suspend: true }, 'It stops after its current step.')}
+          {...common}
+        >
+          It waits after its current step with a durable copy of all there is, and its clocks stop. Resume it whenever you like.
+        </Confirm>
+      );
+    case 'Message':
+      return (
+        <Confirm
+          title="A message for the model"
+          action="Send"
+          onYes={() => order({ type: 'Message', message: text }, 'The model gets it at its next step.')}
+          {...common}
+        >
+          <label htmlFor="message">It reads this at its next step.</label>
+          <textarea id="message" rows={4} maxLength={4000} value={text} onChange={({ target }) => setText(target.value)} autoFocus />
+        </Confirm>
+      );
+    case 'Cancel':
+      return (
+        <Confirm
+          title={`Cancel ${name} and restore?`}
+          action="Cancel and restore"
+          danger
+          onYes={() => order({ type: 'Cancel', reason: text }, 'It is cancelled, and snapshot 0 is restored.')}
+          {...common}
+        >
+          <p>
+            The agent stops, and the workspace becomes what it was at snapshot 0, verified by its hash. What left the sandbox stays outside.
+          </p>
+          <label htmlFor="reason">Why, for the record</label>
+          <input id="reason" value={text} onChange={({ target }) => setText(target.value)} />
+        </Confirm>
+      );
+    case 'Terminate':
+      return (
+        <Confirm
+          title={`Terminate ${name}?`}
+          action="Delete the sandbox"
+          danger
+          onYes={() => patch({ cancel: 'Terminate' }, 'It ends at once.')}
+          {...common}
+        >
+          It ends at once, and its sandbox is deleted. Nothing is restored and nothing more is stored.
+        </Confirm>
+      );
+    case 'Undo':
+      return (
+        <Confirm title="What undoing would do" action="Close" onYes={props.onClose} {...common}>
+          <UndoView path={taskPath(namespace, name, '/undo')} />
+          <p className="muted">
+            To do it:{' '}
+            <code>
+              fleet undo {name} --namespace {namespace}
+            </code>
+          </p>
+        </Confirm>
+      );
+  }
+}
+
+/** Goal, phase, and what can be done about the task as a whole. */
+export function Head({ task, now, onDone }: { readonly task: AgentTask; readonly now: number; readonly onDone: () => void }): ReactNode {
+  const { readOnly } = useSession();
+  const { metadata, spec, status } = task;
+  const { namespace = '', name } = metadata;
+  const [dialog, setDialog] = useState<Dialog>();
+  const { busy, error, said, act } = useAct(onDone);
+  const [whole, setWhole] = useState(false);
+  const phase = status?.phase ?? 'Pending';
+  const over = status?.finished === 'true';
+  const goal = plain(spec.goal.trim());
+  const long = goal.length > 280 || goal.split('\n').length > 3;
+  const button = (to: Dialog, text: string, className = ''): ReactNode => (
+    <button type="button" className={className} disabled={busy} onClick={() => setDialog(to)}>
+      {text}
+    </button>
+  );
+  return (
+    <header className="task-head">
+      <div className="row">
+        <h1>{name}</h1>
+        <Badge tone={tones[phase]}>{phase}</Badge>
+        <span className="muted small">created {ago(Date.parse(metadata.creationTimestamp ?? ''), now)} ago</span>
+        <span className="grow" />
+        <div className="buttons" role="group" aria-label="What can be done">
+          {!over && !readOnly && button('Message', 'Message')}
+          {!over &&
+            !readOnly &&
+            (spec.suspend ? (
+              <button
+                type="button"
+                disabled={busy}
+                onClick={() => act(() => send('PATCH', taskPath(namespace, name), { suspend: false }), 'It goes on.')}
+              >
+                Resume
+              </button>
+            ) : (
+              button('Suspend', 'Suspend')
+            ))}
+          {!over && !readOnly && button('Cancel', 'Cancel and restore …')}
+          {!over && !readOnly && button('Terminate', 'Terminate …', 'danger')}
+          {status?.run?.artifacts?.some(({ name }) => name === 'revert.tar') === true && button('Undo', 'Undo: dry run')}
+        </div>
+      </div>
+      <p className={`goal-text ${long && !whole ? 'cut' : ''}`}>{goal}</p>
+      {long && (
+        <button type="button" className="link" aria-expanded={whole} onClick={() => setWhole(!whole)}>
+          {whole ? 'Less of the goal' : 'The whole goal'}
+        </button>
+      )}
+      <div aria-live="polite">
+        {said !== '' && <p className="notice good">{said}</p>}
+        {error !== undefined && <Trouble what="That did not work:" error={error} />}
+      </div>
+      {dialog !== undefined && <Ask task={task} dialog={dialog} act={act} onClose={() => setDialog(undefined)} />}
+    </header>
+  );
+}

@@ -1,0 +1,118 @@
+import type { ReactNode } from 'react';
+import type { TaskDetail } from '../../../../src/base/wire.ts';
+import type { Heard } from '../../base/conversation.ts';
+import type { Turn } from '../../base/talk.ts';
+import { ago } from '../../base/text.ts';
+import { Empty } from '../../parts/bits.tsx';
+import { plain } from '../../parts/output.tsx';
+import { noteOf } from '../../base/talk.ts';
+
+interface Item {
+  readonly at: string;
+  readonly key: string;
+  readonly kind: 'event' | 'snapshot' | 'decision' | 'note' | 'refusal';
+  readonly title: string;
+  readonly text: string;
+  readonly bad?: boolean;
+}
+
+/** What of a conversation belongs to the story of the task: no replies, no observations. */
+function itemOf(turn: Turn): readonly Item[] {
+  const { at, seq } = turn;
+  const key = String(seq);
+  switch (turn.type) {
+    case 'Snapshot':
+      return [{ at, key, kind: 'snapshot', title: `Snapshot ${turn.id}`, text: turn.label }];
+    case 'Restored':
+      return [
+        {
+          at,
+          key,
+          kind: 'snapshot',
+          title: `Restored ${turn.id}`,
+          text: turn.verified ? 'verified by its hash' : 'NOT verified',
+          bad: !turn.verified,
+        },
+      ];
+    case 'Rewound':
+      return [{ at, key, kind: 'snapshot', title: `Back to step ${turn.toStep}`, text: 'what came after it was taken back' }];
+    case 'Decision':
+      return [
+        {
+          at,
+          key,
+          kind: 'decision',
+          title: `${turn.decision} by ${turn.requester ?? 'nobody in time'}`,
+          text: turn.summary,
+          bad: turn.decision === 'Rejected',
+        },
+      ];
+    case 'Note': {
+      if (turn.kind === 'Tried') return [];
+      return [{ at, key, kind: 'note', ...noteOf(turn) }];
+    }
+    case 'Assistant':
+      return turn.done.flatMap(({ id, name, observation }) =>
+        observation?.refused === undefined
+          ? []
+          : [
+              {
+                at: observation.at,
+                key: `${seq} ${id}`,
+                kind: 'refusal' as const,
+                title: `${name} refused by ${observation.refused}`,
+                text: observation.text.split('\n')[0] ?? '',
+                bad: true,
+              },
+            ],
+      );
+    default:
+      return [];
+  }
+}
+
+/** Events of the cluster and marks of the event log, newest first. */
+export function TimelineTab({
+  detail,
+  heard,
+  now,
+}: {
+  readonly detail: TaskDetail;
+  readonly heard: Heard;
+  readonly now: number;
+}): ReactNode {
+  const events = detail.events.map(({ at, reason, note, type, count }, index): Item => ({
+    at,
+    key: `event ${index}`,
+    kind: 'event',
+    title: `${reason}${count > 1 ? ` ×${count}` : ''}`,
+    text: note,
+    bad: type === 'Warning',
+  }));
+  const all = [...events, ...heard.turns.flatMap(itemOf)].sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
+  const most = 500;
+  return (
+    <>
+      {detail.notes.map((note) => (
+        <p key={note} className="notice wait">
+          {note}
+        </p>
+      ))}
+      {all.length === 0 && <Empty title="Nothing has happened yet" />}
+      <ol className="timeline">
+        {all.slice(0, most).map(({ at, key, kind, title, text, bad }) => (
+          <li key={key} className={`${kind} ${bad === true ? 'bad' : ''}`}>
+            <time dateTime={at} title={at} className="muted small">
+              {ago(Date.parse(at), now)} ago
+            </time>
+            <div>
+              <strong>{plain(title)}</strong>
+              <p className="muted">{plain(text)}</p>
+            </div>
+          </li>
+        ))}
+      </ol>
+      {all.length > most && <p className="muted">{all.length - most} older ones are in the log (Artifacts).</p>}
+    </>
+  );
+}

@@ -1,0 +1,209 @@
+// A real browser before the real service, which stands before a real API server and the real results server.
+import { mkdir, readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { connect as dial, createServer as listen, type Server as NetServer, type Socket } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { createServer } from '@agentfleet/dashboard';
+import { kubeconfigConfig, silentLog } from '@agentfleet/kube';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { kubeconfigPath } from '../../hack/cluster/index.ts';
+import { ResultsBed } from '../contract/resultsBed.ts';
+
+const output = fileURLToPath(new URL('../.output/ui/', import.meta.url));
+const page = fileURLToPath(new URL('../../dashboard/dist', import.meta.url));
+const axeFile = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+
+export const sizes = { wide: { width: 1280, height: 860 }, narrow: { width: 390, height: 780 } } as const;
+export type Size = keyof typeof sizes;
+export type Scheme = 'light' | 'dark';
+
+/** A way to the API server that can be cut and mended. */
+class Cable {
+  readonly #sockets = new Set<Socket>();
+  readonly #server: NetServer;
+  readonly port: number;
+  #cut = false;
+
+  private constructor(server: NetServer, port: number) {
+    this.#server = server;
+    this.port = port;
+  }
+
+  static async to(host: string, port: number): Promise<Cable> {
+    const server = listen();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const address = server.address();
+    const cable = new Cable(server, typeof address === 'object' && address !== null ? address.port : 0);
+    server.on('connection', (near) => {
+      if (cable.#cut) return void near.destroy();
+      const far = dial(port, host);
+      for (const [a, b] of [
+        [near, far],
+        [far, near],
+      ] as const) {
+        cable.#sockets.add(a);
+        a.on('error', () => b.destroy());
+        a.on('close', () => {
+          cable.#sockets.delete(a);
+          b.destroy();
+        });
+        a.pipe(b);
+      }
+    });
+    return cable;
+  }
+
+  cut(): void {
+    this.#cut = true;
+    for (const socket of this.#sockets) socket.destroy();
+  }
+  mend(): void {
+    this.#cut = false;
+  }
+  close(): void {
+    this.cut();
+    this.#server.close();
+  }
+}
+
+export class UiBed {
+  readonly results: ResultsBed;
+  readonly cable: Cable;
+  readonly browser: Browser;
+  readonly address: string;
+  readonly #app: Awaited<ReturnType<typeof createServer>>;
+  readonly #axe: string;
+
+  private constructor(
+    results: ResultsBed,
+    cable: Cable,
+    browser: Browser,
+    app: Awaited<ReturnType<typeof createServer>>,
+    address: string,
+    axe: string,
+  ) {
+    this.results = results;
+    this.cable = cable;
+    this.browser = browser;
+    this.#app = app;
+    this.address = address;
+    this.#axe = axe;
+  }
+
+  static async start(): Promise<UiBed> {
+    const results = await ResultsBed.start();
+    const cluster = await kubeconfigConfig({ file: await kubeconfigPath() });
+    const { hostname, port } = new URL(cluster.server);
+    const cable = await Cable.to(hostname, Number(port));
+    const config = {
+      cluster: { ...cluster, server: `https://127.0.0.1:${cable.port}` },
+      mode: 'Token',
+      readOnly: false,
+      namespaces: [],
+      trustProxy: false,
+      page,
+      version: '0.0.0',
+    } as const;
+    const app = await createServer(config, { log: silentLog });
+    const address = await app.listen({ host: '127.0.0.1', port: 0 });
+    const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--disable-gpu', '--font-render-hinting=none'] });
+    await mkdir(output, { recursive: true });
+    return new UiBed(results, cable, browser, app, address, await readFile(axeFile, 'utf8'));
+  }
+
+  async close(): Promise<void> {
+    await this.browser.close();
+    await this.#app.close();
+    this.cable.close();
+    await this.results.close();
+  }
+
+  /** A ServiceAccount of the bed's namespace with a ClusterRole there, and its token. */
+  async user(name: string, rules: readonly object[]): Promise<string> {
+    const { results } = this;
+    const token = await results.account(name);
+    const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${results.namespace}`;
+    await results.post(`${rbac}/roles`, { metadata: { name }, rules });
+    const subjects = [{ kind: 'ServiceAccount', name, namespace: results.namespace }];
+    await results.post(`${rbac}/rolebindings`, {
+      metadata: { name },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name },
+      subjects,
+    });
+    return token;
+  }
+
+  /** A browser that nobody has used, logged in with a token where one is given. What the page reports as an error is kept. */
+  async open(path: string, options: { readonly token?: string; readonly size?: Size; readonly scheme?: Scheme } = {}): Promise<OpenPage> {
+    const { token, size = 'wide', scheme = 'light' } = options;
+    const context = await this.browser.newContext({
+      viewport: sizes[size],
+      colorScheme: scheme,
+      baseURL: this.address,
+      reducedMotion: 'reduce',
+    });
+    if (token !== undefined) {
+      const answer = await context.request.post('/api/session', { data: { token } });
+      if (!answer.ok()) throw new Error(`login: ${answer.status()} ${await answer.text()}`);
+    }
+    const page = await context.newPage();
+    const faults: string[] = [];
+    page.on('pageerror', (error) => faults.push(error.message));
+    page.on('console', (message) => {
+      if (message.type() === 'error' && !/Failed to load resource/.test(message.text())) faults.push(message.text());
+    });
+    page.on('dialog', (dialog) => {
+      faults.push(`dialog: ${dialog.message()}`);
+      void dialog.dismiss();
+    });
+    await page.goto(path);
+    return new OpenPage(context, page, faults, this.#axe);
+  }
+}
+
+export class OpenPage {
+  readonly context: BrowserContext;
+  readonly page: Page;
+  /** Errors and dialogs of the page so far. */
+  readonly faults: readonly string[];
+  readonly #axe: string;
+
+  constructor(context: BrowserContext, page: Page, faults: readonly string[], axe: string) {
+    this.context = context;
+    this.page = page;
+    this.faults = faults;
+    this.#axe = axe;
+  }
+
+  /** Waits until a text is seen. */
+  async sees(text: string | RegExp): Promise<void> {
+    await this.page.getByText(text).filter({ visible: true }).first().waitFor();
+  }
+
+  /** What axe finds wrong, in a line each. */
+  async axe(): Promise<readonly string[]> {
+    await this.page.evaluate(this.#axe);
+    const found = await this.page.evaluate(async () => {
+      const { axe } = window as unknown as {
+        axe: { run(): Promise<{ violations: { id: string; nodes: { html: string; failureSummary: string }[] }[] }> };
+      };
+      return (await axe.run()).violations;
+    });
+    return found.flatMap(({ id, nodes }) =>
+      nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 160)} ${failureSummary.slice(0, 300)}`),
+    );
+  }
+
+  /** Whether the page is wider than the window. */
+  overflows(): Promise<boolean> {
+    return this.page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth + 1);
+  }
+
+  async shot(name: string): Promise<void> {
+    await this.page.screenshot({ path: `${output}${name}.png` });
+  }
+
+  close(): Promise<void> {
+    return this.context.close();
+  }
+}

@@ -1,0 +1,2 @@
+/** The browser, and the fonts that screenshots show: Debian's. */
+export const browserPackages = ['chromium', 'fonts-inter', 'fonts-jetbrains-mono', 'fonts-dejavu-core'] as const;

@@ -1,0 +1,7 @@
+/** Rights of those who look: as the ClusterRoles of the chart give them. */
+export const viewer = [
+  { apiGroups: ['agentfleet.dev'], resources: ['*'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: ['results.agentfleet.dev'], resources: ['*'], verbs: ['get'] },
+  { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['list'] },
+] as const;
+export const editor = [...viewer, { apiGroups: ['agentfleet.dev'], resources: ['*'], verbs: ['create', 'patch', 'update'] }] as const;
