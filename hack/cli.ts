@@ -4,13 +4,16 @@
 // `--client FOLDER`: writes the package of the typed client, with its types.
 import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { execa } from 'execa';
 import { bundleCommand, bundleProgram } from './bundle.ts';
+import { dashboardPage } from './images/page.ts';
 
 const checkout = resolve(import.meta.dirname, '..');
 const names = ['fleet', 'kubectl-fleet'];
 const file = 'fleet.cjs';
+/** Folder of the dashboard's page, beside the bundle. */
+const page = 'dashboard';
 
 /** Writes the bundle, which is a program by itself, into a folder that is made when it is missing; returns its path. */
 async function writeBundle(folder: string): Promise<string> {
@@ -18,6 +21,11 @@ async function writeBundle(folder: string): Promise<string> {
   const bundle = join(folder, file);
   await writeFile(bundle, `#!/usr/bin/env node\n${await bundleCommand(join(checkout, 'cli', 'src', 'main.ts'))}`);
   await chmod(bundle, 0o755);
+  for (const { name, content } of (await dashboardPage()).files) {
+    const place = join(folder, page, name);
+    await mkdir(dirname(place), { recursive: true });
+    await copyFile(content.file, place);
+  }
   return bundle;
 }
 
@@ -48,7 +56,7 @@ export async function packCli(folder: string): Promise<string> {
     license,
     bin: Object.fromEntries(names.map((name) => [name, file])),
     engines: { node: '>=24' },
-    files: [file],
+    files: [file, page],
   };
   await writeFile(join(target, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
   await copyFile(join(checkout, 'LICENSE'), join(target, 'LICENSE'));

@@ -5,6 +5,7 @@ import { installStorage } from '../storage/index.ts';
 import { Proofs } from './proofs/proofs.ts';
 import { Approver } from './fleet/approve.ts';
 import { openArtifacts } from './fleet/artifacts.ts';
+import { showDashboard } from './fleet/dashboard.ts';
 import { machineEgress } from './fleet/egress.ts';
 import { figures } from './fleet/figures.ts';
 import { follow, type Timeline } from './fleet/follow.ts';
@@ -21,11 +22,12 @@ export async function fleetDemo(environment: TestEnvironment): Promise<boolean> 
   proofs.chapter('1  The fleet: storage, operator, a pool of all roles, its verifier, and two pools that play recordings');
   const storage = await installStorage(environment);
   const egress = await machineEgress();
-  await installFleet(environment, { namespace: namespaces.system, values: { egress } });
+  await installFleet(environment, { namespace: namespaces.system, values: { egress, dashboard: { enabled: true } } });
   proofs.fact(`helm upgrade --install agentfleet charts/agentfleet --namespace ${namespaces.system}`);
   proofs.fact(`set-up may reach ${egress.registries.length} hosts, taken from this machine's own npm settings`);
   await openPools(kubectl, storage);
   await showParts(kubectl, proofs);
+  await showDashboard(kubectl, proofs);
   const artifacts = await openArtifacts(kubectl, storage);
   try {
     const stage: Stage = { environment, kubectl, proofs, artifacts };

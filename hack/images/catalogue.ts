@@ -13,6 +13,7 @@ import {
   strippedNode,
   type Bundle,
 } from './parts.ts';
+import { dashboardPage, type Page } from './page.ts';
 import { llamaModules, nodeModules, npmModules } from './nodeModules.ts';
 import { noPreparation, type Prepare } from './prerequisites.ts';
 import type { RecipeName } from './recipes.ts';
@@ -37,6 +38,8 @@ export interface Parts {
   inference(): Promise<Bundle>;
   operator(): Promise<Bundle>;
   results(): Promise<Bundle>;
+  dashboard(): Promise<Bundle>;
+  page(): Promise<Page>;
   agent(): Promise<Bundle>;
   engine(): Promise<Bundle>;
   otlp(): Promise<Bundle>;
@@ -79,6 +82,8 @@ export function machineParts(options: PartsOptions = {}): Parts {
     inference: once(() => bundle('inference', join(repository, 'inference-image/src/main.ts'))),
     operator: once(operatorBundle),
     results: once(() => bundle('results', join(repository, 'operator/src/results/main.ts'), [kubeconfigLibrary])),
+    dashboard: once(() => bundle('dashboard', join(repository, 'dashboard/src/main.ts'), [kubeconfigLibrary])),
+    page: once(dashboardPage),
     agent: once(() => bundle('agent', join(repository, 'agent-image/src/main.ts'))),
     engine: once(() => bundle('engine', join(repository, 'inference-image/src/engines/vllm/testing/main.ts'))),
     otlp: once(() => bundle('otlp', join(repository, 'protocol/src/tracing/exporter.ts'))),
@@ -121,14 +126,24 @@ const programContext = async (
   ];
 };
 
-/** The operator, and the results server as a program of its own: neither loads the code of the other. */
+/** The operator; results server and dashboard as programs of their own: none loads the code of another. */
 const operatorContext = async (parts: Parts): Promise<readonly ContextFile[]> => {
-  const [context, otlp, { code, licences }] = await Promise.all([programContext(parts, 'operator'), otlpContext(parts), parts.results()]);
+  const [context, otlp, results, dashboard, page] = await Promise.all([
+    programContext(parts, 'operator'),
+    otlpContext(parts),
+    parts.results(),
+    parts.dashboard(),
+    parts.page(),
+  ]);
   return [
     ...context,
     ...otlp,
-    { ...code, path: 'dist/results.js', mode: 0o644 },
-    { ...licences, path: 'dist/results.LICENSES', mode: 0o644 },
+    { ...results.code, path: 'dist/results.js', mode: 0o644 },
+    { ...results.licences, path: 'dist/results.LICENSES', mode: 0o644 },
+    { ...dashboard.code, path: 'dist/dashboard.js', mode: 0o644 },
+    { ...dashboard.licences, path: 'dist/dashboard.LICENSES', mode: 0o644 },
+    { ...page.licences, path: 'dist/page.LICENSES', mode: 0o644 },
+    ...page.files.map(({ name, content }) => ({ ...content, path: `dist/dashboard/${name}`, mode: 0o644 })),
   ];
 };
 

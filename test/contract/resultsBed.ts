@@ -64,13 +64,13 @@ export class ResultsBed {
     this.store = new VolumeStore({ folder, claim: 'coding-artifacts', spool: tmpdir(), clock: systemClock });
   }
 
-  /** @param copies without the aggregation layer: artifacts are copied in place of being served */
-  static async start({ copies = false } = {}): Promise<ResultsBed> {
+  /** @param copies without the aggregation layer: artifacts are copied in place of being served; name: of the namespace */
+  static async start({ copies = false, name }: { readonly copies?: boolean; readonly name?: string } = {}): Promise<ResultsBed> {
     const server = await connect();
     await install(server);
     const cluster = await up({ tier: 'control-plane', log: () => undefined });
     const folder = await mkdtemp(join(tmpdir(), 'results-volume-'));
-    const bed = new ResultsBed(server, cluster, await createNamespace(server), folder);
+    const bed = new ResultsBed(server, cluster, await createNamespace(server, name), folder);
     bed.#config.loadFromFile(await kubeconfigPath());
     await bed.#open(copies);
     return bed;

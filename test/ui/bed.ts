@@ -1,5 +1,6 @@
 // A real browser before the real service, which stands before a real API server and the real results server.
-import { mkdir, readFile } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { copyFile, mkdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { connect as dial, createServer as listen, type Server as NetServer, type Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
@@ -10,6 +11,9 @@ import { kubeconfigPath } from '../../hack/cluster/index.ts';
 import { ResultsBed } from '../contract/resultsBed.ts';
 
 const output = fileURLToPath(new URL('../.output/ui/', import.meta.url));
+const docs = fileURLToPath(new URL('../../docs/images/', import.meta.url));
+/** Pictures of docs/dashboard.md, which AGENTFLEET_SHOTS=docs makes anew. */
+const inDocs = new Set(['fleet-wide-light', 'task-wide-dark', 'decide-wide-light', 'rollouts-wide-dark', 'fleet-narrow-light']);
 const page = fileURLToPath(new URL('../../dashboard/dist', import.meta.url));
 const axeFile = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
@@ -35,7 +39,10 @@ class Cable {
     const address = server.address();
     const cable = new Cable(server, typeof address === 'object' && address !== null ? address.port : 0);
     server.on('connection', (near) => {
-      if (cable.#cut) return void near.destroy();
+      if (cable.#cut) {
+        near.destroy();
+        return;
+      }
       const far = dial(port, host);
       for (const [a, b] of [
         [near, far],
@@ -91,7 +98,7 @@ export class UiBed {
   }
 
   static async start(): Promise<UiBed> {
-    const results = await ResultsBed.start();
+    const results = await ResultsBed.start({ name: `payments-${randomBytes(2).toString('hex')}` });
     const cluster = await kubeconfigConfig({ file: await kubeconfigPath() });
     const { hostname, port } = new URL(cluster.server);
     const cable = await Cable.to(hostname, Number(port));
@@ -161,6 +168,13 @@ export class UiBed {
   }
 }
 
+/** What tests read of a finding of axe. */
+interface Violation {
+  readonly id: string;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
+}
+
+/** A page, and what is asked of it. Code for the page is text: its types are not those of Node. */
 export class OpenPage {
   readonly context: BrowserContext;
   readonly page: Page;
@@ -183,12 +197,7 @@ export class OpenPage {
   /** What axe finds wrong, in a line each. */
   async axe(): Promise<readonly string[]> {
     await this.page.evaluate(this.#axe);
-    const found = await this.page.evaluate(async () => {
-      const { axe } = window as unknown as {
-        axe: { run(): Promise<{ violations: { id: string; nodes: { html: string; failureSummary: string }[] }[] }> };
-      };
-      return (await axe.run()).violations;
-    });
+    const found = await this.page.evaluate<readonly Violation[]>('axe.run().then(({ violations }) => violations)');
     return found.flatMap(({ id, nodes }) =>
       nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 160)} ${failureSummary.slice(0, 300)}`),
     );
@@ -196,11 +205,13 @@ export class OpenPage {
 
   /** Whether the page is wider than the window. */
   overflows(): Promise<boolean> {
-    return this.page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth + 1);
+    return this.page.evaluate<boolean>('document.documentElement.scrollWidth > window.innerWidth + 1');
   }
 
   async shot(name: string): Promise<void> {
     await this.page.screenshot({ path: `${output}${name}.png` });
+    if (process.env['AGENTFLEET_SHOTS'] === 'docs' && inDocs.has(name))
+      await copyFile(`${output}${name}.png`, `${docs}dashboard-${name}.png`);
   }
 
   close(): Promise<void> {

@@ -140,7 +140,7 @@ export function fleet(): readonly Sample[] {
     const run = {
       signals: {
         pSuccess: (failed ? 0.12 + (at % 4) * 0.14 : 0.55 + (at % 6) * 0.08).toFixed(2),
-        energy: String((failed ? 0.4 : -1.8) + (at % 6) * 0.3),
+        energy: ((failed ? 0.4 : -1.8) + (at % 6) * 0.3).toFixed(2),
       },
     };
     return sample(`${failed ? 'export' : 'parser'}-${String(at + 10)}`, {

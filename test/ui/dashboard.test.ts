@@ -1,6 +1,9 @@
 // The dashboard in a real browser, before a real API server.
+import { run } from '@agentfleet/cli';
+import { systemClock } from '@agentfleet/kube';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { collection, enabled, until } from '../contract/api/server.ts';
+import { kubeconfigPath } from '../../hack/cluster/index.ts';
 import { type OpenPage, type Size, sizes, UiBed } from './bed.ts';
 import {
   conversation,
@@ -61,7 +64,7 @@ describe.runIf(enabled)('the dashboard in a browser', () => {
       const answer = await bed.results.server.ask('PATCH', path, { body: { status }, type: 'application/merge-patch+json' });
       if (answer.status !== 200) throw new Error(answer.body.message);
     }
-    const bad = sample('hostile', { goal: hostile.replaceAll('\u0000', ''), phase: 'Running', age: 5, tokens: 900 });
+    const bad = sample('hostile', { goal: hostile.replaceAll('\u0000', ''), phase: 'Cancelled', age: 5, tokens: 900 });
     const uid = await make(bad);
     await bed.results.mirror(uid, 1, hostileConversation());
     const said = hostile.replaceAll('\u0000', '');
@@ -114,29 +117,27 @@ describe.runIf(enabled)('the dashboard in a browser', () => {
     expect(new Set(scripts)).toEqual(new Set(['gzip']));
     console.log(`first load: ${(bytes / 1024).toFixed(1)} KiB of scripts`);
     expect(bytes).toBeLessThanOrEqual(250 * 1024);
-    const ran = await open.page.evaluate(() => {
+    // Trusted Types refuse the text of a script before the policy of contents would refuse to run it.
+    const ran = await open.page.evaluate<boolean>(`(() => {
       const script = document.createElement('script');
       try {
         script.textContent = 'window.intruder = true';
         document.body.append(script);
-      } catch {
-        // Trusted Types refuse it before the policy of contents does.
-      }
+      } catch {}
       return 'intruder' in window;
-    });
+    })()`);
     expect(ran).toBe(false);
     await open.close();
   });
 
   it('shows hostile strings as text', async () => {
-    const open = await bed.open(inside('/'), { token });
+    const open = await bed.open(inside('/?q=hostile'), { token });
     const look = async (seen: string | RegExp): Promise<void> => {
       await open.sees(seen);
-      const found = await open.page.evaluate(() => ({
+      const found = await open.page.evaluate<object>(String.raw`({
         elements: document.querySelectorAll('[onerror], img[src="x"], script:not([src]), a[href^="javascript"]').length,
-        // oxlint-disable-next-line no-control-regex
         controls: /[\u0000\u0007\u001b\u202e]/.test(document.body.innerText),
-      }));
+      })`);
       expect(found).toEqual({ elements: 0, controls: false });
     };
     await look(/<img src=x onerror/);
@@ -281,6 +282,33 @@ describe.runIf(enabled)('the dashboard in a browser', () => {
     await open.close();
   });
 
+  it('is served by "fleet dashboard" with the own kubeconfig, to whom has the address alone', async () => {
+    const stop = new AbortController();
+    const lines: string[] = [];
+    const env = { KUBECONFIG: await kubeconfigPath() };
+    const out = (text: string): void => void lines.push(text.trim());
+    const ended = run(['dashboard', '--port', '0', '--read-only'], {
+      env,
+      clock: systemClock,
+      random: Math.random,
+      terminal: false,
+      signal: stop.signal,
+      out,
+      err: out,
+    });
+    await until('it listens', () => Promise.resolve(lines.length > 0));
+    const { origin, hash } = new URL(lines[0] ?? '');
+    const open = await bed.open(`${origin}/tasks/${ns}/release-notes${hash}`, {});
+    await open.sees('This dashboard is read-only');
+    expect(open.page.url()).not.toContain('key=');
+    await open.close();
+    const stranger = await bed.open(`${origin}/#key=guessed`, {});
+    await stranger.sees('the key is not that of this dashboard');
+    await stranger.close();
+    stop.abort();
+    expect(await ended).toBe(0);
+  });
+
   const many = full ? 10_000 : 1000;
   it(`draws only what is in sight: of ${many} tasks, found by keyboard`, async () => {
     const names = Array.from({ length: many }, (_, at) => `many-${String(at).padStart(5, '0')}`);
@@ -293,12 +321,12 @@ describe.runIf(enabled)('the dashboard in a browser', () => {
     const open = await bed.open(inside('/'), { token });
     const { page } = open;
     await page.locator('.list').waitFor();
-    await page.waitForFunction((least) => Number(document.querySelector('.list')?.getAttribute('aria-rowcount')) > least, many);
+    await page.waitForFunction(`Number(document.querySelector('.list')?.getAttribute('aria-rowcount')) > ${many}`);
     expect(await page.locator('.line').count()).toBeLessThan(60);
     console.log(`list of ${many} tasks: interaction p95 ${(await interactions(open)).toFixed(0)} ms`);
     await page.keyboard.press('/');
     await page.keyboard.type('many-00777');
-    await page.waitForFunction(() => document.querySelectorAll('.line').length === 1);
+    await page.waitForFunction(`document.querySelectorAll('.line').length === 1`);
     expect(new URL(page.url()).searchParams.get('q')).toBe('many-00777');
     await page.locator('.line a').focus();
     await page.keyboard.press('j');
@@ -308,21 +336,21 @@ describe.runIf(enabled)('the dashboard in a browser', () => {
   });
 
   /** The 95th percentile of ms from an input to the frame that shows it: filters, orders and scrolls. */
-  async function interactions({ page }: OpenPage): Promise<number> {
-    return page.evaluate(async () => {
-      const frame = (): Promise<number> => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
-      const chips = [...document.querySelectorAll<HTMLElement>('.chips button')];
-      const took: number[] = [];
+  function interactions({ page }: OpenPage): Promise<number> {
+    return page.evaluate<number>(`(async () => {
+      const frame = () => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+      const chips = [...document.querySelectorAll('.chips button')];
+      const took = [];
       for (let turn = 0; turn < 40; turn += 1) {
         const begun = performance.now();
-        if (turn % 2 === 0) chips[(turn / 2) % chips.length]?.click();
+        if (turn % 2 === 0) chips[(turn / 2) % chips.length].click();
         else window.scrollTo(0, turn * 900);
         await frame();
         took.push(performance.now() - begun);
       }
-      chips[0]?.click();
+      chips[0].click();
       await frame();
-      return took.sort((a, b) => a - b)[Math.floor(took.length * 0.95)] ?? 0;
-    });
+      return took.sort((a, b) => a - b)[Math.floor(took.length * 0.95)];
+    })()`);
   }
 });

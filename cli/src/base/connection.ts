@@ -37,7 +37,8 @@ export interface Connection {
   readonly namespace: string;
 }
 
-function configOf({ kubeconfig, context }: ConnectionFlags, env: NodeJS.ProcessEnv): Promise<ClusterConfig> {
+/** The cluster as kubectl finds it. Throws AF_KUBE_CONFIG or a CliError. */
+export function configOf({ kubeconfig, context }: ConnectionFlags, env: NodeJS.ProcessEnv): Promise<ClusterConfig> {
   const inPod = env['KUBERNETES_SERVICE_HOST'] !== undefined && context === undefined;
   const named = kubeconfig !== undefined || Boolean(env['KUBECONFIG']) || inPod;
   if (!named && !existsSync(join(env['HOME'] ?? '', '.kube', 'config')))

@@ -72,6 +72,19 @@ function addMcp(program: Command, dispatch: Dispatch): void {
     });
 }
 
+function addDashboard(program: Command, dispatch: Dispatch): void {
+  program
+    .command('dashboard')
+    .description('serve the dashboard on the loopback, with your own credentials, and print its address')
+    .option('--port <port>', 'port of 127.0.0.1; 0: a free one', port, 8090)
+    .option('--read-only', 'show, and change nothing')
+    .action((_: unknown, command: Command) => {
+      const flags = command.optsWithGlobals<ConnectionFlags & { readonly port: number; readonly readOnly?: boolean }>();
+      const { port, readOnly = false } = flags;
+      return dispatch.locally(async (context) => (await import('../commands/dashboard.ts')).dashboard(context, flags, { port, readOnly }));
+    });
+}
+
 type Switches = 'allNamespaces' | 'dryRun' | 'gitPrivate';
 type GivenInit = Omit<InitFlags, Switches> & ConnectionFlags & Partial<Pick<InitFlags, Switches>>;
 
@@ -116,6 +129,7 @@ export function addCluster(program: Command, dispatch: Dispatch): void {
   addInit(program, dispatch);
   addBackup(program, dispatch);
   addMcp(program, dispatch);
+  addDashboard(program, dispatch);
   addUninstall(program, dispatch);
   program
     .command('completion')

@@ -162,8 +162,7 @@ export async function whoAmI(server: Server): Promise<string> {
 }
 
 /** A new namespace; its objects go with it. */
-export async function createNamespace(server: Server): Promise<string> {
-  const name = `api-contract-${randomBytes(4).toString('hex')}`;
+export async function createNamespace(server: Server, name = `api-contract-${randomBytes(4).toString('hex')}`): Promise<string> {
   const { status, body } = await server.ask('POST', '/api/v1/namespaces', { body: { metadata: { name } } });
   if (status !== 201) throw new Error(`namespace ${name}: ${body.message}`);
   return name;

@@ -152,6 +152,23 @@ describe('who may do what', () => {
     expect(binding.map(({ resources, resourceNames }) => [resources, resourceNames])).toEqual([[['clusterroles'], ['agentfleet-worker']]]);
   });
 
+  it('gives the dashboard, where it is asked for, neither a right nor a token', async () => {
+    expect(all.filter(({ metadata }) => metadata.name === 'agentfleet-dashboard')).toEqual([]);
+    const manifests = await rendered({ dashboard: { enabled: true, auth: 'Proxy', readOnly: true, namespaces: ['a', 'b'] } });
+    expect(manifests.filter(({ metadata }) => metadata.name === 'agentfleet-dashboard').map(({ kind }) => kind)).toEqual([
+      'ServiceAccount',
+      'Service',
+      'Deployment',
+    ]);
+    const bindings = manifests.filter(({ kind }) => kind.endsWith('Binding'));
+    expect(JSON.stringify(bindings)).not.toContain('agentfleet-dashboard');
+    const { spec } = one(manifests, 'Deployment', 'agentfleet-dashboard').spec!.template!;
+    expect(spec).toMatchObject({ automountServiceAccountToken: false, containers: [{ image: image('operator') }] });
+    const env = Object.fromEntries(spec.containers[0]!.env.map(({ name, value }) => [name, value]));
+    expect(env).toMatchObject({ DASHBOARD_AUTH: 'Proxy', DASHBOARD_READ_ONLY: 'true', DASHBOARD_NAMESPACES: 'a,b' });
+    await expect(rendered({ dashboard: { enabled: true, auth: 'None' } })).rejects.toThrow(/schema/);
+  });
+
   it('lets the worker report and not assign', () => {
     const worker = role('worker');
     expect(allows(worker, 'patch', 'agenttasks/status')).toBe(true);
@@ -200,22 +217,27 @@ describe('a real API server', () => {
   };
 
   it('takes every manifest', async () => {
-    const manifests = await rendered({ replicas: 2 });
+    const manifests = await rendered({
+      replicas: 2,
+      dashboard: { enabled: true, replicas: 2 },
+      networkPolicy: { enabled: true, egress: [] },
+    });
     const lines = (await dryRun(manifests)).trim().split('\n');
     expect(lines).toHaveLength(manifests.length);
     for (const line of lines) expect(line).toMatch(/serverside-applied \(server dry run\)$/);
   });
 
-  it('holds the operator pod to be restricted', async () => {
-    const { metadata, spec } = one(all, 'Deployment', 'agentfleet-operator').spec!.template!;
+  it.for(['operator', 'dashboard'])('holds the pod of the %s to be restricted', async (part) => {
+    const manifests = await rendered({ dashboard: { enabled: true } });
+    const { metadata, spec } = one(manifests, 'Deployment', `agentfleet-${part}`).spec!.template!;
     await kubectl.text(['-n', namespace, 'wait', '--for=create', 'serviceaccount/default', '--timeout=30s']);
     const pod = {
       apiVersion: 'v1',
       kind: 'Pod',
-      metadata: { ...metadata, name: 'operator', namespace },
+      metadata: { ...metadata, name: part, namespace },
       spec: { ...spec, serviceAccountName: 'default' },
     };
-    expect(await dryRun([pod])).toContain('pod/operator serverside-applied');
+    expect(await dryRun([pod])).toContain(`pod/${part} serverside-applied`);
     const loose = { ...pod, spec: { ...pod.spec, securityContext: {} } };
     await expect(dryRun([loose])).rejects.toThrow('violates PodSecurity "restricted');
   });

@@ -106,7 +106,7 @@ function Notices(): ReactNode {
       )}
       {link === 'Open' && stale !== undefined && (
         <p className="notice bad">
-          <strong>Stale.</strong> The API server does not answer ({stale.message}); what you see may be old. It goes on by itself.
+          <strong>Stale.</strong> What you see may be old: {stale.message}. It goes on by itself.
         </p>
       )}
       {tasks?.state === 'Denied' ? (

@@ -1,4 +1,4 @@
-import { type ReactNode, useState } from 'react';
+import { type ReactNode, useEffect, useState } from 'react';
 import type { Session } from '../../../src/base/wire.ts';
 import icon from '../icon.svg';
 import { RequestError, send } from '../base/api.ts';
@@ -14,7 +14,8 @@ function keyOfAddress(): string {
 }
 
 export function Login(props: { readonly onIn: (session: Session) => void; readonly error?: unknown; readonly ended?: boolean }): ReactNode {
-  const [token, setToken] = useState(keyOfAddress);
+  const [key] = useState(keyOfAddress);
+  const [token, setToken] = useState(key);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
   const enter = (): void => {
@@ -24,6 +25,9 @@ export function Login(props: { readonly onIn: (session: Session) => void; readon
       .then(props.onIn, setError)
       .finally(() => setBusy(false));
   };
+  useEffect(() => {
+    if (key !== '') enter();
+  }, []);
   const first = props.error !== undefined && !isUnknown(props.error) ? props.error : undefined;
   return (
     <main className="login">

@@ -115,6 +115,7 @@ function Ask(props: {
         </Confirm>
       );
     case 'Undo':
+    default:
       return (
         <Confirm title="What undoing would do" action="Close" onYes={props.onClose} {...common}>
           <UndoView path={taskPath(namespace, name, '/undo')} />

@@ -22,7 +22,7 @@ function Checks({ task: { spec, status } }: { readonly task: AgentTask }): React
           </thead>
           <tbody>
             {spec.checks.map((check) => {
-              const { name, type = 'Command', command, path, expect } = check;
+              const { name, type, command, path, expect } = check;
               const result = results.get(name);
               const proof =
                 type === 'Command' ? (command ?? []).join(' ') : type === 'Artifact' ? `file ${path ?? ''}` : 'a person accepts the change';

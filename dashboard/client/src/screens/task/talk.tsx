@@ -142,7 +142,8 @@ function TurnView({ turn }: { readonly turn: Turn }): ReactNode {
       return (
         <Simple kind="mark" who={`Restored ${plain(turn.id)}, ${turn.verified ? 'verified by its hash' : 'NOT verified'}`} at={turn.at} />
       );
-    case 'Note': {
+    case 'Note':
+    default: {
       const { title, text } = noteOf(turn);
       return (
         <Simple kind="note" who={plain(title)} at={turn.at}>
@@ -154,13 +155,11 @@ function TurnView({ turn }: { readonly turn: Turn }): ReactNode {
 }
 
 function Quiet({ heard, task }: { readonly heard: Heard; readonly task: AgentTask }): ReactNode {
+  if (task.status?.assignment === undefined && heard.state !== 'Waiting')
+    return <Empty title="Nothing was said yet">No worker has the task.</Empty>;
   if (heard.error !== undefined) return <Trouble what="The conversation cannot be read now:" error={heard.error} />;
   if (heard.state === 'Waiting') return <Empty title="Listening …" />;
-  return (
-    <Empty title="Nothing was said yet">
-      {task.status?.assignment === undefined ? 'No worker has the task.' : 'The worker prepares its sandbox.'}
-    </Empty>
-  );
+  return <Empty title="Nothing was said yet">The worker prepares its sandbox.</Empty>;
 }
 
 /** Only turns in sight are drawn; at the end of it, the page goes along. */

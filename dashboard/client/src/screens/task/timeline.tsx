@@ -66,6 +66,9 @@ function itemOf(turn: Turn): readonly Item[] {
               },
             ],
       );
+    case 'Began':
+    case 'Observation':
+    case 'User':
     default:
       return [];
   }

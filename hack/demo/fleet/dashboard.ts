@@ -1,0 +1,44 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Kubectl } from '../../sandbox/index.ts';
+import type { Proofs } from '../proofs/proofs.ts';
+import { namespaces } from './stage.ts';
+
+const account = 'visitor';
+
+/** A ServiceAccount of the tasks' namespace that may look, decide and write tasks there, and look at the pools. */
+async function letVisitorIn(kubectl: Kubectl): Promise<void> {
+  const subjects = [{ kind: 'ServiceAccount', name: account, namespace: namespaces.tasks }];
+  const bind = (namespace: string, role: string): object => ({
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'RoleBinding',
+    metadata: { name: `${account}-${role}`, namespace },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
+    subjects,
+  });
+  await kubectl.apply({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: account, namespace: namespaces.tasks } });
+  for (const role of ['agentfleet-viewer', 'agentfleet-editor', 'agentfleet-approver']) await kubectl.apply(bind(namespaces.tasks, role));
+  await kubectl.apply(bind(namespaces.pools, 'agentfleet-viewer'));
+}
+
+/** Prints where the dashboard is, and proves that it answers and lets nobody in without a token. */
+export async function showDashboard(kubectl: Kubectl, proofs: Proofs): Promise<void> {
+  await letVisitorIn(kubectl);
+  const service = ['-n', namespaces.system, 'get', 'service', 'agentfleet-dashboard', '-o', 'jsonpath={.spec.clusterIP}'];
+  const host = (await kubectl.text(service)).trim();
+  const address = `http://${host.includes(':') ? `[${host}]` : host}`;
+  const ask = (path: string): Promise<number> =>
+    fetch(address + path, { signal: AbortSignal.timeout(5000) }).then(
+      ({ status }) => status,
+      () => 0,
+    );
+  // Rules of a new Service take a moment on the node.
+  let page = await ask('/');
+  for (let turn = 0; page === 0 && turn < 10; turn += 1) {
+    await delay(500);
+    page = await ask('/');
+  }
+  proofs.prove('the dashboard serves its page, and data to nobody without a token', page === 200 && (await ask('/api/session')) === 401);
+  proofs.fact(
+    `${address}/?in=${namespaces.tasks},${namespaces.pools}  log in with: kubectl -n ${namespaces.tasks} create token ${account}`,
+  );
+}
