@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { mkdtemp, rm, readFile, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -11,7 +12,7 @@ describe('the package for npm', () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'fleet-package-'));
     await packCli(folder);
-  });
+  }, 120_000);
   afterAll(() => rm(folder, { recursive: true }));
 
   test('is one program, by both names, which needs nothing beside it', async () => {
@@ -52,4 +53,22 @@ describe('the package for npm', () => {
       expect((await run(['tasks', '--kubeconfig', '/nowhere'])).stderr).toContain('_http_client');
     },
   );
+
+  test('serves the dashboard with the page that lies beside it', async () => {
+    const kubeconfig = join(folder, 'kubeconfig');
+    const cluster = { server: 'http://127.0.0.1:1' };
+    const contexts = [{ name: 'a', context: { cluster: 'a', user: 'a' } }];
+    const config = { clusters: [{ name: 'a', cluster }], users: [{ name: 'a', user: { token: 'x' } }], contexts, 'current-context': 'a' };
+    await writeFile(kubeconfig, JSON.stringify({ apiVersion: 'v1', kind: 'Config', ...config }));
+    const command = [join(folder, 'fleet.cjs'), 'dashboard', '--port', '0'];
+    const serving = execa(process.execPath, command, { env: { ...env, KUBECONFIG: kubeconfig }, extendEnv: false, reject: false });
+    const [line] = (await once(serving.stdout, 'data')) as [Buffer];
+    const { origin } = new URL(line.toString());
+    const page = await (await fetch(`${origin}/tasks/a/b`)).text();
+    const script = /src="(?<path>\/assets\/[^"]+)"/.exec(page)?.groups?.['path'] ?? '';
+    expect((await fetch(origin + script)).status).toBe(200);
+    expect((await fetch(`${origin}/api/session`)).status).toBe(401);
+    serving.kill('SIGTERM');
+    await serving;
+  });
 });

@@ -155,8 +155,7 @@ function TurnView({ turn }: { readonly turn: Turn }): ReactNode {
 }
 
 function Quiet({ heard, task }: { readonly heard: Heard; readonly task: AgentTask }): ReactNode {
-  if (task.status?.assignment === undefined && heard.state !== 'Waiting')
-    return <Empty title="Nothing was said yet">No worker has the task.</Empty>;
+  if (task.status?.assignment === undefined) return <Empty title="Nothing was said yet">No worker has the task.</Empty>;
   if (heard.error !== undefined) return <Trouble what="The conversation cannot be read now:" error={heard.error} />;
   if (heard.state === 'Waiting') return <Empty title="Listening …" />;
   return <Empty title="Nothing was said yet">The worker prepares its sandbox.</Empty>;
