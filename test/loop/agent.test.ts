@@ -137,7 +137,7 @@ describe.skipIf('why' in built)('the tool loop', () => {
   });
 
   test.each([
-    ['names the tool that reads the rest', [], /read_file \{handle: "out-1\.0"\} reads it/, 'a handle reads the rest'],
+    ['names the tool that reads the rest', [], /read_file \{handle: "out-1\.0", from_line: \d+\} reads it/, 'a handle reads the rest'],
     ['names no tool that the task does not have', ['read_file'], /the rest was not kept/, 'the rest is not kept'],
   ])('a result that is cut %s', async (_, deny, hint, reported) => {
     const models = new ScriptedModels(

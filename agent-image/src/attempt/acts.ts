@@ -1,10 +1,9 @@
 import { newExecId } from '@agentfleet/keeper/client';
 import { EffectJournal, EffectReader, takeBack, type Answer } from '../effects/index.ts';
-import type { Gate } from './gate.ts';
+import type { CommandAct, Gate } from './gate.ts';
 import { type SandboxSession, reachOf, type Reach } from './sandboxSession.ts';
 import { throwIfSuperseded } from '../base/failure.ts';
 import type { AttemptContext } from './ports.ts';
-import type { ShellAct } from '@agentfleet/protocol/inference';
 import { tail, type Baseline } from './checkRun.ts';
 import type { Rewrite } from './sources.ts';
 import { write, type SearchNode } from './node.ts';
@@ -88,7 +87,7 @@ export interface Failed {
 
 /** Commands of one candidate. */
 export interface Acts {
-  readonly acts: readonly ShellAct[];
+  readonly acts: readonly CommandAct[];
   /** A person allowed them. */
   readonly approved: boolean;
   /** What they may reach; null: nothing. */
@@ -97,7 +96,7 @@ export interface Acts {
 
 /** Whether commands must not be run a second time: a person allowed them once, or what they did outside may stand. */
 export function onlyOnce(gate: Gate, { acts, approved, reach }: Acts): boolean {
-  return approved || (reach !== null && acts.length > 0) || acts.some(({ command }) => gate.outward(command).external.length > 0);
+  return approved || (reach !== null && acts.length > 0) || acts.some((act) => gate.outward(act).external.length > 0);
 }
 
 /**
@@ -112,7 +111,7 @@ export async function runActs(
 ): Promise<Failed | null> {
   const journal = effectJournal({ context, session });
   for (const { command } of acts) {
-    const { stdout, stderr, end } = await journal.around({ command, approved, ...gate.outward(command) }, async () => {
+    const { stdout, stderr, end } = await journal.around({ command, approved, ...gate.outward({ command }) }, async () => {
       const run = await session.exec({ command, timeoutSeconds: actSeconds, reach, act: identity });
       return { ...run, ok: run.end.exitCode === 0 && run.end.interrupted === undefined };
     });

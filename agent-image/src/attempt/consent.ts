@@ -44,7 +44,7 @@ export async function consentTo(
       return {
         allowed: false,
         approved: false,
-        why: `gate 2: ${opinion.why} (${part.findings[0] ?? 'no rule of gate 1 objects'})${part.where}`,
+        why: `gate 2: ${opinion.why} (${part.findings[0] ?? 'a learned score; no rule objects'})${part.where}`,
         ...measuredAs(energy),
       };
     doubts.push(`gate 2 would refuse it: ${opinion.why}`);

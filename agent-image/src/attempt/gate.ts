@@ -21,10 +21,15 @@ import {
 import type { Rewrite } from './sources.ts';
 import { AttemptFailure } from '../base/failure.ts';
 
+/** A command line, and the text that it reads from its standard input. */
+export interface CommandAct extends ShellAct {
+  readonly stdin?: string;
+}
+
 /** What a candidate would do: files first, then commands. */
 export interface Proposal {
   readonly rewrites: readonly Rewrite[];
-  readonly acts: readonly ShellAct[];
+  readonly acts: readonly CommandAct[];
   /** Calls of other machines, a line each; see `Proposed`. */
   readonly outside?: readonly string[];
 }
@@ -33,8 +38,8 @@ export interface Proposal {
 export interface Gate {
   /** Judges all that a candidate would do before any of it is done. */
   judge(proposal: Proposal): GateVerdict;
-  /** Which commands of a line reach out of the sandbox, and whether the line changes its folder on the way. */
-  outward(command: string): { readonly external: readonly NormalCommand[]; readonly movesAbout: boolean };
+  /** Which commands of a line, and of what they read, reach out of the sandbox; and whether the line changes its folder on the way. */
+  outward(act: Pick<CommandAct, 'command' | 'stdin'>): { readonly external: readonly NormalCommand[]; readonly movesAbout: boolean };
   /** Lets a command of the task's author pass unless the rails deny it; tells what they said. */
   admit(step: Pick<SetupStep, 'name' | 'command'> & Partial<Pick<SetupStep, 'network'>>, field: string): Decision;
 }
@@ -147,7 +152,7 @@ export function createGate({ rails, task, roots, absolute, writing }: GateOption
       ];
       return verdictOf(parts, task);
     },
-    outward: (command) => outwardOf(command, judging),
+    outward: (one) => outwardOf(one, judging),
     admit: (step, field) => {
       const reaches = step.network !== undefined && step.network !== 'None';
       const own = reaches ? { ...policy, network: 'Allowed' as const } : policy;
@@ -196,7 +201,7 @@ function judgeRewrite(rewrite: Rewrite, judging: Judging): Part {
   const added = addedLines(rewrite);
   const content = findings.length === 0 ? added : rewrite.after.toString('utf8');
   const judged = rails.judge({ tool: 'FileWrite', path: absolute(rewrite.path), content }, policy);
-  const allowlisted = findings.length === 0 && judged.allowlisted;
+  const allowlisted = findings.length === 0 && (judged.allowlisted || rails.changesOnlyComments(textOf(rewrite)));
   return {
     ...reported(findings, policy, 'Reversible'),
     commands: [],
@@ -235,8 +240,8 @@ function newFindings({ path, before, after }: Rewrite, { rails, policy, absolute
 }
 
 /** What decides about success is not the agent's to change, whoever else would allow it: `verify` refuses it anyway. */
-function judgeAct({ command }: ShellAct, { rails, policy, workspace }: Judging): Part {
-  const act: Act = { tool: 'Shell', command, cwd: workspace };
+function judgeAct({ command, stdin }: CommandAct, { rails, policy, workspace }: Judging): Part {
+  const act: Act = { tool: 'Shell', command, cwd: workspace, ...(stdin !== undefined && { stdin }) };
   const { findings, risk, decision, allowlisted, structure, simpleCommands } = rails.judge(act, policy);
   // Of what the rail finds, that is what it does not say where nothing is protected.
   const tampering = ({ rail }: Finding): boolean => rail === 'test-tampering';
@@ -248,7 +253,21 @@ function judgeAct({ command }: ShellAct, { rails, policy, workspace }: Judging):
   const part = reported(findings, policy, risk, command);
   const kinds = [...new Set([...part.kinds, ...kindsOf(closed, risk).filter((kind) => kind === 'External')])];
   const commands = partsOf(command, simpleCommands);
-  return { ...part, kinds, allowlisted, structure, commands, decision: tampers ? 'Deny' : decision, tool: 'Shell', subject: command };
+  return {
+    ...part,
+    kinds,
+    allowlisted,
+    structure,
+    commands,
+    decision: tampers ? 'Deny' : decision,
+    tool: 'Shell',
+    subject: withInput(command, stdin),
+  };
+}
+
+/** A command line with its standard input as a here-document: gate 2 and people read both. */
+function withInput(command: string, stdin?: string): string {
+  return stdin === undefined ? command : `${command} <<'STDIN'\n${stdin.replace(/\n?$/, '\n')}STDIN`;
 }
 
 /** Most commands of a line that are looked at one by one. */
@@ -301,8 +320,9 @@ function outsidePart(subject: string): Part {
 const outwardRails: ReadonlySet<string> = new Set(['exfil', 'network', 'fetch-to-exec', 'escape']);
 
 /** Judged as if the network were closed: where it is open the rails have nothing to say about what uses it. */
-function outwardOf(command: string, { rails, policy, workspace }: Judging): ReturnType<Gate['outward']> {
-  const { findings, simpleCommands } = rails.judge({ tool: 'Shell', command, cwd: workspace }, { ...policy, network: 'Loopback' });
+function outwardOf({ command, stdin }: Parameters<Gate['outward']>[0], { rails, policy, workspace }: Judging): ReturnType<Gate['outward']> {
+  const act: Act = { tool: 'Shell', command, cwd: workspace, ...(stdin !== undefined && { stdin }) };
+  const { findings, simpleCommands } = rails.judge(act, { ...policy, network: 'Loopback' });
   const spans = new Set(findings.filter(({ rail }) => outwardRails.has(rail)).map(({ span }) => `${span.start} ${span.end}`));
   const external = simpleCommands.filter(({ span }) => spans.has(`${span.start} ${span.end}`));
   return { external, movesAbout: simpleCommands.some(({ argv: [program] }) => program === 'cd' || program === 'pushd') };

@@ -71,7 +71,7 @@ class Bed {
   async act(command: string, { approved = true, policy = {} } = {}): Promise<boolean> {
     const { probe, log } = this;
     const journal = new EffectJournal({ attempt: 1, note: log.note, probe, newId: log.newId });
-    const { ok } = await journal.around({ command, approved, ...gateOf(policy).outward(command) }, async () => {
+    const { ok } = await journal.around({ command, approved, ...gateOf(policy).outward({ command }) }, async () => {
       log.records.push({ seq: 0, type: 'Run', body: { kind: `run: ${command}` } } as never);
       return { ok: (await shellIn(probe)(command)).exitCode === 0 };
     });
@@ -148,7 +148,7 @@ describe('a push', () => {
     const { probe, log } = bed;
     const journal = new EffectJournal({ attempt: 1, note: log.note, probe, newId: log.newId });
     const command = 'git push origin main';
-    const act = { command, approved: true, ...gateOf({}).outward(command) };
+    const act = { command, approved: true, ...gateOf({}).outward({ command }) };
     await expect(journal.around(act, () => Promise.reject(new Error('gone')))).rejects.toThrow('gone');
     expect(log.kinds).toEqual(['EffectPlanned', 'EffectEnded']);
     expect(await bed.rollBack()).toEqual(['git push origin main may stand: it was cut off']);
@@ -186,7 +186,7 @@ describe('what kubectl changes', () => {
       const stdout = held === null ? '' : JSON.stringify(held);
       return () => Promise.resolve({ exitCode: 0, stdout });
     };
-    const { external, movesAbout } = gateOf({}).outward(command);
+    const { external, movesAbout } = gateOf({}).outward({ command });
     const [plan] = planEffects(external, movesAbout) as readonly [EffectPlan];
     expect(plan.kind).toBe('KubectlApply');
     return (await plan.look(says(before)))(says(after));
@@ -225,9 +225,9 @@ describe('other acts', () => {
   });
 
   test('of which one has a way back and one has not are told apart', () => {
-    const { external, movesAbout } = gateOf({}).outward('git push origin main && curl https://example.com');
+    const { external, movesAbout } = gateOf({}).outward({ command: 'git push origin main && curl https://example.com' });
     expect(planEffects(external, movesAbout).map(({ kind }) => kind)).toEqual(['GitPush', 'Other']);
-    const moved = gateOf({}).outward('cd sub && git push origin main');
+    const moved = gateOf({}).outward({ command: 'cd sub && git push origin main' });
     expect(planEffects(moved.external, moved.movesAbout).map(({ kind }) => kind)).toEqual(['Other']);
   });
 });
@@ -241,7 +241,7 @@ test('words survive the shell', async () => {
 
 test('a question that fails is not taken for an answer', async () => {
   const silent: Probe = () => Promise.resolve({ exitCode: 128, stdout: '' });
-  const [plan] = planEffects(gateOf({}).outward('git push origin main').external, false) as readonly [EffectPlan];
+  const [plan] = planEffects(gateOf({}).outward({ command: 'git push origin main' }).external, false) as readonly [EffectPlan];
   const after = await plan.look(silent);
   expect(await after(bed.probe)).toEqual({ why: 'the remote origin did not say what it held before' });
 });

@@ -94,7 +94,10 @@ async function gated(at: ActScope, one: Call, tool: Tool, args: Readonly<Record<
   const consent = await consentTo(scope, candidate, proposed, verdict, unseen);
   const measured = consent.energy === undefined ? {} : { energy: consent.energy };
   if (!consent.allowed)
-    return { ...refusal(at, consent.why, `${plainer(at.tools)}${await partsSaid(at, candidate, verdict, consent)}`), ...measured };
+    return {
+      ...refusal(at, consent.why, acts ? `${plainer(at.tools)}${await partsSaid(at, candidate, verdict, consent)}` : smaller),
+      ...measured,
+    };
   const { approved } = consent;
   const outside = (proposed.outside ?? []).length > 0;
   const once = outside || (acts && onlyOnce(gate, { acts: proposed.acts, approved, reach: reachOfActs(scope.context) }));
@@ -114,6 +117,10 @@ function plainer({ definitions }: ToolSet): string {
   ];
   return `A plainer way, one act a call: ${ways.join(', ')}; or submit with unreachable, where the goal needs this act.`;
 }
+
+/** What may be tried after a person or gate 2 refused an edit. */
+const smaller =
+  'The lines that an edit adds are scored together, and the same lines get the same score. Make a smaller edit, word the lines in another way, or leave out what the goal does not need.';
 
 /**
  * Which commands of a refused line gate 2 would refuse by themselves: it judges a line as a whole, as what is harmless alone may do

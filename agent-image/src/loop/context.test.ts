@@ -135,7 +135,7 @@ describe('reminders', () => {
 
   it('repeats goal, limits and the open part of the plan, a long goal in short', () => {
     const text = reminder(steps(8), reminded) ?? '';
-    for (const part of ['Mend add().', '- Protected: tests/**.', 'Open plan (1 of 3 done)', '- (now) edit', '- check'])
+    for (const part of ['Mend add().', '- Protected: tests/**.', 'Open plan\n- (done) read', '- (now) edit', '- check'])
       expect(text).toContain(part);
     expect(text).not.toContain('- read');
     expect((reminder(steps(8), { ...reminded, goal: 'g'.repeat(40_000) }) ?? '').length).toBeLessThan(3000);

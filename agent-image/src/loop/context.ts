@@ -25,7 +25,7 @@ const leastObservation = 150;
 /** Steps after which the goal is repeated, and the fewest between two repetitions. */
 const reminderSteps = 8;
 const reminderGap = 3;
-const reminderGoalTokens = 600;
+const reminderGoalTokens = 200;
 const reminderHead = 'Reminder';
 
 /** Tokens of a request's messages and tools, estimated by their length. */
@@ -153,13 +153,20 @@ function reminderText({ goal, constraints, plan }: Reminded): string {
   return parts.join('\n\n');
 }
 
-/** The items of a plan that are not done; empty when there are none. */
+/** Characters of an item that is done. */
+const doneCharacters = 60;
+
+function shortItem(text: string): string {
+  return text.length <= doneCharacters ? text : `${text.slice(0, doneCharacters - 1)}…`.toWellFormed();
+}
+
+/** A plan with what is done in short; empty when nothing is open. */
 function openPlan(plan: readonly PlanItem[]): string {
   const open = plan.filter(({ state }) => state !== 'Done');
   if (open.length === 0) return '';
-  const done = plan.length - open.length;
+  const done = plan.filter(({ state }) => state === 'Done').map(({ text }) => `- (done) ${shortItem(text)}`);
   const lines = open.map(({ text, state }) => `- ${state === 'Active' ? '(now) ' : ''}${text}`);
-  return `Open plan${done > 0 ? ` (${done} of ${plan.length} done)` : ''}\n${lines.join('\n')}`;
+  return `Open plan\n${[...done, ...lines].join('\n')}`;
 }
 
 /** Replies since goal and plan were last at the end of the conversation. */
@@ -222,7 +229,7 @@ export function planCompaction(rendered: Rendered, handleOf: HandleOf = () => un
   const ask: ConversationMessage = {
     role: 'User',
     origin: 'Notice',
-    text: summaryRequest(Math.floor((wanted / correction) * bytesPerToken)),
+    text: summaryRequest(Math.floor((wanted / correction) * bytesPerToken), history.slice(count)),
   };
   const older = messages.slice(0, openingLength + count);
   // The same prefix as before, so that the provider has it cached.
@@ -319,10 +326,13 @@ function fits(messages: readonly ConversationMessage[], { tools, window, correct
   return promptTokens(messages, tools, correction) + output <= window.contextTokens * 0.95;
 }
 
-/** @param characters that are surely kept */
-function summaryRequest(characters: number): string {
+/** @param characters that are surely kept @param stays the messages that the summary does not replace */
+function summaryRequest(characters: number, stays: readonly ConversationMessage[]): string {
   const words = Math.floor(characters / wordLength);
-  return `The conversation has grown too long: its beginning will be replaced by your summary, and only that will be known. Call no tool. Write plain text of at most ${words} words (${characters} characters; more would be cut) under these headings:
+  const replies = stays.filter(({ role }) => role === 'Assistant').length;
+  const which = replies === 1 ? 'your last reply with its results' : `your last ${replies} replies with their results`;
+  const kept = replies === 0 ? 'goal and plan stay' : `goal and plan stay, and ${which}`;
+  return `The conversation has grown too long: your summary will replace its beginning; ${kept}. Of all else only the summary will be known. Call no tool. Write plain text of at most ${words} words (${characters} characters; more would be cut) under these headings:
 Decisions: what was decided, and why.
 Files: each file that was changed or still matters, and the state that it is in.
 Tried and failed: what, and how it failed, so that it is not tried again.

@@ -5,7 +5,7 @@ import type { ConversationMessage } from '@agentfleet/protocol/chat';
 import type { ChatModel, ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
 import { editable } from '../checks/index.ts';
 import { seenAtBaseline } from '../attempt/baseline.ts';
-import { findShell, nothingListed, toolsFor, type McpListing, type McpServers, type ToolSet } from '../tools/index.ts';
+import { findShell, nothingListed, programsOf, toolsFor, type McpListing, type McpServers, type ToolSet } from '../tools/index.ts';
 import type { SandboxSession } from '../attempt/sandboxSession.ts';
 import type { Scope, StrategyScope } from '../attempt/scope.ts';
 import { answerFile, asksForAnswer } from '../attempt/artifacts.ts';
@@ -54,7 +54,8 @@ export class Conversation {
   #pending: { readonly note: Note; readonly bytes: number }[] = [];
 
   constructor(scope: Scope, transcript: Transcript, facts: Omit<PromptFacts, 'files'>, resumedAt: ResumedAt | null) {
-    this.constraints = constraintsOf(facts);
+    // What is left of the budget changes; whoever reminds says it anew.
+    this.constraints = constraintsOf({ ...facts, budget: [] });
     this.#scope = scope;
     this.transcript = transcript;
     this.memory = new TranscriptMemory(transcript, facts.readsRest);
@@ -121,7 +122,8 @@ export async function openConversation(
   const tools = await toolsFor(scope, servers.tools(mcp));
   const reads = tools.definitions.some(({ name }) => name === readsHandles);
   const shownCharacters = shownAtOnce(at, expert, tools);
-  const facts = { ...(await factsOf(at, left(transcript.charges))), shownCharacters, readsRest: reads };
+  const window = { shownCharacters, windowTokens: expert.chat.contextTokens, readsRest: reads };
+  const facts = { ...(await factsOf(at, left(transcript.charges))), ...window };
   const conversation = began === null ? await begin(at, transcript, { expert, tools, mcp, facts }) : await resume(at, transcript, facts);
   if (mcp.warnings.length > 0) conversation.notice(`Some tools are not there:\n${mcp.warnings.join('\n')}`, 'mcp');
   return { conversation, tools };
@@ -145,7 +147,7 @@ async function begin(
   conversation.record('ConversationBegan', {
     id: String(scope.context.assignment.attempt),
     system: systemPrompt,
-    goal: goalMessage({ ...facts, files: await smallFiles(scope.session, baseline.tree) }),
+    goal: goalMessage({ ...facts, files: await smallFiles(scope.session, baseline) }),
     expert: expert.name,
     tree: markOf(start),
     tools: tools.definitions.map(({ name, description, parameters }) => ({ name, description, parameters })),
@@ -203,27 +205,53 @@ export function markOf({ id, manifestDigest }: SnapshotRecord): TreeMark {
   return { id, digest: manifestDigest };
 }
 
-/** Most files that are named. */
-const maxFiles = 8;
+/** Characters of the names of all files; of a larger workspace the entries of its root are named. */
+const namedCharacters = 600;
 
+/** What the workspace holds, in words. Pure. */
 function filesOf(tree: readonly string[]): string {
-  if (tree.length === 0) return 'It holds no files yet.';
-  return tree.length <= maxFiles ? `Its files: ${tree.join(', ')}.` : `It holds ${tree.length} files.`;
+  const files = tree.filter((path) => !isOfGit(path));
+  const repository = files.length < tree.length ? ' It is a git repository.' : '';
+  if (files.length === 0) return `It holds no files yet.${repository}`;
+  const names = files.map(plain).join(', ');
+  if (names.length <= namedCharacters) return `Its files: ${names}.${repository}`;
+  const entries = [...new Set(files.map((path) => plain(path.includes('/') ? `${path.split('/')[0] ?? ''}/` : path)))];
+  const fit = fitting(entries, namedCharacters);
+  const more = entries.length > fit.length ? ` and ${entries.length - fit.length} more` : '';
+  return `It holds ${files.length} files, at its root: ${fit.join(', ')}${more}.${repository}`;
 }
 
+function fitting(names: readonly string[], characters: number): readonly string[] {
+  let left = characters;
+  const over = names.findIndex((name) => (left -= name.length + 2) < 0);
+  return over === -1 ? names : names.slice(0, over);
+}
+
+const isOfGit = (path: string): boolean => path === '.git' || path.startsWith('.git/');
+
+/** Most files of a workspace that is shown whole. */
+const maxFiles = 8;
 /** Tokens of all files that the goal message shows: they are sent with each request, so that they must cost less than the step that reads them. */
 const shownTokens = 400;
 
-/** The files of a workspace that is so small that reading it is not worth a step; none of a larger one. */
-async function smallFiles(session: SandboxSession, tree: readonly string[]): Promise<readonly ShownFile[]> {
-  if (tree.length > maxFiles) return [];
+/** The files of a workspace that is so small that reading it is not worth a step; of a larger one the scripts that its checks run, where they are small. */
+async function smallFiles(session: SandboxSession, { tree, protectedSet }: StrategyScope['baseline']): Promise<readonly ShownFile[]> {
+  const files = tree.filter((path) => !isOfGit(path));
+  const whole = files.length > maxFiles ? null : await shownFiles(session, files);
+  if (whole !== null) return whole;
+  const scripts = files.filter((path) => protectedSet.why(path)?.kind === 'Entry');
+  return scripts.length > maxFiles ? [] : ((await shownFiles(session, scripts)) ?? []);
+}
+
+/** All of these; null where they have too many tokens together. */
+async function shownFiles(session: SandboxSession, paths: readonly string[]): Promise<readonly ShownFile[] | null> {
   const files: ShownFile[] = [];
   let tokens = 0;
-  for (const path of tree) {
+  for (const path of paths) {
     const text = await smallText(session, path);
     if (text === null) continue;
     tokens += textTokens(text);
-    if (tokens > shownTokens) return [];
+    if (tokens > shownTokens) return null;
     files.push({ path: plain(path), text });
   }
   return files;
@@ -255,7 +283,7 @@ function shownAtOnce({ scope }: StrategyScope, { chat }: ChatExpert, { definitio
 async function factsOf(
   { scope, baseline }: StrategyScope,
   budget: readonly string[],
-): Promise<Omit<PromptFacts, 'shownCharacters' | 'readsRest' | 'files'>> {
+): Promise<Omit<PromptFacts, 'shownCharacters' | 'windowTokens' | 'readsRest' | 'files'>> {
   const { context, session, meter } = scope;
   const { spec } = context.task;
   const { mode, hosts = [] } = spec.policy.network;
@@ -274,7 +302,7 @@ async function factsOf(
     ],
     root: session.root.path,
     shell: (await findShell(session)) === 'bash' ? 'bash' : 'sh',
-    operating: [filesOf(baseline.tree)],
+    operating: [...(await programsOf(session)), filesOf(baseline.tree)],
     setsAside: spec.protect.mode === 'Default' && baseline.tree.some((path) => baseline.protectedSet.why(path)?.kind === 'Test'),
     protectedPaths: [...guarded.slice(0, maxProtected), ...more],
     network: { mode, hosts: hosts.map(({ host, port }) => `${host}:${port}`) },

@@ -337,7 +337,9 @@ class Loop {
   async #remind(): Promise<void> {
     const { transcript } = this;
     const { goal } = this.#at.scope.context.task.spec;
-    const due = reminder(transcript.history, { goal, constraints: this.#conversation.constraints, plan: transcript.plan });
+    const left = this.#budget.left();
+    const constraints = [...this.#conversation.constraints, ...(left.length === 0 ? [] : [`Budget left now: ${left.join(', ')}.`])];
+    const due = reminder(transcript.history, { goal, constraints, plan: transcript.plan });
     if (due !== null) this.#conversation.notice(due);
     const notice = this.#budget.notice();
     if (notice !== null) this.#conversation.notice(notice, 'budget');

@@ -1,5 +1,5 @@
 import { maxNoteBytes } from '@agentfleet/protocol/keeper';
-import { plain } from '../tools/tool.ts';
+import { keptLines, plain } from '../tools/tool.ts';
 
 /** Tokens of an observation that the model sees at once. */
 export const observationTokens = 4000;
@@ -41,7 +41,8 @@ export function observed(raw: string, { tokens = observationTokens, handle, corr
   const tail = tailOf(text, bytes - Math.floor(bytes * headShare));
   const missing = text.slice(head.length, text.length - tail.length);
   const lines = missing.split('\n').length;
-  const how = handle === undefined ? 'the rest was not kept' : `${readsHandles} {handle: "${handle()}"} reads it`;
+  const from = keptLines(head).length + (head.endsWith('\n') ? 1 : 0);
+  const how = handle === undefined ? 'the rest was not kept' : `${readsHandles} {handle: "${handle()}", from_line: ${from}} reads it`;
   const what = `about ${roughly(textTokens(missing, correction))} of ${roughly(textTokens(text, correction))} tokens (${lines} lines) are not shown`;
   return `${head.trimEnd()}\n[… ${what}; ${how} …]\n${tail}`;
 }

@@ -8,6 +8,7 @@ const facts: PromptFacts = {
   shell: 'bash',
   operating: ['Python 3.12 is installed; git is not.'],
   shownCharacters: 13_333,
+  windowTokens: 24_000,
   readsRest: true,
   protectedPaths: ['tests/**'],
   setsAside: true,
@@ -47,7 +48,7 @@ describe('first messages', () => {
     [
       'approvals and budget',
       { approvals: ['External'], budget: ['9,000 tokens'] },
-      ['a person is asked: what other machines see', 'left: 9,000 tokens'],
+      ['a person is asked: what other machines see', 'Budget: 9,000 tokens'],
       [],
     ],
     ['an answer in words', { wantsAnswer: true }, ['answer in words'], []],

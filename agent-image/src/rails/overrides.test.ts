@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { installedGrammars, loadGrammars, type Grammars } from './index.ts';
+import { changesOnlyComments } from './comments.ts';
 import { newOverrides } from './overrides.ts';
 
 let grammars: Grammars;
@@ -189,4 +190,29 @@ test('a text that no parser reads is asked about by its words', () => {
   expect(found('a.tsx', 'const view = <B {...x} a={new Proxy({}, all)} />;')).not.toEqual([]);
   expect(found('a.py', 'def f(:\n')).toEqual([]);
   expect(found('a.md', '`__eq__` returns True')).toEqual([]);
+});
+
+describe('an edit of comments alone', () => {
+  const js = 'import { a } from "./a.js";\n// The old word.\nexport const secret = () => `x ${a} # y`; // one\n';
+  const py = '"""Doc."""\n# the old word\ndef f(x):\n    return x  # one\n';
+  test.each([
+    ['a comment of a line', 'a.js', js, js.replace('The old word', 'The token of the user'), true],
+    ['a comment more', 'a.py', py, py.replace('def', '# reads the password\n# and the key\ndef'), true],
+    ['a comment less', 'a.ts', js, js.replace('// The old word.\n', ''), true],
+    ['a comment of a script', 'a.sh', 'rm -r out # old\n', 'rm -r out # build\n', true],
+    ['a token', 'a.js', js, js.replace('=> `x', '=> `z'), false],
+    ['the text of a string that looks like one', 'a.js', js, js.replace('# y', '# z'), false],
+    ['a documentation string', 'a.py', py, py.replace('Doc', 'Docs'), false],
+    ['indentation', 'a.py', py, py.replace('    return', '      return'), false],
+    ['a comment that hides code', 'a.py', py, py.replace('    return x  #', '    return x\n#'), true],
+    ['code that becomes a comment', 'a.py', py, py.replace('    return x', '    pass  # return x'), false],
+    ['a directive for a linter', 'a.py', py, py.replace('# one', '# noqa'), false],
+    ['a directive taken away', 'a.js', `// @ts-check\n${js}`, js, false],
+    ['the interpreter of a script', 'a.sh', '#!/bin/sh\nls\n', '#!/bin/bash\nls\n', false],
+    ['a text that cannot be parsed', 'a.py', 'def (', 'def ( # one', false],
+    ['a new file', 'a.py', null, '# one\n', false],
+    ['a file that no grammar reads', 'a.toml', '# one\n', '# two\n', false],
+  ])('%s', (_, path, before, after, only) => {
+    expect(changesOnlyComments({ path, before, after }, grammars)).toBe(only);
+  });
 });

@@ -12,6 +12,7 @@ import {
   type Span,
 } from './verdict/types.ts';
 import { posix } from 'node:path';
+import { changesOnlyComments } from './comments.ts';
 import { newOverrides, type Override } from './overrides.ts';
 import { tampersBy } from './rail/testTampering.ts';
 import { isSecret } from './rail/secrets.ts';
@@ -124,6 +125,8 @@ export interface Rails {
   judge(act: Act, policy: Policy): Verdict;
   /** What a change of a source file adds that decides by itself how assertions about it end. */
   judgeChange(change: SourceChange): readonly Finding[];
+  /** Whether it changes comments that no tool obeys, and nothing else. */
+  changesOnlyComments(change: SourceChange): boolean;
 }
 
 /** A source file before and after a change. */
@@ -148,6 +151,7 @@ export function createRails({ grammars, home = '/root' }: RailsOptions): Rails {
       return judgeCommand(act, policy, grammars, home);
     },
     judgeChange: (change) => newOverrides(change, grammars).map((one) => overrideFinding(one, change)),
+    changesOnlyComments: (change) => changesOnlyComments(change, grammars),
   };
 }
 

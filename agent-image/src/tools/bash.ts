@@ -4,6 +4,7 @@ import { watch, type Watched } from '../attempt/progress.ts';
 import { forModel } from './arguments.ts';
 import { report, count, plain, ArgumentError, type BackgroundProcess, type Observation, type ToolContext, type Tool } from './tool.ts';
 import { type CommandShell, bashDefinition, commandSeconds } from '@agentfleet/protocol/chat';
+import { tail } from '../attempt/checkRun.ts';
 import type { SandboxSession, SessionCommand } from '../attempt/sandboxSession.ts';
 import { effectJournal, reachOfActs } from '../attempt/acts.ts';
 
@@ -11,6 +12,8 @@ import { effectJournal, reachOfActs } from '../attempt/acts.ts';
 const maxRunning = 4;
 const defaultWait = 1;
 const killSeconds = 5;
+/** Characters of unread output that are shown when a process is ended. */
+const killShown = 1000;
 const limit = { seconds: execBounds.maxTimeoutSeconds, max: execBounds.maxTimeoutSeconds };
 
 /** A command as the tool got it: its line for the gates, and the program that runs it. */
@@ -20,6 +23,8 @@ export interface BackgroundCall {
   readonly argv: (command: string) => readonly string[];
   /** How long the call waits for the end, seconds. */
   readonly wait?: number | undefined;
+  /** Characters of its unread output that are shown, the last ones; absent: all. */
+  readonly characters?: number;
 }
 
 /** Starts a process, ends it, or looks at it. */
@@ -29,7 +34,7 @@ async function background(call: BackgroundCall, context: ToolContext): Promise<O
     if (known === undefined) throw new ArgumentError(`background: nothing was started as ${call.name}; ${others(context)}`);
     if (call.command === undefined) return look(known, call, context);
     await context.scope.session.call((keeper) => keeper.cancel(known.execId)).catch(ended);
-    return look(known, { ...call, wait: killSeconds }, context);
+    return look(known, { ...call, wait: killSeconds, characters: killShown }, context);
   }
   const execId = context.execId(0);
   if (known?.execId !== execId) await assertRoom(call, known, context);
@@ -45,7 +50,7 @@ async function assertRoom(
   context: ToolContext,
 ): Promise<void> {
   const { scope, gate, memory } = context;
-  if (gate.outward(command).external.length > 0)
+  if (gate.outward({ command }).external.length > 0)
     throw new ArgumentError('background: a command that reaches out of the sandbox runs in the foreground only; leave background out');
   if ((await scope.session.info()).snapshots.engine !== 'CAS')
     throw new ArgumentError('background: this sandbox cannot keep a process; run it and what uses it in one command');
@@ -73,7 +78,7 @@ function ended(error: unknown): null {
 /** @param hint for a process that runs */
 async function look(
   process: BackgroundProcess,
-  { wait = defaultWait }: BackgroundCall,
+  { wait = defaultWait, characters }: BackgroundCall,
   { scope }: ToolContext,
   hint = '',
 ): Promise<Observation> {
@@ -83,7 +88,8 @@ async function look(
     scope.session.call((keeper) => watch((over) => keeper.follow(execId, after + 1, over), { after, ms: wait * 1000, clock, signal }));
   const watched = await look().catch(ended);
   if (watched === null) return { ok: false, text: `[${name} is gone with the sandbox that it ran in; start it again]`, process };
-  const { output, seen, end } = watched;
+  const { seen, end } = watched;
+  const output = characters === undefined ? watched.output : tail(watched.output, characters);
   const text = plain(output).replace(/\n$/, '');
   const running = `[${name} runs${text === '' ? ', no new output' : ''}${hint}]`;
   const state = end === null ? `${text}${text === '' ? '' : '\n'}${running}` : report(output, end, limit, name);
@@ -113,6 +119,23 @@ export async function findShell(session: SandboxSession): Promise<CommandShell |
   return end.exitCode === 0 && Object.hasOwn(programs, found) ? (found as CommandShell) : null;
 }
 
+/** Programs that work often needs; those that are there are named at the start. */
+const usualPrograms = ['git', 'python3', 'pip', 'node', 'npm', 'go', 'cargo', 'java', 'gcc', 'make', 'curl', 'jq', 'sqlite3'];
+
+/** Names the usual programs that the image has, with the versions of its interpreters; nothing where it has no shell. */
+export async function programsOf(session: SandboxSession): Promise<readonly string[]> {
+  const ask = `for p in ${usualPrograms.join(' ')}; do command -v $p >/dev/null && case $p in
+python3|node) echo "$p $($p --version 2>&1 | tr -dc 0-9.)";; *) echo $p;; esac; done; true`;
+  const { stdout, end } = await session.exec({ argv: ['/bin/sh', '-c', ask], timeoutSeconds: 20 });
+  const found =
+    end.exitCode === 0
+      ? plain(stdout)
+          .split('\n')
+          .filter((line) => line !== '')
+      : [];
+  return found.length === 0 ? [] : [`Programs: ${found.join(', ')}.`];
+}
+
 /** A command line as a program: both outputs are one stream, so that their order is that in which they were written. */
 function argvOf(shell: CommandShell, command: string): readonly string[] {
   return ['/bin/sh', '-c', 'exec "$@" 2>&1', 'sh', ...programs[shell], command];
@@ -130,9 +153,12 @@ export function bash(shell: CommandShell, max: number): Tool {
   return {
     definition: bashDefinition(shell, max),
     propose: (args) => {
-      const { command, background } = args as BashArguments;
+      const { command, background, stdin } = args as BashArguments;
       const ends = background !== undefined && command?.trim() === 'kill';
-      return Promise.resolve({ rewrites: [], acts: command === undefined || ends ? [] : [{ tool: 'Shell', command }] });
+      return Promise.resolve({
+        rewrites: [],
+        acts: command === undefined || ends ? [] : [{ tool: 'Shell', command, ...(stdin !== undefined && { stdin }) }],
+      });
     },
     run: (args, context) => run({ shell, max }, args, context),
   };
@@ -158,10 +184,14 @@ async function run({ shell, max }: Means, args: BashArguments, context: ToolCont
 /** Runs a command with what the task lets it reach; what it does outside of the sandbox is in the log before and after it. */
 async function perform(context: ToolContext, command: string, line: SessionCommand): Promise<ExecResult> {
   const { scope, gate, approved, identity } = context;
+  const { stdin } = line;
   const reach = reachOfActs(scope.context);
   const act = identity === undefined ? {} : { act: identity };
-  return effectJournal(scope).around({ command, approved, ...gate.outward(command) }, async () => {
-    const result = await scope.session.exec({ ...line, reach, ...act });
-    return { ...result, ok: result.end.exitCode === 0 && result.end.interrupted === undefined };
-  });
+  return effectJournal(scope).around(
+    { command, approved, ...gate.outward({ command, ...(stdin !== undefined && { stdin }) }) },
+    async () => {
+      const result = await scope.session.exec({ ...line, reach, ...act });
+      return { ...result, ok: result.end.exitCode === 0 && result.end.interrupted === undefined };
+    },
+  );
 }

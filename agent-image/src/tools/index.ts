@@ -19,5 +19,5 @@ export {
   type UndoPoint,
 } from './tool.ts';
 export { McpServers, nothingListed, type McpListing } from './mcp.ts';
-export { findShell } from './bash.ts';
+export { findShell, programsOf } from './bash.ts';
 export { toolSet, toolsFor, type ResolvedCall, type ToolSet } from './registry.ts';

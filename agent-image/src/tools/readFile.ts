@@ -2,7 +2,18 @@ import { KeeperRefusal } from '@agentfleet/keeper/client';
 import { toolDefinition } from '@agentfleet/protocol/chat';
 import type { FileEntry } from '@agentfleet/protocol/keeper';
 import { anyPath, forModel, linesAt, shownPath } from './arguments.ts';
-import { count, linesOf, numbered, plain, ArgumentError, type Observation, type Tool, type ToolContext } from './tool.ts';
+import {
+  count,
+  keptLines,
+  linesOf,
+  maxLine,
+  numbered,
+  plain,
+  ArgumentError,
+  type Observation,
+  type Tool,
+  type ToolContext,
+} from './tool.ts';
 
 interface ReadArguments {
   readonly path?: string;
@@ -11,10 +22,9 @@ interface ReadArguments {
   readonly handle?: string;
 }
 
-/** What one call shows: lines, characters together, and characters of one line. Below what the loop would cut. */
+/** What one call shows: lines, and characters together. Below what the loop would cut. */
 const maxLines = 400;
 const maxCharacters = 12_000;
-const maxLine = 1000;
 /** What a listing of a folder shows. */
 const listed = { depth: 2, entries: 200 } as const;
 
@@ -32,13 +42,8 @@ export const readFile: Tool = {
 function stored(handle: string, { from_line: from = 1, to_line: to }: ReadArguments, { memory }: ToolContext): Observation {
   const text = memory.stored(handle);
   if (text === null) throw new ArgumentError(`handle: nothing is kept as ${plain(handle)}; it is named where an observation was cut`);
-  const all = linesOf(plain(text)).flatMap(pieces);
+  const all = keptLines(plain(text));
   return window(`the text of ${handle}`, all.slice(from - 1, to ?? from - 1 + maxLines), { from, all: all.length });
-}
-
-/** A line that is too long is shown in pieces: nothing else reads the rest of it. */
-function pieces(line: string): readonly string[] {
-  return line.match(new RegExp(`[^]{1,${maxLine}}`, 'gu')) ?? [''];
 }
 
 async function file(given: string, { from_line: from = 1, to_line: to }: ReadArguments, context: ToolContext): Promise<Observation> {
@@ -82,7 +87,7 @@ async function folder(path: string, { scope: { session } }: ToolContext): Promis
   const { depth, entries: limit } = listed;
   const { entries, truncated } = await forModel('path', () => session.call((keeper) => keeper.listFiles(path, depth, limit)));
   const more = truncated ? `; more is there: name a folder in it` : '';
-  const what = `[folder ${shownPath(session, path)}: ${count(entries.length, 'entry').replace('entrys', 'entries')}, ${depth} levels${more}]`;
+  const what = `[folder ${shownPath(session, path)}: ${count(entries.length, 'entry')}, ${depth} levels${more}]`;
   return { ok: true, text: [...entries.map(shown), what].join('\n') };
 }
 

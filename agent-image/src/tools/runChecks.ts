@@ -1,6 +1,6 @@
 import { toolDefinition } from '@agentfleet/protocol/chat';
 import { tail, broken, holds, prove, type Proof } from '../attempt/checkRun.ts';
-import { countTests } from '../checks/index.ts';
+import { countTests, wholeRun } from '../checks/index.ts';
 import { count, plain, putBack, treeNow, ArgumentError, type Tool, type ToolContext } from './tool.ts';
 
 /** Tests that one list names, and characters of the output of a check that does not hold. */
@@ -40,6 +40,7 @@ function describe(proof: Proof): string {
   const { judged, verdict, run } = proof;
   const flaky = new Set(verdict.flaky);
   const still = verdict.stillFailing.filter((id) => !flaky.has(id));
+  const groups = groupsOf(proof);
   const lists: readonly (readonly [string, readonly string[]])[] = [
     ['pass now, failed at the start', verdict.newlyPassing],
     ['still fail', still],
@@ -49,12 +50,22 @@ function describe(proof: Proof): string {
     ['ran, did not at the start', verdict.added],
     ['are flaky and count for nothing', verdict.flaky],
   ];
-  const changes = lists.filter(([, ids]) => ids.length > 0).map(([what, ids]) => `${what} (${ids.length}): ${named(ids)}`);
+  const changes = lists
+    .map(([what, ids]) => [what, ids.filter((id) => !groups.has(id))] as const)
+    .filter(([, ids]) => ids.length > 0)
+    .map(([what, ids]) => `${what} (${ids.length}): ${named(ids)}`);
   const good = holds(proof);
   const why = broken(proof);
-  const head = `${judged.check.name}: ${good ? 'holds' : 'does not hold'} (${[endOf(proof), ...countsOf(proof)].join('; ')})`;
+  const failed = verdict.newlyPassing.includes(wholeRun) ? ['it failed at the start'] : [];
+  const head = `${judged.check.name}: ${good ? 'holds' : 'does not hold'} (${[endOf(proof), ...countsOf(proof), ...failed].join('; ')})`;
   const reason = good || why === null ? [] : [`${plain(why.message)}; ${plain(why.cure)}`];
   return [head, ...changes, ...reason, ...(good ? [] : ['end of its output:', outputOf(run.output)])].join('\n');
+}
+
+/** What is no test of its own: the command as a whole, and groups, whose tests are named by themselves. */
+function groupsOf({ judged, run }: Proof): ReadonlySet<string> {
+  const runs = [run, ...judged.baseline].flatMap(({ results }) => results.tests);
+  return new Set([wholeRun, ...runs.filter(({ kind }) => kind === 'Group').map(({ id }) => id)]);
 }
 
 /** All that ran, as the lists only have what changed; nothing where the runner names no test. */

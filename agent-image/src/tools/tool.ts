@@ -2,9 +2,8 @@ import { type ToolDefinition, usualBounds, type BoundedTool } from '@agentfleet/
 import type { ActIdentity } from '../attempt/begun.ts';
 import type { Baseline } from '../attempt/checkRun.ts';
 import type { Rewrite } from '../attempt/sources.ts';
-import type { Gate } from '../attempt/gate.ts';
+import type { CommandAct, Gate } from '../attempt/gate.ts';
 import type { Prepared, Scope } from '../attempt/scope.ts';
-import type { ShellAct } from '@agentfleet/protocol/inference';
 import type { ExecEnd } from '@agentfleet/protocol/keeper';
 import type { AttemptContext } from '../attempt/ports.ts';
 
@@ -67,7 +66,7 @@ export interface LoopMemory {
 /** What a call would do to the sandbox, for the gates: files first, then commands. Empty for what only reads. */
 export interface Proposed {
   readonly rewrites: readonly Rewrite[];
-  readonly acts: readonly ShellAct[];
+  readonly acts: readonly CommandAct[];
   /** Calls of other machines, a line each: what they do there is done outside of the sandbox. */
   readonly outside?: readonly string[];
 }
@@ -157,9 +156,10 @@ function lastDrawn(line: string): string {
   return line.split('\r').findLast((part) => part !== '') ?? '';
 }
 
-/** `1 line`, `3 lines`. */
+/** `1 line`, `3 lines`, `2 entries`, `4 processes`. */
 export function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+  if (number === 1) return `1 ${noun}`;
+  return `${number} ${noun.endsWith('y') ? `${noun.slice(0, -1)}ies` : `${noun}${noun.endsWith('s') ? 'es' : 's'}`}`;
 }
 
 /** Lines with their numbers, aligned; `from` is the number of the first. */
@@ -172,6 +172,14 @@ export function numbered(lines: readonly string[], from: number): string {
 export function linesOf(text: string): readonly string[] {
   if (text === '') return [];
   return (text.endsWith('\n') ? text.slice(0, -1) : text).split('\n');
+}
+
+/** Characters of one line that a tool shows. */
+export const maxLine = 1000;
+
+/** Lines of a text that is read by its handle. One that is too long is shown in pieces: nothing else reads the rest of it. */
+export function keptLines(text: string): readonly string[] {
+  return linesOf(text).flatMap((line) => line.match(new RegExp(`[^]{1,${maxLine}}`, 'gu')) ?? ['']);
 }
 
 /** A snapshot of the tree as it is: the newest of the conversation where it still is that. */

@@ -1,8 +1,8 @@
 import { toolDefinition } from '@agentfleet/protocol/chat';
 import { ArgumentError, count, plain, type PlanItem, type Tool } from './tool.ts';
 
-/** Most items of a plan, and characters of one. */
-const most = { items: 32, characters: 200 };
+/** Most items of a plan, and characters of one that are kept. */
+const most = { items: 32, characters: 300 };
 
 const states: Readonly<Record<string, PlanItem['state']>> = { ' ': 'Open', '': 'Open', '>': 'Active', x: 'Done', X: 'Done' };
 
@@ -10,16 +10,21 @@ const states: Readonly<Record<string, PlanItem['state']>> = { ' ': 'Open', '': '
 export const updatePlan: Tool = {
   definition: toolDefinition('update_plan'),
   run: (args, { memory }) => {
-    const items = itemsOf((args as { readonly plan: string }).plan);
+    const all = itemsOf((args as { readonly plan: string }).plan);
+    const items = all.map(({ text, state }) => ({ text: shortOf(text), state }));
     memory.plan = items;
+    const cut = all.filter(({ text }) => text.length > most.characters).length;
+    const note = cut === 0 ? '' : `; ${count(cut, 'item')} cut to ${most.characters} characters`;
     const of = (state: PlanItem['state']): number => items.filter((one) => one.state === state).length;
     const text =
       items.length === 0
         ? 'the plan is empty'
-        : `${count(items.length, 'item')}: ${of('Done')} done, ${of('Active')} active, ${of('Open')} open`;
+        : `${count(items.length, 'item')}: ${of('Done')} done, ${of('Active')} active, ${of('Open')} open${note}`;
     return Promise.resolve({ ok: true, text });
   },
 };
+
+const shortOf = (text: string): string => (text.length <= most.characters ? text : `${text.slice(0, most.characters - 1)}…`.toWellFormed());
 
 /** A line an item; one without a mark is open. @throws ArgumentError */
 function itemsOf(text: string): readonly PlanItem[] {
@@ -33,8 +38,6 @@ function itemsOf(text: string): readonly PlanItem[] {
     const state = states[mark];
     if (state === undefined) throw new ArgumentError(`plan: [${mark}] is no state; write [ ] open, [>] active or [x] done`);
     if (rest === '') throw new ArgumentError(`plan: the item "${line}" has no words; say what is to be done`);
-    if (rest.length > most.characters)
-      throw new ArgumentError(`plan: "${rest.slice(0, 40)}…" has ${rest.length} characters, at most ${most.characters}; shorten it`);
     return { text: rest, state };
   });
 }

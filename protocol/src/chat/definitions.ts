@@ -62,7 +62,8 @@ export function bashDefinition(shell: CommandShell, max: number = commandSeconds
       background: {
         type: 'string',
         pattern: '^[a-z0-9][a-z0-9-]{0,31}$',
-        description: 'name: runs beside you, e.g. a server (it cannot write files); command "kill" ends it, none looks at it',
+        description:
+          'a name for a command that goes on after the call, e.g. a server; it may write no files. Later calls with this name: no command shows new output, "kill" ends it',
       },
       stdin: text(''),
     }),
@@ -73,8 +74,8 @@ const editFile: ToolDefinition = {
   name: 'edit_file',
   risk: 'Edit',
   description:
-    'Replaces old_text, copied from the file without line numbers, by new_text; it must occur exactly once. ' +
-    'Without old_text the file is created.',
+    'Replaces old_text, copied from the file without line numbers, by new_text. It must occur once, unless all is true. ' +
+    'Without old_text the file is created; one that exists is left as it is.',
   parameters: object(
     {
       path: path(),
@@ -89,7 +90,7 @@ const editFile: ToolDefinition = {
 const runChecks: ToolDefinition = {
   name: 'run_checks',
   risk: 'Read',
-  description: 'Runs the checks that decide about the task; compares each test with the start.',
+  description: 'Runs the checks and compares each test with the start. submit runs them too.',
   parameters: object({ names: { type: 'array', items: some('', 253), maxItems: 64 } }),
 };
 
@@ -145,7 +146,7 @@ const updatePlan: ToolDefinition = {
 const undo: ToolDefinition = {
   name: 'undo',
   risk: 'Control',
-  description: 'Puts all files back as after a step; without step lists the steps.',
+  description: 'Puts all files back as after a step. Call it without step first: it lists them.',
   parameters: object({ step: integer(0, null) }),
 };
 
