@@ -33,7 +33,7 @@ const repair = steps(
 
 const conversation = [
   'Assistant: I look first.',
-  'Tool: def add(a, b):\n    return a - b\n[exit status 0, # s]',
+  'Tool: def add(a, b):\n    return a - b\n[exit status 0, # s; files: seen.txt (new)]',
   'Assistant: ',
   'Tool: changed calc.py\n1 | def add(a, b):\n2 |     return a + b',
   'Tool: unit: holds (exit status 0, # s; of 1 test 1 passed)\npass now, failed at the start (1): test_calc.Calc.test_add\n\nall checks hold',
@@ -186,6 +186,16 @@ describe.skipIf('why' in built)('the tool loop', () => {
     const messages = models.requests.flatMap((request) => request.messages.map(({ text }) => text)).join('\n');
     if (kind === 'refused') expect(messages).toMatch(/refused(?:, nothing was done| and undone)/);
     else expect(messages).toMatch(/The submission was refused: in a fresh container without the new tests \(test_aa\.py\)/);
+  });
+
+  test('does not hand in what a reply submits after a call of it that failed', async () => {
+    const fix = (old_text: string): [string, object] => ['edit_file', { path: 'calc.py', old_text, new_text: 'a + b' }];
+    const submit: [string, object] = ['submit', { answer: 'The sign was wrong.' }];
+    const models = new ScriptedModels(steps({ calls: [fix('a * b'), submit] }, { calls: [fix('a - b'), submit] }));
+    const outcome = await bed.engine.run(bed.begin(spec, models).context);
+    expect(outcome, outcome.message).toMatchObject({ result: 'Succeeded', reason: 'ChecksHold' });
+    const texts = models.requests[1]?.messages.map(({ text }) => text) ?? [];
+    expect(texts.at(-1)).toBe('Not run: an earlier call of this reply failed or was refused; submit once that is settled.');
   });
 
   test('ends at once when the model says that the goal cannot be reached', async () => {

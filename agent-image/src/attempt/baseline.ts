@@ -11,6 +11,7 @@ import {
   judgeBaseline,
   type BaselineJudgement,
   type Reason,
+  type TestResult,
 } from '../checks/index.ts';
 import { type Baseline, type JudgedCheck, runCheck, type CheckRunner, assertSchema } from './checkRun.ts';
 import { AttemptFailure } from '../base/failure.ts';
@@ -286,7 +287,8 @@ function seen({ check, baseline, judgement }: JudgedCheck): string {
   const { passed, failed, errored } = countTests({ ...first.results, tests: first.results.tests.filter(({ id }) => id !== wholeRun) });
   if (bad !== null) parts.push(`${bad.message} after ${Math.max(1, Math.round(first.millis / 1000))} s (${bad.cure})`);
   if (broken !== undefined) parts.push(`${broken.path}:${broken.line}: ${broken.why}`);
-  if (passed + failed + errored > 0) parts.push(`${passed} passed, ${failed + errored} failed${named(judgement.failing)}`);
+  if (passed + failed + errored > 0)
+    parts.push(`${passed} passed, ${failed + errored} failed${named(judgement.failing, first.results.tests)}`);
   else if (bad === null && broken === undefined) parts.push(`exit status ${first.end.exitCode ?? 'unknown'}, ${lastLine(first.output)}`);
   if (judgement.flaky.length > 0) {
     const ids = judgement.flaky.slice(0, 3).map(shownId).join(', ');
@@ -295,10 +297,22 @@ function seen({ check, baseline, judgement }: JudgedCheck): string {
   return `check ${check.name}: ${parts.join('; ')}`;
 }
 
-function named(failing: readonly string[]): string {
-  const ids = failing.filter((id) => id !== wholeRun).slice(0, 3);
-  const more = failing.filter((id) => id !== wholeRun).length - ids.length;
-  return ids.length === 0 ? '' : ` (${ids.map(shownId).join(', ')}${more > 0 ? ` and ${more} more` : ''})`;
+/** Most characters of what the first failing test says. */
+const maxMessage = 160;
+
+/** The first failing tests, without the groups that they are in, and what the first one says. */
+function named(failing: readonly string[], tests: readonly TestResult[]): string {
+  const groups = new Set([wholeRun, ...tests.filter(({ kind }) => kind === 'Group').map(({ id }) => id)]);
+  const leaves = failing.filter((id) => !groups.has(id));
+  const ids = leaves.slice(0, 3);
+  const more = leaves.length - ids.length;
+  const message =
+    tests
+      .find(({ id }) => id === ids[0])
+      ?.message?.trim()
+      .replaceAll(/\s+/g, ' ') ?? '';
+  const why = message === '' ? '' : `: ${JSON.stringify(message.slice(0, maxMessage))}`;
+  return ids.length === 0 ? '' : ` (${ids.map(shownId).join(', ')}${more > 0 ? ` and ${more} more` : ''}${why})`;
 }
 
 /** The last line that a command printed often is the reason that it gives. */

@@ -15,7 +15,7 @@ import type { ConsideredProposal } from './chooseAct.ts';
 import type { SearchNode } from '../attempt/node.ts';
 import type { AttemptContext } from '../attempt/ports.ts';
 import type { Prepared, Scope } from '../attempt/scope.ts';
-import { ArgumentError, type Observation, type Proposed, type Tool, type ToolContext, type ToolSet } from '../tools/index.ts';
+import { ArgumentError, namedChanges, type Observation, type Proposed, type Tool, type ToolContext, type ToolSet } from '../tools/index.ts';
 import { notRun } from './discipline.ts';
 import type { TranscriptMemory } from './memory.ts';
 import type { TreeMark } from './notes.ts';
@@ -88,7 +88,7 @@ async function gated(at: ActScope, one: Call, tool: Tool, args: Readonly<Record<
   scope.meter.add('candidates');
   const candidate = candidateOf(context.callKey, tool.definition.name, proposed);
   const verdict = gate.judge(proposed);
-  if (!verdict.allowed) return refusal(at, verdict.why.replace(/ \(Deny\)$/, ''), verdict.cure);
+  if (!verdict.allowed) return refusal(at, verdict.why.replace(/ \((?:Deny|NeedsApproval)\)$/, ''), verdict.cure);
   const node = { state: context.callKey } as SearchNode;
   const { unseen } = await earlierRun(scope, node, candidate);
   const consent = await consentTo(scope, candidate, proposed, verdict, unseen);
@@ -184,10 +184,13 @@ interface Settling {
 async function settle(at: ActScope, { step, tree }: Call, observed: Observation, how: Settling): Promise<Acted> {
   const { scope, baseline, gate } = at;
   const { session, context } = scope;
-  if (observed.changed === false || (await session.diff(tree.id)).entries.length === 0) return { ...observed, changed: false };
+  const { entries } = observed.changed === false ? { entries: [] } : await session.diff(tree.id);
+  if (entries.length === 0) return { ...observed, changed: false };
   const after = await session.snapshot(`step ${step}`);
-  const kept: Acted = { ...observed, changed: true, tree: { id: after.id, digest: after.manifestDigest } };
-  if (!how.acts) return kept;
+  const edited: Acted = { ...observed, changed: true, tree: { id: after.id, digest: after.manifestDigest } };
+  if (!how.acts) return edited;
+  const own = entries.filter(({ path }) => !baseline.protectedSet.derived(session.relative(path) ?? path));
+  const kept = { ...edited, text: withChanges(observed.text, namedChanges(session, own)) };
   const { refused, deleted } = await judgeEffects(session, baseline, gate, tree.id, after.id);
   const back = async (why: string): Promise<Acted> => {
     await session.restore(tree.id);
@@ -207,9 +210,27 @@ async function settle(at: ActScope, { step, tree }: Call, observed: Observation,
   return consent.allowed ? kept : back(consent.why);
 }
 
-/** What the model gets to see of a call that is not run. @param submitted an earlier call of the reply handed in */
-export function leftOut(submitted: boolean, calls: number): Acted {
-  return { text: submitted ? 'Not run: an earlier call of this reply handed the work in.' : notRun(calls), ok: false };
+/** Files that a command changed, which its result names. */
+const maxChanges = 4;
+
+/** The result of a command with what it changed, on the last line, which says how it ended. */
+function withChanges(text: string, files: readonly string[]): string {
+  if (files.length === 0) return text;
+  const more = files.length > maxChanges ? ` and ${files.length - maxChanges} more` : '';
+  return text.replace(/\]$/, `; files: ${files.slice(0, maxChanges).join(', ')}${more}]`);
+}
+
+/** Why a call is not run: an earlier one of the reply handed in, or failed before this one hands in, or there are too many. */
+export type LeftOut = 'Submitted' | 'FailedBefore' | 'TooMany';
+
+/** What the model gets to see of a call that is not run. */
+export function leftOut(why: LeftOut, calls: number): Acted {
+  const texts: Readonly<Record<LeftOut, string>> = {
+    Submitted: 'Not run: an earlier call of this reply handed the work in.',
+    FailedBefore: 'Not run: an earlier call of this reply failed or was refused; submit once that is settled.',
+    TooMany: notRun(calls),
+  };
+  return { text: texts[why], ok: false };
 }
 
 function refusal({ scope }: ActScope, why: string, allowed: string): Acted {

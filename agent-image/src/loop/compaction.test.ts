@@ -91,7 +91,9 @@ describe('a compaction', () => {
     expect(head?.text).toContain('No summary could be written');
     expect(head?.text).toContain('- bash `pytest`: exit status 1, 0.2 s');
     expect(head?.text).toContain('Files that differ from the start: add.py (changed)');
-    expect(head?.text).toMatch(/what bash returned, cut \(data [0-9a-f]{12}\)[^]* read_file \{handle: "out-\d+\.0", from_line: \d+\} reads it/);
+    expect(head?.text).toMatch(
+      /what bash returned, cut \(data [0-9a-f]{12}\)[^]* read_file \{handle: "out-\d+\.0", from_line: \d+\} reads it/,
+    );
     expect(head?.text).not.toContain('was not kept');
   });
 

@@ -16,7 +16,7 @@ import { TranscriptMemory } from './memory.ts';
 import { initialCorrection, observationBound, roomOf } from './context.ts';
 import { bytesPerToken, keptText, readsHandles, textTokens } from './observation.ts';
 import { forModel, linesAt } from '../tools/arguments.ts';
-import { ArgumentError, plain } from '../tools/tool.ts';
+import { ArgumentError, namedChanges, plain } from '../tools/tool.ts';
 import type { WorkRecord } from './workRecord.ts';
 import type { Charge, LoopNotes, TreeMark } from './notes.ts';
 import { openCalls, type Transcript, TranscriptReader } from './transcript.ts';
@@ -183,17 +183,11 @@ async function resume(
   return conversation;
 }
 
-const verbs = { A: 'new', M: 'changed', D: 'deleted', T: 'replaced' } as const;
-
 /** What is known of the work without a model's word; the keeper compares the files with the start of the task. */
 export async function recordOf({ scope: { session }, prepared, baseline }: StrategyScope, memory: TranscriptMemory): Promise<WorkRecord> {
   const { entries } = await session.diff(prepared.initial.id);
-  const changed = entries.flatMap(({ path, op }) => {
-    const relative = session.relative(path) ?? path;
-    const isFolder = entries.some((other) => other.path.startsWith(`${path}/`));
-    return isFolder || baseline.protectedSet.derived(relative) ? [] : [`${plain(relative)} (${verbs[op]})`];
-  });
-  return { ...memory.record, changed };
+  const own = entries.filter(({ path }) => !baseline.protectedSet.derived(session.relative(path) ?? path));
+  return { ...memory.record, changed: namedChanges(session, own) };
 }
 
 /** The id by which the keeper knows a tree now. */
@@ -211,10 +205,10 @@ const namedCharacters = 600;
 /** What the workspace holds, in words. Pure. */
 function filesOf(tree: readonly string[]): string {
   const files = tree.filter((path) => !isOfGit(path));
-  const repository = files.length < tree.length ? ' It is a git repository.' : '';
+  const repository = files.length < tree.length ? ' It is a git repository.' : ' It is no git repository.';
   if (files.length === 0) return `It holds no files yet.${repository}`;
   const names = files.map(plain).join(', ');
-  if (names.length <= namedCharacters) return `Its files: ${names}.${repository}`;
+  if (names.length <= namedCharacters) return `All its files: ${names}.${repository}`;
   const entries = [...new Set(files.map((path) => plain(path.includes('/') ? `${path.split('/')[0] ?? ''}/` : path)))];
   const fit = fitting(entries, namedCharacters);
   const more = entries.length > fit.length ? ` and ${entries.length - fit.length} more` : '';
@@ -230,7 +224,7 @@ function fitting(names: readonly string[], characters: number): readonly string[
 const isOfGit = (path: string): boolean => path === '.git' || path.startsWith('.git/');
 
 /** Most files of a workspace that is shown whole. */
-const maxFiles = 8;
+const maxFiles = 16;
 /** Tokens of all files that the goal message shows: they are sent with each request, so that they must cost less than the step that reads them. */
 const shownTokens = 400;
 
@@ -307,9 +301,14 @@ async function factsOf(
     protectedPaths: [...guarded.slice(0, maxProtected), ...more],
     network: { mode, hosts: hosts.map(({ host, port }) => `${host}:${port}`) },
     approvals: [...(spec.policy.approvals?.require ?? [])],
-    budget: [...budget, ...(Number.isFinite(seconds) ? [`${Math.round(seconds)} seconds`] : [])],
+    budget: [...budget, ...(Number.isFinite(seconds) ? [timeOf(seconds)] : [])],
     wantsAnswer: asksForAnswer(spec.checks),
   };
+}
+
+/** Wall time in words; nobody plans by single seconds of an hour. */
+function timeOf(seconds: number): string {
+  return seconds >= 120 ? `${Math.round(seconds / 60)} minutes of wall time` : `${Math.round(seconds)} seconds of wall time`;
 }
 
 /** Characters of a JSON schema that are shown. */

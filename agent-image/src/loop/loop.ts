@@ -9,7 +9,7 @@ import type { StrategyScope } from '../attempt/scope.ts';
 import { budgetUsed, proposers } from '../attempt/notes.ts';
 import type { ModelReply } from '../models/models.ts';
 import { McpServers, type Submission } from '../tools/index.ts';
-import { act, callKeyOf, consider, leftOut, type Acted, type ActScope } from './act.ts';
+import { act, callKeyOf, consider, leftOut, type Acted, type ActScope, type LeftOut } from './act.ts';
 import { budgetOf, type TokenBudget } from './budget.ts';
 import { spentBy } from './charges.ts';
 import { chooseAct, judgementOf } from './chooseAct.ts';
@@ -184,17 +184,23 @@ class Loop {
       this.#at.scope.context.signal.throwIfAborted();
       const planId = this.#at.scope.progress.step('repair', `${call.name} ${brief(call.arguments)}`);
       const resumed = this.#conversation.isResumedAt(open.step, index);
-      const submitted = this.transcript.submission !== null;
-      const left = submitted || index >= maxCalls;
-      if (!left) await this.flush();
+      const left = this.#leftOut(open.step, call, index);
+      if (left === null) await this.flush();
       const began = this.#at.scope.context.clock.monotonic();
-      const acted = left
-        ? leftOut(submitted, calls.length)
-        : await act(this.#acts, { call, step: open.step, index, tree: this.#tree, resumed });
+      const acted =
+        left !== null ? leftOut(left, calls.length) : await act(this.#acts, { call, step: open.step, index, tree: this.#tree, resumed });
       const seconds = (this.#at.scope.context.clock.monotonic() - began) / 1000;
-      await this.#observe({ step: open.step, index, call, calls: calls.length, left, seconds }, acted);
+      await this.#observe({ step: open.step, index, call, calls: calls.length, left: left !== null, seconds }, acted);
       this.#at.scope.progress.change(planId, { state: acted.refused === undefined ? (acted.ok ? 'Done' : 'Failed') : 'Dropped' });
     }
+  }
+
+  /** Why a call of the step is not run; null: it is. Work is handed in when all before it in the reply was done, or it cannot be reached. */
+  #leftOut(step: number, { name, arguments: text }: ToolCall, index: number): LeftOut | null {
+    if (this.transcript.submission !== null) return 'Submitted';
+    if (index >= maxCalls) return 'TooMany';
+    const failed = this.transcript.observedOf(step).some(({ ok }) => !ok);
+    return name === 'submit' && failed && !/"unreachable"\s*:\s*true/.test(text) ? 'FailedBefore' : null;
   }
 
   /** Has the result proved: in place, then in a fresh container. What is refused goes back to the model. */

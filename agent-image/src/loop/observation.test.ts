@@ -43,9 +43,10 @@ describe('what a model sees of output', () => {
     const [head = '', tail = ''] = shown.split(/\n\[… .* …\]\n/);
     expect(head.length / (head.length + tail.length)).toBeCloseTo(0.6, 1);
     const missing = 100_000 - head.split('\n').length - tail.split('\n').length;
-    const reported = /\[… about (\d+) of (\d+) tokens \((\d+) lines\) are not shown; read_file \{handle: "out-1", from_line: (\d+)\} reads it …\]/.exec(
-      shown,
-    );
+    const reported =
+      /\[… about (\d+) of (\d+) tokens \((\d+) lines\) are not shown; read_file \{handle: "out-1", from_line: (\d+)\} reads it …\]/.exec(
+        shown,
+      );
     expect(Math.abs(Number(reported?.[3]) - missing)).toBeLessThanOrEqual(1);
     expect(Number(reported?.[4])).toBe(head.split('\n').length + 1);
     expect(textTokens(shown)).toBeLessThan(observationTokens + 60);

@@ -23,8 +23,8 @@ const facts: PromptFacts = {
 const markOf = (text: string): string => /\(data ([0-9a-f]{12})\)/.exec(text)?.[1] ?? 'none';
 
 describe('first messages', () => {
-  it('has a system message below 330 tokens that is equal for all tasks', () => {
-    expect(systemPrompt.length / 4).toBeLessThan(330);
+  it('has a system message below 335 tokens that is equal for all tasks', () => {
+    expect(systemPrompt.length / 4).toBeLessThan(335);
     const other = opening({ ...facts, goal: 'another', root: '/other', shell: 'sh' });
     expect(other[0]).toEqual(opening(facts)[0]);
     expect(other[1]).toMatchObject({ role: 'User', origin: 'Goal' });
@@ -34,10 +34,10 @@ describe('first messages', () => {
     [
       'the goal and its place',
       {},
-      ['Make add()', '/workspace', 'in bash', 'git is not', 'tests/**', '127.0.0.1 only', '13,000 characters', '16 calls'],
+      ['Make add()', '/workspace', 'git is not', 'tests/**', '127.0.0.1 only', '13,000 characters', '16 calls'],
       ['Budget', 'person'],
     ],
-    ['a shell without bash', { shell: 'sh' }, ['there is no bash'], ['in bash']],
+    ['a shell without bash', { shell: 'sh' }, ['there is no bash'], ['Commands run in bash']],
     ['no network at all', { network: { mode: 'None', hosts: [] } }, ['not even 127.0.0.1'], ['proxy']],
     [
       'hosts',
@@ -53,7 +53,13 @@ describe('first messages', () => {
     ],
     ['an answer in words', { wantsAnswer: true }, ['answer in words'], []],
     ['tests that are free', { setsAside: false }, ['Protected'], ['add test modules']],
-    ['small files', { files: [{ path: 'add.py', text: 'def add(): 1\n' }] }, ['add.py at the start (data', 'def add(): 1\n---'], []],
+    ['small files', { files: [{ path: 'add.py', text: 'def add(): 1\n' }] }, ['add.py at the start, whole (data', 'def add(): 1\n---'], []],
+    [
+      'ends of lines',
+      { files: [{ path: 'a.txt', text: 'x\r\ny' }] },
+      ['a.txt at the start, whole, CRLF, no line feed at its end (data'],
+      [],
+    ],
     ['no checks', { checks: [] }, ['Goal\nMake add()'], ['Checks that']],
     ['many protected paths', { protectedPaths: Array.from({ length: 25 }, (_, n) => `t${n}`) }, ['t19 and 5 more'], ['t20']],
   ])('tells %s', ([, change, has, lacks]) => {

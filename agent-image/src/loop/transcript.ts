@@ -126,6 +126,11 @@ export class Transcript {
     return this.#observations.filter(({ facts }) => facts !== undefined);
   }
 
+  /** What became of the calls of a step, as far as they were done. */
+  observedOf(step: number): readonly CallObserved[] {
+    return this.#observations.filter((one) => one.step === step);
+  }
+
   /** What each reply called and what became of it, for the rules against standing still. */
   get traces(): readonly StepTrace[] {
     const seen = new Map(this.#observations.map((one) => [`${one.step}.${one.index}`, one]));

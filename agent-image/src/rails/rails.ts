@@ -192,6 +192,13 @@ function judgeCommand(act: CommandAct, policy: Policy, grammars: Grammars, home:
   return conclude(analysis, policy, home);
 }
 
+/** What to do about a text that cannot be judged. */
+const cures: Readonly<Record<Analysis['problems'][number]['kind'], string>> = {
+  syntax: 'Correct the syntax, or put the program into a file of the workspace and run that in a call of its own.',
+  limit: 'Split it into several calls.',
+  dynamic: 'Write out what runs, in place of text that is made at run time.',
+};
+
 function conclude(analysis: Analysis, policy: Policy, home: string): Verdict {
   const around = surroundings(policy, { roots: policy.roots, home });
   const findings = new Map<string, Finding>();
@@ -205,7 +212,7 @@ function conclude(analysis: Analysis, policy: Policy, home: string): Verdict {
     risksFound.push(isReadOnly(command) ? 'ReadOnly' : 'Reversible');
     for (const rail of rails) for (const found of rail.check(command, around)) add(rail, found, command.span);
   }
-  for (const one of analysis.problems) add(unresolved, { severity: 'Unknown', reason: one.what }, one.span);
+  for (const { kind, what, span } of analysis.problems) add(unresolved, { severity: 'Unknown', reason: what, cure: cures[kind] }, span);
   const all = [...findings.values()];
   const allowlisted = analysis.problems.length === 0 && allowlistedCommands(analysis.commands, all);
   const structure = structureOf(analysis.commands, all, around.places);

@@ -8,6 +8,7 @@
 export {
   plain,
   ArgumentError,
+  namedChanges,
   type BackgroundProcess,
   type LoopMemory,
   type Observation,

@@ -4,7 +4,8 @@ import type { Baseline } from '../attempt/checkRun.ts';
 import type { Rewrite } from '../attempt/sources.ts';
 import type { CommandAct, Gate } from '../attempt/gate.ts';
 import type { Prepared, Scope } from '../attempt/scope.ts';
-import type { ExecEnd } from '@agentfleet/protocol/keeper';
+import type { DiffEntry, ExecEnd } from '@agentfleet/protocol/keeper';
+import type { SandboxSession } from '../attempt/sandboxSession.ts';
 import type { AttemptContext } from '../attempt/ports.ts';
 
 /** What a tool works with: the attempt, and which call this is. */
@@ -172,6 +173,14 @@ export function numbered(lines: readonly string[], from: number): string {
 export function linesOf(text: string): readonly string[] {
   if (text === '') return [];
   return (text.endsWith('\n') ? text.slice(0, -1) : text).split('\n');
+}
+
+const verbs = { A: 'new', M: 'changed', D: 'deleted', T: 'replaced' } as const;
+
+/** Changes as `a.py (changed)`, from the older tree to the newer; folders of files that are named say nothing more. */
+export function namedChanges(session: SandboxSession, entries: readonly DiffEntry[]): readonly string[] {
+  const files = entries.filter(({ path }) => !entries.some((other) => other.path.startsWith(`${path}/`)));
+  return files.map(({ op, path }) => `${plain(session.relative(path) ?? path)} (${verbs[op]})`);
 }
 
 /** Characters of one line that a tool shows. */

@@ -2,7 +2,7 @@ import { KeeperRefusal } from '@agentfleet/keeper/client';
 import { toolDefinition } from '@agentfleet/protocol/chat';
 import type { DiffEntry } from '@agentfleet/protocol/keeper';
 import type { SandboxSession } from '../attempt/sandboxSession.ts';
-import { count, plain, ArgumentError, type Observation, type Tool, type ToolContext, type UndoPoint } from './tool.ts';
+import { count, namedChanges, plain, ArgumentError, type Observation, type Tool, type ToolContext, type UndoPoint } from './tool.ts';
 
 /** Points that a list shows beside the start, and paths that a line names. */
 const maxPoints = 8;
@@ -66,12 +66,8 @@ function isGone(error: unknown): boolean {
   return error instanceof KeeperRefusal && error.code === 'AF_SNAPSHOT_UNKNOWN';
 }
 
-const verbs = { A: 'new', M: 'changed', D: 'deleted', T: 'replaced' } as const;
-
-/** From the older tree to the one as it is. Folders of files that are named say nothing more. */
+/** From the older tree to the one as it is. */
 function changesOf(session: SandboxSession, entries: readonly DiffEntry[]): string {
-  const files = entries.filter(({ path }) => !entries.some((other) => other.path.startsWith(`${path}/`)));
-  const named = files.slice(0, maxNamed).map(({ op, path }) => `${plain(session.relative(path) ?? path)} (${verbs[op]})`);
-  const more = files.length > maxNamed ? ', …' : '';
-  return `${count(files.length, 'change')}: ${named.join(', ')}${more}`;
+  const files = namedChanges(session, entries);
+  return `${count(files.length, 'change')}: ${files.slice(0, maxNamed).join(', ')}${files.length > maxNamed ? ', …' : ''}`;
 }

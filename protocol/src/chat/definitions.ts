@@ -63,7 +63,7 @@ export function bashDefinition(shell: CommandShell, max: number = commandSeconds
         type: 'string',
         pattern: '^[a-z0-9][a-z0-9-]{0,31}$',
         description:
-          'a name for a command that goes on after the call, e.g. a server; it may write no files. Later calls with this name: no command shows new output, "kill" ends it',
+          'a name: the command goes on after the call, e.g. a server, and can write no workspace file. Later: this name alone shows new output, with command "kill" ends it',
       },
       stdin: text(''),
     }),
@@ -74,8 +74,8 @@ const editFile: ToolDefinition = {
   name: 'edit_file',
   risk: 'Edit',
   description:
-    'Replaces old_text, copied from the file without line numbers, by new_text. It must occur once, unless all is true. ' +
-    'Without old_text the file is created; one that exists is left as it is.',
+    'Replaces old_text, copied from the file without line numbers, by new_text; old_text must occur once, or set all. ' +
+    'Without old_text a new file is created; one that exists is refused.',
   parameters: object(
     {
       path: path(),
@@ -91,13 +91,13 @@ const runChecks: ToolDefinition = {
   name: 'run_checks',
   risk: 'Read',
   description: 'Runs the checks and compares each test with the start. submit runs them too.',
-  parameters: object({ names: { type: 'array', items: some('', 253), maxItems: 64 } }),
+  parameters: object({ names: { type: 'array', items: some('', 253), maxItems: 64, description: 'of checks' } }),
 };
 
 const submit: ToolDefinition = {
   name: 'submit',
   risk: 'Control',
-  description: 'Hands in the result.',
+  description: 'Hands in the result. What the checks refuse comes back, up to five times.',
   parameters: object(
     {
       answer: some('what you did or found'),
@@ -146,7 +146,7 @@ const updatePlan: ToolDefinition = {
 const undo: ToolDefinition = {
   name: 'undo',
   risk: 'Control',
-  description: 'Puts all files back as after a step. Call it without step first: it lists them.',
+  description: 'Puts all files back as after a reply (a step). Without step it lists the steps and what changed since.',
   parameters: object({ step: integer(0, null) }),
 };
 

@@ -7,6 +7,7 @@ import { fileContent } from './redirects.ts';
 import { deedsOf, type Deed } from './program.ts';
 import { textDeeds } from './text.ts';
 import { prepare } from './prepare.ts';
+import { type Parsed, walk, withoutTypes } from '../syntax/node.ts';
 
 const maxParts = 64;
 
@@ -216,10 +217,24 @@ export function code(code: Code, site: Site, stdin: Value | null, run: Run): Val
   return dynamic(code.value.from);
 }
 
+/** JavaScript may be TypeScript: Node runs both. */
+function parse(language: 'python' | 'javascript', text: string, run: Run): Parsed | null {
+  const parsed = run.grammars.parse(language, text);
+  if (language === 'python' || parsed?.broken !== true) return parsed;
+  const script = withoutTypes(text);
+  const typed = typeof script === 'string' ? run.grammars.parse(language, script) : null;
+  return typed === null || typed.broken ? parsed : typed;
+}
+
+function nearLine(parsed: Parsed | null, text: string): string {
+  const fault = parsed === null ? undefined : [...walk(parsed.root)].find(({ type }) => type === 'ERROR');
+  return fault === undefined ? '' : ` near line ${text.slice(0, fault.start).split('\n').length}`;
+}
+
 function deeds(language: Code['language'], text: string, site: Site, run: Run): readonly Deed[] {
   if (language === 'text' || text === hole) return language === 'text' ? textDeeds(text) : [];
-  const parsed = run.grammars.parse(language === 'python' ? 'python' : 'javascript', text.replaceAll(hole, '_'));
-  if (parsed === null || parsed.broken) problem(run, 'syntax', `${language} code is not understood`, site.span);
+  const parsed = parse(language === 'python' ? 'python' : 'javascript', text.replaceAll(hole, '_'), run);
+  if (parsed === null || parsed.broken) problem(run, 'syntax', `${language} code does not parse${nearLine(parsed, text)}`, site.span);
   if (parsed === null) return textDeeds(text);
   return parsed.broken ? [...deedsOf(parsed.root), ...textDeeds(text)] : deedsOf(parsed.root);
 }
