@@ -16,9 +16,9 @@ import type { SearchNode } from '../attempt/node.ts';
 import type { AttemptContext } from '../attempt/ports.ts';
 import type { Prepared, Scope } from '../attempt/scope.ts';
 import { ArgumentError, namedChanges, type Observation, type Proposed, type Tool, type ToolContext, type ToolSet } from '../tools/index.ts';
-import { notRun } from './discipline.ts';
+import { maxCalls, notRun } from './discipline.ts';
 import type { TranscriptMemory } from './memory.ts';
-import type { TreeMark } from './notes.ts';
+import type { CallObserved, TreeMark } from './notes.ts';
 import { brief } from './transcript.ts';
 
 /** What the acts of one conversation work with. */
@@ -222,6 +222,18 @@ function withChanges(text: string, files: readonly string[]): string {
 
 /** Why a call is not run: an earlier one of the reply handed in, or failed before this one hands in, or there are too many. */
 export type LeftOut = 'Submitted' | 'FailedBefore' | 'TooMany';
+
+/**
+ * Why a call of a reply is not run; null: it is. Work is handed in when all before it was done, or when it cannot be reached.
+ *
+ * @param before what came of the calls before it
+ */
+export function whyLeftOut({ name, arguments: text }: ToolCall, index: number, before: readonly CallObserved[]): LeftOut | null {
+  if (before.some(({ answer }) => answer !== undefined)) return 'Submitted';
+  if (index >= maxCalls) return 'TooMany';
+  const failed = before.some(({ ok }) => !ok);
+  return name === 'submit' && failed && !/"unreachable"\s*:\s*true/.test(text) ? 'FailedBefore' : null;
+}
 
 /** What the model gets to see of a call that is not run. */
 export function leftOut(why: LeftOut, calls: number): Acted {

@@ -1,5 +1,5 @@
 import { newExecId } from '@agentfleet/keeper/client';
-import type { ToolCall, ToolDefinition } from '@agentfleet/protocol/chat';
+import type { ToolDefinition } from '@agentfleet/protocol/chat';
 import type { ControlStep } from '@agentfleet/protocol/inference';
 import { asksForAnswer } from '../attempt/artifacts.ts';
 import { AttemptFailure } from '../base/failure.ts';
@@ -9,7 +9,7 @@ import type { StrategyScope } from '../attempt/scope.ts';
 import { budgetUsed, proposers } from '../attempt/notes.ts';
 import type { ModelReply } from '../models/models.ts';
 import { McpServers, type Submission } from '../tools/index.ts';
-import { act, callKeyOf, consider, leftOut, type Acted, type ActScope, type LeftOut } from './act.ts';
+import { act, callKeyOf, consider, leftOut, whyLeftOut, type Acted, type ActScope } from './act.ts';
 import { budgetOf, type TokenBudget } from './budget.ts';
 import { spentBy } from './charges.ts';
 import { chooseAct, judgementOf } from './chooseAct.ts';
@@ -32,7 +32,7 @@ import {
 import { controlSteps, howMany, isRisky, type MoreReason } from './compute.ts';
 import { generalistOf, openConversation, recordOf, type ChatExpert, type Conversation } from './conversation.ts';
 import { assess, maxCalls } from './discipline.ts';
-import { whenReachable, type Asking, type CallObserved, type Charge, type Paid, type TreeMark } from './notes.ts';
+import { whenReachable, type Asking, type CallObserved, type Charge, type Observing, type Paid, type TreeMark } from './notes.ts';
 import { observed } from './observation.ts';
 import { brief, openCalls, type Transcript } from './transcript.ts';
 
@@ -184,7 +184,7 @@ class Loop {
       this.#at.scope.context.signal.throwIfAborted();
       const planId = this.#at.scope.progress.step('repair', `${call.name} ${brief(call.arguments)}`);
       const resumed = this.#conversation.isResumedAt(open.step, index);
-      const left = this.#leftOut(open.step, call, index);
+      const left = whyLeftOut(call, index, this.transcript.observedOf(open.step));
       if (left === null) await this.flush();
       const began = this.#at.scope.context.clock.monotonic();
       const acted =
@@ -193,14 +193,6 @@ class Loop {
       await this.#observe({ step: open.step, index, call, calls: calls.length, left: left !== null, seconds }, acted);
       this.#at.scope.progress.change(planId, { state: acted.refused === undefined ? (acted.ok ? 'Done' : 'Failed') : 'Dropped' });
     }
-  }
-
-  /** Why a call of the step is not run; null: it is. Work is handed in when all before it in the reply was done, or it cannot be reached. */
-  #leftOut(step: number, { name, arguments: text }: ToolCall, index: number): LeftOut | null {
-    if (this.transcript.submission !== null) return 'Submitted';
-    if (index >= maxCalls) return 'TooMany';
-    const failed = this.transcript.observedOf(step).some(({ ok }) => !ok);
-    return name === 'submit' && failed && !/"unreachable"\s*:\s*true/.test(text) ? 'FailedBefore' : null;
   }
 
   /** Has the result proved: in place, then in a fresh container. What is refused goes back to the model. */
@@ -395,14 +387,4 @@ class Loop {
     if (!this.#isJudged(name)) return {};
     return { facts: { tool: this.#riskOf(name) === 'Edit' ? 'Editor' : 'Shell', seconds, budgetUsed: budgetUsed(this.#at.scope) } };
   }
-}
-
-/** A call whose result is recorded, one of `calls` of its reply; `left`: it was not run. */
-interface Observing {
-  readonly step: number;
-  readonly index: number;
-  readonly call: ToolCall;
-  readonly calls: number;
-  readonly left: boolean;
-  readonly seconds: number;
 }

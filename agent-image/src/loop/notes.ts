@@ -1,4 +1,4 @@
-import type { ConversationMessage, TokenUsage, ToolDefinition } from '@agentfleet/protocol/chat';
+import type { ConversationMessage, TokenUsage, ToolCall, ToolDefinition } from '@agentfleet/protocol/chat';
 import type { ModelProposal, ModelReply } from '../models/models.ts';
 import type { ConsideredProposal } from './chooseAct.ts';
 import type { McpListing } from '../tools/index.ts';
@@ -153,4 +153,14 @@ export interface Paid {
   readonly reply: ModelReply;
   readonly request: string;
   readonly charged: Charge;
+}
+
+/** A call whose result is recorded, one of `calls` of its reply; `left`: it was not run. */
+export interface Observing {
+  readonly step: number;
+  readonly index: number;
+  readonly call: ToolCall;
+  readonly calls: number;
+  readonly left: boolean;
+  readonly seconds: number;
 }
