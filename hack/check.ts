@@ -1,4 +1,4 @@
-// `npm run check`: types, lint with import directions, format, Go vet, and generated files.
+// `npm run check`: types, lint with import directions, format, spelling, Go vet, and generated files.
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
@@ -17,6 +17,12 @@ const steps: readonly {
   { name: 'types of the page', argv: ['tsc', '--project', 'dashboard/client'], cwd: root },
   { name: 'lint', argv: ['oxlint', '--type-aware', '--deny-warnings'], cwd: root },
   { name: 'format', argv: ['prettier', '--check', '--cache', '--cache-strategy=content', '--log-level=warn', '.'], cwd: root },
+  // Words of the project: hack/spelling/words.txt.
+  {
+    name: 'spelling',
+    argv: ['cspell', 'lint', '--no-progress', '--no-summary', '--config=hack/spelling/cspell.json', '--root=.'],
+    cwd: root,
+  },
   { name: 'go vet', argv: ['go', 'vet', './...'], cwd: runner },
   // Images are built for the machine's own architecture; the runner must compile for the other one too.
   { name: 'go vet for arm64', argv: ['go', 'vet', './...'], cwd: runner, env: { GOARCH: 'arm64', CGO_ENABLED: '0' } },

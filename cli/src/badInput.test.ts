@@ -101,7 +101,7 @@ describe('bad input', () => {
     ],
     ['an artifact that is none', () => undefined, ['artifacts', 'one', 'x'], notFound, /it has change\.patch/],
     [
-      'content that is not what the status tells of',
+      'content with another hash than the status has',
       () => void api.results.set(`${path}/artifacts/change.patch`, 'other'),
       ['patch', 'one'],
       failed,

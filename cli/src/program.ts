@@ -21,7 +21,7 @@ export async function createProgram(dispatch: Dispatch, args: readonly string[])
   addViews(program, dispatch);
   addOrders(program, dispatch);
   addEvidence(program, dispatch);
-  // Packs and their runner are loaded for whoever asks for them.
+  // Packs and their runner are loaded where the arguments ask for them.
   if (args.includes('eval')) (await import('./wiring/eval.ts')).addEval(program, dispatch);
   else program.command('eval').description('measure a pool by packs of tasks');
   addMigrate(program, dispatch);

@@ -69,7 +69,7 @@ export interface LineOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** AgentTasks of one namespace, with the permission of whoever connected. Every method rejects with a FleetError. */
+/** AgentTasks of one namespace, with the permission of the caller. Every method rejects with a FleetError. */
 export interface FleetClient extends AsyncDisposable {
   readonly namespace: string;
   /** The same cluster and caller, another namespace; it shares the connections. */

@@ -34,7 +34,7 @@ describe('a pull request', () => {
     expect(standing(found, 'u')?.url).toBe(url);
   });
 
-  it('tells goal, answer and checks, and no forge acts on what they say', () => {
+  it('has goal, answer and checks, and no forge acts on what they say', () => {
     const checks = [{ name: 'unit', passed: 3, failed: 0, skipped: 1 }];
     const body = bodyOf({ task: 'team/fix', uid: 'u', attempt: 2, goal: 'Fix @all\n```\nx', answer: 'closes #1', checks });
     expect(body).toContain('````text\nFix @all\n```\nx\n````');

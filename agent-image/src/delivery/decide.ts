@@ -58,7 +58,7 @@ export function branchOf(name: string, uid: string): string {
   return `agentfleet/${name}-${uid.slice(0, 8)}`;
 }
 
-/** What a body tells. */
+/** What stands in a body. */
 export interface Story {
   readonly task: string;
   readonly uid: string;

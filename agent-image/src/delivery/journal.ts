@@ -7,7 +7,7 @@ interface DeliveryFacts {
     readonly branch: string;
     readonly commit: string;
     readonly base: string;
-    /** Date of the commit, seconds since 1970: whoever goes on takes it too, so that the same result is the same commit. */
+    /** Date of the commit, seconds since 1970: the next worker takes it too, so that the same result is the same commit. */
     readonly at: number;
   };
 }
@@ -60,7 +60,7 @@ export class DeliveryReader {
   }
 }
 
-/** Kind of the note that tells which commit the workspace is. */
+/** Kind of the note that names which commit the workspace is. */
 export const importedNote = 'Imported';
 const branchPrefix = 'delivery.branch.';
 const pullRequestId = 'delivery.pullRequest';

@@ -44,7 +44,7 @@ export async function auditVerify(context: LocalContext | CommandContext, log: s
   if (root !== undefined) context.print('the log holds: nothing was altered, dropped, moved or put in');
   else
     context.print(
-      'the log holds as far as it goes; whether its end is missing, or all of it was written anew, only a head tells: name the task, or give --root',
+      'the log holds as far as it goes; whether its end is missing, or all of it was written anew, only a head shows: name the task, or give --root',
     );
 }
 

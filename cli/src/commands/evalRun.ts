@@ -108,7 +108,7 @@ async function follow(world: World, plan: Plan, pool: EvalPool, flags: EvalRunFl
   world.print(`${made} attempts in ${minutes.toFixed(1)} min, ${(made / minutes).toFixed(1)} a minute; reports are in ${flags.out}`);
   if (errors > 0)
     throw new CliError(
-      `pool or machine failed ${errors} of ${results.records.length} attempts, so that the tables say too little; ${flags.out}/report.html tells why`,
+      `pool or machine failed ${errors} of ${results.records.length} attempts, so that the tables say too little; ${flags.out}/report.html has the reasons`,
     );
   refuseFlakes(flakes);
 }

@@ -92,7 +92,7 @@ export async function artifacts(context: CommandContext, name: string, artifact:
   }
 }
 
-/** Lists the snapshots that the status of a task tells of, and what was restored. */
+/** Lists the snapshots in the status of a task, and what was restored. */
 export async function snapshots(context: CommandContext, name: string, format?: Format): Promise<void> {
   const { run, rollback } = (await taskOf(context, name)).status ?? {};
   const { snapshots: kept, rollback: restored } = run ?? {};

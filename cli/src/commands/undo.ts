@@ -49,7 +49,7 @@ function rootsOf({ roots }: Description, { into, root = {} }: UndoFlags): Readon
 function printSome({ context, flags }: Undo, lines: readonly string[]): void {
   const most = flags.mode === 'dry-run' ? lines.length : mostLines;
   for (const line of lines.slice(0, most)) context.print(`  ${printable(line)}`);
-  if (lines.length > most) context.print(`  and ${lines.length - most} more; --mode dry-run tells all`);
+  if (lines.length > most) context.print(`  and ${lines.length - most} more; --mode dry-run lists all`);
 }
 
 /** Tells what will be done, from what the script itself lists. */
@@ -116,7 +116,7 @@ async function perform(undo: Undo, task: string): Promise<void> {
 
 /**
  * Takes what a task changed back out of a local folder by the revert script that the keeper made. The bundle must be the
- * one that the status tells of: it is a program, and it runs here.
+ * one that the status names: it is a program, and it runs here.
  */
 export async function undo(context: CommandContext, name: string, flags: UndoFlags): Promise<void> {
   const task = await taskOf(context, name);

@@ -11,7 +11,7 @@ import { configMaps } from '../base/connection.ts';
 import { CliError, exitCodes } from '../base/failure.ts';
 import { ResultsApi } from './api.ts';
 
-/** A file that outlived its sandbox, as the status tells of it. */
+/** A file that outlived its sandbox, as the status lists it. */
 export type Artifact = NonNullable<Run['artifacts']>[number];
 
 /** The artifact of that name; undefined when the task has none. */
@@ -19,11 +19,11 @@ export function artifactOf({ status }: AgentTask, name: string): Artifact | unde
   return status?.run?.artifacts?.find((artifact) => artifact.name === name);
 }
 
-/** How a content is not the one that the status tells of; null when it is. */
+/** How a content is not the one in the status; null when it is. */
 export function mismatch({ bytes, sha256 }: Pick<Artifact, 'bytes' | 'sha256'>, content: Uint8Array): string | null {
-  if (content.length !== bytes) return `it has ${content.length} bytes, the status tells of ${bytes}`;
+  if (content.length !== bytes) return `it has ${content.length} bytes, the status has ${bytes}`;
   const found = createHash('sha256').update(content).digest('hex');
-  return found === sha256 ? null : `its sha256 is ${found}, the status tells of ${sha256}`;
+  return found === sha256 ? null : `its sha256 is ${found}, the status has ${sha256}`;
 }
 
 /** The key of an address below the address of a bucket or prefix. */
@@ -82,7 +82,7 @@ export interface Fetching {
 export interface Obtained {
   readonly artifact: Artifact;
   readonly content: Buffer;
-  /** How it is not the artifact that the status tells of; null when it is. */
+  /** How it is not the artifact in the status; null when it is. */
   readonly wrong: string | null;
 }
 
@@ -98,7 +98,7 @@ export async function obtain(task: AgentTask, name: string, flags: ArtifactFlags
   return { artifact, content, wrong: mismatch(artifact, content) };
 }
 
-/** The same; what is not the artifact that the status tells of is refused. */
+/** The same; what is not the artifact in the status is refused. */
 export async function obtainIntact(...[task, name, flags, fetching]: Parameters<typeof obtain>): Promise<Buffer> {
   const { artifact, content, wrong } = await obtain(task, name, flags, fetching);
   if (wrong === null) return content;
@@ -107,7 +107,7 @@ export async function obtainIntact(...[task, name, flags, fetching]: Parameters<
   );
 }
 
-/** What gives the content of artifacts, whole and as the status tells of them: a copy, the storage where flags name it, else the results API. */
+/** What gives the content of artifacts, whole and as the status lists them: a copy, the storage where flags name it, else the results API. */
 export interface TaskResults {
   /** @throws CliError that says where the artifact lies when it cannot be had */
   read(task: AgentTask, name: string): Promise<Buffer>;

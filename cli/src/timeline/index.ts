@@ -1,4 +1,4 @@
-/** The story that an event log tells, for people and as JSON. Imports protocol and the readers of `evidence`. */
+/** The story in an event log, for people and as JSON. Imports protocol and the readers of `evidence`. */
 export type { ItemKind, TimelineItem } from './notes.ts';
 export { timelineLines } from './notes.ts';
 export { timelineOf } from './tell.ts';

@@ -34,7 +34,7 @@ function addAudit(program: Command, dispatch: Dispatch): void {
       return dispatch.connected(flags, async (context) => (await import('../commands/audit.ts')).auditVerify(context, log, flags));
     });
   fromStore(audit.command('show <log>'))
-    .description('tell the story of an event log: steps, candidates, commands, approvals, requests, snapshots')
+    .description('print the story of an event log: steps, candidates, commands, approvals, requests, snapshots')
     .option('--json', 'as JSON')
     .action(async (log: string, _: unknown, command: Command) => {
       const { isFile } = await import('../evidence/log.ts');
@@ -59,7 +59,7 @@ function addUndo(program: Command, dispatch: Dispatch): void {
     .description('take what the task changed back out of a local folder, by its revert script')
     .requiredOption('--into <folder>', 'the folder that stands for the workspace of the task')
     .addOption(
-      new Option('--mode <mode>', 'guard: only where all is as the task left it; force: overwrite; dry-run: only tell')
+      new Option('--mode <mode>', 'guard: only where all is as the task left it; force: overwrite; dry-run: only report')
         .choices(modes)
         .default('guard'),
     )

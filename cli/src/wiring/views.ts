@@ -39,7 +39,7 @@ function addTasks(program: Command, dispatch: Dispatch): void {
     });
   program
     .command('show <task>')
-    .description('tell the story of one task')
+    .description('print the story of one task')
     .action((task: string, _: unknown, command: Command) =>
       dispatch.connected(flagsOf(command), async (context) => (await import('../commands/show.ts')).show(context, task)),
     );

@@ -1,7 +1,7 @@
 import { asError, isApiError, isKubeError } from '@agentfleet/kube';
 import type { Failure } from './wire.ts';
 
-/** An error for whoever asked: what, where and the cure. */
+/** An error for the caller: what, where and the cure. */
 export class DashboardError extends Error {
   readonly status: number;
   readonly failure: Failure;

@@ -7,9 +7,17 @@ import type { ChatRequest, Conversation, RecordedExchange } from '@agentfleet/pr
 
 type Messages = RecordedExchange['messages'];
 
-/** A server of the OpenAI chat API on a loopback port. */
+/** A server of the OpenAI chat API. */
 export interface AnswerServer extends AsyncDisposable {
   readonly baseURL: string;
+}
+
+/** Where it serves; default: a free port of the loopback, for everybody. */
+export interface AnswerPlace {
+  readonly host?: string;
+  readonly port?: number;
+  /** The one bearer token that is answered. */
+  readonly key?: string;
 }
 
 /**
@@ -18,10 +26,12 @@ export interface AnswerServer extends AsyncDisposable {
  *
  * @param folder recorded conversations, one a file
  */
-export async function answersAgain(folder: string): Promise<AnswerServer> {
+export async function answersAgain(folder: string, { host = '127.0.0.1', port = 0, key }: AnswerPlace = {}): Promise<AnswerServer> {
   const known: Conversation[] = [];
-  for (const file of await readdir(folder)) known.push(JSON.parse(await readFile(join(folder, file), 'utf8')) as Conversation);
+  const files = (await readdir(folder)).filter((file) => file.endsWith('.json'));
+  for (const file of files) known.push(JSON.parse(await readFile(join(folder, file), 'utf8')) as Conversation);
   const server = createServer((request, response) => {
+    if (key !== undefined && request.headers.authorization !== `Bearer ${key}`) return refuse(response, 401, 'no such key');
     const parts: Buffer[] = [];
     request.on('data', (part: Buffer) => parts.push(part));
     request.on('end', () => {
@@ -29,13 +39,13 @@ export async function answersAgain(folder: string): Promise<AnswerServer> {
       answer(response, known, messages);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(port, host, resolve));
   const stop = (): Promise<void> =>
     new Promise((resolve) => {
       server.close(() => resolve());
       server.closeAllConnections();
     });
-  return { baseURL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, [Symbol.asyncDispose]: stop };
+  return { baseURL: `http://${host}:${(server.address() as AddressInfo).port}/v1`, [Symbol.asyncDispose]: stop };
 }
 
 function answer(response: ServerResponse, known: readonly Conversation[], messages: Messages): void {
@@ -43,8 +53,14 @@ function answer(response: ServerResponse, known: readonly Conversation[], messag
   const found = known.find(({ exchanges: [first] }) => goalOf(first?.request.messages ?? []) === goal);
   const at = messages.filter(({ role }) => role === 'assistant').length;
   const given = found?.exchanges[at]?.response;
-  response.writeHead(given === undefined ? 400 : 200, { 'content-type': 'application/json' });
-  response.end(JSON.stringify(given ?? { error: { message: `no answer ${at} for ${goal}`, type: 'invalid_request_error' } }));
+  if (given === undefined) return refuse(response, 400, `no answer ${at} for ${goal}`);
+  response.writeHead(200, { 'content-type': 'application/json' });
+  response.end(JSON.stringify(given));
+}
+
+function refuse(response: ServerResponse, status: number, message: string): void {
+  response.writeHead(status, { 'content-type': 'application/json' });
+  response.end(JSON.stringify({ error: { message, type: 'invalid_request_error' } }));
 }
 
 /** The goal in the first message of a user: what stands between its first line and the first empty one. */

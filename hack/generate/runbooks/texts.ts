@@ -23,7 +23,7 @@ const blind = 'Tasks go on. Rules, scalers and rollouts see nothing of it, and m
 export const runbookTexts: Readonly<Record<string, RunbookText>> = {
   AgentFleetAuditGap: {
     impact: 'What a task did can no longer be proved from its log alone. The task goes on and carries the condition AuditGap.',
-    look: [`${tasks} -o json | grep -B3 AuditGap`, 'fleet audit -n NAMESPACE TASK', workersOf],
+    look: [`${tasks} -o json | grep -B3 AuditGap`, 'fleet audit verify -n NAMESPACE TASK', workersOf],
     cure: 'Find why the storage lost what it had confirmed: retention of the bucket, a volume that was replaced, two clusters that write to one prefix. Treat the log of this task as cut, and review its patch by hand.',
   },
   AgentFleetCalibrationPoor: {
@@ -140,7 +140,7 @@ export const runbookTexts: Readonly<Record<string, RunbookText>> = {
   },
   AgentFleetRollbackNotVerified: {
     impact: 'The tree of a task was put back and has another hash than its snapshot. Nothing of it may be used.',
-    look: [`${tasks} -o json | grep -B5 NotVerified`, 'fleet audit -n NAMESPACE TASK', 'fleet snapshots -n NAMESPACE TASK'],
+    look: [`${tasks} -o json | grep -B5 NotVerified`, 'fleet audit verify -n NAMESPACE TASK', 'fleet snapshots -n NAMESPACE TASK'],
     cure: 'The sandbox is kept. Compare its tree with the manifest; where the store is damaged, restore the checkpoint by an order Restore. Delete the task when the cause is known.',
   },
   AgentFleetRolloutFrozen: {

@@ -50,11 +50,11 @@ function close(server: Server): Promise<void> {
   });
 }
 
-/** A certificate that is its own authority, for the loopback. */
-export async function selfSigned(folder: string): Promise<{ readonly key: string; readonly cert: string }> {
+/** A certificate that is its own authority, for an address. */
+export async function selfSigned(folder: string, address = '127.0.0.1'): Promise<{ readonly key: string; readonly cert: string }> {
   const [key, cert] = [join(folder, 'server.key'), join(folder, 'server.crt')];
-  const names = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1,DNS:localhost'];
-  const kind = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
+  const names = ['-subj', `/CN=${address}`, '-addext', `subjectAltName=IP:${address},DNS:localhost`];
+  const kind = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '30'];
   await run('openssl', ['req', ...kind, ...names, '-keyout', key, '-out', cert]);
   return { key, cert };
 }
