@@ -123,6 +123,38 @@ describe('bad input', () => {
     expect(said.err).not.toMatch(/\n\s+at |node:internal/);
   });
 
+  test('an older fleet: what it does not know of a task is no hindrance, and a version that is gone is named', async () => {
+    const newer = {
+      phase: 'Contemplating',
+      finished: 'false',
+      later: { x: 1 },
+      conditions: [{ type: 'New', status: 'True', reason: 'Newest', message: 'of a later version' }],
+    };
+    api.addTask('new', { status: newer });
+    for (const args of [['tasks'], ['show', 'new'], ['explain', 'new'], ['report', 'new'], ['get', 'new', '-o', 'json']]) {
+      const { code, out, err } = await fleet(api, args);
+      expect([args, code, out.includes('new'), code === 0 ? '' : err]).toEqual([args, 0, true, '']);
+    }
+    answering(group, 404, 'NotFound', '404 page not found')();
+    const said = await fleet(api, ['tasks']);
+    expect([said.code, said.err]).toEqual([unavailable, expect.stringContaining('does it serve agentfleet.dev/v1alpha1')]);
+  });
+
+  test.each([
+    ['a branch that moved', 'BranchMoved', 'agentfleet/one holds a commit that this task did not push; delete it, or name another branch'],
+    ['a token without rights', 'AccessDenied', 'the token may not push to https://git.example.com/a/b; give it the right to write'],
+  ])('%s: the result is good, the exit status is not 0, and the cure is said', async (_, reason, message) => {
+    const output = { branch: 'agentfleet/one', reason, message };
+    api.worker = () => ({ ...ended, run: { ...ended.run, patch, output } });
+    const yaml = join(folder, 'task.yaml');
+    const spec = { goal: 'go', workspace: { type: 'Git', git: { url: 'https://git.example.com/a/b', ref: 'main' } }, output: { git: {} } };
+    await writeFile(yaml, JSON.stringify({ apiVersion: 'agentfleet.dev/v1alpha1', kind: 'AgentTask', metadata: { name: 'two' }, spec }));
+    const { code, out, err } = await fleet(api, ['run', yaml, '--patch', join(folder, 'two.patch')]);
+    expect(code).toBe(exitCodes.taskFailed);
+    expect(out).toContain(`not delivered (${reason}): ${message}`);
+    expect(err).toContain(`the result of AgentTask two is good, and was not delivered (${reason}): ${message}; "fleet patch two" has it`);
+  });
+
   test('a server that is not there', async () => {
     const file = join(folder, 'config');
     const cluster = { server: 'http://127.0.0.1:1', 'insecure-skip-tls-verify': true };

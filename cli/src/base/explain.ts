@@ -1,4 +1,5 @@
 import { asError, isApiError, isKubeError, type ApiError } from '@agentfleet/kube';
+import { apiVersion } from '@agentfleet/protocol/api';
 import { CliError, exitCodes } from './failure.ts';
 
 /** A failure for the user: one line with its cure, and the exit status. */
@@ -25,7 +26,7 @@ function ofServer(error: ApiError): Explanation {
   if (error.code === 404)
     return {
       code: isUnknownResource(error) ? unavailable : notFound,
-      message: `the API server does not have that (${message}); is AgentFleet installed in this cluster, and --context the right one?`,
+      message: `the API server does not have that (${message}); is AgentFleet installed in this cluster, does it serve ${apiVersion} as this fleet asks for, and --context the right one?`,
     };
   if (/unknown field|no kind .* is registered/.test(message))
     return {
