@@ -1,14 +1,16 @@
 // The results server beside a real API server: aggregation, RBAC and tokens are real; a worker's part serves a real volume.
-import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { request as httpsRequest } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { KubeConfig } from '@kubernetes/client-node';
 import { VolumeStore } from '@agentfleet/agent/store';
+import { type ChainHead, genesis } from '@agentfleet/keeper/log';
 import { createTransport, serveEndpoints, silentLog, systemClock, type Endpoints, type Transport } from '@agentfleet/kube';
+import type { AuditType } from '@agentfleet/protocol/keeper';
 import { resultsAccount, resultsApi, resultsAudience, resultsPath, type ResultsPart } from '@agentfleet/protocol/results';
 import { serviceAccountSubject } from '@agentfleet/protocol/tokens';
+import { nextRecord, recordLine } from '../../sandbox-image/keeper/src/log/chain.ts';
 import { ResultsHandler } from '../../agent-image/src/http/results.ts';
 import { createSealer, type Sealer } from '../../agent-image/src/durable/index.ts';
 import { kubeconfigPath, up, type Cluster } from '../../hack/cluster/index.ts';
@@ -39,8 +41,6 @@ export interface RawOptions {
   readonly key?: string;
 }
 
-const sha256 = (content: Uint8Array | string): string => createHash('sha256').update(content).digest('hex');
-
 /** One namespace that holds a results server, a pool's volume and tasks. */
 export class ResultsBed {
   readonly server: Server;
@@ -49,6 +49,7 @@ export class ResultsBed {
   readonly store: VolumeStore;
   readonly sealer: Sealer = createSealer(null);
   readonly #folder: string;
+  readonly #heads = new Map<string, ChainHead>();
   readonly #config = new KubeConfig();
   transport!: Transport;
   results!: RunningResults;
@@ -230,13 +231,16 @@ export class ResultsBed {
     if (answer.status !== 200) throw new Error(answer.body.message);
   }
 
-  /** Appends records to the mirror of a task's log, as a worker would. */
+  /** Appends records to the mirror of a task's log, as a worker would: notes, or records of another `type` with their `body`. */
   async mirror(uid: string, from: number, bodies: readonly object[]): Promise<void> {
-    const hash = (seq: number): string => (seq === 0 ? '0'.repeat(64) : sha256(`${uid} ${seq}`));
-    const lines = bodies.map((body, at) => {
-      const seq = from + at;
-      return JSON.stringify({ seq, at: '2026-01-01T00:00:00.000Z', type: 'Noted', epoch: 1, body, prev: hash(seq - 1), hash: hash(seq) });
+    let head = this.#heads.get(uid) ?? { seq: 0, hash: genesis };
+    const lines = bodies.map((one) => {
+      const { type = 'Noted', body = one } = one as { readonly type?: AuditType; readonly body?: object };
+      const record = nextRecord(head, { at: new Date().toISOString(), type, epoch: 1, body: { ...body } });
+      head = record;
+      return recordLine(record);
     });
+    this.#heads.set(uid, head);
     const pad = (value: number, digits: number): string => String(value).padStart(digits, '0');
     const key = `checkpoints/${this.namespace}/${uid}/log/${pad(from, 12)}-${pad(from + bodies.length - 1, 12)}-${pad(1, 10)}`;
     await this.store.put(key, await this.sealer.seal(key, Buffer.from(`${lines.join('\n')}\n`)), 'application/octet-stream');

@@ -111,6 +111,7 @@ export function sample(
 
 const expires = (inMinutes: number): string => minutes(-inMinutes);
 const plan = (done: number, steps: readonly string[]): Node => ({
+  snapshots: { initial: 's0000' },
   progress: { done, total: steps.length, message: steps[done] ?? 'verifies' },
   plan: [
     { id: '1', kind: 'Goal', intent: 'Parse offsets such as +05:30', state: 'Running' },
@@ -245,6 +246,7 @@ const observed = (step: number, callId: string, tool: string, text: string, more
 export function conversation(): readonly object[] {
   return [
     note('TaskBegan', { pool: { name: 'coding' }, consent: 'None', goal: 'g' }),
+    { type: 'SnapshotTaken', body: { id: 's0000', label: 'initial' } },
     note('Baseline', { checks: [{ check: 'unit', expect: 'FailThenPass', failing: ['test_offsets'] }] }),
     note('ConversationBegan', {
       expert: 'gen',

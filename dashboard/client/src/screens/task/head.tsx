@@ -1,51 +1,15 @@
 import { type ReactNode, useState } from 'react';
 import type { AgentTask } from '@agentfleet/protocol/api';
-import type { UndoPlan } from '../../../../src/base/wire.ts';
-import { useAct, useLoad } from '../../base/hooks.ts';
-import { get, send, taskPath } from '../../base/api.ts';
+import { useAct } from '../../base/hooks.ts';
+import { send, taskPath } from '../../base/api.ts';
 import { tones } from '../../base/fleet.ts';
 import { useSession } from '../../base/place.ts';
 import { ago } from '../../base/text.ts';
 import { Badge, Confirm, Trouble } from '../../parts/bits.tsx';
 import { plain } from '../../parts/output.tsx';
+import { UndoView } from './results.tsx';
 
 type Dialog = 'Cancel' | 'Terminate' | 'Suspend' | 'Message' | 'Undo';
-
-/** What undoing would do, file by file; nothing is done. */
-function UndoView({ path }: { readonly path: string }): ReactNode {
-  const { value, error } = useLoad<UndoPlan>(path, (signal) => get(path, signal));
-  if (error !== undefined) return <Trouble what="There is no revert bundle to read:" error={error} />;
-  if (value === undefined) return <p className="muted">Reading the revert bundle …</p>;
-  const { ops, irreversible, external, neverReverted } = value;
-  return (
-    <>
-      <p>
-        From {plain(value.from)} back to {plain(value.to)}: {ops.length} {ops.length === 1 ? 'file' : 'files'}.
-      </p>
-      <ul className="plain-list">
-        {ops.slice(0, 200).map(({ op, path }) => (
-          <li key={`${op} ${path}`}>
-            <span className="badge-text">{op}</span> <code>{plain(path)}</code>
-          </li>
-        ))}
-      </ul>
-      {irreversible.length + external.length > 0 && <h3>What cannot be undone</h3>}
-      <ul className="plain-list">
-        {irreversible.map(({ path, reason }) => (
-          <li key={path}>
-            <code>{plain(path)}</code> {plain(reason)}
-          </li>
-        ))}
-        {external.map(({ target, state, why }) => (
-          <li key={target}>
-            <code>{plain(target)}</code> {plain(state)} {plain(why)}
-          </li>
-        ))}
-      </ul>
-      {neverReverted.length > 0 && <p className="muted">Never reverted: {neverReverted.map(plain).join(', ')}</p>}
-    </>
-  );
-}
 
 function Ask(props: {
   readonly task: AgentTask;

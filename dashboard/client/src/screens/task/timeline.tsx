@@ -1,10 +1,13 @@
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
+import type { AgentTask } from '@agentfleet/protocol/api';
 import type { TaskDetail } from '../../../../src/base/wire.ts';
+import { taskPath } from '../../base/api.ts';
 import type { Heard } from '../../base/conversation.ts';
 import type { Turn } from '../../base/talk.ts';
 import { ago } from '../../base/text.ts';
 import { Empty } from '../../parts/bits.tsx';
 import { plain } from '../../parts/output.tsx';
+import { UndoView } from './results.tsx';
 import { noteOf } from '../../base/talk.ts';
 
 interface Item {
@@ -74,6 +77,22 @@ function itemOf(turn: Turn): readonly Item[] {
   }
 }
 
+/** What going back to snapshot 0 would do, where its bundle is stored. */
+function Undo({ task: { metadata, status } }: { readonly task: AgentTask }): ReactNode {
+  const { namespace = '', name } = metadata;
+  const [open, setOpen] = useState(false);
+  const stored = status?.run?.artifacts?.some((artifact) => artifact.name === 'revert.tar') === true;
+  if (!stored) return <p className="muted small">“Cancel and restore” puts the workspace back to here.</p>;
+  return (
+    <>
+      <button type="button" className="link" aria-expanded={open} onClick={() => setOpen(!open)}>
+        What undoing back to here would do
+      </button>
+      {open && <UndoView path={taskPath(namespace, name, '/undo')} />}
+    </>
+  );
+}
+
 /** Events of the cluster and marks of the event log, newest first. */
 export function TimelineTab({
   detail,
@@ -93,6 +112,7 @@ export function TimelineTab({
     bad: type === 'Warning',
   }));
   const all = [...events, ...heard.turns.flatMap(itemOf)].sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
+  const initial = detail.task.status?.run?.snapshots?.initial;
   const most = 500;
   return (
     <>
@@ -111,6 +131,7 @@ export function TimelineTab({
             <div>
               <strong>{plain(title)}</strong>
               <p className="muted">{plain(text)}</p>
+              {kind === 'snapshot' && title === `Snapshot ${initial}` && <Undo task={detail.task} />}
             </div>
           </li>
         ))}
