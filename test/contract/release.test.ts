@@ -1,5 +1,4 @@
 // A release into an OCI registry on this machine: small images and the real chart are pushed, and pulled back by their digests.
-import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -10,6 +9,7 @@ import { load, loadAll } from 'js-yaml';
 import { pack } from 'tar-stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hostArch } from '../../hack/images/parts.ts';
+import { startRegistry } from '../../hack/release/localRegistry.ts';
 import type { Source } from '../../hack/release/documents.ts';
 import { Registry, registryPrograms, type Built, type RegistryPrograms } from '../../hack/release/registry.ts';
 import { release, releasedImages, type Released } from '../../hack/release/release.ts';
@@ -49,22 +49,6 @@ async function archiveOf(name: string): Promise<Built> {
   return { name, archive };
 }
 
-/** Starts the registry of crane on a free port of the loopback address. */
-async function serve(): Promise<string> {
-  const server = spawn(programs.crane, ['registry', 'serve', '--address', '127.0.0.1:0'], { stdio: ['ignore', 'ignore', 'pipe'] });
-  stop = () => void server.kill('SIGTERM');
-  const port = await new Promise<string>((resolve, reject) => {
-    let words = '';
-    server.once('error', reject).once('exit', () => reject(new Error(`the registry ended: ${words}`)));
-    server.stderr.on('data', (more: Buffer) => {
-      words += more.toString();
-      const found = /serving on port (\d+)/.exec(words)?.[1];
-      if (found !== undefined) resolve(found);
-    });
-  });
-  return `127.0.0.1:${port}/fleet`;
-}
-
 const publish = async (): Promise<Released> => {
   const images = await Promise.all(releasedImages.map(archiveOf));
   return release({ version, registry, images, source, allowed, out: join(folder, 'out'), builder: 'urn:test' });
@@ -74,7 +58,9 @@ const written = async (name: string): Promise<unknown> => JSON.parse(await readF
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'release-test-'));
   programs = await registryPrograms();
-  address = await serve();
+  const local = await startRegistry();
+  stop = () => local.stop();
+  address = `${local.address}/fleet`;
   registry = new Registry({ programs, address, plainHttp: true });
   released = await publish();
 }, 300_000);

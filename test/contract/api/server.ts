@@ -57,6 +57,15 @@ export interface Server {
   watch(path: string): { readonly events: readonly { readonly type: string; readonly object: Stored }[]; stop(): void };
 }
 
+/** Of a path that is not served yet the answer is plain text. */
+function bodyOf(text: string): Answer['body'] {
+  try {
+    return JSON.parse(text) as Answer['body'];
+  } catch {
+    return { message: text } as Answer['body'];
+  }
+}
+
 function send(base: RequestOptions, method: string, path: string, { body, type, token, accept }: Ask): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const headers = {
@@ -70,9 +79,7 @@ function send(base: RequestOptions, method: string, path: string, { body, type, 
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.on('error', reject);
-      response.on('end', () =>
-        resolve({ status: response.statusCode ?? 0, body: JSON.parse(Buffer.concat(chunks).toString()) as Answer['body'] }),
-      );
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, body: bodyOf(Buffer.concat(chunks).toString()) }));
     });
     outgoing.on('error', reject);
     outgoing.end(body === undefined ? undefined : JSON.stringify(body));
