@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ConversationEntry } from '@agentfleet/protocol/results';
 import type { TaskRow } from '../../../src/base/wire.ts';
-import { filterOf, select, summarise } from './fleet.ts';
+import { filterOf, matching, ordered, summarise } from './fleet.ts';
 import { candidatesOf, gistOf, Talk } from './talk.ts';
 import { bytes, short, span, wilson } from './text.ts';
 
@@ -47,7 +47,10 @@ test('what needs a person comes first, soonest end before; then what is stuck, w
     row('stuck', { stuck: { reason: 'R', message: 'm' } }),
     row('soon', waits(10)),
   ];
-  const order = (search: string): string[] => select(rows, filterOf(new URLSearchParams(search))).map(({ name }) => name);
+  const order = (search: string): string[] => {
+    const filter = filterOf(new URLSearchParams(search));
+    return matching(ordered(rows, filter.sort), filter).map(({ name }) => name);
+  };
   expect(order('')).toEqual(['soon', 'late', 'stuck', 'runs', 'ended']);
   expect(order('phase=Succeeded')).toEqual(['ended']);
   expect(order('q=GOAL of ST')).toEqual(['stuck']);

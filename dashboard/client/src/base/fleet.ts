@@ -52,18 +52,22 @@ function before(a: TaskRow, b: TaskRow, sort: string): number {
   return b.created - a.created || (a.key < b.key ? -1 : 1);
 }
 
-export function select(rows: readonly TaskRow[], { q, phase, failure, ns, pool, sort }: Filter): readonly TaskRow[] {
+/** Rows in the order that is asked for. */
+export function ordered(rows: readonly TaskRow[], sort: string): readonly TaskRow[] {
+  return [...rows].sort((a, b) => before(a, b, sort));
+}
+
+/** Those that a filter leaves, in the order that they have: much cheaper than to sort, and done for each letter. */
+export function matching(rows: readonly TaskRow[], { q, phase, failure, ns, pool }: Filter): readonly TaskRow[] {
   const words = q.toLowerCase();
-  return rows
-    .filter(
-      (row) =>
-        (phase === '' || row.phase === phase) &&
-        (failure === '' || row.failure === failure) &&
-        (ns === '' || row.namespace === ns) &&
-        (pool === '' || row.pool === pool) &&
-        (words === '' || row.key.includes(words) || row.goal.toLowerCase().includes(words)),
-    )
-    .sort((a, b) => before(a, b, sort));
+  return rows.filter(
+    (row) =>
+      (phase === '' || row.phase === phase) &&
+      (failure === '' || row.failure === failure) &&
+      (ns === '' || row.namespace === ns) &&
+      (pool === '' || row.pool === pool) &&
+      (words === '' || row.key.includes(words) || row.goal.toLowerCase().includes(words)),
+  );
 }
 
 const count = (names: readonly (string | undefined)[]): ReadonlyMap<string, number> => {

@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect, useRef } from 'react';
+import { type ReactNode, useEffect, useMemo, useRef } from 'react';
 import type { TaskRow } from '../../../../src/base/wire.ts';
 import { type Filter, phases, type Summary, tones } from '../../base/fleet.ts';
 
@@ -54,6 +54,8 @@ export function Filters(props: {
 }): ReactNode {
   const { all, summary, filter, shown, onChange } = props;
   const search = useSlash();
+  const namespaces = useMemo(() => named(all.map(({ namespace }) => namespace)), [all]);
+  const pools = useMemo(() => named(all.map(({ pool }) => pool)), [all]);
   const classes = [...summary.byClass].sort(([, a], [, b]) => b - a).map(([name, count]) => [name, `${name} (${count})`] as const);
   return (
     <search className="filters">
@@ -86,8 +88,8 @@ export function Filters(props: {
           onChange={({ target }) => onChange({ q: target.value })}
         />
         <Choice name="class" label="Failure" value={filter.failure} values={classes} onChange={onChange} />
-        <Choice name="ns" label="Namespace" value={filter.ns} values={named(all.map(({ namespace }) => namespace))} onChange={onChange} />
-        <Choice name="pool" label="Pool" value={filter.pool} values={named(all.map(({ pool }) => pool))} onChange={onChange} />
+        <Choice name="ns" label="Namespace" value={filter.ns} values={namespaces} onChange={onChange} />
+        <Choice name="pool" label="Pool" value={filter.pool} values={pools} onChange={onChange} />
         <select aria-label="Order" value={filter.sort} onChange={({ target }) => onChange({ sort: target.value })}>
           <option value="">What needs a person first</option>
           <option value="newest">Newest first</option>

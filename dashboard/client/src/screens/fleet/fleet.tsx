@@ -2,7 +2,7 @@
 import { type ReactNode, useMemo } from 'react';
 import { Link } from 'wouter';
 import type { TaskRow } from '../../../../src/base/wire.ts';
-import { filterOf, isOver, select, summarise } from '../../base/fleet.ts';
+import { filterOf, isOver, matching, ordered, summarise } from '../../base/fleet.ts';
 import { useNow, useParams } from '../../base/hooks.ts';
 import { useFleet } from '../../base/store.ts';
 import { ago, span } from '../../base/text.ts';
@@ -80,7 +80,8 @@ export function FleetScreen(): ReactNode {
   const [params, change] = useParams();
   const filter = useMemo(() => filterOf(params), [params]);
   const all = useMemo(() => [...objects.AgentTask.values()], [objects.AgentTask]);
-  const rows = useMemo(() => select(all, filter), [all, filter]);
+  const sorted = useMemo(() => ordered(all, filter.sort), [all, filter.sort]);
+  const rows = useMemo(() => matching(sorted, filter), [sorted, filter]);
   const summary = useMemo(() => summarise(all), [all]);
   const loading = states.find(({ kind }) => kind === 'AgentTask')?.state !== 'Live';
   return (
