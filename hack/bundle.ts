@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { brotliCompressSync, constants } from 'node:zlib';
 import { build, type BuildOptions, type Plugin } from 'esbuild';
 
 const library = '@kubernetes/client-node';
@@ -17,38 +18,82 @@ const kubeconfigOnly: Plugin = {
   },
 };
 
-async function bundled(entry: string, options: Pick<BuildOptions, 'banner' | 'define' | 'format'>): Promise<string> {
+type Chosen = Pick<BuildOptions, 'banner' | 'define' | 'entryPoints' | 'format' | 'plugins' | 'stdin' | 'supported'>;
+
+async function bundled(options: Chosen): Promise<string> {
   const { outputFiles } = await build({
-    entryPoints: [entry],
     bundle: true,
     platform: 'node',
     target: 'node24',
     write: false,
     minify: true,
-    plugins: [kubeconfigOnly],
     ...options,
+    plugins: [kubeconfigOnly, ...(options.plugins ?? [])],
   });
   const [file] = outputFiles;
-  if (file === undefined) throw new Error(`esbuild made nothing of ${entry}`);
+  if (file === undefined) throw new Error('esbuild made nothing');
   return file.text;
 }
 
 /** Bundles a TypeScript program for Node into one ES module and returns its text. What it imports dynamically is run when it is asked for. */
 export function bundleProgram(entry: string): Promise<string> {
-  return bundled(entry, {
+  return bundled({
+    entryPoints: [entry],
     format: 'esm',
     banner: { js: "import{createRequire}from'node:module';const require=createRequire('file:///');" },
   });
 }
 
+const commonJs = {
+  format: 'cjs',
+  define: { 'import.meta.url': 'thisFileUrl', 'import.meta.dirname': '__dirname', 'import.meta.filename': '__filename' },
+} as const satisfies Chosen;
+const thisFileUrl = "const thisFileUrl=require('node:url').pathToFileURL(__filename).href;";
+const later = 'later:';
+
+/** Leaves dynamic imports of our own files out, and notes them; the number of each is its name. */
+function laterFiles(files: string[]): Plugin {
+  return {
+    name: 'later',
+    setup(building) {
+      building.onResolve({ filter: /^\.{1,2}\// }, ({ kind, path, resolveDir }) => {
+        if (kind !== 'dynamic-import') return undefined;
+        const file = join(resolveDir, path);
+        if (!files.includes(file)) files.push(file);
+        return { path: `${later}${files.indexOf(file)}`, external: true };
+      });
+    },
+  };
+}
+
+/** Where the file begins: what is left out is compiled when the first of it is asked for. */
+const asksLater = `{const load=require;let parts;require=(name)=>{
+if(!name.startsWith('${later}'))return load(name);
+if(parts===undefined){const{Module}=load('node:module');const held=new Module(__filename,module);held.filename=__filename;held.paths=module.paths;held._compile(laterText(),__filename);parts=held.exports;}
+return parts[name]();};}`;
+
 /**
- * The same as a CommonJS module, which starts sooner: an ES module loads every part of Node that any of its modules names before its
- * first line runs (TLS, HTTP and undici for `--help`), this one loads a part when the module that names it runs. No top-level await.
+ * Bundles a command line tool into one CommonJS file that starts soon, and returns its text. An ES module loads every part of Node that any
+ * of its modules names before its first line runs (TLS, HTTP and undici for `--help`), and all of a file is parsed before it runs: what the
+ * entry imports dynamically is a packed text in the file, which is compiled when it is asked for. The two share no module: no class of the one is
+ * known to the other. No top-level await.
  */
-export function bundleCommand(entry: string): Promise<string> {
-  return bundled(entry, {
-    format: 'cjs',
-    define: { 'import.meta.url': 'thisFileUrl', 'import.meta.dirname': '__dirname', 'import.meta.filename': '__filename' },
-    banner: { js: "const thisFileUrl=require('node:url').pathToFileURL(__filename).href;" },
+export async function bundleCommand(entry: string): Promise<string> {
+  const files: string[] = [];
+  const core = await bundled({
+    ...commonJs,
+    entryPoints: [entry],
+    plugins: [laterFiles(files)],
+    supported: { 'dynamic-import': false },
+    banner: { js: thisFileUrl + asksLater },
   });
+  if (files.length === 0) return core;
+  const members = files.map((file, at) => `${JSON.stringify(later + at)}:()=>require(${JSON.stringify(file)})`);
+  const rest = await bundled({
+    ...commonJs,
+    stdin: { contents: `module.exports={${members.join(',')}};`, resolveDir: dirname(entry), loader: 'js' },
+    banner: { js: thisFileUrl },
+  });
+  const packed = brotliCompressSync(rest, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }).toString('base64');
+  return `${core}\nfunction laterText(){return require('node:zlib').brotliDecompressSync(Buffer.from('${packed}','base64')).toString()}\n`;
 }
