@@ -114,6 +114,8 @@ export function kubeletConfig({ layout, ports }: Pick<Surroundings, 'layout' | '
     clusterDNS: [network.dnsServiceIp],
     clusterDomain: 'cluster.local',
     makeIPTablesUtilChains: false,
+    // An image that was pulled from a registry once would be asked for there under each other name that it was imported with.
+    imagePullCredentialsVerificationPolicy: 'NeverVerify',
     imageGCHighThresholdPercent: 100,
     imageGCLowThresholdPercent: 99,
     evictionHard: { 'memory.available': '200Mi', 'nodefs.available': '1Gi', 'nodefs.inodesFree': '1%', 'imagefs.available': '1Gi' },
