@@ -15,7 +15,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['{cli,client,dashboard,eval,protocol,operator,agent-image,inference-image,sandbox-image,train,hack,test}/**/*.test.ts'],
-          exclude: ['**/node_modules/**', 'test/contract/**', 'test/sandbox/**', 'test/ui/**', 'test/e2e/*.test.ts'],
+          exclude: ['**/node_modules/**', 'test/contract/**', 'test/sandbox/**', 'test/ui/**', 'test/e2e/*.test.ts', 'test/release/**'],
           setupFiles: ['test/seed.ts'],
           env: { AGENTFLEET_SEED: seed },
           testTimeout: full ? 600_000 : 180_000,
@@ -72,6 +72,10 @@ export default defineConfig({
           // They mostly wait, for pods and for slow checks.
           maxWorkers: availableParallelism() > 2 ? 3 : 2,
         },
+      },
+      {
+        // On a cluster that nothing of the fleet is on; only in the long run.
+        test: { name: 'release', include: ['test/release/*.test.ts'], testTimeout: 1_200_000, hookTimeout: 1_800_000, maxWorkers: 1 },
       },
     ],
   },

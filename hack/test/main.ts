@@ -43,7 +43,17 @@ function stages(budget: Budget): readonly Stage[] {
     { name: 'e2e', argv: vitest('e2e'), budgetMinutes: minutes('e2e'), env },
     // Of what was asked for in both: one of them alone does not need all that is granted.
     { name: 'rbac', argv: [node, 'hack/rbac/main.ts', 'contract', 'e2e'], budgetMinutes: minutes('rbac') },
-    ...(full ? longStages(node) : []),
+    ...(full ? [...releaseStages(node, vitest('release'), env), ...longStages(node)] : []),
+  ];
+}
+
+/** A release on a cluster that nothing of the fleet is on; its steps follow each other, so that none is tried again. */
+function releaseStages(node: string, argv: Stage['argv'], env: Readonly<Record<string, string>>): readonly Stage[] {
+  const [command, ...args] = argv;
+  const once: Stage['argv'] = [command, ...args.filter((word) => word !== '--retry=1')];
+  return [
+    { name: 'fresh cluster', argv: [node, 'hack/cluster/main.ts', 'down'], budgetMinutes: 1 },
+    { name: 'release', argv: once, budgetMinutes: 20, env },
   ];
 }
 
@@ -58,7 +68,7 @@ function longStages(node: string): readonly Stage[] {
 async function counts(outcomes: readonly StageOutcome[]): Promise<Counts> {
   const ran = (name: string): boolean => outcomes.some((outcome) => outcome.name === name);
   let total = noTests;
-  for (const project of ['unit', 'contract', 'ui', 'sandbox', 'e2e'])
+  for (const project of ['unit', 'contract', 'ui', 'sandbox', 'e2e', 'release'])
     if (ran(project)) total = add(total, await readVitest(join(output, `${project}.json`)));
   if (ran('unit (go)'))
     total = add(total, countGo(await readFile(join(output, 'go.jsonl'), 'utf8').catch(() => '{"Action":"build-fail"}')));
