@@ -26,6 +26,8 @@ describe('a conversation', () => {
     ['<Foo object at 0x7f3a5c0d1e80>', '<Foo object at 0x7ffe12345678>'],
     ['listening on 127.0.0.1:43210', 'listening on 127.0.0.1:38111'],
     ['wrote /tmp/tmpab12cd', 'wrote /tmp/tmpzz99yy'],
+    ['- Programs: git, python3 3.11.7.', '- Programs: python3 3.13.5, npm.'],
+    ['- Your window has 64,000 tokens. When', '- Your window has 131,072 tokens. When'],
   ])('does not differ by %j and %j', (a, b) => {
     expect(normalText(a)).toBe(normalText(b));
   });

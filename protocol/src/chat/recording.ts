@@ -38,7 +38,7 @@ export interface RecordedExchange {
 
 /**
  * What two runs of one conversation may differ in, and nothing else: times, durations, ids and addresses that a machine gives
- * out, temporary names, the programs of an image. In this order; each match of the left becomes the right.
+ * out, temporary names, the programs of an image, the window of a pool's model. In this order; each match of the left becomes the right.
  */
 export const runsDifferIn: readonly (readonly [pattern: RegExp, shown: string])[] = [
   [/\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?( ?(Z|UTC|[+-]\d\d:?\d\d))?/g, '<time>'],
@@ -57,6 +57,7 @@ export const runsDifferIn: readonly (readonly [pattern: RegExp, shown: string])[
   [/\b(localhost|127\.0\.0\.1|\[::1\]):\d{4,5}\b/g, '$1:<port>'],
   [/\/tmp\/[\w.-]+/g, '/tmp/<name>'],
   [/^- Programs: .*$/gm, '- Programs: <programs>'],
+  [/^- Your window has [\d,]+ tokens\./gm, '- Your window has <window> tokens.'],
 ];
 
 /** A text less what runs may differ in. Pure. */
