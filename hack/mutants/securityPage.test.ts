@@ -48,5 +48,6 @@ test('the tables are found', () => {
 });
 
 test.each([...guarantees, ...inputs, ...tried])('tests that stand behind "$what" are there', ({ tests }) => {
+  expect(tests).not.toBe('');
   if (tests !== 'same') expect(missing(tests)).toEqual([]);
 });

@@ -2,7 +2,7 @@
 export interface RunbookText {
   /** What stands still or may be wrong meanwhile, and what goes on. */
   readonly impact: string;
-  /** Commands that tell the cause, in the order in which one looks. */
+  /** Commands that show the cause, in the order in which one looks. */
   readonly look: readonly string[];
   readonly cure: string;
 }
@@ -28,7 +28,7 @@ export const runbookTexts: Readonly<Record<string, RunbookText>> = {
   },
   AgentFleetCalibrationPoor: {
     impact: 'The verifier ranks as before, and its probabilities are off: it vetoes too much or too little.',
-    look: [describeModel, 'fleet eval run PACK --ablate Verifier'],
+    look: [describeModel, 'fleet eval run PACK --ablate EBM'],
     cure: 'Roll out an artifact that was calibrated on newer data. Until then write what may be used into spec.calibration; a gate ECE keeps worse ones out.',
   },
   AgentFleetEngineErrors: {
@@ -96,7 +96,7 @@ export const runbookTexts: Readonly<Record<string, RunbookText>> = {
       `${operator} describe deployment agentfleet-operator`,
       `${operator} logs deployment/agentfleet-operator --previous`,
     ],
-    cure: 'Mend what the last words of the pod name: the image, a value of the chart (each fault is listed with its cure), the API server. Where the pods answer, Prometheus has no token or no way: metrics.readers, networkPolicy.',
+    cure: 'Mend what the last lines of the log of the pod name: the image, a value of the chart (each fault is listed with its cure), the API server. Where the pods answer, Prometheus has no token or no way: metrics.readers, networkPolicy.',
   },
   AgentFleetPlacementConflict: {
     impact: 'Nobody new is placed on the node. Two programs may get the memory of one board.',
@@ -141,7 +141,7 @@ export const runbookTexts: Readonly<Record<string, RunbookText>> = {
   AgentFleetRollbackNotVerified: {
     impact: 'The tree of a task was put back and has another hash than its snapshot. Nothing of it may be used.',
     look: [`${tasks} -o json | grep -B5 NotVerified`, 'fleet audit verify -n NAMESPACE TASK', 'fleet snapshots -n NAMESPACE TASK'],
-    cure: 'The sandbox is kept. Compare its tree with the manifest; where the store is damaged, restore the checkpoint by an order Restore. Delete the task when the cause is known.',
+    cure: 'The sandbox is kept. Compare its tree with the manifest; where the store is damaged, create the task again. Delete the task when the cause is known.',
   },
   AgentFleetRolloutFrozen: {
     impact: servesOn,
@@ -191,8 +191,8 @@ export const runbookTexts: Readonly<Record<string, RunbookText>> = {
   AgentFleetVetoesExcessive: {
     impact:
       'Gates refuse so much that tasks get stuck or expensive. As a rule a verifier or a policy was changed, or a program uses new commands.',
-    look: ['fleet logs -n NAMESPACE TASK | grep -i refused', describeModel, 'fleet eval run PACK --ablate Verifier'],
-    cure: 'Read which rule refuses. A rail: allow the command in the policy of task or pool. Gate 2: roll the verifier back, or raise its thresholds by calibration.',
+    look: ['fleet logs -n NAMESPACE TASK | grep -i refused', describeModel, 'fleet eval run PACK --ablate EBM'],
+    cure: 'Read which rule refuses. A rail: give the tasks a profile that lets the act pass or asks a person (spec.policy, docs/reference/gates.md). Gate 2: roll the verifier back, or lower its thresholds.',
   },
   AgentFleetWorkerLeaseLost: {
     impact: 'The worker has put its tasks down; others take them over from their logs.',
