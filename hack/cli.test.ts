@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { packCli } from './cli.ts';
+import { writePackages } from './release/packages.ts';
 
 describe('the package for npm', () => {
   let folder = '';
@@ -14,6 +15,18 @@ describe('the package for npm', () => {
     await packCli(folder);
   }, 120_000);
   afterAll(() => rm(folder, { recursive: true }));
+
+  test('is an archive of a release, under its version, with the client beside it', async () => {
+    const names = await writePackages(folder, '1.2.3-rc.1');
+    expect(names).toEqual(['kubectl-fleet-1.2.3-rc.1.tgz', 'agentfleet-client-1.2.3-rc.1.tgz']);
+    const listed = async (name: string): Promise<string> => (await execa('tar', ['-tzf', join(folder, name)])).stdout;
+    expect((await listed('kubectl-fleet-1.2.3-rc.1.tgz')).split('\n')).toEqual(
+      expect.arrayContaining(['package/fleet.cjs', 'package/dashboard/index.html', 'package/LICENSE']),
+    );
+    expect((await listed('agentfleet-client-1.2.3-rc.1.tgz')).split('\n')).toEqual(
+      expect.arrayContaining(['package/index.mjs', 'package/index.d.ts']),
+    );
+  }, 120_000);
 
   test('is one program, by both names, which needs nothing beside it', async () => {
     const { bin } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as { readonly bin: Record<string, string> };

@@ -44,14 +44,14 @@ export async function installCli(folder: string): Promise<string> {
   return join(target, 'kubectl-fleet');
 }
 
-/** Writes what `npm publish FOLDER` and `npm install --global FOLDER` take. */
-export async function packCli(folder: string): Promise<string> {
+/** Writes what `npm publish FOLDER` and `npm install --global FOLDER` take. @param as its version; default: that of the sources */
+export async function packCli(folder: string, as?: string): Promise<string> {
   const target = resolve(folder);
   await writeBundle(target);
   const { version, license } = JSON.parse(await readFile(join(checkout, 'cli', 'package.json'), 'utf8')) as Record<string, string>;
   const manifest = {
     name: 'kubectl-fleet',
-    version,
+    version: as ?? version,
     description: 'What people do with agent tasks of AgentFleet: fleet, and kubectl fleet',
     license,
     bin: Object.fromEntries(names.map((name) => [name, file])),
@@ -67,8 +67,8 @@ export async function packCli(folder: string): Promise<string> {
 /** Files of the client that its public types stand in; they import nothing but each other. */
 const typed = ['index', 'connect', 'errors', 'public', 'types'] as const;
 
-/** Writes what `npm publish FOLDER` takes of `@agentfleet/client`. */
-export async function packClient(folder: string): Promise<string> {
+/** Writes what `npm publish FOLDER` takes of `@agentfleet/client`. @param as its version; default: that of the sources */
+export async function packClient(folder: string, as?: string): Promise<string> {
   const target = resolve(folder);
   const sources = join(checkout, 'client', 'src');
   await mkdir(target, { recursive: true });
@@ -90,7 +90,7 @@ export async function packClient(folder: string): Promise<string> {
   const { name, version, license } = JSON.parse(await readFile(join(checkout, 'client', 'package.json'), 'utf8')) as Record<string, string>;
   const manifest = {
     name,
-    version,
+    version: as ?? version,
     description: 'Agent tasks of AgentFleet from TypeScript: create, follow, decide, fetch results',
     license,
     type: 'module',
