@@ -142,6 +142,6 @@ test('the first tasks and README name the pools of the examples', async () => {
   }
   const readme = await readFile(example('../README.md'), 'utf8');
   expect(readme.match(/expertpool\/\w+/g)).toEqual(['expertpool/search', 'expertpool/chat']);
-  expect(readme).toContain("sed 's/name: search/name: chat/' examples/first-task.yaml");
+  expect(readme).toContain("sed 's/name: search/name: chat/; s/name: first-task/name: second-task/' examples/first-task.yaml");
   expect(readme).toMatch(/\[git-task\.yaml\]\(examples\/git-task\.yaml\).*private CA/);
 });
