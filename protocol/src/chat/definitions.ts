@@ -90,7 +90,7 @@ const editFile: ToolDefinition = {
 const runChecks: ToolDefinition = {
   name: 'run_checks',
   risk: 'Read',
-  description: 'Runs the checks and compares each test with the start. submit runs them too.',
+  description: 'Runs the checks; compares each test with the start. submit runs them too.',
   parameters: object({ names: { type: 'array', items: some('', 253), maxItems: 64, description: 'of checks' } }),
 };
 
@@ -146,7 +146,7 @@ const updatePlan: ToolDefinition = {
 const undo: ToolDefinition = {
   name: 'undo',
   risk: 'Control',
-  description: 'Puts all files back as after a reply (a step). Without step it lists the steps and what changed since.',
+  description: 'Puts all files back as after a reply (a step). Without step it lists steps and what changed since.',
   parameters: object({ step: integer(0, null) }),
 };
 
