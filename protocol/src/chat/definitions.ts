@@ -55,7 +55,7 @@ export function bashDefinition(shell: CommandShell, max: number = commandSeconds
     risk: 'Execute',
     description:
       `Runs a command line with ${program} in the workspace, in a new shell without a terminal; ` +
-      `returns its output and exit status. ${pipelines[shell]}`,
+      `returns output and exit status. ${pipelines[shell]}`,
     parameters: object({
       command: some('', 65_536),
       timeout_seconds: integer(1, max, `default ${Math.min(commandSeconds.default, max)}`),
@@ -63,7 +63,7 @@ export function bashDefinition(shell: CommandShell, max: number = commandSeconds
         type: 'string',
         pattern: '^[a-z0-9][a-z0-9-]{0,31}$',
         description:
-          'a name: the command goes on after the call, e.g. a server, and can write no workspace file. Later: this name alone shows new output, with command "kill" ends it',
+          'a name: the command goes on after the call, e.g. a server, and writes no workspace file. Later: the name alone shows new output, command "kill" ends it',
       },
       stdin: text(''),
     }),
@@ -75,7 +75,7 @@ const editFile: ToolDefinition = {
   risk: 'Edit',
   description:
     'Replaces old_text, copied from the file without line numbers, by new_text; old_text must occur once, or set all. ' +
-    'Without old_text a new file is created; one that exists is refused.',
+    'Without old_text it creates a file; one that exists is refused.',
   parameters: object(
     {
       path: path(),
@@ -168,7 +168,7 @@ const fetchPage: ToolDefinition = {
 const proposeRepairs: ToolDefinition = {
   name: 'propose_repairs',
   risk: 'Read',
-  description: 'Lists small edits that a search finds likely for failing tests. None is applied or tried.',
+  description: 'Lists small edits that a search finds likely for failing tests. None is applied.',
   parameters: object({}),
 };
 
