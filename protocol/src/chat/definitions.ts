@@ -155,7 +155,7 @@ const askHuman: ToolDefinition = {
   risk: 'Control',
   description:
     'Asks a person and waits, perhaps for hours. Only for decisions that neither goal, files nor commands can answer. The answer is an order.',
-  parameters: object({ question: some('with what you know and the choices you see', 1024) }, ['question']),
+  parameters: object({ question: some('what you know and the choices you see', 1024) }, ['question']),
 };
 
 const fetchPage: ToolDefinition = {
