@@ -10,22 +10,82 @@ import (
 	"agentfleet.dev/runner/internal/link"
 )
 
-// put sends input and returns the answer's code. Nothing else may be said meanwhile.
+// put sends input and returns the answer's code.
 func (s *session) put(id string, seq int64, text string, eof bool) string {
 	s.tb.Helper()
 	s.must(s.Send(link.Stdin{T: "stdin", ID: id, Seq: seq, EOF: eof}, []byte(text)))
 	var a link.Stdin
-	s.must(s.expect("stdin").Decode(&a))
+	s.must(s.answered().Decode(&a))
 	if a.ID != id || a.Seq != seq {
 		s.tb.Fatalf("an answer to something else: %+v", a)
 	}
 	return a.Code
 }
 
+// answered receives the answer to input. Output that overtakes it is kept for said.
+func (s *session) answered() link.Frame {
+	s.tb.Helper()
+	for {
+		f, err := s.Receive()
+		s.must(err)
+		switch f.T {
+		case "stdin":
+			return f
+		case "out":
+			s.early = append(s.early, f.Body...)
+		default:
+			s.tb.Fatalf("%s instead of an answer to input", f.Header)
+		}
+	}
+}
+
+// write puts input as soon as there is room for it.
+func (s *session) write(id string, seq int64, text string) string {
+	s.tb.Helper()
+	for {
+		if code := s.put(id, seq, text, false); code != "EAGAIN" {
+			return code
+		}
+	}
+}
+
+// last puts the last input of a command as soon as there is room for it, and collects what it says until it ends. The answer may
+// come before or after that.
+func (s *session) last(id string, seq int64, text string, eof bool) *outcome {
+	s.tb.Helper()
+	put := func() { s.must(s.Send(link.Stdin{T: "stdin", ID: id, Seq: seq, EOF: eof}, []byte(text))) }
+	o := &outcome{}
+	put()
+	for answered, ended := false, false; !answered || !ended; {
+		f, err := s.Receive()
+		s.must(err)
+		switch f.T {
+		case "stdin":
+			var a link.Stdin
+			s.must(f.Decode(&a))
+			if answered = a.Code != "EAGAIN"; !answered {
+				put()
+			}
+		case "out":
+			var head struct{ Stream string }
+			s.must(f.Decode(&head))
+			o.collect(head.Stream, f.Body)
+		case "end":
+			s.must(f.Decode(&o.End))
+			ended = true
+		default:
+			s.tb.Fatalf("unexpected %s", f.Header)
+		}
+	}
+	return o
+}
+
 // said collects output until it ends as it should.
 func (s *session) said(end string) string {
 	s.tb.Helper()
 	var text strings.Builder
+	text.Write(s.early)
+	s.early = nil
 	for !strings.HasSuffix(text.String(), end) {
 		text.Write(s.expect("out").Body)
 	}
@@ -39,16 +99,14 @@ func TestStandardInputStaysOpenUntilItsEnd(t *testing.T) {
 	id := s.begin(job, nil)
 	s.started()
 	for seq, word := range []string{"one", "two"} {
-		if code := s.put(id, int64(seq)+1, word+"\n", false); code != "" {
+		if code := s.write(id, int64(seq)+1, word+"\n"); code != "" {
 			t.Fatal(code)
 		}
 		if text := s.said("\n"); text != "got "+word+"\n" {
 			t.Error(text)
 		}
 	}
-	s.must(s.Send(link.Stdin{T: "stdin", ID: id, Seq: 3, EOF: true}, nil))
-	s.expect("stdin")
-	if o := s.finish(id)[id]; !o.exited(0) || string(o.stdout) != "over\n" {
+	if o := s.last(id, 3, "", true); !o.exited(0) || string(o.stdout) != "over\n" {
 		t.Error(o)
 	}
 	if code := s.put(id, 4, "late", false); code != "ESRCH" {
@@ -67,15 +125,11 @@ func TestAPartThatIsRepeatedIsWrittenOnce(t *testing.T) {
 		seq  int64
 		text string
 	}{{1, "one "}, {1, "one "}, {2, "two\n"}, {1, "one "}, {2, "two\n"}} {
-		for code := "EAGAIN"; code != ""; {
-			if code = s.put(id, part.seq, part.text, false); code != "" && code != "EAGAIN" {
-				t.Fatal(code)
-			}
+		if code := s.write(id, part.seq, part.text); code != "" {
+			t.Fatal(code)
 		}
 	}
-	s.must(s.Send(link.Stdin{T: "stdin", ID: id, Seq: 3, EOF: true}, nil))
-	s.expect("stdin")
-	if o := s.finish(id)[id]; !o.exited(0) || string(o.stdout) != "one two\n" {
+	if o := s.last(id, 3, "", true); !o.exited(0) || string(o.stdout) != "one two\n" {
 		t.Error(o)
 	}
 }
@@ -177,20 +231,16 @@ func TestATerminalIsResizedInterruptedAndEnded(t *testing.T) {
 	if text := s.said("\r\n"); text != "30 100\r\n" {
 		t.Error(text)
 	}
-	s.must(s.Send(link.Stdin{T: "stdin", ID: id, Seq: 1}, []byte{3}))
-	s.expect("stdin")
-	if o := s.finish(id)[id]; !o.exited(5) || !strings.Contains(string(o.stdout), "INT") {
+	if o := s.last(id, 1, "\x03", false); !o.exited(5) || !strings.Contains(string(o.stdout), "INT") {
 		t.Error(o)
 	}
 	id = s.begin(onTerminal("cat"), nil)
 	s.started()
-	if code := s.put(id, 1, "line\n", false); code != "" {
+	if code := s.write(id, 1, "line\n"); code != "" {
 		t.Error(code)
 	}
 	s.said("line\r\nline\r\n") // the echo, and cat
-	s.must(s.Send(link.Stdin{T: "stdin", ID: id, Seq: 2, EOF: true}, nil))
-	s.expect("stdin")
-	if o := s.finish(id)[id]; !o.exited(0) {
+	if o := s.last(id, 2, "", true); !o.exited(0) {
 		t.Error(o)
 	}
 	c.mustBeEmpty()

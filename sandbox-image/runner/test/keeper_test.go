@@ -60,6 +60,8 @@ type session struct {
 	*link.Conn
 	info link.Info
 	next int
+	// early is output that overtook an answer to input.
+	early []byte
 }
 
 type hello struct {
