@@ -39,6 +39,7 @@ export const implied: readonly Implied[] = [
 export const rare: Readonly<Record<string, string>> = {
   'delete agentfleet.dev/agenttaskorders':
     'one that is for no task, after a day: operator/src/controllers/agenttaskorder/controller.test.ts',
+  'delete apps/controllerrevisions': 'of an EnergyModel without a rollout: operator/src/controllers/energymodel/rolloutRun.test.ts',
   'get /pods': 'whose answer to a write was lost: operator/test/crash/courses.test.ts',
   'get /persistentvolumeclaims': 'made by a write whose answer was lost: operator/test/crash',
   'get snapshot.storage.k8s.io/volumesnapshots': 'made by a write whose answer was lost: operator/test/crash',

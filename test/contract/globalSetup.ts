@@ -26,7 +26,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await install(await connect());
   project.provide('contractRun', randomBytes(3).toString('hex'));
   return async () => {
-    await endRecord('contract', mark);
+    await endRecord(project.name, mark);
     const added = (await ours()).filter((name) => !before.has(name));
     if (added.length > 0) await kubectl('delete', '--ignore-not-found', `--timeout=${unavailableFor}`, ...added);
   };
