@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { packCli } from './cli.ts';
-import { writePackages } from './release/packages.ts';
+import { writePackages } from './packages.ts';
 
 describe('the package for npm', () => {
   let folder = '';

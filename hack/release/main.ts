@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util';
+import { execa } from 'execa';
 import { resolve } from 'node:path';
 import { readAllowed, type GateResult } from './gates.ts';
 import { Registry, registryPrograms } from './registry.ts';
-import { writePackages } from './packages.ts';
 import { buildReleased, pushArchitecture, release, sourceGates, sourceOf } from './release.ts';
 
 const usage = `usage: npm run release -- --registry HOST[/PATH] --version VERSION
@@ -52,7 +52,9 @@ async function main(args: readonly string[], signal: AbortSignal): Promise<numbe
   const released = await release({ version, registry, images, source, allowed, out: resolve(out), builder });
   for (const { name, repository, digest } of [...released.images, released.chart])
     console.log(`${name.padEnd(10)} ${repository}@${digest}`);
-  const packages = await writePackages(resolve(out), version);
+  // By a process: what builds them imports the documents of a release.
+  const { stdout } = await execa(process.execPath, [resolve(import.meta.dirname, '../packages.ts'), resolve(out), version]);
+  const packages = stdout.split('\n');
   console.log(`\nDocuments: ${resolve(out)}. To sign (cosign):\n${released.commands.map((line) => `  ${line}`).join('\n')}`);
   console.log(`\nTo install:\n  kubectl create namespace agentfleet-system
   helm install agentfleet oci://${address}/charts/agentfleet --version ${version} --namespace agentfleet-system`);

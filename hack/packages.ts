@@ -1,8 +1,9 @@
+// `node hack/packages.ts OUT VERSION`: what a release publishes for npm.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { execa } from 'execa';
-import { packCli, packClient } from '../cli.ts';
+import { packCli, packClient } from './cli.ts';
 
 const packers = { fleet: packCli, client: packClient } as const;
 
@@ -25,4 +26,10 @@ export async function writePackages(out: string, version: string): Promise<reado
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const [out, version] = process.argv.slice(2);
+  if (out === undefined || version === undefined) throw new Error('name folder and version: node hack/packages.ts OUT VERSION');
+  for (const name of await writePackages(resolve(out), version)) console.log(name);
 }
