@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { packCli } from './cli.ts';
-import { writePackages } from './packages.ts';
+import { packCli, writePackages } from './cli.ts';
 
 describe('the package for npm', () => {
   let folder = '';

@@ -2,6 +2,7 @@
 // FOLDER, which then belongs on the PATH. They run on the pinned Node of this repository.
 // `--package FOLDER`: writes a package for npm instead, one file that runs on any Node from 24 on.
 // `--client FOLDER`: writes the package of the typed client, with its types.
+// `--release FOLDER VERSION`: writes both as archives for npm.
 import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -104,12 +105,38 @@ export async function packClient(folder: string, as?: string): Promise<string> {
   return target;
 }
 
+const packers = { fleet: packCli, client: packClient } as const;
+
+/**
+ * Packs `fleet` and the typed client for npm under a version.
+ *
+ * @param out where the archives go; it exists
+ * @returns the names of the archives, as `kubectl-fleet-0.1.0.tgz`, which `npm install --global FILE` and `npm publish FILE` take
+ */
+export async function writePackages(out: string, version: string): Promise<readonly string[]> {
+  const scratch = await mkdtemp(join(tmpdir(), 'release-packages-'));
+  try {
+    const names: string[] = [];
+    for (const [name, packed] of Object.entries(packers)) {
+      const folder = await packed(join(scratch, name), version);
+      const { stdout } = await execa('npm', ['pack', folder, '--pack-destination', out, '--json', '--ignore-scripts', '--offline']);
+      names.push(...(JSON.parse(stdout) as readonly { readonly filename: string }[]).map(({ filename }) => filename));
+    }
+    return names;
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
 const writers: Readonly<Record<string, (folder: string) => Promise<string>>> = { '--package': packCli, '--client': packClient };
 
 if (process.argv[1] === import.meta.filename) {
-  const [first, second] = process.argv.slice(2);
+  const [first, second, third] = process.argv.slice(2);
   const write = writers[first ?? ''];
   const folder = write === undefined ? first : second;
-  if (folder === undefined) throw new Error('name the folder: node hack/bootstrap.mjs hack/cli.ts [--package | --client] FOLDER');
-  console.log(await (write ?? installCli)(folder));
+  if (folder === undefined)
+    throw new Error('name the folder: node hack/bootstrap.mjs hack/cli.ts [--package | --client] FOLDER, or --release FOLDER VERSION');
+  if (first !== '--release') console.log(await (write ?? installCli)(folder));
+  else if (second === undefined || third === undefined) throw new Error('name folder and version: hack/cli.ts --release FOLDER VERSION');
+  else console.log((await writePackages(resolve(second), third)).join('\n'));
 }

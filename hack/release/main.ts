@@ -53,7 +53,7 @@ async function main(args: readonly string[], signal: AbortSignal): Promise<numbe
   for (const { name, repository, digest } of [...released.images, released.chart])
     console.log(`${name.padEnd(10)} ${repository}@${digest}`);
   // By a process: what builds them imports the documents of a release.
-  const { stdout } = await execa(process.execPath, [resolve(import.meta.dirname, '../packages.ts'), resolve(out), version]);
+  const { stdout } = await execa(process.execPath, [resolve(import.meta.dirname, '../cli.ts'), '--release', resolve(out), version]);
   const packages = stdout.split('\n');
   console.log(`\nDocuments: ${resolve(out)}. To sign (cosign):\n${released.commands.map((line) => `  ${line}`).join('\n')}`);
   console.log(`\nTo install:\n  kubectl create namespace agentfleet-system

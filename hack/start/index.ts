@@ -14,8 +14,7 @@ import { installCli } from '../cli.ts';
 import type { InstallEnvironment } from '../install/index.ts';
 import { deleteNamespace, Kubectl } from '../sandbox/index.ts';
 import { askGitea, buildGitea, filesOfCommit, giteaScopes, giteaSettings } from './gitea.ts';
-import { forgeObjects, inForge, modelObjects, startNamespace } from './manifests.ts';
-import { place } from './place.ts';
+import { forgeObjects, inForge, modelObjects, place, startNamespace } from './manifests.ts';
 
 const checkout = join(import.meta.dirname, '..', '..');
 const recordings = join(checkout, 'test', 'sandbox', 'conversations');

@@ -1,5 +1,7 @@
 import type { BuiltGitea } from './gitea.ts';
-import { place } from './place.ts';
+
+/** Names of what a first task needs besides the fleet, on a local cluster. */
+export const place = { namespace: 'start', forge: 'forge', model: 'model', modelPort: 8080, user: 'robot', repository: 'cart' } as const;
 
 const { namespace, forge, model, modelPort } = place;
 const privileged = { 'pod-security.kubernetes.io/enforce': 'privileged' };

@@ -1,8 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { bounds } from '../base/config.ts';
 import { DashboardError } from '../base/failure.ts';
-import { auditOf } from '../results/audit.ts';
-import { undoLimit, undoPlanOf, wholeOf } from '../results/source.ts';
+import { auditOf, undoLimit, undoPlanOf, wholeOf } from '../results/source.ts';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { objectPath } from '@agentfleet/kube';
 import { resources } from '../base/resources.ts';

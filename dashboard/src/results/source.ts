@@ -2,11 +2,13 @@ import type { Readable } from 'node:stream';
 import { Readable as Stream } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { extract } from 'tar-stream';
+import { inspectLog } from '@agentfleet/keeper/log';
 import type { Transport } from '@agentfleet/kube';
+import type { AgentTask } from '@agentfleet/protocol/api';
 import { type ArtifactList, resultsPath } from '@agentfleet/protocol/results';
 import { bounds } from '../base/config.ts';
 import { DashboardError } from '../base/failure.ts';
-import type { UndoPlan } from '../base/wire.ts';
+import type { AuditState, UndoPlan } from '../base/wire.ts';
 
 export interface TaskName {
   readonly namespace: string;
@@ -93,3 +95,15 @@ export async function undoPlanOf(tar: Buffer): Promise<UndoPlan> {
 }
 
 export const undoLimit = bounds.patchBytes * 4;
+
+/**
+ * Checks every record of a task's log. Its head is held against the status once the task has ended: until then the status may be
+ * ahead of the mirror that is read.
+ */
+export async function auditOf(results: ResultsSource, task: AgentTask, place: TaskName, signal: AbortSignal): Promise<AuditState> {
+  const log = await wholeOf(await results.log(place, signal), bounds.logBytes);
+  const root = task.status?.finished === 'true' ? task.status.run?.auditRoot : undefined;
+  const { ok, records, head, faults, behindRoot } = await inspectLog(log, { signal, ...(root === undefined ? {} : { root }) });
+  const told = faults.slice(0, 20).map(({ line, why }) => `line ${line}: ${why}`);
+  return { ok, records, head: head.hash, faults: told, behindRoot: behindRoot ?? 0 };
+}
