@@ -2,6 +2,7 @@
 import {
   createTransport,
   findCondition,
+  keyOf,
   kubeconfigConfig,
   leases,
   ResourceClient,
@@ -22,7 +23,7 @@ import { createAgentTaskOrderController } from '../../operator/src/controllers/a
 import { createWarmPoolController } from '../../operator/src/controllers/warmpool/index.ts';
 import { briefName, workerServiceAccount } from '../../operator/src/pools/names.ts';
 import { createCaches } from '../../operator/src/runtime/caches.ts';
-import type { OperatorContext } from '../../operator/src/runtime/context.ts';
+import type { Caches, OperatorContext } from '../../operator/src/runtime/context.ts';
 import { type ConfigMap, type Pod, resources } from '../../operator/src/runtime/resources.ts';
 import { minimalTask } from './api/examples.ts';
 import { connect, createNamespace, install, until, whoAmI, type Server } from './api/server.ts';
@@ -45,6 +46,8 @@ export class TaskBed {
   readonly #transport: Transport;
   /** That of the controllers. */
   readonly #own: Transport;
+  /** What the controllers see. */
+  #caches: Caches | undefined;
   #stop: () => Promise<void> = () => Promise.resolve();
 
   private constructor(server: Server, namespace: string, transport: Transport, own: Transport) {
@@ -132,7 +135,7 @@ export class TaskBed {
     );
   }
 
-  /** Plays the kubelet. */
+  /** Plays the kubelet, and waits until the controllers have seen it. */
   async startPod(pod: Pod): Promise<void> {
     const containerStatuses = ['keeper', 'tools'].map((container) => ({
       name: container,
@@ -143,7 +146,12 @@ export class TaskBed {
       state: { running: {} },
     }));
     const status = { phase: 'Running', conditions: [{ type: 'PodScheduled', status: 'True' }], containerStatuses };
-    await this.client<Pod>(resources.pods).patch(pod.metadata, { status }, { subresource: 'status' });
+    const started = await this.client<Pod>(resources.pods).patch(pod.metadata, { status }, { subresource: 'status' });
+    // A task that comes before the controllers have seen it start is given another one.
+    const seen = () => this.#caches?.pods.lister.get(keyOf(started))?.metadata.resourceVersion ?? '0';
+    await until(`the operator sees ${pod.metadata.name} start`, () =>
+      Promise.resolve(BigInt(seen()) >= BigInt(started.metadata.resourceVersion ?? '0')),
+    );
   }
 
   async startSandbox(name: string): Promise<void> {
@@ -209,6 +217,7 @@ export class TaskBed {
   #operate(): () => Promise<void> {
     const common = { transport: this.#counted(), clock: systemClock, random: Math.random, log: silentLog };
     const caches = createCaches(common);
+    this.#caches = caches;
     caches.tasks.addHandler({
       onUpdate: (_, { status }) => void this.reasons.push(findCondition(status?.conditions, 'SandboxReady')?.reason ?? ''),
     });
