@@ -12,7 +12,7 @@ import { accounts, implied, rare } from './subjects.ts';
 
 async function rendered(): Promise<readonly Manifest[]> {
   const { helm } = await registryPrograms();
-  const values = chartValues({ image: (name) => `localhost/agentfleet/${name}:none` });
+  const values = chartValues({ image: (name) => `localhost/agentfleet/${name}:none` }, { kueue: { enabled: true } });
   const args = ['template', release, chart, '--namespace=agentfleet-system', '--values=-'];
   const { stdout } = await execa(helm, args, { input: JSON.stringify(values) });
   return (loadAll(stdout) as (Manifest | null)[]).filter((manifest) => manifest !== null);

@@ -60,6 +60,7 @@ describe('readConfig', () => {
       logLevel: 'info',
       probesPort: 8081,
       results: false,
+      kueue: false,
       metricsPort: 8080,
       leaderElection: true,
       election: { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 },

@@ -160,6 +160,7 @@ export function readConfig(env: Env, args: readonly string[] = []): ProcessConfi
     trackingLabels: read('AGENTFLEET_TRACKING_LABELS', parseLabels, usualTrackingLabels),
     ...readMetrics(read),
     results: read('AGENTFLEET_RESULTS', parseSwitch, false),
+    kueue: read('AGENTFLEET_KUEUE', parseSwitch, false),
     workerClusterRole: read('AGENTFLEET_WORKER_CLUSTER_ROLE', parseName, 'agentfleet-worker'),
     gpus: {
       driver: read('AGENTFLEET_GPU_DRIVER', parseName, 'gpu.nvidia.com'),

@@ -194,7 +194,7 @@ export function createOperator(options: StartOptions): Operator {
   const { apiService: service } = config;
   const apiServer = new ApiEndpoints({ transport, clock, log, ...(service !== undefined && { service }) });
   // Reads need no fence; one set of caches serves a leader and a standby alike.
-  const caches = createCaches({ transport, clock, random, log });
+  const caches = createCaches({ transport, clock, random, log, kueue: config.kueue === true });
   const children = createChildCaches({ transport, clock, random, log });
   const context: OperatorContext = {
     ...(options.tracing !== undefined && { tracing: options.tracing }),

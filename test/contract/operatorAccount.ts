@@ -12,11 +12,13 @@ const rbac = '/apis/rbac.authorization.k8s.io/v1';
 /** Longer than any file of tests. */
 const tokenSeconds = 7200;
 
-type Rules = Readonly<Record<'cluster' | 'endpoints', readonly V1PolicyRule[]>>;
+type Rules = Readonly<Record<'cluster' | 'endpoints' | 'kueue', readonly V1PolicyRule[]>>;
 
 export interface AccountOptions {
   /** Name of the ClusterRole that workers are bound to, where it is not the chart's. */
   readonly workerClusterRole?: string;
+  /** As with kueue.enabled. */
+  readonly kueue?: boolean;
   /** Changes the chart's rules, to see what is missed then. */
   readonly rules?: (rules: Rules) => Rules;
 }
@@ -51,7 +53,7 @@ async function operatorAccountIn(server: Server, namespace: string, options: Acc
   };
   await make(`/api/v1/namespaces/${namespace}/serviceaccounts`, operatorAccount, {});
   const name = `${operatorAccount}-${namespace}`;
-  await grant('ClusterRole', name, rules.cluster);
+  await grant('ClusterRole', name, options.kueue === true ? [...rules.cluster, ...rules.kueue] : rules.cluster);
   await grant('Role', name, rules.endpoints, '/namespaces/default');
   const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${operatorAccount}/token`;
   const { body } = await server.ask('POST', path, { body: { spec: { expirationSeconds: tokenSeconds } } });

@@ -57,17 +57,17 @@ export class TaskBed {
     this.#own = own;
   }
 
-  /** `sandbox`: more of the pool's `spec.sandbox`. */
-  static async start(sandbox: (namespace: string) => object = () => ({})): Promise<TaskBed> {
+  /** `sandbox`: more of the pool's `spec.sandbox`. `kueue`: as with kueue.enabled of the chart. */
+  static async start(sandbox: (namespace: string) => object = () => ({}), { kueue = false } = {}): Promise<TaskBed> {
     const server = await connect();
     await install(server);
     const namespace = await createNamespace(server);
     const transport = createTransport(await kubeconfigConfig({ file: await kubeconfigPath() }), { userAgent: 'contract/1' });
-    const bed = new TaskBed(server, namespace, transport, await operatorTransport(server, namespace));
+    const bed = new TaskBed(server, namespace, transport, await operatorTransport(server, namespace, { kueue }));
     await bed.#prepare(sandbox(namespace));
     await bed.#beat();
     const timer = setInterval(() => void bed.#beat().catch(() => undefined), 5000);
-    const end = bed.#operate();
+    const end = bed.#operate(kueue);
     bed.#stop = async () => {
       clearInterval(timer);
       await end();
@@ -105,10 +105,10 @@ export class TaskBed {
     return this.pods(`${labels.task}=${task}`);
   }
 
-  async create(name: string, spec: object = {}): Promise<void> {
+  async create(name: string, spec: object = {}, own: Readonly<Record<string, string>> = {}): Promise<void> {
     const body = {
       ...minimalTask,
-      metadata: { name, namespace: this.namespace },
+      metadata: { name, namespace: this.namespace, labels: own },
       spec: { ...(minimalTask['spec'] as object), poolRef: { name: 'coding' }, ...spec },
     };
     await this.client(resources.agentTasks).create(body as unknown as AgentTask);
@@ -214,8 +214,8 @@ export class TaskBed {
     };
   }
 
-  #operate(): () => Promise<void> {
-    const common = { transport: this.#counted(), clock: systemClock, random: Math.random, log: silentLog };
+  #operate(kueue: boolean): () => Promise<void> {
+    const common = { transport: this.#counted(), clock: systemClock, random: Math.random, log: silentLog, kueue };
     const caches = createCaches(common);
     this.#caches = caches;
     caches.tasks.addHandler({
@@ -229,6 +229,7 @@ export class TaskBed {
         egress: { registries: [], environment: {} },
         platformNamespaces: [],
         workerClusterRole: 'agentfleet-worker',
+        kueue,
       },
       registry: new Registry(),
       // The operator looks at the tasks of all files.

@@ -18,7 +18,8 @@ export type FamilyName =
   | 'crane'
   | 'govulncheck'
   | 'agent-sandbox'
-  | 'gitops';
+  | 'gitops'
+  | 'kueue';
 
 /** How one family is built with `go install tool`. */
 export interface Family {
@@ -116,6 +117,8 @@ export const families: readonly Family[] = [
   { ...plain, name: 'agent-sandbox', module: 'sigs.k8s.io/agent-sandbox', binaries: ['agent-sandbox-controller'] },
   // Not of the cluster: what tools of GitOps make of objects, by their own libraries.
   { ...plain, name: 'gitops', module: 'github.com/fluxcd/cli-utils', binaries: ['object-health'], sources: ['object-health'] },
+  // Not of the cluster: what queues tasks for tests; without its controller, its definitions alone are read from the module.
+  { ...plain, name: 'kueue', module: 'sigs.k8s.io/kueue', binaries: ['kueue'] },
 ];
 
 /** The family with this name. */

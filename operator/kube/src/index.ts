@@ -36,6 +36,7 @@ export {
   type Condition,
   type NewCondition,
   findCondition,
+  isTrue,
   mergeConditions,
   type WithConditions,
   conditionFaults,

@@ -34,6 +34,8 @@ export interface CacheOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** Whether Kueue admits tasks. */
+  readonly kueue?: boolean;
 }
 
 /** A cache of those objects of a kind that the operator made: they carry a component. */
@@ -131,6 +133,21 @@ function cachesOfStorage(options: CacheOptions): Pick<Caches, 'persistentVolumeC
   };
 }
 
+/** What Kueue admits tasks by; clusters need not have it. */
+function cachesOfKueue({ kueue = false, ...options }: CacheOptions): Pick<Caches, 'workloads' | 'resourceFlavors'> {
+  if (!kueue) return {};
+  return {
+    workloads: new OptionalCache({
+      ...options,
+      resource: resources.workloads,
+      labelSelector: labels.component,
+      indexers: { task: taskOf },
+      transform: slimObject,
+    }),
+    resourceFlavors: new OptionalCache({ ...options, resource: resources.resourceFlavors, transform: slimObject }),
+  };
+}
+
 /** The caches that all controllers share. */
 export function createCaches(options: CacheOptions): Caches {
   const tasks = cacheOfTasks(options);
@@ -164,6 +181,7 @@ export function createCaches(options: CacheOptions): Caches {
     configMaps: cacheOfOurs(options, resources.configMaps),
     deployments: cacheOfOurs(options, resources.deployments),
     ...cachesOfStorage(options),
+    ...cachesOfKueue(options),
   };
 }
 

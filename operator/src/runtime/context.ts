@@ -28,8 +28,10 @@ import type {
   Node,
   PersistentVolumeClaim,
   Pod,
+  ResourceFlavor,
   RuntimeClass,
   VolumeSnapshot,
+  Workload,
 } from './resources.ts';
 
 /** Images by part. */
@@ -70,6 +72,8 @@ export interface OperatorConfig {
   readonly metricsReaders?: readonly string[];
   /** Whether there is a results server, which workers let in; default: none. */
   readonly results?: boolean;
+  /** Whether tasks with a queue name of Kueue wait for its admission; default: they are refused. */
+  readonly kueue?: boolean;
   /** The DRA driver of the cluster's GPUs; default: NVIDIA's. */
   readonly gpus?: GpuDriver;
 }
@@ -114,6 +118,9 @@ export interface Caches {
   readonly persistentVolumeClaims: Informer<PersistentVolumeClaim>;
   /** Ours; empty where the cluster does not serve VolumeSnapshots. Index `task` (`namespace/name`). */
   readonly volumeSnapshots: OptionalCache<VolumeSnapshot>;
+  /** What Kueue admits tasks by: Workloads of ours, index `task`, and its ResourceFlavors; absent where that is off. */
+  readonly workloads?: OptionalCache<Workload>;
+  readonly resourceFlavors?: OptionalCache<ResourceFlavor>;
 }
 
 /** What every controller is made with. */

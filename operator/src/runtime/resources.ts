@@ -1,4 +1,4 @@
-import { type KubeObject, type LabelSelector, defineResource } from '@agentfleet/kube';
+import { type Condition, type KubeObject, type LabelSelector, defineResource } from '@agentfleet/kube';
 import type { ResourceSlice } from '../placement/index.ts';
 import {
   agentTask,
@@ -16,6 +16,7 @@ import {
   type Kind,
   type PoolGrant,
   type RolloutPolicy,
+  type SandboxTemplate,
 } from '@agentfleet/protocol/api';
 
 /** The parts of `v1.Pod` that decisions look at; times are RFC 3339 strings. */
@@ -170,6 +171,25 @@ export interface VolumeSnapshot extends KubeObject {
   readonly status?: { readonly readyToUse?: boolean; readonly error?: { readonly message?: string } };
 }
 
+/** The parts of Kueue's `Workload` that decisions look at. */
+export interface Workload extends KubeObject {
+  readonly spec?: {
+    readonly queueName?: string;
+    readonly priority?: number;
+    readonly active?: boolean;
+  };
+  readonly status?: {
+    readonly conditions?: readonly Condition[];
+    readonly admission?: { readonly podSetAssignments?: readonly { readonly flavors?: Readonly<Record<string, string>> }[] };
+    readonly admissionChecks?: readonly { readonly name: string; readonly state: string; readonly message?: string }[];
+  };
+}
+
+/** The parts of Kueue's `ResourceFlavor` that say where its pods run. */
+export interface ResourceFlavor extends KubeObject {
+  readonly spec?: { readonly nodeLabels?: Readonly<Record<string, string>>; readonly tolerations?: SandboxTemplate['tolerations'] };
+}
+
 function ours<T extends KubeObject>({ kind, plural }: Kind) {
   return defineResource<T>({ group, version, plural, kind, namespaced: true });
 }
@@ -180,6 +200,9 @@ function core<T extends KubeObject = KubeObject>(kind: string, plural: string, n
 
 /** Its definitions come with the snapshot controller, which not every cluster has. */
 const snapshotGroup = { group: 'snapshot.storage.k8s.io', version: 'v1' } as const;
+
+/** Served by Kueue 0.15 and later; its older version names podSets and priorities otherwise. */
+const kueueGroup = { group: 'kueue.x-k8s.io', version: 'v1beta2' } as const;
 
 /** Not served by clusters without dynamic resource allocation. */
 const dynamic = { group: 'resource.k8s.io', version: 'v1' } as const;
@@ -227,6 +250,8 @@ export const resources = {
     kind: 'VolumeSnapshotClass',
     namespaced: false,
   }),
+  workloads: defineResource<Workload>({ ...kueueGroup, plural: 'workloads', kind: 'Workload', namespaced: true }),
+  resourceFlavors: defineResource<ResourceFlavor>({ ...kueueGroup, plural: 'resourceflavors', kind: 'ResourceFlavor', namespaced: false }),
   resourceSlices: defineResource<PublishedSlice>({ ...dynamic, plural: 'resourceslices', kind: 'ResourceSlice', namespaced: false }),
   deviceClasses: defineResource<DeviceClass>({ ...dynamic, plural: 'deviceclasses', kind: 'DeviceClass', namespaced: false }),
   resourceClaims: defineResource({ ...dynamic, plural: 'resourceclaims', kind: 'ResourceClaim', namespaced: true }),

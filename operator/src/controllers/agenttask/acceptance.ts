@@ -16,6 +16,7 @@ import {
   mergedTemplate,
 } from './nodeAbility.ts';
 import type { Snapshot, Refusal } from './snapshot.ts';
+import { unusableQueue } from './quota.ts';
 import { createAddressJudge, literalAddress } from '@agentfleet/protocol/network';
 import { usualBounds } from '@agentfleet/protocol/chat';
 import type { IsolationLevel } from '@agentfleet/protocol/keeper';
@@ -32,6 +33,7 @@ export function refusalOf(snapshot: Snapshot, mustWait: boolean): Refusal | unde
   }
   const { pool } = resolution;
   const lasting =
+    withoutKueue(snapshot) ??
     overBudget(snapshot, pool) ??
     overCap(snapshot, pool) ??
     unlistedInSandbox(snapshot, pool) ??
@@ -42,6 +44,12 @@ export function refusalOf(snapshot: Snapshot, mustWait: boolean): Refusal | unde
     unsupported(snapshot, pool, isolationFloor(snapshot, pool)) ??
     unknownNeed(snapshot, pool);
   return lasting ?? (mustWait ? queueFull(snapshot, pool) : undefined);
+}
+
+/** Who asks for quota does not work without. */
+function withoutKueue({ quota }: Snapshot): Refusal | undefined {
+  const unusable = quota === undefined ? undefined : unusableQueue(quota);
+  return unusable === undefined ? undefined : { ...unusable, stalled: true };
 }
 
 /** Of money in millionths. */

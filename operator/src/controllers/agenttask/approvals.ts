@@ -4,6 +4,7 @@ import type { PendingApproval, Transition, Undone, Verdict, Facts, Rest } from '
 import type { Books } from './attempts.ts';
 import { neverStarted } from './verdict.ts';
 import { rescuer } from './placing.ts';
+import type { Gate } from './quota.ts';
 
 /** What has been decided about an act; the newest word counts. */
 export function decisionAbout(approvals: readonly Approval[], action: string): Approval | undefined {
@@ -171,8 +172,23 @@ export function restOf({ snapshot, sandbox, atRest }: Facts): Rest {
   return snapshot.assigned?.lost === undefined ? 'Quiescing' : 'Kept';
 }
 
+/** Longest time for which a worker may store what an evicted task has, ms: its quota is somebody else's by then. */
+export const evictionMs = 300_000;
+
+/** Until when the sandbox of an evicted task stays without the worker's word, in ms since the epoch. Pure. */
+export function evictedUntil({ status, assignment }: Facts, { sinceMs }: Gate): number {
+  return (sinceMs ?? Date.parse(status.clock?.pausedAt ?? assignment?.since ?? '')) + evictionMs;
+}
+
+/** An evicted task gives its sandbox back in any case: what is not stored by then is lost, and its log is not. Pure. */
+export function gatedRest(facts: Facts, open: boolean, gate: Gate): Rest {
+  const rest = restOf(facts);
+  const over = rest === 'Kept' || (rest === 'Quiescing' && (!open || facts.now >= evictedUntil(facts, gate)));
+  return over ? 'Ending' : rest;
+}
+
 /** Why a suspended task is as it is, for programs and for people. */
-export function suspendedBecause(facts: Facts, rest: Rest): { readonly reason: Reason; readonly message: string } {
+export function suspendedBecause(facts: Facts, rest: Rest, gate?: Gate): { readonly reason: Reason; readonly message: string } {
   const sandbox = facts.sandbox?.metadata.name ?? '';
   const words: Readonly<Record<Rest, readonly [Reason, string]>> = {
     NoSandbox: ['Suspended', `no sandbox is held${storedAt(facts)}`],
@@ -184,6 +200,7 @@ export function suspendedBecause(facts: Facts, rest: Rest): { readonly reason: R
     ],
   };
   const [reason, what] = words[rest];
+  if (gate !== undefined) return { reason: gate.reason, message: `${gate.message}: ${what}; no clock runs` };
   return { reason, message: `spec.suspend is true: ${what}; nothing is done and no clock runs; set it to false to go on` };
 }
 

@@ -58,7 +58,9 @@ export function summaryOf(
     case 'Wait':
       return tell('Queued', transition.because?.reason ?? transition.reason, transition.message);
     case 'Suspend':
-      return tell('Suspended', 'Suspended', suspendedBecause(facts, transition.rest).message);
+      return transition.gate === undefined
+        ? tell('Suspended', 'Suspended', suspendedBecause(facts, transition.rest).message)
+        : tell('Queued', transition.gate.reason, suspendedBecause(facts, transition.rest, transition.gate).message);
     case 'Await':
       return tell('AwaitingApproval', 'AwaitingApproval', howToAnswer(facts.task, transition.pending));
     case 'Stop':
@@ -144,7 +146,7 @@ export function conditionsOf(facts: Facts, transition: Transition, { summary, as
     Delivered: deliveredCondition(facts, transition),
     [networkOpened]: openedCondition(facts),
     [commandsUnjudged]: unjudgedCondition(facts),
-    Suspended: transition.kind === 'Suspend' ? suspendedCondition(facts, transition.rest) : undefined,
+    Suspended: transition.kind === 'Suspend' && transition.gate === undefined ? suspendedCondition(facts, transition.rest) : undefined,
     AwaitingApproval: transition.kind === 'Await' ? conditionValue('True', 'AwaitingApproval', summary.message) : undefined,
     Reconciling: !summary.stalled && transition.kind !== 'End' ? conditionValue('True', summary.reason, summary.message) : undefined,
     Stalled: summary.stalled ? conditionValue('True', summary.reason, summary.message) : undefined,
@@ -224,6 +226,8 @@ function scheduledCondition(
 ): ConditionValue {
   if (transition.kind === 'Refuse') return conditionValue('False', 'NotAccepted', 'no pool takes the task, see the condition Accepted');
   if (transition.kind === 'Wait') return conditionValue('False', transition.reason, transition.message);
+  if (transition.kind === 'Suspend' && transition.gate !== undefined)
+    return conditionValue('False', transition.gate.reason, transition.gate.message);
   if (transition.kind === 'Suspend') return conditionValue('False', 'Suspended', 'a suspended task holds no slot');
   if (transition.kind === 'Rollback' && transition.worker === undefined && snapshot.assigned?.lost !== undefined) {
     return conditionValue('False', 'NoWorkerReady', `the rollback waits for a worker: ${snapshot.assigned.lost}`);
@@ -255,7 +259,7 @@ function sandboxCondition(facts: Facts, transition: Transition): ConditionValue 
   if (transition.kind === 'Bind' && transition.sandbox.kind === 'Claim')
     return conditionValue('True', 'Ready', `pod ${transition.sandbox.name} answers`);
   if (sandboxIs === undefined) {
-    return transition.kind === 'Suspend'
+    return transition.kind === 'Suspend' && transition.gate === undefined
       ? conditionValue('False', 'Suspended', 'a suspended task holds no sandbox')
       : conditionValue('False', 'NoSandbox', 'there is no sandbox');
   }

@@ -34,7 +34,9 @@ import { hasEnded, surelyEndedAt } from './sandboxState.ts';
 import type { Decision, Snapshot } from './snapshot.ts';
 import { recordSpans } from './spans.ts';
 import { Volumes } from './volumes.ts';
-import { TemplateHashes } from './sandboxTemplate.ts';
+import { Workloads } from './workloads.ts';
+import { sandboxInput, TemplateHashes } from './sandboxTemplate.ts';
+import { sandboxPod } from './sandboxPod.ts';
 import { Requeues } from './requeues.ts';
 
 /** Time until a task whose status did not fit is tried again without a change, ms. */
@@ -132,6 +134,7 @@ export function createAgentTaskController(context: OperatorContext, options: Age
       watches(caches.pods, { map: taskOfSandbox }),
       watches(caches.persistentVolumeClaims, { map: taskOfSandbox }),
       caches.volumeSnapshots.source(watches(caches.volumeSnapshots.informer, { map: taskOfSandbox })),
+      ...(caches.workloads === undefined ? [] : [caches.workloads.source(watches(caches.workloads.informer, { map: taskOfSandbox }))]),
       watches(caches.orders, {
         map: ({ metadata, spec: { taskRef } }) => (taskRef === undefined ? [] : [`${metadata.namespace ?? ''}/${taskRef.name}`]),
       }),
@@ -153,7 +156,8 @@ export function createAgentTaskController(context: OperatorContext, options: Age
 /** Caches that decisions read and that wake nobody through the controller. */
 function readBeside(caches: Caches): readonly Source[] {
   const { leases, pools, poolGrants, namespaces, nodes, runtimeClasses, networkPolicies, configMaps } = caches;
-  return [leases, pools, poolGrants, namespaces, nodes, runtimeClasses, networkPolicies, configMaps].map((cache) => ({
+  const optional = caches.resourceFlavors === undefined ? [] : [caches.resourceFlavors];
+  return [leases, pools, poolGrants, namespaces, nodes, runtimeClasses, networkPolicies, configMaps, ...optional].map((cache) => ({
     name: cache.name,
     hasSynced: () => cache.hasSynced(),
     waitForSync: (timeoutMs: number, signal: AbortSignal) => cache.waitForSync(timeoutMs, signal),
@@ -180,6 +184,7 @@ class Reconciler {
   readonly #executor: Executor;
   readonly #volumes: Volumes;
   readonly #dependencies: Dependencies;
+  readonly #workloads: Workloads;
   readonly #invalidTasks: InvalidTasks;
   readonly #metrics: TaskMetrics;
   /** Monotonic ms of the last decision whose status was written. */
@@ -209,13 +214,21 @@ class Reconciler {
       ledger: this.#ledger,
       leases,
       spending: (task, pool) => this.spending.view(task, pool),
+      quota: (task, pool) => this.#workloads.view(task, pool),
       order,
     });
     this.#invalidTasks = new InvalidTasks(clock);
     this.#metrics = taskMetrics(context.registry);
     this.#volumes = new Volumes({ transport: context.transport, caches, consistency });
     this.#dependencies = new Dependencies(context.transport, caches);
-    this.#executor = new Executor({ context, consistency, volumes: this.#volumes, spending: this.spending });
+    this.#workloads = new Workloads({
+      transport: context.transport,
+      caches,
+      consistency,
+      sandbox: (task, pool) =>
+        sandboxPod(sandboxInput('', { task, pool, config, issuer: tokens.issuer(), capabilities: this.#observer.capabilities() })),
+    });
+    this.#executor = new Executor({ context, consistency, volumes: this.#volumes, spending: this.spending, workloads: this.#workloads });
     this.endedTasks = new EndedTasks(context);
     requeues = new Requeues({ caches, observer: this.#observer, ledger: this.#ledger });
     this.requeues = requeues;
@@ -255,7 +268,7 @@ class Reconciler {
 
   #restMs(key: string): number {
     const live = this.#observer.sandboxes(key).some(({ metadata }) => metadata.deletionTimestamp === undefined);
-    return this.spending.holds(key) ? 0 : this.endedTasks.restMs(key, live);
+    return this.spending.holds(key) || this.#workloads.holds(key) ? 0 : this.endedTasks.restMs(key, live);
   }
 
   async #follow(key: string, task: AgentTask, signal: AbortSignal): Promise<Outcome> {

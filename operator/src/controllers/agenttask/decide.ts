@@ -10,7 +10,7 @@ import {
   type Reason,
 } from '@agentfleet/protocol/api';
 import { refusalOf } from './acceptance.ts';
-import { awaitedAct, approvalsOf, undoing, restOf, decisionNote, howToAnswer } from './approvals.ts';
+import { awaitedAct, approvalsOf, undoing, restOf, gatedRest, decisionNote, howToAnswer } from './approvals.ts';
 import { backoffUntil, type Books, type Ending, closeAttempt, sandboxFinalizer } from './attempts.ts';
 import {
   type Transition,
@@ -22,6 +22,7 @@ import {
   type Snapshot,
   type Facts,
   factsOf,
+  holdingOf,
 } from './snapshot.ts';
 import { placing } from './placing.ts';
 import { spentSandbox, failedBeforeStart, endingOf, verdictOf, clockOf } from './verdict.ts';
@@ -31,6 +32,7 @@ import { conditionsOf, deliveredCondition, summaryOf } from './conditions.ts';
 import { afterTheEnd, storagePlan, type StoragePlan } from './storage.ts';
 import { hasEnded } from './sandboxState.ts';
 import { timers } from './requeues.ts';
+import { quotaActions } from './quota.ts';
 import { warmPoolOf } from '../../runtime/caches.ts';
 
 /** What the status will say about attempts and decisions of people. */
@@ -41,12 +43,12 @@ export interface Records {
 
 /** Chooses the course. `ending` is that of the attempt that ends now; the books hold it. Pure. */
 function courseOf(facts: Facts, { books, approvals }: Records, ending: Ending | undefined, verdict: Verdict | undefined): Transition {
-  const { status, spec, assignment, cancel, snapshot } = facts;
+  const { status, spec, assignment, cancel, snapshot, gate } = facts;
   if (status.finished === 'true') return { kind: 'Ended' };
   if (verdict !== undefined) return undoing(facts, books, verdict);
   const open = facts.open && ending === undefined;
   if (open && cancel === 'Stop') return { kind: 'Stop' };
-  if (open && !spec.suspend && assignment?.directive === 'Run') {
+  if (open && !spec.suspend && gate === undefined && assignment?.directive === 'Run') {
     const pending = awaitedAct(facts, approvals);
     return pending === undefined ? { kind: 'Run' } : { kind: 'Await', pending };
   }
@@ -56,6 +58,7 @@ function courseOf(facts: Facts, { books, approvals }: Records, ending: Ending | 
     const spent = facts.sandbox !== undefined && facts.sandbox.metadata.name === spentSandbox(facts, books.attempts);
     return { kind: 'Suspend', rest: spent ? 'Ending' : restOf(facts) };
   }
+  if (gate !== undefined && assignment !== undefined) return { kind: 'Suspend', rest: gatedRest(facts, open, gate), gate };
   return placing(facts, books, open ? 0 : backoffUntil(books.attempts, spec));
 }
 
@@ -82,7 +85,11 @@ export function decide(snapshot: Snapshot, now: number): Decision {
   });
   const brief = transition.kind === 'Wait' && transition.brief === true;
   return {
-    actions: [...actionsOf(facts, transition, status), ...storage.actions],
+    actions: [
+      ...actionsOf(facts, transition, status),
+      ...storage.actions,
+      ...quotaActions(snapshot.quota, holdingOf(facts, transition, facts.open && ending === undefined)),
+    ],
     status,
     written: !brief && !isWritten(facts.status, status),
     events: brief ? [] : milestones(facts, transition, ending, status),
@@ -316,7 +323,9 @@ export function milestones(facts: Facts, transition: Transition, ending: Ending 
       if (acceptedReason(status) !== transition.refusal.reason) events.push(warning('NotAccepted', 'Accept', transition.refusal.message));
       break;
     case 'Suspend':
-      if (phase !== undefined && phase !== 'Suspended') events.push(normal('Suspended', 'Suspend', 'spec.suspend is true'));
+      if (transition.gate !== undefined) {
+        if (phase !== 'Queued') events.push(warning(transition.gate.reason, 'Stop', transition.gate.message));
+      } else if (phase !== undefined && phase !== 'Suspended') events.push(normal('Suspended', 'Suspend', 'spec.suspend is true'));
       break;
     case 'Await':
       if (phase !== 'AwaitingApproval') events.push(warning('AwaitingApproval', 'Approve', howToAnswer(facts.task, transition.pending)));

@@ -27,6 +27,8 @@ import { sandboxInput } from './sandboxTemplate.ts';
 import type { Action, Decision, Snapshot } from './snapshot.ts';
 import type { SpendingBooks } from './spending.ts';
 import type { Volumes } from './volumes.ts';
+import type { Workloads } from './workloads.ts';
+import { flavorPlacement } from './quota.ts';
 
 /** Answers by which the server says for sure that nothing was changed. */
 const definite: ReadonlySet<number> = new Set([400, 403, 404, 422]);
@@ -119,6 +121,7 @@ export interface ExecutorOptions {
   readonly consistency: Consistency;
   readonly volumes: Volumes;
   readonly spending: Pick<SpendingBooks, 'setAside' | 'settle'>;
+  readonly workloads: Pick<Workloads, 'run'>;
 }
 
 /**
@@ -179,12 +182,18 @@ export class Executor {
       const message = await this.#options.volumes.snapshot(snapshot.task, name, claim, signal);
       if (message !== undefined) return { kind: 'Refused', message };
     }
+    for (const action of of('createWorkload')) {
+      const message = await this.#options.workloads.run(snapshot.task, action, signal);
+      if (message !== undefined) return { kind: 'Refused', message };
+    }
     const invalidTasks = await this.#write(snapshot.task, decision, signal);
     if (invalidTasks !== undefined) return { kind: 'Invalid', message: invalidTasks };
     for (const { held, amount } of of('settleSpending')) await this.#options.spending.settle(held, amount, signal);
     for (const { pod } of of('deleteSandbox')) await this.#delete(snapshot.task, pod, signal);
     for (const { claim } of of('deleteClaim')) await this.#options.volumes.deleteClaim(snapshot.task, claim, signal);
     for (const action of of('deleteSnapshot')) await this.#options.volumes.deleteSnapshot(snapshot.task, action.snapshot, signal);
+    for (const action of [...of('patchWorkload'), ...of('deleteWorkload')])
+      await this.#options.workloads.run(snapshot.task, action, signal);
     if (of('deleteTask').length > 0) await this.#end(snapshot.task, signal);
     return undefined;
   }
@@ -235,7 +244,7 @@ export class Executor {
 
   /** A plain create under a name that the epoch gives: whoever comes second finds it, and takes it when it is this task's. */
   async #create(
-    { task, resolution, capabilities }: Snapshot,
+    { task, resolution, capabilities, quota }: Snapshot,
     { name, claim }: ActionOf<'createSandbox'>,
     signal: AbortSignal,
   ): Promise<string | undefined> {
@@ -246,7 +255,7 @@ export class Executor {
     // The volume comes first: a pod that names none that is there waits for ever without a word.
     const refused = claim === undefined ? undefined : await volumes.ensureClaim(task, claim, signal);
     if (refused !== undefined) return refused;
-    const input = sandboxInput(name, { task, pool, config, issuer: tokens.issuer(), capabilities });
+    const input = sandboxInput(name, { task, pool, config, issuer: tokens.issuer(), capabilities }, flavorPlacement(quota));
     const manifest = sandboxPod(claim === undefined ? input : { ...input, claim: claim.name });
     try {
       const made = await this.#pods.create(manifest as unknown as Pod, { fieldManager, signal });

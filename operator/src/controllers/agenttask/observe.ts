@@ -10,6 +10,7 @@ import { type Pod, resources } from '../../runtime/resources.ts';
 import { isTracked, warmIndex } from '../../runtime/caches.ts';
 import { isolationFloor, groundOf, sameAbility, type ClusterCapabilities } from './nodeAbility.ts';
 import { isClaimable } from './execute.ts';
+import type { QuotaView } from './quota.ts';
 import type { DependencyView, SpendingView, Snapshot, StorageView, WorkerView } from './snapshot.ts';
 import { type Ledger, Queues } from './queue/queues.ts';
 import { openingsOf, sandboxState } from './sandboxState.ts';
@@ -36,6 +37,8 @@ export interface ObserverOptions {
   readonly leases: Pick<Heartbeats, 'freshMs'>;
   /** What the books of pools tell of a task. */
   readonly spending: (task: AgentTask, pool: ExpertPool | undefined) => SpendingView | undefined;
+  /** What Kueue has to do with a task; undefined: nothing. */
+  readonly quota: (task: AgentTask, pool: ExpertPool | undefined) => QuotaView | undefined;
   /** Of tasks of one namespace. */
   readonly order: Order<Turn>;
 }
@@ -91,6 +94,7 @@ export class Observer {
     const { pool } = resolution;
     const judges = pool === undefined ? undefined : this.#judges(pool);
     const spending = this.#options.spending(task, pool);
+    const quota = this.#options.quota(task, pool);
     return {
       task,
       tracked: isTracked(task, this.#options.trackingLabels),
@@ -111,6 +115,7 @@ export class Observer {
       refusal: hindrances.refusal,
       storage: live.storage,
       ...(spending === undefined ? {} : { spending }),
+      ...(quota === undefined ? {} : { quota }),
       dependencies: live.dependencies,
       sinceWriteMs,
     };

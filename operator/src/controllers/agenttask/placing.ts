@@ -8,6 +8,7 @@ import { sandboxName } from './sandboxTemplate.ts';
 import { spendingFor } from './spending.ts';
 import { spentSandbox, outcomeMessage } from './verdict.ts';
 import { claimFor } from './storage.ts';
+import { flavorPlacement } from './quota.ts';
 import { briefKey } from '@agentfleet/protocol/pool';
 import { briefName } from '../../pools/names.ts';
 import type { Caches } from '../../runtime/context.ts';
@@ -36,11 +37,11 @@ export function placing(all: Facts, books: Books, notBefore: number): Transition
   const { snapshot } = facts;
   const { pool } = snapshot.resolution;
   const room = pool === undefined ? undefined : roomFor(facts, pool);
-  // Who waits for other tasks takes no place in the queue.
-  const dependency = dependencyOf(facts);
-  if (dependency !== undefined) {
+  // Who waits for other tasks, or for Kueue, takes no place in the queue.
+  const outside = dependencyOf(facts) ?? gated(facts);
+  if (outside !== undefined) {
     const lasting = refusalOf(snapshot, false);
-    return lasting === undefined ? dependency : { kind: 'Refuse', refusal: lasting };
+    return lasting === undefined ? outside : { kind: 'Refuse', refusal: lasting };
   }
   const refusal = refusalOf(snapshot, room?.kind !== 'Bind');
   if (refusal !== undefined || room === undefined) {
@@ -70,10 +71,19 @@ function dependencyOf({ snapshot: { dependencies } }: Facts): Transition | undef
   return { kind: 'Wait', reason: 'DependencyPending', message: `spec.dependsOn: waits until these have succeeded: ${waits.join(', ')}` };
 }
 
+/** What Kueue has to admit first. */
+function gated({ gate, snapshot, now }: Facts): Transition | undefined {
+  if (gate === undefined) return undefined;
+  const { reason, message } = gate;
+  if (snapshot.refusal === undefined) return { kind: 'Wait', reason, message, gated: true };
+  return { kind: 'Wait', reason, message: `the API server does not take its Workload: ${snapshot.refusal}`, untilMs: now + refusedRetryMs };
+}
+
 function sandboxFor(facts: Facts): SandboxChoice {
   const { sandbox, snapshot, task, assignment } = facts;
   if (sandbox !== undefined) return { kind: 'Held', name: sandbox.metadata.name };
-  const [pod] = snapshot.warm;
+  // Where one that waits runs was decided without Kueue.
+  const [pod] = flavorPlacement(snapshot.quota).nodeSelector === undefined ? snapshot.warm : [];
   if (pod !== undefined) return { kind: 'Claim', name: pod.metadata.name, pod };
   const name = sandboxName(task.metadata.name, (assignment?.epoch ?? 0) + 1);
   const claim = claimFor(facts, name);

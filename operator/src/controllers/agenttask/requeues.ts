@@ -13,6 +13,7 @@ import { isReady, type Observer } from './observe.ts';
 import { standing } from './queue/poolQueue.ts';
 import { type Transition, type DesiredStatus, type Facts, deadlineSecondsOf, queuedUntil } from './snapshot.ts';
 import { sandboxUntil, taskUntil } from './storage.ts';
+import { evictedUntil } from './approvals.ts';
 import { surelyEndedAt } from './sandboxState.ts';
 import { startTimeoutSeconds, startUntil } from './verdict.ts';
 import { anyDefault, poolIndex } from '../../runtime/caches.ts';
@@ -191,7 +192,10 @@ function courseMoments(facts: Facts, transition: Transition, status: DesiredStat
     case 'End':
       return [];
     case 'Suspend':
-      return [startUntil(facts)];
+      return [
+        startUntil(facts),
+        transition.gate === undefined || transition.rest !== 'Quiescing' ? Infinity : evictedUntil(facts, transition.gate),
+      ];
     case 'Await':
       return [Date.parse(transition.pending.expires)];
     case 'Refuse':

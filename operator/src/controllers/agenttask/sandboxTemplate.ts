@@ -104,9 +104,13 @@ function nodesFor(
   return { ...(imageVolumes(capabilities, template) ? { runnerVolume: true } : {}), ...(nodes === undefined ? {} : { nodes }) };
 }
 
-/** What a sandbox pod of a task is made from. */
-export function sandboxInput(name: string, { task, pool, ...source }: TemplateSource & { readonly task: AgentTask }): SandboxPodInput {
-  const template = mergedTemplate(task, pool);
+/** What a sandbox pod of a task is made from; `where`: nodes that it has to run on besides those of its template. */
+export function sandboxInput(
+  name: string,
+  { task, pool, ...source }: TemplateSource & { readonly task: AgentTask },
+  where: Pick<SandboxTemplate, 'nodeSelector' | 'tolerations'> = {},
+): SandboxPodInput {
+  const template = placedOn(mergedTemplate(task, pool), where);
   const input = poolTemplate(template, isolationFloor({ task }, pool), { pool, ...source });
   return {
     ...input,
@@ -115,6 +119,17 @@ export function sandboxInput(name: string, { task, pool, ...source }: TemplateSo
     namespace: task.metadata.namespace ?? '',
     task: task.metadata.name,
     owner: controllerReference(task),
+  };
+}
+
+function placedOn<T extends SandboxTemplate>(
+  template: T,
+  { nodeSelector, tolerations }: Pick<SandboxTemplate, 'nodeSelector' | 'tolerations'>,
+): T {
+  return {
+    ...template,
+    ...(nodeSelector === undefined ? {} : { nodeSelector: { ...template.nodeSelector, ...nodeSelector } }),
+    ...(tolerations === undefined ? {} : { tolerations: [...(template.tolerations ?? []), ...tolerations] }),
   };
 }
 

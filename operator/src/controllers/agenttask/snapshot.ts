@@ -18,6 +18,7 @@ import type { ClusterCapabilities } from './nodeAbility.ts';
 import { type Opening, lossOf, sandboxState, usablePods, type SandboxState } from './sandboxState.ts';
 import type { QueueView } from './queue/poolQueue.ts';
 import type { Attempt } from './attempts.ts';
+import { gateOf, type Gate, type Holding, type QuotaAction, type QuotaView } from './quota.ts';
 
 /** A worker of a pool as the caches show it. */
 export interface WorkerView {
@@ -79,6 +80,8 @@ export interface Snapshot {
   readonly storage: StorageView | undefined;
   /** Absent: neither the task nor its pool has to do with caps of spending. */
   readonly spending?: SpendingView;
+  /** Absent: it has nothing to do with Kueue. */
+  readonly quota?: QuotaView;
   /** Undefined: it waits for no other task. */
   readonly dependencies: DependencyView | undefined;
   /** Ms since this process last wrote the status; Infinity when it has not. */
@@ -97,7 +100,8 @@ export type Action =
   | { readonly type: 'createSnapshot'; readonly name: string; readonly claim: string }
   | { readonly type: 'deleteClaim'; readonly claim: PersistentVolumeClaim }
   | { readonly type: 'deleteSnapshot'; readonly snapshot: VolumeSnapshot }
-  | { readonly type: 'deleteTask' };
+  | { readonly type: 'deleteTask' }
+  | QuotaAction;
 
 /** Desired status without what the worker owns. */
 export type DesiredStatus = Omit<AgentTaskStatus, 'run'>;
@@ -195,13 +199,16 @@ export type Transition =
       readonly because?: { readonly reason: Reason; readonly message: string };
       /** It will be over in a moment, so that it is not worth a write. */
       readonly brief?: boolean;
+      /** It waits for nothing but Kueue. */
+      readonly gated?: boolean;
     }
   /** `held`: what the attempt may spend, where the pool caps that. */
   | { readonly kind: 'Bind'; readonly worker: WorkerView; readonly sandbox: SandboxChoice; readonly held?: Held }
   | { readonly kind: 'Run' }
   /** The worker holds an act back until a person, or the time, has decided. */
   | { readonly kind: 'Await'; readonly pending: PendingApproval }
-  | { readonly kind: 'Suspend'; readonly rest: Rest }
+  /** `gate`: not by its owner, but until Kueue admits it again. */
+  | { readonly kind: 'Suspend'; readonly rest: Rest; readonly gate?: Gate }
   | { readonly kind: 'Stop' }
   /** `worker`: it is given to another one. */
   | { readonly kind: 'Rollback'; readonly verdict: Verdict; readonly worker?: WorkerView; readonly untilMs: number };
@@ -233,6 +240,8 @@ export interface Facts {
    */
   readonly atRest: boolean;
   readonly cancel: CancelMode;
+  /** Why Kueue does not let it work; undefined: it does, or was not asked. */
+  readonly gate: Gate | undefined;
   /** The pod that is worked in, or that the next attempt will be worked in. */
   readonly sandbox: Pod | undefined;
   readonly sandboxIs: SandboxState | undefined;
@@ -266,11 +275,32 @@ export function factsOf(snapshot: Snapshot, now: number): Facts {
     open: assignment !== undefined && lastAttempt(status)?.number !== assignment.attempt,
     atRest: assignment?.directive === 'Quiesce' && currentRun(status)?.quiescedAt !== undefined,
     cancel: cancelMode(snapshot),
+    gate: snapshot.quota === undefined ? undefined : gateOf(snapshot.quota),
     sandbox,
     sandboxIs,
     answered: assignment?.sandboxReadyAt !== undefined || wasReady || isReady || run?.snapshots?.initial !== undefined,
     sandboxLoss: assignment === undefined ? undefined : lossOf(assigned, assignment.sandbox),
     remainingMs: remainingMs(snapshot, now),
+  };
+}
+
+/** What its Workload has to know of a task; `open`: its attempt goes on. Pure. */
+export function holdingOf(facts: Facts, transition: Transition, open: boolean): Holding {
+  const { task, now, snapshot, answered, status } = facts;
+  const { kind } = transition;
+  const succeeded = kind === 'End' ? transition.verdict.result === 'Succeeded' : status.phase === 'Succeeded';
+  const message = kind === 'End' ? transition.verdict.message : `the task has ended: ${status.phase ?? ''}`;
+  return {
+    task,
+    now,
+    asks:
+      (kind === 'Wait' && transition.gated === true) ||
+      (kind === 'Suspend' && transition.gate !== undefined && transition.rest === 'NoSandbox'),
+    refused: kind === 'Refuse',
+    works: answered && (kind === 'Run' || kind === 'Await'),
+    ended: kind === 'End' || kind === 'Ended' ? { succeeded, message } : undefined,
+    open,
+    pods: snapshot.pods.length > 0,
   };
 }
 

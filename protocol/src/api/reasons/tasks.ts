@@ -3,6 +3,7 @@ import type { ReasonEntry } from './entry.ts';
 /** Reasons that the operator gives in conditions and events of tasks and orders, and as the end of attempts. */
 export const taskReasons = {
   Accepted: ['A pool takes the task; the order, or the pool, can be carried out.'],
+  AdmissionPending: ['Kueue has not admitted the task.', 'see its Workload and its LocalQueue, which the message names'],
   AgentProgram: ['An agent program of the pool runs the attempts, and its commands are not judged before they run.'],
   AgentError: ['The task failed: its last attempt failed by the worker, an expert or a model.', 'see the attempt in status.attempts'],
   AnswerAccepted: ['All checks hold, and the answer that a check asks for is there.'],
@@ -32,6 +33,7 @@ export const taskReasons = {
   Discarded: ['What the task changed was deleted with its sandbox.'],
   Done: ['The order was carried out.'],
   ErrImageNeverPull: ['The image is not on the node, and its pull policy is Never.', 'put the image on the node, or change the policy'],
+  Evicted: ['Kueue took the quota of the task back; it goes on when it is admitted again.', 'see its Workload, which the message names'],
   Failed: ['The task has ended without success.', 'see the condition Succeeded'],
   Finished: ['The task has ended.'],
   ImageInspectError: ['The container runtime cannot read an image of the sandbox.', 'look at the image on the node'],
@@ -44,6 +46,10 @@ export const taskReasons = {
     'offer stronger isolation, or lower minIsolation',
   ],
   KeeperNotReady: ['The keeper of the sandbox does not answer; it is restarted.'],
+  KueueUnavailable: [
+    'The task has the name of a queue, and Kueue cannot be asked.',
+    'install Kueue and set kueue.enabled of the chart, or take the label away',
+  ],
   Kept: ['The tree, or the volume, of the task stays as it is.'],
   LayersNotPossible: ['snapshotEngine Overlay cannot work for this sandbox.', 'set the engine to Auto, or change what the message names'],
   NamespaceNotPrepared: ['The namespace is being prepared for sandboxes.', 'if it stays, look at the conditions of the ExpertPool'],
@@ -77,6 +83,7 @@ export const taskReasons = {
   ProfileNotFound: ['The pool has no profile of that name.', 'name another one, or add it to spec.profiles of the pool'],
   Provisioning: ['The sandbox waits for its volume.'],
   QueueFull: ['As many tasks wait as spec.limits.maxQueued allows; or the queue of an expert is full. It is tried again.'],
+  QueueNameInvalid: ['The label kueue.x-k8s.io/queue-name can be the name of no LocalQueue.', 'correct the label'],
   QueueTimeout: ['The task waited longer than spec.limits.queueTimeoutSeconds.', 'give the pool more workers, or raise the bound'],
   Quiescing: ['The sandbox stays until the worker reports that all is stored.'],
   QuotaExceeded: ['As many tasks of the namespace run as spec.limits.perNamespace allows.'],

@@ -1,0 +1,146 @@
+// Kueue's own controller, built from its module, decides about tasks: with AGENTFLEET_FULL=1. Its webhooks are left out, as nothing here asks
+// them. Workers and the kubelet are played.
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { isTrue } from '@agentfleet/kube';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { buildFamilies, goFacts } from '../../hack/cluster/build/binaries.ts';
+import { kubeconfigPath } from '../../hack/cluster/index.ts';
+import { resources } from '../../operator/src/runtime/resources.ts';
+import { connect, enabled, until } from './api/server.ts';
+import { applyQueues, documented, inQueue, serveKueue, usage, workloadOf } from './kueueBed.ts';
+import { TaskBed } from './taskBed.ts';
+
+const full = process.env['AGENTFLEET_FULL'] === '1';
+const snapshots = { initial: 's0001' };
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => void server.close(resolve));
+  return port;
+}
+
+/** Runs Kueue's controller; the function returned ends it. */
+async function startKueue(): Promise<() => Promise<void>> {
+  const go = await goFacts();
+  if (go === undefined) throw new Error('the controller of Kueue is built with Go, and there is no go command here');
+  const program = (await buildFamilies(['kueue'], go, (line) => console.log(line))).path('kueue');
+  const folder = await mkdtemp(join(tmpdir(), 'kueue-'));
+  const [health, metrics, webhook] = await Promise.all([freePort(), freePort(), freePort()]);
+  const pair = ['-keyout', `${folder}/tls.key`, '-out', `${folder}/tls.crt`];
+  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-noenc'];
+  await execa('openssl', ['req', '-x509', ...curve, ...pair, '-days', '2', '-subj', '/CN=kueue']);
+  const config = {
+    apiVersion: 'config.kueue.x-k8s.io/v1beta2',
+    kind: 'Configuration',
+    namespace: 'kueue-system',
+    health: { healthProbeBindAddress: `127.0.0.1:${health}` },
+    metrics: { bindAddress: `127.0.0.1:${metrics}` },
+    webhook: { port: webhook, host: '127.0.0.1', certDir: folder },
+    leaderElection: { leaderElect: false },
+    internalCertManagement: { enable: false },
+    featureGates: { VisibilityOnDemand: false, MultiKueue: false },
+    integrations: { frameworks: ['batch/job'] },
+  };
+  await writeFile(`${folder}/config.yaml`, JSON.stringify(config));
+  // It reads certificates of its metrics from /etc/kueue, which it finds in an /etc of its own.
+  const script = `mount -t tmpfs none /etc && mkdir -p /etc/kueue/metrics && ln -s ${folder} /etc/kueue/metrics/certs && exec ${program} --config=${folder}/config.yaml`;
+  const kueue = execa('unshare', ['--mount', 'sh', '-c', script], {
+    env: { KUBECONFIG: await kubeconfigPath() },
+    reject: false,
+    stderr: { file: `${folder}/log` },
+  });
+  const ready = async (): Promise<boolean> => {
+    if (kueue.exitCode !== null) throw new Error(`Kueue ended: ${(await readFile(`${folder}/log`, 'utf8')).slice(-2000)}`);
+    return fetch(`http://127.0.0.1:${health}/readyz`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  };
+  await until('Kueue is ready', ready);
+  return async () => {
+    kueue.kill();
+    await kueue;
+    await rm(folder, { recursive: true });
+  };
+}
+
+describe.runIf(enabled && full)("tasks under Kueue's controller", () => {
+  let bed: TaskBed;
+  let withdraw: () => Promise<void>;
+  let stop: () => Promise<void>;
+  let spec: object;
+
+  beforeAll(async () => {
+    const server = await connect();
+    withdraw = await serveKueue(server);
+    bed = await TaskBed.start(undefined, { kueue: true });
+    spec = { ...((await documented(bed.namespace)).task as unknown as { spec: object }).spec, poolRef: { name: 'coding' } };
+    await applyQueues(server, bed.namespace);
+    stop = await startKueue();
+  }, 900_000);
+  afterAll(async () => {
+    await bed.close();
+    await stop();
+    await withdraw();
+  }, 120_000);
+
+  const directive = async (task: string): Promise<string | undefined> => (await bed.task(task)).status?.assignment?.directive;
+  const reserved = async (task: string): Promise<boolean> => isTrue((await workloadOf(bed, task))?.status?.conditions, 'QuotaReserved');
+  const waits = (task: string, reason: string): Promise<void> =>
+    until(`${task}: ${reason}`, async () => (await bed.reported(task, 'Scheduled')) === `False/${reason}`);
+  const begins = async (task: string): Promise<void> => {
+    await bed.startSandbox(task);
+    await bed.report(task, { usage, snapshots });
+  };
+  const rests = async (task: string): Promise<void> => {
+    await until(`${task} is to rest`, async () => (await directive(task)) === 'Quiesce');
+    await bed.report(task, { usage, snapshots, quiescedAt: '2030-01-01T00:00:00Z' });
+    await until(`${task} has no quota`, async () => !(await reserved(task)));
+    expect(await bed.sandboxes(task)).toEqual([]);
+  };
+  const succeeds = async (task: string): Promise<void> => {
+    await bed.report(task, { usage, snapshots, outcome: { result: 'Succeeded', reason: 'ChecksPassed' } });
+    await until(`${task} has ended`, async () => (await bed.task(task)).status?.phase === 'Succeeded');
+  };
+  const suspend = (task: string, value: boolean) =>
+    bed.client(resources.agentTasks).patch({ namespace: bed.namespace, name: task }, { spec: { suspend: value } });
+
+  it('one at a time where quota is for one, by priority, by preemption, and again', async () => {
+    await bed.create('low', { ...spec, priority: 0 }, inQueue);
+    await begins('low');
+    await bed.create('other', { ...spec, priority: 0 }, inQueue);
+    await waits('other', 'AdmissionPending');
+    await until('Kueue says why', async () =>
+      /insufficient.*quota/.test((await workloadOf(bed, 'other'))?.status?.conditions?.[0]?.message ?? ''),
+    );
+    await bed.create('high', { ...spec, priority: 10 }, inQueue);
+    await waits('low', 'Evicted');
+    expect(await bed.sandboxes('high')).toEqual([]);
+    await rests('low');
+    await begins('high');
+    expect(await bed.sandboxes('other')).toEqual([]);
+    await succeeds('high');
+    await begins('low');
+    expect((await bed.task('low')).status?.assignment).toMatchObject({ attempt: 1, epoch: 2 });
+
+    await suspend('low', true);
+    await rests('low');
+    await begins('other');
+    await suspend('low', false);
+    await waits('low', 'Evicted');
+    await succeeds('other');
+    await begins('low');
+    expect((await bed.task('low')).status?.assignment).toMatchObject({ attempt: 1, epoch: 3 });
+    await succeeds('low');
+    await until('all is given back', async () => {
+      const { body } = await bed.server.ask('GET', '/apis/kueue.x-k8s.io/v1beta2/clusterqueues/agents');
+      return body.status?.['reservingWorkloads'] === 0;
+    });
+  }, 300_000);
+});
