@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Ajv } from 'ajv';
-import { ajvOptions, apiVersion, validators } from '@agentfleet/protocol/api';
+import { ajvOptions, apiVersion, policies, validators } from '@agentfleet/protocol/api';
 import { firstPool } from './commands/init.ts';
 import { ApiServer } from './testing/apiServer.ts';
 import { fleet } from './testing/fleet.ts';
@@ -231,11 +231,14 @@ describe('fleet explain', () => {
 
 describe('fleet doctor', () => {
   const path = '/apis/agentfleet.dev/v1alpha1';
+  const bindings = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings';
   const kinds = ['agenttasks', 'agenttaskorders', 'expertpools', 'energymodels', 'rolloutpolicies', 'poolgrants'];
   const deployment = { metadata: { name: 'agentfleet-operator', namespace: 'fleet' }, spec: { replicas: 2 }, status: { readyReplicas: 2 } };
   beforeEach(() => {
     api.others.set('/version', { gitVersion: 'v1.36.0', minor: '36' });
     api.others.set(path, { resources: kinds.map((name) => ({ name })) });
+    const bound = policies.map(({ name }) => ({ metadata: { name: `${name}.agentfleet.dev` } }));
+    api.others.set(bindings, { items: bound });
     api.others.set('/apis/apps/v1/deployments', { items: [deployment] });
     api.others.set('/apis/apiregistration.k8s.io/v1/apiservices', { items: [] });
     api.others.set('/api/v1/nodes', { items: [{ metadata: { name: 'n' }, status: { allocatable: { 'nvidia.com/gpu': '4' } } }] });
@@ -262,6 +265,12 @@ describe('fleet doctor', () => {
   test.each([
     ['an old server', () => api.others.set('/version', { gitVersion: 'v1.30.0', minor: '30+' }), 0, /WARN +API server .*upgrade/],
     ['no definitions', () => api.others.set(path, { resources: [] }), 1, /FAIL +Definitions .*helm upgrade/],
+    [
+      'no policies',
+      () => api.others.set(bindings, { items: [] }),
+      1,
+      /FAIL +Admission policies +not in force: .*agenttask-spec\.agentfleet\.dev.*crds\/policies/,
+    ],
     ['no operator', () => api.others.set('/apis/apps/v1/deployments', { items: [] }), 1, /FAIL +Operator .*install the chart/],
     [
       'an open network',

@@ -17,6 +17,7 @@ import {
   type KubeObject,
   type Transport,
 } from '@agentfleet/kube';
+import { agentTask, customResourceDefinition } from '@agentfleet/protocol/api';
 import { load, loadAll } from 'js-yaml';
 import { moduleDir } from '../cluster/build/binaries.ts';
 import { up } from '../cluster/index.ts';
@@ -66,14 +67,6 @@ const bindings = named(admission, 'v1', 'validatingadmissionpolicybindings', 'Va
 const rbac = 'rbac.authorization.k8s.io';
 const by = { fieldManager: 'bench' };
 const crds = fileURLToPath(new URL('../../crds', import.meta.url));
-
-/** A schema without the rules that the API server evaluates. */
-function withoutRules<T>(schema: T): T {
-  if (Array.isArray(schema)) return schema.map((each) => withoutRules<unknown>(each)) as T;
-  if (typeof schema !== 'object' || schema === null) return schema;
-  const kept = Object.entries(schema).filter(([key]) => key !== 'x-kubernetes-validations');
-  return Object.fromEntries(kept.map(([key, value]) => [key, withoutRules<unknown>(value)])) as T;
-}
 
 /** A definition with another schema in the one version that is stored. */
 function changed({ spec }: Definition, change: (schema: Schema) => Schema, more: object = {}): Definition {
@@ -143,13 +136,14 @@ async function subjects(): Promise<readonly Subject[]> {
   const ours = await read(join(crds, 'agentfleet.dev_agenttasks.yaml'));
   // By version and hash of go.mod and go.sum beside the family.
   const theirs = await read(join(await moduleDir('agent-sandbox'), 'k8s', 'crds', 'agents.x-k8s.io_sandboxes.yaml'));
+  const { rulesInPolicy: _, ...schemaOnly } = agentTask;
   const peer = changed(theirs, (schema) => schema);
   const resources = { requests: { cpu: '250m', memory: '512Mi' } };
   const container = { name: 'agent', image: 'registry.invalid/agent:1', resources };
   return [
     taskSubject('AgentTask', ours, true),
-    taskSubject('without the policy of workers', ours),
-    taskSubject('and without CEL rules', changed(ours, withoutRules)),
+    taskSubject('with the rules of its spec in the schema', customResourceDefinition(schemaOnly) as unknown as Definition, true),
+    taskSubject('without policies', ours),
     taskSubject('and without a schema', changed(ours, shapeless, { selectableFields: [] })),
     peerSubject('Sandbox with our pod', peer, podTemplate()),
     peerSubject('Sandbox of one container', peer, { spec: { containers: [container] } }),
@@ -209,10 +203,12 @@ class Bed implements AsyncDisposable {
     const client = new ResourceClient(this.admin, definitions);
     await poll(`${metadata.name} is served`, async () => hasCondition(await client.get(metadata), 'Established'), 30_000);
     if (fenced) {
-      const text = await readFile(join(crds, 'policies', 'agenttask-worker-fence.yaml'), 'utf8');
-      const [policy, binding] = loadAll(text.replaceAll('agentfleet.dev', group)) as KubeObject[];
-      if (policy !== undefined) await this.make(policies, policy);
-      if (binding !== undefined) await this.make(bindings, binding);
+      for (const file of ['agenttask-worker-fence.yaml', 'agenttask-spec.yaml']) {
+        const text = await readFile(join(crds, 'policies', file), 'utf8');
+        const [policy, binding] = loadAll(text.replaceAll('agentfleet.dev', group)) as KubeObject[];
+        if (policy !== undefined) await this.make(policies, policy);
+        if (binding !== undefined) await this.make(bindings, binding);
+      }
     }
     const { name: version = '' } = definition.spec.versions.find(({ storage }) => storage) ?? {};
     const resource = named(group, version, plural, kind, true);

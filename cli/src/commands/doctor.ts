@@ -1,5 +1,5 @@
 import { isApiError } from '@agentfleet/kube';
-import { group, version as apiOf } from '@agentfleet/protocol/api';
+import { group, policies, version as apiOf } from '@agentfleet/protocol/api';
 import { CliError } from '../base/failure.ts';
 import { table } from '../text/format.ts';
 import { objectLines, paint, type Format } from '../text/output.ts';
@@ -84,6 +84,18 @@ async function definitions(ask: Ask): Promise<readonly Finding[]> {
   if (missing.length === 0) return [{ check, state: 'OK', message: `${group}/${apiOf} serves ${kinds.length} kinds` }];
   const message = `${group}/${apiOf} does not serve ${missing.join(', ')}`;
   return [{ check, state: 'FAIL', message, cure: 'install or upgrade the chart: helm upgrade --install agentfleet charts/agentfleet' }];
+}
+
+/** Without them, any worker may write any status, and a task may name and change what the rules of its spec refuse. */
+async function admission(ask: Ask): Promise<readonly Finding[]> {
+  const check = 'Admission policies';
+  const answer = await ask<List>('/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings');
+  if (!('value' in answer)) return [unseen(check, 'ValidatingAdmissionPolicyBindings')];
+  const bound = new Set((answer.value.items ?? []).map(({ metadata }) => metadata.name));
+  const missing = policies.map(({ name }) => `${name}.${group}`).filter((name) => !bound.has(name));
+  if (missing.length === 0) return [{ check, state: 'OK', message: `${policies.length} are in force` }];
+  const cure = 'install or upgrade the chart, or apply crds/policies: tasks are not held to their rules without them';
+  return [{ check, state: 'FAIL', message: `not in force: ${missing.join(', ')}`, cure }];
 }
 
 async function operator(ask: Ask): Promise<readonly Finding[]> {
@@ -201,7 +213,7 @@ const colors = { OK: 'green', WARN: 'yellow', FAIL: 'red' } as const;
 /** Looks at all that a cluster has to have. @throws CliError when something does not work */
 export async function doctor(context: CommandContext, format?: Format): Promise<void> {
   const ask = asking(context);
-  const checks = [server, definitions, operator, aggregation, network, pools, devices, storage].map((check) => check(ask));
+  const checks = [server, definitions, admission, operator, aggregation, network, pools, devices, storage].map((check) => check(ask));
   const found = (await Promise.all([...checks, permissions(context)])).flat();
   if (format === 'json' || format === 'yaml') for (const line of await objectLines(found, format)) context.print(line);
   else

@@ -27,6 +27,7 @@ export const agentTask: Kind = {
   description: 'Work that must become true, proved by checks, or be undone.',
   spec: AgentTaskSpec,
   status: AgentTaskStatus,
+  rulesInPolicy: true,
   rules: [nameFitsLabel],
   columns: [
     { name: 'Phase', type: 'string', jsonPath: '.status.phase', description: 'Summary of the state.' },

@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox';
-import type { Rule } from '../schema/index.ts';
+import { rulesKey, type Rule } from '../schema/index.ts';
 import { apiVersion, group, version } from '../base/group.ts';
 
 /** A column of `kubectl get`; priority 1 shows it with `-o wide` only. */
@@ -20,6 +20,8 @@ export interface Kind {
   readonly spec: TSchema;
   /** Absent: nobody reports about it. */
   readonly status?: TSchema;
+  /** True: an admission policy has the rules of the spec, and the CRD does not, because the status is written often. */
+  readonly rulesInPolicy?: true;
   /** Rules over the whole object; they alone see `metadata.name`. */
   readonly rules: readonly Rule[];
   readonly columns: readonly Column[];
@@ -137,15 +139,25 @@ export function objectSchema(kind: Kind): Node {
   };
 }
 
+/** A schema without the rules that the API server evaluates at each write. */
+export function withoutRules<T>(schema: T): T {
+  if (Array.isArray(schema)) return schema.map((each) => withoutRules<unknown>(each)) as T;
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const kept = Object.entries(schema).filter(([key]) => key !== rulesKey);
+  return Object.fromEntries(kept.map(([key, value]) => [key, withoutRules<unknown>(value)])) as T;
+}
+
 function rootSchema(kind: Kind): Node {
   const root = structural(objectSchema(kind)) as { readonly properties: Node };
+  const inPolicy = kind.rulesInPolicy === true;
   const meta = (description: string): Node => ({ description, type: 'string' });
   return {
     ...root,
     required: ['spec'],
-    ...(kind.rules.length === 0 ? {} : { 'x-kubernetes-validations': kind.rules }),
+    ...(kind.rules.length === 0 || inPolicy ? {} : { 'x-kubernetes-validations': kind.rules }),
     properties: {
       ...root.properties,
+      ...(inPolicy ? { spec: withoutRules(root.properties['spec']) } : {}),
       apiVersion: meta('Group and version of the object.'),
       kind: meta('Kind of the object.'),
       metadata: { type: 'object' },

@@ -1,11 +1,14 @@
-/** Admission policies that guard what one object alone cannot: who writes. Imports the group's name only. */
+/** Admission policies: who writes, and the rules of AgentTask.spec. Imports the group's name, the kind and the vocabulary. */
+import { agentTask } from '../agenttask/index.ts';
 import { orderIdentity } from './orderIdentity.ts';
 import type { AdmissionPolicy } from './policy.ts';
 import { privilegedProfile } from './privilegedProfile.ts';
 import { sandboxOrigin } from './sandboxOrigin.ts';
+import { specRules } from './specRules.ts';
 import { workerFence } from './workerFence.ts';
 
 export { policyManifests, type AdmissionPolicy } from './policy.ts';
+export { specRules } from './specRules.ts';
 export { assignVerb } from './workerFence.ts';
 
-export const policies: readonly AdmissionPolicy[] = [workerFence, orderIdentity, privilegedProfile, sandboxOrigin];
+export const policies: readonly AdmissionPolicy[] = [workerFence, orderIdentity, privilegedProfile, sandboxOrigin, specRules(agentTask)];

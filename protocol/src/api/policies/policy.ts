@@ -5,6 +5,8 @@ export interface Validation {
   readonly expression: string;
   readonly message: string;
   readonly messageExpression?: string;
+  /** Default: the caller may not do it. Invalid: nobody may. */
+  readonly reason?: 'Forbidden' | 'Invalid';
 }
 
 /** A ValidatingAdmissionPolicy of ours, in short. */
@@ -19,6 +21,8 @@ export interface AdmissionPolicy {
   readonly coreLabels?: Readonly<Record<string, string>>;
   /** Who is concerned; all conditions must hold. */
   readonly conditions?: readonly { readonly name: string; readonly expression: string }[];
+  /** Expressions by name, for the validations and those after them. */
+  readonly variables?: readonly { readonly name: string; readonly expression: string }[];
   readonly validations: readonly Validation[];
 }
 
@@ -42,7 +46,8 @@ export function policyManifests(policy: AdmissionPolicy): readonly [Manifest, Ma
           ...(policy.coreLabels === undefined ? {} : { objectSelector: { matchLabels: policy.coreLabels } }),
         },
         ...(policy.conditions === undefined ? {} : { matchConditions: policy.conditions }),
-        validations: policy.validations.map((validation) => ({ ...validation, reason: 'Forbidden' })),
+        ...(policy.variables === undefined ? {} : { variables: policy.variables }),
+        validations: policy.validations.map((validation) => ({ ...validation, reason: validation.reason ?? 'Forbidden' })),
       },
     },
     { ...api, kind: 'ValidatingAdmissionPolicyBinding', metadata: { name }, spec: { policyName: name, validationActions: ['Deny'] } },
