@@ -460,11 +460,6 @@ export interface AgentTaskStatus {
   readonly messages?: readonly {
     /** Uid of the order; the worker reports it in status.run.messagesTaken. */
     readonly id: string;
-    /** The order that brought it. */
-    readonly orderRef: {
-      /** Name of the object. */
-      readonly name: string;
-    };
     /** Who gave the order. */
     readonly requester: string;
     /** The words. */

@@ -167,9 +167,13 @@ describe.runIf(enabled)('the fleet', () => {
   it('tells the state of the model', async () => {
     const { status } = await model('verifier');
     expect(status).toMatchObject({
-      endpoint: `http://verifier-verifier.${namespace}.svc:7080`,
       ready: 0,
-      thresholdsInForce: { vetoBelowProbability: '0.15', warnBelowProbability: '0.35' },
+      arms: [
+        {
+          endpoint: `http://verifier-verifier.${namespace}.svc:7080`,
+          thresholdsInForce: { vetoBelowProbability: '0.15', warnBelowProbability: '0.35' },
+        },
+      ],
     });
   });
 

@@ -117,7 +117,7 @@ export function platform(): Readonly<Record<string, { readonly body: Node; reado
         phase: 'Ready',
         replicas: 2,
         ready: 2,
-        thresholdsInForce: { vetoBelowProbability: '0.1', warnBelowProbability: '0.25' },
+        arms: [{ endpoint: 'http://judge:7080', thresholdsInForce: { vetoBelowProbability: '0.1', warnBelowProbability: '0.25' } }],
         calibration: {
           digest: sha,
           heads: [

@@ -2,7 +2,7 @@ import { maxMessagesTaken, type AgentTask, type Run } from '@agentfleet/protocol
 import { expect, test } from 'vitest';
 import { messagesOf, Newest } from './assignmentRunner.ts';
 
-const message = (id: string) => ({ id, orderRef: { name: `o-${id}` }, requester: 'ann', text: `do ${id}`, at: '2030-01-01T00:00:00Z' });
+const message = (id: string) => ({ id, requester: 'ann', text: `do ${id}`, at: '2030-01-01T00:00:00Z' });
 const taskWith = (...ids: readonly string[]): AgentTask => ({ status: { messages: ids.map(message) } }) as unknown as AgentTask;
 
 function open(task: AgentTask, messagesTaken?: string[]) {

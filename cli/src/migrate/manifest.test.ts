@@ -101,6 +101,7 @@ describe('a file', () => {
     ['a model', model("  rollout:\n    gates: [{ name: b, type: Brier, brier: { maxRatio: '1.1' } }]\n")],
     ['a document in flow style', `${head('ExpertPool')}spec: { experts: [], rollout: { strategy: Recreate } }\n`],
     ['fields that are gone', model('  calibration:\n    method: Isotonic\n    minSamples: 5\n  scoring:\n    batchMax: 4\n')],
+    ['tokens of a model', model('  resources:\n    memory:\n      budget: 5Gi\n      kvTokens: 8\n')],
     [
       'numbers that are constants',
       pool(
@@ -116,12 +117,15 @@ describe('a file', () => {
   ])('%s has nothing of before in it any more', ([, old]) => {
     const { text, changes, refusals } = migrate(old ?? '');
     expect([refusals, changes.length > 0]).toEqual([[], true]);
-    expect(text).not.toMatch(/rollout:|method:|format:|scoring:|riskThreshold:|earlyExitMargin:|allowedPodLabels:|onMissingData:/);
+    expect(text).not.toMatch(
+      /rollout:|method:|format:|scoring:|riskThreshold:|earlyExitMargin:|allowedPodLabels:|onMissingData:|kvTokens:/,
+    );
     expect(load(text.split('---\n')[0] ?? '')).toMatchObject({ metadata: { name: 'one' } });
   });
 
   it.for([
     ['spec.placement.mode: Monopod', pool('  placement: { mode: Monopod }\n')],
+    ['spec.resources.memory.budget: Auto', model('  resources: { memory: { budget: Auto } }\n')],
     ['spec.experts[0].residency: Swap', pool('').replace('role: Generalist', 'role: Generalist\n      residency: Swap')],
     ['spec.workspace.git.url: ssh://a/b', `${head('AgentTask')}spec: { workspace: { git: { url: 'ssh://a/b' } } }\n`],
     ['there is no gate Other', pool(rollout('      - { name: g, type: Other }\n'))],

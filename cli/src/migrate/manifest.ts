@@ -61,6 +61,7 @@ const gone: Readonly<Record<string, readonly string[]>> = {
     'spec.scoring',
     'spec.resources.canarySlot',
     'spec.resources.memory.headroom',
+    'spec.resources.memory.kvTokens',
   ],
   RolloutPolicy: ['spec.onMissingData'],
 };
@@ -88,6 +89,7 @@ const refused: Readonly<Record<string, readonly (readonly [string, RegExp, strin
     ['spec.experts.*.engine.vLLM.chatTemplate', /^/, 'write --chat-template=FILE in engine.vLLM.extraArgs'],
     ['spec.experts.*.residency', /^Swap$/, 'use Sleep with room for all that are awake at once, or smaller models'],
   ],
+  EnergyModel: [['spec.resources.memory.budget', /^Auto$/, 'write an amount of bytes such as 5Gi']],
 };
 
 /** Paths of a pattern that the object has. */

@@ -46,7 +46,7 @@ async function allParts(kubectl: Kubectl): Promise<void> {
       status?.experts?.some((expert) => expert.phase === 'Starting' || (expert.phase === 'Ready' && !isNamed(expert))),
     );
     const models = await kubectl.json<List<EnergyModel>>(['-n', namespaces.pools, 'get', 'energymodels']);
-    const unknown = models.items.some(({ status }) => status?.digest === undefined);
+    const unknown = models.items.some(({ status }) => status?.arms?.[0]?.digest === undefined);
     if (!starting && !unknown) return;
     await new Promise((resolve) => setTimeout(resolve, 500));
   }
@@ -86,11 +86,11 @@ export async function showParts(kubectl: Kubectl, proofs: Proofs): Promise<void>
   }
   const models = await kubectl.json<List<EnergyModel>>([...inPools, 'energymodels']);
   for (const { metadata, status } of models.items) {
-    const { phase, digest, endpoint } = status ?? {};
+    const { phase, arms: [{ digest, endpoint } = { digest: undefined, endpoint: 'nowhere' }] = [] } = status ?? {};
     proofs.prove(
       `EnergyModel ${metadata.name} scores`,
       phase === 'Ready' && digest !== undefined,
-      `${digest ?? 'no digest'} at ${endpoint ?? 'nowhere'}`,
+      `${digest ?? 'no digest'} at ${endpoint}`,
     );
   }
 }

@@ -39,7 +39,7 @@ it('tells what slots have, what plans gave away and what engines hold', async ()
 
 it('tells which revisions of a verifier judge, the first one as the stable one', async () => {
   const reported = async (rollout: object | undefined): Promise<readonly string[]> => {
-    const model = { ...judge(), status: { digest: 'sha256:1', arms: [{ revision: 'b', digest: 'sha256:2' }], rollout } };
+    const model = { ...judge(), status: { arms: [{ digest: 'sha256:1' }, { revision: 'b', digest: 'sha256:2' }], rollout } };
     const page = await pageOf(() => placementView(snapshot({ models: [model as unknown as EnergyModel] }), now));
     return page.match(/(?<=^agentfleet_energymodel_info\{).*(?=\} 1$)/gm) ?? [];
   };

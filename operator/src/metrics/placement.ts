@@ -93,18 +93,18 @@ export function expertInfo({ servers, pools, holders }: PlacementView): readonly
 /** The revisions of each EnergyModel that judge, and where they sit. Pure. */
 export function modelInfo({ models }: PlacementView): readonly Sample[] {
   return models.flatMap(({ metadata: { namespace = '', name }, status }) => {
-    const { rollout, plan, digest = '' } = status ?? {};
+    const { rollout, plan, arms = [] } = status ?? {};
     const slots = new Map((plan?.assignments ?? []).map(({ item, slot }) => [item, slot]));
     const tell = (track: string, revision: string | undefined, of: string): Sample => {
       const slot = slots.get(itemOf(name, revision)) ?? '';
       return { labels: { model: `${namespace}/${name}`, revision: revision ?? '', track, digest: of, slot }, value: 1 };
     };
     const { stable, canary } = rollout ?? {};
-    const digests = new Map((status?.arms ?? []).map((arm) => [arm.revision, arm.digest]));
+    const digests = new Map(arms.map((arm) => [arm.revision, arm.digest]));
     // The first revision is reported as a canary until it serves.
     const serving = stable ?? canary;
     const tried = canary === undefined || canary === serving ? [] : [tell('canary', canary, digests.get(canary) ?? '')];
-    return [tell('stable', serving, digest), ...tried];
+    return [tell('stable', serving, arms[0]?.digest ?? ''), ...tried];
   });
 }
 

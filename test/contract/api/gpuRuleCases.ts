@@ -61,7 +61,13 @@ const shardCases: readonly RuleCase[] = [
 
 export const gpuCases: readonly RuleCase[] = [
   ...memoryCases(fullPool, 'spec.experts[0].resources.memory', 'spec.experts[].resources.memory'),
-  ...memoryCases(fullModel, 'spec.resources.memory', 'spec.resources.memory'),
+  change(
+    fullModel,
+    'spec.resources.memory.budget',
+    '1Mi',
+    '1023Ki',
+    'spec.resources.memory.budget must be between 1Mi and 1Pi; write an amount of bytes such as 2Gi',
+  ),
   change(
     fullPool,
     'spec.placement.antiAffinity[0].expert',

@@ -1,6 +1,6 @@
 import { condition, fullSandbox } from './taskExamples.ts';
 import type { Node } from './fields.ts';
-import { fullPlan, gpu } from './planExample.ts';
+import { fullPlan } from './planExample.ts';
 import { fullRolloutStatus } from './rolloutExamples.ts';
 
 const apiVersion = 'agentfleet.dev/v1alpha1';
@@ -15,7 +15,7 @@ export const fullModel: Node = {
     artifact: { uri: 'builtin://features-v1', digest: sha },
     lambda: '0.8',
     heads: [{ name: 'Code', lambda: '0.5' }],
-    resources: { replicas: 2, container: fullSandbox['resources'], ...gpu },
+    resources: { replicas: 2, container: fullSandbox['resources'], slot: 'dgx-1/gpu0', memory: { budget: '9Gi' } },
     thresholds: { source: 'Calibration', vetoBelowProbability: '0.1', warnBelowProbability: '0.2', whenUnavailable: 'Degrade' },
     calibration: { minSamples: 200, maxAgeSeconds: 86_400 },
     gates: { auc: '0.8', ece: '0.05', minSamples: 150 },
@@ -27,16 +27,9 @@ export const fullModelStatus: Node = {
   observedGeneration: 1,
   conditions: [condition],
   phase: 'Ready',
-  endpoint: 'http://full-verifier.platform.svc:8000',
-  digest: sha,
   replicas: 2,
   ready: 2,
   plan: fullPlan,
-  thresholdsInForce: {
-    vetoBelowProbability: '0.1',
-    warnBelowProbability: '0.2',
-    heads: [{ name: 'Shell', vetoBelowProbability: '0.2', warnBelowProbability: '0.5' }],
-  },
   calibration: {
     digest: sha,
     heads: [{ name: 'Shell', auc: '0.9', ece: '0.02' }],

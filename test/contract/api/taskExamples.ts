@@ -207,9 +207,7 @@ export const fullTaskStatus: Node = {
   totals: { usage },
   rollback: { orderRef: { name: 'undo' }, snapshot: 's0000', verified: true, at: time },
   storage: { claim: 'full-1', volumeSnapshot: 'full-0' },
-  messages: [
-    { id: '7f4a1f0e-2f4b-4b2e-9a52-0d5cf1a3c0de', orderRef: { name: 'say' }, requester: 'admin', text: 'use port 8080', at: time },
-  ],
+  messages: [{ id: '7f4a1f0e-2f4b-4b2e-9a52-0d5cf1a3c0de', requester: 'admin', text: 'use port 8080', at: time }],
   approvals: [
     {
       action: sha,

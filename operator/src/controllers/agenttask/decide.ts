@@ -289,8 +289,8 @@ export function waitingMessages({ status, snapshot, now }: Facts, transition: Tr
   const taken = new Set(status.run?.messagesTaken);
   const waiting = (status.messages ?? []).filter(({ id }) => !taken.has(id));
   const known = new Set([...taken, ...waiting.map(({ id }) => id)]);
-  const fresh = snapshot.messages.flatMap(({ metadata: { uid = '', name }, spec: { requester, message = '' } }): TaskMessage[] =>
-    known.has(uid) ? [] : [{ id: uid, orderRef: { name }, requester, text: message, at: timestamp(now) }],
+  const fresh = snapshot.messages.flatMap(({ metadata: { uid = '' }, spec: { requester, message = '' } }): TaskMessage[] =>
+    known.has(uid) ? [] : [{ id: uid, requester, text: message, at: timestamp(now) }],
   );
   const messages = [...waiting, ...fresh].slice(0, maxWaitingMessages);
   return messages.length === 0 ? {} : { messages };

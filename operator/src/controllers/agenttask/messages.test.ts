@@ -10,7 +10,7 @@ const order = (uid: string): AgentTaskOrder => ({
   metadata: { name: `o-${uid}`, uid, namespace: 'team', creationTimestamp: ago(1) },
   spec: { taskRef: { name: 'one' }, type: 'Message', message: `do ${uid}`, requester: 'ann' },
 });
-const shown = (uid: string) => ({ id: uid, orderRef: { name: `o-${uid}` }, requester: 'ann', text: `do ${uid}`, at: ago(9) });
+const shown = (uid: string) => ({ id: uid, requester: 'ann', text: `do ${uid}`, at: ago(9) });
 const status = (uids: readonly string[], taken?: string[], more: AgentTaskStatus = working): AgentTaskStatus => ({
   ...more,
   ...(uids.length > 0 && { messages: uids.map(shown) }),

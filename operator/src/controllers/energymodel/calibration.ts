@@ -113,7 +113,7 @@ export function calibrationStatus(reported: ModelCalibration): CalibrationStatus
 export function thresholdsInForce(
   { spec }: EnergyModel,
   { conditionValue, reported }: Judgement,
-): NonNullable<EnergyModelStatus['thresholdsInForce']> {
+): NonNullable<EnergyModelStatus['arms']>[number]['thresholdsInForce'] {
   const { source, vetoBelowProbability, warnBelowProbability } = spec.thresholds;
   const fixed = { vetoBelowProbability, warnBelowProbability };
   if (source === 'Fixed' || reported === undefined || conditionValue.status !== 'True') return fixed;

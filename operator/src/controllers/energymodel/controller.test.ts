@@ -35,7 +35,10 @@ async function withModel(spec: Readonly<Record<string, unknown>> = {}): Promise<
 async function ready(bed: Bed): Promise<void> {
   await bed.addServer('judge-verifier-1', own, '10.0.0.7');
   await bed.rollOut('judge-verifier', 1);
-  await bed.until('the model is ready', () => conditionOf(bed, 'Ready')?.status === 'True' && bed.model().status?.digest === digest);
+  await bed.until(
+    'the model is ready',
+    () => conditionOf(bed, 'Ready')?.status === 'True' && bed.model().status?.arms?.[0]?.digest === digest,
+  );
 }
 
 describe('the controller of EnergyModels', () => {
@@ -43,7 +46,7 @@ describe('the controller of EnergyModels', () => {
     await using bed = await withModel();
     for (const resource of [resources.deployments, resources.services, resources.networkPolicies])
       expect(bed.server.objects(resource).map(({ metadata }) => metadata.name)).toEqual(['judge-verifier']);
-    expect(bed.model().status).toMatchObject({ phase: 'Starting', endpoint: 'http://judge-verifier.platform.svc:7080' });
+    expect(bed.model().status).toMatchObject({ phase: 'Starting', arms: [{ endpoint: 'http://judge-verifier.platform.svc:7080' }] });
     await ready(bed);
     expect(bed.model().status).toMatchObject({ phase: 'Ready', replicas: 1, ready: 1, observedGeneration: 1 });
     await bed.quiet();
@@ -64,7 +67,7 @@ describe('the controller of EnergyModels', () => {
     const path = '/apis/agentfleet.dev/v1alpha1/namespaces/platform/energymodels/judge';
     const body = { spec: { thresholds: { vetoBelowProbability: '0.2' } } };
     await bed.transport.request({ method: 'PATCH', path, body, contentType: 'application/merge-patch+json' });
-    await bed.until('they are in force', () => bed.model().status?.thresholdsInForce?.vetoBelowProbability === '0.2');
+    await bed.until('they are in force', () => bed.model().status?.arms?.[0]?.thresholdsInForce.vetoBelowProbability === '0.2');
     await bed.quiet();
     expect(bed.writes.slice(before).map(({ resource }) => resource)).toEqual(['energymodels.agentfleet.dev']);
   });

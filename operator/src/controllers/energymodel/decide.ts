@@ -24,7 +24,7 @@ import { asArm, modelRecord } from './rolloutPlan.ts';
 import type { ModelArm, ModelPlan, ModelSnapshot } from './snapshot.ts';
 import { mergeConditions, type NewCondition } from '@agentfleet/kube';
 import { shadowCondition } from '../../revisions/index.ts';
-import { armCalibration, calibrationStatus, judgeCalibration, thresholdsInForce } from './calibration.ts';
+import { armCalibration, calibrationStatus, judgeCalibration, thresholdsInForce, type Judgement } from './calibration.ts';
 
 /** What is to be written for a model, in the order in which it is made. */
 type ModelDecision = PoolDecision;
@@ -169,15 +169,30 @@ function armStatus(model: EnergyModel, { infos }: ModelSnapshot, arm: ModelArm, 
   return {
     revision: arm.revision,
     endpoint: serverUrl(verifierName(model.metadata.name, arm.revision), model.metadata.namespace ?? ''),
+    // Of the artifact and not of the code around it: what spec.artifact.digest may demand.
     ...(info?.artifact == null ? {} : { digest: info.artifact }),
     thresholdsInForce: thresholdsInForce(own, judgement),
     ...armCalibration(judgement),
   };
 }
 
+/** Who judges: first the one that does so for tasks without a revision. */
+function armsNow(snapshot: ModelSnapshot, judgement: Judgement, now: number): Arm[] {
+  const { model, info, plan } = snapshot;
+  const only = {
+    endpoint: serverUrl(verifierName(model.metadata.name, plan?.serving?.revision), model.metadata.namespace ?? ''),
+    ...(info?.artifact == null ? {} : { digest: info.artifact }),
+    thresholdsInForce: thresholdsInForce(model, judgement),
+  };
+  if (plan?.status === undefined) return [only];
+  const arms = plan.arms.map((arm) => armStatus(model, snapshot, arm, now));
+  // Before a rollout has a stable revision, the pods of before judge.
+  return (plan.serving === undefined ? [only, ...arms] : arms).slice(0, maxModelArms);
+}
+
 /** Status of a model as it is after a decision. Pure. `now` is wall time in ms. */
 export function modelStatus(snapshot: ModelSnapshot, decision: ModelDecision, now: number): EnergyModelStatus {
-  const { model, info, plan } = snapshot;
+  const { model, plan } = snapshot;
   const serving = servingNow(snapshot, decision);
   const judgement = judgeCalibration(snapshot, now);
   const { reported } = judgement;
@@ -187,15 +202,10 @@ export function modelStatus(snapshot: ModelSnapshot, decision: ModelDecision, no
     observedGeneration: model.metadata.generation ?? 0,
     conditions: conditionsOf(model, words, now),
     phase: phaseOf(serving, snapshot),
-    endpoint: serverUrl(verifierName(model.metadata.name, plan?.serving?.revision), model.metadata.namespace ?? ''),
-    // Of the artifact and not of the code around it: what spec.artifact.digest may demand.
-    ...(info?.artifact == null ? {} : { digest: info.artifact }),
     replicas: serving.replicas,
     ready: serving.ready,
-    thresholdsInForce: thresholdsInForce(model, judgement),
     ...(reported === undefined ? {} : { calibration: calibrationStatus(reported) }),
-    ...(plan?.status === undefined
-      ? {}
-      : { arms: plan.arms.slice(0, maxModelArms).map((arm) => armStatus(model, snapshot, arm, now)), rollout: plan.status }),
+    arms: armsNow(snapshot, judgement, now),
+    ...(plan?.status === undefined ? {} : { rollout: plan.status }),
   };
 }

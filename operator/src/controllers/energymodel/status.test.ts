@@ -51,11 +51,15 @@ describe('the status of a model', () => {
     expect(kstatus).toBe('Current');
     expect(status).toMatchObject({
       observedGeneration: 2,
-      endpoint: 'http://judge-verifier.platform.svc:7080',
-      digest,
       replicas: 1,
       ready: 1,
-      thresholdsInForce: { vetoBelowProbability: '0.15', warnBelowProbability: '0.35' },
+      arms: [
+        {
+          endpoint: 'http://judge-verifier.platform.svc:7080',
+          digest,
+          thresholdsInForce: { vetoBelowProbability: '0.15', warnBelowProbability: '0.35' },
+        },
+      ],
     });
   });
 

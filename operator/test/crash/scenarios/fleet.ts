@@ -26,7 +26,7 @@ const models = (world: World): readonly EnergyModel[] => world.server.objects(re
 
 const poolIsReady = (world: World): Promise<void> => world.until('the pool is ready', () => isReady(pools(world)[0]));
 const modelIsReady = (world: World): Promise<void> =>
-  world.until('the model is ready', () => isReady(models(world)[0]) && models(world)[0]?.status?.digest === digest);
+  world.until('the model is ready', () => isReady(models(world)[0]) && models(world)[0]?.status?.arms?.[0]?.digest === digest);
 
 const patchPool = (world: World, spec: object): Promise<ExpertPool> =>
   new ResourceClient<ExpertPool>(world.transport, resources.expertPools).patch({ namespace: 'platform', name: 'coding' }, { spec });
@@ -159,9 +159,12 @@ export const fleet: readonly Scenario[] = [
       // Another artifact, whose hash the spec demands: the old pods tell the old one until they are replaced.
       world.ask = () => Promise.resolve({ modelDigest: `sha256:${'f'.repeat(64)}`, shadow: null, about: { artifactDigest: nextDigest } });
       await client.patch(at, { spec: { artifact: { uri: 'builtin://features-v2', digest: nextDigest } } });
-      await world.until('the other artifact is told', () => isReady(models(world)[0]) && models(world)[0]?.status?.digest === nextDigest);
+      await world.until(
+        'the other artifact is told',
+        () => isReady(models(world)[0]) && models(world)[0]?.status?.arms?.[0]?.digest === nextDigest,
+      );
       await client.patch(at, { spec: { thresholds: { vetoBelowProbability: '0.2' } } });
-      await world.until('they are in force', () => models(world)[0]?.status?.thresholdsInForce?.vetoBelowProbability === '0.2');
+      await world.until('they are in force', () => models(world)[0]?.status?.arms?.[0]?.thresholdsInForce.vetoBelowProbability === '0.2');
       await client.patch(at, { spec: { resources: { replicas: 2 } } });
       await world.until('two answer', () => models(world)[0]?.status?.ready === 2);
       await remove(world, resources.energyModels, 'platform', 'judge');

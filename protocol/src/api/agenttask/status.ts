@@ -126,7 +126,6 @@ export const maxWaitingMessages = 4;
 
 const TaskMessage = struct('Words of a person for the model.', {
   id: text('Uid of the order; the worker reports it in status.run.messagesTaken.', { max: 64, min: 1 }),
-  orderRef: reference('The order that brought it.'),
   requester: text('Who gave the order.', { max: 1024 }),
   text: text('The words.', { max: maxOrderMessage }),
   at: timestamp('When.'),

@@ -4,10 +4,11 @@ import { ageColumn, conditionColumn, nameFitsLabel, type Kind } from '../crd/def
 import { conditions, observedGeneration, type Resource } from '../base/meta.ts';
 import { containerResources } from '../agenttask/sandbox.ts';
 import { energyHeads } from '../../inference/features.ts';
-import { gpuMemory, PlanStatus, slotName } from '../base/placement.ts';
+import { PlanStatus, slotName } from '../base/placement.ts';
 import { revisionName, RolloutStatus } from '../rollout/index.ts';
 import {
   atomicList,
+  byteQuantity,
   choice,
   digest,
   integer,
@@ -91,7 +92,11 @@ export const ModelResources = struct(
     replicas: integer('Number of pods.', 0, 100, 1),
     container: optional(containerResources('spec.resources.container')),
     slot: optional(slotName('The GPU that it is on; default: wherever it fits.')),
-    memory: optional(gpuMemory('spec.resources.memory')),
+    memory: optional(
+      struct('Memory of the model on its GPU, for each of its pods.', {
+        budget: byteQuantity('Bytes such as 5Gi, which neighbours hold to.', 'spec.resources.memory.budget'),
+      }),
+    ),
   },
   { filled: true },
 );
@@ -151,7 +156,7 @@ const ArmCalibration = struct('Whether its probabilities count, where the spec a
 export const maxModelArms = 16;
 
 const ModelArm = struct('One revision: where it answers, and what its own calibration makes of its answers.', {
-  revision: revisionName('Which one.'),
+  revision: optional(revisionName('Which one; left out: the one of a model without a rollout.')),
   endpoint: text('Address inside the cluster.', { max: 512 }),
   digest: optional(digest('What is in use, as it tells.')),
   thresholdsInForce: ThresholdsInForce,
@@ -163,14 +168,13 @@ export const EnergyModelStatus = struct('What has become of the model.', {
   observedGeneration: optional(observedGeneration),
   conditions: optional(conditions),
   phase: optional(choice('Summary for people; programs read conditions.', modelPhases)),
-  endpoint: optional(text('Address inside the cluster.', { max: 512 })),
-  digest: optional(digest('What is in use, as it tells.')),
   replicas: optional(integer('Pods that exist.', 0, 1000)),
   ready: optional(integer('Pods that answer.', 0, 1000)),
-  thresholdsInForce: optional(ThresholdsInForce),
   calibration: optional(CalibrationStatus),
   plan: optional(PlanStatus),
-  arms: optional(atomicList('Revisions that have pods; the stable one first.', ModelArm, { max: maxModelArms })),
+  arms: optional(
+    atomicList('Revisions that have pods; first the stable one, which judges where a task names none.', ModelArm, { max: maxModelArms }),
+  ),
   rollout: optional(RolloutStatus),
 });
 export type EnergyModelStatus = Static<typeof EnergyModelStatus>;
@@ -197,7 +201,7 @@ export const energyModel: Kind = {
     { name: 'Phase', type: 'string', jsonPath: '.status.phase', description: 'Summary.' },
     { name: 'Artifact', type: 'string', jsonPath: '.spec.artifact.uri', description: 'Where the weights or rules lie.' },
     ageColumn,
-    { name: 'Digest', type: 'string', jsonPath: '.status.digest', description: 'What is in use.', priority: 1 },
+    { name: 'Digest', type: 'string', jsonPath: '.status.arms[0].digest', description: 'What is in use.', priority: 1 },
     conditionColumn('Calibrated', 'Calibrated', 'status', 1),
     conditionColumn('Reason', 'Ready', 'reason', 1),
   ],

@@ -51,7 +51,7 @@ const summed = (rows: readonly TaskRow[], of: (row: TaskRow) => readonly number[
   }, []);
 
 function Model({ model: { metadata, spec, status } }: { readonly model: EnergyModel }): ReactNode {
-  const { calibration, thresholdsInForce, phase, ready = 0, replicas = 0 } = status ?? {};
+  const { calibration, arms: [stable] = [], phase, ready = 0, replicas = 0 } = status ?? {};
   return (
     <Panel
       title={`${metadata.namespace ?? ''}/${metadata.name}`}
@@ -59,8 +59,8 @@ function Model({ model: { metadata, spec, status } }: { readonly model: EnergyMo
     >
       <p className="muted small">
         {ready} of {replicas} pods answer
-        {thresholdsInForce !== undefined &&
-          `; vetoes below ${thresholdsInForce.vetoBelowProbability}, warns below ${thresholdsInForce.warnBelowProbability}`}
+        {stable !== undefined &&
+          `; vetoes below ${stable.thresholdsInForce.vetoBelowProbability}, warns below ${stable.thresholdsInForce.warnBelowProbability}`}
       </p>
       {calibration?.heads === undefined ? (
         <p className="muted">It reports no calibration: it gives energies, no probabilities.</p>

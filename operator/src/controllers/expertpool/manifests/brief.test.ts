@@ -131,7 +131,8 @@ describe('the brief of the workers', () => {
       whenUnavailable: 'Degrade',
     };
     expect(briefOf({}, { energyModel: model }).verifier).toEqual(expected);
-    const status = { endpoint: 'http://elsewhere:1', thresholdsInForce: { vetoBelowProbability: '0.2', warnBelowProbability: '0.4' } };
+    const thresholdsInForce = { vetoBelowProbability: '0.2', warnBelowProbability: '0.4' };
+    const status = { arms: [{ endpoint: 'http://elsewhere:1', thresholdsInForce }] };
     expect(briefOf({}, { energyModel: { ...model, status } }).verifier).toEqual({
       ...expected,
       url: 'http://elsewhere:1',
@@ -155,7 +156,8 @@ describe('the brief of the workers', () => {
     const calibration = { digest, heads: [], fittedAt: '2030-01-01T00:00:00Z' };
     const heads = [{ name: 'Shell', vetoBelowProbability: '0.3', warnBelowProbability: '0.6' } as const];
     const thresholdsInForce = { vetoBelowProbability: '0.1', warnBelowProbability: '0.2', heads };
-    expect(verifierOf({ conditions: [conditionValue], calibration, thresholdsInForce })).toMatchObject({
+    const arms = [{ endpoint: 'http://judge:1', thresholdsInForce }];
+    expect(verifierOf({ conditions: [conditionValue], calibration, arms })).toMatchObject({
       heads: [{ head: 'Shell', vetoBelowProbability: 0.3, warnBelowProbability: 0.6 }],
       calibration: { abstains: null, digest, until: '2030-01-01T01:00:00.000Z' },
     });

@@ -82,8 +82,9 @@ function place(pool: ExpertPool): ArtifactPlace {
  */
 export function verifier(model: EnergyModel): VerifierEndpoint {
   const { metadata, spec, status } = model;
-  const url = status?.endpoint ?? serverUrl(verifierName(metadata.name), metadata.namespace ?? '');
-  return endpointOf(model, { url, thresholds: status?.thresholdsInForce ?? spec.thresholds, ...calibrationBrief(model) });
+  const [stable] = status?.arms ?? [];
+  const url = stable?.endpoint ?? serverUrl(verifierName(metadata.name), metadata.namespace ?? '');
+  return endpointOf(model, { url, thresholds: stable?.thresholdsInForce ?? spec.thresholds, ...calibrationBrief(model) });
 }
 
 /** Acts of one request to a verifier, and after how long it counts as unavailable. */
@@ -91,7 +92,7 @@ const scoring = { batchMax: 16, timeoutMillis: 800 } as const;
 
 interface Judge extends Pick<VerifierEndpoint, 'calibration'> {
   readonly url: string;
-  readonly thresholds: NonNullable<NonNullable<EnergyModel['status']>['thresholdsInForce']>;
+  readonly thresholds: NonNullable<NonNullable<EnergyModel['status']>['arms']>[number]['thresholdsInForce'];
 }
 
 function endpointOf({ metadata, spec }: EnergyModel, { url, thresholds, calibration }: Judge): VerifierEndpoint {
@@ -110,14 +111,15 @@ function endpointOf({ metadata, spec }: EnergyModel, { url, thresholds, calibrat
 
 /** The verifiers of all revisions, each with its own thresholds and calibration; nothing where there is one only. */
 export function verifierArms(model: EnergyModel | undefined): Pick<PoolBrief, 'verifierArms'> {
-  const arms = model?.status?.arms;
-  if (model === undefined || arms === undefined) return {};
+  const arms = model?.status?.arms ?? [];
+  if (model === undefined || arms.every(({ revision }) => revision === undefined)) return {};
   return {
-    verifierArms: arms.map(({ revision, endpoint, thresholdsInForce, calibration }) => {
+    verifierArms: arms.flatMap(({ revision, endpoint, thresholdsInForce, calibration }) => {
+      if (revision === undefined) return [];
       const { abstains = null, digest, until } = calibration ?? {};
       const counts = { abstains, ...(digest !== undefined && { digest }), ...(until !== undefined && { until }) };
       const judge = { url: endpoint, thresholds: thresholdsInForce, ...(calibration !== undefined && { calibration: counts }) };
-      return { revision, verifier: endpointOf(model, judge) };
+      return [{ revision, verifier: endpointOf(model, judge) }];
     }),
   };
 }
