@@ -1,15 +1,14 @@
 import { refuseAblations, Meter } from './meter.ts';
-import { writeAnswer } from './artifacts.ts';
+import { writeAnswer, asksForAnswer, shownAnswer } from './artifacts.ts';
 import type { Baseline } from './checkRun.ts';
-import { deliverResult } from './delivery.ts';
 import { judgeAtBaseline } from './baseline.ts';
-import { close, summary, type Ledger, conclusion, bounded, failed, reviewRejected } from './closing.ts';
+import { close, summary, type Ledger, conclusion, bounded, failed, reviewRejected, checkResults } from './closing.ts';
 import { BegunActs } from './begun.ts';
 import { Approvals } from './approvals.ts';
 import { failedThere, repair, type Winner } from './repair.ts';
-import { DeliveryReader } from '../delivery/index.ts';
+import { DeliveryReader, changedFiles, type DeliveryOrder } from '../delivery/index.ts';
 import { AttemptFailure, retryWhileUnavailable, throwIfSuperseded } from '../base/failure.ts';
-import { SandboxSession } from './sandboxSession.ts';
+import { SandboxSession, poolRules } from './sandboxSession.ts';
 import { NoteReader } from './notes.ts';
 import type { AttemptContext, AttemptEngine, Outcome } from './ports.ts';
 import type { Prepared, EngineOptions, Scope, StrategyScope } from './scope.ts';
@@ -18,8 +17,100 @@ import { Progress, taskBegan } from './progress.ts';
 import { rollBack } from './rollback.ts';
 import { createSourceReader } from './sources.ts';
 import { hasChat, openStrategy } from './strategy.ts';
-import { phase, tracedAttempt, tracedRollback } from './traced.ts';
 import { verify, type Verified } from './verify.ts';
+import { sleep } from '@agentfleet/kube';
+import { agent, handOn, inSpan, isRecorded, noTracing, withinTask, type Attributes, type Tracing } from '@agentfleet/protocol/tracing';
+
+/** How often spans are fetched from the keeper of a long attempt, ms. */
+const fetchMs = 15_000;
+
+interface Named {
+  readonly name: string;
+  readonly attributes: Attributes;
+}
+
+/** Runs `body` for a task: what it logs has the ids of the attempt, and its spans belong to the task's trace. */
+function traced<T>(tracing: Tracing = noTracing, context: AttemptContext, named: Named, body: () => Promise<T>): Promise<T> {
+  const { task, assignment } = context;
+  const { attempt, epoch } = assignment;
+  const attributes = { ...named.attributes, 'agentfleet.attempt': attempt, 'agentfleet.epoch': epoch };
+  return withinTask(task, assignment, tracing, ({ root: { traceId } }) =>
+    isRecorded() ? withKeeper(context, traceId, () => inSpan(named.name, { attributes }, body)) : body(),
+  );
+}
+
+/** Fetches the spans of the keeper meanwhile and at the end, as no receiver is reached from a sandbox. */
+async function withKeeper<T>({ keeper, clock }: AttemptContext, traceId: string, body: () => Promise<T>): Promise<T> {
+  const ended = new AbortController();
+  const fetch = async (): Promise<void> => {
+    const spans = await keeper.spans(traceId).catch(() => []);
+    handOn('agentfleet-keeper', () => spans);
+  };
+  const fetching = (async () => {
+    while (await sleep(clock, fetchMs, ended.signal)) await fetch();
+  })();
+  try {
+    return await body();
+  } finally {
+    ended.abort();
+    await fetching;
+    await fetch();
+  }
+}
+
+/** An attempt as a span of its task. */
+function tracedAttempt<T>(tracing: Tracing | undefined, context: AttemptContext, body: () => Promise<T>): Promise<T> {
+  const { pool, task } = context;
+  const name = `${pool.pool.namespace}/${pool.pool.name}`;
+  return traced(tracing, context, { name: agent.name(name), attributes: agent.request(name, task.metadata.uid ?? '') }, body);
+}
+
+/** A rollback as a span of its task. */
+function tracedRollback<T>(tracing: Tracing | undefined, context: AttemptContext, body: () => Promise<T>): Promise<T> {
+  return traced(tracing, context, { name: 'rollback', attributes: {} }, body);
+}
+
+/** A phase of an attempt as a span of it. */
+function phase<T>(name: string, body: () => Promise<T>): Promise<T> {
+  return inSpan(name, {}, body);
+}
+
+/**
+ * Brings a result that succeeded to its repository, where spec.output asks for that, and reports where it is. The result stays
+ * good whatever a server says of it: the report has the reason then.
+ */
+async function deliverResult(scope: Scope, ledger: Ledger): Promise<void> {
+  const { context, options, session, deliveries, progress } = scope;
+  const { task, pool, assignment, clock, signal } = context;
+  const { prepared, result, answer, discard = [] } = ledger;
+  if (task.spec.output === undefined || options.deliver === undefined || prepared === undefined || result === undefined) return;
+  const [before, after] = await Promise.all(
+    [prepared.initial.id, result.id].map((id) => session.call((keeper) => keeper.manifest(id, signal))),
+  );
+  const made = new Set(discard);
+  if (asksForAnswer(task.spec.checks)) made.add('answer.md');
+  const order: DeliveryOrder = {
+    task,
+    attempt: assignment.attempt,
+    files: changedFiles(before ?? Buffer.alloc(0), after ?? Buffer.alloc(0)).filter(({ shown }) => !made.has(shown)),
+    checks: checkResults(ledger.proofs.map(({ run }) => run)),
+    ...(answer !== undefined && { answer: shownAnswer(answer) }),
+  };
+  const output = await options.deliver(order, {
+    read: (parts) => session.call((keeper) => keeper.exportParts(parts, signal)),
+    note: (kind, data) => session.note(kind, data),
+    intentDurable: () => context.intentDurable(),
+    before: deliveries,
+    credentials: pool.credentials,
+    rules: poolRules(pool),
+    clock,
+    signal,
+    say: (message) => progress.say(message, { urgent: true }),
+  });
+  context.report({ output }, { urgent: true });
+  const { reason, message } = output;
+  if (reason !== undefined) context.log.warn('a result could not be delivered', { reason, message });
+}
 
 /**
  * The engine of attempts: imports, sets up, judges the baseline, repairs, verifies, stores. It keeps nothing of a task:

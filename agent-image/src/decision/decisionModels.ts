@@ -6,6 +6,11 @@ import {
   type ControlStep,
   type Features,
   type ScoreItem,
+  actFeatures,
+  judgeBounds,
+  type PolicyVerdict,
+  embedBounds,
+  type FailingTest,
 } from '@agentfleet/protocol/inference';
 import type {
   ActInQuestion,
@@ -18,15 +23,129 @@ import type {
   SecondOpinion,
   Situation,
 } from '../attempt/ports.ts';
-import { askControl, type Steering } from './control.ts';
+import { askControl, type Steering, partMillis } from './control.ts';
 import { featuresBefore, headOf, Fleet, type FleetOptions } from './fleet.ts';
-import { Likelihoods } from './prior.ts';
-import { ordered } from './opinion.ts';
-import { askOpinion } from './askOpinion.ts';
-import { Relevance } from './relevance.ts';
+import { Likelihoods, cosine } from './prior.ts';
+import { ordered, abstention, decide, type Voice, type Voices, actId, thresholdsOf } from './opinion.ts';
 import { schedule } from './schedule.ts';
-import { askScores } from './scores.ts';
+import { askScores, scoresOrSilence } from './scores.ts';
 import type { ComputeBrief, PoolBrief } from '@agentfleet/protocol/pool';
+import { decisions } from '../rails/index.ts';
+
+/** Vectors that are kept, the newest: of 512 numbers each, 8 MiB. */
+const maxKept = 2048;
+
+/** How near the text of a change is to what fails, by an embedder. */
+class Relevance {
+  readonly #fleet: Fleet;
+  /** By text, within an attempt: what fails stays the same over many rounds, and changes come back that were not tried. */
+  readonly #vectors = new Map<string, readonly number[]>();
+
+  constructor(fleet: Fleet) {
+    this.#fleet = fleet;
+  }
+
+  /** Cosines by id; empty without an embedder. One request, for the texts that are new. */
+  async of(texts: ReadonlyMap<string, string>, failing: readonly FailingTest[]): Promise<ReadonlyMap<string, number>> {
+    const spec = bounded(failing.map(({ id, message }) => `${id}\n${message}`).join('\n'));
+    const asked = [...texts].filter(([, text]) => text !== '').slice(0, embedBounds.maxTexts - 1);
+    if (this.#fleet.member('Embedder') === undefined || spec === '' || asked.length === 0) return new Map();
+    const changes = asked.map(([id, text]) => [id, bounded(text)] as const);
+    if (!(await this.#learn([spec, ...changes.map(([, text]) => text)]))) return new Map();
+    const wanted = this.#vectors.get(spec) ?? [];
+    const cosines = new Map(changes.map(([id, text]) => [id, cosine(wanted, this.#vectors.get(text) ?? [])]));
+    this.#forget();
+    return cosines;
+  }
+
+  /** Whether the vectors of all texts are known now. */
+  async #learn(texts: readonly string[]): Promise<boolean> {
+    const unknown = [...new Set(texts)].filter((text) => !this.#vectors.has(text));
+    const embedder = this.#fleet.member('Embedder');
+    if (unknown.length === 0 || embedder === undefined) return unknown.length === 0;
+    const request = { requestId: this.#fleet.requestId, texts: unknown };
+    const answer = await this.#fleet.ask(embedder, 'Embed', request, { timeoutMillis: partMillis, without: 'no specCosine' });
+    if (typeof answer === 'string') return false;
+    for (const [at, text] of unknown.entries()) this.#vectors.set(text, answer.vectors[at] ?? []);
+    return true;
+  }
+
+  #forget(): void {
+    for (const text of this.#vectors.keys()) {
+      if (this.#vectors.size <= maxKept) return;
+      this.#vectors.delete(text);
+    }
+  }
+}
+
+const bounded = (text: string): string => text.slice(0, embedBounds.maxTextChars);
+
+/** Asks Policy and Verifier about an act, and decides together with the planner's newest word. */
+async function askOpinion(fleet: Fleet, act: ActInQuestion, { voice: planner }: Steering): Promise<SecondOpinion> {
+  const policy = await askPolicy(fleet, act);
+  const unsafe = policy !== null && 'unsafe' in policy ? policy.unsafe : undefined;
+  const verifier = await askVerifier(fleet, act, unsafe);
+  const { pool } = fleet.options;
+  const thresholds = thresholdsOf(pool.verifier, act.head);
+  const voices: Voices = {
+    policy,
+    planner,
+    verifier,
+    whenUnavailable: pool.verifier?.whenUnavailable ?? 'FailClosed',
+    ...thresholds,
+  };
+  return decide(voices, act.rails);
+}
+
+/** A long content is judged in pieces, so that nothing hides behind a bound; the worst one counts. */
+async function askPolicy(fleet: Fleet, { tool, subject, content, rails }: ActInQuestion): Promise<Voice<PolicyVerdict>> {
+  const policy = fleet.member('Policy');
+  if (policy === undefined) return null;
+  const pieces = content === undefined ? [undefined] : piecesOf(content);
+  if (pieces.length > judgeBounds.maxActs || subject.length > judgeBounds.maxTextChars)
+    return { silent: 'the act is too long to be judged' };
+  const found = rails.findings.slice(0, 64).map((rail) => rail.slice(0, 64));
+  const acts = pieces.map((piece, at) => ({
+    id: `${actId}${at}`,
+    tool,
+    subject,
+    rails: found,
+    ...(piece !== undefined && { content: piece }),
+  }));
+  const manner = { timeoutMillis: partMillis, without: 'gate 2 goes by its table' };
+  const answer = await fleet.ask(policy, 'Judge', { requestId: fleet.requestId, acts }, manner);
+  if (typeof answer === 'string') return { silent: answer };
+  const [worst] = answer.verdicts.toSorted((a, b) => b.unsafe - a.unsafe);
+  return worst ?? { silent: 'no verdict' };
+}
+
+function piecesOf(content: string): readonly string[] {
+  const { maxTextChars } = judgeBounds;
+  const count = Math.max(1, Math.ceil(content.length / maxTextChars));
+  return Array.from({ length: count }, (_, at) => content.slice(at * maxTextChars, (at + 1) * maxTextChars));
+}
+
+async function askVerifier(fleet: Fleet, act: ActInQuestion, unsafe: number | undefined): Promise<Voices['verifier']> {
+  const features = {
+    ...act.features,
+    ...actFeatures(act),
+    railRank: decisions.indexOf(act.rails.decision),
+    ...(unsafe !== undefined && { policyUnsafe: unsafe }),
+  };
+  const text = `${act.subject}${act.content === undefined ? '' : `\n${act.content}`}`.slice(0, scoreBounds.maxTextChars);
+  const scores = await scoresOrSilence(fleet, [{ id: actId, head: act.head, text, operator: act.operator.slice(0, 128), features }]);
+  if (scores === null) return null;
+  if (typeof scores === 'string') return { silent: scores };
+  const score = scores.get(actId);
+  if (score === undefined) return { silent: 'no score' };
+  const { verifier } = fleet;
+  const why = abstention(verifier?.calibration, fleet.calibration, fleet.options.now?.() ?? null);
+  // What abstains has not answered: whenUnavailable decides.
+  if (why !== null) return { silent: why };
+  if (score.pSuccess === null && verifier?.calibration !== undefined) return { silent: `its head ${act.head} is not calibrated` };
+  if (score.pSuccess === null && verifier !== undefined) fleet.tell(verifier, 'not calibrated; it ranks and vetoes nothing');
+  return score;
+}
 
 const around = 2;
 

@@ -7,6 +7,7 @@ import { S3Store, StoreFailure } from '@agentfleet/agent/store';
 import { isApiError, ResourceClient, type Clock, type Random, type Transport } from '@agentfleet/kube';
 import { artifactsDir } from '@agentfleet/protocol/pool';
 import { copyName } from '@agentfleet/protocol/results';
+import { type Fields, fieldsOf } from '@agentfleet/protocol/text';
 import { configMaps } from '../base/connection.ts';
 import { CliError, exitCodes } from '../base/failure.ts';
 import { ResultsApi } from './api.ts';
@@ -31,22 +32,6 @@ export function keyIn(place: string, uri: string): string {
   const prefix = `${place.replace(/\/$/, '')}/`;
   if (!uri.startsWith(prefix)) throw new Error(`${uri} does not lie in ${place}: the pool stores elsewhere`);
   return uri.slice(prefix.length);
-}
-
-/** Members of something that was read: any of them may be missing, or be something else. */
-export type Fields = Readonly<Record<string, unknown>>;
-
-/** The members of an object; none of anything else. */
-export function fieldsOf(value: unknown): Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
-}
-
-export function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-export function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }
 
 export function numberOf(value: unknown): number | undefined {

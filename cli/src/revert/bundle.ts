@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import { extract } from 'tar-stream';
-import { fieldsOf, listOf, textOf } from '../evidence/artifact.ts';
+import { fieldsOf, listOf, textOf } from '@agentfleet/protocol/text';
 import { CliError } from '../base/failure.ts';
 import type { Mode } from './modes.ts';
 import { bytesOf, decodePath } from '@agentfleet/keeper/snapshot/paths';

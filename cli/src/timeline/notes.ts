@@ -1,5 +1,6 @@
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
-import { type Fields, fieldsOf, listOf, numberOf, textOf } from '../evidence/artifact.ts';
+import { type Fields, fieldsOf, listOf, textOf } from '@agentfleet/protocol/text';
+import { numberOf } from '../evidence/artifact.ts';
 import { printable } from '../text/printable.ts';
 
 export type ItemKind =

@@ -1,5 +1,6 @@
 import type { AuditRecord, AuditType } from '@agentfleet/protocol/keeper';
-import { fieldsOf, listOf, numberOf, textOf, type Fields } from '../evidence/artifact.ts';
+import { fieldsOf, listOf, textOf, type Fields } from '@agentfleet/protocol/text';
+import { numberOf } from '../evidence/artifact.ts';
 import { childLines, itemOf, quoted, type TimelineItem, type Reported, tellNote } from './notes.ts';
 
 const digest = (value: unknown): string => textOf(value).replace('sha256:', '').slice(0, 12);

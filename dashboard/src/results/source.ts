@@ -6,6 +6,7 @@ import { inspectLog } from '@agentfleet/keeper/log';
 import type { Transport } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { type ArtifactList, resultsPath } from '@agentfleet/protocol/results';
+import { fieldsOf, listOf, textOf } from '@agentfleet/protocol/text';
 import { bounds } from '../base/config.ts';
 import { DashboardError } from '../base/failure.ts';
 import type { AuditState, UndoPlan } from '../base/wire.ts';
@@ -59,11 +60,6 @@ export async function wholeOf(stream: Readable, limit: number): Promise<Buffer> 
   }
   return Buffer.concat(chunks);
 }
-
-type Fields = Readonly<Record<string, unknown>>;
-const fieldsOf = (value: unknown): Fields => (typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {});
-const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 /** What undoing would do, from the description in a revert bundle. Nothing of the bundle is run. @throws DashboardError for no bundle */
 export async function undoPlanOf(tar: Buffer): Promise<UndoPlan> {

@@ -1,4 +1,5 @@
-import { notesOf, numberOf, textOf, type Fields } from '@agentfleet/cli/evidence';
+import { notesOf, numberOf } from '@agentfleet/cli/evidence';
+import { type Fields, textOf } from '@agentfleet/protocol/text';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 
 /** What became of one candidate. */

@@ -1,16 +1,94 @@
-import type { ChatCompletion, ChatRequest, WireMessage } from '@agentfleet/protocol/chat';
+import type { ChatCompletion, ChatRequest, WireMessage, WireUsage } from '@agentfleet/protocol/chat';
 import type { RedactionKind } from '@agentfleet/protocol/keeper';
 import { Redaction, type Redacting } from '@agentfleet/protocol/redact';
 import type { ChatEngine, GatewayModel } from '@agentfleet/protocol/gateway';
-import { beginSpan, inSpan, type Span } from '@agentfleet/protocol/tracing';
+import { beginSpan, inSpan, type Span, ask, type Attributes } from '@agentfleet/protocol/tracing';
 import { GatewayError } from './providers/gatewayError.ts';
-import { GatewayMetrics } from './metrics.ts';
+import { GatewayMetrics, partsOf } from './metrics.ts';
 import type { ModelsFile } from './models.ts';
-import { chunkOf, chunkOfChoice, Streamed, sumOf, usageOf, type Chunk, type Provider } from './providers/index.ts';
+import { chunkOf, chunkOfChoice, Streamed, sumOf, usageOf, type Chunk, type Provider, type Ask, malformed } from './providers/index.ts';
 import type { Recorder } from './record.ts';
-import { withRetries, type RetryPolicy, Route, type Caller } from './route.ts';
-import { answerAttributes, askSpan } from './spans.ts';
-import { chunksOf, openStream, type OpenStream } from './streams.ts';
+import { withRetries, type RetryPolicy, Route, type Caller, type Attempt } from './route.ts';
+
+/** A stream whose first chunk has come: from here on nothing is tried again. */
+interface OpenStream {
+  readonly attempt: Attempt;
+  readonly first: Chunk;
+  readonly rest: AsyncIterator<Chunk>;
+}
+
+/** Waits for the first chunk. @throws GatewayError, or the reason of the caller's signal */
+async function openStream(attempt: Attempt, chunks: AsyncIterable<Chunk>): Promise<OpenStream> {
+  const rest = chunks[Symbol.asyncIterator]();
+  try {
+    const first = await rest.next();
+    if (first.done === true) throw malformed(attempt.ask, 'its stream is empty');
+    return { attempt, first: first.value, rest };
+  } catch (error) {
+    throw attempt.fail(error);
+  }
+}
+
+/**
+ * The chunks of a stream up to its end, and after them what the provider wants back. The usage is kept in `streamed`.
+ * @throws GatewayError for a stream that falls silent or ends in the middle
+ */
+async function* chunksOf({ attempt, first, rest }: OpenStream, streamed: Streamed, silenceMs: number): AsyncIterable<Chunk> {
+  const { model } = attempt.ask;
+  try {
+    for (let next: IteratorResult<Chunk> = { value: first }; next.done !== true; next = await soon(rest.next(), silenceMs, model.name)) {
+      streamed.add(next.value);
+      const { usage: _usage, ...chunk } = next.value;
+      if (chunk.choices.length > 0) yield { ...chunk, model: model.name };
+    }
+    if (!streamed.isWhole) throw malformed(attempt.ask, 'its stream ends in the middle of an answer');
+    yield* statesOf(attempt, streamed);
+  } catch (error) {
+    throw attempt.fail(error);
+  } finally {
+    attempt.done();
+  }
+}
+
+/** What servers of the OpenAI API want back is known when all of a message has come. */
+function* statesOf({ ask: { model } }: Attempt, streamed: Streamed): Iterable<Chunk> {
+  if (model.engine !== 'OpenAI') return;
+  for (const { index, message } of streamed.choices(model.model ?? ''))
+    if (message.provider_state !== undefined) yield chunkOf(model.name, { provider_state: message.provider_state }, null, index);
+}
+
+async function soon<T>(wanted: Promise<T>, silenceMs: number, name: string): Promise<T> {
+  const silent = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    silent.reject(new GatewayError('ProviderTimeout', `${name}: its stream was silent for ${silenceMs / 1000} s; look at the provider`));
+  }, silenceMs);
+  try {
+    return await Promise.race([wanted, silent.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Names of the semantic conventions where these know the provider. */
+const providers: Readonly<Record<ChatEngine, string>> = { OpenAI: 'openai', Anthropic: 'anthropic', Replay: 'replay' };
+
+/** The span of one request to a provider: numbers and names, nothing of the conversation. */
+function askSpan({ model, url, body }: Ask, { conversation }: Caller): { readonly name: string; readonly attributes: Attributes } {
+  const asked = model.model ?? model.name;
+  const host = URL.canParse(url) ? { host: new URL(url).hostname } : {};
+  const facts = { provider: providers[model.engine], model: asked, conversation, ...host };
+  const maxTokens = body.max_completion_tokens ?? undefined;
+  return { name: ask.name(asked), attributes: { ...ask.request({ ...facts, maxTokens }), 'agentfleet.expert': model.name } };
+}
+
+/** What its answer used. */
+function answerAttributes({ model, choices, usage }: Answered): Attributes {
+  const { cached, input, output } = partsOf(usage);
+  const finishReasons = choices.flatMap(({ finish_reason: reason }) => (typeof reason === 'string' ? [reason] : []));
+  return ask.answer({ model, finishReasons, inputTokens: input, outputTokens: output, cachedTokens: cached });
+}
+
+type Answered = Pick<ChatCompletion, 'model' | 'choices'> & { readonly usage: WireUsage };
 
 export interface GatewayOptions {
   readonly models: ModelsFile;

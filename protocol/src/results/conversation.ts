@@ -1,5 +1,6 @@
 import type { TokenUsage, ToolCall } from '../chat/index.ts';
 import type { AuditRecord } from '../keeper/index.ts';
+import { type Fields, fieldsOf, listOf, textOf } from '../text/index.ts';
 
 /** What happened, for people who follow a task. */
 export type ConversationEvent =
@@ -51,11 +52,6 @@ export type ConversationEvent =
 /** One line of the conversation; `seq` is that of the record of the event log, `at` its time. */
 export type ConversationEntry = ConversationEvent & { readonly seq: number; readonly at: string };
 
-type Fields = Readonly<Record<string, unknown>>;
-
-const fieldsOf = (value: unknown): Fields => (typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {});
-const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 const numberOf = (value: unknown): number => (typeof value === 'number' ? value : 0);
 const given = (name: string, value: unknown): Fields => (typeof value === 'string' && value !== '' ? { [name]: value } : {});
 

@@ -1,3 +1,4 @@
-/** Text for people and terminals, and JSON in its one spelling. Imports nothing. */
+/** Text for people and terminals, JSON in its one spelling, and members of what was read. Imports nothing. */
 export { canonicalJson } from './canonical.ts';
+export { type Fields, fieldsOf, listOf, textOf } from './fields.ts';
 export { printable, printableLines } from './printable.ts';
