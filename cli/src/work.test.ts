@@ -232,7 +232,7 @@ describe('fleet explain', () => {
 describe('fleet doctor', () => {
   const path = '/apis/agentfleet.dev/v1alpha1';
   const bindings = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings';
-  const kinds = ['agenttasks', 'agenttaskorders', 'expertpools', 'energymodels', 'rolloutpolicies', 'poolgrants'];
+  const kinds = ['agenttasks', 'agenttaskorders', 'expertpools', 'energymodels', 'rolloutpolicies', 'poolgrants', 'expertscales'];
   const deployment = { metadata: { name: 'agentfleet-operator', namespace: 'fleet' }, spec: { replicas: 2 }, status: { readyReplicas: 2 } };
   beforeEach(() => {
     api.others.set('/version', { gitVersion: 'v1.36.0', minor: '36' });

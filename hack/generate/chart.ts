@@ -4,6 +4,7 @@ import {
   customResourceDefinition,
   energyModel,
   expertPool,
+  expertScale,
   group,
   policies,
   policyManifests,
@@ -15,7 +16,7 @@ import { banner, yaml } from './yaml.ts';
 const folder = 'charts/agentfleet/files';
 
 /** The kinds that a controller obeys; a definition without one would take objects that nobody looks at. */
-const installed = [agentTask, agentTaskOrder, expertPool, energyModel, rolloutPolicy, poolGrant];
+const installed = [agentTask, agentTaskOrder, expertPool, energyModel, rolloutPolicy, poolGrant, expertScale];
 
 /** What the chart installs as it is: definitions and admission policies, by path from the repository's root. */
 export function chartFiles(): ReadonlyMap<string, string> {

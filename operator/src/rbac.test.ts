@@ -45,6 +45,7 @@ const uses: Readonly<Record<keyof typeof resources, readonly string[]>> = {
   agentTasks: ['delete', 'assign'],
   agentTaskOrders: ['patch', 'delete'],
   expertPools: [],
+  expertScales: [],
   energyModels: [],
   poolGrants: [],
   rolloutPolicies: [],
@@ -78,7 +79,10 @@ const uses: Readonly<Record<keyof typeof resources, readonly string[]>> = {
 /** What is granted beside that, each as `group/resource`. */
 const more: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(
-    ['agenttasks', 'agenttaskorders', 'expertpools', 'energymodels'].map((plural) => [`agentfleet.dev/${plural}/status`, ['patch']]),
+    ['agenttasks', 'agenttaskorders', 'expertpools', 'energymodels', 'expertscales'].map((plural) => [
+      `agentfleet.dev/${plural}/status`,
+      ['patch'],
+    ]),
   ),
   // Owner references that block the deletion of what owns.
   ...Object.fromEntries(['agenttasks', 'expertpools', 'energymodels'].map((plural) => [`agentfleet.dev/${plural}/finalizers`, ['update']])),

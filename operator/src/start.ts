@@ -40,6 +40,7 @@ import {
   defaultDriver,
   type GpuCaches,
 } from './controllers/placement/index.ts';
+import { createExpertScaleController } from './controllers/expertscale/index.ts';
 import { createWarmPoolController } from './controllers/warmpool/index.ts';
 import { authorizeReaders, ScraperTokens } from './metrics/scraperTokens.ts';
 import { registerFleetMetrics, registerOverdue } from './metrics/fleet.ts';
@@ -137,6 +138,7 @@ function controllersOf(context: OperatorContext, { children, gpus, heartbeats, t
     createServedNamespaceController(context, { children, writer, onTokensChange: (listener) => tokens.onChange(listener) }),
     createExpertPoolController(context, { children, writer, heartbeats, infos, ask, trials, lock }),
     createPlacementController(context, gpus, children.controllerRevisions),
+    createExpertScaleController(context, gpus, children.controllerRevisions),
     createWarmPoolController(context),
     createEnergyModelController(context, { children, writer, infos, trials, lock }),
   ];

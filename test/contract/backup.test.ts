@@ -6,7 +6,7 @@ import { run } from '@agentfleet/cli';
 import { systemClock } from '@agentfleet/kube';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { kubeconfigPath } from '../../hack/cluster/index.ts';
-import { fullPool, fullTaskStatus, minimalTask } from './api/examples.ts';
+import { fullPool, fullScale, fullTaskStatus, minimalTask } from './api/examples.ts';
 import { fullPolicy } from './api/rolloutExamples.ts';
 import { collection, connect, createNamespace, enabled, install, type Server, type Stored } from './api/server.ts';
 
@@ -46,6 +46,7 @@ describe.runIf(enabled)('a backup', () => {
     file = join(folder, 'fleet.yaml');
     await create('rolloutpolicies', 'careful', fullPolicy);
     await create('expertpools', 'coding', fullPool);
+    await create('expertscales', 'more', fullScale, { poolRef: { name: 'coding' } });
     for (const name of ['ended', 'begun', 'waits']) await create('agenttasks', name, minimalTask);
     await report('agenttasks', 'ended', { ...(fullTaskStatus as Record<string, object>), finished: 'true' });
     await report('agenttasks', 'begun', { ...(fullTaskStatus as Record<string, object>), finished: 'false' });
@@ -60,7 +61,7 @@ describe.runIf(enabled)('a backup', () => {
     const { code, said } = await fleet('backup', file, '-n', namespace);
     expect([code, said.split('\n')[0]]).toEqual([
       0,
-      `${file}: 1 rolloutpolicies, 0 poolgrants, 0 energymodels, 1 expertpools, 3 agenttasks, 0 agenttaskorders`,
+      `${file}: 1 rolloutpolicies, 0 poolgrants, 0 energymodels, 1 expertpools, 1 expertscales, 3 agenttasks, 0 agenttaskorders`,
     ]);
     const text = await readFile(file, 'utf8');
     expect(text).toMatch(/^#   Secret .*\//m);
@@ -77,12 +78,18 @@ describe.runIf(enabled)('a backup', () => {
   });
 
   it('makes objects again: ended tasks with their status, begun ones suspended, all others as they were', async () => {
-    const before = { pool: await read('expertpools', 'coding'), policy: await read('rolloutpolicies', 'careful') };
-    for (const plural of ['agenttasks', 'expertpools', 'rolloutpolicies']) await server.ask('DELETE', collection(namespace, plural));
+    const before = {
+      pool: await read('expertpools', 'coding'),
+      policy: await read('rolloutpolicies', 'careful'),
+      scale: await read('expertscales', 'more'),
+    };
+    for (const plural of ['agenttasks', 'expertpools', 'expertscales', 'rolloutpolicies'])
+      await server.ask('DELETE', collection(namespace, plural));
     const { code, said } = await fleet('restore', file);
-    expect([code, said]).toEqual([0, expect.stringContaining('5 made, 0 there already, 0 refused')]);
+    expect([code, said]).toEqual([0, expect.stringContaining('6 made, 0 there already, 0 refused')]);
     expect((await read('expertpools', 'coding')).spec).toEqual(before.pool.spec);
     expect((await read('rolloutpolicies', 'careful')).spec).toEqual(before.policy.spec);
+    expect((await read('expertscales', 'more')).spec).toEqual(before.scale.spec);
     const ended = await read('agenttasks', 'ended');
     const { storage: _s, sandbox: _b, queue: _q, messages: _m, conditions, ...status } = kept.status as Record<string, unknown>;
     const generation = ended.metadata.generation;
@@ -100,7 +107,7 @@ describe.runIf(enabled)('a backup', () => {
 
   it('changes nothing the second time', async () => {
     const { code, said } = await fleet('restore', file);
-    expect([code, said]).toEqual([0, expect.stringContaining('0 made, 5 there already, 0 refused')]);
+    expect([code, said]).toEqual([0, expect.stringContaining('0 made, 6 there already, 0 refused')]);
   });
 
   it('is refused with a cure where a field is gone, a namespace is missing, or a rollout was under way', async () => {

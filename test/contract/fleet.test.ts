@@ -12,17 +12,18 @@ import {
   type Resource,
   type Transport,
 } from '@agentfleet/kube';
-import type { Condition, EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
+import type { Condition, EnergyModel, ExpertPool, ExpertScale } from '@agentfleet/protocol/api';
 import { briefKey, type PoolBrief } from '@agentfleet/protocol/pool';
+import { execa } from 'execa';
 import { loadAll } from 'js-yaml';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { kubeconfigPath } from '../../hack/cluster/index.ts';
+import { kubeconfigPath, up } from '../../hack/cluster/index.ts';
 import type { ProcessConfig } from '../../operator/src/config.ts';
 import { goldenServiceAccount, workersName } from '../../operator/src/pools/names.ts';
 import { type ConfigMap, resources } from '../../operator/src/runtime/resources.ts';
 import { createOperator } from '../../operator/src/start.ts';
-import { connect, createNamespace, enabled, install, until, type Server } from './api/server.ts';
+import { collection, connect, createNamespace, enabled, install, until, type Server } from './api/server.ts';
 import { operatorTransport } from './operatorAccount.ts';
 
 const egress = { registries: [{ host: 'packages.example.com', port: 443 }], environment: { REGISTRY: 'https://packages.example.com/' } };
@@ -213,6 +214,61 @@ describe.runIf(enabled)('the fleet', () => {
     await until('both are there', async () => (await golden()) && (await budget()));
     await client(resources.expertPools).patch(own, { spec: { rolloutPolicyRef: null, workers: { replicas: 1 } } });
     await until('both are gone', async () => !(await golden()) && !(await budget()));
+  });
+
+  it('runs as many pods of an expert as kubectl, the scale endpoint and an autoscaler ask for', async () => {
+    const page = await readFile(new URL('../../docs/operations.md', import.meta.url), 'utf8');
+    const [, text = ''] = /## Scale\n[\s\S]*?```yaml\n([\s\S]*?)```/.exec(page) ?? [];
+    const here = text.replaceAll('agentfleet-pools', namespace).replaceAll('{ name: coding }', '{ name: fleet }');
+    const [scale, autoscaler] = loadAll(here) as [ExpertScale, KubeObject];
+    const path = collection(namespace, 'expertscales');
+    expect((await server.ask('POST', `${path}?fieldValidation=Strict`, { body: scale })).body.message).toBeUndefined();
+    const own = { namespace, name: scale.metadata.name };
+    const replicas = async (): Promise<number | undefined> =>
+      (await client(resources.deployments).get({ namespace, name: 'fleet-expert-gen' })).spec?.replicas;
+    const asks = async (count: number): Promise<void> => {
+      await until(`${count} are granted`, async () => (await client(resources.expertScales).get(own)).status?.granted === count);
+      await until(`${count} are run`, async () => (await replicas()) === count);
+    };
+    await asks(1);
+
+    const cluster = await up({ tier: 'control-plane' });
+    await execa(cluster.bin('kubectl'), [
+      `--kubeconfig=${cluster.kubeconfig}`,
+      'scale',
+      `expertscale/${own.name}`,
+      `-n=${namespace}`,
+      '--replicas=3',
+    ]);
+    await asks(3);
+    const merge = { body: { spec: { replicas: 2 } }, type: 'application/merge-patch+json' };
+    expect((await server.ask('PATCH', `${path}/${own.name}/scale`, merge)).status).toBe(200);
+    await asks(2);
+    const { body } = await server.ask('GET', `${path}/${own.name}/scale`);
+    const selector = 'agentfleet.dev/component=expert,agentfleet.dev/pool=fleet,agentfleet.dev/expert=gen';
+    expect(body).toMatchObject({ kind: 'Scale', spec: { replicas: 2 }, status: { selector } });
+    expect((await server.ask('PATCH', `${path}/${own.name}/scale`, { ...merge, body: { spec: { replicas: 101 } } })).status).toBe(422);
+
+    const autoscalers = `/apis/autoscaling/v2/namespaces/${namespace}/horizontalpodautoscalers`;
+    const strictly = `${autoscalers}?fieldValidation=Strict`;
+    expect((await server.ask('POST', `${strictly}&dryRun=All`, { body: autoscaler })).body.message).toBeUndefined();
+    // Below its least number it asks no metric first, and there are none here.
+    const eager = { ...autoscaler, spec: { ...(autoscaler as unknown as { spec: object }).spec, minReplicas: 4 } };
+    expect((await server.ask('POST', strictly, { body: eager })).status).toBe(201);
+    await asks(4);
+    const { status } = (await server.ask('GET', `${autoscalers}/${own.name}`)).body;
+    expect(findCondition(status?.['conditions'] as Condition[] | undefined, 'AbleToScale')?.status).toBe('True');
+    await server.ask('DELETE', `${autoscalers}/${own.name}`);
+
+    const second = { ...scale, metadata: { name: 'second', namespace } };
+    await client(resources.expertScales).create(second);
+    const secondSays = async (): Promise<string | undefined> =>
+      findCondition((await client(resources.expertScales).get({ namespace, name: 'second' })).status?.conditions, 'Ready')?.reason;
+    await until('it is refused', async () => (await secondSays()) === 'AlreadyScaled');
+    await client(resources.expertScales).delete(own);
+    await until('the second counts', async () => (await secondSays()) === 'Progressing');
+    await until('as the second says', async () => (await replicas()) === 1);
+    await client(resources.expertScales).delete({ namespace, name: 'second' });
   });
 
   it('loses what belonged to a model, and tells the workers', async () => {

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { env, exit } from 'node:process';
 
-const kinds = ['agenttasks', 'agenttaskorders', 'expertpools', 'energymodels', 'rolloutpolicies', 'poolgrants'];
+const kinds = ['agenttasks', 'agenttaskorders', 'expertpools', 'energymodels', 'rolloutpolicies', 'poolgrants', 'expertscales'];
 const tokenFile = env.TOKEN_FILE ?? '/var/run/secrets/kubernetes.io/serviceaccount/token';
 const limit = () => AbortSignal.timeout(10_000);
 

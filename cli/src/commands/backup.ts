@@ -1,6 +1,16 @@
 import { writeFile } from 'node:fs/promises';
 import { defineResource, isNotFound, ResourceClient, type KubeObject } from '@agentfleet/kube';
-import { agentTask, agentTaskOrder, energyModel, expertPool, group, poolGrant, rolloutPolicy, version } from '@agentfleet/protocol/api';
+import {
+  agentTask,
+  agentTaskOrder,
+  energyModel,
+  expertPool,
+  expertScale,
+  group,
+  poolGrant,
+  rolloutPolicy,
+  version,
+} from '@agentfleet/protocol/api';
 import { CliError } from '../base/failure.ts';
 import { objectLines } from '../text/output.ts';
 import type { CommandContext } from './command.ts';
@@ -12,8 +22,8 @@ export interface Saved extends KubeObject {
 }
 
 /** In the order in which they are made again: what others name comes first. Orders are saved for the record alone. */
-export const savedKinds = [rolloutPolicy, poolGrant, energyModel, expertPool, agentTask, agentTaskOrder].map(({ kind, plural }) =>
-  defineResource<Saved>({ group, version, plural, kind, namespaced: true }),
+export const savedKinds = [rolloutPolicy, poolGrant, energyModel, expertPool, expertScale, agentTask, agentTaskOrder].map(
+  ({ kind, plural }) => defineResource<Saved>({ group, version, plural, kind, namespaced: true }),
 );
 
 /** Kubectl's note of what was applied, which would be of another object. */

@@ -74,7 +74,7 @@ async function server(ask: Ask): Promise<readonly Finding[]> {
   ];
 }
 
-const kinds = ['agenttasks', 'agenttaskorders', 'expertpools', 'energymodels', 'rolloutpolicies', 'poolgrants'];
+const kinds = ['agenttasks', 'agenttaskorders', 'expertpools', 'energymodels', 'rolloutpolicies', 'poolgrants', 'expertscales'];
 
 async function definitions(ask: Ask): Promise<readonly Finding[]> {
   const check = 'Definitions';

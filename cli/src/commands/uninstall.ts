@@ -14,6 +14,7 @@ import {
   energyModel,
   expertPool,
   group,
+  expertScale,
   poolGrant,
   rolloutPolicy,
   version,
@@ -30,7 +31,7 @@ export interface UninstallOptions {
 }
 
 /** In the order in which they go: tasks while there are workers, pools while there is an operator. */
-const kinds: readonly Kind[] = [agentTask, agentTaskOrder, expertPool, energyModel, rolloutPolicy, poolGrant];
+const kinds: readonly Kind[] = [agentTask, agentTaskOrder, expertPool, energyModel, rolloutPolicy, poolGrant, expertScale];
 
 const pods = defineResource({ group: '', version: 'v1', plural: 'pods', kind: 'Pod', namespaced: true });
 

@@ -156,6 +156,7 @@ export function createCaches(options: CacheOptions): Caches {
     census: new TaskCensus({ ...options, tasks }),
     orders: cacheOfOrders(options),
     pools: new Informer({ ...options, resource: resources.expertPools, transform: slimObject }),
+    expertScales: new Informer({ ...options, resource: resources.expertScales, transform: slimObject }),
     energyModels: new Informer({ ...options, resource: resources.energyModels, transform: slimObject }),
     poolGrants: new Informer({ ...options, resource: resources.poolGrants, transform: slimObject }),
     rolloutPolicies: new Informer({ ...options, resource: resources.rolloutPolicies, transform: slimObject }),

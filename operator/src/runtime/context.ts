@@ -14,7 +14,7 @@ import {
   type Source,
   asError,
 } from '@agentfleet/kube';
-import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool, PoolGrant, RolloutPolicy } from '@agentfleet/protocol/api';
+import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool, ExpertScale, PoolGrant, RolloutPolicy } from '@agentfleet/protocol/api';
 import type { EgressBrief } from '@agentfleet/protocol/pool';
 import type { Tracing } from '@agentfleet/protocol/tracing';
 import type { Registry } from 'prom-client';
@@ -97,6 +97,7 @@ export interface Caches {
   readonly orders: Informer<AgentTaskOrder>;
   readonly pools: Informer<ExpertPool>;
   readonly energyModels: Informer<EnergyModel>;
+  readonly expertScales: Informer<ExpertScale>;
   /** Consents of namespaces to pools of others. */
   readonly poolGrants: Informer<PoolGrant>;
   readonly rolloutPolicies: Informer<RolloutPolicy>;

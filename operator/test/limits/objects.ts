@@ -1,5 +1,14 @@
-import { agentTask, agentTaskOrder, energyModel, expertPool, poolGrant, poolRights, rolloutPolicy } from '@agentfleet/protocol/api';
-import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool, PoolGrant, RolloutPolicy } from '@agentfleet/protocol/api';
+import {
+  agentTask,
+  agentTaskOrder,
+  energyModel,
+  expertPool,
+  expertScale,
+  poolGrant,
+  poolRights,
+  rolloutPolicy,
+} from '@agentfleet/protocol/api';
+import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool, ExpertScale, PoolGrant, RolloutPolicy } from '@agentfleet/protocol/api';
 import { execBounds, maxFileBytes } from '@agentfleet/protocol/keeper';
 import { atLimit, longName, type Choices, type Node } from './atLimit.ts';
 
@@ -170,6 +179,13 @@ export function largestGrant(): PoolGrant {
   const metadata = { name: longest.order, namespace: longest.namespace };
   const choices: Choices = { 'spec.from[].name': () => longest.className, 'spec.allow[]': (at) => poolRights[at] };
   return { apiVersion, kind: 'PoolGrant', metadata, spec: atLimit(poolGrant.spec as unknown as Node, choices, 'spec') } as PoolGrant;
+}
+
+/** A scale with the longest names. */
+export function largestScale(): ExpertScale {
+  const metadata = { name: longest.order, namespace: longest.namespace };
+  const choices: Choices = { 'spec.poolRef.name': () => longest.className };
+  return { apiVersion, kind: 'ExpertScale', metadata, spec: atLimit(expertScale.spec as unknown as Node, choices, 'spec') } as ExpertScale;
 }
 
 const storageHost = longName(253, 0);

@@ -18,6 +18,7 @@ export {
   type EnergyModel,
 } from './energymodel/index.ts';
 export * from './expertpool/index.ts';
+export * from './expertscale/index.ts';
 export * from './base/group.ts';
 export { kinds } from './kinds.ts';
 export { addMoney, costInMicros, fromMicros, toMicros, type PricedTokens } from './base/money.ts';

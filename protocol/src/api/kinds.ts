@@ -3,8 +3,17 @@ import { agentTaskOrder } from './agenttaskorder/index.ts';
 import type { Kind } from './crd/definition.ts';
 import { energyModel } from './energymodel/index.ts';
 import { expertPool } from './expertpool/index.ts';
+import { expertScale } from './expertscale/index.ts';
 import { poolGrant } from './poolgrant/index.ts';
 import { rolloutPolicy } from './rollout/index.ts';
 
 /** All kinds of the group. */
-export const kinds = [agentTask, agentTaskOrder, expertPool, energyModel, rolloutPolicy, poolGrant] as const satisfies readonly Kind[];
+export const kinds = [
+  agentTask,
+  agentTaskOrder,
+  expertPool,
+  energyModel,
+  rolloutPolicy,
+  poolGrant,
+  expertScale,
+] as const satisfies readonly Kind[];

@@ -3,6 +3,7 @@ import { type AgentTaskOrder, agentTaskOrder } from './agenttaskorder/index.ts';
 import { objectSchema } from './crd/definition.ts';
 import { energyModel, type EnergyModel } from './energymodel/index.ts';
 import { expertPool, type ExpertPool } from './expertpool/index.ts';
+import { expertScale, type ExpertScale } from './expertscale/index.ts';
 import { poolGrant, type PoolGrant } from './poolgrant/index.ts';
 import { rolloutPolicy, type RolloutPolicy } from './rollout/index.ts';
 
@@ -22,6 +23,7 @@ export interface Resources {
   EnergyModel: EnergyModel;
   PoolGrant: PoolGrant;
   RolloutPolicy: RolloutPolicy;
+  ExpertScale: ExpertScale;
 }
 
 /**
@@ -36,5 +38,6 @@ export function validators<V>(compiler: SchemaCompiler<V>): Readonly<Record<keyo
     EnergyModel: compiler.compile(objectSchema(energyModel)),
     PoolGrant: compiler.compile(objectSchema(poolGrant)),
     RolloutPolicy: compiler.compile(objectSchema(rolloutPolicy)),
+    ExpertScale: compiler.compile(objectSchema(expertScale)),
   };
 }

@@ -59,6 +59,8 @@ const subjects: readonly Subject[] = [
   { kind: byName('EnergyModel'), part: 'spec', objects: [example.fullModel] },
   { kind: byName('RolloutPolicy'), part: 'spec', objects: [fullPolicy] },
   { kind: byName('PoolGrant'), part: 'spec', objects: [example.fullGrant] },
+  { kind: byName('ExpertScale'), part: 'spec', objects: [example.fullScale] },
+  { kind: byName('ExpertScale'), part: 'status', objects: [{ ...example.fullScale, status: example.fullScaleStatus }] },
   { kind: byName('EnergyModel'), part: 'status', objects: [{ ...example.fullModel, status: example.fullModelStatus }] },
 ];
 

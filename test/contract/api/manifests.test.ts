@@ -20,6 +20,7 @@ const plurals: Readonly<Record<string, string>> = {
   EnergyModel: 'energymodels',
   PoolGrant: 'poolgrants',
   RolloutPolicy: 'rolloutpolicies',
+  ExpertScale: 'expertscales',
 };
 
 async function examples(): Promise<readonly Manifest[]> {

@@ -230,6 +230,23 @@ export const fullPoolStatus: Node = {
   rollout: fullRolloutStatus,
 };
 
+/** A scale with every field. */
+export const fullScale: Node = {
+  apiVersion,
+  kind: 'ExpertScale',
+  metadata: { name: 'scale' },
+  spec: { poolRef: { name: 'full' }, expert: 'gen', replicas: 3 },
+};
+
+export const fullScaleStatus: Node = {
+  observedGeneration: 1,
+  conditions: fullPoolStatus['conditions'],
+  granted: 2,
+  replicas: 2,
+  ready: 1,
+  selector: 'agentfleet.dev/pool=full',
+};
+
 /** A grant with every field. */
 export const fullGrant: Node = {
   apiVersion,

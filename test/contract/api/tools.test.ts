@@ -52,6 +52,9 @@ describe.runIf(enabled)('custom resources for tools', () => {
       ['expertpools', 'afp', 'agentfleet'],
       ['expertpools/scale', undefined, undefined],
       ['expertpools/status', undefined, undefined],
+      ['expertscales', 'afs', 'agentfleet'],
+      ['expertscales/scale', undefined, undefined],
+      ['expertscales/status', undefined, undefined],
       ['poolgrants', 'afg', 'agentfleet'],
       ['rolloutpolicies', 'afr', 'agentfleet'],
     ]);

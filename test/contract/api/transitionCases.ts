@@ -1,5 +1,5 @@
 // For each rule over a change: one that passes, one that is refused, and the message.
-import { fullTask, minimalTask, orders, workspaces } from './examples.ts';
+import { fullScale, fullTask, minimalTask, orders, workspaces } from './examples.ts';
 import { withValue, type Node } from './fields.ts';
 
 export interface TransitionCase {
@@ -16,6 +16,10 @@ const full = withValue(withValue(fullTask(workspaces['Git']!), 'spec.suspend', f
 function immutable(field: string, place: string, value: unknown): TransitionCase {
   const says = `${field} is immutable; create a new object to change it`;
   return { rule: says, says, base: full, passes: { 'spec.priority': 5 }, refused: { [place]: value } };
+}
+
+function immutableScale(field: string, place: string): TransitionCase {
+  return { ...immutable(field, place, 'other'), base: fullScale, passes: { 'spec.replicas': 0 } };
 }
 
 function present(field: string, value: unknown): readonly TransitionCase[] {
@@ -100,6 +104,8 @@ export const transitionCases: readonly TransitionCase[] = [
   notAdded('spec.budget.toolCalls'),
   notAdded('spec.budget.tokens'),
   notAdded('spec.budget.cost', '1'),
+  immutableScale('spec.poolRef', 'spec.poolRef.name'),
+  immutableScale('spec.expert', 'spec.expert'),
   cancel('Stop', 'Rollback', 'None'),
   cancel('Rollback', 'Terminate', 'Stop'),
   cancel('Terminate', 'Terminate', 'Rollback'),

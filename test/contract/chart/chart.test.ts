@@ -102,7 +102,7 @@ describe('what the chart renders', () => {
   it('keeps definitions when it is uninstalled, and leaves them out when told so', async () => {
     const definitions = all.filter(({ kind }) => kind === 'CustomResourceDefinition');
     expect(definitions.map(({ metadata }) => metadata.name).sort()).toEqual(
-      ['agenttaskorders', 'agenttasks', 'energymodels', 'expertpools', 'poolgrants', 'rolloutpolicies'].map(
+      ['agenttaskorders', 'agenttasks', 'energymodels', 'expertpools', 'expertscales', 'poolgrants', 'rolloutpolicies'].map(
         (plural) => `${plural}.agentfleet.dev`,
       ),
     );

@@ -123,14 +123,14 @@ describe('what runs once', () => {
     [
       'passes',
       401,
-      ['agenttasks', 'agenttaskorders', 'expertpools', 'energymodels', 'rolloutpolicies', 'poolgrants'],
+      ['agenttasks', 'agenttaskorders', 'expertpools', 'energymodels', 'rolloutpolicies', 'poolgrants', 'expertscales'],
       0,
       'all kinds are served',
     ],
     [
       'sees open metrics',
       200,
-      ['agenttasks', 'agenttaskorders', 'expertpools', 'energymodels', 'rolloutpolicies', 'poolgrants'],
+      ['agenttasks', 'agenttaskorders', 'expertpools', 'energymodels', 'rolloutpolicies', 'poolgrants', 'expertscales'],
       1,
       'answered 200',
     ],

@@ -40,6 +40,7 @@ import { PoolStatusWriter } from './statusWriter.ts';
 import { planChanged } from '../../operands/index.ts';
 import { labels } from '@agentfleet/protocol/pool';
 import { warmEntry } from '../../pools/resolve.ts';
+import { scaledPool } from '../../pools/scales.ts';
 import { traitsOf } from '../../runtime/taskCensus.ts';
 import { poolKey } from './tenancy.ts';
 import { anyDefault, namedPool, warmPoolOf } from '../../runtime/caches.ts';
@@ -124,7 +125,8 @@ export function createExpertPoolController(context: OperatorContext, options: Ex
     return requeueAfter(nextLookMs(snapshot, heartbeats, heldMs));
   };
   const reconcile = async (key: string, { signal }: ReconcileContext): Promise<Outcome> => {
-    const pool = caches.pools.lister.get(key);
+    const found = caches.pools.lister.get(key);
+    const pool = found === undefined ? undefined : scaledPool(found, caches.expertScales.lister.list({ namespace: homeOf(found) }));
     // Everything that belongs to the pool goes with it, or with its namespace, by itself.
     if (pool === undefined || pool.metadata.deletionTimestamp !== undefined || goes(caches.namespaces.lister.get(homeOf(pool))))
       return done;
@@ -189,20 +191,17 @@ function leaseSource({ caches }: OperatorContext, heartbeats: Heartbeats): Sourc
   return { ...beats.source, start };
 }
 
-/** All that makes a pool be looked at again. */
-export function poolSources(context: OperatorContext, children: ChildCaches, heartbeats: Heartbeats): readonly Source[] {
-  const { tasks, pods, pools, poolGrants, rolloutPolicies, namespaces, energyModels } = context.caches;
-  const owner = toController(resources.expertPools, (key) => pools.lister.get(key));
-  const child = (cache: Informer): Source =>
-    watches(cache, {
-      // What a pool keeps has no owner, and what stands elsewhere has a label.
-      map: (object) => [...new Set([...owner(object), ...labelled(object), ...accessOf(object)])],
-      predicate: versionChanged,
-    });
-  const selecting = (): readonly ObjectKey[] =>
-    [...pools.lister.values()].filter(({ spec }) => spec.allowedNamespaces.from === 'Selector').map(poolKey);
-  const wanting = ({ metadata }: PoolGrant): readonly ObjectKey[] =>
-    [...pools.lister.values()].filter((pool) => pool.spec.default || warmEntry(pool, metadata.namespace ?? '') !== undefined).map(poolKey);
+/** An expert was granted another number of pods. */
+function scaleSource({ caches }: OperatorContext): Source {
+  return watches(caches.expertScales, {
+    map: ({ metadata, spec }) => [`${metadata.namespace ?? ''}/${spec.poolRef.name}`],
+    predicate: (change) => change.type !== 'update' || change.old.status?.granted !== change.object.status?.granted,
+  });
+}
+
+/** The model that a pool names, and the policies of both. */
+function modelSources({ caches }: OperatorContext): readonly Source[] {
+  const { pools, energyModels, rolloutPolicies } = caches;
   const naming = ({ metadata }: EnergyModel): readonly ObjectKey[] =>
     pools.lister
       .list({ namespace: metadata.namespace ?? '' })
@@ -216,6 +215,26 @@ export function poolSources(context: OperatorContext, children: ChildCaches, hea
     return [...own.map(poolKey), ...byModel.flatMap(naming)];
   };
   return [
+    watches(energyModels, { map: naming, predicate: versionChanged }),
+    watches(rolloutPolicies, { map: ruled, predicate: generationChanged }),
+  ];
+}
+
+/** All that makes a pool be looked at again. */
+export function poolSources(context: OperatorContext, children: ChildCaches, heartbeats: Heartbeats): readonly Source[] {
+  const { tasks, pods, pools, poolGrants, namespaces } = context.caches;
+  const owner = toController(resources.expertPools, (key) => pools.lister.get(key));
+  const child = (cache: Informer): Source =>
+    watches(cache, {
+      // What a pool keeps has no owner, and what stands elsewhere has a label.
+      map: (object) => [...new Set([...owner(object), ...labelled(object), ...accessOf(object)])],
+      predicate: versionChanged,
+    });
+  const selecting = (): readonly ObjectKey[] =>
+    [...pools.lister.values()].filter(({ spec }) => spec.allowedNamespaces.from === 'Selector').map(poolKey);
+  const wanting = ({ metadata }: PoolGrant): readonly ObjectKey[] =>
+    [...pools.lister.values()].filter((pool) => pool.spec.default || warmEntry(pool, metadata.namespace ?? '') !== undefined).map(poolKey);
+  return [
     // An annotation says which ablations its tasks may ask for; the plan says where its experts sit.
     watches<ExpertPool>(pools, { predicate: anyOf<ExpertPool>(generationChanged, annotationsChanged, planChanged) }),
     watches(tasks, { map: poolsOf(context), predicate: taskMoved }),
@@ -225,8 +244,8 @@ export function poolSources(context: OperatorContext, children: ChildCaches, hea
       predicate: versionChanged,
     }),
     watches(poolGrants, { map: wanting, predicate: versionChanged }),
-    watches(energyModels, { map: naming, predicate: versionChanged }),
-    watches(rolloutPolicies, { map: ruled, predicate: generationChanged }),
+    scaleSource(context),
+    ...modelSources(context),
     watches(namespaces, { map: selecting, predicate: labelsChanged }),
     leaseSource(context, heartbeats),
     changeSource(context.tokens, () => [...pools.lister.values()].map(poolKey)),

@@ -7,3 +7,4 @@
 export { childKinds, createChildCaches, type ChildCaches, ChildWriter } from './children.ts';
 export { createExpertPoolController, type ExpertPoolOptions } from './controller.ts';
 export { poolKey, Tenancy } from './tenancy.ts';
+export { hasNoPods } from './manifests/chat.ts';

@@ -67,6 +67,7 @@ function sourcesOf({ context: { caches }, gpus, records }: PlacementSources): re
   return [
     any(caches.pools),
     any(caches.energyModels),
+    any(caches.expertScales),
     any(caches.deployments, isEngine),
     watches(caches.pods, { map, predicate: anyOf<Pod>(leftGpu, ({ object }) => isReserve(object)) }),
     any(records),

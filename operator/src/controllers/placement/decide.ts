@@ -122,6 +122,22 @@ function ownersOf(object: KubeObject): string {
   return canonical((object.metadata.ownerReferences ?? []).map(({ uid }) => uid).sort());
 }
 
+/** Engines without a place, by owner and item, each with the words of its owner's condition. Pure. */
+export function unplacedEngines(
+  { pools, models, cluster, revisions, present }: PlacementSnapshot,
+  now: number,
+): ReadonlyMap<string, string> {
+  const owners = inOrder([...pools.map((pool) => poolOwner(pool, revisions)), ...models.map(modelOwner)].filter(isConcerned));
+  const inventory = inventoryOf(cluster, now);
+  const outcomes = planAll(onWhatIsLeft(owners, inventory), inventory, present);
+  return new Map(
+    outcomes.flatMap(({ owner, ...outcome }) => {
+      const message = findCondition(placementWords(owner, outcome, inventory) as readonly Condition[], 'PlacementFeasible')?.message ?? '';
+      return outcome.unplaced.map((item) => [`${owner.key} ${item}`, message] as const);
+    }),
+  );
+}
+
 /** Where everybody's engines are to be. Pure: equal snapshots give equal decisions. `now` is wall time in ms. */
 export function decidePlacement(snapshot: PlacementSnapshot, now: number): PlacementDecision {
   const { pools, models, cluster, claims: present } = snapshot;

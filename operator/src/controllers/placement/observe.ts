@@ -27,6 +27,7 @@ import { exceeded, rolledOut } from '../../serving/index.ts';
 import { type Progress, type PlacementSnapshot, occupantsOf } from './decide.ts';
 import { cachedReserve, holderView, probeIn, usedHolders } from './reserve/index.ts';
 import { readBook, slotsConfigMap } from './slots.ts';
+import { scaledPool } from '../../pools/scales.ts';
 import { slimObject } from '../../runtime/transforms.ts';
 import { placementComponent } from './claims.ts';
 
@@ -50,10 +51,15 @@ export interface Ledger {
   readonly reserve: readonly Pod[];
 }
 
+/** A pool with as many pods as its ExpertScales were granted. */
+export function scaledIn({ expertScales }: Pick<OperatorContext['caches'], 'expertScales'>, pool: ExpertPool): ExpertPool {
+  return scaledPool(pool, expertScales.lister.list({ namespace: pool.metadata.namespace ?? '' }));
+}
+
 /** The ledger as the caches show it. */
 export function cachedLedger({ caches, config }: OperatorContext): Ledger {
   return {
-    pools: [...caches.pools.lister.values()],
+    pools: [...caches.pools.lister.values()].map((pool) => scaledIn(caches, pool)),
     models: [...caches.energyModels.lister.values()],
     book: caches.configMaps.lister.get(`${config.namespace}/${slotsConfigMap}`),
     reserve: cachedReserve(caches, config.namespace),

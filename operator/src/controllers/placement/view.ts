@@ -3,6 +3,7 @@ import { itemOf } from '../../placement/index.ts';
 import type { EnergyModel, ExpertPool, PlanStatus } from '@agentfleet/protocol/api';
 import { inventoryOf } from './inventory.ts';
 import { cachedLedger, observePlacement, type PlacementSources } from './observe.ts';
+import { unplacedEngines } from './decide.ts';
 import { slotsByItem } from './problem.ts';
 import { serversIn, type ExpertServer, type Revisions } from './owners.ts';
 
@@ -60,6 +61,13 @@ export function placementView({ pools, models, cluster, revisions }: ViewSources
     pools,
     models,
   };
+}
+
+/** Engines that find no place on GPUs when pools are as in `changed`, each with the words of its owner's condition; nothing is decided. */
+export function placeless(sources: PlacementSources, changed: readonly ExpertPool[], now: number): ReadonlyMap<string, string> {
+  const ledger = cachedLedger(sources.context);
+  const pools = ledger.pools.map((pool) => changed.find((one) => keyOf(one) === keyOf(pool)) ?? pool);
+  return unplacedEngines(observePlacement(sources, { ...ledger, pools }), now);
 }
 
 /** The same from the caches. */

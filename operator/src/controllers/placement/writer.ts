@@ -4,7 +4,7 @@ import { fieldManagers, type EnergyModel, type ExpertPool } from '@agentfleet/pr
 import { labels } from '@agentfleet/protocol/pool';
 import type { OperatorContext } from '../../runtime/context.ts';
 import { type ConfigMap, resources } from '../../runtime/resources.ts';
-import type { GpuCaches, Ledger } from './observe.ts';
+import { scaledIn, type GpuCaches, type Ledger } from './observe.ts';
 import { placementComponent, type ClaimManifest } from './claims.ts';
 import type { PlacementDecision, PlacementStatus } from './decide.ts';
 import { ReserveWriter } from './reserve/index.ts';
@@ -59,7 +59,7 @@ export class PlacementWriter {
       this.#maps.find({ namespace: config.namespace, name: slotsConfigMap }, { signal }),
       this.#reserve.read(signal),
     ]);
-    return { pools, models, book, reserve };
+    return { pools: pools.map((pool) => scaledIn(this.#context.caches, pool)), models, book, reserve };
   }
 
   /** Each write can be the last one before a crash: what follows is decided again from what is there. */

@@ -34,6 +34,7 @@ export const conditionTypes = {
     ...rolledOut,
     Calibrated: 'Whether the probabilities of the model count.',
   },
+  ExpertScale: whole,
   ExpertPool: {
     ...whole,
     ...rolledOut,

@@ -2,6 +2,7 @@ import type { ReasonEntry } from './entry.ts';
 
 /** Reasons in conditions and events of pools and energy models, but for rollouts and placement. */
 export const poolReasons = {
+  AlreadyScaled: ['Another ExpertScale is for the same expert.', 'delete one of the two'],
   ArtifactUnknown: ['The image of the verifier has no such artifact.', 'set spec.artifact.uri to one of those in the message'],
   CaBundleMissing: ['The gateway waits for the ConfigMap of caBundleRef.', 'create it'],
   Calibrated: ['The probabilities of the model count.'],
@@ -17,6 +18,8 @@ export const poolReasons = {
     'Engines hold their tokens in more or less memory than was reckoned.',
     'set kvTokens or kvCacheBytes by what the message says',
   ],
+  ExpertNotFound: ['The pool has no expert of that name.', 'add it to the pool, or make the ExpertScale again'],
+  ExpertWithoutPods: ['The expert has no pods that could be scaled.', 'set what the message names'],
   FeatureSetDiffers: ['The model was calibrated with other features than workers send.', 'take an image that was calibrated anew'],
   FittedInFuture: ['The model says that it was calibrated in the future.', 'correct the clock, or calibrate it anew'],
   Found: ['All weights were found and read.'],
@@ -26,6 +29,7 @@ export const poolReasons = {
   LeaseNotFresh: ['Workers answer, but have not renewed their Lease.', 'look at the pods of the workers'],
   NameTaken: ['An object of that name is there and belongs to somebody else.', 'rename the pool, the expert or the model'],
   NoGeneralist: ['No Generalist of the pool has pods.', 'set replicas of one to at least 1'],
+  NoRoomOnGPU: ['GPUs have room for fewer pods of the expert than are asked for.', 'ask for fewer, add GPUs, or make room on them'],
   NotCalibrated: ['The model in use has no calibration.', 'take an image whose model was calibrated'],
   NotReported: ['No pod has reported how the model was calibrated.'],
   ObjectStorage: ['Artifacts go to object storage.'],

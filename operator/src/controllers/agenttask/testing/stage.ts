@@ -17,6 +17,7 @@ export const kinds: readonly KindDefinition[] = [
   { resource: resources.expertPools, ...ours },
   { resource: resources.energyModels, ...ours },
   { resource: resources.poolGrants, generation: true },
+  { resource: resources.expertScales, generation: true },
   { resource: resources.rolloutPolicies, generation: true },
   { resource: resources.runtimeClasses },
   { resource: resources.networkPolicies },

@@ -29,6 +29,7 @@ const kinds: readonly KindDefinition[] = [
   { resource: resources.expertPools, statusSubresource: true, generation: true },
   { resource: resources.energyModels, statusSubresource: true, generation: true },
   { resource: resources.poolGrants, generation: true },
+  { resource: resources.expertScales, generation: true },
   { resource: resources.rolloutPolicies, generation: true },
   { resource: resources.roles },
   { resource: resources.roleBindings },

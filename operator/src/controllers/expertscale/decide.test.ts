@@ -1,0 +1,103 @@
+import { findCondition } from '@agentfleet/kube';
+import type { ExpertPool, ExpertScale } from '@agentfleet/protocol/api';
+import { describe, expect, test } from 'vitest';
+import { scaledPool, withReplicas } from '../../pools/scales.ts';
+import { unplacedEngines } from '../placement/decide.ts';
+import { gpuPool, onGpu, snapshot } from '../placement/testing/box.ts';
+import { now, settle } from '../placement/testing/world.ts';
+import { decideScale, type ScaleSnapshot } from './decide.ts';
+
+const chat = { type: 'Replay', replay: { format: 'Chat' } };
+const pool = gpuPool('p', [
+  onGpu('gen', 'Generalist', '10Gi'),
+  { name: 'hrm', role: 'Planner' },
+  { name: 'chat', role: 'Specialist', engine: chat },
+]);
+
+function scaleOf(
+  expert: string,
+  replicas: number,
+  more: { readonly name?: string; readonly created?: string; readonly granted?: number } = {},
+): ExpertScale {
+  const { name = `p-${expert}`, created = '2030-01-01T00:00:00Z', granted } = more;
+  return {
+    apiVersion: 'agentfleet.dev/v1alpha1',
+    kind: 'ExpertScale',
+    metadata: { name, namespace: 'platform', uid: name, generation: 3, creationTimestamp: created },
+    spec: { poolRef: { name: 'p' }, expert, replicas },
+    ...(granted === undefined ? {} : { status: { granted, replicas: 0, ready: 0, selector: '' } }),
+  };
+}
+
+function running(of: ExpertPool, expert: string, replicas: number, ready: number): ExpertPool {
+  const state = { name: expert, role: 'Generalist', phase: 'Degraded', replicas, ready, message: 'an image is pulled' } as const;
+  return { ...of, status: { ...of.status, experts: [state] } };
+}
+
+/** The solver's word about pods of `gen`, beside what is there. */
+const lackIn =
+  (world: ReturnType<typeof snapshot>) =>
+  (replicas: number): string | undefined => {
+    const pools = world.pools.map((one) => withReplicas(one, 'gen', replicas));
+    const before = unplacedEngines(world, now);
+    return [...unplacedEngines({ ...world, pools }, now)].find(([engine]) => !before.has(engine))?.[1];
+  };
+const at = (scale: ExpertScale, more: Partial<ScaleSnapshot> = {}): ScaleSnapshot => ({
+  scale,
+  pool,
+  first: scale,
+  lack: () => undefined,
+  ...more,
+});
+
+/** What is granted, the reason of Ready, and what kstatus looks at beside it. */
+function short(of: ScaleSnapshot): string {
+  const { granted, conditions } = decideScale(of, now);
+  const types = conditions?.map(({ type }) => type).filter((type) => type !== 'Ready');
+  return [granted ?? '-', findCondition(conditions, 'Ready')?.reason, ...(types ?? [])].join(' ');
+}
+
+const elder = scaleOf('hrm', 1, { name: 'elder' });
+
+test.each<readonly [string, ScaleSnapshot, string]>([
+  ['what needs no GPU is granted', at(scaleOf('hrm', 5), { lack: () => 'none' }), '5 Progressing Reconciling'],
+  ['pods that answer', at(scaleOf('hrm', 5), { pool: running(pool, 'hrm', 5, 5) }), '5 Ready'],
+  ['none at all', at(scaleOf('hrm', 0)), '0 ScaledToZero'],
+  ['none, when the last pod is gone', at(scaleOf('hrm', 0), { pool: running(pool, 'hrm', 1, 1) }), '0 Progressing Reconciling'],
+  ['as many as fit', at(scaleOf('gen', 9), { lack: (replicas) => (replicas > 4 ? 'short' : undefined) }), '4 NoRoomOnGPU Stalled'],
+  ['what runs stays', at(scaleOf('gen', 9), { pool: withReplicas(pool, 'gen', 3), lack: () => 'short' }), '3 NoRoomOnGPU Stalled'],
+  ['fewer always fit', at(scaleOf('gen', 2), { pool: withReplicas(pool, 'gen', 3), lack: () => 'short' }), '2 Progressing Reconciling'],
+  ['no pool', at(scaleOf('gen', 2), { pool: undefined }), '- PoolNotFound Stalled'],
+  ['no expert', at(scaleOf('none', 2)), '- ExpertNotFound Stalled'],
+  ['a model behind the gateway', at(scaleOf('chat', 2)), '- ExpertWithoutPods Stalled'],
+  ['two for one', at(scaleOf('hrm', 2), { first: elder }), '- AlreadyScaled Stalled'],
+])('an ExpertScale: %s', (_, of, expected) => {
+  expect(short(of)).toBe(expected);
+});
+
+describe('room on GPUs', () => {
+  test('is what the plan of all pools leaves', () => {
+    const other = gpuPool('q', [onGpu('gen', 'Generalist', '30Gi', 'dgx-1/gpu1')]);
+    const world = settle(snapshot({ pools: [gpuPool('p', [onGpu('gen', 'Generalist', '10Gi', 'dgx-1/gpu0')]), other] }), now);
+    const lack = lackIn({ ...world, pools: [world.pools[0]!] });
+    expect(short(at(scaleOf('gen', 9), { pool: world.pools[0], lack }))).toBe('3 NoRoomOnGPU Stalled');
+    expect(findCondition(decideScale(at(scaleOf('gen', 9), { pool: world.pools[0], lack }), now).conditions, 'Ready')?.message).toMatch(
+      /^GPUs have room for 3 of 9 pods: .*dgx-1\/gpu0/,
+    );
+    expect(short(at(scaleOf('gen', 3), { pool: world.pools[0], lack }))).toBe('3 Progressing Reconciling');
+  });
+});
+
+describe('a pool', () => {
+  const counts = ({ spec }: ExpertPool): readonly number[] => spec.experts.map(({ replicas }) => replicas);
+
+  test('runs what was granted, not what is asked for, and by the oldest', () => {
+    const scales = [
+      scaleOf('hrm', 7, { granted: 4 }),
+      scaleOf('hrm', 9, { name: 'later', created: '2031-01-01T00:00:00Z', granted: 9 }),
+      scaleOf('gen', 3),
+    ];
+    expect(counts(scaledPool(pool, scales))).toEqual([1, 4, 1]);
+    expect(scaledPool(pool, [])).toBe(pool);
+  });
+});

@@ -1,0 +1,129 @@
+/**
+ * ExpertScale: grants pods of experts, as many as are asked for and have room. `decide` is pure; what pools run is read by
+ * `scaledPool` of pools/scales. May import placement, which knows what fits, operands, pools and runtime.
+ */
+import {
+  Applier,
+  canonical,
+  Consistency,
+  Controller,
+  done,
+  isConflict,
+  isNotFound,
+  keyOf,
+  requeueAfter,
+  ResourceClient,
+  watches,
+  type Informer,
+  type KubeObject,
+  type Outcome,
+  type ReconcileContext,
+} from '@agentfleet/kube';
+import type { ExpertPool, ExpertScale, ExpertScaleStatus } from '@agentfleet/protocol/api';
+import { scaledPool, scalesOf, withReplicas } from '../../pools/scales.ts';
+import type { Caches, OperatorContext } from '../../runtime/context.ts';
+import { type ControllerRevision, resources } from '../../runtime/resources.ts';
+import { placeless, type GpuCaches } from '../placement/index.ts';
+import { decideScale } from './decide.ts';
+
+const fieldManager = 'agentfleet-operator';
+
+/** When one for which GPUs have no room is looked at again: nobody says that memory came free, ms. */
+const roomMs = 15_000;
+
+/** Somebody changed it since it was read, ms. */
+const conflictMs = 100;
+
+/** What the controller looks at. */
+interface Sources {
+  readonly context: OperatorContext;
+  readonly gpus: GpuCaches;
+  /** Revisions of pools. */
+  readonly records: Informer<ControllerRevision>;
+}
+
+const beside = ({ expertScales }: Caches, { metadata: { namespace = '' } }: KubeObject): readonly ExpertScale[] =>
+  expertScales.lister.list({ namespace });
+
+/** Follows ExpertScales. The caches of the context must be run by the caller. */
+export function createExpertScaleController(context: OperatorContext, gpus: GpuCaches, records: Informer<ControllerRevision>): Controller {
+  const { caches, clock, log, registry } = context;
+  const scales = new ScaleReconciler({ context, gpus, records });
+  return new Controller({
+    name: 'expertscale',
+    sources: [
+      // One that goes leaves its expert to the next.
+      watches(caches.expertScales, { map: (scale) => [...new Set([scale, ...beside(caches, scale)].map(keyOf))] }),
+      watches(caches.pools, {
+        map: (pool) =>
+          beside(caches, pool)
+            .filter(({ spec }) => spec.poolRef.name === pool.metadata.name)
+            .map(keyOf),
+      }),
+    ],
+    reconcile: (key, call) => scales.reconcile(key, call),
+    maxConcurrent: 1,
+    gate: scales.consistency,
+    clock,
+    log,
+    registry,
+  });
+}
+
+class ScaleReconciler {
+  readonly consistency: Consistency;
+  readonly #sources: Sources;
+  readonly #statuses: Applier<ExpertScale>;
+
+  constructor(sources: Sources) {
+    const { transport, caches, clock } = sources.context;
+    this.#sources = sources;
+    this.consistency = new Consistency({ clock, pollMs: 25 });
+    const client = new ResourceClient<ExpertScale>(transport, resources.expertScales);
+    this.#statuses = new Applier({ client, view: caches.expertScales, fieldManager, subresource: 'status', remember: false });
+  }
+
+  async reconcile(key: string, { signal }: Pick<ReconcileContext, 'signal'>): Promise<Outcome> {
+    const scale = this.#sources.context.caches.expertScales.lister.get(key);
+    if (scale === undefined || scale.metadata.deletionTimestamp !== undefined) {
+      this.consistency.forget(key);
+      return done;
+    }
+    const status = this.#decide(scale);
+    if (canonical(scale.status ?? {}) !== canonical(status) && !(await this.#write(scale, status, signal))) return requeueAfter(conflictMs);
+    const { granted } = status;
+    return granted !== undefined && granted < scale.spec.replicas ? requeueAfter(roomMs) : done;
+  }
+
+  #decide(scale: ExpertScale): ExpertScaleStatus {
+    const { caches, clock } = this.#sources.context;
+    const { poolRef, expert } = scale.spec;
+    const all = beside(caches, scale);
+    const found = caches.pools.lister.get(`${scale.metadata.namespace ?? ''}/${poolRef.name}`);
+    const pool = found === undefined ? undefined : scaledPool(found, all);
+    const lack = (replicas: number): string | undefined => (pool === undefined ? undefined : this.#lack(pool, expert, replicas));
+    return decideScale({ scale, pool, first: scalesOf(poolRef.name, expert, all)[0] ?? scale, lack }, clock.now());
+  }
+
+  /** Words of an engine, of whomever, that would lose its place or not get one; who has none as it is does not count. */
+  #lack(pool: ExpertPool, expert: string, replicas: number): string | undefined {
+    const now = this.#sources.context.clock.now();
+    const before = placeless(this.#sources, [], now);
+    const after = placeless(this.#sources, [withReplicas(pool, expert, replicas)], now);
+    return [...after].find(([engine]) => !before.has(engine))?.[1];
+  }
+
+  /** False: it has changed since it was read. */
+  async #write(scale: ExpertScale, status: ExpertScaleStatus, signal: AbortSignal): Promise<boolean> {
+    const { name, namespace, resourceVersion } = scale.metadata;
+    const metadata = { name, ...(namespace === undefined ? {} : { namespace }) };
+    const seen = (object: ExpertScale): void => this.consistency.wrote(keyOf(scale), this.#sources.context.caches.expertScales, object);
+    try {
+      await this.#statuses.apply({ metadata, status }, signal, seen, resourceVersion);
+      return true;
+    } catch (error) {
+      if (!isConflict(error) && !isNotFound(error)) throw error;
+      return false;
+    }
+  }
+}
