@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { kubeconfigConfig, silentLog } from '@agentfleet/kube';
 import { createServer, type DashboardConfig } from '@agentfleet/dashboard';
+import { auditSince, markAudit } from '../../hack/bench/operator/auditLog.ts';
+import { currentLayout } from '../../hack/cluster/base/layout.ts';
 import { kubeconfigPath } from '../../hack/cluster/index.ts';
 import { collection, connect, createNamespace, enabled, type Server, until } from './api/server.ts';
 import { minimalTask } from './api/taskExamples.ts';
@@ -25,6 +27,7 @@ describe.runIf(enabled)('the dashboard', () => {
   let server: Server;
   let app: App;
   let readOnly: App;
+  let config: DashboardConfig;
   let [mine, other, address] = ['', '', ''];
   let [writer, viewer] = ['', ''];
 
@@ -35,7 +38,7 @@ describe.runIf(enabled)('the dashboard', () => {
     const cluster = await kubeconfigConfig({ file: await kubeconfigPath() });
     // The administrator's certificate is in `cluster`: it must never be used for a user.
     const page = new URL('../../dashboard/client', import.meta.url).pathname;
-    const config: DashboardConfig = { cluster, mode: 'Token', readOnly: false, namespaces: [], trustProxy: false, page, version: '0.0.0' };
+    config = { cluster, mode: 'Token', readOnly: false, namespaces: [], trustProxy: false, page, version: '0.0.0' };
     app = await createServer(config, { log: silentLog });
     readOnly = await createServer({ ...config, readOnly: true }, { log: silentLog });
     address = await app.listen({ host: '127.0.0.1', port: 0 });
@@ -119,5 +122,41 @@ describe.runIf(enabled)('the dashboard', () => {
     await until('it goes', () => Promise.resolve(text.includes(`"remove":["${mine}/seen"]`)));
     abort.abort();
     await reading;
+  });
+
+  it('keeps one watch of each kind for a user, however many pages show however many lists of namespaces', async ({ skip }) => {
+    const { logs } = currentLayout();
+    const mark = await markAudit(logs).catch(() => undefined);
+    if (mark === undefined) {
+      skip('somebody else runs this API server and keeps its audit log');
+      return;
+    }
+    // The audit log knows the requests of this service by its version.
+    const version = `tabs-${mine}`;
+    const service = await createServer({ ...config, version }, { log: silentLog });
+    const origin = await service.listen({ host: '127.0.0.1', port: 0 });
+    const { headers } = await login(viewer, service);
+    const abort = new AbortController();
+    const lists = [mine, `${mine},${other}`, `${other},${mine}`, mine, mine, `${mine},default`, '', mine];
+    const texts = lists.map(() => '');
+    const reading = lists.map(async (list, at) => {
+      const response = await fetch(`${origin}/api/live?ns=${list}`, { headers: { cookie: headers.cookie }, signal: abort.signal });
+      for await (const part of response.body!.pipeThrough(new TextDecoderStream())) texts[at] += part;
+    });
+    const ended = Promise.allSettled(reading);
+    const named = lists.flatMap((list, at) => (list === '' ? [] : [at]));
+    try {
+      await until('each page has its list', () => Promise.resolve(named.every((at) => texts[at]?.includes('"state":"Live"'))));
+      await server.ask('POST', collection(mine, 'agenttasks'), { body: { ...minimalTask, metadata: { name: 'for-all' } } });
+      const key = `"key":"${mine}/for-all"`;
+      await until('each page has the task', () => Promise.resolve(named.every((at) => texts[at]?.includes(key))));
+      const asked = await auditSince(logs, mark, `agentfleet-dashboard/${version}`);
+      const watches = asked.filter(({ verb }) => verb === 'watch').map(({ resource }) => resource);
+      expect(watches.toSorted()).toEqual(['agenttaskorders', 'agenttasks', 'energymodels', 'expertpools', 'rolloutpolicies']);
+    } finally {
+      abort.abort();
+      await ended;
+      await service.close();
+    }
   });
 });

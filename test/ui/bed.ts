@@ -14,7 +14,7 @@ const output = fileURLToPath(new URL('../.output/ui/', import.meta.url));
 const docs = fileURLToPath(new URL('../../docs/images/', import.meta.url));
 /** Pictures of docs/dashboard.md, which AGENTFLEET_SHOTS=docs makes anew. */
 const inDocs = new Set(['fleet-wide-light', 'task-wide-dark', 'decide-wide-light', 'rollouts-wide-dark', 'fleet-narrow-light']);
-const page = fileURLToPath(new URL('../../dashboard/dist', import.meta.url));
+export const builtPage = fileURLToPath(new URL('../../dashboard/dist', import.meta.url));
 const axeFile = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
 export const sizes = { wide: { width: 1280, height: 860 }, narrow: { width: 390, height: 780 } } as const;
@@ -79,22 +79,13 @@ export class UiBed {
   readonly browser: Browser;
   readonly address: string;
   readonly #app: Awaited<ReturnType<typeof createServer>>;
-  readonly #axe: string;
 
-  private constructor(
-    results: ResultsBed,
-    cable: Cable,
-    browser: Browser,
-    app: Awaited<ReturnType<typeof createServer>>,
-    address: string,
-    axe: string,
-  ) {
+  private constructor(results: ResultsBed, cable: Cable, browser: Browser, app: Awaited<ReturnType<typeof createServer>>, address: string) {
     this.results = results;
     this.cable = cable;
     this.browser = browser;
     this.#app = app;
     this.address = address;
-    this.#axe = axe;
   }
 
   static async start(): Promise<UiBed> {
@@ -108,14 +99,12 @@ export class UiBed {
       readOnly: false,
       namespaces: [],
       trustProxy: false,
-      page,
+      page: builtPage,
       version: '0.0.0',
     } as const;
     const app = await createServer(config, { log: silentLog });
     const address = await app.listen({ host: '127.0.0.1', port: 0 });
-    const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--disable-gpu', '--font-render-hinting=none'] });
-    await mkdir(output, { recursive: true });
-    return new UiBed(results, cable, browser, app, address, await readFile(axeFile, 'utf8'));
+    return new UiBed(results, cable, await startBrowser(), app, address);
   }
 
   async close(): Promise<void> {
@@ -140,32 +129,43 @@ export class UiBed {
     return token;
   }
 
-  /** A browser that nobody has used, logged in with a token where one is given. What the page reports as an error is kept. */
-  async open(path: string, options: { readonly token?: string; readonly size?: Size; readonly scheme?: Scheme } = {}): Promise<OpenPage> {
-    const { token, size = 'wide', scheme = 'light' } = options;
-    const context = await this.browser.newContext({
-      viewport: sizes[size],
-      colorScheme: scheme,
-      baseURL: this.address,
-      reducedMotion: 'reduce',
-    });
-    if (token !== undefined) {
-      const answer = await context.request.post('/api/session', { data: { token } });
-      if (!answer.ok()) throw new Error(`login: ${answer.status()} ${await answer.text()}`);
-    }
-    const page = await context.newPage();
-    const faults: string[] = [];
-    page.on('pageerror', (error) => faults.push(error.message));
-    page.on('console', (message) => {
-      if (message.type() === 'error' && !/Failed to load resource/.test(message.text())) faults.push(message.text());
-    });
-    page.on('dialog', (dialog) => {
-      faults.push(`dialog: ${dialog.message()}`);
-      void dialog.dismiss();
-    });
-    await page.goto(path);
-    return new OpenPage(context, page, faults, this.#axe);
+  open(path: string, options: OpenOptions = {}): Promise<OpenPage> {
+    return openPage(this, path, options);
   }
+}
+
+export interface OpenOptions {
+  readonly token?: string;
+  readonly size?: Size;
+  readonly scheme?: Scheme;
+}
+
+export const startBrowser = (): Promise<Browser> =>
+  chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--disable-gpu', '--font-render-hinting=none'] });
+
+/** A browser that nobody has used, logged in with a token where one is given. What the page reports as an error is kept. */
+export async function openPage(
+  { browser, address }: { readonly browser: Browser; readonly address: string },
+  path: string,
+  { token, size = 'wide', scheme = 'light' }: OpenOptions,
+): Promise<OpenPage> {
+  const context = await browser.newContext({ viewport: sizes[size], colorScheme: scheme, baseURL: address, reducedMotion: 'reduce' });
+  if (token !== undefined) {
+    const answer = await context.request.post('/api/session', { data: { token } });
+    if (!answer.ok()) throw new Error(`login: ${answer.status()} ${await answer.text()}`);
+  }
+  const page = await context.newPage();
+  const faults: string[] = [];
+  page.on('pageerror', (error) => faults.push(error.message));
+  page.on('console', (message) => {
+    if (message.type() === 'error' && !/Failed to load resource/.test(message.text())) faults.push(message.text());
+  });
+  page.on('dialog', (dialog) => {
+    faults.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  await page.goto(path);
+  return new OpenPage(context, page, faults, await readFile(axeFile, 'utf8'));
 }
 
 /** What tests read of a finding of axe. */
@@ -209,6 +209,7 @@ export class OpenPage {
   }
 
   async shot(name: string): Promise<void> {
+    await mkdir(output, { recursive: true });
     await this.page.screenshot({ path: `${output}${name}.png` });
     if (process.env['AGENTFLEET_SHOTS'] === 'docs' && inDocs.has(name))
       await copyFile(`${output}${name}.png`, `${docs}dashboard-${name}.png`);

@@ -25,6 +25,7 @@ interface Shape {
   readonly reason?: string;
   readonly conditions?: readonly Node[];
   readonly queued?: number;
+  readonly output?: Node;
 }
 
 /** A condition of an object, that many minutes old. */
@@ -39,7 +40,7 @@ export const condition = (type: string, status: string, reason: string, message:
 
 export function sample(
   name: string,
-  { goal, phase, age, tokens = 0, run, class: failure, reason = 'ChecksPassed', conditions = [], queued }: Shape,
+  { goal, phase, age, tokens = 0, run, class: failure, reason = 'ChecksPassed', conditions = [], queued, output }: Shape,
 ): Sample {
   const over = ['Succeeded', 'Failed', 'Cancelled'].includes(phase);
   const usage = {
@@ -64,6 +65,7 @@ export function sample(
         ...(minimalTask['spec'] as Node),
         goal,
         poolRef: { name: 'coding' },
+        ...(output !== undefined && { output }),
         budget: { tokens: 200_000, cost: '2.5', toolCalls: 200, wallSeconds: 3600 },
       },
     },
@@ -218,7 +220,7 @@ export function fleet(): readonly Sample[] {
       phase: 'Running',
       age: 41,
       tokens: 187_000,
-      run: plan(1, steps),
+      run: { ...plan(1, steps), patch },
     }),
     sample('queued-1', { goal: 'Add pagination to the list of invoices.', phase: 'Queued', age: 12, queued: 0 }),
     sample('queued-2', { goal: 'Remove the deprecated flag from the worker.', phase: 'Queued', age: 7, queued: 1 }),
@@ -276,7 +278,7 @@ export function conversation(): readonly object[] {
     ),
     observed(2, 'c', 'bash', 'dates/tokenizer.py:14:def parse_offset(text):\ndates/parser.py:52:    offset = parse_offset(token)\n'),
     ...reply(3, 'It would be quickest to relax the test.', [
-      { id: 'd', name: 'edit_file', arguments: { path: 'tests/test_dates.py', old: "'+05:30'", new: "'+05'" } },
+      { id: 'd', name: 'edit_file', arguments: { path: 'tests/test_dates.py', old_text: "'+05:30'", new_text: "'+05'" } },
     ]),
     observed(
       3,
@@ -312,12 +314,13 @@ export function conversation(): readonly object[] {
         name: 'edit_file',
         arguments: {
           path: 'dates/tokenizer.py',
-          old: 'return sign * int(text[1:3]) * 60',
-          new: 'return sign * (int(text[1:3]) * 60 + int(text[4:6] or 0))',
+          old_text: 'return sign * int(text[1:3]) * 60',
+          new_text: 'return sign * (int(text[1:3]) * 60 + int(text[4:6] or 0))',
         },
       },
     ]),
     observed(4, 'e', 'edit_file', 'dates/tokenizer.py: 1 edit, 3 lines shown\n'),
+    { type: 'SnapshotTaken', body: { id: 's0001', label: 'step 4' } },
     note('NoticeGiven', { step: 5, origin: 'Person', text: 'Please keep Python 3.9 working.' }),
     ...reply(5, 'No syntax newer than 3.9 is used. I run everything.', [
       { id: 'f', name: 'bash', arguments: { command: 'python -m pytest -q' } },
@@ -327,6 +330,16 @@ export function conversation(): readonly object[] {
     note('Outcome', { attempt: 1, result: 'Succeeded', reason: 'ChecksPassed' }),
   ];
 }
+
+/** `dates/tokenizer.py` before the patch. */
+export const before = `${'\n'.repeat(10)}import re
+
+# An offset is a sign, hours and perhaps minutes.
+def parse_offset(text):
+    sign = -1 if text[0] == "-" else 1
+    return sign * int(text[1:3]) * 60
+
+`;
 
 export const patch = `diff --git a/dates/tokenizer.py b/dates/tokenizer.py
 index 1111111..2222222 100644

@@ -1,8 +1,6 @@
 // The dashboard in a real browser, before a real API server.
-import { buffer } from 'node:stream/consumers';
 import { run } from '@agentfleet/cli';
 import { systemClock } from '@agentfleet/kube';
-import { pack } from 'tar-stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { collection, enabled, until } from '../contract/api/server.ts';
 import { kubeconfigPath } from '../../hack/cluster/index.ts';
@@ -19,21 +17,8 @@ import {
   type Sample,
 } from './content.ts';
 import { platform } from './platform.ts';
+import { bundle, delivered, undoes } from './undo.ts';
 import { editor, viewer } from './users.ts';
-
-/** A revert bundle as far as it is read: its description. */
-function bundle(): Promise<Buffer> {
-  const tar = pack();
-  const description = {
-    from: { snapshot: 's0004' },
-    to: { snapshot: 's0000' },
-    ops: [{ op: 'Write', path: 'dates/tokenizer.py' }],
-    external: [{ target: 'the request to the wiki', state: 'Done', why: 'it left the sandbox' }],
-  };
-  tar.entry({ name: 'description.json' }, JSON.stringify(description));
-  tar.finalize();
-  return buffer(tar);
-}
 
 const full = process.env['AGENTFLEET_FULL'] === '1';
 
@@ -80,6 +65,8 @@ describe.runIf(enabled)('the dashboard in a browser', () => {
       const answer = await bed.results.server.ask('PATCH', path, { body: { status }, type: 'application/merge-patch+json' });
       if (answer.status !== 200) throw new Error(answer.body.message);
     }
+    const done = delivered();
+    await leave(done, await make(done), { 'change.patch': patch, 'revert.tar': await bundle() });
     const bad = sample('hostile', { goal: hostile.replaceAll('\u0000', ''), phase: 'Cancelled', age: 5, tokens: 900 });
     const uid = await make(bad);
     await bed.results.mirror(uid, 1, hostileConversation());
@@ -204,6 +191,7 @@ describe.runIf(enabled)('the dashboard in a browser', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Suspend' }).click();
     await page.getByRole('button', { name: 'Resume' }).waitFor();
     await page.getByRole('button', { name: 'Cancel and restore' }).click();
+    await page.getByRole('dialog').getByText('remove CHANGES.md').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel and restore' }).click();
     await open.sees('It is cancelled, and snapshot 0 is restored.');
     const requester = `system:serviceaccount:${ns}:ann`;
@@ -223,11 +211,18 @@ describe.runIf(enabled)('the dashboard in a browser', () => {
     const open = await bed.open(inside(`/tasks/${ns}/date-offsets?tab=timeline`), { token });
     const { page } = open;
     await page.getByRole('button', { name: 'What undoing back to here would do' }).click();
-    await open.sees('dates/tokenizer.py');
+    await open.sees('workspace/dates/tokenizer.py');
     await open.sees('the request to the wiki');
+    await page.getByRole('button', { name: 'What changed since s0000' }).click();
+    await open.sees('+ int(text[4:6] or 0))');
+    expect(await page.getByText("'+05'").count()).toBe(0); // it was refused
     await page.getByRole('tab', { name: /Artifacts/ }).click();
     await open.sees(/Whole: \d+ records/);
     await open.close();
+  });
+
+  it('undoes a task that has ended by another one, after a look at what it will do', async () => {
+    await undoes(await bed.open(inside(`/tasks/${ns}/delivered`), { token }), bed.results.server, collection(ns, 'agenttasks'));
   });
 
   it('says what a user may not do, and shows the rest', async () => {

@@ -8,7 +8,7 @@ const gib = 1024 ** 3;
 export function platform(): Readonly<Record<string, { readonly body: Node; readonly status?: Node }>> {
   const apiVersion = 'agentfleet.dev/v1alpha1';
   const ready = condition('Ready', 'True', 'AllReady', 'all experts answer', 90);
-  const at = (item: string, slot: string, size: number): Node => ({ item, slot, bytes: size * gib, admitted: true });
+  const at = (item: string, slot: string, size: number): Node => ({ item, slot, bytes: size * gib, slotBytes: 78 * gib, admitted: true });
   const rollout = {
     phase: 'Canary',
     id: 'bbbbbbbbbb-t1',

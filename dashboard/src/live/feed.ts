@@ -1,46 +1,14 @@
-import { asError, type Clock, Informer, isApiError, type KubeObject, keyOf, type Log, type Random, type Transport } from '@agentfleet/kube';
-import type { AgentTask } from '@agentfleet/protocol/api';
+import { asError, type Clock, type Informer, isApiError, keyOf, type Transport } from '@agentfleet/kube';
 import { bounds } from '../base/config.ts';
 import { resources } from '../base/resources.ts';
-import { followed, type Followed, type FollowedShapes, type KindState, type LiveChange } from '../base/wire.ts';
-import { rowOf } from './rows.ts';
+import { followed, type Followed, type KindState, type LiveChange } from '../base/wire.ts';
 import { type Scope, scopeOf, visibleNamespaces } from './scope.ts';
-
-export interface FeedTools {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-}
-
-type Shape = FollowedShapes[Followed];
+import type { Shape, Shrunk, Watches } from './watches.ts';
 
 /** Who listens. Called in order; what it returns does not matter. */
 export interface Listener {
   change(change: LiveChange): void;
   state(states: readonly KindState[]): void;
-}
-
-const shapeOf = (kind: Followed, object: KubeObject): Shape => (kind === 'AgentTask' ? rowOf(object as AgentTask) : (object as Shape));
-
-/** Caches keep what the page gets: a tenth of a task. */
-interface Shrunk extends KubeObject {
-  readonly shape?: Shape;
-}
-
-function shrink(kind: Followed) {
-  return (object: KubeObject): Shrunk => {
-    const { name, namespace, uid, resourceVersion, annotations } = object.metadata;
-    const metadata = {
-      name,
-      ...(namespace === undefined ? {} : { namespace }),
-      ...(uid === undefined ? {} : { uid }),
-      ...(resourceVersion === undefined ? {} : { resourceVersion }),
-      // A bookmark that ends a streamed list is known by its annotation.
-      ...(annotations === undefined ? {} : { annotations }),
-    };
-    const isWhole = 'spec' in object && object.spec !== undefined;
-    return { metadata, ...(isWhole ? { shape: shapeOf(kind, object) } : {}) };
-  };
 }
 
 const keyOfShape = (shape: Shape): string => ('key' in shape ? shape.key : keyOf(shape));
@@ -50,36 +18,31 @@ class KindFeed {
   readonly kind: Followed;
   readonly #informers: readonly Informer<Shrunk>[];
   readonly scope: Scope;
+  /** Gives its watches back. */
+  readonly close: () => void;
   #changed = new Map<string, Shape | undefined>();
 
-  constructor(kind: Followed, scope: Scope, transport: Transport, tools: FeedTools, onChange: () => void) {
+  constructor(kind: Followed, scope: Scope, watches: Watches, onChange: () => void) {
     this.kind = kind;
     this.scope = scope;
     const each = scope.namespaces === 'All' ? [undefined] : scope.namespaces;
-    this.#informers = each.map((namespace) => {
-      const informer = new Informer<Shrunk>({
-        ...tools,
-        transport,
-        resource: resources[kind],
-        ...(namespace === undefined ? {} : { namespace }),
-        watchSeconds: bounds.watchSeconds,
-        transform: shrink(kind),
-      });
-      const note = (object: Shrunk, gone: boolean): void => {
-        this.#changed.set(keyOf(object), gone ? undefined : object.shape);
-        onChange();
-      };
+    const taken = each.map((namespace) => watches.take(kind, namespace));
+    this.#informers = taken.map(({ informer }) => informer);
+    const note = (object: Shrunk, gone: boolean): void => {
+      this.#changed.set(keyOf(object), gone ? undefined : object.shape);
+      onChange();
+    };
+    const leave = this.#informers.map((informer) =>
       informer.addHandler({
         onAdd: (object) => note(object, false),
         onUpdate: (_, object) => note(object, false),
         onDelete: (object) => note(object, true),
-      });
-      return informer;
-    });
-  }
-
-  run(signal: AbortSignal): void {
-    for (const informer of this.#informers) void informer.run(signal);
+      }),
+    );
+    this.close = () => {
+      for (const end of leave) end();
+      for (const watch of taken) watch.release();
+    };
   }
 
   /** What is known now, in parts that a browser takes without a pause. */
@@ -133,14 +96,13 @@ export class Feed {
   }
 
   /** Finds out what the user may see, and begins to follow it. */
-  static async open(transport: Transport, wanted: readonly string[], tools: FeedTools): Promise<Feed> {
-    const feed = new Feed(tools.clock);
+  static async open(transport: Transport, wanted: readonly string[], watches: Watches, clock: Clock): Promise<Feed> {
+    const feed = new Feed(clock);
     const first = await scopeOf(transport, resources.AgentTask, []);
     const more = first.namespaces === 'All' ? [] : ((await visibleNamespaces(transport)) ?? []);
     const names = [...wanted, ...more];
     const scopes = await Promise.all(followed.map((kind) => scopeOf(transport, resources[kind], names)));
-    feed.#kinds = followed.map((kind, at) => new KindFeed(kind, narrowed(scopes[at]!, wanted), transport, tools, () => feed.#soon()));
-    for (const kind of feed.#kinds) kind.run(feed.#abort.signal);
+    feed.#kinds = followed.map((kind, at) => new KindFeed(kind, narrowed(scopes[at]!, wanted), watches, () => feed.#soon()));
     feed.#look();
     return feed;
   }
@@ -163,6 +125,7 @@ export class Feed {
 
   close(): void {
     this.#abort.abort();
+    for (const kind of this.#kinds) kind.close();
     this.#flush?.cancel();
     this.#listeners.clear();
   }

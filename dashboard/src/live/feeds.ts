@@ -1,6 +1,7 @@
 import type { Transport } from '@agentfleet/kube';
 import { bounds } from '../base/config.ts';
-import { Feed, type FeedTools } from './feed.ts';
+import { Feed } from './feed.ts';
+import { type FeedTools, Watches } from './watches.ts';
 
 interface Kept {
   readonly feed: Promise<Feed>;
@@ -12,6 +13,8 @@ interface Kept {
 /** The feeds of all users: the second browser of one shares the watches of the first. */
 export class Feeds {
   readonly #kept = new Map<string, Kept>();
+  /** By user. */
+  readonly #watches = new Map<string, Watches>();
   readonly #tools: FeedTools;
 
   constructor(tools: FeedTools) {
@@ -29,7 +32,7 @@ export class Feeds {
     hold: () => () => void,
   ): Promise<{ readonly feed: Feed; release(): void }> {
     const key = `${user.id} ${[...wanted].sort().join(',')}`;
-    const kept = this.#kept.get(key) ?? this.#open(key, user.transport, wanted, hold);
+    const kept = this.#kept.get(key) ?? this.#open(key, user, wanted, hold);
     kept.idle?.cancel();
     kept.idle = undefined;
     kept.users += 1;
@@ -55,8 +58,15 @@ export class Feeds {
     for (const [key, kept] of this.#kept) this.#drop(key, kept);
   }
 
-  #open(key: string, transport: Transport, wanted: readonly string[], hold: () => () => void): Kept {
-    const kept: Kept = { feed: Feed.open(transport, wanted, this.#tools), release: hold(), users: 0 };
+  #open(
+    key: string,
+    { id, transport }: { readonly id: string; readonly transport: Transport },
+    wanted: readonly string[],
+    hold: () => () => void,
+  ): Kept {
+    const watches = this.#watches.get(id) ?? new Watches(transport, this.#tools);
+    this.#watches.set(id, watches);
+    const kept: Kept = { feed: Feed.open(transport, wanted, watches, this.#tools.clock), release: hold(), users: 0 };
     this.#kept.set(key, kept);
     return kept;
   }
@@ -64,6 +74,8 @@ export class Feeds {
   #drop(key: string, kept: Kept): void {
     if (this.#kept.get(key) !== kept) return;
     this.#kept.delete(key);
+    const [id = ''] = key.split(' ');
+    if (![...this.#kept.keys()].some((other) => other.startsWith(`${id} `))) this.#watches.delete(id);
     kept.idle?.cancel();
     kept.release();
     void kept.feed.then(

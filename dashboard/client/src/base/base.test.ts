@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import type { ConversationEntry } from '@agentfleet/protocol/results';
 import type { TaskRow } from '../../../src/base/wire.ts';
 import { filterOf, matching, ordered, summarise } from './fleet.ts';
-import { candidatesOf, gistOf, Talk } from './talk.ts';
+import { changesBySnapshot } from './snapshots.ts';
+import { candidatesOf, gistOf, Talk, type Turn } from './talk.ts';
 import { bytes, short, span, wilson } from './text.ts';
 
 const row = (name: string, more: Partial<TaskRow> = {}): TaskRow => ({
@@ -109,4 +110,48 @@ test('an observation completes its call, also where two steps use one id; others
   ]);
   expect(candidatesOf(talk.turns)).toMatchObject([{ id: 'abcdef01', pSuccess: 0.5 }]);
   expect([gistOf({ arguments: '{"path":"a.py"}' }), gistOf({ arguments: 'no json' })]).toEqual(['a.py', 'no json']);
+});
+
+test('what changed between snapshots: edits that were made, commands that ran; nothing that was refused or taken back', () => {
+  const at = '2026-01-01T00:00:00Z';
+  const snapshot = (seq: number, id: string): Turn => ({ type: 'Snapshot', seq, at, id, label: id });
+  const call = (name: string, given: object, seen: object): object => ({
+    id: name,
+    name,
+    arguments: JSON.stringify(given),
+    observation: { type: 'Observation', ok: true, text: '', ...seen },
+  });
+  const reply = (seq: number, ...done: readonly object[]): Turn => ({ type: 'Assistant', seq, at, done }) as unknown as Turn;
+  const edit = (path: string): object => ({ path, old_text: 'a', new_text: 'b' });
+  const accepted: Turn = {
+    type: 'Note',
+    seq: 8,
+    at,
+    kind: 'Accepted',
+    data: { snapshot: 's3', edits: [{ path: 'found.py', before: 'x', after: 'y' }] },
+  };
+  const found = changesBySnapshot([
+    snapshot(1, 's0'),
+    reply(
+      2,
+      call('edit_file', edit('made.py'), {}),
+      call('edit_file', edit('test.py'), { refused: 'protected', ok: false }),
+      call('edit_file', edit('wrong.py'), { ok: false }),
+      call('bash', { command: 'make' }, { ok: false }),
+      call('read_file', { path: 'a' }, {}),
+    ),
+    snapshot(3, 's1'),
+    reply(4, call('edit_file', edit('gone.py'), {})),
+    { type: 'Restored', seq: 5, at, id: 's0', verified: true },
+    snapshot(6, 's2'),
+    snapshot(7, 's3'),
+    accepted,
+  ]);
+  const edits = (paths: readonly string[]) => paths.map((path) => expect.objectContaining({ path }) as object);
+  expect([...found.values()]).toEqual([
+    { from: undefined, edits: [], commands: [] },
+    { from: 's0', edits: edits(['made.py']), commands: ['make'] },
+    { from: 's0', edits: [], commands: [] },
+    { from: 's2', edits: edits(['found.py']), commands: [] },
+  ]);
 });

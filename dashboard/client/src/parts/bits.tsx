@@ -64,6 +64,7 @@ export function Confirm(props: {
   readonly title: string;
   readonly action: string;
   readonly danger?: boolean;
+  readonly disabled?: boolean;
   readonly onYes: () => void;
   readonly onNo: () => void;
   readonly children: ReactNode;
@@ -78,7 +79,7 @@ export function Confirm(props: {
         <button type="button" onClick={props.onNo}>
           Leave it as it is
         </button>
-        <button type="button" className={props.danger === true ? 'danger' : 'primary'} onClick={props.onYes}>
+        <button type="button" className={props.danger === true ? 'danger' : 'primary'} disabled={props.disabled} onClick={props.onYes}>
           {props.action}
         </button>
       </div>

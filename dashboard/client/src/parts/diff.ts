@@ -14,6 +14,42 @@ export function filesOf(patch: string): readonly FileDiff[] {
   }
 }
 
+/** An edit as a file of a diff. Lines have no numbers: where in the file they are is not known. */
+export function fileOf({ path, before, after }: { readonly path: string; readonly before: string; readonly after: string }): FileDiff {
+  const lines = (text: string): readonly string[] => (text === '' ? [] : text.replace(/\n$/, '').split('\n'));
+  const [old, fresh] = [lines(before), lines(after)];
+  const least = Math.min(old.length, fresh.length);
+  let head = 0;
+  while (head < least && old[head] === fresh[head]) head += 1;
+  let tail = 0;
+  while (tail < least - head && old.at(-1 - tail) === fresh.at(-1 - tail)) tail += 1;
+  const around = 3;
+  const normal = (content: string) => ({ type: 'normal' as const, isNormal: true as const, content, oldLineNumber: 0, newLineNumber: 0 });
+  const end = old.length - tail;
+  const changes = [
+    ...old.slice(Math.max(0, head - around), head).map(normal),
+    ...old.slice(head, end).map((content) => ({ type: 'delete' as const, isDelete: true as const, content, lineNumber: 0 })),
+    ...fresh
+      .slice(head, fresh.length - tail)
+      .map((content) => ({ type: 'insert' as const, isInsert: true as const, content, lineNumber: 0 })),
+    ...old.slice(end, end + around).map(normal),
+  ];
+  const hunk = { content: '', isPlain: false, oldStart: 0, newStart: 0, oldLines: 0, newLines: 0, changes };
+  const type = before === '' ? ('add' as const) : ('modify' as const);
+  return {
+    hunks: [hunk],
+    type,
+    oldPath: path,
+    newPath: path,
+    oldEndingNewLine: true,
+    newEndingNewLine: true,
+    oldMode: '',
+    newMode: '',
+    oldRevision: '',
+    newRevision: '',
+  };
+}
+
 export function sizeOf({ hunks }: FileDiff): { readonly added: number; readonly removed: number } {
   const changes = hunks.flatMap((hunk) => hunk.changes);
   return { added: changes.filter(({ type }) => type === 'insert').length, removed: changes.filter(({ type }) => type === 'delete').length };

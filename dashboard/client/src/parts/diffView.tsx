@@ -24,7 +24,7 @@ function Line({
   readonly language: string | undefined;
   readonly colour: Colour | undefined;
 }): ReactNode {
-  const [before, after] = numbersOf(change);
+  const [before, after] = numbersOf(change).map((number) => (number === '0' ? '' : number));
   const text = plain(change.content);
   const pieces = colour === undefined || language === undefined ? [{ text }] : colour(text, language);
   return (
@@ -69,9 +69,11 @@ function FileView({ file, colour }: { readonly file: FileDiff; readonly colour: 
                 const lines = hunk.changes.slice(0, left);
                 left -= lines.length;
                 return [
-                  <tr key={hunk.content} className="hunk">
-                    <td colSpan={4}>{plain(hunk.content)}</td>
-                  </tr>,
+                  hunk.content !== '' && (
+                    <tr key={hunk.content} className="hunk">
+                      <td colSpan={4}>{plain(hunk.content)}</td>
+                    </tr>
+                  ),
                   ...lines.map((change, at) => <Line key={`${hunk.content} ${at}`} change={change} language={language} colour={colour} />),
                 ];
               })}
@@ -88,12 +90,30 @@ function FileView({ file, colour }: { readonly file: FileDiff; readonly colour: 
   );
 }
 
-/** A unified diff, file by file. Colours come when their code has been loaded. */
-export function DiffView({ patch, cut }: { readonly patch: string; readonly cut?: boolean }): ReactNode {
+/** Files of a diff, one below the other. Colours come when their code has been loaded. */
+export function DiffFiles({ files, note = '' }: { readonly files: readonly FileDiff[]; readonly note?: string }): ReactNode {
   const [colour, setColour] = useState<Colour>();
   useEffect(() => {
     void import('./syntax.ts').then(({ colour }) => setColour(() => colour));
   }, []);
+  const sizes = files.map(sizeOf);
+  const sum = (name: 'added' | 'removed'): number => sizes.reduce((all, size) => all + size[name], 0);
+  return (
+    <div className="diffs">
+      <p className="muted">
+        {files.length} {files.length === 1 ? 'file' : 'files'}, <span className="added">+{sum('added')}</span>{' '}
+        <span className="removed">−{sum('removed')}</span>
+        {note}
+      </p>
+      {files.map((file, at) => (
+        <FileView key={`${pathOf(file)} ${at}`} file={file} colour={colour} />
+      ))}
+    </div>
+  );
+}
+
+/** A unified diff, file by file. */
+export function DiffView({ patch, cut }: { readonly patch: string; readonly cut?: boolean }): ReactNode {
   const files = filesOf(patch);
   if (files.length === 0)
     return (
@@ -105,18 +125,5 @@ export function DiffView({ patch, cut }: { readonly patch: string; readonly cut?
         )}
       </Empty>
     );
-  const sizes = files.map(sizeOf);
-  const sum = (name: 'added' | 'removed'): number => sizes.reduce((all, size) => all + size[name], 0);
-  return (
-    <div className="diffs">
-      <p className="muted">
-        {files.length} {files.length === 1 ? 'file' : 'files'}, <span className="added">+{sum('added')}</span>{' '}
-        <span className="removed">−{sum('removed')}</span>
-        {cut === true && ' — the beginning of it: the whole is stored when the attempt ends'}
-      </p>
-      {files.map((file, at) => (
-        <FileView key={`${pathOf(file)} ${at}`} file={file} colour={colour} />
-      ))}
-    </div>
-  );
+  return <DiffFiles files={files} note={cut === true ? ' — the beginning of it: the whole is stored when the attempt ends' : ''} />;
 }

@@ -136,11 +136,13 @@ function seat(owner: Owner, place: Place, held: readonly Assignment[], mode: Mod
   const slot = inventory.slots.find((known) => known.name === name);
   const before = held.find((assignment) => assignment.item === item && assignment.slot === name);
   const { uuid, holder } = boardOf(owner, slot, before, mode);
+  const slotBytes = slot === undefined || slot.usableBytes === 0 ? before?.slotBytes : slot.usableBytes;
   const base: Assignment = {
     item,
     slot: name,
     ...(uuid === undefined || uuid === '' ? {} : { uuid }),
     bytes,
+    ...(slotBytes === undefined ? {} : { slotBytes }),
     admitted: false,
   };
   const claim = mode !== 'DRA' ? undefined : slot?.published === true ? claimNameOf(owner, base, slot, inventory, used) : before?.claim;

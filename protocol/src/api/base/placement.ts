@@ -76,6 +76,7 @@ const AssignmentState = struct('An engine on a GPU; one that spans several is th
   slot: slotName('Where it is.'),
   uuid: optional(text('The GPU that the name stands for.', { max: 253 })),
   bytes: integer('Memory that it has there, with all its pods.', 1, maxSafeInteger),
+  slotBytes: optional(integer('Memory of the slot that engines may have together.', 1, maxSafeInteger)),
   claim: optional(objectName('The ResourceClaim that its pods name.')),
   holder: optional(text('The uid of the pod that reserves the GPU (mode Reservation); without it the engine waits.', { max: 63, min: 1 })),
   admitted: flag('Whether its pods may start: engines of one GPU start one after another.'),

@@ -7,7 +7,7 @@ import { useSession } from '../../base/place.ts';
 import { ago } from '../../base/text.ts';
 import { Badge, Confirm, Trouble } from '../../parts/bits.tsx';
 import { plain } from '../../parts/output.tsx';
-import { UndoView } from './results.tsx';
+import { CancelView, UndoDialog } from './undo.tsx';
 
 type Dialog = 'Cancel' | 'Terminate' | 'Suspend' | 'Message' | 'Undo';
 
@@ -62,6 +62,7 @@ function Ask(props: {
           <p>
             The agent stops, and the workspace becomes what it was at snapshot 0, verified by its hash. What left the sandbox stays outside.
           </p>
+          <CancelView task={props.task} />
           <label htmlFor="reason">Why, for the record</label>
           <input id="reason" value={text} onChange={({ target }) => setText(target.value)} />
         </Confirm>
@@ -80,17 +81,7 @@ function Ask(props: {
       );
     case 'Undo':
     default:
-      return (
-        <Confirm title="What undoing would do" action="Close" onYes={props.onClose} {...common}>
-          <UndoView path={taskPath(namespace, name, '/undo')} />
-          <p className="muted">
-            To do it:{' '}
-            <code>
-              fleet undo {name} --namespace {namespace}
-            </code>
-          </p>
-        </Confirm>
-      );
+      return <UndoDialog task={props.task} onClose={props.onClose} />;
   }
 }
 
@@ -135,7 +126,7 @@ export function Head({ task, now, onDone }: { readonly task: AgentTask; readonly
             ))}
           {!over && !readOnly && button('Cancel', 'Cancel and restore …')}
           {!over && !readOnly && button('Terminate', 'Terminate …', 'danger')}
-          {status?.run?.artifacts?.some(({ name }) => name === 'revert.tar') === true && button('Undo', 'Undo: dry run')}
+          {over && status.run?.artifacts?.some(({ name }) => name === 'revert.tar') === true && button('Undo', 'Undo …')}
         </div>
       </div>
       <p className={`goal-text ${long && !whole ? 'cut' : ''}`}>{goal}</p>

@@ -2,7 +2,7 @@
 import { dump } from 'js-yaml';
 import type { ReactNode } from 'react';
 import type { AgentTask } from '@agentfleet/protocol/api';
-import type { AuditState, UndoPlan } from '../../../../src/base/wire.ts';
+import type { AuditState } from '../../../../src/base/wire.ts';
 import { get, taskPath } from '../../base/api.ts';
 import { useLoad } from '../../base/hooks.ts';
 import { bytes } from '../../base/text.ts';
@@ -134,42 +134,6 @@ export function ObjectTab({ task, notes }: { readonly task: AgentTask; readonly 
         </p>
       ))}
       <Output text={dump({ ...task, metadata }, { lineWidth: 120, noRefs: true })} limit={200_000} />
-    </>
-  );
-}
-
-/** What undoing would do, file by file; nothing is done. */
-export function UndoView({ path }: { readonly path: string }): ReactNode {
-  const { value, error } = useLoad<UndoPlan>(path, (signal) => get(path, signal));
-  if (error !== undefined) return <Trouble what="There is no revert bundle to read:" error={error} />;
-  if (value === undefined) return <p className="muted">Reading the revert bundle …</p>;
-  const { ops, irreversible, external, neverReverted } = value;
-  return (
-    <>
-      <p>
-        From {plain(value.from)} back to {plain(value.to)}: {ops.length} {ops.length === 1 ? 'file' : 'files'}.
-      </p>
-      <ul className="plain-list">
-        {ops.slice(0, 200).map(({ op, path }) => (
-          <li key={`${op} ${path}`}>
-            <span className="badge-text">{op}</span> <code>{plain(path)}</code>
-          </li>
-        ))}
-      </ul>
-      {irreversible.length + external.length > 0 && <h3>What cannot be undone</h3>}
-      <ul className="plain-list">
-        {irreversible.map(({ path, reason }) => (
-          <li key={path}>
-            <code>{plain(path)}</code> {plain(reason)}
-          </li>
-        ))}
-        {external.map(({ target, state, why }) => (
-          <li key={target}>
-            <code>{plain(target)}</code> {plain(state)} {plain(why)}
-          </li>
-        ))}
-      </ul>
-      {neverReverted.length > 0 && <p className="muted">Never reverted: {neverReverted.map(plain).join(', ')}</p>}
     </>
   );
 }

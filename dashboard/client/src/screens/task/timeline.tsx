@@ -1,13 +1,16 @@
-import { type ReactNode, useState } from 'react';
+import { type ReactNode, useMemo, useState } from 'react';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import type { TaskDetail } from '../../../../src/base/wire.ts';
 import { taskPath } from '../../base/api.ts';
 import type { Heard } from '../../base/conversation.ts';
+import { changesBySnapshot, type Since } from '../../base/snapshots.ts';
 import type { Turn } from '../../base/talk.ts';
 import { ago } from '../../base/text.ts';
 import { Empty } from '../../parts/bits.tsx';
+import { fileOf } from '../../parts/diff.ts';
+import { DiffFiles } from '../../parts/diffView.tsx';
 import { plain } from '../../parts/output.tsx';
-import { UndoView } from './results.tsx';
+import { UndoView } from './undo.tsx';
 import { noteOf } from '../../base/talk.ts';
 
 interface Item {
@@ -17,7 +20,11 @@ interface Item {
   readonly title: string;
   readonly text: string;
   readonly bad?: boolean;
+  /** Of a snapshot that was taken: seq of its record. */
+  readonly taken?: number;
 }
+
+const nothing: Since = { from: undefined, edits: [], commands: [] };
 
 /** What of a conversation belongs to the story of the task: no replies, no observations. */
 function itemOf(turn: Turn): readonly Item[] {
@@ -25,7 +32,7 @@ function itemOf(turn: Turn): readonly Item[] {
   const key = String(seq);
   switch (turn.type) {
     case 'Snapshot':
-      return [{ at, key, kind: 'snapshot', title: `Snapshot ${turn.id}`, text: turn.label }];
+      return [{ at, key, kind: 'snapshot', title: `Snapshot ${turn.id}`, text: turn.label, taken: seq }];
     case 'Restored':
       return [
         {
@@ -93,6 +100,38 @@ function Undo({ task: { metadata, status } }: { readonly task: AgentTask }): Rea
   );
 }
 
+/** What changed since the snapshot before. */
+function Change({ since: { from, edits, commands } }: { readonly since: Since }): ReactNode {
+  const [open, setOpen] = useState(false);
+  if (from === undefined) return null;
+  if (edits.length + commands.length === 0) return <p className="muted small">No edit and no command since {plain(from)}.</p>;
+  return (
+    <>
+      <button type="button" className="link" aria-expanded={open} onClick={() => setOpen(!open)}>
+        What changed since {plain(from)}
+      </button>
+      {open && (
+        <>
+          {edits.length > 0 && <DiffFiles files={edits.map(fileOf)} note=", as it was edited" />}
+          {commands.length > 0 && (
+            <>
+              <p className="muted small">Commands that ran; what they changed shows in their output and in the change at the end.</p>
+              <ul className="plain-list">
+                {commands.slice(0, 50).map((command, at) => (
+                  <li key={at}>
+                    <code>{plain(command.slice(0, 300))}</code>
+                  </li>
+                ))}
+              </ul>
+              {commands.length > 50 && <p className="muted">and {commands.length - 50} more, in the conversation</p>}
+            </>
+          )}
+        </>
+      )}
+    </>
+  );
+}
+
 /** Events of the cluster and marks of the event log, newest first. */
 export function TimelineTab({
   detail,
@@ -112,6 +151,7 @@ export function TimelineTab({
     bad: type === 'Warning',
   }));
   const all = [...events, ...heard.turns.flatMap(itemOf)].sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
+  const changes = useMemo(() => changesBySnapshot(heard.turns), [heard.turns]);
   const initial = detail.task.status?.run?.snapshots?.initial;
   const most = 500;
   return (
@@ -123,7 +163,7 @@ export function TimelineTab({
       ))}
       {all.length === 0 && <Empty title="Nothing has happened yet" />}
       <ol className="timeline">
-        {all.slice(0, most).map(({ at, key, kind, title, text, bad }) => (
+        {all.slice(0, most).map(({ at, key, kind, title, text, bad, taken }) => (
           <li key={key} className={`${kind} ${bad === true ? 'bad' : ''}`}>
             <time dateTime={at} title={at} className="muted small">
               {ago(Date.parse(at), now)} ago
@@ -131,6 +171,7 @@ export function TimelineTab({
             <div>
               <strong>{plain(title)}</strong>
               <p className="muted">{plain(text)}</p>
+              {taken !== undefined && <Change since={changes.get(taken) ?? nothing} />}
               {kind === 'snapshot' && title === `Snapshot ${initial}` && <Undo task={detail.task} />}
             </div>
           </li>

@@ -1,0 +1,162 @@
+/** Taking a task's change back: what it would do, and the order or the task that does it. */
+import { dump } from 'js-yaml';
+import { type ReactNode, useState } from 'react';
+import type { AgentTask } from '@agentfleet/protocol/api';
+import { useLocation } from 'wouter';
+import type { UndoPlan } from '../../../../src/base/wire.ts';
+import { get, send, taskPath } from '../../base/api.ts';
+import { useAct, useLoad } from '../../base/hooks.ts';
+import { useSession } from '../../base/place.ts';
+import { changedRef, type NoUndo, undoTask } from '../../base/undo.ts';
+import { Confirm, Trouble } from '../../parts/bits.tsx';
+import { filesOf, pathOf } from '../../parts/diff.ts';
+import { plain } from '../../parts/output.tsx';
+
+/** What becomes of a path, by what the task did to it. */
+const words: Readonly<Record<string, string>> = { A: 'remove', D: 'bring back', M: 'put back', T: 'replace' };
+const ofFile: Readonly<Record<string, string>> = { add: 'remove', delete: 'bring back', rename: 'rename back', copy: 'remove' };
+
+function Paths({ items }: { readonly items: readonly (readonly [what: string, path: string])[] }): ReactNode {
+  const most = 200;
+  return (
+    <>
+      <ul className="plain-list">
+        {items.slice(0, most).map(([what, path]) => (
+          <li key={`${what} ${path}`}>
+            <span className="badge-text">{what}</span> <code>{plain(path)}</code>
+          </li>
+        ))}
+      </ul>
+      {items.length > most && <p className="muted">and {items.length - most} more</p>}
+    </>
+  );
+}
+
+/** What undoing would do, file by file; nothing is done. */
+export function UndoView({ path }: { readonly path: string }): ReactNode {
+  const { value, error } = useLoad<UndoPlan>(path, (signal) => get(path, signal));
+  if (error !== undefined) return <Trouble what="There is no revert bundle to read:" error={error} />;
+  if (value === undefined) return <p className="muted">Reading the revert bundle …</p>;
+  const { ops, irreversible, external, neverReverted } = value;
+  return (
+    <>
+      <p>
+        From {plain(value.from)} back to {plain(value.to)}: {ops.length} {ops.length === 1 ? 'path' : 'paths'}.
+      </p>
+      <Paths items={ops.map(({ op, path }) => [words[op] ?? op, path])} />
+      {irreversible.length + external.length > 0 && <h3>What cannot be undone</h3>}
+      <ul className="plain-list">
+        {irreversible.map(({ path, reason }) => (
+          <li key={path}>
+            <code>{plain(path)}</code> {plain(reason)}
+          </li>
+        ))}
+        {external.map(({ target, state, why }) => (
+          <li key={target}>
+            <code>{plain(target)}</code> {plain(state)}: {plain(why)}
+          </li>
+        ))}
+      </ul>
+      {neverReverted.length > 0 && <p className="muted">Never reverted: {neverReverted.map(plain).join(', ')}</p>}
+    </>
+  );
+}
+
+/** What cancelling a task that runs would take back, as far as its status reports its change. */
+export function CancelView({ task: { status } }: { readonly task: AgentTask }): ReactNode {
+  const { patch, snapshots } = status?.run ?? {};
+  const files = filesOf(patch ?? '');
+  if (files.length === 0) return <p className="muted">It has reported no change of the workspace so far.</p>;
+  return (
+    <>
+      <p>
+        Back to snapshot {plain(snapshots?.initial ?? '0')}: {files.length} {files.length === 1 ? 'file' : 'files'} as of its last report.
+      </p>
+      <Paths items={files.map((file) => [ofFile[file.type] ?? 'put back', pathOf(file)])} />
+    </>
+  );
+}
+
+function ByHand({ task: { metadata } }: { readonly task: AgentTask }): ReactNode {
+  const { namespace = '', name } = metadata;
+  return (
+    <p>
+      In a folder of your own:{' '}
+      <code>
+        fleet undo {name} --namespace {namespace} --into FOLDER
+      </code>
+      , or unpack{' '}
+      <a href={taskPath(namespace, name, '/artifacts/revert.tar')} download="revert.tar">
+        revert.tar
+      </a>{' '}
+      and run <code>sh revert.sh --root workspace=FOLDER</code>, first with <code>--dry-run</code>.
+    </p>
+  );
+}
+
+/** Undoes a task that has ended: by a task that takes its change back where it was pushed to. */
+export function UndoDialog({ task, onClose }: { readonly task: AgentTask; readonly onClose: () => void }): ReactNode {
+  const { namespace = '', name } = task.metadata;
+  const { readOnly } = useSession();
+  const [, navigate] = useLocation();
+  const [ref, setRef] = useState(changedRef(task));
+  const { busy, error, said, act } = useAct(() => undefined);
+  const stored = taskPath(namespace, name, '/text/change.patch');
+  const change = useLoad(stored, (signal) => get<{ readonly text: string }>(stored, signal));
+  const made: object | NoUndo | undefined = change.value === undefined ? undefined : undoTask(task, change.value.text, ref);
+  const manifest = made !== undefined && !('why' in made) ? (made as { readonly metadata: { readonly name: string } }) : undefined;
+  const yaml = manifest === undefined ? '' : dump(manifest, { lineWidth: 100, noRefs: true });
+  const apply = (dryRun: boolean): void =>
+    act(
+      async () => {
+        await send('POST', '/api/tasks', { yaml, dryRun });
+        if (!dryRun && manifest !== undefined) navigate(`/tasks/${namespace}/${manifest.metadata.name}`);
+      },
+      dryRun ? 'The API server would take it.' : '',
+    );
+  const can = manifest !== undefined && !readOnly;
+  return (
+    <Confirm
+      title={`Undo ${name}?`}
+      action={can ? 'Start the undo' : 'Close'}
+      onYes={() => (can ? apply(false) : onClose())}
+      onNo={onClose}
+      disabled={busy}
+    >
+      <UndoView path={taskPath(namespace, name, '/undo')} />
+      {change.error !== undefined && <Trouble what="The change cannot be read:" error={change.error} />}
+      {made !== undefined && 'why' in made && (
+        <p className="notice wait">
+          {(made as NoUndo).why}. {(made as NoUndo).cure}.
+        </p>
+      )}
+      {readOnly && manifest !== undefined && <p className="muted">This dashboard is read-only: copy the task for kubectl.</p>}
+      {manifest !== undefined && (
+        <>
+          <p>
+            A task does it, in your name: an agent of the same pool takes the change back, a check proves that all of it is gone, and the
+            result goes where that of {name} went. The pool needs a chat model.
+          </p>
+          <label htmlFor="undo-ref">Branch where the change stands now</label>
+          <input id="undo-ref" value={ref} onChange={({ target }) => setRef(target.value)} />
+          <details>
+            <summary>What is applied</summary>
+            <pre className="output" tabIndex={0} aria-label="Manifest of the undo">
+              {yaml}
+            </pre>
+          </details>
+          {!readOnly && (
+            <div className="row">
+              <button type="button" disabled={busy} onClick={() => apply(true)}>
+                Try without applying
+              </button>
+              <span role="status">{said}</span>
+            </div>
+          )}
+        </>
+      )}
+      {error !== undefined && <Trouble what="The API server refused it:" error={error} />}
+      <ByHand task={task} />
+    </Confirm>
+  );
+}
