@@ -26,6 +26,9 @@ function delayOf({ messages }: ChatRequest): number {
   return heldMs;
 }
 
+/** Orders of a cluster have names and people of their own; those of recordings are always the same. */
+const asRecorded = (text: string): string => text.replaceAll(/(?<=\[answered by order )\S+ of [^\]]+(?=\])/g, 'order-1 of ann');
+
 createServer((request, response) => {
   const answer = (status: number, body: unknown): void => {
     response.writeHead(status, { 'content-type': 'application/json' });
@@ -36,7 +39,7 @@ createServer((request, response) => {
   const parts: Buffer[] = [];
   request.on('data', (part: Buffer) => parts.push(part));
   request.on('end', () => {
-    const asked = JSON.parse(Buffer.concat(parts).toString('utf8')) as ChatRequest;
+    const asked = JSON.parse(asRecorded(Buffer.concat(parts).toString('utf8'))) as ChatRequest;
     const played = play(conversations, asked);
     if (played.type !== 'Answer') console.error(played.message);
     if (played.type === 'Answer') setTimeout(() => answer(200, played.response), delayOf(asked));
