@@ -121,7 +121,7 @@ test('what changed between snapshots: edits that were made, commands that ran; n
     arguments: JSON.stringify(given),
     observation: { type: 'Observation', ok: true, text: '', ...seen },
   });
-  const reply = (seq: number, ...done: readonly object[]): Turn => ({ type: 'Assistant', seq, at, done }) as unknown as Turn;
+  const reply = (seq: number, ...done: readonly object[]): Turn => ({ type: 'Assistant', seq, at, step: seq, done }) as unknown as Turn;
   const edit = (path: string): object => ({ path, old_text: 'a', new_text: 'b' });
   const accepted: Turn = {
     type: 'Note',
@@ -146,6 +146,9 @@ test('what changed between snapshots: edits that were made, commands that ran; n
     snapshot(6, 's2'),
     snapshot(7, 's3'),
     accepted,
+    reply(9, call('edit_file', edit('one.py'), {}), call('bash', { command: 'make' }, {}), call('edit_file', edit('two.py'), {})),
+    { type: 'Snapshot', seq: 10, at, id: 's4', label: 'step 9' },
+    { type: 'Snapshot', seq: 11, at, id: 's5', label: 'step 9' },
   ]);
   const edits = (paths: readonly string[]) => paths.map((path) => expect.objectContaining({ path }) as object);
   expect([...found.values()]).toEqual([
@@ -153,5 +156,7 @@ test('what changed between snapshots: edits that were made, commands that ran; n
     { from: 's0', edits: edits(['made.py']), commands: ['make'] },
     { from: 's0', edits: [], commands: [] },
     { from: 's2', edits: edits(['found.py']), commands: [] },
+    { from: 's3', edits: edits(['one.py']), commands: [] },
+    { from: 's4', edits: edits(['two.py']), commands: ['make'] },
   ]);
 });

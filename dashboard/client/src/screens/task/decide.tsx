@@ -5,6 +5,7 @@ import { send, taskPath } from '../../base/api.ts';
 import { useSession } from '../../base/place.ts';
 import { span } from '../../base/text.ts';
 import { Confirm, Trouble } from '../../parts/bits.tsx';
+import { DiffView } from '../../parts/diffView.tsx';
 import { Output, plain } from '../../parts/output.tsx';
 
 type Pending = NonNullable<NonNullable<NonNullable<AgentTask['status']>['run']>['pendingApproval']>;
@@ -92,7 +93,7 @@ export function Decide({ task, now, onDone }: { readonly task: AgentTask; readon
         {evidence !== undefined && (
           <>
             <h3>Why it is held</h3>
-            <p className="evidence">{plain(evidence)}</p>
+            {evidence.startsWith('diff --git ') ? <DiffView patch={evidence} /> : <p className="evidence">{plain(evidence)}</p>}
           </>
         )}
         <p className="muted small">

@@ -126,7 +126,10 @@ export function Head({ task, now, onDone }: { readonly task: AgentTask; readonly
             ))}
           {!over && !readOnly && button('Cancel', 'Cancel and restore …')}
           {!over && !readOnly && button('Terminate', 'Terminate …', 'danger')}
-          {over && status.run?.artifacts?.some(({ name }) => name === 'revert.tar') === true && button('Undo', 'Undo …')}
+          {over &&
+            status.run?.rollback?.verified !== true &&
+            status.run?.artifacts?.some(({ name }) => name === 'revert.tar') === true &&
+            button('Undo', 'Undo …')}
         </div>
       </div>
       <p className={`goal-text ${long && !whole ? 'cut' : ''}`}>{goal}</p>

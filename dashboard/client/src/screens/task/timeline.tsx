@@ -104,7 +104,7 @@ function Undo({ task: { metadata, status } }: { readonly task: AgentTask }): Rea
 function Change({ since: { from, edits, commands } }: { readonly since: Since }): ReactNode {
   const [open, setOpen] = useState(false);
   if (from === undefined) return null;
-  if (edits.length + commands.length === 0) return <p className="muted small">No edit and no command since {plain(from)}.</p>;
+  if (edits.length + commands.length === 0) return null;
   return (
     <>
       <button type="button" className="link" aria-expanded={open} onClick={() => setOpen(!open)}>
