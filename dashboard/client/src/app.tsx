@@ -10,7 +10,7 @@ import { FleetScreen } from './screens/fleet/fleet.tsx';
 import { Frame } from './screens/frame.tsx';
 import { Login } from './screens/login.tsx';
 
-const TaskScreen = lazy(() => import('./screens/task/task.tsx').then(({ TaskScreen }) => ({ default: TaskScreen })));
+const TaskScreen = lazy(() => import('./screens/task/index.ts').then(({ TaskScreen }) => ({ default: TaskScreen })));
 
 const PoolsScreen = lazy(() => import('./screens/pools/pools.tsx').then(({ PoolsScreen }) => ({ default: PoolsScreen })));
 const RolloutsScreen = lazy(() => import('./screens/pools/rollouts.tsx').then(({ RolloutsScreen }) => ({ default: RolloutsScreen })));

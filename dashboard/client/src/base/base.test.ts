@@ -2,8 +2,7 @@ import { expect, test } from 'vitest';
 import type { ConversationEntry } from '@agentfleet/protocol/results';
 import type { TaskRow } from '../../../src/base/wire.ts';
 import { filterOf, matching, ordered, summarise } from './fleet.ts';
-import { changesBySnapshot } from './snapshots.ts';
-import { candidatesOf, gistOf, Talk, type Turn } from './talk.ts';
+import { candidatesOf, changesBySnapshot, gistOf, Talk, type Turn } from './talk.ts';
 import { bytes, short, span, wilson } from './text.ts';
 
 const row = (name: string, more: Partial<TaskRow> = {}): TaskRow => ({

@@ -3,15 +3,13 @@ import type { AgentTask } from '@agentfleet/protocol/api';
 import type { TaskDetail } from '../../../../src/base/wire.ts';
 import { taskPath } from '../../base/api.ts';
 import type { Heard } from '../../base/conversation.ts';
-import { changesBySnapshot, type Since } from '../../base/snapshots.ts';
-import type { Turn } from '../../base/talk.ts';
+import { changesBySnapshot, noteOf, type Since, type Turn } from '../../base/talk.ts';
 import { ago } from '../../base/text.ts';
 import { Empty } from '../../parts/bits.tsx';
 import { fileOf } from '../../parts/diff.ts';
 import { DiffFiles } from '../../parts/diffView.tsx';
 import { plain } from '../../parts/output.tsx';
 import { UndoView } from './undo.tsx';
-import { noteOf } from '../../base/talk.ts';
 
 interface Item {
   readonly at: string;
