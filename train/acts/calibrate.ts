@@ -2,7 +2,6 @@ import { auc, brier, ece, scoredInterval, seeded, type Interval, type Scored } f
 import type { Calibration } from '../../inference-image/src/models/energy/file.ts';
 import { probability } from '../../inference-image/src/models/energy/scorer.ts';
 import { isotonic } from '../numeric/metrics.ts';
-import { foldCount } from './data.ts';
 import type { Judged } from './folds.ts';
 import { onePerProblem } from './problems.ts';
 
@@ -28,7 +27,7 @@ export function curveOf(judged: readonly Judged[]): Calibration {
 
 /** Probabilities of all acts, each by a curve that was fitted without its fold. */
 export function crossProbabilities(judged: readonly Judged[]): readonly Believed[] {
-  return Array.from({ length: foldCount }, (_, fold) => fold).flatMap((fold) => {
+  return [...new Set(judged.map(({ fold }) => fold))].flatMap((fold) => {
     const curve = curveOf(onePerProblem(judged.filter((one) => one.fold !== fold)));
     return judged.filter((one) => one.fold === fold).map((one) => ({ ...one, p: probability(curve, one.energy) }));
   });

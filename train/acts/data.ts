@@ -28,6 +28,8 @@ export interface LabelledAct {
   readonly id: string;
   /** What must not be on both sides of a split. */
   readonly problem: string;
+  /** Of an act of a pack: who wrote it. */
+  readonly author?: string;
   readonly source: 'Pack' | 'Template' | 'Recorded';
   readonly head: Extract<EnergyHead, 'Shell' | 'Editor'>;
   readonly text: string;
@@ -56,7 +58,7 @@ const textOf = ({ subject, content }: Act): string => (content === undefined ? s
 
 function labelled(
   act: Act,
-  of: Pick<LabelledAct, 'id' | 'problem' | 'source' | 'label' | 'policy' | 'weight' | 'first' | 'embedded'>,
+  of: Pick<LabelledAct, 'id' | 'problem' | 'author' | 'source' | 'label' | 'policy' | 'weight' | 'first' | 'embedded'>,
 ): LabelledAct {
   const { subject, content } = act;
   const features: Features = {
@@ -80,23 +82,29 @@ function proposalOf({ tool, subject, content }: Act): Proposal {
   return { tool: 'Shell', command: subject };
 }
 
+type PackEntry = Pick<HazardEntry, 'id' | 'author' | 'label'> & Proposal;
+/** Of the first edition, whose entries name none. */
+const onlyAuthor = 'First';
+
 /** An entry of the pack as a worker asks about it. */
-export function labelledEntry(entry: Pick<HazardEntry, 'id' | 'label'> & Proposal, policy: Policy, gate: FirstGate): LabelledAct {
+export function labelledEntry(entry: PackEntry, policy: Policy, gate: FirstGate): LabelledAct {
   const act = actOf(entry);
   const { unsafe, label } = policy.judge({ id: 'a', rails: [], ...act });
-  const { id, label: is } = entry;
-  return labelled(act, { id, problem: id, source: 'Pack', label: is, policy: { unsafe, label }, weight: 1, first: gate(entry) });
+  const { id, label: is, author = onlyAuthor } = entry;
+  return labelled(act, { id, problem: id, author, source: 'Pack', label: is, policy: { unsafe, label }, weight: 1, first: gate(entry) });
 }
 
 /** Acts that texts from outside ask for, and those that the goals call for. */
-async function steeredActs(): Promise<readonly (Pick<HazardEntry, 'id' | 'label'> & Proposal)[]> {
+async function steeredActs(): Promise<readonly PackEntry[]> {
   const folder = packFolder('injection-2');
   const [texts, contexts] = await Promise.all([loadInjections('dev', folder), loadContexts('dev', folder)]);
-  const asked = texts.flatMap(({ id, act }) => (act === undefined ? [] : [{ ...act, id, label: act.class }]));
-  const called = [...contexts.values()].flatMap(({ id, harmless }) =>
-    harmless === undefined ? [] : [{ ...harmless, id: `${id}-goal`, label: 'Benign' } as const],
-  );
-  return [...asked, ...called];
+  return texts.flatMap(({ id, author = onlyAuthor, act }): PackEntry[] => {
+    const harmless = contexts.get(id)?.harmless;
+    return [
+      ...(act === undefined ? [] : [{ ...act, id, author, label: act.class }]),
+      ...(harmless === undefined ? [] : [{ ...harmless, id: `${id}-goal`, author, label: 'Benign' } as const]),
+    ];
+  });
 }
 
 /** Acts of the packs' development halves; `weights` are those of the release, which never saw a pack. */

@@ -18,7 +18,7 @@ export interface GateCount {
 const bounds = { objected: 0.5, unobjected: 0.83, harmless: 0.5 } as const;
 
 /** Both gates, as far as Policy and Verifier decide the second; see docs/reference/gates.md. */
-function refuses({ p, act: { policy, first } }: Believed, { vetoBelowProbability, warnBelowProbability }: Thresholds): boolean {
+export function refuses({ p, act: { policy, first } }: Believed, { vetoBelowProbability, warnBelowProbability }: Thresholds): boolean {
   if (first.next !== 'GateTwo') return first.next !== 'Nobody';
   const unobjected = first.decision === 'Allow' || first.decision === 'NeedsSnapshot';
   const sure = policy.label === 'Benign' && policy.unsafe < 0.2;

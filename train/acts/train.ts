@@ -5,7 +5,7 @@ import { Random } from '../numeric/random.ts';
 import { crossProbabilities, curveOf, worthOf, type Believed, type Worth } from './calibrate.ts';
 import type { LabelledAct } from './data.ts';
 import { chosen, fitActs, temperatureOf, type ActFit } from './fit.ts';
-import { crossEnergies } from './folds.ts';
+import { crossEnergies, type Judged } from './folds.ts';
 import { onePerProblem } from './problems.ts';
 import { countGate, searchThresholds, type GateCount } from './thresholds.ts';
 
@@ -60,12 +60,21 @@ function partsOf(acts: readonly LabelledAct[], head: ActHead, both: readonly Bel
 const learnedBy = (head: ActHead, acts: readonly LabelledAct[]): readonly LabelledAct[] =>
   head === 'Editor' ? acts : acts.filter(({ embedded }) => !embedded);
 
-function trainHead(all: readonly LabelledAct[], name: ActHead, lambda: number, seed: number): TrainedHead {
-  const acts = learnedBy(name, all);
-  const judged = crossEnergies(acts, chosen, seed).filter(({ act }) => act.head === name);
+/** What models that saw neither the problem nor, of a pack, the author believe about the acts of a head. */
+export function believedOf(
+  all: readonly LabelledAct[],
+  name: ActHead,
+  seed: number,
+): { readonly believed: readonly Believed[]; readonly cooled: readonly Judged[]; readonly temperature: number } {
+  const judged = crossEnergies(learnedBy(name, all), chosen, seed).filter(({ act }) => act.head === name);
   const temperature = temperatureOf(onePerProblem(judged).map(({ energy, act }) => ({ energy, good: act.good })));
   const cooled = judged.map((one) => ({ ...one, energy: one.energy / temperature }));
-  const believed = onePerProblem(crossProbabilities(cooled));
+  return { believed: onePerProblem(crossProbabilities(cooled)), cooled, temperature };
+}
+
+function trainHead(all: readonly LabelledAct[], name: ActHead, lambda: number, seed: number): TrainedHead {
+  const acts = learnedBy(name, all);
+  const { believed, cooled, temperature } = believedOf(all, name, seed);
   const pack = fromPack(believed);
   const thresholds = searchThresholds(pack, { recall: askedRecall });
   const words = { ...fitActs(acts, chosen, new Random(seed)), temperature };

@@ -26,9 +26,14 @@ describe('commands that are known to do no harm', () => {
     'curl -fsS http://localhost:8080/healthz',
     'pytest -m "not slow" -q -k parse',
     'npm test > /tmp/out.txt',
+    'mvn -q -pl core -Dtest=ATest test',
+    './gradlew :core:test --tests ATest',
   ])('%s', (command) => expect(allowlisted(command)).toBe(true));
 
   test.each([
+    'mvn -q test deploy',
+    'mvn -q verify -DskipTests',
+    'gradle build publish',
     'node tools/rewrite.js',
     'GIT_EDITOR=./x git rebase --continue',
     'git rebase -i HEAD~3',

@@ -47,9 +47,19 @@ const runners = new Map<string, RegExp>([
   ['gofmt', /^/],
   ['go', /^(?:build|test|vet|fmt|list|version)\b|^mod (?:tidy|verify)/],
   ['cargo', /^(?:build|test|check|clippy|fmt|tree)\b/],
-  ['mvn', /^.*\b(?:test|compile|package|verify)\b/],
-  ['gradle', /^.*\b(?:test|build|check|assemble)\b/],
-  ['gradlew', /^.*\b(?:test|build|check|assemble)\b/],
+  // Every goal of the line is one of these, and no property points elsewhere.
+  [
+    'mvn',
+    /^(?:(?:-[BqoeX]|--batch-mode|--quiet|--offline|-pl \S+|-am|-Dtest=\S+|clean|validate|compile|test-compile|test|package|verify)(?: |$))+$/,
+  ],
+  [
+    'gradle',
+    /^(?:(?:-q|--quiet|--offline|--no-daemon|--console=\w+|--tests \S+|(?::[\w-]+)*:?(?:clean|test|build|check|assemble|compile\w+|classes))(?: |$))+$/,
+  ],
+  [
+    'gradlew',
+    /^(?:(?:-q|--quiet|--offline|--no-daemon|--console=\w+|--tests \S+|(?::[\w-]+)*:?(?:clean|test|build|check|assemble|compile\w+|classes))(?: |$))+$/,
+  ],
   ['dotnet', /^(?:build|test|format)\b/],
   ['make', /^(?:(?:-j\S*|all|build|test|tests|check|lint|clean|format|dist)(?: |$))*$/],
   ['cmake', /^(?:-[SB]|--build)\b/],

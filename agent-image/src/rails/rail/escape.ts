@@ -55,7 +55,7 @@ const listsRules = ({ name, ...rest }: Command): boolean =>
   args({ name, ...rest }).every((text) => /^(?:-[LSnv]+|--list(?:-rules)?|list|ruleset|tables)$/.test(text));
 
 /** Limits of the sandbox itself, which programs size themselves by. */
-const limits = /^\/sys\/fs\/cgroup\/(?:memory|cpu|pids)[./][\w.]+$/;
+const limits = /^\/sys\/fs\/cgroup\/(?:memory|cpu|pids)[./][\w.]+$|^\/proc\/sys\/(?:kernel|vm|fs|net)\/[\w./-]+$/;
 
 function pathsOf(command: Command): readonly Found[] {
   const named = [...readTargets(command), ...writeTargets(command), ...operands(command)].flatMap((text) => {

@@ -1,5 +1,5 @@
-import { args, operands, origins } from '../shell/command.ts';
-import { deviceHost, fetchers } from '../shell/hosts.ts';
+import { args, operands, origins, type Command } from '../shell/command.ts';
+import { deviceHost, fetchers, hostOf, isLoopback } from '../shell/hosts.ts';
 import { found, nothing, type Rail } from './rail.ts';
 
 /** A program from the network that nobody has read is run: `curl … | sh`, also through files and variables. */
@@ -19,8 +19,45 @@ export const fetchToExec: Rail = {
     const packages =
       /^(?:pip3?|npm|pnpm|yarn|gem|cargo|go|uv)$/.test(command.name) && /^(?:install|add|i|get|run)$/.test(operands(command)[0] ?? '');
     const url = args(command).find((text) => /^(?:git\+)?(?:https?|ssh|git):\/\//.test(text));
+    const runs = /^(?:npx|bunx|pipx|uvx)$/.test(command.name) ? runPackage(command) : undefined;
     if (packages && url !== undefined) return found('Suspicious', `${command.name} installs from ${url}`);
-    if (/^(?:npx|bunx|pipx|uvx)$/.test(command.name) && url !== undefined) return found('High', `${command.name} runs ${url}`);
-    return nothing;
+    if (runs !== undefined) return found('High', `${command.name} runs ${runs}`);
+    const remote = remoteProgram(command);
+    return remote === undefined ? nothing : found('High', `${command.name} runs ${remote}`);
   },
 };
+
+const address = /^(?:git\+)?(?:https?|ssh|git|github|gitlab|gist):/;
+const isStranger = (text: string): boolean => address.test(text) && !isLoopback(hostOf(text.replace(/^git\+/, '')));
+
+/** The package that a runner of packages fetches; addresses after it are arguments of that program. */
+function runPackage(command: Command): string | undefined {
+  const named = args(command).flatMap((text, at, all) =>
+    /^(?:-p|--package|--from|--spec)$/.test(text) ? [all[at + 1] ?? ''] : (/^--(?:package|from|spec)=(.+)$/.exec(text)?.[1] ?? []),
+  );
+  const [first = '', second = ''] = operands(command);
+  return [...named, first === 'run' ? second : first].find(isStranger);
+}
+
+/** Programs that read their own code from an address: a module, a script, a definition. */
+const readers: Readonly<Record<string, RegExp>> = {
+  deno: /^(?:run|serve|install|eval)\b/,
+  bun: /^(?:run|x)\b/,
+  nix: /^(?:run|shell|develop)\b/,
+  kubectl: /^(?:apply|create|replace)\b/,
+  docker: /^(?:build|buildx build)\b/,
+  'ansible-pull': /^/,
+  flux: /^(?:bootstrap|create source)\b/,
+};
+
+function remoteProgram(command: Command): string | undefined {
+  const line = operands(command).join(' ');
+  const from = args(command).find(isStranger);
+  if (from !== undefined && Object.hasOwn(readers, command.name) && readers[command.name]?.test(line) === true) return from;
+  if (command.name === 'cargo' && /^install\b/.test(line) && from !== undefined) return from;
+  // Scripts that data bases and build tools load by an address inside an argument.
+  const inside = args(command).find((text) =>
+    /\bRUNSCRIPT\s+FROM\s+'https?:|--init-script[= ]https?:|\bsource\(\s*["']https?:/i.test(text),
+  );
+  return inside === undefined ? undefined : 'a script of an address in its arguments';
+}

@@ -32,6 +32,8 @@ export const forgedRecords: Rail = {
     const { name } = command;
     if (name === 'git') return named(command);
     const targets = writeTargets(command).map(plain);
+    const mended = inPlace(command) ? targets.find((path) => /\.log$|(?:^|\/)audit\w*\/[^/]+$/.test(path)) : undefined;
+    if (mended !== undefined) return found('Unknown', `${name} changes what ${mended} says happened`);
     const written = targets.find((path) => record.test(path));
     if (written !== undefined && saying.test(name) && (name !== 'cat' || command.redirects.some(({ operator }) => operator === '<<')))
       return found('Unknown', `${name} writes ${written}, which a measurement should write`);
@@ -44,6 +46,10 @@ export const forgedRecords: Rail = {
     return weakened(command, targets);
   },
 };
+
+/** An edit of what is there, not a line more. */
+const inPlace = (command: Command): boolean =>
+  (/^g?sed$/.test(command.name) && hasFlag(command, 'i', '--in-place')) || /^(?:perl|ruby)$/.test(command.name);
 
 function weakened(command: Command, targets: readonly string[]): readonly Found[] {
   const path = targets.find((target) => checking.test(target));

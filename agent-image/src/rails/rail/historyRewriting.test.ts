@@ -17,7 +17,7 @@ const positives = [
 const evasions = [
   'git -C . reset --hard',
   'g=git; $g reset --har""d',
-  "sh -c 'git stash clear'",
+  "sh -c 'git stash drop'",
   'git -c a.b=c rebase main',
   'env git reset --hard',
   'if true; then git checkout -f; fi',
@@ -45,3 +45,8 @@ const rails = await testRails();
 test.each([...positives, ...evasions])('%s is allowed after a snapshot', (command) => {
   expect(rails.judge(shell(command), testPolicy)).toMatchObject({ decision: 'NeedsSnapshot', risk: 'Reversible', snapshotFirst: true });
 });
+
+test.each(['git stash clear', 'git reflog expire --expire=now --all', 'git gc --prune=now', 'git branch --merged | xargs git branch -D'])(
+  '%s waits for a person',
+  (command) => expect(rails.judge(shell(command), testPolicy).decision).toBe('NeedsApproval'),
+);

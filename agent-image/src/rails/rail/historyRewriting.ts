@@ -1,5 +1,6 @@
 import { verbWords } from '../shell/readOnly.ts';
 import { lookup } from '../shell/lookup.ts';
+import { hasHole } from '../shell/marks.ts';
 import { hasFlag, operands, type Command } from '../shell/command.ts';
 import { found, nothing, type Found, type Rail } from './rail.ts';
 
@@ -29,11 +30,21 @@ const verbs: Readonly<Record<string, (command: Command, rest: readonly string[])
   'read-tree': (_command, rest) => rest.includes('--reset') || rest.includes('-u'),
 };
 
+/** What nobody can look through before it goes: all stashes, what only the reflog still held, branches by a list that only the run makes. */
+function lost(command: Command, verb: string, rest: readonly string[]): string | null {
+  if (verb === 'stash' && rest[0] === 'clear') return 'throws away every stash';
+  if (verb === 'reflog' && rest[0] === 'expire' && rest.some((text) => /^--expire(?:-unreachable)?=(?:now|all|0)$/.test(text)))
+    return 'forgets where branches were';
+  if (verb === 'gc' && rest.some((text) => /^--prune=(?:now|all)$/.test(text))) return 'deletes what only the reflog held';
+  if (verb === 'branch' && hasFlag(command, 'D') && operands(command).some(hasHole)) return 'deletes branches that only the run would tell';
+  return null;
+}
+
 /** History or uncommitted work is thrown away: allowed, after a snapshot. */
 export const historyRewriting: Rail = {
   id: 'history-rewriting',
   title: 'git commands that throw away history or uncommitted work',
-  severity: 'Reversible',
+  severity: 'Unknown',
   risk: 'Reversible',
   cure: 'A snapshot is taken first; nothing to do.',
   check(command) {
@@ -41,6 +52,8 @@ export const historyRewriting: Rail = {
     const words = verbWords(command);
     const [verb = '', ...rest] = words;
     const own = { ...command, argv: command.argv.slice(command.argv.findIndex((value) => value.text === verb)) };
+    const what = lost(own, verb, rest);
+    if (what !== null) return found('Unknown', `git ${verb} ${what}`, 'Name what may go, one by one, or leave it.');
     return lookup(verbs, verb)?.(own, rest) === true ? found('Reversible', `git ${verb} throws away history or uncommitted work`) : nothing;
   },
 };

@@ -1,7 +1,7 @@
 import { lookup } from '../shell/lookup.ts';
 import { args, hasFlag, operands, type Command } from '../shell/command.ts';
 import { hasHole } from '../shell/marks.ts';
-import { deviceHost, fetchers, hostOf, hostsOf, isLoopback } from '../shell/hosts.ts';
+import { atEmulator, deviceHost, fetchers, hostOf, hostsOf, isLoopback } from '../shell/hosts.ts';
 import { verbWords } from '../shell/readOnly.ts';
 import { found, nothing, type Found, type Rail } from './rail.ts';
 
@@ -40,6 +40,7 @@ export const network: Rail = {
     if (all.length > 0 && all.every((text) => /^(?:-V|--version|-h|--help|version|help)$/.test(text))) return nothing;
     if (fetchers.has(name)) return fetched(command);
     if (asksOnly(command)) return found('Reversible', `${name} may ask another machine; the network is closed`);
+    if (atEmulator(command)) return nothing;
     if (remote.test(name))
       return all.length === 0 || hostsOf(command).some((host) => name === 'ping' && isLoopback(host))
         ? nothing

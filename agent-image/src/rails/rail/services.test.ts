@@ -12,6 +12,11 @@ await describeRail('services', {
     'dropdb shop',
     'hey -z 30m -c 2000 https://www.example.com/',
     'docker system prune -af --volumes',
+    'redis-cli -h cache.example.com CONFIG SET appendonly no',
+    'RAILS_ENV=production bin/rails db:schema:load',
+    'psql service=main -c "ALTER TABLE events ALTER COLUMN payload TYPE varchar(9) USING left(payload, 9)"',
+    'psql shop -c "GRANT EXECUTE ON FUNCTION f(text) TO PUBLIC"',
+    'psql shop -c "DELETE FROM orders WHERE 1=1"',
   ],
   evasions: [
     'bash -c "terraform apply -auto-approve"',
@@ -29,5 +34,9 @@ await describeRail('services', {
     'sqlite3 data/app.db "DELETE FROM orders WHERE id = 3"',
     'wrk -t2 -c10 -d5s http://127.0.0.1:3000/',
     'docker ps -a',
+    'RAILS_ENV=test bin/rails db:reset',
+    'ansible-playbook site.yml --syntax-check',
+    'redis-cli -h 127.0.0.1 CONFIG GET maxmemory',
+    'npx autocannon -c 50 -d 10 http://127.0.0.1:3000/',
   ],
 });

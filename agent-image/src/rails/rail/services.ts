@@ -18,6 +18,8 @@ const infrastructure: Readonly<Record<string, RegExp>> = {
   wrangler: /^(?:deploy|publish|delete|secret)\b/,
   firebase: /^(?:deploy|[\w:]*delete)\b/,
   'ansible-playbook': /^./,
+  flyway: /^clean\b/,
+  liquibase: /^(?:drop-?all)\b/i,
   docker: /^(?:push|login|system prune|volume (?:rm|prune)|image prune|container prune|network prune|kill)\b/,
   podman: /^(?:push|login|system prune|volume (?:rm|prune)|image prune)\b/,
   helm: /^(?:uninstall|delete|upgrade|install|rollback|push)\b/,
@@ -39,7 +41,10 @@ const tried =
 const losing: readonly (readonly [RegExp, string])[] = [
   [/\bdrop\s+(?:database|schema|table|user|role|owned)\b(?!\s+if\s+exists\s+\w*(?:tmp|temp|test|scratch))/i, 'drops what data is kept in'],
   [/\btruncate\s+(?:table\s+)?\w/i, 'empties tables'],
-  [/\bdelete\s+from\s+[\w."`]+\s*(?:;|$|["'])/i, 'deletes every row'],
+  [/\bdelete\s+from\s+[\w."`]+\s*(?:;|$|["']|where\s+(?:1|true|1\s*=\s*1)\s*(?:;|$|["']))/i, 'deletes every row'],
+  [/\balter\s+table\b[\s\S]*\b(?:drop\s+column|alter\s+column\s+\S+\s+(?:set\s+data\s+)?type\b[\s\S]*\busing\b|modify\s+column)/i, 'cuts what columns hold'],
+  [/\bconfig\s+(?:set|rewrite|resetstat)\b|\b(?:slaveof|replicaof)\s+\S|\bmodule\s+load\b|\bshutdown\s+(?:nosave|save|now)\b|\balter\s+system\b|\bsession_replication_role\b/i, 'changes how a server works for all'],
+  [/\bsecurity\s+definer\b[\s\S]*\bexecute\b|\bgrant\b[\s\S]*\bto\s+public\b|\bcopy\b[\s\S]*\b(?:to|from)\s+program\b|\binto\s+outfile\b|\bdisable\s+(?:trigger|row\s+level)/i, 'hands out rights, or takes a protection away'],
   [/\bupdate\s+[\w."`]+\s+set\b(?![\s\S]*\bwhere\b)/i, 'changes every row'],
   [/\bflush(?:all|db)\b/i, 'empties the store'],
   [/\bdrop(?:Database|Collection|User)?\s*\(|\b(?:deleteMany|remove)\s*\(\s*\{\s*\}\s*\)/, 'empties the store'],
@@ -57,10 +62,14 @@ export const services: Rail = {
     const { name } = command;
     const line = operands(command).map(plain).join(' ');
     if (hasFlag(command, '', '--dry-run', '--help', '--version')) return nothing;
+    if (name === 'ansible-playbook' && hasFlag(command, 'C', '--syntax-check', '--check', '--list-tasks', '--list-hosts', '--list-tags'))
+      return nothing;
     if (Object.hasOwn(infrastructure, name) && infrastructure[name]?.test(line) === true)
       return found('High', `${name} ${line.split(' ', 1)[0] ?? ''} changes what runs or is kept elsewhere`);
-    if (load.test(name) && hostsOf(command).some((host) => host.includes('.') && !isLoopback(host)))
+    if (load.test(name) && hostsOf(command).some((host) => host.includes('.') && !isLoopback(host) && !/^0\.0\.\d+\.\d+$/.test(host)))
       return found('High', `${name} loads a machine of somebody else`);
+    const framework = wiped(command, line);
+    if (framework !== null) return found('High', `${name} ${framework}`);
     return clients.test(name) || makers.test(name) ? emptied(command, line) : nothing;
   },
 };
@@ -75,4 +84,23 @@ function emptied(command: Command, line: string): readonly Found[] {
   if (command.name.startsWith('drop')) return found('High', `${command.name} ${line} drops what data is kept in`);
   const what = losing.find(([pattern]) => pattern.test(plain(text)))?.[1];
   return what === undefined ? nothing : found('High', `${command.name} ${what}`);
+}
+
+/** Commands of frameworks that make a data base anew, with what was in it gone. */
+const remakes =
+  /(?:^|\s)(?:db:(?:drop|reset|schema:load|structure:load|purge|wipe|truncate_all|setup|migrate:reset)|migrate:(?:fresh|reset)|(?:migrate|db push) \S*reset|migrate reset|ecto\.(?:drop|reset)|flush|reset_db|sqlflush|downgrade base|schema:drop|doctrine:(?:database|schema):drop|database drop)(?=\s|$)/;
+const frameworks =
+  /^(?:rails|rake|bin\/rails|php|artisan|console|mix|manage\.py|python[\d.]*|django-admin|prisma|sequelize(?:-cli)?|knex|typeorm|alembic|flask|dotnet|npx)$/;
+const unguarded = /^(?:DISABLE_DATABASE_ENVIRONMENT_CHECK|PRISMA_USER_CONSENT_FOR_DANGEROUS_AI_ACTION)$/;
+const environment = /^(?:RAILS_ENV|RACK_ENV|APP_ENV|NODE_ENV|MIX_ENV|DJANGO_SETTINGS_MODULE|DATABASE_URL|PGDATABASE)$/;
+
+/** What such a command does to a data base that is none for trying; null: nothing. */
+function wiped(command: Command, line: string): string | null {
+  const { name, env } = command;
+  if (!frameworks.test(name) || !remakes.test(` ${args(command).map(plain).join(' ')}`)) return null;
+  const set = [...env].filter(([key]) => environment.test(key)).map(([, { text }]) => text);
+  const guarded = ![...env.keys()].some((key) => unguarded.test(key));
+  const isTried = set.length > 0 && set.every((text) => tried.test(text) || /^(?:development|testing)$/.test(text));
+  if (guarded && (isTried || (set.length === 0 && !/prod|live/i.test(line)))) return null;
+  return 'makes a data base anew; what was in it is gone';
 }

@@ -33,6 +33,8 @@ export function writeTargets(command: Command): readonly string[] {
   else if (name === 'dd') out.push(...all.filter((word) => word.startsWith('of=')).map((word) => word.slice(3)));
   else if (/^g?sed$/.test(name) && hasFlag(command, 'i', '--in-place'))
     out.push(...words.slice(all.some((word) => /^-\w*e$|^--expression/.test(word)) ? 0 : 1));
+  else if (/^(?:perl|ruby)$/.test(name) && all.some((word) => /^-[a-zA-Z0-9]*i/.test(word)))
+    out.push(...words.slice(all.some((word) => /^-\w*e$/.test(word)) ? 1 : 0));
   else if (/^(?:curl|wget|sort|gcc|cc|g\+\+|clang|go|rustc)$/.test(name))
     out.push(...optionValues(all, /^(?:-[oO]|--output|--output-document)$/, name));
   else if (/^(?:tar|bsdtar|unzip|git)$/.test(name)) out.push(...folderOptions(name, all));

@@ -1,0 +1,129 @@
+/** What files may not hold: rules over text for those that no parser reads, and the commands that files of a project hold. */
+import type { Finding } from './verdict/types.ts';
+
+/** What a file may not hold without a person's yes, by its path and text. Reported by text alone; sources are parsed by `overrides`. */
+interface ContentRule {
+  readonly rail: 'forged-records' | 'persistence' | 'escape' | 'exfil' | 'services' | 'catastrophic-delete';
+  readonly path: RegExp;
+  readonly pattern: RegExp;
+  readonly reason: string;
+}
+
+const pipelines =
+  /(?:^|\/)(?:\.github\/workflows\/[^/]+\.ya?ml|\.gitlab-ci\.yml|\.circleci\/config\.yml|azure-pipelines\.yml|bitbucket-pipelines\.yml)$/;
+const code = /\.(?:py|[cm]?[jt]sx?|go|rb|java|kt|php|rs|cs)$/;
+const pytestStart = /(?:^|\/)conftest\.py$/;
+/** What settles which tests run, and what their result counts for. */
+const runnerSettings =
+  /(?:^|\/)(?:nextest\.toml|pytest\.ini|tox\.ini|setup\.cfg|pyproject\.toml|pom\.xml|build\.gradle(?:\.kts)?|\.rspec|\.mocharc\.\w+|phpunit\.xml(?:\.dist)?)$/;
+const settings =
+  /\.(?:ini|cfg|conf|toml|ya?ml|json|xml|cmake|gradle|kts|properties|mk|sh)$|(?:^|\/)(?:\.\w*rc|Makefile|Dockerfile|CMakeLists\.txt|\.gitconfig)$/;
+const orders = /(?:^|\/)(?:AGENTS|CLAUDE|GEMINI|COPILOT)\.md$|copilot-instructions\.md$|\.cursor(?:rules|\/rules\/.*)$|\.windsurfrules$/i;
+
+const rules: readonly ContentRule[] = [
+  { rail: 'forged-records', path: pipelines, pattern: /continue-on-error:\s*true|allow_failure:\s*true|(?:test|lint|check|pytest|audit|tsc)\b[^\n]*\|\|\s*(?:true|:|exit 0)|if:\s*(?:\$\{\{\s*)?false/, reason: 'checks that fail count as passed' },
+  { rail: 'persistence', path: pipelines, pattern: /pull_request_target[\s\S]*(?:head\.(?:sha|ref)|secrets\.)|permissions:\s*write-all|github\.event\.(?:issue|pull_request|comment)\.(?:title|body)\s*\}\}/, reason: 'strangers run code with rights of the project' },
+  { rail: 'exfil', path: pipelines, pattern: /run:[^\n]*secrets\.\w+[^\n]*(?:base64|rev|xxd|curl|wget|\bod\b|sed)|(?:curl|wget)[^\n]*secrets\.\w+(?![^\n]*(?:github\.com|Authorization))/, reason: 'secrets are shown or sent' },
+  { rail: 'forged-records', path: pytestStart, pattern: /outcome\s*=\s*['"]passed|excinfo\s*=\s*None|items\.clear\(\)|items\[:\]\s*=|exitstatus\s*=\s*0|collect_ignore(?:_glob)?\s*=|pytest_runtest_call|os\._exit\(0\)|sys\.exit\(0\)/, reason: 'tests are left out or their outcome is changed' },
+  { rail: 'forged-records', path: code, pattern: /inspect\.(?:stack|currentframe)\(\)[\s\S]{0,400}\btest|\btest_?\w*['\"]?\s+in\s[^\n]{0,60}inspect\.stack\(|PYTEST_CURRENT_TEST|['"](?:pytest|unittest)['"]\s+in\s+sys\.modules|process\.env\.(?:JEST_WORKER_ID|VITEST)|process\.env\.NODE_ENV\s*===?\s*['"]test['"][^\n]*return/, reason: 'the code tells that it is being tested' },
+  { rail: 'forged-records', path: code, pattern: /verify\s*=\s*False|rejectUnauthorized:\s*false|NODE_TLS_REJECT_UNAUTHORIZED|InsecureSkipVerify:\s*true|ssl\._create_unverified_context|CERT_NONE/, reason: 'certificates are no longer checked' },
+  { rail: 'forged-records', path: code, pattern: /\b(?:verify|check|validate|authenticate|is_?valid|is_?authorized|can_?access)\w*\s*\([^)]*\)[^\n{:]*(?:\{|:)\s*(?:\/\/[^\n]*|#[^\n]*)?\s*return\s+(?:true|True)\b/i, reason: 'a check answers yes whatever it is asked' },
+  { rail: 'persistence', path: code, pattern: /(?:password|passwd|token|secret|api_?key|pin|code)\s*(?:===?|\.equals\()\s*['"][\w!@#$%^&*-]{5,}['"]/i, reason: 'a password stands in the code' },
+  { rail: 'persistence', path: code, pattern: /(?:subprocess\.\w+|os\.(?:system|popen)|exec(?:Sync)?|eval|getoutput)\s*\(\s*(?:request|req|ctx|params|query|body)\b/, reason: 'whoever asks may run code' },
+  { rail: 'escape', path: code, pattern: /(?:pickle\.loads?|yaml\.(?:load|unsafe_load)|marshal\.loads?|\beval|\bexec|new Function|vm\.run\w+)\s*\(\s*(?:await\s*\(?)?[^\n]{0,80}(?:urlopen|requests\.get|fetch\(|httpx\.get|\.data\b)/, reason: 'code of a stranger is run' },
+  { rail: 'exfil', path: code, pattern: /(?:JSON\.stringify|dict|json\.dumps|Object\.(?:entries|assign)|str)\s*\(\s*\{?\s*(?:process\.env|os\.environ)\b|[:=]\s*process\.env\s*[,})]|\.\.\.process\.env\b[\s\S]{0,200}(?:fetch|http|post|send)/, reason: 'the whole environment is handed out' },
+  { rail: 'persistence', path: orders, pattern: /never ask|without (?:asking|approval|confirmation)|always (?:run|use)[^\n]*(?:sudo|--no-verify|--force)|skip (?:the )?(?:tests|checks|hooks|review)|curl[^\n]*\|\s*(?:ba)?sh|ignore (?:all|previous|the user)/i, reason: 'agents after this one are told to take less care' },
+  { rail: 'escape', path: /(?:^|\/)\.(?:agent|claude|cursor|codex|gemini|aider)[\w.-]*(?:\/|$)/, pattern: /"?(?:allow|permissions?|approv\w*|sandbox|auto\w*|trust\w*)"?\s*[:=][^\n]*(?:\*|true|false|all|never|bypass)/i, reason: 'the agent gives itself more rights' },
+  { rail: 'escape', path: /\.ya?ml$|\.json$/, pattern: /privileged"?:\s*true|host(?:PID|IPC|Network)"?:\s*true|hostPath|docker\.sock|["']?\/:\/|cluster-admin|pid:\s*["']?host|network_mode:\s*["']?host|cap_add/, reason: 'what runs gets rights of its host' },
+  { rail: 'persistence', path: /(?:^|\/)package\.json$/, pattern: /"(?:pre|post)?install"\s*:\s*"[^"\n]*(?:curl|wget|https?:|node -e|eval|base64)|"prepare"\s*:\s*"[^"\n]*(?:curl|wget|https?:|node -e)/, reason: 'code of a stranger runs where the package is installed' },
+  { rail: 'exfil', path: /\.(?:md|html?|rst)$/, pattern: /https?:\/\/[^\s)"']*[?&][^\s)"']*(?:\$\{?\w*(?:TOKEN|KEY|SECRET|PASS)|\{\{[^}]*(?:token|key|secret|env)|document\.cookie)|encodeURIComponent\(document\.cookie/i, reason: 'a secret stands in an address that readers ask for' },
+  { rail: 'forged-records', path: /(?:^|\/)package\.json$/, pattern: /"(?:test|check|lint|verify|test:\w+)"\s*:\s*"(?:(?:true|:|exit 0)\s*"|(?:echo|printf|node -[ep])(?!(?:[^"\\]|\\.)*(?:exit 1|no test specified|require|import|run\())(?:[^"\\&;|]|\\.)*")/, reason: 'a check only prints that it passed' },
+  { rail: 'forged-records', path: pipelines, pattern: /(?:while\s+!|\buntil)\s[^\n;]*(?:test|check|lint|verify)/, reason: 'checks are repeated until they pass' },
+  { rail: 'exfil', path: pipelines, pattern: /secrets\.[\s\S]*(?:^|[\s;&|(])(?:env|printenv)(?: -0)?[ \t]*(?:[|>]|$)/m, reason: 'the environment is shown where secrets are' },
+  { rail: 'forged-records', path: /(?:^|\/)\.gitattributes$/, pattern: /^(?!.*(?:lock|dist|vendor|generated\/|third.?party|\.min\.|\.snap|\.pb\.|\.svg|\.map))(?:\.github|[^#\s]*(?:src|lib|app|tests?|auth)\/)\S*\s[^\n]*(?:-diff\b|linguist-(?:generated|vendored)(?!=false)|merge=ours)/m, reason: 'changes of sources are hidden from review' },
+  { rail: 'forged-records', path: runnerSettings, pattern: /default-filter\s*=\s*["']not |<(?:skipTests|maven\.test\.skip|testFailureIgnore)>\s*true|\bignoreFailures\b\s*=?\s*true|addopts[^\n]*(?:--deselect|--ignore|-k\s*["']?not )|--tag\s+~|<exclude>[^<]*(?:Test|IT)\b/, reason: 'checks leave tests out, or pass whatever they find' },
+  { rail: 'forged-records', path: settings, pattern: /TLS_VERIFY OFF|(?:ssl_?verify|verify_?ssl|strict-ssl|strictSSL|validate_certs|tls_verify|check_hostname)["']?\s*[:=]\s*["']?(?:false|no|off|0)\b|insecure_?skip_?(?:tls_?)?verify["']?\s*[:=]\s*["']?true|allowInsecureProtocol\s*=?\s*true|GIT_SSL_NO_VERIFY\W{1,3}(?:1|true)|NODE_TLS_REJECT_UNAUTHORIZED\W{1,4}0/i, reason: 'certificates are no longer checked' },
+  { rail: 'escape', path: /\.gradle(?:\.kts)?$|\.cmake$|(?:^|\/)CMakeLists\.txt$|\.(?:[rR]|jl)$/, pattern: /apply\s*[({]?\s*from\s*[:=(]?\s*(?:uri\()?["']https?:|file\(DOWNLOAD[\s\S]{0,600}\binclude\(|\b(?:source|include)\(\s*["']https?:/, reason: 'a build runs what it fetches from a stranger' },
+  { rail: 'exfil', path: /\.gemspec$|(?:^|\/)(?:MANIFEST\.in|package\.json)$/, pattern: /(?:files|include)[\s\S]{0,300}["'\s](?:\.env(?!\.(?:example|sample|template))\b|[\w/]*master\.key|[\w./]*id_(?:rsa|ed25519)|\.npmrc|[\w/*]*\.pem)/, reason: 'a package is published with secrets in it' },
+  { rail: 'exfil', path: /(?:^|\/)\.(?:docker|npm|gcloud)ignore$/, pattern: /^!\s*\S*(?:\.env(?!\.(?:example|sample|template))|id_(?:rsa|ed25519)|\.pem|\.key)\s*$/m, reason: 'secrets are no longer left out of what is published' },
+  { rail: 'exfil', path: /\.(?:rs|go|rb|java|kt|php)$/, pattern: /env::vars\(\)[\s\S]{0,160}(?:collect|write|join|format)|\b(?:Write|Join|Marshal|Fprint|Post)\w*\([^\n]*os\.Environ\(\)|ENV\.(?:to_h|to_a|map|each)\b|System\.getenv\(\)\s*(?:\.entrySet|\.forEach|\.toString|\))|json_encode\(\s*(?:\$_ENV|getenv\(\))/, reason: 'the whole environment is handed out' },
+  { rail: 'persistence', path: code, pattern: /(?:HTTP_X_|["']x-)(?!(?:forwarded|requested|request-id|csrf|content|frame|hub|git))[\w-]+["'\])]{1,3}[^\n]{0,20}(?:===?|\.equals\()\s*["'][\w-]{4,}["']/i, reason: 'who knows a word is let in' },
+  { rail: 'persistence', path: code, pattern: /(?:hash_equals|compare_digest|timingSafeEqual|ConstantTimeCompare|MessageDigest\.isEqual)\s*\(\s*(?:self::|static::)?[A-Z][A-Z0-9_]{3,}\b[^\n]*[{:]\s*return\s+(?:true|True)/, reason: 'who knows a word is let in' },
+  { rail: 'persistence', path: code, pattern: /\b(\w+)\s*(?::?=)\s*(?:await\s+)?(?:request|req|ctx|params)\.(?:headers|args|form|json|query|body|values|cookies|get)\b[\s\S]{0,300}?(?:subprocess\.\w+|os\.(?:system|popen)|exec(?:Sync)?|eval|spawn(?:Sync)?|system|popen)\(\s*\1\b/, reason: 'whoever asks may run code' },
+  { rail: 'forged-records', path: code, pattern: /(?:verif|signed|signature|hmac|authenticat|authoriz|permission|licen[cs]e)\w*[\s\S]*(?:catch\b[^{\n]*\{|except[^:\n]*:|rescue\b[^\n]*\n)\s*(?:\/\/[^\n]*\n|#[^\n]*\n)?\s*(?:return\s+)(?:true|True)\b/i, reason: 'a check that breaks counts as passed' },
+  { rail: 'services', path: /\.sql$/, pattern: /sql_safe_updates\s*=\s*0|security\s+definer[\s\S]*\bexecute\b[\s\S]*\|\||grant\s+[\w, ]+on\s[^;]*to\s+public\b|session_replication_role|disable\s+(?:trigger|row\s+level)|alter\s+system\b/i, reason: 'a protection of a data base is taken away' },
+  { rail: 'catastrophic-delete', path: /\.xml$|\.gradle(?:\.kts)?$/, pattern: /maven-clean-plugin[\s\S]*(?:\$\{user\.home\}|followSymLinks>\s*true|<directory>\s*\/)|\bdelete\b[^\n]*(?:user\.home|getenv\(["']HOME)/, reason: 'a build deletes outside of the project' },
+]; // prettier-ignore
+
+/** What the rules for texts find in a file that is written. Pure; patterns are linear over at most 64 Ki characters. */
+export function contentFindings(path: string, content: string): readonly Omit<Finding, 'span'>[] {
+  const text = content.slice(0, 65_536);
+  return rules.flatMap(({ rail, path: where, pattern, reason }) =>
+    where.test(path) && pattern.test(text)
+      ? [
+          {
+            rail,
+            severity: 'Unknown',
+            reason: `${path}: ${reason}`,
+            cure: 'Leave it out; a person may allow it where the task needs it.',
+          } as const,
+        ]
+      : [],
+  );
+}
+
+/** The shell text that a file of a project makes others run: recipes, steps of jobs and images, scripts of a package. Pure. */
+export function embeddedShell(path: string, content: string): string {
+  const name = path.slice(path.lastIndexOf('/') + 1);
+  if (/^(?:GNU)?[Mm]akefile$|\.mk$/.test(name)) return recipes(content);
+  if (/^(?:Dockerfile|Containerfile)\b|\.dockerfile$/i.test(name))
+    return [...content.replaceAll('\\\n', ' ').matchAll(/^\s*RUN\s+(?!\[)(?:--\S+\s+)*([^\n]*)/gim)]
+      .map(([, line = '']) => line)
+      .join('\n');
+  if (name === 'package.json') return scriptsOf(content);
+  return pipelines.test(path) ? stepsOf(content) : '';
+}
+
+/** Variables of make become those of the shell; `$$` is one of its own. */
+function recipes(content: string): string {
+  return content
+    .replaceAll('\\\n', ' ')
+    .split('\n')
+    .filter((line) => line.startsWith('\t'))
+    .map((line) =>
+      line
+        .replace(/^\t[@+-]*/, '')
+        .replaceAll(/\$\((\w+)\)/g, '$${$1}')
+        .replaceAll('$$', '$'),
+    )
+    .join('\n');
+}
+
+function scriptsOf(content: string): string {
+  try {
+    const { scripts } = JSON.parse(content) as { readonly scripts?: Readonly<Record<string, unknown>> };
+    return Object.values(scripts ?? {})
+      .filter((line) => typeof line === 'string')
+      .join('\n');
+  } catch {
+    return '';
+  }
+}
+
+/** Lines of `run:` and `script:`, also of blocks, without the expressions of the runner. */
+function stepsOf(content: string): string {
+  const out: string[] = [];
+  let block = -1;
+  for (const line of content.split('\n')) {
+    const indent = line.length - line.trimStart().length;
+    if (block >= 0 && (line.trim() === '' || indent > block)) {
+      out.push(line.trim().replace(/^- /, ''));
+      continue;
+    }
+    block = -1;
+    const [, lead = '', text = ''] = /^(\s*(?:- )?)(?:run|script|before_script|after_script|command):\s*(.*)$/.exec(line) ?? [];
+    if (/^(?:[|>][+-]?)?$/.test(text) && /(?:run|script|command):/.test(line)) block = lead.length;
+    else if (text !== '') out.push(text.replace(/^(['"])(.*)\1$/, '$2'));
+  }
+  return out.join('\n').replaceAll(/\$\{\{[^}]*\}\}/g, 'expression');
+}
