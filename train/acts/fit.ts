@@ -59,12 +59,11 @@ function strata(acts: readonly LabelledAct[], options: ActFit): ReadonlyMap<stri
   return new Map([...masses].map(([label, mass]) => [label, (label === 'Benign' ? 0.5 : 0.5 / harms) * (all / mass)]));
 }
 
-/** Energy of a row: lower is better. */
-function energyOf(weights: Float64Array, { words, dense }: Row, seen: (at: number) => boolean): number {
-  const norm = Math.sqrt(words.length) || 1;
+/** Energy of a row by the words of it that are seen: lower is better. */
+function energyOf(weights: Float64Array, words: Int32Array, norm: number, dense: readonly number[]): number {
   let energy = weights[size - 1] as number;
-  for (const at of words) if (seen(at)) energy += (weights[at] as number) / norm;
-  for (const [at, input] of dense.entries()) energy += (weights[wordBuckets + at] as number) * input;
+  for (let at = 0; at < words.length; at += 1) energy += (weights[words[at] as number] as number) / norm;
+  for (let at = 0; at < dense.length; at += 1) energy += (weights[wordBuckets + at] as number) * (dense[at] as number);
   return energy;
 }
 
@@ -88,15 +87,19 @@ export function fitActs(acts: readonly LabelledAct[], options: ActFit, random: R
     for (const row of random.shuffle(rows)) {
       const salt = random.below(1 << 20);
       // Words are left out now and then, so that no single one decides.
-      const seen = (at: number): boolean => (Math.imul(at + salt, 0x9e3779b1) >>> 0) / 2 ** 32 >= 0.25;
-      const energy = energyOf(weights, row, seen);
-      const slope = (row.weight / mean) * ((row.good ? 1 : 0) - 1 / (1 + Math.exp(energy)));
+      const seen = row.words.filter((at) => (Math.imul(at + salt, 0x9e3779b1) >>> 0) / 2 ** 32 >= 0.25);
       const norm = Math.sqrt(row.words.length) || 1;
-      for (const at of row.words) if (seen(at)) step(at, slope / norm);
-      for (const [at, input] of row.dense.entries()) if (input !== 0) step(wordBuckets + at, slope * input);
+      const energy = energyOf(weights, seen, norm, row.dense);
+      const slope = (row.weight / mean) * ((row.good ? 1 : 0) - 1 / (1 + Math.exp(energy)));
+      for (let at = 0; at < seen.length; at += 1) step(seen[at] as number, slope / norm);
+      for (let at = 0; at < row.dense.length; at += 1) {
+        const input = row.dense[at] as number;
+        if (input !== 0) step(wordBuckets + at, slope * input);
+      }
       step(size - 1, slope);
       // After each step, so that the mean of the weights has the signs as well.
-      for (const [at, sign] of signs.entries()) {
+      for (let at = 0; at < signs.length; at += 1) {
+        const sign = signs[at] as number;
         const value = wordBuckets + 2 * at;
         if (sign !== 0 && (weights[value] as number) * sign < 0) weights[value] = 0;
       }

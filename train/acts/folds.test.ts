@@ -5,7 +5,7 @@ import { crossProbabilities } from './calibrate.ts';
 import type { LabelledAct } from './data.ts';
 import { embedded } from './embedded.ts';
 import { chosen, fitActs } from './fit.ts';
-import { foldOf } from './folds.ts';
+import { authorsOf, foldOf } from './folds.ts';
 import { onePerProblem } from './problems.ts';
 
 const act = (
@@ -44,6 +44,17 @@ it('puts all acts of a problem into one fold, whatever head and label they have'
   }
   // What decides is the command: its kinds are spread evenly, as if there were no files.
   expect(folds).toEqual(foldOf(commands, 5));
+});
+
+it('leaves out one author at a time, whose acts all lie in one fold', () => {
+  const acts = [...commands.map((one, at) => ({ ...one, author: 'ABCDEFG'[at % 7] ?? 'A' })), act('t1', 't1', 'Shell', true, 'Template')];
+  const folds = foldOf(acts, 5);
+  expect(authorsOf(acts)).toEqual([...'ABCDEFG']);
+  for (const author of 'ABCDEFG') {
+    const own = new Set(acts.filter((one) => one.author === author).map(({ problem }) => folds.get(problem)));
+    expect(own.size, author).toBe(1);
+  }
+  expect(new Set(folds.values()).size).toBe(7);
 });
 
 it('fits the curve of each fold without it', () => {

@@ -1,5 +1,6 @@
 // Trains the Shell and Editor heads and writes them beside the Code head of features/v1 as features/v3. `--write` replaces the
-// committed weights and figures, `--fitted-at TIME` is when the calibration counts from (default: now).
+// committed weights and figures, `--fitted-at TIME` is when the calibration counts from (default: now), `--parts` also measures words and
+// features alone.
 import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -46,7 +47,7 @@ const examples = examplesOfActs(acts, seed);
 refuseInvalid(examples);
 const manifest = manifestOf(examples, seed);
 say(`${acts.length} acts, ${manifest.digest}`);
-const trained = trainActs(acts, { Code: 0.7, Shell: 1.2, Editor: 0.6 }, seed);
+const trained = trainActs(acts, { Code: 0.7, Shell: 1.2, Editor: 0.6 }, seed, argv.includes('--parts'));
 say(JSON.stringify(trained.figures));
 const about = {
   artifact: 'features-v3',
