@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createTransport, defineResource, kubeconfigConfig, ResourceClient, type KubeObject, type Transport } from '@agentfleet/kube';
 import { resources } from '@agentfleet/operator/resources';
+import { execa } from 'execa';
 import { loadAll } from 'js-yaml';
 import { buildFamilies, goFacts, moduleDir } from '../../cluster/build/binaries.ts';
 import { family, familyVersion } from '../../cluster/build/families.ts';
@@ -85,7 +86,11 @@ export async function raise(log: (line: string) => void): Promise<TestEnvironmen
   const peer = await buildPeer(log);
   const config = await kubeconfigConfig({ file: cluster.kubeconfig });
   const transport = createTransport(config, { userAgent: 'agentfleet-bench/1', connections: 64 });
-  await applyDefinitions(transport, fileURLToPath(new URL('../../../crds', import.meta.url)), (spec) => spec);
+  const crds = fileURLToPath(new URL('../../../crds', import.meta.url));
+  await applyDefinitions(transport, crds, (spec) => spec);
+  // The policies too: what a user's cluster does at each write is part of the cost.
+  const kubectl = ['apply', '--server-side', '-f', join(crds, 'policies')];
+  await execa(cluster.bin('kubectl'), [`--kubeconfig=${cluster.kubeconfig}`, `--context=${cluster.context}`, ...kubectl]);
   const theirs = join(await moduleDir('agent-sandbox'), 'k8s', 'crds');
   await applyDefinitions(transport, theirs, (spec) => ({ ...spec, conversion: { strategy: 'None' } }));
   await makeNodes(transport);
