@@ -1,10 +1,11 @@
 // Tasks with a queue name of Kueue, on a real API server with Kueue's own definitions; the test plays its admission. Kueue's controller
-// decides in kueueController.test.ts.
+// decides in kueueController.ts, with AGENTFLEET_FULL=1.
 import { findCondition, mergeConditions, type NewCondition } from '@agentfleet/kube';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { resources, type ResourceFlavor } from '../../operator/src/runtime/resources.ts';
 import { connect, enabled, until } from './api/server.ts';
 import { applyQueues, documented, inQueue, serveKueue, usage, workloadOf as findWorkload } from './kueueBed.ts';
+import { underController } from './kueueController.ts';
 import { TaskBed } from './taskBed.ts';
 
 const snapshots = { initial: 's0001' };
@@ -152,3 +153,6 @@ describe.runIf(enabled)('tasks with a queue name on a cluster without Kueue', ()
     }
   });
 });
+
+// In this file, because definitions belong to the whole cluster.
+describe.runIf(enabled && process.env['AGENTFLEET_FULL'] === '1')("tasks under Kueue's controller", underController);

@@ -30,6 +30,9 @@ export async function serveKueue(server: Server): Promise<() => Promise<void>> {
       return findCondition(found.status?.['conditions'] as Condition[] | undefined, 'Established')?.status === 'True';
     });
   }
+  // Established is said before the first request is answered, and a cache that is told 404 asks again much later.
+  for (const plural of ['workloads', 'resourceflavors'])
+    await until(`${plural} answer`, async () => (await server.ask('GET', `/apis/kueue.x-k8s.io/v1beta2/${plural}`)).status === 200);
   return async () => {
     for (const name of made) await server.ask('DELETE', `${definitions}/${name}`);
   };
