@@ -45,3 +45,18 @@ test.each([
 ])('%s with %j is left', (path, content) => {
   expect(contentFindings(`/workspace/${path}`, content)).toEqual([]);
 });
+
+test.each([
+  ['.github/workflows/a.yml', 'run:secrets.A'],
+  ['.github/workflows/a.yml', 'wget secrets. '],
+  ['docs/a.md', 'http://a?'],
+  ['docs/a.md', 'http://a?$KE'],
+  ['src/a.py', 'verif'],
+  ['src/a.py', 'verify('],
+  ['src/a.py', 'x = request.args '],
+  ['migrations/a.sql', 'security definer execute '],
+  ['pyproject.toml', 'addopts '],
+  ['package.json', 'files .npmr'],
+])('%s: 64 Ki characters of %j are judged', { timeout: 20_000 }, (path, part) => {
+  expect(contentFindings(`/workspace/${path}`, part.repeat(65_536 / part.length))).toEqual([]);
+});

@@ -12,6 +12,7 @@ export const fullPlan: Node = {
       slot: 'dgx-1/gpu0',
       uuid: 'GPU-7a',
       bytes: 36_507_222_016,
+      slotBytes: 39_015_000_000,
       claim: 'slot-dgx-1-gpu0-0123456789',
       holder: '5e1f0a52-6a43-4a52-9d0e-2f6b6c1d7a10',
       admitted: true,
