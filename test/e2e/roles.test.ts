@@ -39,10 +39,10 @@ describe('a pool of all roles', () => {
       expect(digest).toMatch(/^sha256:[0-9a-f]{64}$/);
       expect(endpoint).toMatch(/^http:\/\//);
     }
-    for (const what of ['phase}=Ready', 'digest}'])
+    for (const what of ['phase}=Ready', 'arms[0].digest}'])
       await fleet.run('wait', `--for=jsonpath={.status.${what}`, 'energymodel/verifier', '--timeout=240s');
     const model = await fleet.kubectl.json<EnergyModel>(['-n', fleet.namespace, 'get', 'afe', 'verifier']);
-    expect(model.status).toMatchObject({ phase: 'Ready', digest: expect.stringMatching(/^sha256:/) as string });
+    expect(model.status).toMatchObject({ phase: 'Ready', arms: [{ digest: expect.stringMatching(/^sha256:/) as string }] });
   });
 
   test('takes part in a task, and the status names who did', async () => {
