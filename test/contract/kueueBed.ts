@@ -30,7 +30,7 @@ export async function serveKueue(server: Server): Promise<() => Promise<void>> {
       return findCondition(found.status?.['conditions'] as Condition[] | undefined, 'Established')?.status === 'True';
     });
   }
-  // Established is said before the first request is answered, and a cache that is told 404 asks again much later.
+  // Established is said before the first request is answered, and a cache that gets 404 asks again much later.
   for (const plural of ['workloads', 'resourceflavors'])
     await until(`${plural} answer`, async () => (await server.ask('GET', `/apis/kueue.x-k8s.io/v1beta2/${plural}`)).status === 200);
   return async () => {

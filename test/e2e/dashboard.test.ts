@@ -2,15 +2,14 @@
 // starts, and finds out where models run and what they cost. In long runs; pictures stay in test/.output/ui.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createServer } from '@agentfleet/dashboard';
-import { kubeconfigConfig, silentLog } from '@agentfleet/kube';
+import { kubeconfigConfig } from '@agentfleet/kube';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { findMissingPackages, installPackages } from '../../hack/cluster/index.ts';
 import { repository } from '../../hack/images/parts.ts';
 import { recordings } from '../sandbox/conversationBed.ts';
 import { scenarios } from '../sandbox/conversations.ts';
-import { builtPage, type OpenPage, openPage, startBrowser } from '../ui/bed.ts';
+import { type OpenPage, openPage, pageServer, startBrowser } from '../ui/bed.ts';
 import { browserPackages } from '../ui/packages.ts';
 import { type Fleet, useFleet } from './fleet.ts';
 import { apiOf, providerPool, startProvider } from './providerPod.ts';
@@ -58,17 +57,7 @@ describe.skipIf(process.env['AGENTFLEET_FULL'] !== '1')('in the browser alone', 
     await execa('npm', ['run', 'build', '--silent', '-w', '@agentfleet/dashboard'], { cwd: repository });
     await providerPool(fleet, 'chat', { experts: [{ name: 'gen', role: 'Generalist', engine: { type: 'OpenAI', api: apiOf(fleet) } }] });
     const { kubeconfig, context } = inject('fleet');
-    const cluster = await kubeconfigConfig({ file: kubeconfig, context });
-    const config = {
-      cluster,
-      mode: 'Token',
-      readOnly: false,
-      namespaces: [],
-      trustProxy: false,
-      page: builtPage,
-      version: '0.0.0',
-    } as const;
-    const app = await createServer(config, { log: silentLog });
+    const app = await pageServer(await kubeconfigConfig({ file: kubeconfig, context }));
     close = [() => app.close()];
     const browser = await startBrowser();
     close = [() => browser.close(), ...close];

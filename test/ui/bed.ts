@@ -4,7 +4,7 @@ import { copyFile, mkdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { connect as dial, createServer as listen, type Server as NetServer, type Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { createServer } from '@agentfleet/dashboard';
+import { createServer, type DashboardConfig } from '@agentfleet/dashboard';
 import { kubeconfigConfig, silentLog } from '@agentfleet/kube';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { kubeconfigPath } from '../../hack/cluster/index.ts';
@@ -14,7 +14,7 @@ const output = fileURLToPath(new URL('../.output/ui/', import.meta.url));
 const docs = fileURLToPath(new URL('../../docs/images/', import.meta.url));
 /** Pictures of docs/dashboard.md, which AGENTFLEET_SHOTS=docs makes anew. */
 const inDocs = new Set(['fleet-wide-light', 'task-wide-dark', 'decide-wide-light', 'rollouts-wide-dark', 'fleet-narrow-light']);
-export const builtPage = fileURLToPath(new URL('../../dashboard/dist', import.meta.url));
+const builtPage = fileURLToPath(new URL('../../dashboard/dist', import.meta.url));
 const axeFile = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
 export const sizes = { wide: { width: 1280, height: 860 }, narrow: { width: 390, height: 780 } } as const;
@@ -93,16 +93,7 @@ export class UiBed {
     const cluster = await kubeconfigConfig({ file: await kubeconfigPath() });
     const { hostname, port } = new URL(cluster.server);
     const cable = await Cable.to(hostname, Number(port));
-    const config = {
-      cluster: { ...cluster, server: `https://127.0.0.1:${cable.port}` },
-      mode: 'Token',
-      readOnly: false,
-      namespaces: [],
-      trustProxy: false,
-      page: builtPage,
-      version: '0.0.0',
-    } as const;
-    const app = await createServer(config, { log: silentLog });
+    const app = await pageServer({ ...cluster, server: `https://127.0.0.1:${cable.port}` });
     const address = await app.listen({ host: '127.0.0.1', port: 0 });
     return new UiBed(results, cable, await startBrowser(), app, address);
   }
@@ -139,6 +130,12 @@ export interface OpenOptions {
   readonly size?: Size;
   readonly scheme?: Scheme;
 }
+
+/** The service with the built page, for users with tokens. */
+export const pageServer = (cluster: DashboardConfig['cluster']): ReturnType<typeof createServer> => {
+  const settings = { mode: 'Token', readOnly: false, namespaces: [], trustProxy: false, version: '0.0.0' } as const;
+  return createServer({ cluster, page: builtPage, ...settings }, { log: silentLog });
+};
 
 export const startBrowser = (): Promise<Browser> =>
   chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--disable-gpu', '--font-render-hinting=none'] });

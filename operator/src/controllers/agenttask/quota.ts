@@ -225,7 +225,7 @@ const podsReady = said('PodsReady', 'True', 'Started', 'the sandbox answers');
 /** Evictions after which Kueue queues a Workload at once; after all others it says itself when. */
 const queuedAtOnce: ReadonlySet<string> = new Set(['Preempted', 'NodeFailures']);
 
-/** Kueue leaves it to whoever made the Workload to give its quota back: only they know that nothing runs any more. */
+/** Kueue leaves it to the maker of a Workload to give its quota back: only the maker knows that nothing runs any more. */
 function givenBack(workload: Workload, { reason, message }: Condition, now: number): QuotaAction {
   const changes = [
     said('QuotaReserved', 'False', 'Pending', message),

@@ -160,7 +160,7 @@ export const fleet: readonly Scenario[] = [
       world.ask = () => Promise.resolve({ modelDigest: `sha256:${'f'.repeat(64)}`, shadow: null, about: { artifactDigest: nextDigest } });
       await client.patch(at, { spec: { artifact: { uri: 'builtin://features-v2', digest: nextDigest } } });
       await world.until(
-        'the other artifact is told',
+        'the other artifact is reported',
         () => isReady(models(world)[0]) && models(world)[0]?.status?.arms?.[0]?.digest === nextDigest,
       );
       await client.patch(at, { spec: { thresholds: { vetoBelowProbability: '0.2' } } });

@@ -13,7 +13,7 @@ interface Place {
   readonly before?: string;
   /** Members on the way that may be absent, from the outermost on: `[object, member]`. */
   readonly optional: readonly (readonly [string, string])[];
-  /** The list that `now` is an element of: its name in messages, its members on the way, and what tells elements apart. */
+  /** The list that `now` is an element of: its name in messages, its members on the way, and the key of its elements. */
   readonly list?: { readonly name: string; readonly now: string; readonly key: string; readonly optional: Place['optional'] };
   readonly mutability: Mutability;
 }
