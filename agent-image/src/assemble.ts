@@ -11,6 +11,7 @@ import { deliver } from './delivery/index.ts';
 import { createDialer, createEgress } from './egress/index.ts';
 import { runHarness } from './harness/index.ts';
 import { loopStrategy } from './loop/index.ts';
+import { repair } from './search/index.ts';
 import { createRails, installedGrammars, loadGrammars, type GrammarFiles } from './rails/index.ts';
 import { importWorkspace } from './workspace/index.ts';
 
@@ -59,6 +60,7 @@ export async function assembleEngine({ scratch, authorities, env, tracing }: Ass
   const engine = createAttemptEngine({
     rails: createRails({ grammars, home: homeDir }),
     grammars,
+    search: repair,
     loop: loopStrategy,
     runHarness,
     importWorkspace: (workspace, { rules, ...ports }) =>

@@ -1,6 +1,6 @@
 import { type Candidate, type FailingTest, generateBounds } from '@agentfleet/protocol/inference';
 import type { RankingContext } from '../../agent-image/src/attempt/ports.ts';
-import { suspicionOf } from '../../agent-image/src/attempt/localise.ts';
+import { suspicionOf } from '../../agent-image/src/search/localise.ts';
 import { localise, type Case, type Corpus, patched } from '../../inference-image/src/engines/synth/evaluation/evaluate.ts';
 import type { SynthEngine } from '../../inference-image/src/engines/synth/index.ts';
 

@@ -16,6 +16,7 @@ import {
 } from '../../agent-image/src/attempt/index.ts';
 import { runHarness } from '../../agent-image/src/harness/index.ts';
 import { loopStrategy } from '../../agent-image/src/loop/index.ts';
+import { repair } from '../../agent-image/src/search/index.ts';
 import { TranscriptReader, type Transcript } from '../../agent-image/src/loop/transcript.ts';
 import { noDecisionModels } from '../../agent-image/src/decision/index.ts';
 import type { ChatModels, ModelProposal, ModelRequest } from '../../agent-image/src/models/models.ts';
@@ -120,6 +121,7 @@ export class AgentBed implements AsyncDisposable {
     const harness = await startHarness({ env: { AGENTFLEET_RUNNER: binary } });
     const engine = createAttemptEngine({
       rails: createRails({ grammars: await loadGrammars(installedGrammars()) }),
+      search: repair,
       loop: loopStrategy,
       runHarness,
       ...(web !== undefined && { web }),

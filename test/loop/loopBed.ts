@@ -11,6 +11,7 @@ import { ajvOptions, validators, type AgentTask, type AgentTaskSpec } from '@age
 import type { RecordedCandidate } from '@agentfleet/protocol/inference';
 import type { ComputeBrief, PoolBrief } from '@agentfleet/protocol/pool';
 // Relatively, so that planted bugs are seen.
+import { repair } from '../../agent-image/src/search/index.ts';
 import {
   createAttemptEngine,
   type AttemptContext,
@@ -63,6 +64,7 @@ export class LoopBed implements AsyncDisposable {
     const store = createArtifactStore(place, { clock: systemClock, random: () => 0.5, spool: folder });
     const engine = createAttemptEngine({
       rails: createRails({ grammars: await loadGrammars(installedGrammars()) }),
+      search: repair,
       importWorkspace: async (workspace, { keeper, root }) => {
         const files = workspace.type === 'Inline' ? workspace.inline.files : [];
         for (const { path, content } of files) await keeper.writeFile(`${root}/${path}`, content);

@@ -17,6 +17,7 @@ import { homeDir, workspaceDir, type ExecRequest } from '@agentfleet/protocol/ke
 import type { PoolBrief } from '@agentfleet/protocol/pool';
 import { load } from 'js-yaml';
 import { loopStrategy } from '../../agent-image/src/loop/index.ts';
+import { repair } from '../../agent-image/src/search/index.ts';
 import { callOf, GullibleModel, isRefused, readingOf, type Conversation } from './gullible.ts';
 import { LocalSandbox } from './localSandbox.ts';
 import { compute, nothing, taskFor, taskOf } from './loopBed.ts';
@@ -78,6 +79,7 @@ const checkOf = (check: unknown): readonly string[] => {
 async function engineOf(): Promise<ReturnType<typeof createAttemptEngine>> {
   return createAttemptEngine({
     rails: createRails({ grammars: await loadGrammars(installedGrammars()), home: homeDir }),
+    search: repair,
     loop: loopStrategy,
     importWorkspace: async (workspace, { keeper, root }) => {
       const files = workspace.type === 'Inline' ? workspace.inline.files : [];

@@ -20,6 +20,7 @@ import { createArtifactStore, type ArtifactStore } from '@agentfleet/agent/store
 import { importWorkspace } from '@agentfleet/agent/workspace';
 import { runHarness } from '../../agent-image/src/harness/index.ts';
 import { loopStrategy } from '../../agent-image/src/loop/index.ts';
+import { repair } from '../../agent-image/src/search/index.ts';
 import type { ChatModels } from '../../agent-image/src/models/models.ts';
 import { silentLog, systemClock } from '@agentfleet/kube';
 import { ajvOptions, validators, type AgentTask, type AgentTaskSpec, type Approval } from '@agentfleet/protocol/api';
@@ -85,6 +86,7 @@ export class AttemptBed implements AsyncDisposable {
     const openDialer = createDialer({ clock: systemClock, env: {}, ...names });
     const engine: AttemptEngine = createAttemptEngine({
       rails: createRails({ grammars: await loadGrammars(installedGrammars()) }),
+      search: repair,
       loop: loopStrategy,
       runHarness,
       importWorkspace: (workspace, { rules, ...ports }) =>

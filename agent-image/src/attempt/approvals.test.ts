@@ -2,7 +2,7 @@ import { silentLog, type Clock } from '@agentfleet/kube';
 import type { AgentTask, Approval } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
 import { Newest } from '../tasks/assignmentRunner.ts';
-import { actionDigest, questionDigest } from './begun.ts';
+import { actionDigest, questionDigest } from './notes.ts';
 import { Approvals } from './approvals.ts';
 import type { SandboxSession } from './sandboxSession.ts';
 import { Meter, nothingUsed } from './meter.ts';

@@ -1,4 +1,4 @@
-import { mayVary, runAgain } from './chance.ts';
+import { mayVary, runAgain } from './checkRun.ts';
 import { isCommandCheck, type Check, type ArtifactCheck, isArtifactCheck, type CommandCheck } from '@agentfleet/protocol/api';
 import {
   wholeRun,
@@ -19,7 +19,7 @@ import { posix } from 'node:path';
 import { createGate } from './gate.ts';
 import type { Prepared, Scope } from './scope.ts';
 import { reachOf } from './sandboxSession.ts';
-import { openStrategy } from './strategy.ts';
+import { openStrategy } from './scope.ts';
 
 /** Rounds of reading scripts that scripts call; each finds at least one more file. */
 const maxRounds = 12;

@@ -1,6 +1,7 @@
 import { KeeperRefusal } from '@agentfleet/keeper/client';
 import { passedOn, type Run, type FailureClass, type Check, type Reason } from '@agentfleet/protocol/api';
 import { countTests, parseResults } from '../checks/index.ts';
+import { shownId } from './baseline.ts';
 import type { Ran, Baseline, JudgedCheck, Proof } from './checkRun.ts';
 import { AttemptFailure, retryWhileUnavailable, throwIfSuperseded } from '../base/failure.ts';
 import type { Outcome, AttemptContext, Report } from './ports.ts';
@@ -323,4 +324,14 @@ async function showEvidence({ context }: Scope, { prepared, result, answer }: Re
 function ran({ name }: Check, exitCode: number, output: string): Ran {
   const end = { exitCode, signal: null, timedOut: false, killed: null, oom: false };
   return { check: name, end, results: parseResults('Exit', { exitCode, stdout: output, stderr: '' }), output, millis: 0 };
+}
+
+/** The tests that failed although their check holds, because they are not repeatable at snapshot 0; `''` without any. */
+export function failedThere(proofs: readonly Proof[]): string {
+  const ids = proofs.flatMap(({ judged, run, verdict }) => {
+    const flaky = new Set([...judged.judgement.flaky, ...verdict.flaky]);
+    const failed = run.results.tests.filter(({ id, outcome }) => flaky.has(id) && (outcome === 'Failed' || outcome === 'Errored'));
+    return failed.map(({ id }) => shownId(id));
+  });
+  return ids.length === 0 ? '' : `, but for tests that fail only at times, at snapshot 0 too: ${ids.slice(0, 3).join(', ')}`;
 }

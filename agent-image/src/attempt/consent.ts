@@ -3,7 +3,7 @@ import { decisions } from '../rails/index.ts';
 import type { GateVerdict, Part, Proposal } from './gate.ts';
 import type { SecondOpinion } from './ports.ts';
 import type { Scope } from './scope.ts';
-import { actionDigest } from './begun.ts';
+import { actionDigest } from './notes.ts';
 
 /** Whether all who have a say agreed. */
 export interface Consent {

@@ -2,21 +2,18 @@ import { refuseAblations, Meter } from './meter.ts';
 import { writeAnswer, asksForAnswer, shownAnswer } from './artifacts.ts';
 import type { Baseline } from './checkRun.ts';
 import { judgeAtBaseline } from './baseline.ts';
-import { close, summary, type Ledger, conclusion, bounded, failed, reviewRejected, checkResults } from './closing.ts';
-import { BegunActs } from './begun.ts';
+import { bounded, checkResults, close, conclusion, failed, failedThere, reviewRejected, summary, type Ledger } from './closing.ts';
 import { Approvals } from './approvals.ts';
-import { failedThere, repair, type Winner } from './repair.ts';
 import { DeliveryReader, changedFiles, type DeliveryOrder } from '../delivery/index.ts';
 import { AttemptFailure, retryWhileUnavailable, throwIfSuperseded } from '../base/failure.ts';
 import { SandboxSession, poolRules } from './sandboxSession.ts';
-import { NoteReader } from './notes.ts';
+import { BegunActs, NoteReader } from './notes.ts';
 import type { AttemptContext, AttemptEngine, Outcome } from './ports.ts';
-import type { Prepared, EngineOptions, Scope, StrategyScope } from './scope.ts';
+import { hasChat, openStrategy, type EngineOptions, type Prepared, type Scope, type StrategyScope, type Winner } from './scope.ts';
 import { labelled, labels, prepare } from './prepare.ts';
 import { Progress, taskBegan } from './progress.ts';
 import { rollBack } from './rollback.ts';
 import { createSourceReader } from './sources.ts';
-import { hasChat, openStrategy } from './strategy.ts';
 import { verify, type Verified } from './verify.ts';
 import { sleep } from '@agentfleet/kube';
 import { agent, handOn, inSpan, isRecorded, noTracing, withinTask, type Attributes, type Tracing } from '@agentfleet/protocol/tracing';
@@ -207,7 +204,7 @@ async function pursue(scope: Scope, ledger: Ledger): Promise<Outcome> {
   const how =
     winner === null
       ? 'nothing was changed: they held at snapshot 0 already'
-      : `the last step: ${winner.candidate?.rationale ?? 'of an earlier attempt'}`;
+      : `the last step: ${winner.rationale ?? 'of an earlier attempt'}`;
   const reason = winner === null ? 'AlreadyHolds' : reviewed ? 'ReviewAccepted' : 'ChecksHold';
   return { result: 'Succeeded', reason, message: bounded(`all checks hold in a fresh container${failedThere(ledger.proofs)}; ${how}`) };
 }
@@ -275,7 +272,7 @@ async function search(scope: Scope, prepared: Prepared, baseline: Baseline): Pro
     return null;
   }
   progress.begin('repair', 'looking for an edit that makes the checks hold');
-  const winner = await repair(scope, prepared, baseline);
+  const winner = await scope.options.search(scope, prepared, baseline);
   progress.finish('repair');
   return winner;
 }

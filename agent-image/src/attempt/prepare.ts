@@ -6,7 +6,7 @@ import { importedNote } from '../delivery/index.ts';
 import { AttemptFailure } from '../base/failure.ts';
 import { createGate } from './gate.ts';
 import { poolRules, reachOf } from './sandboxSession.ts';
-import { harnessOf } from './strategy.ts';
+import { harnessOf } from './scope.ts';
 
 /** Labels of the snapshots that an attempt finds again. */
 export const labels = { empty: 'empty', initial: 'initial', result: 'result' } as const;

@@ -18,7 +18,7 @@ import { posix } from 'node:path';
 import { sleep, type Timer } from '@agentfleet/kube';
 import type { Reason } from '@agentfleet/protocol/api';
 import { KeeperRefusal, newExecId, type ExecResult } from '@agentfleet/keeper/client';
-import type { ActIdentity } from './begun.ts';
+import type { ActIdentity } from './notes.ts';
 import { AttemptFailure, retryWhileUnavailable, type RetryOptions } from '../base/failure.ts';
 import type { Meter } from './meter.ts';
 

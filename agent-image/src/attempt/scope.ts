@@ -11,12 +11,12 @@ import type { ChatModels } from '../models/models.ts';
 import type { Grammars, Rails } from '../rails/index.ts';
 import type { Delivered } from '@agentfleet/protocol/api';
 import type { DeliveryOrder, DeliveryPorts, DeliveryReader } from '../delivery/index.ts';
-import type { BegunActs } from './begun.ts';
+import type { BegunActs } from './notes.ts';
 import type { Approvals } from './approvals.ts';
 import type { Baseline } from './checkRun.ts';
 import type { SandboxSession } from './sandboxSession.ts';
 import type { Meter } from './meter.ts';
-import type { Noted } from './notes.ts';
+import type { Noted, TriedNote } from './notes.ts';
 import type { AttemptContext, Outcome } from './ports.ts';
 import type { Progress } from './progress.ts';
 import type { SourceReader } from './sources.ts';
@@ -85,8 +85,22 @@ export interface LoopStrategy {
   readonly run: (at: StrategyScope) => Promise<Outcome>;
 }
 
+/** A tree on which all checks hold in place, and how the search found it. */
+export interface Winner {
+  /** What the last step does; absent when an earlier attempt left the tree. */
+  readonly rationale?: string;
+  /** Note of the last step for later attempts when the tree does not hold in a fresh container. */
+  readonly ifNotVerified?: TriedNote;
+}
+
 export interface EngineOptions {
   readonly rails: Rails;
+  /**
+   * For pools without a chat model or an agent program; in `search/`, which the engine does not import.
+   *
+   * @throws AttemptFailure Stuck when nothing is left to try, BudgetExceeded
+   */
+  readonly search: (scope: Scope, prepared: Prepared, baseline: Baseline) => Promise<Winner>;
   /** For pools with a chat model; absent: they are searched like the others. */
   readonly loop?: LoopStrategy;
   /** For pools with an agent program; in `harness/`, which the engine does not import. */
@@ -129,4 +143,34 @@ export interface Prepared {
   readonly initial: SnapshotRecord;
   /** Where an attempt begins that goes on with the tree as it is; else `initial`. */
   readonly start: SnapshotRecord;
+}
+
+/** The agent program of the pool, which runs its attempts; null: it has none. */
+export function harnessOf({ pool }: Pick<AttemptContext, 'pool'>): HarnessBrief | null {
+  return pool.experts.find(({ harness }) => harness !== undefined)?.harness ?? null;
+}
+
+/** Whether the pool has a chat model that works on goals of every kind by itself. */
+export function hasChat({ pool }: Pick<AttemptContext, 'pool'>): boolean {
+  return harnessOf({ pool }) === null && pool.experts.some(({ chat, role }) => chat !== undefined && role === 'Generalist');
+}
+
+/** How a pool works on goals of every kind. */
+export interface OpenStrategy {
+  /** What is said while it works. */
+  readonly working: string;
+  readonly run: (at: Omit<StrategyScope, 'models'>) => Promise<Outcome>;
+}
+
+/** The agent program, or the loop of a chat model; null: candidates are searched. */
+export function openStrategy({ context, options }: Pick<Scope, 'context' | 'options'>): OpenStrategy | null {
+  const { models } = context;
+  const { loop, runHarness } = options;
+  const harness = harnessOf(context);
+  if (harness !== null && runHarness !== undefined) {
+    const at = { harness, ...(models !== undefined && { models }) } satisfies Partial<HarnessAt>;
+    return { working: 'running the agent program', run: (rest) => runHarness({ ...rest, ...at }) };
+  }
+  if (loop === undefined || models === undefined || !hasChat(context)) return null;
+  return { working: 'working with the model', run: (rest) => loop.run({ ...rest, models }) };
 }

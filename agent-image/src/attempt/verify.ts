@@ -1,14 +1,11 @@
-import { changesBetween } from './changes.ts';
+import { changesBetween } from './acts.ts';
 import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
 import { isArtifactCheck } from '@agentfleet/protocol/api';
-import { type Baseline, broken, holds, prove, type Proof } from './checkRun.ts';
-import { contradiction, flakyCheck, runAgain } from './chance.ts';
+import { type Baseline, broken, contradiction, flakyCheck, holds, prove, runAgain, type Proof } from './checkRun.ts';
 import { type Ledger, review } from './closing.ts';
 import { AttemptFailure } from '../base/failure.ts';
-import type { Prepared, Scope } from './scope.ts';
+import type { Prepared, Scope, Winner } from './scope.ts';
 import { labels } from './prepare.ts';
-import type { TriedNote } from './notes.ts';
-import type { Winner } from './repair.ts';
 
 /** A result on which all checks hold in a fresh container. */
 export interface Verified {
@@ -146,18 +143,6 @@ async function notProved(scope: Scope, winner: Winner | null, failed: Proof, asi
 }
 
 /** A later attempt does not try the same step again. */
-async function noteNotVerified({ context, session }: Scope, winner: Winner | null): Promise<void> {
-  if (winner === null || winner.candidate === null) return;
-  const { candidate, from, step } = winner;
-  const note: TriedNote = {
-    attempt: context.assignment.attempt,
-    state: from.state,
-    step,
-    id: candidate.id,
-    operator: candidate.operator,
-    location: `${candidate.location.path}:${candidate.location.line}`,
-    decision: 'Allow',
-    result: 'NotVerified',
-  };
-  await session.note('Tried', { ...note });
+async function noteNotVerified({ session }: Scope, winner: Winner | null): Promise<void> {
+  if (winner?.ifNotVerified !== undefined) await session.note('Tried', { ...winner.ifNotVerified });
 }

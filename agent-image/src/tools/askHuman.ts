@@ -1,5 +1,5 @@
 import { toolDefinition } from '@agentfleet/protocol/chat';
-import { questionDigest } from '../attempt/begun.ts';
+import { questionDigest } from '../attempt/notes.ts';
 import { plain, type Tool } from './tool.ts';
 
 /** Asks a person; the clocks of the task stand still until an answer comes, or the time for it is over. */

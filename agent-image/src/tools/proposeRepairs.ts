@@ -6,9 +6,7 @@ import type { ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
 import { EditMismatch, rewritesOf } from '../attempt/sources.ts';
 import { holds, prove } from '../attempt/checkRun.ts';
 import { AttemptFailure } from '../base/failure.ts';
-import { localise, type Focus } from '../attempt/localise.ts';
-import { SearchNode } from '../attempt/node.ts';
-import { propose } from '../attempt/proposals.ts';
+import { localise, propose, SearchNode, type Focus } from '../search/index.ts';
 import { plain, putBack, treeNow, type Observation, type Tool, type ToolContext } from './tool.ts';
 
 /** Edits that are asked for, and those that are shown. */

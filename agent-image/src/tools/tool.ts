@@ -1,5 +1,5 @@
 import { type ToolDefinition, usualBounds, type BoundedTool } from '@agentfleet/protocol/chat';
-import type { ActIdentity } from '../attempt/begun.ts';
+import type { ActIdentity } from '../attempt/notes.ts';
 import type { Baseline } from '../attempt/checkRun.ts';
 import type { Rewrite } from '../attempt/sources.ts';
 import type { CommandAct, Gate } from '../attempt/gate.ts';

@@ -5,6 +5,7 @@ import { createAttemptEngine, type AttemptEngine } from '@agentfleet/agent/attem
 import { collectCoverage } from '@agentfleet/agent/coverage';
 import { createDialer } from '@agentfleet/agent/egress';
 import { loopStrategy } from '@agentfleet/agent/loop';
+import { repair } from '@agentfleet/agent/search';
 import { createRails, installedGrammars, loadGrammars } from '@agentfleet/agent/rails';
 import { createArtifactStore, type ArtifactStore } from '@agentfleet/agent/store';
 import { importWorkspace } from '@agentfleet/agent/workspace';
@@ -173,6 +174,7 @@ async function engineIn(scratch: string, tracing: Tracing): Promise<AttemptEngin
   const grammars = await loadGrammars(installedGrammars());
   const openDialer = createDialer({ clock: systemClock, env: process.env });
   return createAttemptEngine({
+    search: repair,
     loop: loopStrategy,
     tracing,
     rails: createRails({ grammars, home: homeDir }),

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
 import type { Check } from '@agentfleet/protocol/api';
 import { judgeBaseline, parseResults } from '../checks/index.ts';
-import type { JudgedCheck, Ran } from './checkRun.ts';
-import { seenAtBaseline } from './baseline.ts';
-import { describeSearchEnd, failedThere, type SearchEnd } from './repair.ts';
+import type { JudgedCheck, Ran } from '../attempt/checkRun.ts';
+import { seenAtBaseline } from '../attempt/baseline.ts';
+import { describeSearchEnd, type SearchEnd } from './repair.ts';
+import { failedThere } from '../attempt/closing.ts';
 
 const ended = { exitCode: 1, signal: null, timedOut: false, killed: null, swept: 0, oom: false } as unknown as Ran['end'];
 

@@ -1,6 +1,6 @@
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import { expect, test } from 'vitest';
-import { BegunActs } from './begun.ts';
+import { BegunActs } from './notes.ts';
 
 const identity = { action: 'sha256:push', state: 'root', candidate: 'c' };
 const snapshot = { id: 's0003', manifestDigest: 'sha256:3' };

@@ -3,7 +3,7 @@ import type { Edit } from '@agentfleet/protocol/inference';
 import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { enter, NodeGone, SearchNode } from './node.ts';
-import type { Scope } from './scope.ts';
+import type { Scope } from '../attempt/scope.ts';
 
 const before = 'x = 1\n';
 const edit: Edit = {

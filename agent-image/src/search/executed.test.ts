@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Proof } from './checkRun.ts';
+import type { Proof } from '../attempt/checkRun.ts';
 import { executedFeatures } from './rounds.ts';
 
 /** A check that ran; its one test ended as reported. */

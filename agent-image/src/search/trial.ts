@@ -1,8 +1,8 @@
 import type { Candidate, ShellAct } from '@agentfleet/protocol/inference';
 import { inSpan, tool as toolSpan } from '@agentfleet/protocol/tracing';
-import { approve, consentTo, type Consent } from './consent.ts';
-import { earlierRun, identityOf, type ActedNote, type ActIdentity, type EarlierRun } from './begun.ts';
-import { judgeEffects, reachOfActs, onlyOnce, perform, runActs, snapshotOf } from './acts.ts';
+import { approve, consentTo, type Consent } from '../attempt/consent.ts';
+import { earlierRun, identityOf, type ActedNote, type ActIdentity, type EarlierRun } from '../attempt/notes.ts';
+import { judgeEffects, reachOfActs, onlyOnce, perform, runActs } from '../attempt/acts.ts';
 import {
   type Baseline,
   type JudgedCheck,
@@ -15,12 +15,12 @@ import {
   timeoutOf,
   type Ran,
   runCheck,
-} from './checkRun.ts';
-import { EditMismatch, rewritesOf, type Rewrite } from './sources.ts';
-import type { Gate, GateVerdict, Proposal } from './gate.ts';
-import { enter, leave, type SearchNode } from './node.ts';
-import type { TrialResult } from './notes.ts';
-import type { Scope } from './scope.ts';
+} from '../attempt/checkRun.ts';
+import { EditMismatch, rewritesOf, type Rewrite } from '../attempt/sources.ts';
+import type { Gate, GateVerdict, Proposal } from '../attempt/gate.ts';
+import { enter, leave, snapshotOf, type SearchNode } from './node.ts';
+import type { TrialResult } from '../attempt/notes.ts';
+import type { Scope } from '../attempt/scope.ts';
 import { isCommandCheck } from '@agentfleet/protocol/api';
 import { judgeBaseline, selectTests, wholeRun } from '../checks/index.ts';
 

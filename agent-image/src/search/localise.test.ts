@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { Baseline } from './checkRun.ts';
+import type { Baseline } from '../attempt/checkRun.ts';
 import { localise } from './localise.ts';
-import type { Scope } from './scope.ts';
+import type { Scope } from '../attempt/scope.ts';
 
 async function focusOn(texts: Readonly<Record<string, string>>): ReturnType<typeof localise> {
   const read = (path: string): Promise<Buffer> => Promise.resolve(Buffer.from(texts[path] ?? ''));

@@ -3,7 +3,7 @@ import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
 import { AttemptFailure } from '../base/failure.ts';
 import type { Features, GenerateResponse, Candidate, ControlStep } from '@agentfleet/protocol/inference';
 import { wholeRun } from '../checks/index.ts';
-import type { Proof, Baseline } from './checkRun.ts';
+import type { Proof, Baseline } from '../attempt/checkRun.ts';
 import {
   type TrialResult,
   type TriedNote,
@@ -13,13 +13,13 @@ import {
   budgetUsed,
   controlStep,
   proposers,
-} from './notes.ts';
+} from '../attempt/notes.ts';
 import type { Focus } from './localise.ts';
-import type { Control, Plan, Ranked, Ranking } from './ports.ts';
+import type { Control, Plan, Ranked, Ranking } from '../attempt/ports.ts';
 import { SearchNode, stateAfter, type Start } from './node.ts';
 import { propose } from './proposals.ts';
-import type { Scope } from './scope.ts';
-import type { TextFeatures } from './sources.ts';
+import type { Scope } from '../attempt/scope.ts';
+import type { TextFeatures } from '../attempt/sources.ts';
 import type { Trial } from './trial.ts';
 
 /** How long an expert that gave no answer is asked only when nobody else is left, ms. */

@@ -10,9 +10,9 @@ import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
 import type { Focus } from './localise.ts';
 import { AttemptFailure } from '../base/failure.ts';
 import type { SearchNode } from './node.ts';
-import type { Scope } from './scope.ts';
+import type { Scope } from '../attempt/scope.ts';
 import { stripVTControlCharacters } from 'node:util';
-import { type Baseline, holds, prove } from './checkRun.ts';
+import { type Baseline, holds, prove } from '../attempt/checkRun.ts';
 
 /** Refusals that mean: there is nothing more to try here. */
 const ending: ReadonlySet<string> = new Set(['RecordEnded', 'LanguageUnsupported', 'RecordUnknown', 'RecordMismatch']);

@@ -11,9 +11,9 @@ import {
 import { isUtf8 } from 'node:buffer';
 import { isCommandCheck } from '@agentfleet/protocol/api';
 import { namingEnvironment, wholeRun } from '../checks/index.ts';
-import { type Baseline, tail, timeoutOf, type Ran } from './checkRun.ts';
+import { type Baseline, tail, timeoutOf, type Ran } from '../attempt/checkRun.ts';
 import { domainOf, isForeign, mainDomain } from '../features/languages.ts';
-import type { Scope } from './scope.ts';
+import type { Scope } from '../attempt/scope.ts';
 
 /** `import … from 'x'`, `export … from 'x'`, `import 'x'`, `import('x')`, `require('x')`: the module names of a source text. */
 const specifier = /(?:\bfrom\s*|\bimport\s*(?:\(\s*)?|\brequire\s*\(\s*)(['"])([^'"\n]+)\1/g;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Frontier } from './rounds.ts';
 import { stateAfter, type SearchNode, type Start } from './node.ts';
-import type { Noted, TriedNote } from './notes.ts';
+import type { Noted, TriedNote } from '../attempt/notes.ts';
 
 const start = {
   snapshot: { id: 's0', manifestDigest: 'sha256:root' },

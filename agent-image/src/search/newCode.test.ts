@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseResults } from '../checks/index.ts';
-import type { Ran } from './checkRun.ts';
+import type { Ran } from '../attempt/checkRun.ts';
 import { failingTests, type Focus } from './localise.ts';
 import { missingNames, newCodeNeeded } from './proposals.ts';
 

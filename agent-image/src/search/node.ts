@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { KeeperRefusal } from '@agentfleet/keeper/client';
 import type { Candidate, Edit, Spectrum } from '@agentfleet/protocol/inference';
-import { rewritesOf, type Rewrite } from './sources.ts';
+import { write } from '../attempt/acts.ts';
+import { rewritesOf, type Rewrite } from '../attempt/sources.ts';
 import type { Focus } from './localise.ts';
-import { type Proof, type Baseline, broken, holds, passing, prove } from './checkRun.ts';
-import type { Scope, Prepared } from './scope.ts';
+import { type Proof, type Baseline, broken, holds, passing, prove } from '../attempt/checkRun.ts';
+import type { Scope, Prepared } from '../attempt/scope.ts';
 import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
 
 /** A tree that the search can go on from: snapshot 0 with the edits of accepted candidates. */
@@ -131,10 +132,6 @@ export async function enter(scope: Scope, node: SearchNode): Promise<void> {
   scope.progress.establish('TreeClean');
 }
 
-export async function write({ session }: Scope, rewrites: readonly Rewrite[]): Promise<void> {
-  for (const { path, after } of rewrites) await session.write(path, after);
-}
-
 /**
  * Puts the tree of a node back after a candidate: the edited files from kept bytes, and all of it from the snapshot when
  * anything else is different.
@@ -148,6 +145,12 @@ export async function leave(scope: Scope, node: SearchNode, rewrites: readonly R
   );
   if ((await scope.session.diff(node.snapshot)).entries.length > 0) return enter(scope, node);
   scope.progress.establish('TreeClean');
+}
+
+/** The nearest snapshot at or above a node. */
+export function snapshotOf(node: SearchNode): string {
+  for (let at: SearchNode | null = node; at !== null; at = at.parent) if (at.snapshot !== null) return at.snapshot;
+  throw new Error('the root of a search has a snapshot');
 }
 
 /** Trust in edits of which nothing is known. */

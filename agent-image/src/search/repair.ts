@@ -1,18 +1,18 @@
-import { shownId, seenAtBaseline, unparsed } from './baseline.ts';
+import { shownId, seenAtBaseline, unparsed } from '../attempt/baseline.ts';
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
-import { type JudgedCheck, type Proof, type Baseline, passing, prove, stillFailing } from './checkRun.ts';
+import { type JudgedCheck, type Proof, type Baseline, passing, prove, stillFailing } from '../attempt/checkRun.ts';
 import type { Candidate } from '@agentfleet/protocol/inference';
-import { mayBacktrack } from './meter.ts';
-import { perform } from './acts.ts';
+import { mayBacktrack } from '../attempt/meter.ts';
+import { perform } from '../attempt/acts.ts';
 import { AttemptFailure } from '../base/failure.ts';
 import { Frontier, Rounds, type Round } from './rounds.ts';
-import { createGate, type Gate } from './gate.ts';
+import { createGate, type Gate } from '../attempt/gate.ts';
 import { localise, type Focus } from './localise.ts';
 import { minimise, newCodeNeeded, settle } from './proposals.ts';
 import { enter, NodeGone, stateAfter, type SearchNode, startOf, trustIn } from './node.ts';
-import type { Participant, Ranked } from './ports.ts';
-import { type AcceptedNote, type TriedNote, signalsReport } from './notes.ts';
-import type { Prepared, Scope } from './scope.ts';
+import type { Participant, Ranked } from '../attempt/ports.ts';
+import { type AcceptedNote, type TriedNote, signalsReport } from '../attempt/notes.ts';
+import type { Prepared, Scope, Winner } from '../attempt/scope.ts';
 import { quickChecks, attemptCandidate, type Trial } from './trial.ts';
 
 /** What a search that ended without a result is known to have done. */
@@ -50,25 +50,6 @@ function cureOf({ checks, experts, gained }: SearchEnd, spent: string | null): s
   return 'Give the pool an expert for this kind of change, or split the goal';
 }
 
-/** The tests that failed although their check holds, because they are not repeatable at snapshot 0; `''` without any. */
-export function failedThere(proofs: readonly Proof[]): string {
-  const ids = proofs.flatMap(({ judged, run, verdict }) => {
-    const flaky = new Set([...judged.judgement.flaky, ...verdict.flaky]);
-    const failed = run.results.tests.filter(({ id, outcome }) => flaky.has(id) && (outcome === 'Failed' || outcome === 'Errored'));
-    return failed.map(({ id }) => shownId(id));
-  });
-  return ids.length === 0 ? '' : `, but for tests that fail only at times, at snapshot 0 too: ${ids.slice(0, 3).join(', ')}`;
-}
-
-/** A tree on which all checks hold in place, and how it was found. */
-export interface Winner {
-  /** The last step; null when an earlier attempt left a tree on which they hold. */
-  readonly candidate: Candidate | null;
-  /** State that it was tried on and step that it came from; for the note when it does not hold in a fresh container. */
-  readonly from: SearchNode;
-  readonly step: number;
-}
-
 /**
  * Tries candidates until all checks hold in place. The tree is then snapshot 0 with the accepted edits and nothing else.
  *
@@ -79,7 +60,7 @@ export async function repair(scope: Scope, prepared: Prepared, baseline: Baselin
   const frontier = new Frontier(start, scope.noted, { backtracking: mayBacktrack(scope.context) });
   if (!start.holds) return new Search(scope, baseline, frontier).run();
   scope.progress.establish('ReachedInPlace');
-  return { candidate: null, from: frontier.root, step: 0 };
+  return {};
 }
 
 /** A trial, and its energy by what it measured. */
@@ -260,7 +241,9 @@ class Search {
     this.#scope.progress.change(planId, { state: 'Done' });
     if (trial.acts.length === 0) await minimise(this.#scope, this.#baseline, node, candidate.edits);
     this.#scope.progress.establish('ReachedInPlace');
-    return { candidate, from: node, step };
+    const { rationale } = candidate;
+    const place = { attempt: this.#scope.context.assignment.attempt, state: node.state, step };
+    return { rationale, ifNotVerified: { ...place, ...named(candidate), decision: 'Allow', result: 'NotVerified' } };
   }
 
   /** The lowest energy of those that brought the work forward; the first where none was measured. */
@@ -336,20 +319,21 @@ interface Noting {
 }
 
 function noteOf({ node, step, candidate, trial: { result, decision, why, possiblyDone }, attempt }: Noting): TriedNote {
-  const { id, operator, location } = candidate;
   return {
     attempt,
     state: node.state,
     step,
-    id,
-    operator,
-    location: `${location.path}:${location.line}`,
+    ...named(candidate),
     decision,
     result,
     why: why.slice(0, 500),
     ...(possiblyDone && { possiblyDone }),
     ...contentOf(candidate),
   };
+}
+
+function named({ id, operator, location: { path, line } }: Candidate): Pick<TriedNote, 'id' | 'operator' | 'location'> {
+  return { id, operator, location: `${path}:${line}` };
 }
 
 /** Most characters of what a candidate changes in a note about it, which has to fit with the rest. */
