@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Package } from './contents.ts';
 import type { Allowed, GateResult } from './gates.ts';
 
-/** Something that was pushed: an image or the chart. */
+/** Something that was pushed: an image or a chart. */
 export interface Artifact {
   readonly name: string;
   /** `registry/path`, without tag and digest. */
@@ -130,7 +130,7 @@ export function signCommands(artifacts: readonly Artifact[]): readonly string[] 
   return artifacts.flatMap((artifact) => [
     `cosign sign --yes ${pinned(artifact)}`,
     `cosign attest --yes --type slsaprovenance1 --predicate ${artifact.name}.provenance.json ${pinned(artifact)}`,
-    ...(artifact.name === 'chart'
+    ...(artifact.name.startsWith('chart')
       ? []
       : [`cosign attest --yes --type spdxjson --predicate ${artifact.name}.spdx.json ${pinned(artifact)}`]),
   ]);

@@ -50,7 +50,7 @@ async function main(args: readonly string[], signal: AbortSignal): Promise<numbe
   }
   const source = await sourceOf(version);
   const released = await release({ version, registry, images, source, allowed, out: resolve(out), builder });
-  for (const { name, repository, digest } of [...released.images, released.chart])
+  for (const { name, repository, digest } of [...released.images, ...released.charts])
     console.log(`${name.padEnd(10)} ${repository}@${digest}`);
   // By a process: what builds them imports the documents of a release.
   const { stdout } = await execa(process.execPath, [resolve(import.meta.dirname, '../cli.ts'), '--release', resolve(out), version]);

@@ -1,7 +1,7 @@
 import { execa } from 'execa';
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { buildFamilies, goFacts } from '../cluster/build/binaries.ts';
 import { repository as root } from '../images/parts.ts';
 import type { Artifact } from './documents.ts';
@@ -81,24 +81,31 @@ export class Registry {
     return JSON.parse(await this.#crane('manifest', reference));
   }
 
-  /** Pushes the chart with these images as its defaults, under `charts/agentfleet`. */
-  async pushChart(version: string, images: readonly Artifact[]): Promise<Artifact> {
-    const { programs, address, plainHttp = false, signal } = this.#options;
-    const helm = (...args: readonly string[]) => execa(programs.helm, args, signal === undefined ? {} : { cancelSignal: signal });
+  /** Pushes the chart with these images as its defaults, under `charts/agentfleet`, and its definitions alone, under `charts/agentfleet-crds`. */
+  async pushCharts(version: string, images: readonly Artifact[]): Promise<readonly [chart: Artifact, crds: Artifact]> {
     const folder = await mkdtemp(join(tmpdir(), 'release-chart-'));
     try {
       const chart = join(folder, 'agentfleet');
+      const crds = join(chart, 'charts/agentfleet-crds');
       await cp(join(root, 'charts/agentfleet'), chart, { recursive: true });
-      const values = join(chart, 'values.yaml');
-      await writeFile(values, withImages(await readFile(values, 'utf8'), images));
-      await helm('package', chart, '--version', version, '--app-version', version, '--destination', folder);
-      await helm('push', join(folder, `agentfleet-${version}.tgz`), `oci://${address}/charts`, ...(plainHttp ? ['--plain-http'] : []));
+      await rewrite(join(chart, 'values.yaml'), (values) => withImages(values, images));
+      for (const one of [chart, crds]) await rewrite(join(one, 'Chart.yaml'), (about) => withVersion(about, version));
+      return [await this.#pushChart('chart', chart, version), await this.#pushChart('chart-crds', crds, version)];
     } finally {
       await rm(folder, { recursive: true });
     }
-    const digest = await this.find('charts/agentfleet', version);
-    if (digest === undefined) throw new Error(`helm pushed the chart, and ${address} has no charts/agentfleet:${version}`);
-    return { name: 'chart', repository: this.repositoryOf('charts/agentfleet'), digest };
+  }
+
+  /** Pushes the chart of a folder, whose name is the chart's. */
+  async #pushChart(name: string, chart: string, version: string): Promise<Artifact> {
+    const { programs, address, plainHttp = false, signal } = this.#options;
+    const helm = (...args: readonly string[]) => execa(programs.helm, args, signal === undefined ? {} : { cancelSignal: signal });
+    const [at, under] = [`charts/${basename(chart)}`, dirname(chart)];
+    await helm('package', chart, '--destination', under);
+    await helm('push', `${chart}-${version}.tgz`, `oci://${address}/charts`, ...(plainHttp ? ['--plain-http'] : []));
+    const digest = await this.find(at, version);
+    if (digest === undefined) throw new Error(`helm pushed the chart, and ${address} has no ${at}:${version}`);
+    return { name, repository: this.repositoryOf(at), digest };
   }
 
   async #crane(...args: readonly string[]): Promise<string> {
@@ -125,4 +132,15 @@ export function withImages(values: string, images: readonly Artifact[]): string 
     if (!text.includes(line)) throw new Error(`the values of the chart have no empty image ${name}`);
     return text.replace(line, `  ${valueNames[name] ?? name}: ${repository}@${digest}\n`);
   }, values);
+}
+
+/** A Chart.yaml with this version as its own, of its program, and of charts in it. Pure. */
+export function withVersion(about: string, version: string): string {
+  return about
+    .replaceAll(/^(version|appVersion): .*$/gm, `$1: ${version}`)
+    .replaceAll(/(- \{ name: [^}]*, version: )[^,}]+/g, `$1${version}`);
+}
+
+async function rewrite(file: string, change: (text: string) => string): Promise<void> {
+  await writeFile(file, change(await readFile(file, 'utf8')));
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { bundled, debian, goModules, installed, type Package } from './contents.ts';
 import { licenceGate, licenceReport, provenance, purl, signCommands, spdx } from './documents.ts';
 import { auditFindings, changelogGate, judgeFindings, versionGate, vulnFindings, type GateResult } from './gates.ts';
-import { withImages } from './registry.ts';
+import { withImages, withVersion } from './registry.ts';
 
 const digest = `sha256:${'a'.repeat(64)}`;
 const image = { name: 'operator', repository: 'registry.example.com/fleet/operator', digest };
@@ -93,6 +93,12 @@ describe('documents', () => {
         source,
       ),
     ).toContain('| @scope/ajv | 8.0.0 | MIT | operator, agent |');
+  });
+
+  it('give chart and definitions the version of the release', () => {
+    const about =
+      "name: a\nversion: 0.1.0\nappVersion: 0.1.0\ndependencies:\n  - { name: a-crds, version: 0.1.0, condition: c }\nkubeVersion: '>=1'\n";
+    expect(withVersion(about, '0.2.0')).toBe(about.replaceAll('0.1.0', '0.2.0'));
   });
 
   it('fill the chart with digests, and refuse an image that it has not', () => {

@@ -32,7 +32,7 @@ export interface ReleaseOptions {
 /** What was released. */
 export interface Released {
   readonly images: readonly Artifact[];
-  readonly chart: Artifact;
+  readonly charts: readonly [chart: Artifact, crds: Artifact];
   readonly licences: GateResult;
   readonly commands: readonly string[];
 }
@@ -100,7 +100,7 @@ export async function sourceGates(version: string, allowed: Allowed, today: stri
   return [...early, ...(await Promise.all([auditGate(allowed, today), vulnGate(allowed, today)]))];
 }
 
-/** Pushes images and chart, and writes the documents about them. Idempotent: the same sources give the same digests. */
+/** Pushes images and charts, and writes the documents about them. Idempotent: the same sources give the same digests. */
 export async function release({ version, registry, images, source, allowed, out, builder }: ReleaseOptions): Promise<Released> {
   const own = await pushArchitecture(registry, images, version);
   const packages = await contents(registry, own);
@@ -112,19 +112,19 @@ export async function release({ version, registry, images, source, allowed, out,
     own.map(({ name }) => name),
     version,
   );
-  const chart = await registry.pushChart(version, all);
+  const charts = await registry.pushCharts(version, all);
   await mkdir(out, { recursive: true });
   const write = (name: string, content: unknown): Promise<void> =>
     writeFile(join(out, name), typeof content === 'string' ? content : `${JSON.stringify(content, undefined, 2)}\n`);
   for (const artifact of all) await write(`${artifact.name}.spdx.json`, spdx(artifact, packages.get(artifact.name) ?? [], source));
-  for (const artifact of [...all, chart]) {
+  for (const artifact of [...all, ...charts]) {
     const statement = provenance(artifact, source, builder) as { readonly predicate: object };
     await write(`${artifact.name}.intoto.json`, statement);
     await write(`${artifact.name}.provenance.json`, statement.predicate);
   }
-  const commands = signCommands([...all, chart]);
+  const commands = signCommands([...all, ...charts]);
   await write('licences.md', licenceReport(packages, source));
   await write('sign.sh', ['#!/bin/sh -e', ...commands, ''].join('\n'));
-  await write('images.json', Object.fromEntries([...all, chart].map((artifact) => [artifact.name, pinned(artifact)])));
-  return { images: all, chart, licences, commands };
+  await write('images.json', Object.fromEntries([...all, ...charts].map((artifact) => [artifact.name, pinned(artifact)])));
+  return { images: all, charts, licences, commands };
 }

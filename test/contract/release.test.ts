@@ -93,18 +93,26 @@ describe('a release', () => {
     expect(again.images).toEqual(released.images);
   });
 
-  it('has a chart that names these digests, and is installed without a value', async () => {
-    const { repository, digest } = released.chart;
-    const pulled = ['pull', `oci://${repository}`, '--version', version, '--plain-http', '--destination', folder];
-    const { all } = await execa(programs.helm, pulled, { all: true });
-    expect(all).toContain((await registry.find('charts/agentfleet', version)) ?? 'nothing');
-    expect(digest).toMatch(/^sha256:/);
-    const chart = join(folder, `agentfleet-${version}.tgz`);
-    const { stdout: about } = await execa(programs.helm, ['show', 'chart', chart]);
-    expect(load(about)).toMatchObject({ version, appVersion: version });
-    const { stdout } = await execa(programs.helm, ['template', 'agentfleet', chart, '--namespace=agentfleet-system']);
-    const used = loadAll(stdout).flatMap((manifest) => JSON.stringify(manifest).match(/127\.0\.0\.1:[^"]*@sha256:[0-9a-f]{64}/g) ?? []);
+  it('has a chart that names these digests, and is installed without a value; its definitions are one of their own', async () => {
+    for (const [at, { repository, digest }] of released.charts.entries()) {
+      const pulled = ['pull', `oci://${repository}`, '--version', version, '--plain-http', '--destination', folder];
+      const { all } = await execa(programs.helm, pulled, { all: true });
+      const name = ['agentfleet', 'agentfleet-crds'][at]!;
+      expect(all).toContain((await registry.find(`charts/${name}`, version)) ?? 'nothing');
+      expect(digest).toMatch(/^sha256:/);
+      const { stdout } = await execa(programs.helm, ['show', 'chart', join(folder, `${name}-${version}.tgz`)]);
+      expect(load(stdout)).toMatchObject({ name, version, appVersion: version });
+    }
+    const rendered = async (name: string, ...more: readonly string[]): Promise<readonly { readonly kind: string }[]> => {
+      const args = ['template', 'agentfleet', join(folder, `${name}-${version}.tgz`), '--namespace=agentfleet-system', ...more];
+      return loadAll((await execa(programs.helm, args)).stdout) as { readonly kind: string }[];
+    };
+    const all = await rendered('agentfleet');
+    const used = all.flatMap((manifest) => JSON.stringify(manifest).match(/127\.0\.0\.1:[^"]*@sha256:[0-9a-f]{64}/g) ?? []);
     expect(new Set(used)).toEqual(new Set(released.images.map((image) => `${image.repository}@${image.digest}`)));
+    const definitions = all.filter(({ kind }) => kind === 'CustomResourceDefinition');
+    expect(await rendered('agentfleet-crds')).toEqual(definitions);
+    expect(await rendered('agentfleet', '--set=crds.install=false')).toEqual(all.filter((one) => !definitions.includes(one)));
   });
 
   it('comes with what is in each image, where it is from, and how to sign it', async () => {

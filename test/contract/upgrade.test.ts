@@ -96,7 +96,7 @@ describe.runIf(enabled)('definitions over those of an older version', () => {
       // Some are in two files.
       expect([201, 409], `${object.kind} ${object.metadata.name}: ${answer.message}`).toContain(status);
     }
-    const now = [...chartFiles()].filter(([path]) => path.includes('/crds/')).map(([, text]) => text);
+    const now = [...chartFiles()].filter(([path]) => path.includes('/agentfleet-crds/')).map(([, text]) => text);
     await install(now.flatMap((text) => loadAll(text) as Definition[]));
     // Nothing else says when a changed schema is in force.
     const pool = [...files.values()].flat().find(({ kind, spec }) => kind === 'ExpertPool' && spec['rollout'] !== undefined);

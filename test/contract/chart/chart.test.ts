@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
-import { load } from 'js-yaml';
+import { load, loadAll } from 'js-yaml';
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { up, type Cluster } from '../../../hack/cluster/index.ts';
@@ -34,15 +34,21 @@ afterAll(() => kubectl.text(['delete', 'namespace', namespace, '--wait=false']))
 
 describe('what the chart renders', () => {
   it('passes helm lint', async () => {
-    const { stdout } = await execa(cluster.bin('helm'), ['lint', '--strict', chart, '--values=-'], {
-      input: JSON.stringify(chartValues({ image })),
-    });
-    expect(stdout).toContain('0 chart(s) failed');
+    for (const [path, values] of [
+      [chart, chartValues({ image })],
+      [`${chart}/charts/agentfleet-crds`, {}],
+    ] as const) {
+      const { stdout } = await execa(cluster.bin('helm'), ['lint', '--strict', path, '--values=-'], { input: JSON.stringify(values) });
+      expect(stdout).toContain('0 chart(s) failed');
+    }
   });
 
   it('has the version of the project', async () => {
     const { version } = JSON.parse(await readFile(`${root}package.json`, 'utf8')) as { version: string };
-    expect(load(await readFile(`${chart}/Chart.yaml`, 'utf8'))).toMatchObject({ version, appVersion: version });
+    const about = load(await readFile(`${chart}/Chart.yaml`, 'utf8'));
+    expect(about).toMatchObject({ version, appVersion: version, dependencies: [{ name: 'agentfleet-crds', version }] });
+    const definitions = load(await readFile(`${chart}/charts/agentfleet-crds/Chart.yaml`, 'utf8'));
+    expect(definitions).toMatchObject({ name: 'agentfleet-crds', version, appVersion: version });
   });
 
   it.for(['operator', 'agent', 'inference', 'sandbox', 'tools'])('refuses to guess the image %s, and says what to set', async (part) => {
@@ -108,6 +114,20 @@ describe('what the chart renders', () => {
     );
     for (const { metadata } of definitions) expect(metadata.annotations?.['helm.sh/resource-policy']).toBe('keep');
     expect(kindsOf(await rendered({ crds: { install: false } }))).not.toContain('CustomResourceDefinition');
+  });
+
+  it('has its definitions as a chart, which is installed alone too, and lets them go with the release when told so', async () => {
+    const definitions = all.filter(({ kind }) => kind === 'CustomResourceDefinition');
+    const alone = async (...more: readonly string[]): Promise<readonly Manifest[]> => {
+      const { stdout } = await execa(cluster.bin('helm'), ['template', 'agentfleet-crds', `${chart}/charts/agentfleet-crds`, ...more]);
+      return loadAll(stdout) as Manifest[];
+    };
+    expect(await alone()).toEqual(definitions);
+    const loose = definitions.map(({ metadata: { name }, ...rest }) => ({ ...rest, metadata: { name } }));
+    expect(await alone('--set=keep=false')).toEqual(loose);
+    const together = await rendered({ crds: { keep: false } });
+    expect(together.filter(({ kind }) => kind === 'CustomResourceDefinition')).toEqual(loose);
+    await expect(alone('--set=kept=false')).rejects.toThrow(/'kept' not allowed/);
   });
 });
 

@@ -33,8 +33,8 @@ describe('the base of Kustomize', () => {
     expect(namesOf(await built('charts/kustomize'))).toEqual([...namesOf(hooks), `Namespace ${namespace}`].toSorted());
   });
 
-  it.each(['crds', 'policies'])('names every file of %s', async (name) => {
-    const path = folder(`charts/agentfleet/files/${name}`);
+  it.each(['charts/agentfleet-crds/files', 'files/policies'])('names every file of %s', async (name) => {
+    const path = folder(`charts/agentfleet/${name}`);
     const { resources } = load(await readFile(`${path}/Kustomization`, 'utf8')) as { readonly resources: readonly string[] };
     expect(resources).toEqual((await readdir(path)).filter((file) => file.endsWith('.yaml')).toSorted());
   });
