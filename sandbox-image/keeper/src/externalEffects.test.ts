@@ -40,14 +40,14 @@ const log: readonly Entry[] = [
   noted(effectNotes.undone, { id: 'pushed', undone: true, why: '' }),
 ];
 
-test('effects between two snapshots are told with how they stand and what takes them back', async () => {
+test('effects between two snapshots are listed with their state and compensation', async () => {
   expect(await reported(log, 's0001', 's0002')).toEqual([
     { command: 'do pushed', target: 'pushed', state: 'Undone', undo: 'git push back', why: '' },
     { command: 'do posted', target: 'posted', state: 'Failed', undo: null, why: 'nothing is known' },
   ]);
 });
 
-test('up to the tree as it is, an effect whose end nobody saw is told as unknown', async () => {
+test('up to the current tree, an effect whose end was not observed is reported as unknown', async () => {
   const all = await reported(log, 's0001', 'current');
   expect(all.map(({ target }) => target)).toEqual(['pushed', 'posted', 'cut']);
   expect(all.at(-1)).toMatchObject({ state: 'Unknown', undo: null, why: 'nobody saw its end' });

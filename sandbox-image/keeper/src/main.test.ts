@@ -29,7 +29,7 @@ function start(env: Record<string, string>) {
 }
 
 describe('the process', () => {
-  it('says all that is wrong with its environment and does not start', async () => {
+  it('reports all faults of its environment and does not start', async () => {
     const { said, exit } = start({});
     expect(await exit).toBe(1);
     for (const name of ['AGENTFLEET_LINK_KEY', 'POD_UID', 'AGENTFLEET_CLIENT']) expect(said.stderr).toContain(name);
@@ -53,7 +53,7 @@ describe('the process', () => {
       POD_UID: podUid,
     });
     await waitUntil(() => said.stdout.includes('listening'), 15_000);
-    // Not always the first line: the port of the way out may be another keeper's on this machine.
+    // Not always the first line: the egress port may belong to another keeper on this machine.
     const listening = said.stdout.split('\n').find((line) => line.includes('listening')) ?? '';
     const { address, snapshots } = JSON.parse(listening) as { address: string; snapshots: object };
     expect(snapshots).toMatchObject({ asked: 'Auto', engine: 'CAS' });

@@ -41,7 +41,7 @@ export interface StartOptions extends Machine {
   readonly snapshots?: Snapshots | ((config: Config) => Promise<Snapshots>);
 }
 
-/** What followers have for reading the end of the last command. */
+/** Time for followers to read the end of the last command. */
 const farewellMs = 500;
 /** After so long without an edit the parser's thread gives its memory back. */
 const parserIdleMs = 30_000;
@@ -156,14 +156,14 @@ async function openStore({ config, clock, logger }: StartOptions) {
   if (log.broken !== null) logger.error('the event log is broken: nothing will be changed', { broken: log.broken });
   log.append('KeeperStarted', { version: config.version, pod: config.pod, tornBytes });
   for (const header of log.broken === null ? unfinished.all : []) log.append('ExecEnded', await endOrphan(archive, header));
-  // Before anything else may touch the roots: a patch is there whole or not at all.
+  // Before anything else may touch the roots: a patch is applied whole or not at all.
   if (log.broken === null) await recoverPatches(patches, log);
   await log.flush();
   const room = new OutputRoom({ archive, log, logger, reserve, spills });
   return { fence, archive, patches, reserve, room, spills, unfinished, usage, log };
 }
 
-/** Where the snapshots lie. */
+/** Returns the folder of the snapshots. */
 function engineFolder({ storeDir }: Pick<Config, 'storeDir'>): string {
   return join(storeDir, 'cas');
 }
@@ -203,7 +203,7 @@ async function listen(keeper: Keeper, link: LinkServer): Promise<RunningKeeper> 
     const closed = app.close();
     await egress.close();
     await executor.shutdown();
-    // Who follows the command gets its end; who does not read it is cut off.
+    // Followers of the command get its end; those that do not read it are disconnected.
     clock.after(farewellMs, () => app.server.closeAllConnections());
     await Promise.all([closed, probing, scrubbing, link.close(), keeper.parts.syntax.close()]);
     await snapshots.close();

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// BenchmarkBareSpawn is what a user would do instead: the same command without any of it.
+// BenchmarkBareSpawn is the alternative for a user: the same command without the runner.
 func BenchmarkBareSpawn(b *testing.B) {
 	for b.Loop() {
 		if err := exec.Command("/bin/true").Run(); err != nil {

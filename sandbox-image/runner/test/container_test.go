@@ -30,7 +30,7 @@ type options struct {
 	noTracing bool   // ptrace is refused, as by Yama scope 2
 }
 
-// startContainer skips, loudly, where namespaces are not to be had.
+// startContainer skips, with a message, where namespaces are not available.
 func startContainer(tb testing.TB, k *keeper, o options) *container {
 	tb.Helper()
 	root, err := os.MkdirTemp("", "root-")
@@ -54,7 +54,7 @@ func startContainer(tb testing.TB, k *keeper, o options) *container {
 		"AGENTFLEET_LINK_KEY=" + o.key, "AGENTFLEET_LINK=/.agentfleet/link/keeper.sock", "OTHER=must not be inherited",
 	}
 	cmd.Stderr = os.Stderr
-	// An IPC namespace of its own: the runner removes all objects in it.
+	// A new IPC namespace: the runner removes all objects in it.
 	flags := uintptr(unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: flags, Pdeathsig: syscall.SIGKILL}
 	if os.Getuid() != 0 {
@@ -92,7 +92,7 @@ func serve(tb testing.TB, o options) (*session, *container) {
 		select {
 		case err := <-c.done:
 			c.done <- err
-			k.listener.Close() // else accept would wait for nobody
+			k.listener.Close() // else accept would wait for ever
 		case <-accepted:
 		}
 	}()
@@ -104,7 +104,7 @@ func serve(tb testing.TB, o options) (*session, *container) {
 // alive lists the living processes of commands in the container.
 func (c *container) alive() (found []string) {
 	for _, line := range c.all() {
-		// The spare supervisor is ours, also while it is forked or ends.
+		// The spare supervisor is allowed, also while it is forked or ends.
 		if _, name, _ := strings.Cut(line, " "); !strings.HasPrefix(name, "runner s") && name != "(exe)" && name != "(runner)" {
 			found = append(found, line)
 		}
@@ -219,7 +219,7 @@ func bind(from, to string, flags uintptr) error {
 	return unix.Mount(from, to, "", unix.MS_BIND|flags, "")
 }
 
-// leftover is what an earlier container of the pod left in its scratch folders.
+// leftover is the content that an earlier container of the pod left in its scratch folders.
 const leftover = "/left/over"
 
 func bindOwn(root string) error {

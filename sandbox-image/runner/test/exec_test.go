@@ -37,7 +37,7 @@ func TestNoIPCObjectOutlivesItsCommand(t *testing.T) {
 	if o := s.run(command(helper, "try", "calls", "shmget", "semget", "msgget")); string(o.stdout) != "shmget=ok semget=ok msgget=ok " {
 		t.Fatal(o)
 	}
-	// One heading in each list, and nothing below it.
+	// One heading in each list, and no line below it.
 	if o := s.run(command("sh", "-c", "cat /proc/sysvipc/shm /proc/sysvipc/sem /proc/sysvipc/msg | grep -vc key")); string(o.stdout) != "0\n" {
 		t.Error(o)
 	}

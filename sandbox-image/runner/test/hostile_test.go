@@ -73,7 +73,7 @@ func TestSupervisorCannotBeHarmed(t *testing.T) {
 	if string(o.stdout) != want {
 		t.Errorf("got  %s\nwant %s (%s)", o.stdout, want, o)
 	}
-	// Killing everybody succeeded, and reached nobody.
+	// Killing all processes succeeded, and reached none.
 	s.must(s.Send(link.Kill{T: "kill", ID: other, Reason: "done"}, nil))
 	if o := s.finish(other)[other]; !o.killedFor("done") {
 		t.Errorf("the other command: %s", o)
@@ -81,8 +81,8 @@ func TestSupervisorCannotBeHarmed(t *testing.T) {
 	c.mustBeEmpty()
 }
 
-// The share of the machine that PID 1 and the supervisors have is theirs: without it they could not
-// end a command that spins in many threads.
+// PID 1 and the supervisors keep their CPU share: without it they could not end a command that
+// spins in many threads.
 func TestSchedulingOfOthersCannotBeChanged(t *testing.T) {
 	s, c := serve(t, options{})
 	other := s.begin(command("sleep", "60"), nil)
@@ -94,7 +94,7 @@ func TestSchedulingOfOthersCannotBeChanged(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", o.stdout, want)
 		}
 	}
-	// What programs do to themselves goes on.
+	// Calls of programs on themselves still work.
 	o := s.run(command(helper, "try", "calls", "nice:0", "nicegroup:0", "idle:0", "affinity:0", "ioprio:0"))
 	if string(o.stdout) != "nice:0=ok nicegroup:0=ok idle:0=ok affinity:0=ok ioprio:0=ok " {
 		t.Error(o)
@@ -196,8 +196,8 @@ func pidsGroup(t *testing.T, limit int) string {
 	return ""
 }
 
-// The bomb takes every process of the container. PID 1 must live, tell the truth about commands
-// it cannot start, end the bomb and work again.
+// The bomb takes every process of the container. PID 1 must survive, report commands that it cannot
+// start, end the bomb and work again.
 func TestForkBombDoesNotReachPID1(t *testing.T) {
 	s, c := serve(t, options{cgroup: pidsGroup(t, 300)})
 	threads := c.status("Threads:")

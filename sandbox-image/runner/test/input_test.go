@@ -22,7 +22,7 @@ func (s *session) put(id string, seq int64, text string, eof bool) string {
 	return a.Code
 }
 
-// answered receives the answer to input. Output that overtakes it is kept for said.
+// answered receives the answer to input. Output that arrives before it is kept for said.
 func (s *session) answered() link.Frame {
 	s.tb.Helper()
 	for {
@@ -49,8 +49,8 @@ func (s *session) write(id string, seq int64, text string) string {
 	}
 }
 
-// last puts the last input of a command as soon as there is room for it, and collects what it says until it ends. The answer may
-// come before or after that.
+// last writes the last input of a command as soon as there is room for it, and collects its output
+// until it ends. The answer may arrive before or after that.
 func (s *session) last(id string, seq int64, text string, eof bool) *outcome {
 	s.tb.Helper()
 	put := func() { s.must(s.Send(link.Stdin{T: "stdin", ID: id, Seq: seq, EOF: eof}, []byte(text))) }
@@ -80,7 +80,7 @@ func (s *session) last(id string, seq int64, text string, eof bool) *outcome {
 	return o
 }
 
-// said collects output until it ends as it should.
+// said collects output until it ends with end.
 func (s *session) said(end string) string {
 	s.tb.Helper()
 	var text strings.Builder
@@ -114,7 +114,7 @@ func TestStandardInputStaysOpenUntilItsEnd(t *testing.T) {
 	}
 }
 
-// The keeper repeats a part whose answer came too late for it.
+// The keeper repeats a part whose answer was too late.
 func TestAPartThatIsRepeatedIsWrittenOnce(t *testing.T) {
 	s, _ := serve(t, options{})
 	job := command("sh", "-c", "cat > got; cat got") // silent until the end
@@ -182,7 +182,7 @@ func TestACommandOnATerminal(t *testing.T) {
 	if !o.exited(0) || string(o.stdout) != "24 80\r\n/dev/pts/0\r\nerr\r\nforeground\r\ncontrols\r\n" || len(o.stderr) > 0 {
 		t.Error(o)
 	}
-	// What a command cannot do without a terminal it cannot do with one.
+	// A terminal gives a command no further rights.
 	o = s.run(onTerminal(helper, "try", "calls", "tiocsti", "ptrace", "unshare"))
 	if string(bytes.TrimSpace(o.stdout)) != "tiocsti=EPERM ptrace=EPERM unshare=EPERM" {
 		t.Error(o)
@@ -215,7 +215,7 @@ func TestAReaderOpensNoOthersTerminal(t *testing.T) {
 	}
 	s.must(s.Send(link.Kill{T: "kill", ID: writer, Reason: "done"}, nil))
 	s.finish(writer)
-	// One that writes may make more of them.
+	// A writing command may create more of them.
 	if o := s.run(command("python3", "-c", "import pty, os; m, s = pty.openpty(); os.write(s, b'x'); print(os.read(m, 1).decode())")); string(o.stdout) != "x\n" {
 		t.Error(o)
 	}
@@ -304,7 +304,7 @@ func TestScratchIsAllThatMayBeWritten(t *testing.T) {
 func TestATraceHasTheCommandsOfChildren(t *testing.T) {
 	s, _ := serve(t, options{})
 	if o := s.run(command("sh", "-c", "sleep 0.3; true")); len(o.Commands) != 0 {
-		t.Errorf("nobody asked: %v", o.Commands)
+		t.Errorf("not requested: %v", o.Commands)
 	}
 	// Long, as looks are seldom on a machine with many processes.
 	job := command("sh", "-c", "(sleep 1.3; true) & sh -c 'sleep 1.2; true' one; sleep 1.1; wait")

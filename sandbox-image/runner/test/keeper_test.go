@@ -68,7 +68,7 @@ type hello struct {
 	Nonce, Instance, Mac string
 }
 
-// welcome goes through the handshake with key.
+// welcome performs the handshake with key.
 func (k *keeper) welcome(c net.Conn, key string) *session {
 	k.tb.Helper()
 	s := &session{tb: k.tb, conn: c, Conn: link.NewConn(c)}
@@ -101,7 +101,7 @@ func (s *session) expect(t string) link.Frame {
 	return f
 }
 
-// outcome is all that the runner said about one command.
+// outcome is the runner's complete report of one command.
 type outcome struct {
 	link.End
 	pid            int

@@ -6,9 +6,9 @@ import (
 	"agentfleet.dev/runner/internal/link"
 )
 
-// Chains of processes that fork, end and leave their session are faster than rounds over /proc.
-// What the rounds cannot do within a second, PID 1 does by killing all; either way nothing is
-// left at the end, and the next command works.
+// Chains of processes that fork, end and leave their session are faster than rounds over /proc. If
+// the rounds do not end them within a second, PID 1 kills all; either way nothing is left at the
+// end, and the next command works.
 func TestRabbitsAreCaught(t *testing.T) {
 	s, c := serve(t, options{})
 	for _, chains := range []string{"1", "7", "10"} {
@@ -38,7 +38,7 @@ func TestRabbitsAreCaught(t *testing.T) {
 		}
 		c.mustBeEmpty()
 		t.Logf("2^%s chains, %d ms: %s; other: %s", chains, ended[id].DurationMs, ended[id], ended[other])
-		s.must(s.Send(map[string]any{"t": "ping"}, nil)) // the kill may have come too late
+		s.must(s.Send(map[string]any{"t": "ping"}, nil)) // the kill may have been too late
 		for f := (link.Frame{}); f.T != "pong"; {
 			var err error
 			f, err = s.Receive()

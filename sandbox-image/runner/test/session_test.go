@@ -153,8 +153,8 @@ func TestNothingActsBetweenRuns(t *testing.T) {
 	}
 }
 
-// Processes that fork and end on and on are never all seen at once. Either the rounds catch them, or
-// the shell goes with them; nothing but the shell is ever left.
+// Processes that fork and end continually are never all seen at once. Either the rounds kill them,
+// or the shell is killed with them; nothing but the shell is ever left.
 func TestRabbitsOfASessionAreCaught(t *testing.T) {
 	s, c := serve(t, options{})
 	for range 5 {

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// try is what the helper does inside the sandbox. It prints one word per attempt: the errno's
-// name, or "ok".
+// try runs the helper inside the sandbox. It prints one word per attempt: the errno's name, or
+// "ok".
 func try(args []string) int {
 	switch args[0] {
 	case "calls":
@@ -112,7 +112,7 @@ func attempt(name string) error {
 		n, _ := strconv.Atoi(arg)
 		lim := unix.Rlimit{Cur: 3, Max: 3}
 		return call(unix.SYS_PRLIMIT64, uintptr(n), unix.RLIMIT_NOFILE, uintptr(unsafe.Pointer(&lim)), 0)
-	case "nice", "nicegroup", "niceuser": // with who: 0 is the caller
+	case "nice", "nicegroup", "niceuser": // with who == 0: the caller
 		n, _ := strconv.Atoi(arg)
 		which := map[string]int{"nice": unix.PRIO_PROCESS, "nicegroup": unix.PRIO_PGRP, "niceuser": unix.PRIO_USER}[kind]
 		return unix.Setpriority(which, n, 15)
@@ -178,7 +178,7 @@ func daemon(step string) {
 		next = []string{"helper", "try", "sleep"}
 	}
 	null, _ := os.Open("/dev/null")
-	// TERM stays ignored in what is executed.
+	// TERM stays ignored after exec.
 	act := [4]uintptr{1}
 	_ = call(unix.SYS_RT_SIGACTION, uintptr(unix.SIGTERM), uintptr(unsafe.Pointer(&act)), 0, 8)
 	if _, err := syscall.ForkExec(helper, next, &syscall.ProcAttr{
@@ -205,7 +205,7 @@ func rabbit(chains string) {
 	}
 }
 
-// eat touches memory until somebody objects.
+// eat touches memory until it is killed.
 func eat() {
 	for {
 		b, err := unix.Mmap(-1, 0, 1<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
@@ -253,7 +253,7 @@ func pass(path string) {
 	fmt.Println("passed")
 }
 
-// refuse makes a system call fail for this thread and what it becomes.
+// refuse makes a system call fail for this thread and the program that it executes.
 func refuse(call uint32) error {
 	program := []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}, // the number comes first in seccomp_data

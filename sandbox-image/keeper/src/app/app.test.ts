@@ -93,7 +93,7 @@ async function call(method: string, path: string, body?: unknown, headers: Recor
   };
 }
 
-/** Whether nobody holds the gate. */
+/** Reports whether the gate is free. */
 function free(gate: Gate): boolean {
   try {
     gate.exclusive({ kind: 'test', name: '' })();
@@ -140,7 +140,7 @@ describe('every request', () => {
     else expect(withoutEpoch).toMatchObject({ status: 400, body: { error: { code: 'AF_INVALID' } } });
   });
 
-  it('that fails says code, what, and cure, and nothing else', async () => {
+  it('that fails reports code, message and cure, and nothing else', async () => {
     const answer = await call('GET', '/v1/nothing');
     expect(answer).toMatchObject({ status: 404, type: expect.stringContaining('application/json') as string });
     expect(answer.body).toEqual({
@@ -149,7 +149,7 @@ describe('every request', () => {
     expect((await call('PATCH', '/v1/exec')).status).toBe(404);
   });
 
-  it('is refused before its body is read when the caller is a stranger', async () => {
+  it('is refused before its body is read when the caller is not authenticated', async () => {
     const socket = connect(Number(new URL(h.running.address).port), '127.0.0.1');
     socket.write('POST /v1/exec HTTP/1.1\r\nhost: x\r\ncontent-length: 8000000\r\ncontent-type: application/json\r\n\r\n');
     const [head] = (await new Promise<Buffer[]>((resolve) => {
@@ -191,7 +191,7 @@ describe('a body', () => {
     expect((await call('PUT', `/v1/files?path=${h.workspace}/f`, {})).body.error.message).toContain('octet-stream');
   });
 
-  it('may not come with an unknown query', async () => {
+  it('may not have an unknown query', async () => {
     expect((await call('GET', '/v1/diff?from=s0001&colour=red')).body.error.message).toBe('colour: this field is not known');
     expect((await call('GET', '/v1/events?from=-1')).body.error.code).toBe('AF_INVALID');
     expect((await call('GET', '/v1/events?since=1')).body.error.message).toContain('since');
@@ -199,7 +199,7 @@ describe('a body', () => {
 });
 
 describe('the routes', () => {
-  it('answer snapshots, comparisons and bundles as the contract says, and record them', async () => {
+  it('answer snapshots, comparisons and bundles as the contract defines, and record them', async () => {
     const client = h.client();
     expect(await client.takeSnapshot('x')).toEqual(record);
     expect(await client.snapshots()).toEqual([record]);
@@ -237,7 +237,7 @@ describe('the routes', () => {
     expect(await readFile(join(h.store, 'events.log'), 'utf8')).toContain('"FileWritten"');
   });
 
-  it('tell kubelet and Prometheus how it is, without a token', async () => {
+  it('report the state of the keeper to kubelet and Prometheus, without a token', async () => {
     const get = async (path: string) => {
       const response = await fetch(h.running.address + path);
       return { status: response.status, text: await response.text() };
@@ -276,7 +276,7 @@ describe('the routes', () => {
     });
   });
 
-  it('refuse what changes anything once the log is broken, and still answer questions', async () => {
+  it('refuse all changes once the log is broken, and still answer reads', async () => {
     const { log } = h.running.keeper.parts;
     await log.flush();
     const file = join(h.store, 'events.log');

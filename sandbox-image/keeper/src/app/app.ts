@@ -42,8 +42,8 @@ loopback.addSubnet('127.0.0.0', 8, 'ipv4');
 loopback.addAddress('::1', 'ipv6');
 
 /**
- * Whether a connection has both ends in this pod. The client chooses its own address: any of
- * 127.0.0.0/8, or one of the pod's, whichever it calls. A socket that is gone already counts.
+ * Reports whether both ends of a connection are in this pod. The client chooses its own address (any of 127.0.0.0/8, or
+ * one of the pod's), whichever it calls. A closed socket counts as inside.
  */
 export function isInside(remote: string | undefined, local: string | undefined, own: () => ReadonlySet<string>): boolean {
   if (remote === undefined || local === undefined || remote === local) return true;
@@ -55,7 +55,7 @@ function isLoopback(address: string): boolean {
   return loopback.check(address, address.includes(':') ? 'ipv6' : 'ipv4');
 }
 
-/** Without the prefix of an IPv4 address on an IPv6 socket, and without the zone. */
+/** Strips the IPv4-mapped prefix and the zone of an address. */
 function plain(address: string): string {
   return address.replace(/^::ffff:(?=[\d.]+$)/i, '').replace(/%.*$/, '');
 }
@@ -113,13 +113,13 @@ export function createApp(keeper: Keeper): FastifyInstance {
   return app;
 }
 
-/** Routes check what they are asked with {@link compileValidators}: the framework's own compilers stay out of memory. */
+/** Routes validate requests with {@link compileValidators}; the framework's compilers would cost memory. */
 function noSchemas(): never {
   throw new Error('a route with a schema: check its request with compileValidators instead');
 }
 
 function protectedRoutes(api: FastifyInstance, keeper: Keeper): void {
-  // Before the body is read: strangers get no memory.
+  // Before the body is read: unauthenticated callers get no memory.
   api.addHook('onRequest', async (request) => {
     await keeper.authenticate(request.headers.authorization);
     const epoch = headerOf(request, epochHeader);
@@ -148,7 +148,7 @@ function protectedRoutes(api: FastifyInstance, keeper: Keeper): void {
 /** Reading and noting are many, short and in the event log: they have no span. */
 const untraced: ReadonlySet<string> = new Set(['/v1/notes']);
 
-/** Ids of the task in what requests log, and spans of those that change anything. */
+/** Adds the task's ids to the logs of requests, and records spans of changing requests. */
 function traced(api: FastifyInstance, { parts: { clock, spans } }: Keeper): void {
   api.addHook('onRequest', (request, _reply, done) => {
     request.served = new ServedRequest(request.headers, () => clock.now(), spans);
@@ -174,7 +174,7 @@ function answer(reply: FastifyReply, error: unknown, { logger, redaction }: Keep
   void reply.code(failure.status).type('application/json').send(redaction.open().value(failure.body));
 }
 
-/** The framework's own refusals (size, syntax, media type) as ours. */
+/** Maps the framework's refusals (size, syntax, media type) to a KeeperError. */
 function fromFastify(error: unknown): KeeperError | null {
   if (!(error instanceof Error) || !('statusCode' in error) || typeof error.statusCode !== 'number') return null;
   if (error.statusCode >= 500) return null;

@@ -29,7 +29,7 @@ describe('whether a connection comes from the pod itself', () => {
   });
 });
 
-it('whoever uses many addresses of the loopback shares one limit', async () => {
+it('a caller with many addresses of the loopback has one limit', async () => {
   const server = createServer();
   limitInsideConnections(server);
   server.listen(0, '127.0.0.1');

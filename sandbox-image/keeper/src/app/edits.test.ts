@@ -31,7 +31,7 @@ describe('POST /v1/files/replace', () => {
     expect(await recordsOf('FileWritten')).toHaveLength(1);
   });
 
-  it('waits for nobody, and nobody writes beside it', async () => {
+  it('does not wait, and excludes other writers', async () => {
     const release = h.running.keeper.parts.gate.shared({ kind: 'file transfer', name: 'x' });
     await expect(h.client().replaceInFile({ path: file, old: 'two', new: '2' })).rejects.toMatchObject({ code: 'AF_BUSY' });
     release();

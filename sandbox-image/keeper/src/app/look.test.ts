@@ -14,7 +14,7 @@ beforeEach(async () => {
 
 afterEach(() => h[Symbol.asyncDispose]());
 
-describe('looking at the roots', () => {
+describe('reading the roots', () => {
   it('lists, reads lines and searches', async () => {
     const client = h.client();
     expect((await client.listFiles(h.workspace)).entries).toMatchObject([{ path: 'file', bytes: 16 }]);
@@ -22,7 +22,7 @@ describe('looking at the roots', () => {
     expect((await client.searchFiles({ path: h.workspace, regex: 't.o\\s&' })).matches).toMatchObject([{ path: 'file', line: 2 }]);
   });
 
-  it('makes the syntax check ready for a source that was read', async () => {
+  it('preloads the syntax check for a source that was read', async () => {
     const { syntax } = h.running.keeper.parts;
     await h.client().readLines(file, 1, 1);
     expect(syntax.running).toBe(false);
@@ -32,7 +32,7 @@ describe('looking at the roots', () => {
     expect(syntax.running).toBe(true);
   });
 
-  it('gives the gate back, also after a refusal', async () => {
+  it('releases the gate, also after a refusal', async () => {
     const client = h.client();
     await expect(client.searchFiles({ path: h.workspace, regex: '(' })).rejects.toMatchObject({ code: 'AF_INVALID' });
     await expect(client.searchFiles({ path: h.workspace })).rejects.toMatchObject({

@@ -5,7 +5,7 @@ import { execBounds, type AuditRecord } from '@agentfleet/protocol/keeper';
 import type { Snapshots } from '../durable/snapshots.ts';
 import { startHarness, ulid, type FakeRunner, type Harness } from '../testing/index.ts';
 
-// In pieces, so that no scanner takes this file for a leak.
+// Split, so that secret scanners do not report this file.
 const token = ['ghp', '0123456789abcdefghijABCDEFGHIJ456789'].join('_');
 const marked = '[REDACTED:Token]';
 let h: Harness;
@@ -39,7 +39,7 @@ const says = (...chunks: readonly string[]) => ({
   },
 });
 
-describe('what leaves the keeper', () => {
+describe('answers of the keeper', () => {
   it('has no secrets: lines, lists, searches, bytes; the disk keeps them, and so do hashes', async () => {
     const text = `key: ${token}\nnext\n`;
     await writeFile(at('f'), text);
@@ -73,7 +73,7 @@ describe('what leaves the keeper', () => {
     expect(await records('Redacted')).toEqual([{ what: 'Bytes', name: at('large'), counts: { Token: 30 } }]);
   });
 
-  it('has no secrets in the output of commands, though they come in two chunks; end, journal and log agree', async () => {
+  it('have no secrets in the output of commands, even split over two chunks; end, journal and log agree', async () => {
     await h.runner(says('a ', token.slice(0, 9), `${token.slice(9)}\nb\n`));
     const client = h.client();
     const request = { execId: ulid(), tool: 'Shell', command: `curl -H "Authorization: Bearer ${token}"` } as const;
@@ -87,7 +87,7 @@ describe('what leaves the keeper', () => {
     expect((await client.audit()).ok).toBe(true);
   });
 
-  it('is exact for a command that asks for it, and the intent tells', async () => {
+  it('are exact for a command that requests it, and the intent records that', async () => {
     await h.runner(says(`${token}\n`));
     const { stdout, end } = await h.client().run({ execId: ulid(), tool: 'Shell', command: 'x', redaction: 'Raw' });
     expect(stdout).toBe(`${token}\n`);
@@ -110,7 +110,7 @@ describe('what leaves the keeper', () => {
     expect(await readFile(join(h.store, 'events.log'), 'utf8')).not.toContain(token.slice(4));
   });
 
-  it('keeps of commands that all are long what has room', async () => {
+  it('keep as many of several long commands as fit', async () => {
     await h.runner(seen(Array.from({ length: 200 }, () => ['"'.repeat(2000)])));
     const { end } = await h.client().run({ execId: ulid(), tool: 'Shell', command: 'x', trace: true });
     const bytes = Buffer.byteLength(JSON.stringify(end.commands));
@@ -119,7 +119,7 @@ describe('what leaves the keeper', () => {
     expect((end.commands?.length ?? 0) + (end.moreCommands ?? 0)).toBe(207);
   });
 
-  it('has no declared values, which stand in no log and in no file of the store', async () => {
+  it('have no declared values, nor has any log or file of the store', async () => {
     const value = 'four plain words here';
     expect(await h.client().declareSecrets([{ name: 'git/host', value }])).toEqual({ declared: 1 });
     await writeFile(at('f'), `say ${value}!\n`);
@@ -178,7 +178,7 @@ describe('edits over HTTP', () => {
     expect(await records('FileWritten')).toMatchObject([{}, { how: 'AstEdit', replaced: 1, created: false }]);
   });
 
-  it('say what is wrong with a structural edit', async () => {
+  it('report the fault of a structural edit', async () => {
     const client = h.client();
     await client.writeFile(at('a.js'), 'f(1);\n');
     await client.writeFile(at('words'), 'f(1)\n');

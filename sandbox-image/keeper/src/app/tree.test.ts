@@ -24,7 +24,7 @@ async function recordsOf(type: AuditRecord['type'], epoch = 1): Promise<readonly
 }
 
 describe('PUT /v1/tree', () => {
-  it('unpacks bytes and streams into a root or below it, and records what it wrote', async () => {
+  it('unpacks bytes and streams into a root or below it, and records the written counts', async () => {
     h = await startHarness();
     const counts = { files: 1, folders: 1, links: 1, bytes: 9 };
     expect(await h.client().writeTree(h.workspace, tree)).toEqual({ path: h.workspace, ...counts });
@@ -40,7 +40,7 @@ describe('PUT /v1/tree', () => {
     expect(await (await fetch(`${h.running.address}/metrics`)).text()).toContain('agentfleet_keeper_trees_total{result="ok"} 2');
   });
 
-  it('answers a refusal with what was written before it, and lets the next one in', async () => {
+  it('answers a refusal with the counts written before it, and admits the next one', async () => {
     h = await startHarness();
     const filler = { name: 'f', content: Buffer.alloc(2_000_000) };
     const bad = rawTar([filler, { name: '../escape', content: 'x' }, { ...filler, name: 'g' }]);
@@ -74,7 +74,7 @@ describe('PUT /v1/tree', () => {
     expect(await readdir(h.workspace)).not.toContain('large');
   });
 
-  it('is refused for another media type, outside the roots, and beside whatever else changes the tree', async () => {
+  it('is refused for another media type, outside the roots, and beside any other change of the tree', async () => {
     h = await startHarness();
     await expect(h.client().writeTree('/etc', tree)).rejects.toMatchObject({ code: 'AF_PATH_OUTSIDE_ROOTS' });
     const release = h.running.keeper.parts.gate.shared({ kind: 'file transfer', name: 'x' });
@@ -112,7 +112,7 @@ describe('PUT /v1/tree', () => {
 describe('POST /v1/notes', () => {
   it('puts a decision into the log, on disk before the answer', async () => {
     h = await startHarness();
-    // The probe's verdict is a record, too: the note is to be the last.
+    // The probe's result is a record too, and the note must be the last.
     await waitUntil(() => h.running.keeper.parts.network.info.state !== 'Probing');
     const data = { node: 'n1', scores: [1, 0.5], why: 'größer' };
     const { seq, hash } = await h.client(3).note('CandidateChosen', data);
@@ -133,7 +133,7 @@ describe('POST /v1/notes', () => {
     expect(recorded).toEqual([['First', seq - 2], ['Second', seq - 1], ['Third', seq]]);
   }); // prettier-ignore
 
-  it('refuses what is too large, too deep or no decision, and a stale worker', async () => {
+  it('refuses a note that is too large, too deep or no decision, and a stale worker', async () => {
     h = await startHarness();
     const note = (kind: string, data: Record<string, unknown>, epoch = 1) => h.client(epoch).note(kind, data);
     await note('Largest', { text: 'x'.repeat(256 * 1024 - 11) });

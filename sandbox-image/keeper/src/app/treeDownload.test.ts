@@ -62,7 +62,7 @@ describe('GET /v1/tree', () => {
     expect(await buffer((await h.client().readTree(from)).tar)).toEqual(Buffer.alloc(1024));
   });
 
-  it('never follows a link, and counts what it leaves out', async () => {
+  it('never follows a link, and counts the entries left out', async () => {
     await writeFile(join(h.dir, 'secret'), 'secret');
     await symlink(join(h.dir, 'secret'), join(from, 'link'));
     await symlink(h.dir, join(from, 'folder'));
@@ -77,14 +77,14 @@ describe('GET /v1/tree', () => {
     await expect(h.client().readTree(join(from, 'none'))).rejects.toMatchObject({ code: 'AF_FILE_NOT_FOUND' });
   });
 
-  it('refuses what is too large before the first byte', async () => {
+  it('refuses a tree that is too large before the first byte', async () => {
     await writeFile(join(from, 'sparse'), '');
     await truncate(join(from, 'sparse'), maxTreeBytes + 1);
     await expect(h.client().readTree(from)).rejects.toMatchObject({ code: 'AF_TOO_LARGE', status: 413 });
     expect((await h.client().listFiles(from)).entries).toHaveLength(1);
   });
 
-  it('keeps everybody else out to its end, and gives the gate back when the reader leaves', async () => {
+  it('excludes all others to its end, and releases the gate when the reader disconnects', async () => {
     await writeFile(join(from, 'large'), Buffer.alloc(64 * 1024 * 1024));
     const { tar } = await h.client().readTree(from);
     await expect(h.client().writeFile(join(from, 'f'), 'x')).rejects.toMatchObject({ code: 'AF_BUSY' });

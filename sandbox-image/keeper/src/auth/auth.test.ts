@@ -129,7 +129,7 @@ describe('the key file', () => {
     expect(await check(await signer.token(uid))).toBe(subject);
   });
 
-  it('that was never readable lets nobody in', async () => {
+  it('that was never readable admits no request', async () => {
     await rm(file);
     await expect(check(await signer.token(uid))).rejects.toMatchObject({
       code: 'AF_UNAUTHENTICATED',
@@ -179,7 +179,7 @@ describe('the epoch fence', () => {
     expect(order).toEqual(['ended', 'second']);
   });
 
-  it('lets nobody in before the old work has ended, also when that fails at first', async () => {
+  it('admits no request before the old work has ended, also when ending it fails at first', async () => {
     const fence = await EpochFence.open(join(dir, 'epoch'));
     await fence.admit('1', nothing);
     const raised: number[][] = [];

@@ -4,8 +4,8 @@ import { epochHeader } from '@agentfleet/protocol/keeper';
 import { errnoOf, KeeperError } from '../base/failure.ts';
 
 /**
- * The fence between assignments. The highest epoch ever seen is on disk before anything is done
- * in its name; whoever comes with a lower one is a worker that was replaced without noticing.
+ * The fence between assignments. The highest epoch ever seen is on disk before a request of that epoch acts; a caller
+ * with a lower one is a worker that was replaced without noticing.
  */
 export class EpochFence {
   readonly #file: string;
@@ -28,27 +28,27 @@ export class EpochFence {
   }
 
   /**
-   * Lets a changing request in. A higher epoch is persisted, then `onRaised` ends what older
-   * epochs left running, then this returns. Nothing is let in while that fails: each request tries it again.
+   * Admits a changing request. A higher epoch is persisted, then `onRaised` ends what older epochs left running, then
+   * this returns. Nothing is admitted while that fails; each request retries it.
    *
    * @throws KeeperError `AF_EPOCH_MISSING`, `AF_INVALID`, `AF_EPOCH_STALE`
    */
   async admit(header: string | undefined, onRaised: (from: number, to: number) => Promise<void>): Promise<number> {
     if (header === undefined) throw new KeeperError('AF_EPOCH_MISSING', `the request has no header ${epochHeader}`);
     const epoch = parseEpoch(header);
-    // One at a time: a second request of the new epoch must not act before the first has ended the old one's command.
+    // Serialized: a second request of the new epoch must not act before the first has ended the old epoch's command.
     const turn = this.#raising.then(() => this.#raise(epoch, onRaised));
     this.#raising = turn.catch(() => undefined);
     await turn;
     return epoch;
   }
 
-  /** Lets a reading request in; it may come without an epoch. @throws KeeperError `AF_EPOCH_STALE` */
+  /** Admits a reading request; the epoch is optional. @throws KeeperError `AF_EPOCH_STALE` */
   check(header: string | undefined): void {
     if (header !== undefined) this.assert(parseEpoch(header));
   }
 
-  /** To be repeated right before acting: the fence may have risen since the request came. @throws KeeperError `AF_EPOCH_STALE` */
+  /** Call this right before acting: the fence may have risen since the request arrived. @throws KeeperError `AF_EPOCH_STALE` */
   assert(epoch: number): void {
     if (epoch >= this.#current) return;
     throw new KeeperError('AF_EPOCH_STALE', `epoch ${epoch} is over: this sandbox has seen epoch ${this.#current}`);

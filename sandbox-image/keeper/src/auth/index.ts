@@ -1,6 +1,6 @@
 /**
- * Who may call, and in the name of which assignment. Knows tokens and epochs, nothing of HTTP routes.
- * May import `base`, `client`, `snapshot` and protocol.
+ * Authenticates callers and fences stale assignments. Knows tokens and epochs, but no HTTP routes. May import `base`,
+ * `client`, `snapshot` and protocol.
  */
 export { EpochFence } from './epoch.ts';
 export { authenticate, type KeeperTokenRules } from './token.ts';

@@ -1,7 +1,7 @@
 import { checkToken, TokenRefused, type RefusalReason, type TokenRules } from '@agentfleet/protocol/tokens';
 import { KeeperError } from '../base/failure.ts';
 
-/** The audience is the uid of this pod: a token for another sandbox is worth nothing here. */
+/** The audience is the uid of this pod, so a token for another sandbox is refused here. */
 export interface KeeperTokenRules extends TokenRules {
   readonly onRefused?: (reason: RefusalReason) => void;
 }
@@ -10,7 +10,7 @@ export interface KeeperTokenRules extends TokenRules {
  * Checks an `Authorization` header offline.
  *
  * @returns the caller's subject
- * @throws KeeperError `AF_UNAUTHENTICATED`, or `AF_FORBIDDEN` for a valid token of somebody else
+ * @throws KeeperError `AF_UNAUTHENTICATED`, or `AF_FORBIDDEN` for a valid token of another subject
  */
 export async function authenticate(header: string | undefined, rules: KeeperTokenRules): Promise<string> {
   try {

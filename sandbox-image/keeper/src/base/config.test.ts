@@ -14,7 +14,7 @@ const good = {
 };
 
 describe('the configuration', () => {
-  it('has a default for all that the pod need not say', () => {
+  it('has a default for every optional variable', () => {
     expect(readConfig(good)).toMatchObject({
       listen: { host: '::', port: 7070 },
       link: { path: '/.agentfleet/link/keeper.sock' },

@@ -16,21 +16,21 @@ export interface Target {
   readonly by?: 'TCP' | 'DNS';
 }
 
-/** Everything the keeper takes from its environment. */
+/** The keeper's configuration from its environment. */
 export interface Config {
   readonly version: string;
   readonly listen: { readonly host: string; readonly port: number };
-  /** Where commands find the way out. */
+  /** Address of the egress proxy for commands. */
   readonly egress: { readonly host: string; readonly port: number };
   readonly link: { readonly path: string; readonly key: string };
   readonly storeDir: string;
-  /** What the store may hold; the kubelet evicts a pod, with its store, whose volume is over its size. Null = no limit. */
+  /** Bytes that the store may hold; the kubelet evicts a pod, with its store, whose volume exceeds its size. Null = no limit. */
   readonly storeLimitBytes: number | null;
-  /** How many of the newest snapshots outlive a collection; the labelled, the newest green and the current one do anyway. */
+  /** How many of the newest snapshots a collection keeps, besides the labelled, the newest green and the current one. */
   readonly snapshotRetain: number;
-  /** What captures the tree. Auto never needs a mount. */
+  /** Snapshot engine. Auto never needs a mount. */
   readonly snapshotEngine: 'Auto' | 'CAS' | 'Overlay';
-  /** Where the layers lie, and the descriptor of who may mount them; null: `runner mount` did not start this process. */
+  /** Folder of the layers and the descriptor of the mounter; null: `runner mount` did not start this process. */
   readonly overlay: { readonly layersDir: string; readonly mounterFd: number } | null;
   /** The first one is the default working folder of commands. */
   readonly roots: readonly Root[];
@@ -45,7 +45,7 @@ export interface Config {
   readonly quotaBytes: number | null;
   /** Folders that count against the limit and belong to no snapshot. */
   readonly scratch: readonly string[];
-  /** Paths that the roots may hold together; what the keeper's own memory limit is sized for. */
+  /** Paths that the roots may hold together; the keeper's memory limit is sized for it. */
   readonly quotaEntries: number;
   readonly logLevel: LogLevel;
 }
@@ -98,7 +98,7 @@ export function readConfig(env: Env): Config {
 
 type StoreConfig = Pick<Config, 'storeDir' | 'storeLimitBytes' | 'snapshotRetain' | 'snapshotEngine' | 'overlay'>;
 
-/** Where snapshots lie, how many, and what makes them. */
+/** Reads the settings of the snapshot store: folder, retention, engine. */
 function storeFrom(env: Env, read: ReturnType<typeof reader>, faults: string[]): StoreConfig {
   const layers = () => ({
     layersDir: read('AGENTFLEET_LAYERS', parsePath, '/var/lib/agentfleet-layers'),
@@ -163,7 +163,10 @@ function parseTargets(value: string): readonly Target[] {
   });
 }
 
-/** The cluster's DNS, by UDP and TCP: as a rule pods of another namespace, and what policies open first. */
+/**
+ * Parses the cluster's DNS servers, probed by UDP and TCP. They are usually pods of another namespace, and what
+ * policies open first.
+ */
 function parseResolvers(value: string): readonly Target[] {
   return value.split(',').flatMap((item): Target[] => {
     const host = item.trim();
@@ -175,7 +178,7 @@ function parseResolvers(value: string): readonly Target[] {
   });
 }
 
-/** What a pod without a policy can always reach: the API server and its own kubelet. */
+/** Targets that a pod without a policy can always reach: the API server and its kubelet. */
 function clusterTargets(env: Env): readonly Target[] {
   const api = env['KUBERNETES_SERVICE_HOST'];
   const kubelet = env['HOST_IP'];

@@ -11,7 +11,7 @@ describe('a failure as an answer', () => {
     },
   );
 
-  test('a full disk is told, and what nobody expected shows no details', () => {
+  test('a full disk is reported as such, and an unexpected error shows no details', () => {
     expect(asKeeperError(Object.assign(new Error('no space'), { code: 'ENOSPC' }))).toMatchObject({ code: 'AF_STORE_FULL' });
     expect(asKeeperError(new Error('secret path'))).toMatchObject({ code: 'AF_INTERNAL', message: 'the keeper failed on this request' });
   });

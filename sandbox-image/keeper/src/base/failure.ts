@@ -1,6 +1,6 @@
 import { keeperErrors, type ErrorBody, type KeeperErrorCode } from '@agentfleet/protocol/keeper';
 
-/** A refusal with a code of the contract. `message` names what and where. */
+/** A refusal with a code of the contract. `message` names the fault and the place. */
 export class KeeperError extends Error {
   readonly code: KeeperErrorCode;
   readonly cure: string;
@@ -25,7 +25,7 @@ function isKeeperCode(code: unknown): code is KeeperErrorCode {
   return typeof code === 'string' && Object.hasOwn(keeperErrors, code);
 }
 
-/** The errno name of a system error (`ENOENT`), or null for anything else. */
+/** Returns the errno name of a system error (`ENOENT`), or null. */
 export function errnoOf(error: unknown): string | null {
   if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return null;
   return /^E[A-Z0-9]+$/.test(error.code) ? error.code : null;

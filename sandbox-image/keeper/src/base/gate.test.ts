@@ -7,7 +7,7 @@ type Mode = (typeof modes)[number];
 
 const take = (gate: Gate, mode: Mode): Release => gate[mode]({ kind: mode, name: 'x' });
 
-/** Which modes may come beside the one that is held. */
+/** Modes that may run beside the held one. */
 const beside: Readonly<Record<Mode, readonly Mode[]>> = {
   exclusive: [],
   still: ['reading'],
@@ -17,7 +17,7 @@ const beside: Readonly<Record<Mode, readonly Mode[]>> = {
 };
 
 describe('the gate', () => {
-  it.each(modes)('held as %s lets in what may run beside it, and names itself to the others', (held) => {
+  it.each(modes)('held as %s admits the modes that may run beside it, and names itself to the others', (held) => {
     for (const mode of modes) {
       const gate = new Gate(systemClock);
       take(gate, held);

@@ -1,7 +1,7 @@
 import { timestamp, type Clock } from './clock.ts';
 import { KeeperError } from './failure.ts';
 
-/** Who holds the gate, in words that a refusal can repeat. */
+/** Holder of the gate, as refusals show it. */
 export interface Holder {
   /** `command`, `reading command`, `snapshot`, `restore`, `tools restart`, `file transfer`, `diff`. */
   readonly kind: string;
@@ -13,7 +13,7 @@ export type Release = () => void;
 
 type Mode = 'Exclusive' | 'Still' | 'Writer' | 'Shared' | 'Reading';
 
-/** What each mode cannot be beside. */
+/** For each mode, the modes that it excludes. */
 const refuses: Readonly<Record<Mode, readonly Mode[]>> = {
   Exclusive: ['Exclusive', 'Still', 'Writer', 'Shared', 'Reading'],
   Still: ['Exclusive', 'Still', 'Writer', 'Shared'],
@@ -29,10 +29,11 @@ interface Held {
 }
 
 /**
- * Who may act on the roots at one time. Snapshots, restores and the like have nobody beside them that
- * writes; where files lie in layers that are put away, they are alone. One command writes; commands that the kernel lets only read, and reads of the keeper that withstand a writer,
- * run beside it. Writes of the keeper itself share the roots with readers, not with a command: no
- * process of the user can race a path check. Nothing waits here: who comes second is informed who is first.
+ * Serializes access to the roots. Snapshots and restores exclude writers; where files are in layers that get unmounted,
+ * they exclude everything. One command writes; commands that the kernel limits to reading, and keeper reads that
+ * tolerate a writer, run beside it. Writes of the keeper itself share the roots with readers, not with a command, so
+ * that no process of the user can race a path check. The gate never waits: a second caller gets `AF_BUSY` with the
+ * holder.
  */
 export class Gate {
   readonly #clock: Clock;
@@ -58,21 +59,21 @@ export class Gate {
     return this.#take(holder, 'Writer');
   }
 
-  /** A change by the keeper, or a look at roots that must not change. @throws KeeperError `AF_BUSY` naming the holder */
+  /** A change by the keeper, or a read of roots that must not change. @throws KeeperError `AF_BUSY` naming the holder */
   shared(holder: Holder): Release {
     return this.#take(holder, 'Shared');
   }
 
-  /** Reading that no writer can lead astray. @throws KeeperError `AF_BUSY` naming the holder */
+  /** A read that no concurrent writer can mislead. @throws KeeperError `AF_BUSY` naming the holder */
   reading(holder: Holder): Release {
     return this.#take(holder, 'Reading');
   }
 
   /**
-   * Lets in nothing but reading that withstands a writer, because processes of the user may live that nobody holds the gate
-   * for; null opens it again. Never refused: it only says what is so.
+   * Admits only reads that tolerate a writer, because processes of the user may live for which no holder is registered;
+   * null opens the gate again. Never refused: it records a fact.
    *
-   * @param why what is not known, as refusals (`AF_TOOLS_UNAVAILABLE`) repeat it
+   * @param why the reason, as refusals (`AF_TOOLS_UNAVAILABLE`) repeat it
    */
   shut(why: string | null): void {
     this.#unproved = why;

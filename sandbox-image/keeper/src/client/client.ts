@@ -54,10 +54,10 @@ import {
 import { KeeperRefusal } from './errors.ts';
 import { ulid } from 'ulid';
 
-/** How long the keeper may take to answer, ms. */
+/** Time limit for the keeper's answer, ms. */
 const answerMs = 15_000;
 
-/** Asks for an upgrade on a connection of its own. Rejects with {@link KeeperRefusal}, or when nobody answers. */
+/** Opens a connection and requests an upgrade on it. Rejects with {@link KeeperRefusal}, or when no answer comes. */
 function openTunnel(url: URL, headers: Readonly<Record<string, string>>, signal?: AbortSignal): Promise<Duplex> {
   const { promise, resolve, reject } = Promise.withResolvers<Duplex>();
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
@@ -69,13 +69,13 @@ function openTunnel(url: URL, headers: Readonly<Record<string, string>>, signal?
     ...(signal === undefined ? {} : { signal }),
   });
   const late = Object.assign(new Error(`the keeper did not answer within ${answerMs / 1000} s`), { code: 'ETIMEDOUT' });
-  // All of the answer in that time, not only the next byte of it.
+  // Bounds the time of the whole answer, not only of its next byte.
   const timer = setTimeout(() => asked.destroy(late), answerMs);
   asked.once('close', () => clearTimeout(timer));
   asked.once('error', reject);
   asked.once('upgrade', (_answer, socket: Duplex, head: Buffer) => {
     clearTimeout(timer);
-    socket.on('error', () => undefined); // its close tells
+    socket.on('error', () => undefined); // its close event reports it
     if (head.length > 0) socket.unshift(head);
     resolve(socket);
   });
@@ -90,9 +90,9 @@ async function refusalOf(answer: IncomingMessage): Promise<KeeperRefusal> {
 }
 
 /**
- * Client of one keeper (`@agentfleet/protocol/keeper` lists the requests).
- * Every method rejects with a `KeeperRefusal` when the keeper says no, and when its answer is longer, later or deeper than
- * that of the route may be (bounds.ts): nothing of it is held then.
+ * Client of one keeper (`@agentfleet/protocol/keeper` lists the requests). Every method rejects with a `KeeperRefusal`
+ * when the keeper refuses, and when its answer exceeds the route's bounds of length, time or depth (`answerBounds`);
+ * such an answer is discarded.
  */
 export class KeeperClient {
   readonly #options: KeeperClientOptions;
@@ -133,7 +133,7 @@ export class KeeperClient {
     return (await this.#http.json<ExecWaited>({ method: 'GET', path: `/v1/exec/${execId}/wait`, query: { seconds }, signal })).end;
   }
 
-  /** Part `seq` (1, 2, …) of the input of a command with stdinMode Open or a pty. Repeat the same part when no answer came. */
+  /** Part `seq` (1, 2, …) of the input of a command with stdinMode Open or a pty. Repeat the same part when there was no answer. */
   writeStdin(execId: string, seq: number, bytes: string | Uint8Array, eof = false): Promise<StdinTaken> {
     const query = { seq, eof: String(eof) };
     return this.#http.json({ method: 'POST', path: `/v1/exec/${execId}/stdin`, query, bytes: Buffer.from(bytes) });
@@ -143,7 +143,7 @@ export class KeeperClient {
     await this.#http.json({ method: 'POST', path: `/v1/exec/${execId}/resize`, json: { rows, columns } });
   }
 
-  /** SIGINT to what a command runs. */
+  /** Sends SIGINT to the processes of a command. */
   async interrupt(execId: string): Promise<void> {
     await this.#http.json({ method: 'POST', path: `/v1/exec/${execId}/interrupt` });
   }
@@ -157,7 +157,7 @@ export class KeeperClient {
     return (await this.#http.json<{ items: SessionInfo[] }>({ method: 'GET', path: '/v1/sessions' })).items;
   }
 
-  /** Starts a command in a session and yields its events to the end; else as {@link exec}. */
+  /** Starts a command in a session and yields its events to the end; otherwise like {@link exec}. */
   execInSession(sessionId: string, body: SessionRunRequest, signal?: AbortSignal): AsyncGenerator<ExecEvent> {
     return this.#http.lines({ method: 'POST', path: `/v1/sessions/${sessionId}/run`, json: body, signal, bound: bounds.exec });
   }
@@ -180,7 +180,7 @@ export class KeeperClient {
     return this.#http.bytes({ method: 'GET', path: '/v1/files', query: { path, redaction }, bound: bounds.file });
   }
 
-  /** Writes a file atomically; `mode` is octal text such as `755`. Only `Check` looks at the syntax of what is written. */
+  /** Writes a file atomically; `mode` is octal text such as `755`. Only `Check` checks the syntax of the new content. */
   writeFile(path: string, content: string | Uint8Array, mode?: string, syntax?: SyntaxMode): Promise<FileWritten> {
     return this.#http.json({ method: 'PUT', path: '/v1/files', query: { path, mode, syntax }, bytes: Buffer.from(content) });
   }
@@ -190,7 +190,7 @@ export class KeeperClient {
     return this.#http.json({ method: 'GET', path: '/v1/files/lines', query: { path, from, to }, bound: bounds.report });
   }
 
-  /** What stands below a folder, `depth` levels deep. */
+  /** Lists the entries below a folder, `depth` levels deep. */
   listFiles(path: string, depth?: number, limit?: number): Promise<FileList> {
     return this.#http.json({ method: 'GET', path: '/v1/files/list', query: { path, depth, limit }, bound: bounds.report });
   }
@@ -200,7 +200,7 @@ export class KeeperClient {
     return this.#http.json({ method: 'GET', path: '/v1/files/search', query, signal, bound: bounds.report });
   }
 
-  /** Replaces a text that stands exactly once in a file. */
+  /** Replaces a text that occurs exactly once in a file. */
   replaceInFile(edit: ReplaceRequest): Promise<FileReplaced> {
     return this.#http.json({ method: 'POST', path: '/v1/files/replace', json: edit, bound: bounds.report });
   }
@@ -241,7 +241,7 @@ export class KeeperClient {
     return this.noteAll([{ kind, data }]);
   }
 
-  /** Puts decisions into the event log in their order, with one wait for its disk: what a crash keeps is a beginning of them. */
+  /** Appends decisions to the event log in order, with one wait for the disk. A crash keeps a prefix of them. */
   noteAll([first, ...next]: readonly [Note, ...Note[]]): Promise<NoteWritten> {
     const json = { ...first, ...(next.length > 0 && { next }) };
     return this.#http.json({ method: 'POST', path: '/v1/notes', json });
@@ -265,7 +265,7 @@ export class KeeperClient {
     return this.#http.bytes({ method: 'GET', path: `/v1/snapshots/${id}/manifest`, signal, bound: bounds.manifest });
   }
 
-  /** Parts of contents, each behind its header; read them with `partsOf`. */
+  /** Returns parts of contents, each after its header; read them with `partsOf`. */
   exportParts(parts: readonly Part[], signal?: AbortSignal): Promise<Buffer> {
     return this.#http.bytes({ method: 'POST', path: '/v1/objects', json: { parts }, signal, bound: bounds.parts });
   }
@@ -300,7 +300,7 @@ export class KeeperClient {
     return this.#http.json({ method: 'POST', path: `/v1/snapshots/${id}/restore`, bound: bounds.work });
   }
 
-  /** `Raw` for a diff that is to be applied, or whose names are judged. */
+  /** `Raw` for a diff that will be applied, or whose names are judged. */
   diff(from: string, to?: string, redaction?: Redaction): Promise<TreeDiff> {
     return this.#http.json({ method: 'GET', path: '/v1/diff', query: { from, to, redaction }, bound: bounds.diff });
   }
@@ -324,8 +324,8 @@ export class KeeperClient {
   }
 
   /**
-   * Parks a tunnel for one connection out of the sandbox. Its first byte comes when a command connected; either direction
-   * may end first. Aborting the signal after that changes nothing: destroy the stream.
+   * Parks a tunnel for one connection out of the sandbox. Its first byte arrives when a command has connected; either
+   * direction may end first. After that, aborting the signal has no effect: destroy the stream.
    */
   async egress(signal?: AbortSignal): Promise<Duplex> {
     const authorization = `Bearer ${await this.#options.token()}`;
@@ -338,7 +338,7 @@ export class KeeperClient {
   }
 }
 
-/** A new execId: a ULID, so that ids sort by time. By itself, for who must not load the client with it. */
+/** Returns a new execId: a ULID, so that ids sort by time. Exported separately for importers that must not load the client. */
 export function newExecId(): string {
   return ulid();
 }

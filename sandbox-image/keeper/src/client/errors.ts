@@ -1,6 +1,6 @@
 import { keeperErrors, type ErrorBody, type KeeperErrorCode } from '@agentfleet/protocol/keeper';
 
-/** What is wrong with an answer itself, whatever the keeper says in it. */
+/** Faults of an answer itself, independent of its content. */
 export const answerFaults = {
   AF_UNREADABLE: 'check that this address is a keeper',
   AF_ANSWER_TOO_LARGE: 'replace the sandbox: what answers is no keeper of this version',
@@ -12,7 +12,7 @@ export type AnswerFault = keyof typeof answerFaults;
 /** Characters of a refusal's words; those of a hostile keeper end in logs and conditions. */
 const mostCharacters = 4096;
 
-/** The keeper's refusal, with its code and cure, or ours of its answer. `status` is the HTTP status. */
+/** The keeper's refusal, with its code and cure, or the client's own refusal of an answer. `status` is the HTTP status. */
 export class KeeperRefusal extends Error {
   readonly code: KeeperErrorCode | AnswerFault;
   readonly status: number;

@@ -5,9 +5,9 @@ import { limited, answerBounds } from './transport.ts';
 import { KeeperClient } from './client.ts';
 
 const mib = 1024 * 1024;
-/** What the hostile keeper has to send. */
+/** Bytes that the hostile keeper tries to send. */
 const flood = 250 * mib;
-/** What lies in the sockets of both sides. */
+/** Bytes in the socket buffers of both sides. */
 const underWay = 24 * mib;
 
 let server: Server | undefined;
@@ -50,7 +50,7 @@ async function hostile(answer: (response: ServerResponse, request: IncomingMessa
   };
 }
 
-/** The same text again and again, as fast as it is read. */
+/** Sends the same text repeatedly, as fast as it is read. */
 function repeat(text: string, status = 200) {
   const piece = Buffer.from(text.repeat(Math.ceil((256 * 1024) / text.length)));
   return (response: ServerResponse): void => {
@@ -128,7 +128,7 @@ const calls: Readonly<Record<string, (client: KeeperClient) => Promise<unknown>>
   egress: (client) => client.egress(),
 };
 
-/** These hand a stream on, whose bound is above what is sent here: nobody holds it. */
+/** These return a stream whose bound is above the size sent here, and hold nothing. */
 const passedOn = new Set(['readTree', 'revertBundle', 'spilledOutput']);
 const held = Object.entries(calls).filter(([name]) => !passedOn.has(name));
 
@@ -153,7 +153,7 @@ describe('a hostile keeper', () => {
     expect(sent()).toBeLessThan(underWay);
   });
 
-  test('ends a small answer after 256 KiB, and says of which route', async () => {
+  test('ends a small answer after 256 KiB, and names the route', async () => {
     const { client, sent } = await hostile(repeat('x'));
     await expect(client.info()).rejects.toMatchObject({
       code: 'AF_ANSWER_TOO_LARGE',

@@ -14,7 +14,7 @@ import { StringDecoder } from 'node:string_decoder';
 import { outgoingHeaders } from '@agentfleet/protocol/tracing';
 import { Agent, request, type Dispatcher } from 'undici';
 
-/** What one answer may cost who asked: a keeper may be confused, or somebody else's. */
+/** Bounds of one answer: a keeper may be faulty or hostile. */
 interface AnswerBound {
   /** Bytes of the body. */
   readonly bytes: number;
@@ -27,12 +27,12 @@ const mib = 1024 * kib;
 
 /** Longest line of a stream of lines, in characters. */
 const maxLineCharacters = 4 * mib;
-/** Bytes of a refusal; those behind are not read. */
+/** Bytes of a refusal; the rest is not read. */
 export const maxRefusalBytes = 64 * kib;
 /** Most levels and most members, over all levels, of a JSON value: each costs far more memory than its text. */
 const jsonBounds = { depth: 32, members: 2_000_000 } as const;
 
-/** By kind of route; the client names one with each request. The keeper's own bounds are below all of these. */
+/** Bounds by kind of route; the client passes one with each request. The keeper's own bounds are lower than all of these. */
 export const answerBounds = {
   /** Acknowledgements and small records. */
   small: { bytes: 256 * kib, seconds: 180 },
@@ -46,7 +46,7 @@ export const answerBounds = {
   manifest: { bytes: 96 * mib, seconds: 300 },
   file: { bytes: maxFileBytes, seconds: 300 },
   parts: { bytes: maxPartsBytes, seconds: 300 },
-  /** Streams that nobody holds whole. */
+  /** Streams that are never held whole. */
   exec: { bytes: 512 * mib, seconds: execBounds.maxTimeoutSeconds + 120 },
   log: { bytes: maxLogBytes, seconds: 1800 },
   spill: { bytes: execBounds.outputLimitBytes + execBounds.maxSpillBytes, seconds: 1800 },
@@ -65,7 +65,7 @@ export async function readWhole(body: AsyncIterable<Uint8Array>, path: string, m
   return Buffer.concat(chunks);
 }
 
-/** The body as it comes, until it is too long. @throws KeeperRefusal `AF_ANSWER_TOO_LARGE` */
+/** Yields the body until it exceeds the limit. @throws KeeperRefusal `AF_ANSWER_TOO_LARGE` */
 async function* counted(body: AsyncIterable<Uint8Array>, path: string, maxBytes: number): AsyncGenerator<Uint8Array> {
   let bytes = 0;
   for await (const chunk of body) {
@@ -75,7 +75,7 @@ async function* counted(body: AsyncIterable<Uint8Array>, path: string, maxBytes:
   }
 }
 
-/** The same as a stream; who destroys it destroys the body. `onClose` is called once nothing more comes. */
+/** Like {@link counted}, as a stream; destroying it destroys the body. `onClose` is called when the stream is over. */
 export function limited(body: Readable, path: string, maxBytes: number, onClose: () => void): Readable {
   let bytes = 0;
   const limit = new Transform({
@@ -85,7 +85,7 @@ export function limited(body: Readable, path: string, maxBytes: number, onClose:
       else done(null, chunk);
     },
   });
-  // The error is that of the stream, for who reads it.
+  // The stream reports the error to its reader.
   return pipeline(body, limit, () => onClose());
 }
 
@@ -106,7 +106,7 @@ const codes = { quote: 0x22, backslash: 0x5c, comma: 0x2c } as const;
 const opening: ReadonlySet<number> = new Set([0x5b, 0x7b]);
 const closing: ReadonlySet<number> = new Set([0x5d, 0x7d]);
 
-/** Counts levels and members without making them. What is no JSON may pass: the parser refuses it. */
+/** Counts levels and members without building them. Text that is not JSON may pass: the parser refuses it. */
 function fits(text: string): boolean {
   let [depth, members, inString] = [0, 0, false];
   for (let at = 0; at < text.length; at += 1) {
@@ -147,7 +147,7 @@ export async function* readLines<T>(source: AsyncIterable<Uint8Array>): AsyncGen
   if (rest.length > 0) throw new Error('the NDJSON stream was cut in the middle of a line');
 }
 
-/** Where a keeper is and who calls it. */
+/** Address and credentials for one keeper. */
 export interface KeeperClientOptions {
   /** For example `http://10.244.0.7:7070`. */
   readonly baseUrl: string;
@@ -168,7 +168,7 @@ export interface Call {
   readonly bytes?: Readable | Uint8Array;
   readonly tar?: Readable | Uint8Array;
   readonly signal?: AbortSignal | undefined;
-  /** What the answer may cost; default: that of a small one. */
+  /** Bounds of the answer; default: those of a small one. */
   readonly bound?: AnswerBound;
 }
 
@@ -181,7 +181,7 @@ export interface Streamed {
 /** A request with its time. */
 interface Asked {
   readonly response: Dispatcher.ResponseData;
-  /** Ends the time; nothing more comes. */
+  /** Stops the time limit; the answer is complete. */
   readonly end: () => void;
 }
 
@@ -197,7 +197,7 @@ export class Transport {
 
   constructor(options: KeeperClientOptions) {
     this.#options = options;
-    const silence = 3 * execBounds.keepaliveSeconds * 1000; // three missed keepalives: nobody is there any more
+    const silence = 3 * execBounds.keepaliveSeconds * 1000; // three missed keepalives: the peer is gone
     this.#dispatcher = options.dispatcher ?? new Agent({ bodyTimeout: silence, headersTimeout: 120_000, keepAliveTimeout: 10_000 });
   }
 
@@ -282,7 +282,7 @@ function mediaType(call: Call): string {
   return call.bytes === undefined ? 'application/json' : 'application/octet-stream';
 }
 
-/** A finished command. Outputs hold what the keeper kept, as bytes decoded to UTF-8 text. */
+/** A finished command. Outputs hold the bytes that the keeper kept, decoded to UTF-8 text. */
 export interface ExecResult {
   readonly stdout: string;
   readonly stderr: string;
@@ -312,12 +312,12 @@ export async function collect(events: AsyncIterable<ExecEvent>): Promise<ExecRes
 
 function bytesOf(event: Extract<ExecEvent, { type: 'out' }>): Buffer {
   const [text, encoding] = 'text' in event ? ([event.text, 'utf8'] as const) : ([event.b64, 'base64'] as const);
-  // A keeper may not be what it should be: an object with a length would become a buffer of that length.
+  // A keeper may be hostile: from an object with a length, Buffer.from would make a buffer of that length.
   if (typeof text === 'string' && (event.stream === 'stdout' || event.stream === 'stderr')) return Buffer.from(text, encoding);
   throw KeeperRefusal.ofAnswer('AF_ANSWER_MALFORMED', 'an event of a command has output that is no text');
 }
 
-/** Pieces that are held apart; a buffer of its own for each byte costs a hundred times as much. */
+/** Most pieces held separately; one buffer for each byte would cost a hundred times as much. */
 const mostPieces = 4096;
 
 function append(parts: Buffer[], bytes: Buffer): void {

@@ -21,7 +21,7 @@ import { verifyLog, type EventLog } from '../log/index.ts';
 import type { Snapshots } from './snapshots.ts';
 import type { Adoption, SnapshotRecord } from '../snapshot/index.ts';
 
-/** Where an adoption waits until it is whole. */
+/** Staging folder of an adoption until it is complete. */
 interface Staging {
   readonly folder: string;
   readonly log: string;
@@ -41,7 +41,7 @@ async function beginStaging(staging: Staging): Promise<void> {
   await mkdir(staging.folder, { mode: 0o700 });
 }
 
-/** Says durably that the engine is going to be given snapshots. The staged log is durable already. */
+/** Records durably that snapshots will be placed into the engine. The staged log is durable already. */
 async function markPlacing(staging: Staging): Promise<void> {
   await (await open(staging.mark, 'w', 0o600)).close();
   await syncFolder(staging.folder);
@@ -56,8 +56,9 @@ async function endStaging(staging: Staging): Promise<void> {
 }
 
 /**
- * To be called before log and engine are opened. An adoption that was cut off before its log was moved into place never was:
- * what the engine was given goes with its whole folder, because only a keeper without a snapshot adopts. After that it was.
+ * Call this before log and engine are opened. An adoption that was cut off before its log was renamed into place is
+ * undone: the engine's whole folder is removed, because only a keeper without a snapshot adopts. After the rename it
+ * counts as done.
  */
 export async function recoverAdoption(storeDir: string, engineFolder: string): Promise<'None' | 'Done' | 'Undone'> {
   const staging = stagingOf(storeDir);
@@ -88,16 +89,17 @@ export interface AdoptionsOptions {
   readonly storeDir: string;
   readonly log: EventLog;
   readonly snapshots: Snapshots;
-  /** What the store may grow by. */
+  /** Bytes that the store may grow by. */
   readonly freeBytes: () => Promise<number>;
 }
 
-/** What a keeper's log may hold before it knows anything of a task. */
+/** Records that a keeper's log may hold before it has any of a task. */
 const ofItsOwn: ReadonlySet<AuditType> = new Set(['KeeperStarted', 'ToolsConnected', 'ToolsLost', 'NetworkProbed', 'EpochRaised']);
 
 /**
- * Takes over the log and the snapshots of a keeper that is lost; at most one at a time. Everything waits in a folder of its own
- * until `commit`, whose one decisive step is the rename of the log: before it this keeper knows nothing, after it all.
+ * Adopts the log and the snapshots of a lost keeper; at most one at a time. Everything is staged in a separate folder
+ * until `commit`, whose decisive step is the rename of the log: before it this keeper has nothing of the adoption,
+ * after it all.
  */
 export class Adoptions {
   readonly #options: AdoptionsOptions;
@@ -109,7 +111,7 @@ export class Adoptions {
     this.#staging = stagingOf(options.storeDir);
   }
 
-  /** Begins again; what an earlier one brought is dropped. @throws KeeperError `AF_NOT_FRESH` */
+  /** Begins again; the content of an earlier adoption is dropped. @throws KeeperError `AF_NOT_FRESH` */
   async begin(): Promise<void> {
     await this.#assertFresh();
     await this.drop();
@@ -117,14 +119,14 @@ export class Adoptions {
     this.#engine = this.#options.snapshots.adopt(await this.#options.freeBytes());
   }
 
-  /** Gives up what was begun. */
+  /** Drops the adoption in progress. */
   async drop(): Promise<void> {
     this.#engine?.drop();
     this.#engine = null;
     await endStaging(this.#staging);
   }
 
-  /** Something else begins to be the history of this keeper: what waits is given up. */
+  /** Drops the adoption in progress because this keeper begins a history of its own. */
   async preempt(): Promise<void> {
     if (this.#engine !== null) await this.drop();
   }
@@ -184,7 +186,7 @@ export class Adoptions {
     return { records: last.seq, root: last.hash, snapshots: ids };
   }
 
-  /** What the staged log says: its last record, and the highest id that it ever gave. */
+  /** Reads the last record of the staged log, and the highest id that it contains. */
   async #history(head: AdoptionRequest['head'], snapshots: AdoptionRequest['snapshots']): Promise<{ last: AuditRecord; above: string }> {
     const seen: { last: AuditRecord | null } = { last: null };
     let above = Math.max(0, ...snapshots.map(({ id }) => numberOf(id)));
@@ -250,8 +252,9 @@ async function readStaged(path: string, id: string): Promise<Buffer> {
 }
 
 /**
- * The named parts, each behind its header. A whole content is verified; of one that comes in several parts only the receiver
- * can tell. @throws KeeperError `AF_TOO_LARGE`, `AF_INVALID`; SnapshotError `AF_SNAPSHOT_OBJECT_CORRUPT`
+ * Returns the named parts, each after its header. A whole content is verified; one that is sent in several parts can
+ * only be verified by the receiver. @throws KeeperError `AF_TOO_LARGE`, `AF_INVALID`; SnapshotError
+ * `AF_SNAPSHOT_OBJECT_CORRUPT`
  */
 export async function exportParts({ parts }: PartsRequest, snapshots: Snapshots): Promise<Buffer> {
   const bytes = parts.reduce((sum, { length }) => sum + partHeaderBytes + length, 0);

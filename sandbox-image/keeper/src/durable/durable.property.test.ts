@@ -14,7 +14,7 @@ const tree = ({ workspace, dir }: Harness): readonly string[] => {
   return [...describeTree(workspace, 'workspace', inodes), ...describeTree(`${dir}/home`, 'home', inodes)];
 };
 
-/** Random trees leave a keeper and come back, whole, in one that knew nothing. */
+/** Random trees are exported from a keeper and adopted, complete, by a fresh one. */
 async function comesBack(sequences: readonly (readonly TreeOperation[])[], partBytes: number): Promise<void> {
   const [old, next] = [await startRealKeeper(), await startRealKeeper()];
   try {

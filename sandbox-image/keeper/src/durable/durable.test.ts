@@ -43,7 +43,7 @@ afterEach(async () => {
 describe('parts', () => {
   const part = { sha256: 'ab'.repeat(32), size: 9, offset: 4, length: 5 };
 
-  it('come back as they were written', () => {
+  it('decode to the written bytes', () => {
     const buffer = Buffer.concat([partHeader(part), Buffer.from('hello'), partHeader({ ...part, offset: 0, length: 0 })]);
     expect([...partsOf(buffer)].map(({ bytes, ...reported }) => [reported, bytes.toString()])).toEqual([
       [part, 'hello'],
@@ -61,15 +61,15 @@ describe('parts', () => {
   });
 });
 
-describe('a keeper that goes on where another one was lost', () => {
+describe('a keeper that continues for a lost one', () => {
   beforeEach(withKeeper);
 
-  it('gives up what was begun when a snapshot is taken in the middle, and harms neither', async () => {
+  it('drops the adoption when a snapshot is taken in the middle, and damages neither', async () => {
     const cargo = await load(old.client(), 1_000_000);
     const next = await fresh();
     const client = next.client(2);
     await client.beginAdoption();
-    // The first parts of a large content: the snapshot comes before its last.
+    // The first parts of a large content: the snapshot arrives before its last.
     const large = cargo.parts.filter((part) => [...partsOf(part)].some(({ size }) => size === 3_000_000));
     for (const part of large.slice(0, 2)) await client.adoptParts(part);
     writeFileSync(join(next.workspace, 'own'), randomBytes(100_000));
@@ -108,7 +108,7 @@ describe('a keeper that goes on where another one was lost', () => {
     expect(types).toContain('Adopted');
   });
 
-  it('goes on after a restart, and gives no id again that the lost one gave', async () => {
+  it('continues after a restart, and reuses no id of the lost one', async () => {
     writeFileSync(join(old.workspace, 'later'), 'x');
     await old.client().takeSnapshot('later');
     const cargo = await load(old.client());
@@ -124,7 +124,7 @@ describe('a keeper that goes on where another one was lost', () => {
     expect((await next.client(3).takeSnapshot()).id).toBe('s0004');
   });
 
-  it('stores a content once that several snapshots name, and exports what it adopted', async () => {
+  it('stores a content once although several snapshots name it, and exports what it adopted', async () => {
     const cargo = await load(old.client());
     const next = await fresh();
     await unload(next.client(2), { ...cargo, parts: [...cargo.parts, ...cargo.parts] });
@@ -134,7 +134,7 @@ describe('a keeper that goes on where another one was lost', () => {
   });
 });
 
-describe('what is refused', () => {
+describe('an adoption is refused for', () => {
   beforeEach(withKeeper);
 
   const damages: readonly [string, string, (cargo: Cargo) => Cargo][] = [
@@ -170,14 +170,14 @@ describe('what is refused', () => {
     ['snapshots in another order', 'AF_ADOPTION_INVALID', (cargo) => ({ ...cargo, snapshots: cargo.snapshots.toReversed() })],
   ];
 
-  it.each(damages)('%s, and the keeper knows nothing of it', async (_, code, damage) => {
+  it.each(damages)('%s, and the keeper stays empty', async (_, code, damage) => {
     const cargo = await load(old.client());
     const next = await fresh();
     await expect(unload(next.client(2), damage(cargo))).rejects.toMatchObject({ code });
     await next.client(2).dropAdoption();
     expect(existsSync(join(next.store, 'adoption'))).toBe(false);
     expect(await next.client(2).snapshots()).toEqual([]);
-    // Whole, it is taken after that: nothing of the damaged one is in the way.
+    // The complete cargo is accepted after that: the damaged one leaves no trace.
     await unload(next.client(2), cargo);
     expect((await next.client(2).restore('s0002')).verified).toBe(true);
   });
@@ -192,7 +192,7 @@ describe('what is refused', () => {
     await expect(unload(full.client(2), cargo)).rejects.toMatchObject({ code: 'AF_NOT_FRESH' });
   });
 
-  it('a note that comes in the middle ends the adoption', async () => {
+  it('a note in the middle ends the adoption', async () => {
     const cargo = await load(old.client());
     const next = await fresh();
     const client = next.client(2);
@@ -220,7 +220,7 @@ describe('what is refused', () => {
     expect(await next.client(2).snapshots()).toEqual([]);
   });
 
-  it('parts that nobody has, or more than one answer holds', async () => {
+  it('parts that do not exist, or more than one answer holds', async () => {
     const none = { sha256: 'ab'.repeat(32), size: 1, offset: 0, length: 1 };
     await expect(old.client().exportParts([none])).rejects.toMatchObject({ code: 'AF_SNAPSHOT_OBJECT_CORRUPT' });
     const huge = { ...none, size: maxPartBytes, length: maxPartBytes };
@@ -260,7 +260,7 @@ describe('a kill at any instant of an adoption', () => {
   });
 });
 
-/** What a keeper is that starts with a store as a kill left it; throws when it is neither. */
+/** Returns the state of a keeper that starts with a store as a kill left it; throws when it is neither. */
 async function stateAfterKill(store: string, cargo: Cargo): Promise<'adopted' | 'fresh'> {
   const harness = await startRealKeeper({ storeDir: store });
   try {

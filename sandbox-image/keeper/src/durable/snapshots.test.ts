@@ -19,7 +19,7 @@ async function records(h: Harness): Promise<AuditRecord[]> {
   return all;
 }
 
-test('damage is found in the background and told in the log', async () => {
+test('damage is found in the background and recorded in the log', async () => {
   const stop = new AbortController();
   const reported: unknown[] = [];
   let sleeps = 0;
@@ -43,24 +43,27 @@ test('damage is found in the background and told in the log', async () => {
   });
 });
 
-test.skipIf(runner === null)('snapshots beyond the setting go, the green one stays, and the log says so before and after', async () => {
-  await using h = await startHarness({ env: { AGENTFLEET_SNAPSHOT_RETAIN: '2', AGENTFLEET_RUNNER: runner?.binary ?? '' } });
-  const client = h.client();
-  await client.takeSnapshot('initial');
-  for (let step = 2; step <= 8; step++) {
-    fs.writeFileSync(join(h.workspace, 'a'), `${step} `.repeat(1000));
-    const { id } = await client.takeSnapshot(`step ${step}`);
-    if (step === 2) await client.note('Green', { snapshot: id });
-  }
-  const ids = async () => (await client.snapshots()).map(({ id }) => id);
-  await waitUntil(async () => !(await ids()).includes('s0003'), 10_000);
-  expect((await ids()).slice(0, 2)).toEqual(['s0001', 's0002']);
-  await waitUntil(
-    async () => (await records(h)).some(({ type, body }) => type === 'SnapshotsCollected' && body['phase'] === 'Done'),
-    10_000,
-  );
-  const reported = (await records(h)).filter(({ type }) => type === 'SnapshotsCollected').map(({ body }) => body['phase']);
-  expect(reported.slice(0, 2)).toEqual(['Intent', 'Done']);
-  const metrics = await h.running.keeper.parts.metrics.registry.metrics();
-  expect(metrics).toMatch(/agentfleet_keeper_snapshots_collected [1-9]/);
-});
+test.skipIf(runner === null)(
+  'snapshots over the limit are removed, the green one stays, and the log records it before and after',
+  async () => {
+    await using h = await startHarness({ env: { AGENTFLEET_SNAPSHOT_RETAIN: '2', AGENTFLEET_RUNNER: runner?.binary ?? '' } });
+    const client = h.client();
+    await client.takeSnapshot('initial');
+    for (let step = 2; step <= 8; step++) {
+      fs.writeFileSync(join(h.workspace, 'a'), `${step} `.repeat(1000));
+      const { id } = await client.takeSnapshot(`step ${step}`);
+      if (step === 2) await client.note('Green', { snapshot: id });
+    }
+    const ids = async () => (await client.snapshots()).map(({ id }) => id);
+    await waitUntil(async () => !(await ids()).includes('s0003'), 10_000);
+    expect((await ids()).slice(0, 2)).toEqual(['s0001', 's0002']);
+    await waitUntil(
+      async () => (await records(h)).some(({ type, body }) => type === 'SnapshotsCollected' && body['phase'] === 'Done'),
+      10_000,
+    );
+    const reported = (await records(h)).filter(({ type }) => type === 'SnapshotsCollected').map(({ body }) => body['phase']);
+    expect(reported.slice(0, 2)).toEqual(['Intent', 'Done']);
+    const metrics = await h.running.keeper.parts.metrics.registry.metrics();
+    expect(metrics).toMatch(/agentfleet_keeper_snapshots_collected [1-9]/);
+  },
+);

@@ -14,16 +14,16 @@ import { errorFields, type Log } from '@agentfleet/protocol/log';
 import type { Adoption, CollectReport, Manifest, Retention, ScrubOptions, ScrubReport, TreeDiff } from '../snapshot/index.ts';
 import type { Config } from '../base/config.ts';
 
-/** What the keeper needs of a snapshot engine. The caller holds the gate. */
+/** The snapshot engine as the keeper uses it. The caller holds the gate. */
 export interface Snapshots {
-  /** `maxBytes`: what the store may grow by; more is AF_STORE_FULL. */
+  /** `maxBytes`: bytes that the store may grow by; more is AF_STORE_FULL. */
   take(options?: { readonly label?: string; readonly maxBytes?: number }): Promise<SnapshotRecord>;
   restore(id: string): Promise<RestoreReport>;
   /** Oldest first. */
   list(): readonly SnapshotRecord[];
   diff(from: string, to: string): Promise<TreeDiff>;
   revertBundle(from: string, to: string, external?: readonly ExternalEffect[]): Promise<Readable>;
-  /** See `SnapshotEngine`: what leaves for a durable store, and what comes back from one. */
+  /** Export and adoption; see `SnapshotEngine`. */
   manifest(id: string): Promise<Pick<Manifest, 'entries'>>;
   readObject(sha256: string): Promise<Buffer>;
   readRange(sha256: string, offset: number, bytes: number): Promise<Buffer>;
@@ -33,7 +33,7 @@ export interface Snapshots {
   close(): Promise<void>;
 }
 
-/** What the engine has collected since the keeper started, for its metrics. */
+/** Counts of the engine's collections since the keeper started, for its metrics. */
 export interface CollectCounts {
   collections: number;
   failures: number;
@@ -42,7 +42,7 @@ export interface CollectCounts {
 }
 
 const scrubEveryMs = 60 * 60 * 1000;
-/** A twentieth of what a slow disk gives. */
+/** A twentieth of a slow disk's throughput. */
 const scrubBytesPerSecond = 8 * 1024 * 1024;
 
 interface ScrubParts {
@@ -52,7 +52,7 @@ interface ScrubParts {
   readonly logger: Log;
 }
 
-/** Scrubs the store every hour until the signal fires; damage goes into the log. */
+/** Scrubs the store every hour until the signal fires; damage is recorded in the log. */
 export async function scrubInBackground({ snapshots, clock, log, logger }: ScrubParts, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     try {
@@ -77,7 +77,7 @@ interface RetentionParts {
   readonly counts: CollectCounts;
 }
 
-/** Retention by the keeper's setting and the worker's notes. What is removed is in the log before it is, and after. */
+/** Retention by the keeper's setting and the worker's notes. A removal is recorded in the log before and after it happens. */
 export function keeperRetention({ newest, log, logger, counts }: RetentionParts): Retention {
   const green = new NewestGreen(log);
   return {
@@ -100,7 +100,7 @@ export function keeperRetention({ newest, log, logger, counts }: RetentionParts)
   };
 }
 
-/** The newest snapshot that the worker has noted as green, read from the log from where the last look ended. */
+/** The newest snapshot that the worker has noted as green, read incrementally from the log. */
 class NewestGreen {
   readonly #log: EventLog;
   #id: string | null = null;
@@ -137,7 +137,7 @@ export function chooseEngine({ snapshotEngine: asked, overlay }: Pick<Config, 's
 
 type Effect = { -readonly [Key in keyof ExternalEffect]: ExternalEffect[Key] };
 
-/** What the notes of one log tell of effects between two snapshots. */
+/** External effects between two snapshots, from the notes of one log. */
 class Effects {
   readonly #between: { readonly from: string; readonly to: string };
   readonly #effects = new Map<string, Effect>();
@@ -173,7 +173,7 @@ function end(effect: Effect, { outcome, undo, why }: EffectEnded): void {
   Object.assign(effect, { state: outcome, undo: undo?.command ?? null, why });
 }
 
-/** What acts between two snapshots did outside of the sandbox, oldest first, as the worker noted it in the event log. */
+/** Returns the external effects of acts between two snapshots, oldest first, as the worker noted them in the event log. */
 export async function externalEffects(log: Pick<EventLog, 'read'>, from: string, to: string): Promise<readonly ExternalEffect[]> {
   const effects = new Effects({ from, to });
   for await (const line of log.read(1)) effects.see(JSON.parse(line.toString('utf8')) as AuditRecord);

@@ -126,7 +126,7 @@ describe('a tunnel out of the sandbox', () => {
     expect([tunnels().parked, tunnels().open]).toEqual([1, 0]);
   });
 
-  it('is refused to strangers, to older epochs, and above the bound', async () => {
+  it('is refused to unauthenticated callers, to older epochs, and above the bound', async () => {
     await harness.client(3).note('Here', {});
     await expect(harness.client(2).egress()).rejects.toMatchObject({ code: 'AF_EPOCH_STALE' });
     await expect(harness.client(3, () => Promise.resolve('nonsense')).egress()).rejects.toMatchObject({ code: 'AF_UNAUTHENTICATED' });

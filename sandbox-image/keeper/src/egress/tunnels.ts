@@ -26,7 +26,7 @@ export class EgressJournal {
     this.#append = append;
   }
 
-  /** Whether the end of this connection will be reported too. */
+  /** Returns whether the end of this connection will be reported too. */
   opened(id: number, epoch: number): boolean {
     if (this.#reported >= maxReported) return false;
     this.#reported += 1;
@@ -90,7 +90,7 @@ export function splice(a: Duplex, b: Duplex, { clock, idleMs }: { readonly clock
     });
     from.once('close', () => {
       if (!from.readableEnded) finish('Cut');
-      // Gone after its last byte: that is still handed on, but nothing can come back.
+      // The peer closed after its last byte, which is still forwarded; nothing can be sent back.
       else if (state.open > 0) to.end(() => finish('Cut'));
     });
     from.pipe(to);
@@ -170,7 +170,7 @@ export class EgressTunnels {
     else server.close();
   }
 
-  /** Whether one more tunnel may be parked. @throws KeeperError `AF_BUSY`, `AF_EGRESS_UNAVAILABLE` */
+  /** Admits one more parked tunnel. @throws KeeperError `AF_BUSY`, `AF_EGRESS_UNAVAILABLE` */
   async admit(): Promise<void> {
     await this.listen();
     const { maxParked } = this.#options.bounds;
@@ -184,7 +184,7 @@ export class EgressTunnels {
       socket.destroy();
     };
     const tunnel: Tunnel = { socket, epoch, gone };
-    socket.on('error', () => undefined); // its close tells
+    socket.on('error', () => undefined); // its close event reports it
     const [waiting] = this.#waiting;
     if (waiting !== undefined) {
       this.#waiting.delete(waiting);
@@ -192,7 +192,7 @@ export class EgressTunnels {
       return;
     }
     this.#parked.add(tunnel);
-    // Nothing but the end may come before it is joined, and without a reader that would not be seen.
+    // Before it is joined, only its end is allowed, which would not be noticed without a reader.
     for (const event of ['close', 'end', 'data'] as const) socket.once(event, tunnel.gone);
     socket.resume();
   }
@@ -216,7 +216,7 @@ export class EgressTunnels {
   }
 
   #accept(local: Socket): void {
-    local.on('error', () => undefined); // its close tells
+    local.on('error', () => undefined); // its close event reports it
     const { bounds } = this.#options;
     // The newest: those of the command before may wait for the news that their worker has closed them.
     const tunnel = [...this.#parked].at(-1);
@@ -233,7 +233,10 @@ export class EgressTunnels {
     void this.#join(local, tunnel);
   }
 
-  /** Where others are joined a worker is there that parks the next tunnel in a moment; without one it ends at once. */
+  /**
+   * Waits for the next tunnel. While other connections are open, a worker is present and soon parks one; otherwise this
+   * connection ends at once.
+   */
   #await(local: Socket): void {
     const { bounds, clock } = this.#options;
     if (this.#open.size === 0 || this.#waiting.size >= bounds.maxParked) {

@@ -81,7 +81,7 @@ describe('the gatekeepers of a command', () => {
     },
   );
 
-  it('end it when a newer assignment comes, before that one acts', async () => {
+  it('end it when a newer assignment arrives, before that one acts', async () => {
     const h = await harness();
     const runner = await h.runner(killable);
     const old = h.client(1).run(shell('old'));

@@ -7,7 +7,7 @@ import { type FollowSource, Journal, type JournalHeader, type JournalOptions } f
 
 const idPattern = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
 const suffix = '.ndjson';
-/** What is not longer than this is not worth cutting, bytes. A cut journal is not. */
+/** A journal shorter than this is not worth cutting, bytes. A cut journal is shorter. */
 const smallBytes = 4096;
 /** More than the last event of a command ever is. */
 const tailBytes = 64 * 1024;
@@ -29,7 +29,7 @@ export class JournalArchive {
     this.#folder = folder;
   }
 
-  /** Those that are there count as finished, in the order in which they were last written. */
+  /** Existing journals count as finished, in the order of their last write. */
   static async open(folder: string): Promise<JournalArchive> {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const archive = new JournalArchive(folder);
@@ -72,7 +72,7 @@ export class JournalArchive {
     return (await readdir(this.#folder)).length;
   }
 
-  /** Where the journal of a command lies. */
+  /** Returns the path of a command's journal. */
   path(execId: string): string {
     return join(this.#folder, `${execId}${suffix}`);
   }
@@ -82,7 +82,7 @@ export class JournalArchive {
     return this.#bytes;
   }
 
-  /** Says that a journal takes no more events. */
+  /** Records that a journal takes no more events. */
   finished(execId: string, bytes: number): void {
     if (bytes <= smallBytes || this.#finished.has(execId)) return;
     this.#finished.set(execId, bytes);
@@ -90,8 +90,8 @@ export class JournalArchive {
   }
 
   /**
-   * Removes the events of the oldest finished journal, all but its end, whose `dropped` counts them then. Its id stays
-   * taken. Null when no journal can be cut. Who reads it at this moment reads it to its end.
+   * Removes the events of the oldest finished journal except its end, whose `dropped` then counts them. Its id stays
+   * taken. Null when no journal can be cut. A current reader reads the old file to its end.
    */
   async cutOldest(): Promise<CutJournal | null> {
     const [oldest] = this.#finished;
@@ -106,7 +106,7 @@ export class JournalArchive {
   }
 }
 
-/** The end of a command that nobody saw end. */
+/** Returns the end of a command whose real end was not observed. */
 export function interruptedEnd(interrupted: NonNullable<ExecEnd['interrupted']>, durationMs = 0): Omit<ExecEnd, 'seq'> {
   return {
     type: 'end',

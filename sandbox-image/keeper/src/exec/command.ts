@@ -23,7 +23,7 @@ export interface CommandOptions {
   readonly epoch: number;
   readonly clock: Clock;
   readonly link: RunnerLink;
-  /** Of a command of a session: what became of its shell. */
+  /** For a command of a session: reports the state of its shell. */
   readonly onShell: (after: ShellAfter | null) => SessionAfter | undefined;
   /** Takes secrets out of the output before anything is kept; null: the caller asked for exact bytes. */
   readonly redacting: Redacting | null;
@@ -36,8 +36,8 @@ export interface CommandOptions {
 const backstopMs = 5000;
 
 /**
- * One running command: sends it, turns the runner's messages into journal events, and knows how
- * it ended. `ended` resolves once, when no process of the command can be left.
+ * One running command: sends it, turns the runner's messages into journal events, and determines its end. `ended`
+ * resolves once, when no process of the command can be left.
  */
 export class Command {
   readonly plan: ExecPlan;
@@ -120,7 +120,7 @@ export class Command {
     if (this.#sent && !this.#done) this.#options.link.send({ t: 'resize', id: this.id, rows, columns });
   }
 
-  /** SIGINT to what runs. */
+  /** Sends SIGINT to the command. */
   interrupt(): void {
     if (this.#sent && !this.#done) this.#options.link.send({ t: 'interrupt', id: this.id });
   }
@@ -135,7 +135,7 @@ export class Command {
     this.#end(interruptedEnd('ToolsLost', this.#elapsed()));
   }
 
-  /** Writes out held characters and adds what only the keeper knows. */
+  /** Writes held characters and adds the facts that only the keeper has. */
   async close(facts: EndFacts): Promise<EndFacts> {
     await this.#output?.finish();
     const dropped = add(add(facts.dropped, this.#output?.dropped), this.#journal?.lostBytes);
@@ -180,7 +180,7 @@ export class Command {
   }
 }
 
-/** What is kept of the commands of descendants: secrets are taken out of them whole, then they are cut. */
+/** Selects what is kept of the commands of descendants: secrets are redacted in the whole text before it is cut. */
 function keptCommands(
   commands: readonly SeenCommand[],
   more: number,
@@ -219,7 +219,7 @@ export class UnfinishedExecs {
   readonly #open = new Map<string, JournalHeader>();
   #toolsConnected = false;
 
-  /** Whether a runner was there: commands and sessions of it may outlive a keeper that died, until it dials again. */
+  /** Whether a runner was connected: its commands and sessions may outlive a dead keeper until it dials again. */
   get toolsConnected(): boolean {
     return this.#toolsConnected;
   }
@@ -238,14 +238,14 @@ export class UnfinishedExecs {
   }
 }
 
-/** What the log must still say of a command: the body of its `ExecEnded`. */
+/** The body of the `ExecEnded` record that the log still lacks. */
 export type RecoveredEnd = Readonly<Record<string, unknown>>;
 
 /**
- * Ends a command that a previous keeper left open. A journal without an end gets one that says
- * `KeeperRestarted`: the effects are unknown. One that never reached the disk is made, so that the
- * id is taken and repeating it replays this end. The runner kills all commands when the link is lost,
- * and dials when none is left; until then the gate is shut.
+ * Ends a command that a previous keeper left open. A journal without an end gets one with `KeeperRestarted`: the
+ * effects are unknown. A journal that never reached the disk is created, so that the id is taken and a repeated request
+ * replays this end. The runner kills all commands when the link is lost, and dials when none is left; until then the
+ * gate is shut.
  */
 export async function endOrphan(archive: JournalArchive, header: JournalHeader): Promise<RecoveredEnd> {
   const file = archive.path(header.execId);

@@ -34,13 +34,13 @@ function flood(runner: FakeRunner, id: string, meanwhile: () => void = () => und
   }
 }
 
-/** Somebody else fills the volume. */
+/** Another process fills the volume. */
 function fill(): void {
   execFileSync('sh', ['-c', `dd if=/dev/zero of="${store}/ballast" bs=64k 2>/dev/null || true`]);
 }
 
 describe.skipIf(!mounted)('a full store', () => {
-  it('ends the command with ENOSPC, says so in the log, refuses the next, and recovers', async () => {
+  it('ends the command with ENOSPC, records it in the log, refuses the next, and recovers', async () => {
     await using h = await startHarness({ storeDir: store });
     await h.runner({
       onFrame: ({ header }, runner) => {
@@ -65,7 +65,7 @@ describe.skipIf(!mounted)('a full store', () => {
     expect((await h.client().run(shell('after'))).end.exitCode).toBe(0);
   });
 
-  it('is not filled by a command: what it writes beyond the room that there is, is counted', async () => {
+  it('is not filled by a command: output beyond the room is counted', async () => {
     execFileSync('sh', ['-c', `rm -rf "${store}"/* "${store}"/.reserve`]);
     await using h = await startHarness({ storeDir: store });
     await h.runner({
@@ -91,7 +91,7 @@ describe.skipIf(!mounted)('a full store', () => {
     const runner = await h.runner({ onFrame: ({ header }, r) => r.end(String(header['id'])) });
     const { log } = h.running.keeper.parts;
     const commit = log.commit.bind(log);
-    // Somebody else takes the room after the command was let in.
+    // Another process takes the room after the command was admitted.
     log.commit = (type, body) => {
       fill();
       return commit(type, body);

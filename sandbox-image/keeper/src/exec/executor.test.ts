@@ -94,7 +94,7 @@ describe('a command', () => {
     expect(await h.client().audit()).toMatchObject({ ok: true, broken: null });
   });
 
-  it('is replayed, not run again, when its id comes back', async () => {
+  it('is replayed, not run again, when its id is repeated', async () => {
     const h = await harness();
     const runner = await h.runner(echoing);
     const request = shell('once');
@@ -106,7 +106,7 @@ describe('a command', () => {
     await expect(h.client().run({ ...request, command: 'other' })).rejects.toMatchObject({ code: 'AF_EXEC_ID_REUSED' });
   });
 
-  it('runs once when the same request comes twice at the same moment', async () => {
+  it('runs once when the same request arrives twice at the same moment', async () => {
     const h = await harness();
     const runner = await h.runner(echoing);
     const request = shell('once');
@@ -137,7 +137,7 @@ describe('a command', () => {
     await waitUntil(async () => (await client.info()).running === null);
   });
 
-  it('goes on when the caller leaves, and is followed again', async () => {
+  it('continues when the caller disconnects, and can be followed again', async () => {
     const h = await harness();
     const runner = await h.runner({
       onFrame: ({ header }, r) => header.t === 'exec' && r.send({ t: 'start', id: String(header['id']), pid: 1 }),
@@ -173,7 +173,7 @@ describe('a command', () => {
     await expect(h.client().cancel('../../etc/passwd')).rejects.toMatchObject({ status: 404 });
   });
 
-  it('ends as interrupted when the tools container goes away, and the next one may run in a new one', async () => {
+  it('ends as interrupted when the tools container is gone, and the next one may run in a new one', async () => {
     const h = await harness();
     const runner = await h.runner({ onFrame: () => undefined });
     const request = shell('long');
@@ -194,7 +194,7 @@ describe('a command', () => {
       .run(request)
       .catch(() => undefined);
     await waitUntil(() => runner.frames.length > 0);
-    // What a killed keeper leaves: the store as it is now.
+    // The store of a killed keeper: a copy of the current one.
     const log = await readFile(join(h.store, 'events.log'));
     const journal = await readFile(join(h.store, 'execs', `${request.execId}.ndjson`));
     runner.drop();
@@ -246,7 +246,7 @@ describe('a command', () => {
     await runner.closed;
     expect(runner.frames.at(-1)?.header).toMatchObject({ t: 'exit' });
     expect((await running).end).toMatchObject({ interrupted: 'ToolsLost' });
-    // The same instance may dial again before it is dead: it is not believed any more.
+    // The same instance may dial again before it is dead: it is refused.
     await expect(h.runner({ instance: runner.instance })).rejects.toThrow('closed');
   });
 

@@ -34,12 +34,12 @@ class RunningCommands {
     return [...this.#byId.values()];
   }
 
-  /** Id of the one that writes, or else of the oldest. */
+  /** Id of the writing command, or else of the oldest. */
   get first(): string | null {
     return (this.#writer ?? this.all[0])?.command.id ?? null;
   }
 
-  /** Whether one writes. */
+  /** Whether one of the commands writes. */
   get writes(): boolean {
     return this.#writer !== undefined;
   }
@@ -81,14 +81,14 @@ export interface ExecutorOptions {
   readonly onEnded: (facts: EndFacts) => void;
 }
 
-/** What a command of a session has beside its plan. */
+/** Session data of a command, besides its plan. */
 export interface InSession {
   /** Sees to it that the shell is there. A rejection ends the command. */
   readonly prepare: () => Promise<void>;
   readonly onShell: CommandOptions['onShell'];
 }
 
-/** How long the end of a command waits for a runner that is back, ms. */
+/** How long the end of a command waits for a reconnected runner, ms. */
 const quiesceMs = 5000;
 const quiesceStepMs = 50;
 /** The first version of Landlock that knows truncation. */
@@ -118,12 +118,12 @@ export class Executor {
     return this.startPlan(planExec(request, this.#options.defaults), epoch);
   }
 
-  /** The same for a command that is planned. */
+  /** Like {@link start}, for an existing plan. */
   async startPlan(plan: ExecPlan, epoch: number, session?: InSession): Promise<FollowSource> {
     const known = await this.knownPlan(plan);
     if (known !== null) return known;
     await this.#admit(plan);
-    // From here to the entry in #running nothing is awaited: two requests cannot both get in.
+    // No await from here to the entry in #running: two requests must not both be admitted.
     if (this.#running.get(plan.frame.id) !== undefined) return this.startPlan(plan, epoch, session);
     if (this.#stopping) throw new KeeperError('AF_TOOLS_UNAVAILABLE', 'the keeper stops');
     this.#options.assertReady();
@@ -177,7 +177,7 @@ export class Executor {
     await Promise.all(this.#running.all.map((running) => this.#end(running, 'Shutdown')));
   }
 
-  /** From the link: a message about a command. */
+  /** Handles a message of the link about a command. */
   receive(message: CommandMessage): Promise<void> | undefined {
     const command = this.#running.get(message.id ?? '')?.command;
     if (command !== undefined) return command.receive(message);
@@ -185,7 +185,7 @@ export class Executor {
     return undefined;
   }
 
-  /** From the link: the tools container is gone. */
+  /** Handles the loss of the tools container, reported by the link. */
   toolsLost(): void {
     for (const { command } of this.#running.all) command.lost();
   }
@@ -195,7 +195,7 @@ export class Executor {
     await running.finished;
   }
 
-  /** Where a command that was started before can be followed; null for a new one. @throws KeeperError `AF_EXEC_ID_REUSED` */
+  /** Returns the source for following an already started command; null for a new one. @throws KeeperError `AF_EXEC_ID_REUSED` */
   async knownPlan(plan: ExecPlan): Promise<FollowSource | null> {
     const { id } = plan.frame;
     const running = this.#running.get(id);
@@ -211,7 +211,7 @@ export class Executor {
 
   async #admit({ access }: ExecPlan): Promise<void> {
     this.#options.log.assertWritable();
-    if (access === 'Write' && this.#running.writes) return; // the gate tells
+    if (access === 'Write' && this.#running.writes) return; // the gate reports it
     await this.#options.room.admit();
     await this.#options.quota.assertWithin();
   }
@@ -243,12 +243,12 @@ export class Executor {
     return running;
   }
 
-  /** The intent is on disk before the journal exists, and the journal before the runner hears of it. */
+  /** The intent is on disk before the journal exists, and the journal before the runner gets the command. */
   async #open(command: Command): Promise<Journal> {
     const { archive, clock, log, logger, redaction, room } = this.#options;
     const { intent, digest } = command.plan;
     const at = timestamp(clock);
-    // What is in the log leaves the keeper as it stands there.
+    // The log is exported unchanged, so secrets are removed here.
     await log.commit('ExecRequested', redaction.open().value(intent));
     const onFault = (error: unknown): void => {
       logger.error('the journal of a command takes no more', { execId: command.id, ...errorFields(error) });
@@ -269,7 +269,7 @@ export class Executor {
     try {
       journal = await opening;
     } catch {
-      return; // The caller of start() hears of it.
+      return; // The caller of start() gets the error.
     }
     await prepare?.().catch((error: unknown) => command.refuse(asKeeperError(error).code, messageOf(error)));
     await this.#record(command, journal, await this.#watch(command, journal));
@@ -307,7 +307,10 @@ export class Executor {
     this.#options.logger.error('the roots could not be measured', errorFields(error));
   };
 
-  /** Whoever lost the link kills its commands at once. Who follows is reported soon; the gate stays shut until a runner proves it. */
+  /**
+   * A runner that lost the link kills its commands at once. Followers get the end soon; the gate stays shut until a
+   * runner proves it.
+   */
   async #quiesce(): Promise<void> {
     const { clock, link } = this.#options;
     const done = (): boolean => this.#stopping || link.state.connected;
@@ -321,7 +324,7 @@ export class Executor {
   }
 }
 
-/** Says early what the runner would refuse. @throws KeeperError */
+/** Refuses early what the runner would refuse. @throws KeeperError */
 function assertAble({ frame, access }: ExecPlan, info: RunnerInfo | null): void {
   if (access !== 'Write' && (info?.landlockABI ?? 0) < readersABI)
     throw new KeeperError('AF_READERS_UNAVAILABLE', `the kernel has Landlock with ABI ${info?.landlockABI ?? 0}, ${readersABI} is needed`);

@@ -1,6 +1,6 @@
 /**
- * Commands: their plan, their run through the link, their journals. Nothing of HTTP. May import `auth`, `link`, `log`, `snapshot`, `base`
- * and `protocol`; not `files`.
+ * Commands: their plan, their run through the link, their journals. No HTTP. May import `auth`, `link`, `log`,
+ * `snapshot`, `base` and `protocol`; not `files`.
  */
 export { JournalArchive } from './archive.ts';
 export type { EndFacts } from './command.ts';

@@ -3,7 +3,7 @@ import type { StdinTaken } from '@agentfleet/protocol/keeper';
 import type { Clock } from '../base/clock.ts';
 import { KeeperError } from '../base/failure.ts';
 
-/** How long the runner may take to say whether it took a part. */
+/** How long the runner may take to acknowledge a part. */
 const answerMs = 5000;
 
 /** SandboxSession one part to the runner. */
@@ -19,7 +19,7 @@ export class LiveInput {
   readonly #send: SendInput;
   #last = 0;
   #lastDigest = '';
-  /** The part that may have been taken although nobody heard of it; 0: none. */
+  /** The part that was sent without an acknowledgement; 0: none. */
   #sent = 0;
   #sentDigest = '';
   #answer: ((code: string) => void) | null = null;
@@ -32,7 +32,7 @@ export class LiveInput {
   }
 
   /**
-   * @param intent writes down what is about to be done
+   * @param intent records the intent
    * @throws KeeperError `AF_STDIN_BUSY`, `AF_STDIN_CLOSED`, `AF_STDIN_SEQUENCE`
    */
   async write(seq: number, bytes: Buffer, eof: boolean, intent: (sha256: string) => Promise<unknown>): Promise<StdinTaken> {
@@ -62,7 +62,7 @@ export class LiveInput {
   /** The runner's word on a part: an errno name, empty when it was taken. */
   answered(seq: number, code: string): void {
     if (seq !== this.#last + 1) return;
-    // Also when nobody waits for it any more: sent again, the part must not be written again.
+    // Also when no caller waits any more: a repeated part must not be written twice.
     if (code === '') [this.#last, this.#lastDigest] = [seq, this.#sentDigest];
     this.#sent = 0;
     this.#answer?.(code);

@@ -53,7 +53,7 @@ describe.skipIf('why' in built)('commands that live, with the real runner', () =
     ]);
   });
 
-  it('say busy when their input is full, and others go on meanwhile', async () => {
+  it('report busy when their input is full, while others continue', async () => {
     const client = h.client();
     const request = shell('sleep 100', { stdinMode: 'Open' });
     const running = client.run(request);

@@ -27,7 +27,7 @@ type Unnumbered<E> = E extends { readonly seq: number } ? Omit<E, 'seq'> : never
 /** An event before it has its number. */
 export type NewEvent = Unnumbered<ExecEvent>;
 
-/** What a finished journal amounts to. */
+/** Totals of a finished journal. */
 export interface JournalSummary {
   /** Hex SHA-256 of the whole file. */
   readonly sha256: string;
@@ -40,12 +40,12 @@ function outputBytes(event: Extract<NewEvent, { readonly type: 'out' }>): number
 }
 
 const highWaterBytes = 256 * 1024;
-/** Escapes and base64 make lines longer than what they carry; more than this is not output any more. */
+/** Escapes and base64 make lines longer than their content; more than this is no ordinary output. */
 export const maxJournalBytes = 64 * 1024 * 1024;
 
 /**
- * The journal of a running command: the only copy of its output. It is written behind, in batches;
- * readers see whole lines only. When the disk is full it keeps what it has and says so once.
+ * The journal of a running command: the only copy of its output. Written asynchronously in batches; readers see whole
+ * lines only. When the disk is full it keeps what it has and reports the fault once.
  */
 export class Journal {
   readonly file: string;
@@ -99,7 +99,7 @@ export class Journal {
     return this.#lost;
   }
 
-  /** Bytes of output that the journal has no room for. What a failing disk did not take is reported by `fault`. */
+  /** Bytes of output for which the journal had no room. Bytes lost to a failing disk are reported by `fault`. */
   get lostBytes(): StreamBytes {
     return this.#lostBytes;
   }
@@ -170,7 +170,7 @@ export class Journal {
     this.#onFault(error);
   }
 
-  /** All or nothing: a batch that does not fit leaves no half line behind. */
+  /** All or nothing: a batch that does not fit leaves no partial line. */
   async #write(bytes: Buffer): Promise<void> {
     try {
       for (let done = 0; done < bytes.length;) {
@@ -215,9 +215,8 @@ const newline = 0x0a;
 const keepalive = Buffer.from('{"type":"keepalive"}\n');
 
 /**
- * The event lines of a command from `from` on, until its end. Reads the journal file, never
- * memory: a slow reader costs one chunk, however much the command writes. A keepalive line comes
- * when nothing else came for 10 s.
+ * Yields the event lines of a command from `from` until its end. Reads the journal file, never memory: a slow reader
+ * costs one chunk, however much the command writes. A keepalive line is sent after 10 s without another.
  */
 export async function* follow(source: FollowSource, options: FollowOptions): AsyncGenerator<Buffer> {
   const handle = await open(source.file, 'r');

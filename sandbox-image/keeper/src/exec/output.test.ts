@@ -65,7 +65,7 @@ describe('the output encoder', () => {
     );
   });
 
-  it('drops and counts what is over the limit of both streams together', async () => {
+  it('drops and counts output over the common limit of both streams', async () => {
     const { events, dropped } = await encode(
       [
         ['stdout', Buffer.from('abc')],
@@ -83,7 +83,7 @@ describe('the output encoder', () => {
     expect(events).toEqual([{ type: 'out', stream: 'stdout', text: 'x'.repeat(100) }]);
   });
 
-  it('writes what JSON would blow up as base64', async () => {
+  it('writes output as base64 where JSON escapes would be longer', async () => {
     const { events } = await encode([['stdout', Buffer.alloc(1000)]]);
     expect(events).toEqual([{ type: 'out', stream: 'stdout', b64: Buffer.alloc(1000).toString('base64') }]);
   });

@@ -15,7 +15,7 @@ export type Output = OutEvent extends infer E ? (E extends OutEvent ? Omit<E, 's
 export interface OutputSink {
   /** A returned promise asks to wait with more. */
   emit(output: Output): Promise<void> | undefined;
-  /** Gets what is over the limit, in order; the bytes are the receiver's. */
+  /** Receives the bytes over the limit, in order; the receiver owns them. */
   overflow?(stream: StreamName, bytes: Buffer): Promise<void> | undefined;
 }
 
@@ -45,7 +45,7 @@ export class OutputEncoder {
     this.#limit = limitBytes;
   }
 
-  /** Bytes that came over the limit. */
+  /** Bytes over the limit. */
   get dropped(): StreamBytes {
     return this.#dropped;
   }
@@ -93,7 +93,7 @@ export class OutputEncoder {
 function encode(stream: StreamName, bytes: Buffer): Output {
   if (!isUtf8(bytes)) return binary(stream, bytes);
   const text = bytes.toString('utf8');
-  // JSON writes a control character as six: what is mostly those is shorter as base64.
+  // JSON writes a control character as six: output that is mostly control characters is shorter as base64.
   return JSON.stringify(text).length > bytes.length * 2 + 64 ? binary(stream, bytes) : { type: 'out', stream, text };
 }
 
@@ -101,7 +101,7 @@ function binary(stream: StreamName, bytes: Buffer): Output {
   return { type: 'out', stream, b64: bytes.toString('base64') };
 }
 
-/** How many bytes at the end are the beginning of a character that is not whole yet: 0 to 3. */
+/** Returns how many bytes at the end begin an incomplete character: 0 to 3. */
 export function incompleteTail(bytes: Buffer): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0;
@@ -120,7 +120,7 @@ export interface OutputTaker {
   finish(): Promise<void>;
 }
 
-/** What a program asks is shown after so long, although its last word may go on. */
+/** A prompt of a program is shown after this time, although its last word may be incomplete. */
 const settleMs = 200;
 
 /** Takes secrets out of both streams before anything of them is kept, however their bytes are cut. */
@@ -165,8 +165,8 @@ export class RedactedOutput implements OutputTaker {
 }
 
 /**
- * Notices that a command says nothing for a while, once in each silence. It only observes. Output costs no timer: the one
- * that runs is set again when it fires too early.
+ * Detects that a command writes nothing for a while, once in each silence. It only observes. Output costs no timer: a
+ * timer that fires too early is set again.
  */
 export class Silence {
   readonly #ms: number;
@@ -182,7 +182,7 @@ export class Silence {
     this.#onQuiet = onQuiet;
   }
 
-  /** The command began, or said something. */
+  /** The command started or wrote output. */
   heard(): void {
     if (this.#over) return;
     this.#last = this.#clock.now();

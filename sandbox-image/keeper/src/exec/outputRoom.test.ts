@@ -15,7 +15,7 @@ afterEach(async () => {
   h = undefined;
 });
 
-/** A keeper with a small store, whose commands write as many MiB as their last word says. */
+/** Starts a keeper with a small store, whose commands write as many MiB as their last word. */
 async function small(): Promise<Harness> {
   h = await startRealKeeper({ env: { AGENTFLEET_STORE_LIMIT_BYTES: String(limit) } });
   await h.runner({ onFrame: ({ header }, runner) => write(header, runner) });
@@ -59,7 +59,7 @@ describe('commands that write more than the store holds', { timeout: 60_000 }, (
     expect(await keeper.client().audit()).toMatchObject({ ok: true });
   });
 
-  it('lose the oldest output, which says so, and keep their ids and the hashes in the log', async () => {
+  it('lose the oldest output and report it, and keep their ids and the hashes in the log', async () => {
     const keeper = await small();
     const all = Array.from({ length: 6 }, () => writing(2));
     for (const one of all) await keeper.client().run(one);
@@ -70,7 +70,7 @@ describe('commands that write more than the store holds', { timeout: 60_000 }, (
     for (const again of [1, 2]) {
       const { end, stdout } = await keeper.client().run(first ?? writing(0));
       expect([end.cut, end.exitCode, end.dropped, stdout.length]).toEqual([true, 0, { stdout: 2 * mebibyte, stderr: 0 }, 0]);
-      // Whoever was in the middle of it gets the end, too.
+      // A follower in the middle of the output gets the end, too.
       for await (const event of keeper.client().follow(first?.execId ?? '', 30)) expect(event.type).toBe('end');
       expect(await keeper.client().waitFor(first?.execId ?? '')).toMatchObject({ cut: true });
       await expect(keeper.client().run({ ...writing(1), execId: first?.execId ?? '' })).rejects.toMatchObject({

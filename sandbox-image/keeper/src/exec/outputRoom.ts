@@ -10,7 +10,7 @@ import type { Spill, SpillStore } from './spill.ts';
 
 const keepMs = 10_000;
 
-/** Bytes in the store folder, by default measured at most every 10 s: whoever reaches the port may ask. */
+/** Bytes in the store folder, by default measured at most every 10 s: any caller that reaches the port may ask. */
 export class StoreUsage {
   readonly #folder: string;
   readonly #clock: Clock;
@@ -36,18 +36,18 @@ const reserveBytes = 512 * 1024;
 const mebibyte = 1024 * 1024;
 
 /**
- * Who asks for room in the store. Commands and ordinary snapshots leave what the snapshot before a rollback needs, and all
- * leave what notes need: a full store must not keep anybody from going back.
+ * Purpose of a request for room in the store. Commands and ordinary snapshots leave room for the snapshot before a
+ * rollback, and all leave room for notes: a full store must not prevent a rollback.
  */
 type Claim = 'Command' | 'Snapshot' | 'Rollback' | 'Note';
 
-/** Below this nothing of a kind begins, bytes: the journal or the record would have no room. */
+/** Least free bytes for each purpose: below it the journal or the record would not fit. */
 const least: Readonly<Record<Claim, number>> = { Command: mebibyte, Snapshot: 0, Rollback: 0, Note: mebibyte / 8 };
 
 /**
- * Space set aside on the store's volume. When the volume is full it is given up, so that the end
- * of the running command and its record in the log can still be written. A volume on a disk of the
- * node is full when it has reached its own limit: the kubelet evicts what grows beyond it.
+ * Space set aside on the store's volume. It is released when the volume is full, so that the end of the running command
+ * and its record in the log can still be written. A volume on a disk of the node is full when it has reached its own
+ * limit: the kubelet evicts a pod that exceeds it.
  */
 export class StoreReserve {
   readonly #file: string;
@@ -69,7 +69,7 @@ export class StoreReserve {
     await rm(this.#file, { force: true });
   };
 
-  /** Takes the space again if it can. @returns whether there is room for what asks */
+  /** Reserves the space again if possible. @returns whether there is room for the claim */
   async ready(claim: Claim, maxAgeMs?: number): Promise<boolean> {
     if ((await this.freeBytes(claim, maxAgeMs)) < least[claim]) return false;
     if (this.#held) return true;
@@ -89,7 +89,7 @@ export class StoreReserve {
     }
   }
 
-  /** Bytes that the store's volume still has for who asks; what it holds was measured at most `maxAgeMs` ago. */
+  /** Returns the bytes that the store's volume has left for a claim; the usage was measured at most `maxAgeMs` ago. */
   async freeBytes(claim: Claim, maxAgeMs?: number): Promise<number> {
     const { bavail, blocks, bsize } = await statfs(this.#folder);
     const left = Number.isFinite(this.#limit) ? this.#limit - (await this.#usage.bytes(maxAgeMs)) : this.#limit;
@@ -104,7 +104,7 @@ export class StoreReserve {
   }
 }
 
-/** What is left for those that need it more than who asks, bytes; `size`: of the whole store. */
+/** Bytes reserved for more important claims; `size`: of the whole store. */
 function leftFor(claim: Claim, size: number): number {
   const notes = claim === 'Note' ? 0 : Math.min(8 * mebibyte, size / 16);
   const rollback = claim === 'Note' || claim === 'Rollback' ? 0 : Math.min(256 * mebibyte, size / 8);
@@ -126,8 +126,8 @@ const mostBytes = 1024 * mebibyte;
 const marginBytes = 8 * mebibyte;
 
 /**
- * Room for the output of commands in the store. What they may write is bounded before they begin, and the output of old ones
- * is preempted to whatever is needed more: new commands, snapshots, notes. The records of the event log stay as they are.
+ * Room for the output of commands in the store. Output is bounded before a command starts, and old output is removed
+ * for new commands, snapshots and notes. Records of the event log stay.
  */
 export class OutputRoom {
   readonly #options: OutputRoomOptions;
@@ -161,20 +161,20 @@ export class OutputRoom {
     void this.#one(() => this.#trim());
   }
 
-  /** Takes what a command writes over the limit of its events; null when nothing was asked for. */
+  /** Returns a file for the output over the limit of the command's events; null when no such output was requested. */
   spill(execId: string, maxBytes: number): Spill | null {
     if (maxBytes === 0) return null;
     const room = async (): Promise<number> => (await this.#left(0)) - marginBytes;
     return this.#options.spills.spill({ execId, maxBytes, room });
   }
 
-  /** Whether there is room for what asks, made by cutting output where it lacks. */
+  /** Returns whether there is room for a claim, after cutting output where it lacks. */
   async ready(claim: Claim): Promise<boolean> {
     const { reserve } = this.#options;
     return (await reserve.ready(claim)) || ((await this.free()) > 0 && (await reserve.ready(claim, 0)));
   }
 
-  /** Cuts the output of finished commands, the oldest first, until so many bytes are free; by default all. Returns what was freed. */
+  /** Cuts the output of finished commands, the oldest first, until `bytes` are free; by default all. Returns the freed bytes. */
   free(bytes = Number.POSITIVE_INFINITY): Promise<number> {
     return this.#one(async () => {
       const { archive, spills } = this.#options;
@@ -204,7 +204,7 @@ export class OutputRoom {
     return freed;
   }
 
-  /** On a volume without any room the reserve holds what replaces the first. */
+  /** On a full volume the reserve holds the replacement of the first journal. */
   async #cutOne(): Promise<CutJournal | null> {
     const { archive, reserve } = this.#options;
     try {
@@ -220,7 +220,7 @@ export class OutputRoom {
     return (await this.#options.reserve.ready('Command', maxAgeMs)) && (await this.#left(maxAgeMs)) >= mebibyte;
   }
 
-  /** Counts what running commands have written twice at worst. */
+  /** Counts twice what running commands have written, the worst case. */
   async #left(maxAgeMs?: number): Promise<number> {
     const promised = [...this.#promised.values()].reduce((sum, bytes) => sum + bytes, 0);
     return (await this.#options.reserve.freeBytes('Command', maxAgeMs)) - promised;

@@ -10,26 +10,26 @@ import { KeeperError } from '../base/failure.ts';
 import { frameLimits, type ExecFrame, type RunFrame, type SessionFrame } from '../link/index.ts';
 import { canonicalJson } from '@agentfleet/protocol/text';
 
-/** What commands get from the keeper's configuration. */
+/** Defaults for commands from the keeper's configuration. */
 export interface ExecDefaults {
   readonly roots: readonly string[];
   readonly home: string;
   readonly toolsPath: string;
 }
 
-/** A request made complete: what is sent, recorded and compared. */
+/** A request with all defaults filled in: it is sent, recorded and compared. */
 export interface ExecPlan {
   readonly frame: ExecFrame | RunFrame;
-  /** Whether it may write: one such command at a time. */
+  /** The access of the command; at most one with `Write` runs at a time. */
   readonly access: 'Write' | 'Read' | 'Scratch';
-  /** Whether its input can be written to while it runs. */
+  /** Whether its input stays open while it runs. */
   readonly interactive: boolean;
   readonly stdin: Buffer;
   /** Output over the limit of the events that files may hold. */
   readonly spillBytes: number;
   /** Silence that is reported; null = none. */
   readonly quietMs: number | null;
-  /** The caller gets exact bytes, which the intent tells. */
+  /** The caller gets exact bytes; the intent records this. */
   readonly raw: boolean;
   /** Hex SHA-256 of the canonical request: the same id with another digest is another request. */
   readonly digest: string;
@@ -137,8 +137,8 @@ function modeEnv({ access, pty }: ExecRequest): Record<string, string> {
 }
 
 /**
- * What a command finds without asking. Python judges its cached bytecode by size and whole seconds:
- * an edit in the second of the last run, which agents make all the time, would run the old code.
+ * Environment of every command. Python compares its cached bytecode by size and whole seconds: an edit in the second of
+ * the last run, which is common for agents, would run the old code.
  */
 function baseEnv(defaults: ExecDefaults): Record<string, string> {
   return {

@@ -19,7 +19,7 @@ beforeEach(async () => {
 afterEach(() => rm(dir, { recursive: true, force: true }));
 
 describe('the measured usage', () => {
-  it('is what the disk holds, hard links once, links not followed', async () => {
+  it('is the usage of the disk: hard links once, links not followed', async () => {
     await link(join(dir, 'a', 'b', 'file'), join(dir, 'again'));
     await symlink('/', join(dir, 'everything'));
     const { bytes, unreadable } = await measureUsage([dir], unlimited);
@@ -28,7 +28,7 @@ describe('the measured usage', () => {
     expect(unreadable).toBe(0);
   });
 
-  it('counts what lies in folders and files whose names are no text', async () => {
+  it('counts folders and files whose names are not text', async () => {
     const plain = await measureUsage([dir], unlimited);
     const folder = Buffer.concat([Buffer.from(`${dir}/`), Buffer.from([0xff, 0xfe, 0xe9])]);
     await mkdir(folder);
@@ -55,7 +55,7 @@ describe('the quota', () => {
     return quota.measure().then(() => quota.assertWithin());
   };
 
-  it('lets in what is within it', async () => {
+  it('admits a command within it', async () => {
     await expect(refusal()).resolves.toBeUndefined();
   });
 

@@ -7,11 +7,11 @@ export interface Usage {
   readonly bytes: number;
   /** Paths; long ones count more. */
   readonly entries: number;
-  /** Folders that are closed to us; what they hold is not counted. */
+  /** Folders that the keeper may not read; their content is not counted. */
   readonly unreadable: number;
 }
 
-/** How much is too much; exactly this much is allowed. */
+/** Upper limits; exactly this much is allowed. */
 export interface UsageLimits {
   readonly bytes: number;
   readonly entries: number;
@@ -25,9 +25,9 @@ const gone = new Set(['ENOENT', 'ENOTDIR', 'ELOOP']);
 const tooDeep: Usage = { bytes: 0, entries: Number.POSITIVE_INFINITY, unreadable: 0 };
 
 /**
- * What is below some folders: bytes on disk, or the length of a file where that is more (a snapshot
- * keeps the holes of a sparse file as well), hard links counted once. Stops early when it is over a
- * limit: more than too much is not interesting. Entries that vanish under the walk are not there.
+ * Measures the content below folders: bytes on disk, or the length of a file where that is more (a snapshot keeps the
+ * holes of a sparse file as well), hard links counted once. Stops early once it is over a limit. Entries that vanish
+ * during the walk are skipped.
  */
 export async function measureUsage(folders: readonly string[], limits: UsageLimits, signal?: AbortSignal): Promise<Usage> {
   const linked = new Set<string>();
@@ -37,7 +37,7 @@ export async function measureUsage(folders: readonly string[], limits: UsageLimi
     for (let folder = stack.pop(); folder !== undefined; folder = stack.pop()) {
       const names = await namesOf(folder, limits.entries - entries);
       if (names === null) unreadable += 1;
-      // Names cost little to read, and the walk must not be slower than who makes them.
+      // Reading names is cheap, and the walk must not be slower than a process that creates them.
       if (entries + (names?.length ?? 0) > limits.entries) return { bytes, entries: limits.entries + 1, unreadable };
       for (const name of names ?? []) {
         signal?.throwIfAborted();
@@ -101,7 +101,7 @@ export class Quota {
   #usage: Usage = { bytes: 0, entries: 0, unreadable: 0 };
   #pending: Promise<void> | null = null;
 
-  /** `scratch`: counted while a command runs only. No restore clears it, so the next command must be let in to do that. */
+  /** `scratch`: counted only while a command runs. No restore clears it, so the next command must be admitted to clear it. */
   constructor(folders: { readonly roots: readonly string[]; readonly scratch: readonly string[] }, limits: UsageLimits, clock: Clock) {
     this.#roots = folders.roots;
     this.#scratch = folders.scratch;
@@ -141,7 +141,7 @@ export class Quota {
     if (excess !== null) throw new KeeperError('AF_QUOTA_EXCEEDED', `the roots hold ${excess}`);
   }
 
-  /** Counts what the keeper itself wrote, until the next measurement. */
+  /** Counts the keeper's own writes until the next measurement. */
   charge(bytes: number, entries = 0): void {
     this.#usage = { ...this.#usage, bytes: this.#usage.bytes + bytes, entries: this.#usage.entries + entries };
   }

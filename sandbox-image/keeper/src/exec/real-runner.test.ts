@@ -51,7 +51,7 @@ describe.skipIf('why' in built)('a keeper with the real runner', () => {
     expect(end, JSON.stringify({ end, stdout, stderr })).toMatchObject({ killed: 'Cancelled' });
   });
 
-  it('keeps bytes that are no text, and characters that come in two parts', async () => {
+  it('keeps bytes that are not text, and characters that arrive in two parts', async () => {
     const outputs: unknown[] = [];
     const command = String.raw`printf '\377\376a'; sleep 0.1; printf 'x\303'; sleep 0.1; printf '\274'`;
     for await (const event of h.client().exec({ ...shell(command), redaction: 'Raw' })) {

@@ -50,7 +50,7 @@ describe.skipIf('why' in built)('sessions with the real runner', () => {
     expect(await client.sessions()).toMatchObject([{ sessionId: id, cwd: join(h.workspace, 'd'), running: null }]);
   });
 
-  it('is not there for another assignment, which opens one of its own under the same id', async () => {
+  it('is closed to another assignment, which opens a new one under the same id', async () => {
     const id = await open();
     const { sessions } = h.running.keeper.parts;
     await h.client().runInSession(id, run('SECRET=1'));
@@ -72,7 +72,7 @@ describe.skipIf('why' in built)('sessions with the real runner', () => {
     expect(out.join('')).toBe('<>\n');
   });
 
-  it('outlives a hung command in bash; elsewhere it comes back with folder and variables and says so', async () => {
+  it('outlives a hung command in bash; in other shells it is rebuilt with folder and variables and reports it', async () => {
     const client = h.client();
     for (const shell of ['bash', 'sh'] as const) {
       const id = await open(shell);
@@ -87,7 +87,7 @@ describe.skipIf('why' in built)('sessions with the real runner', () => {
     }
   });
 
-  it('is rebuilt after the shell was left, also when what it left is of no use', async () => {
+  it('is rebuilt after the shell exited, also when its saved state is useless', async () => {
     const client = h.client();
     const id = await open();
     const left = await client.runInSession(id, run('mkdir gone && cd gone && export A=1 && rmdir ../gone; exit 3'));
@@ -111,7 +111,7 @@ describe.skipIf('why' in built)('sessions with the real runner', () => {
     expect((await running).end).toMatchObject({ killed: 'Cancelled', session: { alive: true } });
   });
 
-  it('stands still for a snapshot, and ends with a restore', async () => {
+  it('is frozen for a snapshot, and ends with a restore', async () => {
     const client = h.client();
     const id = await open();
     await client.runInSession(id, run('(while :; do date >> ticks; done) & sleep 0.1; export A=1'));
@@ -125,7 +125,7 @@ describe.skipIf('why' in built)('sessions with the real runner', () => {
     expect(types).toEqual(expect.arrayContaining(['SessionRequested', 'SessionEnded']));
   });
 
-  it('ends with its tools container: nothing of it comes back', async () => {
+  it('ends with its tools container: no state is restored', async () => {
     const id = await open();
     await h.client().runInSession(id, run('export LD_PRELOAD=/tmp/evil.so'));
     await h.client().restartTools();
@@ -150,7 +150,7 @@ describe.skipIf('why' in built)('sessions with the real runner', () => {
     for (let n = 0; n < sessionBounds.sessions; n++) ids.push(await open('sh'));
     await expect(client.openSession({ sessionId: ulid() })).rejects.toMatchObject({ code: 'AF_SESSION_LIMIT' });
     await expect(client.openSession({ sessionId: ids[0] ?? '', shell: 'bash' })).rejects.toMatchObject({ code: 'AF_EXEC_ID_REUSED' });
-    // An interrupt is for what runs: as at a terminal, one that comes before the command has begun meets nobody.
+    // An interrupt is for running processes: as at a terminal, one sent before the command has started has no effect.
     const long = run(`sh -c ': >began; exec sleep 100'`, { timeoutSeconds: 50 });
     const running = client.runInSession(ids[0] ?? '', long);
     await waitUntil(() => Promise.resolve(existsSync(join(h.workspace, 'began'))), 30_000);

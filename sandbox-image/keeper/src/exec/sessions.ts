@@ -13,7 +13,7 @@ import type { Executor, ExecutorOptions } from './executor.ts';
 import type { FollowSource } from './journal.ts';
 import { planRun, planSession, sessionDigest } from './plan.ts';
 
-/** How long a shell may take to open, or to be gone. */
+/** How long a shell may take to open or to close. */
 const answerMs = 20_000;
 
 interface SessionOptions {
@@ -24,15 +24,15 @@ interface SessionOptions {
   readonly link: RunnerLink;
 }
 
-/** What a new shell gets from the one before. The user's words: for a shell of the same session only. */
+/** State that a new shell gets from the one before. User text: only for a shell of the same session. */
 interface Saved {
   readonly cwd: string;
   readonly exports: Buffer;
 }
 
 /**
- * One session: a shell in the tools container, or what is needed to make it again. Between two
- * commands the runner keeps the shell frozen.
+ * One session: a shell in the tools container, or the state to recreate it. Between two commands the runner keeps the
+ * shell frozen.
  */
 class Session {
   readonly #options: SessionOptions;
@@ -73,7 +73,7 @@ class Session {
     if (this.#state === 'Open') return;
     const again = this.#shell !== '';
     const opened = await this.#try(this.#saved);
-    // What was saved may be of no use any more: the folder is gone, or the user spoiled the variables.
+    // The saved state may be useless: the folder is gone, or the user damaged the variables.
     const last = opened.t === 'closed' && this.#saved !== null ? await this.#try(null) : opened;
     if (last.t === 'closed')
       throw new KeeperError('AF_SESSION_SHELL', `no shell could be started: ${last.error?.message ?? 'it ended at once'}`);
@@ -81,7 +81,7 @@ class Session {
     this.#restarted = again;
   }
 
-  /** Ends the shell. What it leaves for the next is kept. */
+  /** Ends the shell. Its saved state is kept for the next. */
   async close(): Promise<void> {
     if (this.#state === 'None') return;
     if (this.#state !== 'Closing') {
@@ -92,7 +92,7 @@ class Session {
     await this.#bounded(this.#gone.promise);
   }
 
-  /** After a command; null when the runner could not tell. */
+  /** Updates the state after a command; null when the runner could not report it. */
   ran(after: ShellAfter | null): SessionAfter {
     const restarted = this.#restarted;
     this.#restarted = false;
@@ -100,14 +100,14 @@ class Session {
     if (after !== null && after.cwd !== '') this.#saved = { cwd: after.cwd, exports: after.exports };
     const alive = after?.alive ?? false;
     if (!alive && this.#state === 'Open') {
-      // The runner's word that nothing is left of it comes next.
+      // The runner's confirmation that no process is left comes next.
       this.#state = 'Closing';
       this.#gone = Promise.withResolvers<void>();
     }
     return { sessionId: this.id, cwd: this.info.cwd, restarted, alive };
   }
 
-  /** From the link. */
+  /** Handles a message of the link. */
   receive(message: SessionMessage): void {
     if (message.t === 'opened') this.#state = 'Open';
     else this.#state = 'None';
@@ -150,9 +150,9 @@ export interface SessionsOptions extends Pick<
 }
 
 /**
- * The long-lived shells of a sandbox. A session belongs to one assignment and to one tools
- * container: what a user left in a shell comes back in that session and nowhere else. It ends with
- * either, and with a restore, which takes back the time in which it lived.
+ * The long-lived shells of a sandbox. A session belongs to one assignment and to one tools container: state that a user
+ * left in a shell is restored in that session and nowhere else. It ends with either, and with a restore, which reverts
+ * the time in which it lived.
  */
 export class Sessions {
   readonly #options: SessionsOptions;
@@ -204,7 +204,7 @@ export class Sessions {
     const known = await executor.knownPlan(plan);
     if (known !== null) return known;
     const session = this.#get(sessionId);
-    // What a shell remembers belongs to the assignment that opened it.
+    // The state of a shell belongs to the assignment that opened it.
     if (session.epoch !== epoch) throw unknown(sessionId);
     return executor.startPlan(plan, epoch, {
       prepare: async () => {
@@ -226,23 +226,23 @@ export class Sessions {
     this.#forget(session, why);
   }
 
-  /** Ends all sessions, or those of older assignments. Nothing of theirs runs when this resolves. */
+  /** Ends all sessions, or those of older assignments. None of their processes runs when this resolves. */
   async closeAll(why: string, olderThan = Number.POSITIVE_INFINITY): Promise<void> {
     const chosen = [...this.#byId.values()].filter((session) => session.epoch < olderThan);
     await Promise.all(chosen.map((session) => this.close(session.id, why)));
   }
 
-  /** Ends the shells and keeps the sessions: for what a frozen shell would hold on to. */
+  /** Ends the shells and keeps the sessions, to release what a frozen shell holds open. */
   async endShells(): Promise<void> {
     await Promise.all([...this.#byId.values()].map((session) => session.close()));
   }
 
-  /** From the link. */
+  /** Handles a message of the link. */
   receive(message: SessionMessage): void {
     this.#byId.get(message.id)?.receive(message);
   }
 
-  /** From the link: the tools container is gone, and every shell with it. */
+  /** Handles the loss of the tools container, and with it of every shell. */
   toolsLost(): void {
     for (const session of this.#byId.values()) {
       session.lost();

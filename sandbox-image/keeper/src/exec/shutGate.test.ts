@@ -8,7 +8,7 @@ beforeEach(async () => {
 });
 afterEach(() => h[Symbol.asyncDispose]());
 
-/** What changes the roots, or must not see them change. */
+/** Requests that change the roots, or must not see them change. */
 const exclusive: readonly (() => Promise<unknown>)[] = [
   () => h.client().takeSnapshot(),
   () => h.client().restore('s0001'),
@@ -16,7 +16,7 @@ const exclusive: readonly (() => Promise<unknown>)[] = [
 ];
 const refused = { code: 'AF_TOOLS_UNAVAILABLE', message: expect.stringContaining('commands may still run') as string };
 
-describe('a command that nobody saw the end of keeps the gate shut until a runner is back', () => {
+describe('a command whose end was not observed keeps the gate shut until a runner reconnects', () => {
   it('when the runner is slow to die, however long that takes', async () => {
     const runner = await h.runner({ onFrame: () => undefined });
     await h.client().takeSnapshot();

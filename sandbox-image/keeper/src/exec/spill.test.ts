@@ -63,7 +63,7 @@ describe('output over the limit', () => {
     expect(ends).toEqual([spill]);
   });
 
-  it('stops at what was asked for, without a gap, and the numbers say what is lost', async () => {
+  it('stops at the requested size, without a gap, and the numbers show the loss', async () => {
     h = await startHarness();
     await h.runner(flooding(5));
     const { end } = await h.client().run(request(2 * piece + 10));
@@ -72,7 +72,7 @@ describe('output over the limit', () => {
     expect(end.spill?.stderr?.bytes).toBe(piece);
   });
 
-  it('is dropped where nobody asked, or where the store has no room', async () => {
+  it('is dropped when not requested, or where the store has no room', async () => {
     h = await startHarness();
     await h.runner(flooding(2));
     const { execId, ...rest } = request(0);
@@ -103,7 +103,7 @@ describe('output over the limit', () => {
 
 describe('silence', () => {
   it('is an event, once in each silence, and ends nothing', async () => {
-    // Not faster: the runner's first word has to come in time by the same clock.
+    // Not faster: the runner's first message must arrive in time by the same clock.
     h = await startHarness({ clock: acceleratedClock(20) });
     const runner = await h.runner({
       onFrame: ({ header }, r) => header.t === 'exec' && r.send({ t: 'start', id: String(header['id']), pid: 1 }),
@@ -120,7 +120,7 @@ describe('silence', () => {
     expect(seen).toEqual(['start', 'quiet', 'out', 'quiet', 'end']);
   });
 
-  it('begins anew with every output, and ends with the command', () => {
+  it('starts again with every output, and ends with the command', () => {
     let now = 0;
     let due: { readonly at: number; readonly run: () => void } | null = null;
     const clock: Pick<Clock, 'now' | 'after'> = {

@@ -20,7 +20,7 @@ interface SpillOptions {
 /** Output that is over the limit of the events, `<store>/spills/<execId>.<stream>`. */
 export class SpillStore {
   readonly #folder: string;
-  /** Commands that may still write to theirs. */
+  /** Commands that may still write to their files. */
   readonly #open = new Set<string>();
 
   private constructor(folder: string) {
@@ -43,7 +43,7 @@ export class SpillStore {
     });
   }
 
-  /** A range of what was spilled. @throws KeeperError `AF_NOT_FOUND`, `AF_INVALID` for a range that begins behind the end */
+  /** Reads a range of spilled output. @throws KeeperError `AF_NOT_FOUND`, `AF_INVALID` for a range that begins after the end */
   async read(
     execId: string,
     stream: StreamName,
@@ -68,7 +68,7 @@ export class SpillStore {
     }
   }
 
-  /** Removes the files of finished commands, the oldest first, until so many bytes are free. Returns what was freed. */
+  /** Removes the files of finished commands, the oldest first, until `bytes` are free. Returns the freed bytes. */
   async forget(bytes: number): Promise<number> {
     let freed = 0;
     for (const { id, bytes: its } of (await this.#byAge()).toReversed()) {
@@ -85,7 +85,7 @@ export class SpillStore {
     for (const { id } of others.slice(keptCommands - 1)) await this.#remove(id);
   }
 
-  /** What there is, the newest first. */
+  /** Lists the files, the newest first. */
   async #byAge(): Promise<readonly { readonly id: string; readonly at: number; readonly bytes: number }[]> {
     const found = new Map<string, { id: string; at: number; bytes: number }>();
     for (const name of await readdir(this.#folder)) {
@@ -141,7 +141,7 @@ export class Spill {
     this.#writing = this.#writing
       .then(() => this.#write(stream, bytes))
       .catch(() => {
-        this.#over = true; // a full disk: what is missing shows in the numbers of the end
+        this.#over = true; // a full disk: the numbers of the end show the loss
       })
       .finally(() => {
         this.#pending -= bytes.length;

@@ -42,7 +42,7 @@ it('whose folder becomes a link out of the roots at any moment of a read gives n
   };
   for (let round = 0; round < 600; round += 1) {
     const reading = read(join(root, 'sub', 'secret')).catch(() => null);
-    // One look at a file is about as long as each step of the read: the swap moves through all of them.
+    // One stat takes about as long as each step of the read: the swap moves through all of them.
     for (let step = 0; step < round % 12; step += 1) await stat(root);
     swap('link');
     expect([null, 'ours']).toContain(await reading);
@@ -121,7 +121,7 @@ describe('a path', () => {
 });
 
 describe('reading', () => {
-  it('refuses what is missing, a folder, and a fifo that nobody writes to', async () => {
+  it('refuses a missing file, a folder, and a fifo without a writer', async () => {
     execFileSync('mkfifo', [join(root, 'fifo')]);
     await expect(read(join(root, 'none'))).rejects.toMatchObject({ code: 'AF_FILE_NOT_FOUND' });
     await expect(read(join(root, 'none', 'none'))).rejects.toMatchObject({ code: 'AF_FILE_NOT_FOUND' });
@@ -138,7 +138,7 @@ describe('reading', () => {
 });
 
 describe('writing', () => {
-  it('makes folders, says what it wrote, and leaves no other file behind', async () => {
+  it('makes folders, reports what it wrote, and leaves no other file', async () => {
     const written = await write(join(root, 'a', 'b', 'c'), 'hello');
     expect(written).toEqual({
       path: join(root, 'a', 'b', 'c'),
@@ -150,7 +150,7 @@ describe('writing', () => {
     expect((await stat(join(root, 'a', 'b', 'c'))).mode & 0o777).toBe(0o644);
   });
 
-  it('keeps the mode of what it replaces, or sets the one it is reported', async () => {
+  it('keeps the mode of the replaced file, or sets the requested one', async () => {
     await chmod(join(root, 'file'), 0o750);
     expect((await write(join(root, 'file'), 'new')).created).toBe(false);
     expect((await stat(join(root, 'file'))).mode & 0o777).toBe(0o750);

@@ -25,8 +25,8 @@ const second = 1_000_000_000n;
 const octalSize = 8 ** 11;
 
 /**
- * The header blocks of an entry in GNU format: its names may hold any bytes, which those of pax may not. A pax record goes
- * before it for the parts of a second, which GNU's headers do not have.
+ * The header blocks of an entry in GNU format: its names may hold any bytes, which those of pax may not. A pax record
+ * before it holds the fraction of the second, which GNU headers lack.
  */
 function headerBlocks(entry: TarEntry): Buffer {
   const name = entry.type === 'folder' ? `${entry.name}/` : entry.name;
@@ -38,7 +38,7 @@ function headerBlocks(entry: TarEntry): Buffer {
   return Buffer.concat(blocks);
 }
 
-/** What follows a content so that the next header begins on a block. */
+/** Returns the padding after a content so that the next header begins on a block. */
 function padding(size: number): Buffer {
   return Buffer.alloc((blockBytes - (size % blockBytes)) % blockBytes);
 }
@@ -101,11 +101,11 @@ function writeBinary(header: Buffer, size: number): void {
   header[124] = 0x80;
 }
 
-/** What an archive of a tree will hold. */
+/** Totals of an archive of a tree. */
 export interface TreeMeasure {
   readonly entries: number;
   readonly bytes: number;
-  /** Sockets, fifos, devices, and what is closed to the keeper: not in the archive. */
+  /** Sockets, fifos, devices, and entries that the keeper may not read: not in the archive. */
   readonly skipped: number;
 }
 
@@ -113,7 +113,7 @@ const chunkBytes = 64 * 1024;
 const closed = new Set(['EACCES', 'EPERM', 'ENAMETOOLONG', 'ENOENT', 'ELOOP', 'ENXIO']);
 
 /**
- * Looks through a tree before it is sent: a refusal has to come before the first byte.
+ * Walks a tree before it is sent: a refusal must come before the first byte.
  * @throws KeeperError `AF_TOO_LARGE`
  */
 export async function measureTree(folder: string): Promise<TreeMeasure> {
@@ -192,7 +192,7 @@ async function openOrNull(path: BytePath): Promise<FileHandle | null> {
   }
 }
 
-/** Bytes of content that an entry brings; null for what is left out. */
+/** Returns the bytes of an entry's content; null for an entry that is left out. */
 async function sizeOf({ path, kind }: Walked, linked: Set<string>): Promise<number | null> {
   if (kind === 'other') return null;
   if (kind !== 'file') return 0;
@@ -217,7 +217,7 @@ export interface TreeEntry {
   readonly parts: readonly BytePath[];
   /** Permission bits only: set-uid, set-gid and sticky are dropped. */
   readonly mode: number;
-  /** Seconds since 1970; what is before is 0. */
+  /** Seconds since 1970; earlier times are 0. */
   readonly mtime: number;
   readonly what:
     | { readonly kind: 'file'; readonly size: number }

@@ -23,8 +23,8 @@ import { type SyntaxCheck, languageOf, syntaxCheck, type SyntaxParser } from './
 import { writeFile, type WriteOptions } from './write.ts';
 
 /**
- * Where a sequence occurs in another, overlapping ones too, at most `most` of them. Knuth, Morris and Pratt (1977): the
- * time grows with the sum of the lengths whatever they hold, so that no file and no text can make an edit slow.
+ * Returns the positions of a sequence in another, overlapping ones too, at most `most`. Knuth, Morris and Pratt (1977):
+ * the time is linear in the sum of the lengths, so that no file and no text can make an edit slow.
  */
 export function occurrences<T>(within: ArrayLike<T>, of: ArrayLike<T>, most: number, from = 0): readonly number[] {
   const found: number[] = [];
@@ -39,7 +39,7 @@ export function occurrences<T>(within: ArrayLike<T>, of: ArrayLike<T>, most: num
   return found;
 }
 
-/** For each prefix the length of the longest proper prefix that also ends it. */
+/** Returns, for each prefix, the length of the longest proper prefix that also ends it. */
 function bordersOf<T>(of: ArrayLike<T>): Uint32Array {
   const borders = new Uint32Array(of.length);
   for (let at = 1, length = 0; at < of.length; at++) {
@@ -55,10 +55,11 @@ const counted = 1000;
 const named = 10;
 
 /**
- * Replaces a text that stands exactly once in a file inside the roots. Bytes around it, the mode and the line ends stay as
- * they are. The caller holds the gate, so that nobody writes between reading and replacing.
+ * Replaces a text that occurs exactly once in a file inside the roots. Bytes around it, the mode and the line ends stay
+ * as they are. The caller holds the gate, so that no process writes between reading and replacing.
  *
- * @throws KeeperError `AF_EDIT_STALE`, `AF_EDIT_MATCH` saying how many and where, `AF_EDIT_SYNTAX`, and those of reading and writing
+ * @throws KeeperError `AF_EDIT_STALE`, `AF_EDIT_MATCH` saying how many and where, `AF_EDIT_SYNTAX`, and those of
+ * reading and writing
  */
 export async function replaceInFile(
   roots: readonly string[],
@@ -150,7 +151,7 @@ function cut(content: Buffer, from: number, last: number): Cut {
   return { start, end, to, lines };
 }
 
-/** What a structural edit asks before it writes. */
+/** Checks of a structural edit before it writes. */
 export interface AstEditRules extends Omit<WriteOptions, 'mode'> {
   readonly parser: SyntaxParser;
   /** Lets so many bytes in. @throws KeeperError */
@@ -158,9 +159,10 @@ export interface AstEditRules extends Omit<WriteOptions, 'mode'> {
 }
 
 /**
- * Replaces what matches a pattern in a file inside the roots; everything else stays byte for byte. The caller holds the gate.
+ * Replaces the matches of a pattern in a file inside the roots; all other bytes stay. The caller holds the gate.
  *
- * @throws KeeperError `AF_AST_PATTERN`, `AF_AST_UNAVAILABLE`, `AF_LANGUAGE_UNKNOWN`, `AF_EDIT_MATCH`, `AF_EDIT_STALE`, `AF_EDIT_SYNTAX`
+ * @throws KeeperError `AF_AST_PATTERN`, `AF_AST_UNAVAILABLE`, `AF_LANGUAGE_UNKNOWN`, `AF_EDIT_MATCH`, `AF_EDIT_STALE`,
+ * `AF_EDIT_SYNTAX`
  */
 export async function astEditFile(roots: readonly string[], edit: AstEditRequest, rules: AstEditRules): Promise<AstEditReport> {
   for (const field of ['pattern', 'rewrite'] as const)

@@ -29,7 +29,7 @@ const free = { admit: () => Promise.resolve(), assertMayWrite: () => undefined }
 
 async function unpackBytes(tar: Buffer, rules: Partial<typeof free> & { admit?: () => Promise<void> } = {}) {
   const writer = new TreeWriter(bytesOf(root), { ...free, ...rules });
-  // In odd pieces: nothing may depend on how the archive arrives.
+  // In odd pieces: the result must not depend on the sizes of chunks.
   const pieces = Array.from({ length: Math.ceil(tar.length / 700) }, (_, n) => tar.subarray(n * 700, (n + 1) * 700));
   const sha256 = await unpackTree(Readable.from(pieces), writer).catch((error: unknown) => error);
   if (sha256 instanceof Error) throw Object.assign(sha256, { counts: writer.counts });
@@ -40,7 +40,7 @@ const unpack = (...entries: RawEntry[]) => unpackBytes(rawTar(entries));
 const refused = (entries: RawEntry[], why: RegExp) =>
   expect(unpack(...entries)).rejects.toMatchObject({ code: 'AF_INVALID', message: expect.stringMatching(why) as string });
 
-/** Everything that `find` sees: type, mode, time, size of files, target, name. */
+/** All attributes that `find` prints: type, mode, time, size of files, target, name. */
 const listing = (folder: string): string =>
   execFileSync(
     'find',
@@ -55,7 +55,7 @@ const listing = (folder: string): string =>
     .join('\n');
 
 describe('an archive', () => {
-  it.each(['gnu', 'pax', 'ustar'])('of a real tree in %s format comes out as the same tree', async (format) => {
+  it.each(['gnu', 'pax', 'ustar'])('of a real tree in %s format unpacks to the same tree', async (format) => {
     const from = join(dir, 'from');
     execFileSync('sh', ['-c', sourceTree], { env: { ...process.env, FROM: from } });
     const tar = execFileSync('tar', ['-C', from, `--format=${format}`, '-cf', '-', '.'], { maxBuffer: 2 ** 26 });
@@ -246,7 +246,7 @@ describe('a hostile archive', () => {
 });
 
 describe('the named folder', () => {
-  it('may be a root or lie in one, is made when it is missing, and never lies elsewhere', async () => {
+  it('may be a root or be in one, is created when missing, and is never elsewhere', async () => {
     expect(await resolveFolder([root], `${root}/`)).toBe(root);
     expect(await resolveFolder([root], `${root}/a/../b/c`)).toBe(join(root, 'b', 'c'));
     await symlink(join(dir, 'outside'), join(root, 'out'));

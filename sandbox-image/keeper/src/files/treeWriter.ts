@@ -17,7 +17,7 @@ export interface TreeRules {
   readonly assertMayWrite: () => void;
 }
 
-/** What was written so far. */
+/** Counts of what has been written. */
 export interface TreeCounts {
   files: number;
   folders: number;
@@ -27,7 +27,7 @@ export interface TreeCounts {
 
 type Stat = Awaited<ReturnType<typeof lstat>>;
 
-/** Errors of the system that the archive, or what it meets, is to blame for. */
+/** System errors that the archive or the tree causes. */
 const refusals: Readonly<Record<string, string>> = {
   ENAMETOOLONG: 'its name is longer than the system allows',
   EACCES: 'its folder may not be written to',
@@ -37,9 +37,9 @@ const refusals: Readonly<Record<string, string>> = {
 };
 
 /**
- * Writes checked entries below one real folder. Parents are walked without following links, so
- * nothing is written anywhere else; the caller holds the gate, so nobody swaps them meanwhile.
- * Modes and times of folders are set at the end: a closed folder could not be filled.
+ * Writes checked entries below one real folder. Parents are walked without following links, so nothing is written
+ * anywhere else; the caller holds the gate, so no process swaps them meanwhile. Modes and times of folders are set at
+ * the end: a closed folder could not be filled.
  */
 export class TreeWriter {
   readonly counts: TreeCounts = { files: 0, folders: 0, links: 0, bytes: 0 };
@@ -55,7 +55,7 @@ export class TreeWriter {
     this.#walked.add(folder);
   }
 
-  /** @throws KeeperError `AF_INVALID` naming the entry, or what the rules say */
+  /** @throws KeeperError `AF_INVALID` naming the entry, and errors of the rules */
   async add(entry: TreeEntry, content: AsyncIterable<Uint8Array>): Promise<void> {
     this.#rules.assertMayWrite();
     try {
@@ -124,7 +124,7 @@ export class TreeWriter {
     const made = !this.#walked.has(path) && (await this.#enter(entry, path));
     if (!made) await this.#openUp(path);
     this.#folders.set(path, entry);
-    // One that was made is counted already; one that stood there is taken over.
+    // A created folder is counted already; an existing one is reused.
     if (!made) this.counts.folders += 1;
   }
 
@@ -175,7 +175,7 @@ export class TreeWriter {
   }
 }
 
-/** Removes what an entry replaces; a folder is never replaced. */
+/** Removes the file that an entry replaces; a folder is never replaced. */
 async function clear(entry: TreeEntry, path: BytePath): Promise<void> {
   const stat = await lstatOrNull(path);
   if (stat === null) return;
@@ -202,11 +202,11 @@ function refusalOf(entry: TreeEntry, error: unknown): unknown {
 }
 
 /**
- * Reads an archive to its end and hands its entries to the writer, one at a time.
- * The sender's stream is never destroyed, so that it can still get an answer.
+ * Reads an archive to its end and passes its entries to the writer, one at a time. The sender's stream is never
+ * destroyed, so that it can still get an answer.
  *
  * @returns hex SHA-256 of the archive
- * @throws KeeperError `AF_INVALID` for what is no archive, `AF_TOO_LARGE`, and what the writer says
+ * @throws KeeperError `AF_INVALID` when it is no archive, `AF_TOO_LARGE`, and the writer's errors
  */
 export async function unpackTree(tar: Readable, writer: TreeWriter): Promise<string> {
   const hash = createHash('sha256');
@@ -217,7 +217,7 @@ export async function unpackTree(tar: Readable, writer: TreeWriter): Promise<str
   try {
     for await (const entry of reader) {
       await writer.add(readEntry(entry.header), entry as AsyncIterable<Uint8Array>);
-      entry.resume(); // of what has no content of its own
+      entry.resume(); // for entries without content
     }
     await feeding;
     await writer.finish();
@@ -251,7 +251,7 @@ function meterOf(tar: Readable, update: (chunk: Buffer) => void): Transform {
   return meter;
 }
 
-/** Plain errors are the archive reader's: they tell what is wrong with the archive. */
+/** Plain errors come from the archive reader: they describe the fault of the archive. */
 function faultOf(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   if ('code' in error && error.code === 'STREAM_DESTROYED')

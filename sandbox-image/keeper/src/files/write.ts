@@ -74,8 +74,8 @@ async function modeOf(target: string, path: string): Promise<number | null> {
 }
 
 /**
- * Writes a whole file if it has no more syntax errors than the one that it replaces. What is too large to be edited is too
- * large to be checked. @throws KeeperError as {@link writeFile}, and `AF_EDIT_SYNTAX`
+ * Writes a whole file if it has no more syntax errors than the one it replaces. A file too large to edit is not
+ * checked. @throws KeeperError as {@link writeFile}, and `AF_EDIT_SYNTAX`
  */
 export async function writeChecked(
   roots: readonly string[],

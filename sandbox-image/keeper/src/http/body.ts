@@ -10,7 +10,7 @@ export function streamOf(request: FastifyRequest, type: 'application/octet-strea
   throw new KeeperError('AF_INVALID', `content-type: it must be ${type}`);
 }
 
-/** All bytes of a body. @throws KeeperError `AF_TOO_LARGE` when there are more than `most` */
+/** Reads all bytes of a body. @throws KeeperError `AF_TOO_LARGE` when there are more than `most` */
 export async function wholeOf(body: Readable, most: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;

@@ -5,14 +5,14 @@ import type { OpenedFile } from '../files/index.ts';
 import type { Keeper } from '../keeper/keeper.ts';
 import { Readable } from 'node:stream';
 
-/** What is read, for the event log. */
+/** A read, for the event log. */
 export interface Reading {
   readonly what: 'Bytes' | 'Lines' | 'List' | 'Search' | 'Diff' | 'Tree' | 'RevertBundle';
   readonly name: string;
   readonly redaction: Redaction | undefined;
 }
 
-/** Files up to this are looked at before the first byte of the answer, whose header then tells the counts. */
+/** Files up to this size are scanned before the first byte of the answer, so that its header has the counts. */
 const heldBytes = 1024 * 1024;
 
 /** An answer without secrets, and how many were in it; or the exact one, which is noted. */

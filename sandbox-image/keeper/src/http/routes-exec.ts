@@ -79,10 +79,10 @@ async function write(keeper: Keeper, request: FastifyRequest<ById>, validators: 
   return keeper.parts.executor.write(request.params.execId, { seq: Number(seq), bytes, eof: eof === 'true' });
 }
 
-/** Turns `POST /v1/egress` into tunnels. The framework knows no upgrades, so that all of them come here. */
+/** Turns `POST /v1/egress` into tunnels. The framework has no upgrades, so all of them arrive here. */
 export function egressUpgrades(server: Server, keeper: Keeper): void {
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    socket.on('error', () => undefined); // whoever asked is gone
+    socket.on('error', () => undefined); // the caller is gone
     upgrade(keeper, request, socket, head).catch((error: unknown) => refuse(keeper, socket, error));
   });
 }

@@ -58,7 +58,7 @@ export function fileRoutes(app: FastifyInstance, keeper: Keeper, validators: Val
   app.get('/files', async (request, reply) => {
     const { path, redaction } = validators.file(request.query);
     const release = gate.reading({ kind: 'file transfer', name: path });
-    // The path is checked under the gate; what is open after that stays the file that was checked.
+    // The path is checked under the gate; the file opened after that stays the one that was checked.
     const file = await openFile(keeper.roots, path).finally(release);
     return sendRedacted(keeper, { what: 'Bytes', name: path, redaction }, file, reply);
   });
@@ -70,20 +70,21 @@ async function put(keeper: Keeper, request: FastifyRequest, validators: Validato
   const { path, mode, syntax } = validators.file(request.query);
   const stream = streamOf(request, 'application/octet-stream');
   const bytes = announcedBytes(request);
-  // An upload is taken as it is: only who asks for a check, and what is no larger than an edit, is read whole.
+  // An upload is stored unchanged: it is read whole only when the caller requests a check and it is no larger than an
+  // edit.
   const checked = syntax === 'Check' && bytes <= editBounds.fileBytes;
   const content = checked ? await buffer(stream) : stream;
   return writeWhole(keeper, { epoch: request.epoch, path, mode, content, bytes, syntax: checked ? 'Check' : undefined });
 }
 
-/** A file that is to be written: bytes that are there, or a stream of them, which cannot be checked. */
+/** A file to write: bytes in memory, or a stream of them, which cannot be checked. */
 export interface WholeFile {
   readonly epoch: number;
   readonly path: string;
   readonly mode: string | undefined;
   readonly content: Buffer | Readable;
   readonly bytes: number;
-  /** Undefined: nothing is said about syntax. */
+  /** Undefined: the answer has no syntax report. */
   readonly syntax: SyntaxMode | undefined;
 }
 
@@ -129,7 +130,7 @@ export function editRoutes(app: FastifyInstance, keeper: Keeper, validators: Val
   app.post('/files/ast-edit', { bodyLimit: astBody }, ({ body, epoch }) => editTree(keeper, epoch, validators.astEdit(body)));
 }
 
-/** Puts one text of a file in the place of another. Exclusive: between reading and writing nobody else may write. */
+/** Replaces one text of a file by another. Exclusive: no other writer may come between reading and writing. */
 export async function replaceText(keeper: Keeper, epoch: number, edit: ReplaceRequest): Promise<FileReplaced> {
   const { gate, fence, log, quota, random, syntax } = keeper.parts;
   await quota.assertWithin(Buffer.byteLength(edit.new));
@@ -161,7 +162,7 @@ export async function editTree(keeper: Keeper, epoch: number, edit: AstEditReque
       quota.charge(bytes);
       log.append('FileWritten', { path, sha256, bytes, created: false, syntax: report.syntax, replaced, how: 'AstEdit' });
     }
-    // Snippets are what stands in the file: they go to whoever thought of the pattern.
+    // Snippets quote the file: they go to the author of the pattern.
     const shown = redacted(keeper, { what: 'Lines', name: path, redaction: 'Redact' }, { snippets });
     return { ...report, snippets: shown.snippets };
   } finally {
@@ -169,7 +170,7 @@ export async function editTree(keeper: Keeper, epoch: number, edit: AstEditReque
   }
 }
 
-/** Applies a diff, or answers again what it answered to the same request. */
+/** Applies a diff, or repeats the answer to the same request. */
 export async function patchFiles(keeper: Keeper, epoch: number, request: PatchRequest): Promise<PatchReport> {
   const { clock, gate, fence, log, patches, quota, random, room, syntax } = keeper.parts;
   const parsed = parsePatch(request);
@@ -178,7 +179,7 @@ export async function patchFiles(keeper: Keeper, epoch: number, request: PatchRe
   if (!(await room.ready('Command'))) throw new KeeperError('AF_STORE_FULL', 'the store has no room for the record of a patch');
   const release = gate.exclusive({ kind: 'patch', name: parsed.request.requestId });
   try {
-    // Once more: the same request may have come and gone while this one waited for the store.
+    // Checked again: the same request may have been served while this one waited for the store.
     const meanwhile = await answered(patches, parsed);
     if (meanwhile !== null) return meanwhile;
     const began = clock.now();
@@ -199,9 +200,9 @@ export async function patchFiles(keeper: Keeper, epoch: number, request: PatchRe
   }
 }
 
-/** What a small file takes on disk. */
+/** Disk space of a small file. */
 const blockBytes = 4096;
-/** Nothing moved for so long: the reader holds the gate for nothing. */
+/** After this time without a byte the reader loses the gate. */
 const idleMs = 30_000;
 
 /** Whole trees. */
@@ -275,7 +276,7 @@ function writerFor({ parts: { fence, quota } }: Keeper, epoch: number, folder: s
   });
 }
 
-/** A tree is not written at once: whoever is refused must know what stands there now. */
+/** A tree is not written atomically: a refusal must report what has been written. */
 function withCounts(failure: KeeperError, counts: TreeCounts | undefined): KeeperError {
   if (counts === undefined || counts.files + counts.folders + counts.links === 0) return failure;
   const written = `${counts.files} files, ${counts.folders} folders and ${counts.links} links were written before that`;
@@ -283,7 +284,7 @@ function withCounts(failure: KeeperError, counts: TreeCounts | undefined): Keepe
   return new KeeperError(failure.code, `${failure.message}; ${written}`, { cure, cause: failure });
 }
 
-/** What stands in the roots: lists, lines, search. Shares the gate, so that nothing changes meanwhile. */
+/** Reading routes of the roots: lists, lines, search. They share the gate, so that nothing changes meanwhile. */
 export function lookRoutes(app: FastifyInstance, keeper: Keeper, validators: Validators): void {
   app.get('/files/list', (request) => list(keeper, validators.list(request.query)));
   app.get('/files/lines', (request) => lines(keeper, validators.lines(request.query)));
@@ -308,7 +309,7 @@ export async function lines(keeper: Keeper, { redaction, ...query }: LinesQuery)
   return redacted(keeper, { what: 'Lines', name: query.path, redaction }, reported);
 }
 
-/** The signal fires when nobody waits for the answer any more. */
+/** The signal fires when the caller no longer waits for the answer. */
 export async function search(keeper: Keeper, { redaction, ...query }: SearchQuery, signal: AbortSignal): Promise<SearchResult> {
   const { clock, gate } = keeper.parts;
   const release = gate.reading({ kind: 'search', name: query.path });

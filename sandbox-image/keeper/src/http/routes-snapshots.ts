@@ -58,12 +58,12 @@ export function snapshotRoutes(app: FastifyInstance, keeper: Keeper, validators:
 
 const nothing = (): void => undefined;
 
-/** Holds the tree: nothing writes. A layer that is put away must not be in use either, not by one who only reads. */
+/** Holds the tree against writers. A layer that will be unmounted must not be in use by readers either. */
 function unchanged({ parts: { config, gate } }: Keeper, holder: Holder): Release {
   return config.snapshotEngine === 'Overlay' ? gate.exclusive(holder) : gate.still(holder);
 }
 
-/** What differs; of the tree as it is, while nothing writes. */
+/** Compares snapshots; the current tree is read while nothing writes. */
 export async function compare(keeper: Keeper, { from, to, redaction }: RangeQuery & { readonly to: string }): Promise<TreeDiff> {
   const { snapshots } = keeper.parts;
   const release = to === CURRENT ? unchanged(keeper, { kind: 'comparison', name: `${from}..${to}` }) : nothing;
@@ -76,9 +76,9 @@ export async function take(keeper: Keeper, epoch: number, label: string | undefi
   const release = unchanged(keeper, { kind: 'snapshot', name: label ?? '' });
   try {
     fence.assert(epoch);
-    // Its contents lie at the end of the store, where the snapshot's are going to lie.
+    // The staged contents are at the end of the store, where the snapshot's will be.
     await adoptions.preempt();
-    // A frozen shell writes nothing, but it stands in the layer that is put away.
+    // A frozen shell writes nothing, but its working directory is in the layer that will be unmounted.
     if (config.snapshotEngine === 'Overlay') await sessions.endShells();
     const record = await takeOrFree(keeper, label);
     const { skipped, ...reported } = record;
@@ -93,7 +93,7 @@ export async function take(keeper: Keeper, epoch: number, label: string | undefi
   }
 }
 
-/** A snapshot for which there is no room is tried once more without the output of old commands. */
+/** Takes a snapshot; without room it is retried once after old output is removed. */
 async function takeOrFree({ parts: { reserve, room, snapshots } }: Keeper, label: string | undefined): Promise<SnapshotRecord> {
   const claim = label?.startsWith(rollbackLabel) === true ? 'Rollback' : 'Snapshot';
   const take = async (): Promise<SnapshotRecord> =>
@@ -111,10 +111,10 @@ export async function restore(keeper: Keeper, epoch: number, id: string): Promis
   const release = unchanged(keeper, { kind: 'restore', name: id });
   try {
     fence.assert(epoch);
-    // What their shells remember is of a time that is taken back.
+    // The state of their shells belongs to the time that is reverted.
     await sessions.closeAll('Restored');
     const intent = (): Promise<unknown> => log.commit('SnapshotRestored', { id, phase: 'Intent' });
-    // The first try on a full volume gives up the reserve, which is there for this.
+    // The first try on a full volume releases the reserve, which exists for this.
     await intent().catch((error: unknown) => (asKeeperError(error).code === 'AF_STORE_FULL' ? intent() : Promise.reject(error)));
     fence.assert(epoch);
     const report = await snapshots.restore(id);
@@ -145,7 +145,7 @@ function treeDiff({ from, to, changes, unified }: EngineDiff): TreeDiff {
 const requestBytes = 8 * 1024 * 1024;
 const octets = 'application/octet-stream';
 
-/** What leaves for a durable store, and what comes back from one. */
+/** Routes for export to a durable store, and for adoption from one. */
 export function durableRoutes(app: FastifyInstance, keeper: Keeper, validators: Validators): void {
   const { adoptions, snapshots } = keeper.parts;
 
@@ -179,7 +179,7 @@ export function durableRoutes(app: FastifyInstance, keeper: Keeper, validators: 
   );
 }
 
-/** Nothing else may begin to be the history of this keeper meanwhile. */
+/** Meanwhile this keeper must not begin a history of its own. */
 async function adopting<T>({ parts: { fence, gate } }: Keeper, request: FastifyRequest, step: () => Promise<T>): Promise<T | object> {
   const release = gate.exclusive({ kind: 'adoption', name: '' });
   try {

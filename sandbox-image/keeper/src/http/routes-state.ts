@@ -5,7 +5,7 @@ import type { Keeper } from '../keeper/keeper.ts';
 import { sendLines } from './redacted.ts';
 import { sequenceOf, type Validators } from './validation.ts';
 
-/** What the keeper knows of itself, its log, and the restart of the tools container. */
+/** Routes for the keeper's state, its log, and the restart of the tools container. */
 export function stateRoutes(app: FastifyInstance, keeper: Keeper): void {
   const { fence, gate, link, log, snapshots } = keeper.parts;
 
@@ -45,7 +45,7 @@ export function stateRoutes(app: FastifyInstance, keeper: Keeper): void {
   });
 }
 
-/** For the kubelet and for Prometheus: no token, nothing that is worth one. */
+/** For the kubelet and for Prometheus: no token, and no secret in the answers. */
 export function openRoutes(app: FastifyInstance, keeper: Keeper): void {
   app.get('/healthz', () => ({ ok: true }));
 
@@ -62,10 +62,10 @@ export function openRoutes(app: FastifyInstance, keeper: Keeper): void {
 
 /** Room for the largest note with every character escaped. */
 const bodyLimit = 6 * maxNoteBytes + 1024;
-/** Whoever reads the log walks a record recursively. */
+/** Readers of the log walk a record recursively. */
 const maxDepth = 32;
 
-/** What the worker decided, in the event log. */
+/** Route for the worker's decisions in the event log. */
 export function noteRoutes(app: FastifyInstance, keeper: Keeper, validators: Validators): void {
   const { fence, log, metrics, room } = keeper.parts;
 

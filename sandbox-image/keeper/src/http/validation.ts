@@ -84,7 +84,7 @@ export function compileValidators(): Validators {
   };
 }
 
-/** By hand: the message about a wrong `tool` should not list what every variant would have liked. */
+/** Checked here: the message about a wrong `tool` should not list the demands of every variant. */
 function toolOf(body: unknown): 'ExecCode' | 'Shell' {
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw new KeeperError('AF_INVALID', 'the body is not a JSON object');
@@ -98,7 +98,7 @@ export function compileCheck(schema: object): (value: unknown) => Readonly<Recor
   return check(new Ajv({ ...ourSchemas }).compile<Record<string, unknown>>(schema));
 }
 
-/** What a schema may say is checked where they are made, not in each keeper. */
+/** Schemas are validated by tests, not at each start of a keeper. */
 const ourSchemas = { strict: false, meta: false, validateSchema: false } as const;
 
 function lazyCheck<T>(compile: () => ValidateFunction<T>): (value: unknown) => T {

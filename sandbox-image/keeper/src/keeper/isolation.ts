@@ -2,14 +2,14 @@ import type { IsolationInfo, IsolationLevel } from '@agentfleet/protocol/keeper'
 import type { RunnerInfo } from '../link/index.ts';
 
 /**
- * How strong the wall is, from what the runner tried. Each level includes the ones before it,
- * except that a RuntimeClass replaces the host kernel that Landlock and user namespaces would
- * harden: it stands on its own, above seccomp. That the pod names one is not enough: the runner must have met a kernel
- * that is not the node's, or any class with the node's own runtime would do.
+ * Derives the isolation level from the runner's probes. Each level includes the ones before it, except that a
+ * RuntimeClass replaces the host kernel that Landlock and user namespaces would harden: it comes directly above
+ * seccomp. That the pod names one is not enough: the runner must have found a kernel that is not the node's, or any
+ * class with the node's own runtime would do.
  */
 export function isolationOf(info: RunnerInfo, runtimeClass: string | null): IsolationInfo {
-  // The container's own profile is the node's business. A guest kernel stands in its place and shows none; the filter of
-  // commands is tried everywhere.
+  // The container's own profile belongs to the node. A guest kernel replaces it and shows none; the filter of commands
+  // is probed everywhere.
   const seccomp = (info.seccomp === 2 || info.guest !== null) && info.probe.seccompDenies;
   const landlockABI = info.probe.landlockDenies ? info.landlockABI : 0;
   return {
@@ -33,7 +33,7 @@ function levelOf(seccomp: boolean, landlock: boolean, userNamespace: boolean, ru
 
 /** Why commands must not run in this tools container whatever its level; null when they may. */
 export function isolationFault(info: RunnerInfo): string | null {
-  // A probe that failed tried nothing: what it names is the fault, and not what it could not find out.
+  // A failed probe proves nothing: the fault is its error, not what it could not find.
   const { storeAbsent, error } = info.probe;
   if (!storeAbsent) return error === null ? 'the tools container can see the store' : `the walls of commands cannot be tried: ${error}`;
   if (info.dumpable) return 'the runner can be dumped: commands could read the key of the link';

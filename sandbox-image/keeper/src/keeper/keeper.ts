@@ -20,7 +20,7 @@ import type { NetworkProbe } from '../network/index.ts';
 import type { SpanRing } from '@agentfleet/protocol/tracing';
 import type { Redaction } from '@agentfleet/protocol/redact';
 
-/** What decides whether commands may run. */
+/** Facts that decide whether commands may run. */
 export interface ReadinessFacts {
   readonly link: LinkState;
   /** Why the log takes nothing; null while it is whole. */
@@ -56,7 +56,7 @@ export function assertReady(facts: ReadinessFacts): void {
   if (no !== null) throw new KeeperError(no.code, no.reason);
 }
 
-/** What the keeper takes from the machine. */
+/** Injected parts of the machine. */
 export interface Machine {
   readonly clock: Clock;
   readonly random: (bytes: number) => Buffer;
@@ -82,13 +82,13 @@ export interface KeeperParts extends Machine {
   readonly room: OutputRoom;
   readonly sessions: Sessions;
   readonly snapshots: Snapshots;
-  /** Of requests whose trace is sampled. */
+  /** Spans of requests whose trace is sampled. */
   readonly spans: SpanRing;
   readonly spills: SpillStore;
   readonly syntax: SyntaxParser;
 }
 
-/** The keeper's parts and what only all of them together know. */
+/** The keeper's parts and the state that spans them. */
 export class Keeper {
   readonly parts: KeeperParts;
 
@@ -143,7 +143,7 @@ export class Keeper {
     });
   }
 
-  /** Lets a changing request in; ends what an older assignment left running. @throws KeeperError */
+  /** Admits a changing request; ends what an older assignment left running. @throws KeeperError */
   async admit(epochHeader: string | undefined): Promise<number> {
     const { egress, executor, fence, log, sessions } = this.parts;
     log.assertWritable();
@@ -167,8 +167,8 @@ export function readinessFacts(parts: Pick<KeeperParts, 'link' | 'log' | 'networ
 }
 
 /**
- * Ties the link to the log, the gate, the executor and the sessions. A runner dials only when nothing of a command is left in
- * its container, so the gate is shut from the loss of one to the next: however long it takes, time proves nothing.
+ * Connects the link to the log, the gate, the executor and the sessions. A runner dials only when no process of a
+ * command is left in its container, so the gate is shut from the loss of one to the next, however long that takes.
  */
 export function linkEvents({ log, gate, executor, sessions, config }: LinkedParts): LinkEvents {
   return {

@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { CollectCounts } from '../durable/snapshots.ts';
 
-/** What the metrics read at scrape time. */
+/** Values that the metrics read at scrape time. */
 export interface MetricSources {
   readonly storeBytes: () => Promise<number>;
   readonly quotaUsed: () => number;

@@ -5,10 +5,7 @@ import type { LayeredRoot, Mounter } from '../snapshot/index.ts';
 type Request =
   { readonly t: 'mount' | 'flatten'; readonly roots: readonly LayeredRoot[] } | { readonly t: 'remove'; readonly paths: readonly string[] };
 
-/**
- * The parent process, `runner mount`, over the descriptor that it left open for us. It alone may mount; when it
- * goes, it takes this process with it.
- */
+/** The parent process, `runner mount`, over the descriptor that it passed on. Only it may mount; its end ends this process. */
 export class ParentMounter implements Mounter {
   readonly #socket: Socket;
   readonly #parser = new FrameParser(frameLimits);

@@ -23,7 +23,7 @@ function challenge(nonce: string): FrameHeader {
 
 export type HelloCheck = { readonly instance: string; readonly welcome: FrameHeader } | { readonly refused: string };
 
-/** Whether a frame proves that the sender knows the key. Compares in constant time. */
+/** Returns whether a frame proves that the sender has the key. Compares in constant time. */
 function checkHello(frame: Frame, key: string, keeperNonce: string): HelloCheck {
   const { t, v, nonce, instance, mac } = frame.header;
   if (t !== 'hello' || v !== protocolVersion) return { refused: 'the first frame is not a hello of version 1' };
@@ -44,7 +44,7 @@ export interface ConnectionEvents {
 }
 
 const handshakeMs = 3000;
-/** What the other side has for closing after its last frame. */
+/** Time for the peer to close after the last frame. */
 const lingerMs = 1000;
 
 /** One accepted socket: handshake first, then frames, one at a time and in order. */
@@ -91,7 +91,7 @@ export class Connection {
     if (!this.closed) this.#socket.write(encodeFrame(header, body));
   }
 
-  /** Sends what is queued, then closes. */
+  /** Sends queued frames, then closes. */
   finish(why: string): void {
     if (this.closed) return;
     this.#socket.end();
@@ -161,7 +161,7 @@ export interface RunnerLink {
   readonly state: LinkState;
   /** One subscriber, set once at start. */
   subscribe(events: LinkEvents): void;
-  /** Does nothing without a link; the `lost` event tells. @throws FrameError for a frame over a limit */
+  /** Does nothing without a link; the `lost` event reports that. @throws FrameError for a frame over a limit */
   send(message: ToRunner, body?: Uint8Array): void;
   /** Tells the runner to exit and takes no link from this instance again. */
   retire(code: number, why: string): void;

@@ -21,7 +21,7 @@ function parseAll(parser: FrameParser, bytes: Buffer, cuts: readonly number[]): 
 const frames = fc.array(fc.record({ t: fc.string(), note: fc.string(), body: fc.uint8Array({ maxLength: 300 }) }), { maxLength: 8 });
 
 describe('the frame parser', () => {
-  it('gives back what was encoded, however the stream is cut', () => {
+  it('decodes to the encoded frames, however the stream is cut', () => {
     fc.assert(
       fc.property(frames, fc.array(fc.nat(4000), { maxLength: 40 }), (sent, cuts) => {
         const bytes = Buffer.concat(sent.map(({ t, note, body }) => encodeFrame({ t, note }, body)));

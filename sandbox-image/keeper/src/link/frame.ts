@@ -13,7 +13,7 @@ export interface FrameLimits {
 
 /** Limits of an authenticated link, in bytes. */
 export const frameLimits: FrameLimits = { header: 1024 * 1024, body: 1024 * 1024 };
-/** Limits before that: who has not proved to be the runner gets no memory. */
+/** Limits before that: an unauthenticated peer gets no memory. */
 export const handshakeLimits: FrameLimits = { header: 4096, body: 0 };
 
 /** The other side broke the contract: the link must be closed. */

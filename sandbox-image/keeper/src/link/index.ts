@@ -1,6 +1,6 @@
 /**
- * The keeper's side of the link to the runner (`LINK.md`). Knows frames and keys, nothing of commands' journals.
- * May import `base`, `client`, `snapshot` and protocol.
+ * The keeper's side of the link to the runner (`LINK.md`). Knows frames and keys, but no journals of commands. May
+ * import `base`, `client`, `snapshot` and protocol.
  */
 export { encodeFrame, FrameError, FrameParser, frameLimits } from './frame.ts';
 export type { LinkEvents, LinkState, RunnerLink } from './connection.ts';

@@ -49,7 +49,7 @@ export type ToRunner =
   | { readonly t: 'exit'; readonly code: number }
   | { readonly t: 'ping'; readonly id: number };
 
-/** What the runner found by trying. */
+/** Results of the runner's probes. */
 export interface RunnerInfo {
   readonly version: string;
   readonly capEff: string;
@@ -58,7 +58,7 @@ export interface RunnerInfo {
   readonly dumpable: boolean;
   readonly userNamespace: boolean;
   readonly landlockABI: number;
-  /** Whether terminals can be made. */
+  /** Whether terminals can be created. */
   readonly terminals: boolean;
   /** The roots are mounts that `runner mount` handed over. */
   readonly layered: boolean;
@@ -68,7 +68,7 @@ export interface RunnerInfo {
     readonly seccompDenies: boolean;
     readonly landlockDenies: boolean;
     readonly storeAbsent: boolean;
-    /** Without any capability. */
+    /** Whether commands run without any capability. */
     readonly powerless: boolean;
     readonly error: string | null;
   };
@@ -94,10 +94,10 @@ export interface RunnerEnd {
   readonly dropped: StreamBytes;
   readonly swept: number;
   readonly error?: { readonly code: string; readonly message: string };
-  /** Of descendants, where the frame asked for them. */
+  /** Commands of descendants, where the frame asked for them. */
   readonly commands?: readonly SeenCommand[];
   readonly moreCommands?: number;
-  /** For commands of a session. */
+  /** State of the shell, for commands of a session. */
   readonly session?: ShellAfter;
 }
 
@@ -105,7 +105,7 @@ export interface RunnerEnd {
 export interface ShellAfter {
   readonly alive: boolean;
   readonly cwd: string;
-  /** What `export -p` wrote: the user's text, for a shell of the same session only. */
+  /** Output of `export -p`: user text, only for a shell of the same session. */
   readonly exports: Buffer;
 }
 

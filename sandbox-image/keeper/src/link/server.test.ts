@@ -65,7 +65,7 @@ const closed = async (socket: Socket): Promise<void> => {
 };
 
 describe('the link', () => {
-  it('believes who knows the key, and nobody but its own user may open the socket', async () => {
+  it('accepts a peer with the key, and only its own user may open the socket', async () => {
     const runner = await FakeRunner.connected({ path, key });
     await waitUntil(() => link.state.connected);
     expect(link.state).toMatchObject({ instance: runner.instance, connections: 1, info: { landlockABI: 7 } });
@@ -73,14 +73,14 @@ describe('the link', () => {
     expect((await stat(path)).mode & 0o777).toBe(0o600);
   });
 
-  it('closes on who has another key, without a welcome', async () => {
+  it('closes on a peer with another key, without a welcome', async () => {
     const runner = new FakeRunner({ path, key: `${key}!` });
     await expect(runner.ready).rejects.toThrow('closed');
     expect(link.state.connected).toBe(false);
     expect(events).toEqual([]);
   });
 
-  it('closes on who skips the handshake, replays a hello, or sends a large frame before it', async () => {
+  it('closes on a peer that skips the handshake, replays a hello, or sends a large frame before it', async () => {
     const probes = [
       encodeFrame({ t: 'info' }),
       encodeFrame({ t: 'hello', v: 1, nonce: randomBytes(32).toString('base64'), instance: 'a'.repeat(32), mac: 'b'.repeat(64) }),
@@ -97,7 +97,7 @@ describe('the link', () => {
     expect(link.state).toMatchObject({ connected: false, connections: 0 });
   });
 
-  it('tells of many refusals in one line: who floods the log rotates the rest of it away', async () => {
+  it('logs many refusals in one line, because a flood would rotate the rest of the log away', async () => {
     for (let n = 0; n < 50; n++) {
       const socket = connect(path);
       socket.write(encodeFrame({ t: 'info' }));
@@ -106,7 +106,7 @@ describe('the link', () => {
     expect(logs.filter((line) => line.includes('refused'))).toHaveLength(1);
   });
 
-  it('closes on who stays mute', async () => {
+  it('closes on a peer that sends nothing', async () => {
     await link.close();
     await listen(acceleratedClock(30));
     const started = performance.now();
@@ -147,7 +147,7 @@ describe('the link', () => {
     expect(link.state.connections).toBe(2);
   });
 
-  it('takes no link from an instance that was told to exit', async () => {
+  it('takes no link from an instance that was ordered to exit', async () => {
     const runner = await FakeRunner.connected({ path, key });
     await waitUntil(() => link.state.connected);
     link.retire(0, 'asked');

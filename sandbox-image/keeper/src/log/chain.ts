@@ -6,7 +6,7 @@ import { canonicalJson } from '@agentfleet/protocol/text';
 /** `prev` of the first record. */
 export const genesis = '0'.repeat(64);
 
-/** Where a chain stands: the number and the hash of its last record. */
+/** Position of a chain: number and hash of its last record. */
 export interface ChainHead {
   readonly seq: number;
   readonly hash: string;
@@ -35,15 +35,15 @@ export function recordLine(record: AuditRecord): string {
 }
 
 export interface LineCheck {
-  /** What the line says; null when it is no record at all. */
+  /** The parsed record; null when the line is none. */
   readonly record: AuditRecord | null;
   /** Why it is not the record that must follow; null when it is. */
   readonly why: string | null;
 }
 
-/** Whether a line is the record that must follow `head`, byte for byte. Pure. */
+/** Checks whether a line is the record that must follow `head`, byte for byte. Pure. */
 export function checkLine(head: ChainHead, line: Buffer): LineCheck {
-  // Decoding maps different broken bytes to the same character: such a line could be altered without a trace.
+  // Decoding maps different invalid bytes to the same character: such a line could be altered without a trace.
   if (!isUtf8(line)) return { record: null, why: 'it is not a record' };
   const text = line.toString('utf8');
   const record = parseRecord(text);
@@ -77,11 +77,11 @@ function isRecord(value: unknown): value is AuditRecord {
 
 const stride = 256;
 
-/** Where every 256th record starts, so that reading from the middle does not scan the whole log. */
+/** Offsets of every 256th record, so that a read from the middle does not scan the whole log. */
 export class OffsetIndex {
   readonly #offsets: number[] = [];
 
-  /** To be informed of every record once, in order; `seq` counts from 1. */
+  /** Call it for every record once, in order; `seq` counts from 1. */
   add(seq: number, offset: number): void {
     if ((seq - 1) % stride === 0) this.#offsets[(seq - 1) / stride] = offset;
   }

@@ -32,7 +32,7 @@ const lines = async (): Promise<string[]> => (await readFile(file, 'utf8')).spli
 const write = (all: readonly string[]): Promise<void> => writeFile(file, all.map((line) => `${line}\n`).join(''));
 
 describe('the event log', () => {
-  it('is a whole chain from 64 zeros on, and goes on after a restart', async () => {
+  it('is a whole chain from 64 zeros on, and continues after a restart', async () => {
     await filled(3);
     const { log, tornBytes } = await open();
     expect(tornBytes).toBe(0);
@@ -68,7 +68,7 @@ describe('the event log', () => {
     await log.close();
   });
 
-  it('cuts a torn last line, says how much, and goes on', async () => {
+  it('cuts a torn last line, reports its length, and continues', async () => {
     await filled(3);
     await appendFile(file, '{"at":"2026-');
     const { log, tornBytes } = await open();
@@ -92,7 +92,7 @@ describe('the event log', () => {
     expect(await lines()).toHaveLength(2);
   });
 
-  it('notices at the next audit when somebody changes the file under it', async () => {
+  it('notices at the next audit when the file was changed under it', async () => {
     const { log } = await open();
     await log.commit('ExecRequested', { command: 'rm -rf x' });
     await write((await lines()).map((line) => line.replace('rm -rf', 'ls -la')));
@@ -134,7 +134,7 @@ describe('verifyLog', () => {
     expect(report.broken?.why).toMatch(why);
   });
 
-  it('finds a tail that is missing when it is reported what was seen before', async () => {
+  it('detects a missing tail by a head that was seen before', async () => {
     await filled(5);
     const all = await lines();
     const { seq, hash } = JSON.parse(all[4] ?? '') as AuditRecord;

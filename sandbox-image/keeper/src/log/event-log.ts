@@ -15,13 +15,13 @@ export interface EventLogOptions {
   readonly epoch: () => number;
   /** Sees every record that the file already holds. */
   readonly onRecord?: (record: AuditRecord) => void;
-  /** Called when the disk is full, before the next try: frees what was kept for this. */
+  /** Called when the disk is full, before the next try: frees the reserve. */
   readonly onDiskFull?: () => Promise<void>;
 }
 
 interface Pending {
   readonly entry: Omit<AuditRecord, 'seq' | 'prev' | 'hash'>;
-  /** Set for intents: they must be on disk before anybody acts. */
+  /** Set for intents: they must be on disk before anything acts. */
   readonly settle?: { resolve(record: AuditRecord): void; reject(error: unknown): void };
 }
 
@@ -29,9 +29,9 @@ const batchRecords = 128;
 const retryMs = 1000;
 
 /**
- * The append-only, hash-chained event log. `commit` is for intents: it returns when the record is
- * on disk. `append` is for what happened: it is written soon, retried when the disk is full, and
- * synced with the next intent. A log whose chain is broken accepts nothing any more.
+ * The append-only, hash-chained event log. `commit` is for intents: it returns when the record is on disk. `append` is
+ * for results: they are written soon, retried when the disk is full, and synced with the next intent. A log with a
+ * broken chain accepts nothing.
  */
 export class EventLog {
   readonly #options: EventLogOptions;
@@ -54,7 +54,7 @@ export class EventLog {
     this.#broken = check.broken;
   }
 
-  /** Reads and checks the whole file; a torn last line is cut, `tornBytes` says how much of it. */
+  /** Reads and checks the whole file; a torn last line is cut, `tornBytes` is its length. */
   static async open(options: EventLogOptions): Promise<{ readonly log: EventLog; readonly tornBytes: number }> {
     const offsets = new OffsetIndex();
     const check = await verifyLog(options.file, {
@@ -87,7 +87,7 @@ export class EventLog {
     throw new KeeperError('AF_LOG_BROKEN', `the event log is broken at record ${this.#broken.seq}: ${this.#broken.why}`);
   }
 
-  /** Records what happened. Never fails: on a broken log it is dropped, like everything then. */
+  /** Appends a result. Never fails: a broken log drops it. */
   append(type: AuditType, body: AuditRecord['body']): void {
     if (this.#broken !== null || this.#closed) return;
     this.#queue.push({ entry: this.#entry(type, body) });
@@ -134,9 +134,9 @@ export class EventLog {
   }
 
   /**
-   * Puts the history of another log before the records of this one: `staged`, whose chain was verified, becomes this log's
-   * file by one rename. The records so far follow with new numbers and hashes, and `last` behind them. What is appended
-   * meanwhile waits. Rejects before the rename, and leaves this log as it was, or not at all.
+   * Inserts the history of another log before the records of this one: `staged`, whose chain was verified, becomes this
+   * log's file by one rename. The earlier records follow with new numbers and hashes, then `last`. Appends meanwhile
+   * wait. Rejects before the rename with this log unchanged, or not at all.
    */
   async adopt(staged: string, last: { readonly type: AuditType; readonly body: AuditRecord['body'] }): Promise<ChainHead> {
     while (this.#draining !== null) await this.#draining;
@@ -234,7 +234,7 @@ export class EventLog {
     records.forEach((record, index) => batch[index]?.settle?.resolve(record));
   }
 
-  /** Nothing of a failed batch stays in the file: intents are refused, the rest is tried again. */
+  /** Removes a failed batch from the file: its intents are refused, the rest is retried. */
   async #recover(batch: readonly Pending[], error: unknown): Promise<void> {
     const failure = asKeeperError(error);
     try {
@@ -256,7 +256,7 @@ export class EventLog {
   }
 }
 
-/** Appends records to a log of which nobody else knows, durably. */
+/** Appends records durably to a log that is not yet shared. */
 async function appendRecords(file: string, entries: readonly Pending['entry'][]): Promise<void> {
   const { records, root } = await verifyLog(file);
   let head: ChainHead = { seq: records, hash: root };

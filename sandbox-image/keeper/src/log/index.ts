@@ -1,7 +1,6 @@
 /**
- * The event log: what the keeper was asked to do, before it did it, and what came of it.
- * Every record carries the hash of the one before. May import nothing but the foundations
- * beside this folder.
+ * The event log: requests to the keeper before they are executed, and their results. Every record carries the hash of
+ * the one before. May import nothing but the foundations beside this folder.
  */
 export { genesis, type ChainHead } from './chain.ts';
 export { EventLog, type EventLogOptions } from './event-log.ts';

@@ -31,7 +31,7 @@ const line = (n: number): string => good[n - 1] ?? '';
 const write = (all: readonly string[]): Promise<void> => writeFile(file, all.map((one) => `${one}\n`).join(''));
 const altered = (n: number): string => line(n).replace(`"n":${n}`, `"n":${n + 100}`);
 
-/** The records from `n` on with other content, chained again: what somebody can do who may write the whole file. */
+/** Rewrites the records from `n` on with other content and a valid chain: possible for an attacker who may write the whole file. */
 function rewritten(n: number): string[] {
   let head = n === 1 ? { seq: 0, hash: '0'.repeat(64) } : record(n - 1);
   return good.slice(n - 1).map((_, index) => {
@@ -73,15 +73,15 @@ test.each<[string, () => readonly string[], readonly (readonly [line: number, se
     ],
   ],
   ['repeated', () => good.toSpliced(5, 0, line(2)), [[6, 2, /behind record 5/]]],
-  ['replaced and hashed anew', () => good.with(2, rewritten(3)[0] ?? ''), [[4, 4, /^it follows/]]],
-])('tells once where a record was %s', async (_what, change, faults) => {
+  ['replaced and hashed again', () => good.with(2, rewritten(3)[0] ?? ''), [[4, 4, /^it follows/]]],
+])('reports once where a record was %s', async (_what, change, faults) => {
   await write(change());
   const found = await inspectLog(file, { root: record(10).hash });
   expect(found.ok).toBe(false);
   expect(found.faults).toEqual(faults.map(([line, seq, why]) => ({ line, seq, why: expect.stringMatching(why) as string })));
 });
 
-test('a tail that is missing, and a log written anew, are found by a head only', async () => {
+test('a missing tail, and a log written again, are found by a head only', async () => {
   const { hash } = record(10);
   for (const lines of [good.slice(0, 8), [...good.slice(0, 4), ...rewritten(5)], rewritten(1)]) {
     await write(lines);
@@ -107,7 +107,7 @@ test('a file that ends inside of a record, and one that is empty, are not whole'
   expect(await inspectLog(file)).toMatchObject({ ok: false, faults: [{ why: 'the log is empty' }] });
 });
 
-test('a clock that was set back is told and is no fault', async () => {
+test('a clock that was set back is reported and is no fault', async () => {
   const times = ['2030-01-01T00:00:05.000Z', '2030-01-01T00:00:03.500Z', '2030-01-01T00:00:04.000Z'];
   let head = { seq: 0, hash: '0'.repeat(64) };
   await write(times.map((at) => recordLine((head = nextRecord(head, { at, type: 'Noted', epoch: 1, body: {} })))));
@@ -117,7 +117,7 @@ test('a clock that was set back is told and is no fault', async () => {
   });
 });
 
-/** What may be done to a log, on lines; `at` and `by` choose where. */
+/** Ways to tamper with a log, on lines; `at` and `by` choose where. */
 const tampering = fc.oneof(
   fc.record({ how: fc.constant('alter' as const), at: fc.nat(), by: fc.integer({ min: 1, max: 255 }) }),
   fc.record({ how: fc.constantFrom('drop', 'move', 'repeat', 'insert', 'rewrite', 'cut', 'shorten'), at: fc.nat(), by: fc.nat() }),
@@ -153,7 +153,7 @@ test('whatever was altered, dropped, moved, repeated, put in, rewritten or cut o
       expect(await inspectLog(bad, { root: hash })).toEqual(found);
       expect(found.ok).toBe(false);
       expect(found.faults.length).toBeGreaterThan(0);
-      // Without a head both readers see the same: all but a tail that is missing and a chain made again.
+      // Without a head both readers agree: neither sees a missing tail or a chain made again.
       expect((await inspectLog(file)).ok).toBe((await verifyLog(file)).ok && bad.length > 0);
     }),
     { numRuns: 1000 },

@@ -9,9 +9,9 @@ export const maxFindings = 100;
 
 /** Something about one line of a log. */
 export interface Finding {
-  /** Line of the file, from 1; behind the last one for what is missing at the end. */
+  /** Line of the file, from 1; after the last one for records missing at the end. */
   readonly line: number;
-  /** Number of the record that the line says it is, or that belongs there. */
+  /** Number in the record, or the expected one. */
   readonly seq: number;
   readonly why: string;
 }
@@ -19,14 +19,14 @@ export interface Finding {
 export interface InspectOptions {
   /** Hash of a record that was the last one once: only this shows that a log lost its tail, or was written again. */
   readonly root?: string;
-  /** Called for every record whose content fits its own hash, also behind a break. */
+  /** Called for every record whose content matches its own hash, also after a break. */
   readonly onRecord?: (record: AuditRecord) => void;
   readonly signal?: AbortSignal;
 }
 
-/** All that is wrong with a log. */
+/** All faults of a log. */
 export interface LogInspection {
-  /** The log is not empty and nothing of it was altered, dropped, moved or put in. */
+  /** The log is not empty and no record was altered, dropped, moved or inserted. */
   readonly ok: boolean;
   /** Lines that are whole records. */
   readonly records: number;
@@ -35,15 +35,16 @@ export interface LogInspection {
   /** The first {@link maxFindings} faults. */
   readonly faults: readonly Finding[];
   readonly faultCount: number;
-  /** Where the clock went back: reported, and no fault. */
+  /** Records at which the clock went back: reported, but no fault. */
   readonly clockSteps: readonly Finding[];
-  /** Records behind the one that `root` names: nothing vouches that there were not more. Null without `root`. */
+  /** Records after the one that `root` names: it does not prove that there were no more. Null without `root`. */
   readonly behindRoot: number | null;
 }
 
 /**
- * Reads a log like `verifyLog`, but goes on behind a break and says of every line what is wrong with it, so that one
- * altered record is one fault. `log` is the path of a file, or its content. Without `root` a log whose last records are missing is whole: a chain knows its past only.
+ * Reads a log like `verifyLog`, but continues after a break and reports the fault of every line, so that one altered
+ * record is one fault. `log` is the path of a file, or its content. Without `root` a log whose last records are missing
+ * passes: a chain only proves its past.
  */
 export async function inspectLog(log: string | Buffer, options: InspectOptions = {}): Promise<LogInspection> {
   const inspection = new Inspection(options);
@@ -67,7 +68,7 @@ class Inspection {
   readonly #clockSteps: Finding[] = [];
   #faultCount = 0;
   #head = emptyChain;
-  /** Lines before this one that said nothing to be believed: a record that fits behind them is not held against them. */
+  /** Unreadable lines before this one: a record that fits after them is not counted as a fault. */
   #blind = 0;
   #line = 0;
   #records = 0;
@@ -110,12 +111,12 @@ class Inspection {
     };
   }
 
-  /** Faults were reported for the lines before; this one is where it belongs behind them. */
+  /** Faults were reported for the lines before; returns whether this line is at its place after them. */
   #resumes({ seq }: AuditRecord): boolean {
     return this.#blind > 0 && seq === this.#head.seq + 1 + this.#blind;
   }
 
-  /** What its number says about a record that stands in the wrong place; null when the number is right. */
+  /** Describes a record at the wrong place by its number; null when the number is right. */
   #place({ seq }: AuditRecord): string | null {
     const next = this.#head.seq + 1;
     if (seq === next) return null;
@@ -157,7 +158,7 @@ class Inspection {
 }
 
 export interface VerifyOptions {
-  /** Read only this many bytes: what was committed when the check was asked for. */
+  /** Reads only this many bytes: the committed length when the check was requested. */
   readonly end?: number;
   /** Called for every good record, in order, with the offset of its line. */
   readonly onRecord?: (record: AuditRecord, offset: number) => void;
@@ -166,9 +167,9 @@ export interface VerifyOptions {
   readonly signal?: AbortSignal;
 }
 
-/** What was read: the report, and how the file ends. */
+/** Result of reading: the report, and the state of the file's end. */
 export interface LogCheck extends AuditReport {
-  /** Offset behind the last good record. */
+  /** Offset after the last good record. */
   readonly end: number;
   /** Bytes of a last line without newline: a write that did not finish. */
   readonly tornBytes: number;

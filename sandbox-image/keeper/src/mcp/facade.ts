@@ -24,7 +24,7 @@ import { asKeeperError } from '../base/failure.ts';
 import { errorFields } from '@agentfleet/protocol/log';
 import type * as library from './library.ts';
 
-/** The beginning and the end of a text that comes in pieces; what is between is counted. */
+/** Keeps the beginning and the end of a text that arrives in pieces; the middle is counted. */
 class Clip {
   readonly #half: number;
   #head = '';
@@ -42,7 +42,7 @@ class Clip {
     if (text.length > room) this.#tail = (this.#tail + text.slice(Math.max(room, text.length - this.#half))).slice(-this.#half);
   }
 
-  /** @param decode what makes the kept characters readable */
+  /** @param decode makes the kept characters readable */
   text(decode: (kept: string) => string): string {
     const left = this.#length - this.#head.length - this.#tail.length;
     const gap = left === 0 ? '' : `\n[… ${left} bytes left out …]\n`;
@@ -50,11 +50,11 @@ class Clip {
   }
 }
 
-/** What a command has written since an event, and how it ended if it did. */
+/** Output of a command since an event, and its end if it has ended. */
 interface CommandOutcome {
   readonly execId: string;
   readonly running: boolean;
-  /** Where the next look goes on. */
+  /** Sequence number at which the next read continues. */
   readonly next: number;
   readonly stdout: string;
   readonly stderr: string;
@@ -68,7 +68,7 @@ interface Watch {
   readonly waitMs: number;
   readonly clock: Clock;
   readonly redacting: Redacting;
-  /** Fires when nobody waits any more. */
+  /** Fires when the caller no longer waits. */
   readonly signal: AbortSignal;
 }
 
@@ -139,7 +139,7 @@ interface McpCall {
   /** Lets a changing call in, as the routes do. @throws KeeperError */
   readonly admit: () => Promise<number>;
   readonly newId: () => string;
-  /** Fires when nobody waits for the answer any more. */
+  /** Fires when the caller no longer waits for the answer. */
   readonly signal: AbortSignal;
 }
 
@@ -199,12 +199,12 @@ const calls: Readonly<Record<McpToolName, Handler>> = {
   diff: ({ keeper }, { from, to = 'current' }) => compare(keeper, { from: String(from), to: String(to) }),
 };
 
-/** One request over HTTP, already let in by its token. */
+/** One authenticated request over HTTP. */
 export interface McpExchange {
   readonly request: IncomingMessage & { method: string; url: string };
   readonly response: ServerResponse;
   readonly body: unknown;
-  /** The epoch's header as it came. */
+  /** The epoch header, unparsed. */
   readonly epoch: string | undefined;
 }
 
@@ -215,14 +215,14 @@ export interface FacadeOptions {
   readonly library: McpLibrary;
   readonly keeper: Keeper;
   readonly newId: () => string;
-  /** Makes a check of arguments. What is made throws `AF_INVALID`. */
+  /** Compiles a check of arguments. The check throws `AF_INVALID`. */
   readonly compile: (schema: object) => (value: unknown) => Arguments;
 }
 
 const instructions = `A sandbox in which everything can be undone: take a snapshot before you change something, restore it to
 go back. Only one command runs at a time. Secrets are taken out of all answers: [REDACTED:Kind] stands for one.`;
 
-/** Serves MCP without sessions: a fresh server for every request, the keeper's own handlers behind it. */
+/** Serves MCP without sessions: a new server for every request, backed by the keeper's own handlers. */
 export class McpFacade {
   readonly #options: FacadeOptions;
   readonly #checks = new Map<string, (value: unknown) => Arguments>();
@@ -254,7 +254,7 @@ export class McpFacade {
     return server;
   }
 
-  /** What goes wrong inside of a tool is an answer that a model can read: code, words and cure. */
+  /** An error inside a tool is an answer that a model can read: code, message and cure. */
   async #call(call: McpCall, epoch: string | undefined, name: string, args: unknown) {
     const { ProtocolError, ProtocolErrorCode } = this.#options.library;
     if (!isTool(name)) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `there is no tool ${name.slice(0, 100)}`);
@@ -282,7 +282,7 @@ function isTool(name: string): name is McpToolName {
   return Object.hasOwn(mcpTools, name);
 }
 
-/** A schema as it goes over the wire: without what the library keeps in symbols and hidden members. */
+/** Returns a schema as JSON, without the library's symbols and hidden members. */
 function plain(schema: object): { readonly type: 'object' } {
   return JSON.parse(JSON.stringify(schema)) as { readonly type: 'object' };
 }

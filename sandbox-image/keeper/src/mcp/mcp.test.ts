@@ -59,7 +59,7 @@ describe('/mcp', () => {
     h = await startHarness();
   });
 
-  it.each(['auto', 'legacy'] as const)('tells its tools, their schemas and what they do (%s)', async (mode) => {
+  it.each(['auto', 'legacy'] as const)('lists its tools, their schemas and their effects (%s)', async (mode) => {
     const client = await connect(1, mode);
     expect(client.getServerVersion()).toMatchObject({ name: 'agentfleet-sandbox' });
     const { tools } = await client.listTools();
@@ -163,7 +163,7 @@ describe.skipIf('why' in built)('/mcp with the real runner', () => {
   });
   afterEach(() => runner.kill());
 
-  it('runs programs and command lines, waits, snapshots, compares and goes back', async () => {
+  it('runs programs and command lines, waits, snapshots, compares and restores', async () => {
     const client = await connect();
     const at = (name: string): string => join(h.workspace, name);
     expect(await call(client, 'exec_code', { argv: ['printf', '%s|', 'a b', '$HOME'] })).toMatchObject({
@@ -196,7 +196,7 @@ describe.skipIf('why' in built)('/mcp with the real runner', () => {
     expect(await h.client().scrub()).toMatchObject({ snapshots: 1, broken: [], damaged: [] });
   });
 
-  it('shows the beginning and the end of long output, and nothing of a secret that another asked for in full', async () => {
+  it('shows the beginning and the end of long output, and no secret that another caller requested in full', async () => {
     const client = await connect();
     const long = await call(client, 'shell', { command: 'seq 1 100000' });
     expect(String(long['stdout']).length).toBeLessThan(10_100);

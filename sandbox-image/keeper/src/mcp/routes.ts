@@ -10,7 +10,7 @@ import { compileCheck } from '../http/index.ts';
 
 const bodyLimit = 2 * patchBounds.diffBytes + 1024 * 1024;
 
-/** The Model Context Protocol. Its own scope: a token first, then where the request says it comes from, then its body. */
+/** The Model Context Protocol, in its own scope: checks the token, then the origin, then the body. */
 export function mcpRoutes(app: FastifyInstance, keeper: Keeper): void {
   let opening: Promise<McpFacade> | undefined;
   const facade = (): Promise<McpFacade> => (opening ??= open(keeper));
@@ -41,8 +41,8 @@ async function open(keeper: Keeper): Promise<McpFacade> {
 }
 
 /**
- * Refuses what a browser sends for a foreign page, and names that an attacker can point at this address: the protocol asks
- * for it, although whoever is refused here had a token. @throws KeeperError `AF_FORBIDDEN`
+ * Refuses requests of a browser for a foreign page, and host names that an attacker can point at this address. The
+ * protocol requires it, although a refused caller had a token. @throws KeeperError `AF_FORBIDDEN`
  */
 function assertOrigin({ headers: { host = '', origin } }: FastifyRequest, podName: string): void {
   const cure = 'call the keeper by its address or its name in the cluster, from a program that is no web page';

@@ -52,7 +52,7 @@ describe('the network probe', () => {
     ]);
   });
 
-  it('waits for an enforcer that comes late, and never calls it open meanwhile', async () => {
+  it('waits for a late enforcer, and never reports the network as open meanwhile', async () => {
     const { changes } = await probe((_target, now) => now < 3000, 10_000);
     expect(changes.map(([, state]) => state)).toEqual(['Enforced']);
     expect(changes[0]?.[0]).toBeLessThan(6000);
@@ -64,7 +64,7 @@ describe('the network probe', () => {
     expect(changes.map(([, state]) => state)).toEqual(['NotEnforced']);
   });
 
-  it('calls it open after 20 s, says what is reachable, and goes on trying', async () => {
+  it('reports it as open after 20 s with the reachable targets, and keeps trying', async () => {
     const { changes, it } = await probe((target) => target.name === 'kubelet', 40_000);
     expect(changes.map(([, state]) => state)).toEqual(['NotEnforced']);
     expect(changes[0]?.[0]).toBeGreaterThanOrEqual(20_000);
@@ -88,7 +88,7 @@ describe('the network probe', () => {
 });
 
 describe('the connector', () => {
-  it('tells an open port from a closed one', async () => {
+  it('distinguishes an open port from a closed one', async () => {
     const server = createServer((socket) => socket.destroy());
     await new Promise<void>((resolve) => {
       server.listen(0, '127.0.0.1', resolve);

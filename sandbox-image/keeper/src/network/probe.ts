@@ -39,7 +39,7 @@ function askName({ host, port }: Target, timeoutMs: number): Promise<string | nu
     };
     timer = setTimeout(() => finish('ETIMEDOUT'), timeoutMs);
     socket.once('error', (error: NodeJS.ErrnoException) => finish(error.code ?? 'EIO'));
-    // Connected, so that only this server is heard, and its refusals are.
+    // Connected, so that only this server's packets and refusals arrive.
     socket.connect(port, host, () => socket.send(question));
     socket.once('message', () => finish(null));
   });
@@ -61,9 +61,9 @@ const openRetryMs = 10_000;
 const recheckMs = 60_000;
 
 /**
- * Whether the NetworkPolicy really holds, tried from inside: what a pod without a policy always
- * reaches must not be reachable, twice in a row. An enforcer may come to it late, so an open network
- * is called `NotEnforced` only after 20 s; it is tried again for as long as the keeper lives.
+ * Tests from inside whether the NetworkPolicy is enforced: targets that a pod without a policy always reaches must not
+ * be reachable, twice in a row. An enforcer may be late, so an open network is reported as `NotEnforced` only after 20
+ * s; the probe repeats for as long as the keeper lives.
  */
 export class NetworkProbe {
   readonly #options: NetworkProbeOptions;
@@ -87,7 +87,7 @@ export class NetworkProbe {
     return `from inside the sandbox one can reach ${open.join(', ')}`;
   }
 
-  /** Probes until the signal fires. Never rejects for anything else. */
+  /** Probes until the signal fires; rejects for no other reason. */
   async run(signal: AbortSignal): Promise<void> {
     if (this.#options.targets.length === 0) return this.#publish('NotEnforced', []);
     const startedAt = this.#options.clock.now();
@@ -102,7 +102,7 @@ export class NetworkProbe {
     }
   }
 
-  /** Results of the last of up to two rounds: the second is only worth it when the first was closed. */
+  /** Results of the last of up to two rounds: the second only follows when the first found the network closed. */
   async #closedTwice(signal: AbortSignal): Promise<readonly ProbeTarget[]> {
     const first = await this.#round();
     if (first.some((target) => target.reachable)) return first;

@@ -50,7 +50,7 @@ test('a device is never opened: named, left alone when it was there, removed whe
   expect(fs.readdirSync(h.workspace)).toEqual(['old']);
 });
 
-test('a sparse file of 4 GiB costs little room, and comes back with its holes', { timeout: 600_000 }, async () => {
+test('a sparse file of 4 GiB costs little room, and is restored with its holes', { timeout: 600_000 }, async () => {
   const path = join(h.workspace, 'sparse');
   const fd = fs.openSync(path, 'w');
   for (const at of [0, 3 * GIB + 12_345]) fs.writeSync(fd, 'not zero', at);

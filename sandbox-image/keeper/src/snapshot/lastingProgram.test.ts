@@ -18,7 +18,7 @@ let program: Program;
 beforeEach(() => {
   dir = fs.mkdtempSync(join(tmpdir(), 'af-lasting-'));
   fs.mkdirSync(join(dir, 'tree'));
-  // More than comes through a pipe at once, in few files.
+  // More than fits into a pipe at once, in few files.
   for (let file = 0; file < 400; file++) fs.writeFileSync(join(dir, 'tree', `file-${file}${file < 3 ? '' : 'x'.repeat(200)}`), '');
   binary = join(dir, 'runner');
   if (runner !== null) fs.linkSync(runner.binary, binary);
@@ -88,7 +88,7 @@ describe.skipIf(runner === null)('a program that lasts', () => {
     expect(servers()).toHaveLength(1);
   });
 
-  test('that has nothing to do ends, and comes back', async () => {
+  test('that is idle ends, and is started again', async () => {
     const brief = lastingProgram(binary, 1);
     await setMetaByRunner(brief)(tree(), records(3n));
     await vi.waitFor(() => expect(servers()).toEqual([]), { timeout: 30_000 });
@@ -97,7 +97,7 @@ describe.skipIf(runner === null)('a program that lasts', () => {
     await vi.waitFor(() => expect(servers()).toEqual([]), { timeout: 30_000 });
   });
 
-  test('is cut off when it says more than was asked for', async () => {
+  test('is ended when it writes more than requested', async () => {
     const reader = program.start(['stat', tree(), '10000', '-'], { maxOutput: 1000, tooMuch: () => new TooManyXattrs('too much') });
     reader.end();
     await expect(reader.ended).rejects.toThrow('too much');

@@ -15,7 +15,7 @@ beforeAll(() => {
 }, 120_000);
 afterAll(() => runner?.remove());
 
-/** A folder outside of the roots, with what nobody may read, change, add or remove. */
+/** A folder outside of the roots, whose content must not be read, changed, added to or removed. */
 let outside: string;
 
 beforeEach(() => {
@@ -106,7 +106,7 @@ async function attacked(at: number, attack: () => void, job: () => Promise<unkno
   }
 }
 
-/** With the real runner: times are set by it, which is held to the same. */
+/** With the real runner, which sets the times and must obey the same rule. */
 function engineOf(context: { skip(): never }): Promise<SnapshotEngine> {
   if (runner === null) {
     console.warn('SKIPPED: the runner cannot be built here');
@@ -115,7 +115,7 @@ function engineOf(context: { skip(): never }): Promise<SnapshotEngine> {
   return h.engine({ setMeta: setMetaByRunner(runner.binary) });
 }
 
-/** What a path may be, and how it is made. */
+/** Types of a path, and how each is created. */
 const kinds: readonly (readonly [name: string, make: (path: string) => void])[] = [
   ['a file', (path) => fs.writeFileSync(path, 'text')],
   ['a closed file', (path) => fs.writeFileSync(path, 'text', { mode: 0o200 })],

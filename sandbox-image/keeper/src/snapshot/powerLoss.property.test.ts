@@ -9,7 +9,7 @@ import { applyOperations, operations, type TreeOperation } from './testing/treeO
 
 const SEED = Number(process.env['SNAPSHOT_SEED'] ?? process.env['AGENTFLEET_SEED'] ?? 1);
 
-/** Takes, restores and collects while what every loss of power would leave is kept, and looks at all of it. */
+/** Takes, restores and collects while the state after every possible loss of power is kept, and checks all of it. */
 async function assertDurable(steps: readonly (readonly TreeOperation[])[]): Promise<void> {
   const harness = new Harness();
   try {
@@ -26,7 +26,7 @@ async function assertDurable(steps: readonly (readonly TreeOperation[])[]): Prom
         promised.add(id);
       }
       await engine.restore('s0001');
-      // What a collection removes is not promised from its begin.
+      // Snapshots that a collection removes are no longer promised from its start.
       const kept = new Set(['s0001', ...[...promised].slice(-2)]);
       for (const id of promised) if (!kept.has(id)) promised.delete(id);
       await engine.collect();

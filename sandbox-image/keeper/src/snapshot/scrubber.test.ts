@@ -38,12 +38,12 @@ async function three() {
 
 const ids = (records: readonly { readonly id: string }[]): string[] => records.map(({ id }) => id);
 
-test('a sound store is told to be sound', async () => {
+test('a sound store is reported as sound', async () => {
   const engine = await three();
   expect(await engine.scrub()).toMatchObject({ snapshots: 3, objects: 4, bytes: 22, damaged: [], broken: [] });
 });
 
-test('a damaged object is told with what it breaks; the neighbours stay', async () => {
+test('a damaged object is reported with the snapshots it breaks; the neighbours stay', async () => {
   const engine = await three();
   damage('first');
   const { damaged, broken } = await engine.scrub();
@@ -57,7 +57,7 @@ test('a damaged object is told with what it breaks; the neighbours stay', async 
   for (const id of ['s0002', 's0003']) expect((await engine.restore(id)).verified).toBe(true);
 });
 
-test('what the tree still has is stored again, and heals what lacked it', async () => {
+test('a content that the tree still has is stored again, and repairs the snapshots that lacked it', async () => {
   const engine = await three();
   damage('shared');
   expect((await engine.scrub()).broken).toEqual(['s0001', 's0002', 's0003']);
@@ -70,7 +70,7 @@ test('what the tree still has is stored again, and heals what lacked it', async 
   expect(ids(fresh.list())).toEqual(['s0001', 's0002', 's0003', 's0004']);
 });
 
-test('a damaged manifest is told, and what is written against it', async () => {
+test('a damaged manifest is reported, with the snapshots based on it', async () => {
   for (let at = 0; at < 20; at++) write(`f${at}`, String(at));
   const engine = await three();
   fs.appendFileSync(join(h.storeDir, 'snapshots', 's0002'), '+nonsense\n');
@@ -81,7 +81,7 @@ test('a damaged manifest is told, and what is written against it', async () => {
   expect((await (await h.engine()).restore(later.id)).verified).toBe(true);
 });
 
-test('it keeps to its rate and ends when told to', async () => {
+test('it keeps to its rate and ends when aborted', async () => {
   const engine = await three();
   write('big', 'x'.repeat(1 << 20));
   await engine.take();

@@ -15,7 +15,7 @@ export interface SnapshotTimes {
   readonly noopMs: number;
   /** The first snapshot of a new process over an unchanged tree: the engine is opened again, git always is. */
   readonly restartMs: number;
-  /** Back over such an edit. Ours includes the verification of the whole tree; git does not verify. */
+  /** Reverts such an edit. Our time includes the verification of the whole tree; git does not verify. */
   readonly restoreMs: number;
   /** Time on processors, user and system, with that of the processes that are started; means, as it is counted in steps of 10 ms. */
   readonly incrementalCpuMs: number;
@@ -53,11 +53,11 @@ export async function benchSnapshots(options: SnapshotBenchOptions): Promise<{ o
   }
 }
 
-/** What both contestants can do; a snapshot's name is its id or its git tree. */
+/** Operations of both contestants; a snapshot's name is its id or its git tree. */
 interface Subject {
   take(): Promise<string>;
   restore(name: string): Promise<void>;
-  /** Ends, and comes back as a new process would. */
+  /** Ends and starts again like a new process. */
   restart(): Promise<void>;
   dispose(): Promise<void>;
 }
@@ -155,7 +155,7 @@ function settle(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
 }
 
-/** How long something took, several times. */
+/** Repeated measurements of a duration. */
 class Samples {
   readonly #wall: number[] = [];
   #cpuMs = 0;
@@ -177,7 +177,7 @@ class Samples {
   }
 }
 
-/** Of this process and of those that it has started and that have ended. */
+/** CPU time of this process and of its ended children. */
 function cpuMs(): number {
   const { user, system } = process.cpuUsage();
   const fields = fs.readFileSync('/proc/self/stat', 'utf8').split(') ')[1]?.split(' ') ?? [];

@@ -23,7 +23,7 @@ function fill(salt: string): void {
 }
 
 describe('a store that is full', () => {
-  test('from any write of a take on: told, the tree and the earlier snapshot as they were, and the next take works', async () => {
+  test('from any write of a take on: reported, the tree and the earlier snapshot unchanged, and the next take works', async () => {
     fill('first');
     const engine = await h.engine();
     const { manifestDigest } = await engine.take();
@@ -34,7 +34,7 @@ describe('a store that is full', () => {
       const { error, met } = await fullFrom(point, h.storeDir, () => engine.take());
       if (!met) break;
       expect(h.describe()).toEqual(tree);
-      // What fails after the snapshot is there (its note of the head) is no reason to refuse it.
+      // A failure after the snapshot is durable (its note of the head) does not refuse it.
       if (error !== null) expect(error).toMatchObject({ code: 'AF_STORE_FULL' });
       taken.push(error === null);
       const fresh = await h.engine();
@@ -49,7 +49,7 @@ describe('a store that is full', () => {
       expect(await fresh.restore(id)).toMatchObject({ verified: true, manifestDigest: digest });
   });
 
-  test('from any write of a restore on: done, or told and done by the next one', async () => {
+  test('from any write of a restore on: done, or reported and done by the next one', async () => {
     fill('first');
     const engine = await h.engine();
     await engine.take();

@@ -7,7 +7,7 @@ export interface FakeRunnerOptions {
   readonly path: string;
   readonly key: string;
   readonly instance?: string;
-  /** Sent after the welcome; merged over what a good container reports. */
+  /** Sent after the welcome; merged over the report of a good container. */
   readonly info?: Readonly<Record<string, unknown>>;
   /** Called for every frame after the handshake. */
   readonly onFrame?: (frame: Frame, runner: FakeRunner) => void;

@@ -47,7 +47,7 @@ export class Harness {
     this.linkPath = join(dir, 'link.sock');
   }
 
-  /** What the keeper is configured by. */
+  /** The keeper's environment. */
   get environment(): Readonly<Record<string, string>> {
     return {
       AGENTFLEET_LISTEN: '127.0.0.1:0',

@@ -1,4 +1,7 @@
-/** What the keeper's tests share: a cluster's signing key, a runner that speaks the real wire, a whole keeper. Never imported by production code. */
+/**
+ * Shared parts of the keeper's tests: a cluster's signing key, a runner that speaks the real protocol, a whole keeper.
+ * Never imported by production code.
+ */
 export { echo, echoing, killable } from './behaviour.ts';
 export { FakeRunner, type FakeRunnerOptions } from './fake-runner.ts';
 export { startHarness, ulid, type Harness, type HarnessOptions } from './harness.ts';

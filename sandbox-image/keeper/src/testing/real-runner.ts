@@ -10,7 +10,7 @@ const source = join(import.meta.dirname, '../../../runner');
 /** The runner is made to be PID 1: reported to exit it kills every process it can see. It never runs outside a PID namespace. */
 const namespace = ['--pid', '--fork', '--kill-child=SIGKILL', '--mount-proc'];
 
-/** Builds the Go runner into a fresh folder; says why when it cannot be built or not be contained. */
+/** Builds the Go runner into a new folder; returns the reason when it cannot be built or contained. */
 export async function buildRunner(): Promise<{ readonly binary: string } | { readonly why: string }> {
   const binary = join(await mkdtemp(join(tmpdir(), 'runner-')), 'runner');
   try {
@@ -22,7 +22,7 @@ export async function buildRunner(): Promise<{ readonly binary: string } | { rea
   }
 }
 
-/** A keeper in a process of its own, which may be killed; another one with the same environment goes on with its store. */
+/** A keeper in a separate process, which may be killed; another one with the same environment continues with its store. */
 export class KeeperProcess {
   /** Resolves when it listens. */
   readonly listening: Promise<void>;
@@ -48,7 +48,7 @@ export class KeeperProcess {
   }
 }
 
-/** The Go runner as PID 1 of a namespace of its own. */
+/** The Go runner as PID 1 of a separate namespace. */
 export class RealRunner {
   readonly #child: ChildProcess;
   readonly exited: Promise<void>;

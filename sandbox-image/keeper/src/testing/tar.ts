@@ -1,4 +1,4 @@
-/** One entry as it stands in the archive: no field is checked, so that hostile archives can be made. */
+/** One raw entry of an archive: no field is checked, so that hostile archives can be made. */
 export interface RawEntry {
   readonly name: string | Buffer;
   /** ustar's type flag: 0 file, 1 hard link, 2 symlink, 3 and 4 devices, 5 folder, 6 fifo, x pax record. */

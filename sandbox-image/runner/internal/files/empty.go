@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 )
 
-// Empty removes everything inside dir and keeps dir itself. Folders that their owner has closed
-// are opened first. Symbolic links are removed, never followed. What cannot be removed (it belongs
-// to somebody else, or is a mount) is left and named in the error; a missing dir is empty.
+// Empty removes everything inside dir and keeps dir itself. Folders that their owner has closed are
+// opened first. Symbolic links are removed, never followed. Entries that cannot be removed (another
+// owner, or a mount) are left and named in the error; a missing dir is empty.
 func Empty(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -29,7 +29,7 @@ func removeTree(path string, isDir bool) error {
 		return os.Remove(path)
 	}
 	// Mode first: a closed folder can be neither listed nor emptied. Chmod cannot follow a link
-	// here: nothing else runs, and ReadDir said that it is a folder.
+	// here: nothing else runs, and ReadDir reported a folder.
 	_ = os.Chmod(path, 0o700)
 	if err := Empty(path); err != nil {
 		return err

@@ -30,7 +30,7 @@ var removers = map[string]func(id uintptr) unix.Errno{
 
 // EmptyIPC removes all System V memory, semaphores and queues and all POSIX queues of the IPC
 // namespace that are this user's. They outlive their processes and, in a pod, their container:
-// memory that no process holds and no kill frees. What belongs to somebody else is left.
+// memory that no process holds and no kill frees. Objects of other users are left.
 func EmptyIPC() error {
 	err := Empty(queues)
 	for kind, remove := range removers {

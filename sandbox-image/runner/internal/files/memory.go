@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// maxRemembered names of one tree, about 10 MiB; a larger one is told whole each time.
+	// maxRemembered names of one tree, about 10 MiB; a larger one is reported whole each time.
 	maxRemembered = 1 << 17
 	// Kinds of an answer.
 	isWhole, isChanges = 0, 1
 	tokenBytes         = 16
 )
 
-// token names an answer. Nobody else has given the same one: a keeper that outlives its program is told the whole tree.
+// token identifies an answer and is unique: a keeper that outlives its program gets the whole tree.
 type token [tokenBytes]byte
 
-// Memory is what was told of trees, so that the next answer has only what has changed since.
+// Memory caches reported trees, so that the next answer has only the changes.
 type Memory struct {
 	mu    sync.Mutex
 	trees map[string]*tree
@@ -33,7 +33,7 @@ type Memory struct {
 // tree is the memory of one root.
 type tree struct {
 	mu sync.Mutex
-	// told is the answer that the rest is of; zero: of none.
+	// told is the token of the last answer; zero: none.
 	told   token
 	device uint64
 	top    *folder
@@ -53,11 +53,13 @@ func (m *Memory) tree(root string) *tree {
 	return t
 }
 
-// Stat tells of every name below root: a token of this answer, one byte that says whether all of them follow (0) or only those
-// that differ from the answer whose token is since, with the folders on the way to them (1), then a record for each: folders
-// before what they hold, names in the order of their bytes: depth, length of the name, 1 for a folder of whose names some may
-// have no record (16 bits each), inode, ctime and mtime in milliseconds, size, mode, links (64-bit floats, all little-endian),
-// name. What cannot be looked into has a record and nothing below it. More than limit names are an error. Links are never followed.
+// Stat reports every name below root: a token of this answer, one byte that says whether all of
+// them follow (0) or only those that differ from the answer whose token is since, with the folders
+// on the way to them (1), then a record for each: folders before what they hold, names in the order
+// of their bytes: depth, length of the name, 1 for a folder where some names may lack a record (16
+// bits each), inode, ctime and mtime in milliseconds, size, mode, links (64-bit floats, all
+// little-endian), name. A folder that cannot be read has a record and nothing below it. More than
+// limit names are an error. Links are never followed.
 func (m *Memory) Stat(root string, limit int64, since string, out, errs io.Writer) int {
 	fd, err := openRoot(root)
 	if err != nil {
@@ -94,7 +96,8 @@ func (m *Memory) Stat(root string, limit int64, since string, out, errs io.Write
 	return 0
 }
 
-// recall says whether all is to be told. What was remembered is gone until the answer is complete.
+// recall reports whether the whole tree must be sent. The cache is invalid until the answer is
+// complete.
 func (t *tree) recall(fd int, since string) (all bool) {
 	var st unix.Stat_t
 	same := unix.Fstat(fd, &st) == nil && uint64(st.Dev) == t.device && t.told != token{} && hex.EncodeToString(t.told[:]) == since
@@ -108,7 +111,7 @@ func (t *tree) recall(fd int, since string) (all bool) {
 
 func (t *tree) forget() { t.told, t.device, t.top = token{}, 0, nil }
 
-// tell writes an answer while its walk still goes on.
+// tell writes an answer while its walk is still running.
 func (f *folder) tell(out io.Writer, name token, all bool) error {
 	b := writerTo(out)
 	kind := byte(isChanges)

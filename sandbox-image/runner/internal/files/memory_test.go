@@ -32,7 +32,7 @@ func (a *asker) ask() (whole bool, names string) {
 	}
 	since, whole, records := take(a.t, out.Bytes())
 	a.since = since
-	// Sizes and modes are told by another test.
+	// Sizes and modes are checked by another test.
 	lines := regexp.MustCompile(` \d+ \d+(\*?)(\n|$)`).ReplaceAllString(told(a.t, records), "$1$2")
 	return whole, strings.ReplaceAll(lines, "\n", " ")
 }
@@ -123,7 +123,7 @@ func TestWhoKnowsAnotherAnswerIsToldAll(t *testing.T) {
 	a.ask()
 	first := a.since
 	if whole, _ := a.ask(); whole {
-		t.Error("who was told all is told all again")
+		t.Error("a complete answer was followed by a complete one")
 	}
 	for name, since := range map[string]string{"an older one": first, "none": "-", "that of no answer": strings.Repeat("0", 32)} {
 		a.since = since
@@ -136,7 +136,7 @@ func TestWhoKnowsAnotherAnswerIsToldAll(t *testing.T) {
 		t.Errorf("over the limit: exit %d", code)
 	}
 	if whole, _ := a.ask(); !whole {
-		t.Error("what was cut off is believed")
+		t.Error("an answer that was cut off is used")
 	}
 }
 
@@ -151,7 +151,7 @@ func TestANameThatCameInTheSameTickIsTold(t *testing.T) {
 		t.Fatal("old folders are not believed")
 	}
 	tick(t)
-	// As if the kernel's clock had stood still: the folder looks as it did when its names were read.
+	// As if the kernel's clock had stopped: the folder looks as when its names were read.
 	a.memory.now = time.Now
 	if err := os.WriteFile(root+"/a/new", nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -162,7 +162,7 @@ func TestANameThatCameInTheSameTickIsTold(t *testing.T) {
 	}
 	folder.entries = folder.entries[:2]
 	if _, names := a.ask(); !strings.Contains(names, `2 "new"`) {
-		t.Errorf("told %s", names)
+		t.Errorf("reported %s", names)
 	}
 }
 
@@ -181,7 +181,7 @@ func TestWhatIsClosedIsToldToBeUnknown(t *testing.T) {
 	}{
 		{0o000, `1 "a"*`},
 		{0o000, `1 "a"*`},
-		// Names can be read, and nothing be told of them.
+		// Names can be read, but not stat'ed.
 		{0o400, `1 "a"*`},
 		{0o755, `1 "a" 2 "b" 3 "f" 3 "g"`},
 		{0o755, ``},
@@ -257,7 +257,7 @@ func BenchmarkStat(b *testing.B) {
 	}
 }
 
-// cpu is what this process has used.
+// cpu is the CPU time of this process.
 func cpu() time.Duration {
 	var use unix.Rusage
 	_ = unix.Getrusage(unix.RUSAGE_SELF, &use)

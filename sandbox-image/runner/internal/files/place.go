@@ -25,8 +25,8 @@ func report(errs io.Writer, path string, err error) {
 	_ = json.NewEncoder(errs).Encode(f)
 }
 
-// places finds names under a root and keeps the last directory open: records of one folder come
-// together. No component may be a link: a tree under restore could lead out of itself.
+// places resolves names under a root and keeps the last directory open: records of one folder are
+// adjacent. No component may be a link: a tree under restore could lead out of itself.
 type places struct {
 	root, dir int
 	dirName   string

@@ -35,10 +35,11 @@ func Call(memory *Memory, words []string, in io.Reader, out, errs io.Writer) (co
 	return 2, false
 }
 
-// Serve does calls until its input ends, several at once: what a program costs to start is paid once. The input is
-// frames "call length bytes" (32 bits each, little-endian): the first of a call has its words, with NUL between them,
-// the others its input, and an empty one ends that. The output is frames "call kind length bytes" (32, 8 and 32 bits):
-// output, errors, and in the end one byte with the status.
+// Serve executes calls until its input ends, several at once, so that the start of a process is
+// paid once. The input is frames "call length bytes" (32 bits each, little-endian): the first of a
+// call has its words, with NUL between them, the others its input, and an empty one ends that. The
+// output is frames "call kind length bytes" (32, 8 and 32 bits): output, errors, and at the end one
+// byte with the status.
 func Serve(in io.Reader, out, errs io.Writer) int {
 	s := server{out: out, memory: NewMemory()}
 	calls := map[uint32]*inbox{}
@@ -118,7 +119,8 @@ func (a answerOf) Write(p []byte) (int, error) {
 	return a.out.Write(p)
 }
 
-// inbox is the input of a call. It takes all that comes: a call that does not read must not hold up the others.
+// inbox is the input of a call. It is unbounded: a call that does not read must not block the
+// others.
 type inbox struct {
 	mu    sync.Mutex
 	more  *sync.Cond

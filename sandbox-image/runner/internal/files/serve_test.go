@@ -63,15 +63,15 @@ func TestServeDoesCallsBesideOneAnother(t *testing.T) {
 		t.Error("a tree of two files has no stats")
 	}
 	if _, _, records := take(t, []byte(got[2][isOutput])); !bytes.Equal(records, want.Bytes()[tokenBytes+1:]) || got[2][isEnd] != "\x00" {
-		t.Errorf("stat told %q", got[2])
+		t.Errorf("stat reported %q", got[2])
 	}
 	if got[3][isEnd] != "\x02" || !strings.Contains(got[3][isError], "not known") {
-		t.Errorf("what is no verb got %q", got[3])
+		t.Errorf("an unknown verb got %q", got[3])
 	}
 	go send(frame(1, "\x005\x00b\x006\x00gone\x00"), frame(1, ""), frame(4, "setmeta\x00"+root), frame(4, ""))
 	got = replies(t, fromOut, 2)
 	if got[1][isEnd] != "\x01" || !strings.Contains(got[1][isError], `"gone"`) || got[4][isEnd] != "\x00" {
-		t.Errorf("setmeta told %q and %q", got[1], got[4])
+		t.Errorf("setmeta reported %q and %q", got[1], got[4])
 	}
 	for name, want := range map[string]time.Time{"a": time.Unix(1, 1), "b": time.Unix(0, 5)} {
 		if st, err := os.Stat(root + "/" + name); err != nil || !st.ModTime().Equal(want) {

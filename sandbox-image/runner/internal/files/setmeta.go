@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxDigits is the length of the longest time: 64 bits of seconds and nine digits behind them.
+// maxDigits is the length of the longest time: 64 bits of seconds and nine digits after them.
 const maxDigits = 29
 
 // SetMeta sets modification times under root from records "ns NUL path NUL", ns since 1970.
@@ -70,8 +70,8 @@ func (p *places) setTime(when, path string) error {
 	return unix.UtimesNanoAt(dir, name, times, unix.AT_SYMLINK_NOFOLLOW)
 }
 
-// instant reads nanoseconds since 1970. File systems keep times far behind the year 2262, where
-// nanoseconds leave 64 bits, and whoever may write a file may give it any of them.
+// instant reads nanoseconds since 1970. File systems keep times far after the year 2262, where
+// nanoseconds overflow 64 bits, and any writer of a file may set them.
 func instant(ns string) (unix.Timespec, error) {
 	bad := fmt.Errorf("%q is no time in nanoseconds", ns)
 	n, ok := new(big.Int).SetString(ns, 10)

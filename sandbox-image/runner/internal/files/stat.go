@@ -19,14 +19,14 @@ import (
 const (
 	// maxWalkers: more threads than this only contend for the directory locks of one file system.
 	maxWalkers = 4
-	// recordHead: depth, length of the name, what is not told below, six numbers.
+	// recordHead: depth, length of the name, the flag of unreported names, six numbers.
 	recordHead = 2 + 2 + 2 + 6*8
 	maxDepth   = math.MaxUint16
 	// ticking is how long the kernel's clock for ctime may stand still: a change this close to a listing can hide another.
 	ticking = 20 * time.Millisecond
 )
 
-// seen is what tells whether a name is as it was.
+// seen is the state by which a name is known to be unchanged.
 type seen struct {
 	ino        uint64
 	ctim, mtim unix.Timespec
@@ -45,21 +45,22 @@ func (s *seen) isFolder() bool { return s.mode&unix.S_IFMT == unix.S_IFDIR }
 type entry struct {
 	name string
 	seen seen
-	// changed: it is not what was told before.
+	// changed: it differs from the last report.
 	changed bool
 	folder  *folder
 }
 
-// folder is one directory of a walk, and what the next walk remembers of it.
+// folder is one directory of a walk, with the cache for the next walk.
 type folder struct {
 	done    chan struct{}
 	entries []entry
 	// listed is the folder itself as it was when its names were read; they are the same for as long as it is and sure.
 	listed seen
 	sure   bool
-	// blind: something in it could not be looked at, so that a name without a record says nothing.
+	// blind: an entry could not be read, so that a name without a record is not known to be
+	// unchanged.
 	blind bool
-	// dirty: it or something below is to be told.
+	// dirty: it or something below must be reported.
 	dirty bool
 }
 
@@ -104,7 +105,7 @@ func (w *walker) look(f *folder, path string, depth int) {
 		e := &f.entries[i]
 		var st unix.Stat_t
 		if unix.Fstatat(fd, e.name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
-			// It is gone, or this file system cannot tell: what is remembered of it must not be believed.
+			// It is gone, or the file system cannot stat it: the cache is invalid.
 			e.seen, e.folder, f.blind = seen{}, nil, true
 			continue
 		}
@@ -123,7 +124,7 @@ func (w *walker) look(f *folder, path string, depth int) {
 	}
 }
 
-// list makes the entries those that the folder has now; what is known of a name stays with it.
+// list updates the entries to the folder's current names; cached state of a name stays.
 func (f *folder) list(fd int, now time.Time) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
@@ -171,7 +172,7 @@ func namesIn(fd int) ([]string, error) {
 	}
 }
 
-// mark waits for a folder and all below, and notes where there is something to tell.
+// mark waits for a folder and all below, and marks folders with changes.
 func (f *folder) mark() bool {
 	<-f.done
 	f.dirty = f.blind
@@ -183,7 +184,7 @@ func (f *folder) mark() bool {
 	return f.dirty
 }
 
-// write tells of all names below, in their order, or only of what has changed and the folders on the way to it.
+// write reports all names below, in order, or only the changes and the folders on the way to them.
 func (f *folder) write(b *bufio.Writer, depth int, all bool) {
 	<-f.done
 	record := make([]byte, 0, recordHead+255)
@@ -193,7 +194,7 @@ func (f *folder) write(b *bufio.Writer, depth int, all bool) {
 			continue
 		}
 		if e.folder != nil {
-			// Whether something below is not told is known only then.
+			// Only known now: whether a name below is unreported.
 			<-e.folder.done
 		}
 		record = appendRecord(record[:0], depth, e)
@@ -235,7 +236,7 @@ func openRoot(root string) (int, error) {
 	return fd, nil
 }
 
-// outBuffer is what the records of a walk are saved up to.
+// outBuffer is the size of the write buffer for records.
 const outBuffer = 256 << 10
 
 func writerTo(out io.Writer) *bufio.Writer { return bufio.NewWriterSize(out, outBuffer) }

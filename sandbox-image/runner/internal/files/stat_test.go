@@ -13,7 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// take cuts an answer: its token as the next question has it, whether all is told, and the records.
+// take splits an answer: its token as the next request has it, whether it is complete, and the
+// records.
 func take(t *testing.T, b []byte) (since string, whole bool, records []byte) {
 	t.Helper()
 	if len(b) <= tokenBytes {
@@ -22,7 +23,8 @@ func take(t *testing.T, b []byte) (since string, whole bool, records []byte) {
 	return hex.EncodeToString(b[:tokenBytes]), b[tokenBytes] == isWhole, b[tokenBytes+1:]
 }
 
-// told decodes records into lines "depth name size mode", with a star where something below may be untold.
+// told decodes records into lines "depth name size mode", with a star where something below may be
+// unreported.
 func told(t *testing.T, b []byte) string {
 	t.Helper()
 	var lines []string
@@ -60,9 +62,9 @@ func TestStatTellsATreeInTheOrderOfItsBytes(t *testing.T) {
 	want := fmt.Sprintf("1 \"a\" 4096 40755\n2 \"b\" 4096 40755\n3 \"x\\xff\" 3 100600\n2 \"z\\n\" 0 100640\n1 \"a.d\" 4096 40755\n1 \"b\" 1 104711\n1 \"link\" %d 120777", len(outside))
 	_, _, records := take(t, out.Bytes())
 	got := told(t, records)
-	// What a folder's size is depends on the file system.
+	// The size of a folder depends on the file system.
 	if strings.ReplaceAll(got, " 4096 ", " ") != strings.ReplaceAll(want, " 4096 ", " ") {
-		t.Errorf("told\n%s\nwant\n%s", got, want)
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	if code := memory.Stat(root, 6, "-", &out, &errs); code != 1 || !strings.Contains(errs.String(), "more than 6 names") {
 		t.Errorf("over the limit: exit %d, %s", code, errs.String())

@@ -15,7 +15,7 @@ import (
 
 const (
 	userSpace = "user."
-	// maxList and maxValue are what the kernel gives at most.
+	// maxList and maxValue are the kernel's limits.
 	maxList  = 64 << 10
 	maxValue = 64 << 10
 	// maxAttributes of one path that a record may set; far more than any file system keeps.
@@ -31,11 +31,11 @@ type reader struct {
 	list, value []byte
 }
 
-// Xattrs reads paths "path NUL" under root and tells of each that has something to tell:
-// "path NUL note NUL count NUL", then for each attribute of the user's namespace, sorted by name,
-// "name NUL length NUL bytes". The note is empty, or names what no snapshot keeps: "acl",
-// "capability"; or it is "closed": the attributes are there and not ours to read. A path that is
-// gone, or is a link, has nothing to tell. Links are never followed.
+// Xattrs reads paths "path NUL" under root and reports each that has attributes: "path NUL note NUL
+// count NUL", then for each attribute of the user's namespace, sorted by name, "name NUL length NUL
+// bytes". The note is empty, or names attributes that no snapshot keeps ("acl", "capability"), or
+// is "closed": the attributes exist but may not be read. A path that is gone, or is a link, is not
+// reported. Links are never followed.
 func Xattrs(root string, in io.Reader, out, errs io.Writer) int {
 	at, err := openPlaces(root)
 	if err != nil {
@@ -87,7 +87,7 @@ func (r *reader) tell(w *bufio.Writer, path string) error {
 	return nil
 }
 
-// read lists the attributes of one name; nothing for what has none, is gone, or cannot have any.
+// read lists the attributes of one name; none when it has none, is gone, or cannot have any.
 func (r *reader) read(dir int, name string) (note string, found []attribute, err error) {
 	path := fmt.Sprintf("/proc/self/fd/%d/%s", dir, name)
 	n, err := unix.Llistxattr(path, r.list)
@@ -125,7 +125,7 @@ func (r *reader) read(dir int, name string) (note string, found []attribute, err
 
 // SetXattrs makes the attributes of the user's namespace equal to records on in: "path NUL count
 // NUL", then for each "name NUL length NUL bytes". A file or folder whose mode forbids writing is
-// opened up for the moment. It returns the exit status; failures are JSON lines on errs.
+// opened temporarily. It returns the exit status; failures are JSON lines on errs.
 func SetXattrs(root string, in io.Reader, errs io.Writer) int {
 	at, err := openPlaces(root)
 	if err != nil {
@@ -194,7 +194,7 @@ func number(r *bufio.Reader, limit int) (int, error) {
 	return n, nil
 }
 
-// set changes only what differs.
+// set changes only differing attributes.
 func (r *reader) set(path string, wanted []attribute) error {
 	dir, name, err := r.find(path)
 	if err != nil {

@@ -55,7 +55,7 @@ func TestXattrsComeBackAsTheyWere(t *testing.T) {
 	}
 	want := "d\x00\x001\x00user.\xff\x001\x00z" + "d/e/f\nx\x00\x002\x00user.a\x005\x00\x00\n=,%user.b\x000\x00"
 	if out.String() != want {
-		t.Errorf("told %q", out.String())
+		t.Errorf("reported %q", out.String())
 	}
 }
 

@@ -20,7 +20,7 @@ func Dial(path string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// Pair makes a connected pair: ours polls, theirs is a plain descriptor for a child.
+// Pair makes a connected pair: ours is polled, theirs is a plain descriptor for a child.
 func Pair() (ours *os.File, theirs int, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

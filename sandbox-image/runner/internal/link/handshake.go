@@ -13,7 +13,7 @@ import (
 // MinKey is the shortest link key, in characters.
 const MinKey = 32
 
-// ErrKeeper says that the peer does not hold the key.
+// ErrKeeper reports that the peer does not hold the key.
 var ErrKeeper = errors.New("link: the keeper's mac is wrong")
 
 type challenge struct {
@@ -40,12 +40,12 @@ func Mac(key []byte, text string) string {
 	return hex.EncodeToString(m.Sum(nil))
 }
 
-// RunnerText is what the runner signs.
+// RunnerText is the text that the runner signs.
 func RunnerText(keeperNonce, runnerNonce, instance string) string {
 	return "agentfleet-link/1 runner\n" + keeperNonce + "\n" + runnerNonce + "\n" + instance
 }
 
-// KeeperText is what the keeper signs.
+// KeeperText is the text that the keeper signs.
 func KeeperText(runnerNonce, keeperNonce string) string {
 	return "agentfleet-link/1 keeper\n" + runnerNonce + "\n" + keeperNonce
 }

@@ -15,7 +15,7 @@ type Exec struct {
 	OutputLimitBytes int64             `json:"outputLimitBytes"`
 	// StdinOpen keeps standard input open for stdin frames; the body is then empty.
 	StdinOpen bool `json:"stdinOpen,omitempty"`
-	// Pty runs the command on a terminal of its own; both outputs come as stdout.
+	// Pty runs the command on a separate terminal; both outputs arrive as stdout.
 	Pty *Pty `json:"pty,omitempty"`
 	// ReadOnly takes every right to write files away; Writable is ignored.
 	ReadOnly bool `json:"readOnly,omitempty"`
@@ -66,7 +66,7 @@ type ByID struct {
 	ID string `json:"id"`
 }
 
-// Opened says that the shell of a session waits for commands.
+// Opened reports that the shell of a session waits for commands.
 type Opened struct {
 	T     string `json:"t"`
 	ID    string `json:"id"`
@@ -74,14 +74,14 @@ type Opened struct {
 	Shell string `json:"shell"`
 }
 
-// Closed says that no process of a session is left.
+// Closed reports that no process of a session is left.
 type Closed struct {
 	T     string `json:"t"`
 	ID    string `json:"id"`
 	Error *Fault `json:"error,omitempty"`
 }
 
-// ShellState is what a session is after a run. The frame's body is what `export -p` wrote.
+// ShellState is the state of a session after a run. The frame's body is the output of `export -p`.
 type ShellState struct {
 	Alive bool   `json:"alive"`
 	Cwd   string `json:"cwd,omitempty"`
@@ -116,7 +116,7 @@ type Ping struct {
 	ID any    `json:"id,omitempty"`
 }
 
-// Start says that the command was executed.
+// Start reports that the command was executed.
 type Start struct {
 	T   string `json:"t"`
 	ID  string `json:"id"`
@@ -138,7 +138,7 @@ type Streams struct {
 	Stderr int64 `json:"stderr"`
 }
 
-// Fault is an errno name, or a word of ours, with a sentence.
+// Fault is an errno name, or a code of the runner, with a message.
 type Fault struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
@@ -183,7 +183,7 @@ type Error struct {
 	Message string `json:"message"`
 }
 
-// Info tells the keeper what this container really is: what was tried, not what was asked for.
+// Info reports the container's properties as they were probed, not as they were requested.
 type Info struct {
 	T             string `json:"t"`
 	Version       string `json:"version"`
@@ -206,7 +206,7 @@ type Info struct {
 	Cgroup  Cgroup `json:"cgroup"`
 }
 
-// Probe holds what a thread under the full restrictions could and could not do.
+// Probe holds what a thread under the full restrictions was able to do.
 type Probe struct {
 	SeccompDenies  bool `json:"seccompDenies"`
 	LandlockDenies bool `json:"landlockDenies"`
@@ -216,7 +216,7 @@ type Probe struct {
 	Error     string `json:"error,omitempty"`
 }
 
-// Cgroup is what the container can see of its own control group; Version 0 = nothing.
+// Cgroup is the visible part of the container's control group; Version 0 = none.
 type Cgroup struct {
 	Version          int    `json:"version"`
 	MemoryLimitBytes *int64 `json:"memoryLimitBytes,omitempty"`

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Flatten makes in each root's Upper one layer that reads as all of its Lower together. What is no directory
-// is linked, not copied: layers are never written again. Nothing may change the layers meanwhile.
+// Flatten writes to each root's Upper one layer equal to all of its Lower together. Files are
+// linked, not copied: layers are never written again. Nothing may change the layers meanwhile.
 func Flatten(roots []Root) error {
 	for _, r := range roots {
 		if err := r.flatten(); err != nil {
@@ -33,7 +33,7 @@ func (r Root) flatten() error {
 	return r.copyDirectory(fmt.Sprintf("/proc/self/fd/%d", merged), "")
 }
 
-// merged is a mount of the layers that nobody else sees.
+// merged mounts the layers privately.
 func (r Root) merged() (int, error) {
 	fs, err := unix.Fsopen("overlay", unix.FSOPEN_CLOEXEC)
 	if err != nil {
@@ -51,7 +51,8 @@ func (r Root) merged() (int, error) {
 	return unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
 }
 
-// copyDirectory fills the directory at path of the new layer. Its own metadata come last: filling it moves its time.
+// copyDirectory fills the directory at path of the new layer. Its own metadata are set last:
+// filling it changes its time.
 func (r Root) copyDirectory(merged, path string) error {
 	entries, err := os.ReadDir(merged + path)
 	if err != nil {

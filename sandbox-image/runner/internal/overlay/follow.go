@@ -45,8 +45,8 @@ func (f *Follower) Join() (*Session, error) {
 	return s, nil
 }
 
-// Follow puts in place what comes, until the connection ends. changed runs after each switch, before the
-// keeper is told of it.
+// Follow places the mounts that arrive, until the connection ends. changed runs after each switch,
+// before the keeper gets its answer.
 func (s *Session) Follow(changed func()) error {
 	for {
 		if err := s.step(changed); err != nil {

@@ -16,8 +16,8 @@ import (
 // controlFD is where the keeper finds its end of the control.
 const controlFD = 3
 
-// Main mounts for the program that it starts, which has no capability itself, and ends with it.
-// $AGENTFLEET_MOUNTS is the socket for the runner, $AGENTFLEET_LINK_KEY what it must prove.
+// Main starts a program without capabilities, mounts for it, and ends with it. $AGENTFLEET_MOUNTS
+// is the socket for the runner, $AGENTFLEET_LINK_KEY the key that the runner must prove.
 func Main(args []string) int {
 	key, path := os.Getenv("AGENTFLEET_LINK_KEY"), os.Getenv("AGENTFLEET_MOUNTS")
 	if len(key) < link.MinKey || path == "" || len(args) == 0 {
@@ -44,7 +44,8 @@ func Main(args []string) int {
 	}
 	go forward(pid)
 	go func() {
-		// A keeper that cannot mount is of no use; its container starts again, and mounts what is on record.
+		// A keeper that cannot mount is useless; its container restarts, and mounts the recorded
+		// stack.
 		err := m.obey(link.NewConn(control))
 		fmt.Fprintln(os.Stderr, "runner mount: the control ended:", err)
 		_ = unix.Kill(pid, unix.SIGTERM)
@@ -88,7 +89,7 @@ func forward(pid int) {
 	}
 }
 
-// await collects what ends, orphans too, and returns the program's status.
+// await reaps children, orphans too, and returns the program's status.
 func await(pid int) int {
 	for {
 		var ws unix.WaitStatus

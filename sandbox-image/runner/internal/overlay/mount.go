@@ -1,6 +1,6 @@
 // Package overlay switches the roots of a sandbox between layers. The keeper's container mounts
-// (`runner mount -- keeper`), and hands a copy of each mount to the runner of the user's container
-// as a descriptor: the layers themselves lie in a volume that only the keeper's container has.
+// (`runner mount -- keeper`), and passes a copy of each mount to the runner of the user's container
+// as a descriptor: the layers themselves are in a volume that only the keeper's container has.
 package overlay
 
 import (
@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Root is one tree: Lower from the top to the bottom, Upper takes what is written.
+// Root is one tree: Lower from the top to the bottom, Upper takes the writes.
 type Root struct {
 	Target string   `json:"target"`
 	Lower  []string `json:"lower"`
@@ -19,9 +19,9 @@ type Root struct {
 	Work   string   `json:"work"`
 }
 
-// options keep a layer readable without the ones above it: no redirects, no metadata apart from
-// its data, no index beside the layers. volatile: the last sync of a layer would cost more than
-// the switch; what a killed process wrote is in the page cache either way.
+// options keep a layer readable without the ones above it: no redirects, no metadata apart from its
+// data, no index beside the layers. volatile: the last sync of a layer would cost more than the
+// switch; data of a killed process is in the page cache either way.
 var options = [][2]string{{"index", "off"}, {"redirect_dir", "nofollow"}, {"metacopy", "off"}, {"xino", "off"}}
 
 var flags = []string{"userxattr", "volatile"}
@@ -68,7 +68,7 @@ func (r Root) configure(fs int) error {
 	return unix.FsconfigCreate(fs)
 }
 
-// complaint is what the kernel says of the last error.
+// complaint returns the kernel's message for the last error.
 func complaint(fs int) string {
 	buf := make([]byte, 512)
 	if n, err := unix.Read(fs, buf); err == nil && n > 0 {
@@ -77,7 +77,7 @@ func complaint(fs int) string {
 	return ""
 }
 
-// places are the mounts of one mount namespace that are ours.
+// places are our mounts of one mount namespace.
 type places map[string]bool
 
 // put moves mounts to their targets, all at the same time: to take an old one away the kernel waits for all processors.
@@ -96,9 +96,10 @@ func (p places) put(fds []int, targets []string) error {
 	return errors.Join(errs...)
 }
 
-// put moves a mount to target, in the place of the one that is there. What holds on to the old one, with
-// its working directory, say, keeps seeing it and can never write to it again: its layer is frozen. While
-// a file of it is open for writing this fails, and nothing has changed. It says whether one is there afterwards.
+// put moves a mount to target and replaces the existing one. A process that still uses the old
+// mount, for example as its working directory, keeps seeing it and can never write to it again: its
+// layer is frozen. While a file of it is open for writing this fails, and nothing has changed. It
+// returns whether target is mounted afterwards.
 func put(fd int, target string, covered bool) (bool, error) {
 	if covered {
 		frozen := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}

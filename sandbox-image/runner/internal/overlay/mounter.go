@@ -14,15 +14,15 @@ import (
 const (
 	// A runner that does not answer in this time has to join again.
 	switchTime = 5 * time.Second
-	// Strangers may connect: the socket can be reached by what the user runs.
+	// Unauthenticated peers may connect: the user's commands can reach the socket.
 	maxStrangers = 8
 )
 
-// request is what the keeper asks for, in frames of LINK.md.
+// request is a request of the keeper, in frames of LINK.md.
 type request struct {
 	ID    int64  `json:"id"`
 	Roots []Root `json:"roots"`
-	// Paths are to be removed with all that is in them.
+	// Paths are removed with their content.
 	Paths []string `json:"paths"`
 }
 
@@ -50,7 +50,8 @@ func newMounter(key []byte) *mounter {
 	return &mounter{key: key, strangers: make(chan struct{}, maxStrangers), places: places{}}
 }
 
-// switchTo mounts all roots or none: an error of create leaves everything as it was. One that comes later is fatal.
+// switchTo mounts all roots or none: an error of create leaves everything as it was. A later one is
+// fatal.
 func (m *mounter) switchTo(roots []Root) (tools bool, err, fatal error) {
 	fds, err := createAll(roots)
 	if err != nil {
@@ -108,7 +109,7 @@ func (m *mounter) share() bool {
 
 func (m *mounter) hand(p *peer) error {
 	var copies []int
-	// The keeper need not wait for what the kernel does with each of them.
+	// The keeper need not wait for the kernel's work on each of them.
 	defer func() { go closeAll(copies) }()
 	for _, fd := range m.fds {
 		c, err := copyOf(fd)

@@ -172,7 +172,7 @@ func TestMountsAreHandedToWhoHoldsTheKeyAlone(t *testing.T) {
 	if _, err := NewFollower(socket, []byte(strings.Repeat("x", 32))).Join(); err == nil {
 		t.Fatal("a stranger got the mounts")
 	}
-	// One that does not care who we are gets nothing either.
+	// A peer that skips our proof gets nothing either.
 	dialled, err := link.Dial(socket)
 	if err != nil {
 		t.Fatal(err)
@@ -192,7 +192,7 @@ func TestMountsAreHandedToWhoHoldsTheKeyAlone(t *testing.T) {
 	if l, fds, err := stranger.receive(); err == nil {
 		t.Fatalf("a stranger was answered: %v with %d descriptors", l, len(fds))
 	}
-	// A namespace of its own, as the other container has: only the thread changes, and it is thrown away.
+	// In a new namespace, like the other container: only the thread changes, and it is discarded.
 	result := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()

@@ -79,13 +79,13 @@ func (p *peer) send(l line, fds ...int) error {
 	return errors.Join(err, sent)
 }
 
-// receive returns the next line and the descriptors that came with it, which are the caller's.
+// receive returns the next line and its descriptors, which the caller owns.
 func (p *peer) receive() (line, []int, error) {
 	for {
 		if at := bytes.IndexByte(p.rest, '\n'); at >= 0 {
 			var l line
 			err := json.Unmarshal(p.rest[:at], &l)
-			// Descriptors can arrive with the end of the line before theirs.
+			// Descriptors can arrive with the end of the previous line.
 			n := min(len(l.Targets), len(p.fds))
 			fds := p.fds[:n:n]
 			p.rest, p.fds = append([]byte(nil), p.rest[at+1:]...), p.fds[n:]

@@ -30,7 +30,7 @@ func DropCapabilities() error {
 	return nil
 }
 
-// Powerless tells whether the calling thread has no capability at all.
+// Powerless reports whether the calling thread has no capability at all.
 func Powerless() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData

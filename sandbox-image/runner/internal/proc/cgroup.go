@@ -12,8 +12,8 @@ import (
 // noLimit: control groups v1 write "no limit" as a number near 2^63.
 const noLimit = 1 << 62
 
-// ReadCgroup reads the container's own group under root (/sys/fs/cgroup); what cannot be read
-// stays nil.
+// ReadCgroup reads the container's own group under root (/sys/fs/cgroup); unreadable values stay
+// nil.
 func ReadCgroup(root string) link.Cgroup {
 	if n := counter(filepath.Join(root, "memory.events"), "oom_kill"); n != nil {
 		return link.Cgroup{Version: 2, MemoryLimitBytes: number(filepath.Join(root, "memory.max")), OOMKills: n}

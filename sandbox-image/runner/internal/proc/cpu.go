@@ -9,7 +9,7 @@ import (
 // tickMillis is a tick of the kernel's USER_HZ on all architectures that images are built for.
 const tickMillis = 10
 
-// CPUMillis is what a living process and the children that it waited for have used.
+// CPUMillis is the CPU time of a living process and the children that it waited for.
 func CPUMillis(pid int) (ms int64) {
 	line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

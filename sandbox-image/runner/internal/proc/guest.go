@@ -8,8 +8,8 @@ import (
 // The date in every version of gVisor's /proc/version; the name is in its release since 2025.
 const gvisorDate = "#1 SMP Sun Jan 10 15:06:54 PST 2016"
 
-// Guest names the kernel that answers here when it is known to be another one than the node's:
-// gVisor, Kata, or nothing. Images cannot change what it reads.
+// Guest names the kernel when it is known to differ from the node's: gVisor, Kata, or empty. Images
+// cannot change what it reads.
 func Guest() string {
 	version, _ := os.ReadFile("/proc/version")
 	line, _ := os.ReadFile("/proc/cmdline")
@@ -21,7 +21,7 @@ func guestOf(version, line string) string {
 		return "gVisor"
 	}
 	for _, word := range strings.Fields(line) {
-		// What the runtime tells its agent, and the unit that starts it.
+		// Kernel parameters for the agent of the runtime, and the unit that starts it.
 		if strings.HasPrefix(word, "agent.") || word == "systemd.unit=kata-containers.target" {
 			return "Kata"
 		}

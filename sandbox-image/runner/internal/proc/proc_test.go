@@ -125,7 +125,7 @@ func TestParkedThreadsStay(t *testing.T) {
 		go func() { runtime.LockOSThread(); time.Sleep(50 * time.Millisecond); runtime.UnlockOSThread() }()
 	}
 	time.Sleep(100 * time.Millisecond)
-	// The runtime starts a few threads of its own when it likes (collector, template thread).
+	// The runtime starts a few threads of its own at any time (collector, template thread).
 	if after := threads(t); after > before+3 {
 		t.Errorf("%d threads became %d", before, after)
 	}

@@ -14,7 +14,7 @@ import (
 // the same uid, and it cannot be traced.
 func Hide() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
 
-// Hidden tells whether Hide is in force.
+// Hidden reports whether Hide is in force.
 func Hidden() bool {
 	v, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
 	return err == nil && v == 0
@@ -30,8 +30,8 @@ func CloseOnExec() {
 }
 
 // ParkThreads makes n threads and leaves them idle in the runtime's pool. The Go runtime aborts
-// when it needs a thread and the kernel refuses one, which is what a fork bomb brings about:
-// with threads in stock it never needs to ask.
+// when it needs a thread and the kernel refuses one, which happens under a fork bomb: with idle
+// threads it never needs a new one.
 func ParkThreads(n int) {
 	gate := make(chan struct{})
 	var up, down sync.WaitGroup
@@ -69,10 +69,10 @@ func OpenOOMScore() *OOMScore {
 	return &OOMScore{f, strings.TrimSpace(string(buf[:n]))}
 }
 
-// Raise makes this process, and what it starts, the kernel's first choice to kill.
+// Raise makes this process and its children the kernel's first choice to kill.
 func (o *OOMScore) Raise() { o.write("1000") }
 
-// Restore takes the choice off this process; what it started keeps it.
+// Restore resets this process; its children keep the score.
 func (o *OOMScore) Restore() { o.write(o.was) }
 
 func (o *OOMScore) write(v string) {
@@ -93,7 +93,7 @@ func Status() map[string]string {
 	return fields
 }
 
-// InUserNamespace tells whether uid 0 here is not uid 0 of the node.
+// InUserNamespace reports whether uid 0 here is not uid 0 of the node.
 func InUserNamespace() bool {
 	text, err := os.ReadFile("/proc/self/uid_map")
 	f := strings.Fields(string(text))

@@ -1,4 +1,4 @@
-// Package proc reads /proc and the control group, and sets what a process may set on itself.
+// Package proc reads /proc and the control group, and sets attributes of its own process.
 package proc
 
 import (
@@ -15,7 +15,7 @@ type Process struct {
 	Start              uint64
 }
 
-// Gone tells that the process only waits to be reaped.
+// Gone reports that the process only waits to be reaped.
 func (p Process) Gone() bool { return p.State == 'Z' || p.State == 'X' }
 
 // Reader scans /proc again and again with the same buffers.
@@ -81,7 +81,7 @@ func parseStat(line []byte) (Process, bool) {
 		return Process{}, false
 	}
 	p, n := Process{PID: pid}, 0
-	// Without garbage: a collection among thousands of processes comes at the worst moment.
+	// Without garbage: a collection among thousands of processes would run at the worst moment.
 	for f := range bytes.FieldsSeq(line[end+1:]) {
 		switch n {
 		case 0:

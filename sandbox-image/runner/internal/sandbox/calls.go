@@ -27,8 +27,8 @@ const foreignNumbers = 0x40000000
 // is compiled for.
 type numbers [2]uint32
 
-// refused end in EPERM whatever their arguments are. RuntimeDefault refuses some of them too;
-// we do not know what the node's profile says, so all are here.
+// refused calls end in EPERM for all arguments. RuntimeDefault refuses some of them too; the node's
+// profile is unknown, so all are listed.
 var refused = map[string]numbers{
 	"ptrace":            {101, 117},
 	"process_vm_readv":  {310, 270},

@@ -1,5 +1,5 @@
-// Package sandbox holds the restrictions of a command: Landlock, seccomp, resource limits. All
-// act on the calling thread and on what it starts, never on the whole runner.
+// Package sandbox holds the restrictions of a command: Landlock, seccomp, resource limits. All act
+// on the calling thread and its children, never on the whole runner.
 //
 // It may import link and proc; supervise imports it.
 package sandbox
@@ -88,9 +88,9 @@ func newRuleset(abi int) (*ruleset, error) {
 	return &ruleset{int(fd), attr.Handled_access_fs}, nil
 }
 
-// closedPorts denies all TCP, in both directions, where this ABI can: a second wall behind the
+// closedPorts denies all TCP, in both directions, where this ABI can: a second layer behind the
 // filter of a command without a network. Rules allow single ports and cannot say "all but one", so
-// there is nothing to say for a command with loopback, whose way out is the NetworkPolicy's.
+// there is no rule for a command with loopback, whose egress the NetworkPolicy limits.
 func closedPorts(abi int) (*ruleset, error) {
 	if abi < 4 {
 		return nil, nil
@@ -135,16 +135,16 @@ func (r *ruleset) allow(path string, rights uint64, flags int) error {
 	return nil
 }
 
-// opensPrivate tells whether a rule at fd would cover the runner's folder: a writable path may
-// be a symbolic link of the user's image that points to / or into the folder.
+// opensPrivate reports whether a rule at fd would cover the runner's folder: a writable path may be
+// a symbolic link of the user's image that points to / or into the folder.
 func opensPrivate(fd int) bool {
 	p, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
 	return err != nil || p == "/" || p == Private || strings.HasPrefix(p, Private+"/")
 }
 
 // readTop allows reading below every top-level entry but the runner's, and below every entry of
-// /dev but the terminals; names alone may be listed everywhere, so that a command can look around.
-// Reading files by a rule on / itself would open the runner's folder too.
+// /dev but the terminals; names alone may be listed everywhere, for exploration. Reading files by a
+// rule on / itself would open the runner's folder too.
 func (r *ruleset) readTop() error {
 	if err := r.allow("/", unix.LANDLOCK_ACCESS_FS_READ_DIR, 0); err != nil {
 		return err
@@ -172,7 +172,7 @@ func (r *ruleset) readBelow(dir string, without ...string) error {
 	return nil
 }
 
-// base makes what all commands share. nil without error: the kernel has no Landlock.
+// base makes the rules that all commands share. nil without error: the kernel has no Landlock.
 func base() (*ruleset, error) {
 	abi := ABI()
 	if abi == 0 {
@@ -192,9 +192,9 @@ func base() (*ruleset, error) {
 // terminals is where the container's pseudo-terminals are.
 const terminals = "/dev/pts"
 
-// terminal opens a command's terminals to it. One that writes may make terminals, whose names
-// nobody knows before, so it gets the folder; beside it runs no other that writes. One that reads
-// gets its own alone, and cannot take the input or forge the output of the one that writes.
+// terminal gives a command access to its terminals. A writing command may create terminals, whose
+// names are unknown in advance, so it gets the folder; no other writer runs beside it. A reading
+// command gets only its own, and cannot take the input or forge the output of the writer.
 func (r *ruleset) terminal(own string, readOnly bool) error {
 	switch {
 	case r == nil:

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// domain lists what a restricted thread of its own gets; the filter is left out, so that what it
-// is refused, Landlock refuses.
+// domain runs try on a separate thread under Landlock without the filter, so that every refusal is
+// Landlock's.
 func domain(t *testing.T, rules *ruleset, try func() []error) []error {
 	t.Helper()
 	done := make(chan []error)
@@ -53,7 +53,7 @@ func TestClosedPortsDenyTCPWithoutTheFilter(t *testing.T) {
 			t.Errorf("bind, connect: %d is %v, want EACCES", i, err)
 		}
 	}
-	// The same calls outside are not refused by Landlock.
+	// Outside, Landlock does not refuse the same calls.
 	for i, err := range try() {
 		if i == 1 && err != unix.ECONNREFUSED || i == 0 && err != nil && os.Geteuid() == 0 {
 			t.Errorf("bind, connect: %d is %v without the rules", i, err)

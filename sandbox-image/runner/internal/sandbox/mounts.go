@@ -28,8 +28,8 @@ func pointsOf(mountinfo string) (points []string) {
 }
 
 // uncovered refuses a command when something is mounted inside of a folder that it may write to,
-// such as a VOLUME of the user's image: this container has the mount, the keeper's has not, so what
-// is written there would be in no snapshot.
+// such as a VOLUME of the user's image: this container has the mount, the keeper's does not, so
+// files written there would be in no snapshot.
 func uncovered(points, writable []string) error {
 	for _, folder := range writable {
 		inside := strings.TrimSuffix(folder, "/") + "/"

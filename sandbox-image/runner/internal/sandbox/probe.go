@@ -17,15 +17,15 @@ type attempt struct {
 	flags int
 }
 
-// attempts are what a command must not do: read the runner's own program, and write to a file
-// that is writable for everybody but lies outside the writable paths.
+// attempts are what a command must not do: read the runner's own program, and write to a
+// world-writable file outside the writable paths.
 var attempts = []attempt{
 	{Private + "/bin/runner", unix.O_RDONLY},
 	{"/proc/thread-self/comm", unix.O_WRONLY},
 }
 
-// Before notes what an unrestricted thread can do, so that a refusal afterwards is known to be
-// ours and not, say, a read-only file system's.
+// Before records what an unrestricted thread can do, so that a later refusal is known to come from
+// our restrictions and not, for example, from a read-only file system.
 type Before struct {
 	storeAbsent bool
 	possible    []attempt

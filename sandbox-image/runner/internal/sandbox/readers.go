@@ -27,7 +27,7 @@ var bySecondArgument = map[string]struct {
 }{
 	// Flags of files, which their owner may set on a file that is open for reading.
 	"ioctl": {numbers{16, 29}, []uint32{unix.FS_IOC_SETFLAGS, 0x401c5820 /* FS_IOC_FSSETXATTR */}},
-	// A lease makes whoever opens the file for writing wait.
+	// A lease blocks processes that open the file for writing.
 	"fcntl": {numbers{72, 25}, []uint32{unix.F_SETLEASE}},
 }
 

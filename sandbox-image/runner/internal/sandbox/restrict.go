@@ -11,7 +11,7 @@ import (
 // niceness of commands; the runner's own is 0.
 const niceness = 10
 
-// Policy is what a command may do.
+// Policy is the permissions of a command.
 type Policy struct {
 	Writable []string
 	Network  string
@@ -33,7 +33,7 @@ type Prepared struct {
 	program []unix.SockFilter
 }
 
-// Begin does what does not depend on the command, ahead of time.
+// Begin prepares what does not depend on the command.
 func Begin() *Prepared {
 	r, err := base()
 	points, e := mountPoints()
@@ -69,10 +69,10 @@ func (p *Prepared) Complete(policy Policy) error {
 	return err
 }
 
-// Enforce restricts the calling thread for ever. The goroutine must be locked to a thread that
-// is not the main one, and must end without unlocking it: the runtime then throws the thread
-// away. On the main thread, the whole process would count as inside the Landlock domain, and
-// its commands could signal it.
+// Enforce restricts the calling thread for ever. The goroutine must be locked to a thread that is
+// not the main one, and must end without unlocking it: the runtime then ends the thread. On the
+// main thread, the whole process would count as inside the Landlock domain, and its commands could
+// signal it.
 func (p *Prepared) Enforce() error {
 	if unix.Gettid() == unix.Getpid() {
 		return errors.New("on the main thread")

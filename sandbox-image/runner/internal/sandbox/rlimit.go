@@ -49,9 +49,9 @@ func SetLimits(l link.Limits) error {
 }
 
 // WithData runs start under a soft limit of bytes on private memory, then makes it hard for the
-// process that start returned. The supervisor itself cannot live under it: the Go runtime maps
-// more than small limits allow. A program that raises its soft limit in the moment before that is
-// held by the memory limit of the container.
+// process that start returned. The supervisor itself cannot run under it: the Go runtime maps more
+// than small limits allow. A program that raises its soft limit in the moment before that is
+// bounded by the memory limit of the container.
 func WithData(bytes *uint64, start func() (int, error)) (int, error) {
 	if bytes == nil {
 		return start()

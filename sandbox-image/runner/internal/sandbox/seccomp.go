@@ -29,7 +29,7 @@ var allow = bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}
 func low(arg uint32) bpf.Instruction  { return bpf.LoadAbsolute{Off: offsetArgs + 8*arg, Size: 4} }
 func high(arg uint32) bpf.Instruction { return bpf.LoadAbsolute{Off: offsetArgs + 8*arg + 4, Size: 4} }
 
-// is runs then (which ends in a return) for the value val and goes on otherwise.
+// is runs then (which ends in a return) for the value val and continues otherwise.
 func is(val uint32, then ...bpf.Instruction) []bpf.Instruction {
 	return append([]bpf.Instruction{
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: val, SkipFalse: uint8(len(then))},
@@ -59,9 +59,9 @@ func ioctlRules() []bpf.Instruction {
 		is(unix.TIOCSTI, errno(unix.EPERM)), is(tioclinux, errno(unix.EPERM)), []bpf.Instruction{allow})
 }
 
-// socketRules knows the families that tools need; the rest is attack surface. Internet sockets
-// are IPv4 only: what enforces NetworkPolicy in a cluster of one family lets link-local IPv6 pass,
-// and with it the node and its neighbours. Programs take it for a kernel without IPv6.
+// socketRules allow the families that tools need; the rest is attack surface. Internet sockets are
+// IPv4 only: in a cluster of one family, enforcers of NetworkPolicy let link-local IPv6 pass, and
+// with it the node and its neighbours. To programs it looks like a kernel without IPv6.
 func socketRules(network string) []bpf.Instruction {
 	inet := []bpf.Instruction{errno(unix.EPERM)}
 	if network != NetworkNone {
@@ -74,8 +74,8 @@ func socketRules(network string) []bpf.Instruction {
 		[]bpf.Instruction{errno(unix.EAFNOSUPPORT)})
 }
 
-// inetRules allow TCP and UDP. Not ICMP: container runtimes open echo sockets to everybody, and
-// enforcers of NetworkPolicy let echo requests, with what they carry, out of any pod.
+// inetRules allow TCP and UDP. Not ICMP: container runtimes open echo sockets to all users, and
+// enforcers of NetworkPolicy let echo requests, with their payload, out of any pod.
 func inetRules() []bpf.Instruction {
 	const typeMask = 0xf // above it are SOCK_CLOEXEC and SOCK_NONBLOCK
 	protocol := func(nr uint32) []bpf.Instruction {
@@ -100,21 +100,21 @@ func prlimitRules() []bpf.Instruction {
 	})
 }
 
-// ownOnly lets a thread change itself, which is called 0. A number says nothing about whose thread
-// it is: a command could take the processors from PID 1 or its supervisor and outlive its kill.
-// A thread that names another one of its own process is refused with them.
+// ownOnly lets a thread change itself, which is called 0. A thread id does not show its owner: a
+// command could take the processors from PID 1 or its supervisor and outlive its kill. Ids of other
+// threads of the same process are refused with them.
 func ownOnly() []bpf.Instruction {
 	return join([]bpf.Instruction{low(0)}, is(0, allow), []bpf.Instruction{errno(unix.EPERM)})
 }
 
-// priorityRules are those for calls whose first argument says what the second names: a thread, a
-// process group (a command's own holds nothing of ours) or, refused, all processes of the uid.
+// priorityRules are for calls whose first argument selects the kind of the second: a thread, a
+// process group (a command's own holds no runner process) or, refused, all processes of the uid.
 func priorityRules(thread, group uint32) []bpf.Instruction {
 	own := join([]bpf.Instruction{low(1)}, is(0, allow), []bpf.Instruction{errno(unix.EPERM)})
 	return join([]bpf.Instruction{low(0)}, is(thread, own...), is(group, own...), []bpf.Instruction{errno(unix.EPERM)})
 }
 
-// schedulingRules keep the runner's and the supervisors' share of the machine theirs.
+// schedulingRules protect the CPU share of the runner and the supervisors.
 func (m machine) schedulingRules() (all []bpf.Instruction) {
 	for _, name := range scheduling {
 		all = append(all, is(m.judged(name), ownOnly()...)...)
@@ -151,7 +151,7 @@ func filterFor(m machine, network string) []bpf.Instruction {
 		[]bpf.Instruction{allow})
 }
 
-// assemble turns the program into what the kernel reads.
+// assemble converts the program to the kernel's format.
 func assemble(network string) ([]unix.SockFilter, error) {
 	return encode(filterFor(native, network))
 }

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// overdue is how long after its own deadlines a supervisor may take before PID 1 acts: somebody
+// overdue is how long after its own deadlines a supervisor may take before PID 1 acts: a command
 // may have stopped it where the kernel cannot forbid that.
 const overdue = 10 * time.Second
 
@@ -29,8 +29,8 @@ type command struct {
 	input          *input // nil unless standard input is open
 	stdout, stderr *output
 	started        chan struct{}
-	over           chan struct{} // the supervisor said its last
-	draft          *link.End     // what the supervisor last said; read after over
+	over           chan struct{} // the supervisor sent its last message
+	draft          *link.End     // the supervisor's last report; read after over
 	ran            bool
 }
 
@@ -82,7 +82,7 @@ func (c *command) run(s *Server, body []byte, remove func()) {
 	c.late.Stop()
 	var status unix.WaitStatus
 	if !c.clean() {
-		// Without its word, only the end of the supervisor makes its children strays.
+		// Without its report, only the end of the supervisor makes its children strays.
 		stuck := time.AfterFunc(time.Second, func() { _ = unix.Kill(c.pid, unix.SIGKILL) })
 		status = <-c.exited
 		stuck.Stop()
@@ -101,7 +101,7 @@ func (c *command) run(s *Server, body []byte, remove func()) {
 	s.seats.refill()
 }
 
-// clean tells whether the supervisor vouches for an empty tree.
+// clean reports whether the supervisor confirmed an empty tree.
 func (c *command) clean() bool { return c.draft != nil && c.draft.T == "end" }
 
 // listen takes the supervisor's messages. Output is held until the start was sent: the keeper
@@ -154,7 +154,7 @@ func (c *command) fell() { c.swept.Store(true) }
 // interrupt sends SIGINT to the tree, as a terminal would to its foreground.
 func (c *command) interrupt() { _ = c.control.Send(link.ByID{T: "interrupt"}, nil) }
 
-// end completes what the supervisor reported, or says what is known without it.
+// end completes the supervisor's report, or reports what is known without it.
 func (c *command) end(status unix.WaitStatus) *link.End {
 	end := c.draft
 	if end == nil {

@@ -13,7 +13,7 @@ var (
 	noDeadline = time.Time{}
 )
 
-// ends are the descriptors of one supervisor: ours to keep, theirs to close after the fork.
+// ends are the descriptors of one supervisor: PID 1 keeps ours and closes theirs after the fork.
 type ends struct {
 	control        *os.File
 	stdout, stderr *os.File

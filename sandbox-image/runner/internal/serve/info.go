@@ -31,7 +31,8 @@ func (s *Server) info() link.Info {
 	}
 }
 
-// probe starts a supervisor that restricts a thread as for a command and tries what must fail.
+// probe starts a supervisor that restricts a thread as for a command and tries operations that must
+// fail.
 func (s *Server) probe() link.Probe {
 	seat, err := s.seats.take()
 	if err != nil {

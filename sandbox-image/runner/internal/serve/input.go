@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// endOfInput is what a terminal takes for the end of standard input (VEOF).
+// endOfInput is the character by which a terminal ends standard input (VEOF).
 const endOfInput = 0x04
 
-// input moves bytes of the keeper to a command's standard input, one frame at a time: what does
-// not fit into the pipe waits here, and the next frame is told to come again.
+// input moves bytes of the keeper to a command's standard input, one frame at a time: bytes that do
+// not fit into the pipe wait here, and the next frame is refused with EAGAIN.
 type input struct {
 	mu      sync.Mutex
 	file    *os.File
@@ -23,7 +23,7 @@ type input struct {
 }
 
 // take returns an errno name, empty when the bytes will reach the command unless it closes its end.
-// A part that was taken is not written again: the keeper repeats one whose answer came late.
+// A part that was taken is not written again: the keeper repeats a part whose answer is late.
 func (i *input) take(seq int64, body []byte, eof bool) string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -55,7 +55,7 @@ func (i *input) write(body []byte, eof bool) {
 
 // close ends the input; a write under way ends with it.
 func (i *input) close() {
-	// Not under the lock: Close of a file that is written to waits for nobody, but wakes the writer.
+	// Not under the lock: Close waits for no writer of the file, but wakes it.
 	_ = i.file.Close()
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -71,7 +71,7 @@ func (i *input) shut() {
 	}
 }
 
-// resize tells a terminal its size. @returns an errno name, empty when it has it
+// resize sets the size of a terminal. @returns an errno name, empty when it is set
 func (i *input) resize(rows, columns uint16) string {
 	if !i.pty {
 		return "ENOTTY"

@@ -11,7 +11,7 @@ import (
 // mounts keeps the roots of this container those that the keeper sees, for as long as a link lives.
 type mounts struct{ session *overlay.Session }
 
-// joinMounts mounts the roots before the keeper hears of us.
+// joinMounts mounts the roots before the runner dials the keeper.
 func (s *Server) joinMounts() (mounts, error) {
 	if s.mounts == nil {
 		return mounts{}, nil

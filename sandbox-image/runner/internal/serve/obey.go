@@ -71,7 +71,7 @@ func (s *Server) exec(f link.Frame, conn *link.Conn) any {
 	}
 	c, err := s.launch(job, conn)
 	if err != nil {
-		// Not through the answers, which may be dropped: an end must arrive.
+		// Not through the answer queue, which may drop: an end must arrive.
 		go func() { _ = conn.Send(unstarted(job, err), nil) }()
 		return nil
 	}

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pipeMost bounds what is read after the end: more than any pipe holds by default.
+// pipeMost bounds the bytes read after the end: more than any pipe holds by default.
 const pipeMost = 1 << 20
 
-// budget is what a command may still send, over both streams.
+// budget is the number of bytes that a command may still send, over both streams.
 type budget struct{ left atomic.Int64 }
 
 func (b *budget) take(n int) int {
@@ -37,9 +37,9 @@ type output struct {
 	done           chan struct{}
 }
 
-// pump reads until the pipe ends or finish is called. What is over the budget is read all the
-// same, so that a flooding command neither blocks nor fills memory; a slow keeper holds the
-// command back through the socket.
+// pump reads until the pipe ends or finish is called. Output over the budget is read as well, so
+// that a flooding command neither blocks nor fills memory; a slow keeper holds the command back
+// through the socket.
 func (o *output) pump() {
 	defer close(o.done)
 	buf := make([]byte, link.MaxOut)
@@ -68,14 +68,14 @@ func (o *output) take(data []byte) {
 	o.dropped += int64(len(data) - n)
 }
 
-// finish waits for the rest. The command is gone, so all it wrote is in the pipe; somebody else
-// may hold the other end open, so the end of the pipe is not waited for.
+// finish waits for the rest. The command has ended, so all its output is in the pipe; another
+// process may hold the other end open, so the end of the pipe is not waited for.
 func (o *output) finish() {
 	_ = o.pipe.SetReadDeadline(unixPast)
 	<-o.done
 }
 
-// drain takes what is in the pipe without waiting.
+// drain reads what is in the pipe without waiting.
 func (o *output) drain(buf []byte) {
 	_ = o.pipe.SetReadDeadline(noDeadline)
 	raw, err := o.pipe.SyscallConn()

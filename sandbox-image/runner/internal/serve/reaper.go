@@ -14,8 +14,8 @@ import (
 
 const collectMost = 512
 
-// reaper is the duty of PID 1: it collects every child that ends, and tells the owner when the
-// child is a supervisor. Nothing else in the process may wait for children.
+// reaper is the duty of PID 1: it reaps every child, and notifies the owner when the child is a
+// supervisor. Nothing else in the process may wait for children.
 type reaper struct {
 	mu     sync.Mutex
 	owners map[int]chan unix.WaitStatus // live supervisors
@@ -81,8 +81,9 @@ func (r *reaper) spawn(files []uintptr) (int, <-chan unix.WaitStatus, error) {
 	return pid, owner, nil
 }
 
-// killStrays kills what lost its supervisor, until two scans in a row find nothing. When new
-// processes keep coming for a second, all is called: the one step that nothing outruns.
+// killStrays kills processes that lost their supervisor, until two scans in a row find none. When
+// new processes keep appearing for a second, all is called: the one step that no process can
+// outrun.
 func (r *reaper) killStrays(all func()) {
 	r.sweeps.Lock()
 	defer r.sweeps.Unlock()

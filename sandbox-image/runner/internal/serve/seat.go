@@ -52,7 +52,7 @@ func (s *seats) take() (*seat, error) {
 	s.mu.Unlock()
 	if spare != nil {
 		select {
-		case <-spare.exited: // somebody killed it
+		case <-spare.exited: // it was killed
 			spare.close()
 		default:
 			return spare, nil

@@ -97,10 +97,10 @@ func tune() {
 	proc.ParkThreads(spareThreads)
 }
 
-// freshen empties what outlives the container but belongs to no snapshot, so that a restarted
-// container is a fresh one: the volume at /tmp, and the shared memory of the pod. Only as PID 1
-// that was injected into a pod: nothing else runs there yet. Started in any other way, perhaps
-// in a PID namespace over a developer's own files, these folders are not ours to touch.
+// freshen empties storage that outlives the container but belongs to no snapshot, so that a
+// restarted container is clean: the volume at /tmp, and the shared memory of the pod. Only as PID 1
+// that was injected into a pod: nothing else runs there yet. Started in any other way, perhaps in a
+// PID namespace over a developer's own files, these folders must not be touched.
 func freshen() {
 	if !ownsContainer() {
 		return
@@ -113,13 +113,13 @@ func freshen() {
 	}
 }
 
-// ownsContainer tells whether this process was injected into a pod and is its container's PID 1.
+// ownsContainer reports whether this process was injected into a pod and is its container's PID 1.
 func ownsContainer() bool {
 	self, err := os.Executable()
 	return err == nil && os.Getpid() == 1 && self == injected
 }
 
-// freshenIPC removes what a command can leave in the kernel after its last process has ended.
+// freshenIPC removes kernel objects that can outlive the last process of a command.
 func freshenIPC() {
 	if err := files.EmptyIPC(); err != nil {
 		fmt.Fprintln(os.Stderr, "runner: IPC objects are left:", err)
@@ -174,7 +174,7 @@ func (s *Server) dialForever() {
 	}
 }
 
-// session lives as long as one link; joined tells whether the keeper proved itself.
+// session serves one link; joined reports whether the keeper authenticated.
 func (s *Server) session() (joined bool, err error) {
 	roots, err := s.joinMounts()
 	if err != nil {
@@ -223,8 +223,8 @@ func (s *Server) session() (joined bool, err error) {
 	}
 }
 
-// forgetIPC removes what the only running command left; beside another one it cannot be told whose
-// an object is. To be called when no process of the command is left and before its id is free.
+// forgetIPC removes the objects of the only running command; beside another one their owner is
+// unknown. Call it when no process of the command is left and before its id is free.
 func (s *Server) forgetIPC() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -84,7 +84,7 @@ func (x *session) live(s *Server, job *link.Exec, saved []byte) {
 	_ = x.link.Send(link.Closed{T: "closed", ID: x.id, Error: fault}, nil)
 }
 
-// listen takes the supervisor's messages until its last; clean tells whether it vouches for an
+// listen reads the supervisor's messages until its last; clean reports whether it confirmed an
 // empty tree.
 func (x *session) listen(s *Server) (fault *link.Fault, clean bool) {
 	for {
@@ -112,7 +112,7 @@ func (x *session) listen(s *Server) (fault *link.Fault, clean bool) {
 	}
 }
 
-// begin hands a run to the supervisor; nil while another one goes on.
+// begin passes a run to the supervisor; nil while another one is active.
 func (x *session) begin(spec *link.Run, command []byte) *run {
 	x.mu.Lock()
 	defer x.mu.Unlock()

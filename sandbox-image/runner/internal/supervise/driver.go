@@ -6,11 +6,11 @@ import (
 )
 
 // The shell of a session runs one of these loops. It reads a run's number, how many lines the
-// command has, and the command from descriptor 3; it tells what became of it on descriptor 4. Both
-// are closed to what it starts. Run 0 brings back the variables of an earlier shell.
+// command has, and the command from descriptor 3; it reports the result on descriptor 4. Both are
+// closed to its children. Run 0 restores the variables of an earlier shell.
 //
-// Signal URG, which does nothing to a shell that knows nothing of it, ends the command: bash
-// unwinds its functions and stays; other shells have no way to, so they tell their state and end.
+// Signal URG, which a shell ignores by default, ends the command: bash unwinds its functions and
+// stays; other shells cannot, so they report their state and end.
 var (
 	//go:embed driver.bash
 	bashDriver string

@@ -11,11 +11,11 @@ import (
 const eventStop = 128
 
 // A shell that waits between two runs must do nothing: snapshots are taken meanwhile. SIGSTOP is
-// not enough, as a process can have the kernel send SIGCONT to it (a timer, a lease, a terminal).
-// What is traced and stopped runs no instruction whatever signal comes, except to die. The calls
-// must come from one thread, the session loop's.
+// not enough, as a process can have the kernel send SIGCONT to it (a timer, a lease, a terminal). A
+// traced and stopped process runs no instruction whatever signal arrives, except to die. The calls
+// must be made from one thread, the session loop's.
 
-// freeze asks the process to stop; wait tells that it did.
+// freeze asks the process to stop; wait reports that it did.
 func freeze(pid int) error {
 	if err := ptrace(unix.PTRACE_SEIZE, pid, 0); err != nil {
 		return err

@@ -6,13 +6,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// input is standard input, read to its end without anybody to write it. Empty input is
-// /dev/null and not an empty file or pipe: some tools then search the directory instead.
+// input returns a descriptor of standard input that needs no writer. Empty input is /dev/null and
+// not an empty file or pipe: some tools then search the directory instead.
 func input(body []byte) (int, error) {
 	if len(body) == 0 {
 		return unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	}
-	// Where the node forbids executable memory files, asking for one is refused.
+	// A node that forbids executable memory files refuses a request for one.
 	fd, err := unix.MemfdCreate("stdin", unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL)
 	if err != nil {
 		fd, err = unix.MemfdCreate("stdin", unix.MFD_CLOEXEC)

@@ -32,11 +32,11 @@ func (t *task) beginKilling() {
 }
 
 // killRound kills all that the ancestry shows now; the loop repeats it until nothing is left.
-// Killing a whole group is one step for the kernel, so a member cannot fork out of it. What is
-// found again and again without anything new dies slowly (a large memory is freed) and needs
-// patience, not force. New processes over a second of rounds outrun us, or even the reading of
-// /proc when none is seen and the kernel still knows a child: then PID 1 is asked for the one
-// step that nothing outruns.
+// Killing a whole group is one step for the kernel, so a member cannot fork out of it. Processes
+// that are found again and again without new ones die slowly (a large memory is freed): it waits
+// for them. If new processes appear over a second of rounds, or none is seen and the kernel still
+// knows a child, they outrun the killing or the reading of /proc: then PID 1 is asked for the one
+// step that no process can outrun.
 func (t *task) killRound() {
 	seen := t.tree()
 	groups, fresh := map[int]bool{}, len(seen) == 0
@@ -80,7 +80,7 @@ func (t *task) refused(err error) int {
 	return 0
 }
 
-// report sends the end. The kernel has said that the tree is empty.
+// report sends the end. The kernel has reported an empty tree.
 func (t *task) report() int {
 	if err := t.control.Send(t.end("end"), nil); err != nil {
 		return 1
@@ -88,7 +88,7 @@ func (t *task) report() int {
 	return 0
 }
 
-// end is what is known now; bytes and oom are added by PID 1, which alone knows them.
+// end is the current state; PID 1 adds bytes and oom, which only it knows.
 func (t *task) end(kind string) link.End {
 	var use unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_CHILDREN, &use); err != nil {

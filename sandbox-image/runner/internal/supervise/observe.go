@@ -15,18 +15,21 @@ import (
 )
 
 const (
-	// traceMost is the longest time between two looks at a tree that is traced, while looks are cheap: what lives shorter may be missed.
+	// traceMost is the longest time between two scans of a traced tree, while scans are cheap: a
+	// shorter-lived process may be missed.
 	traceMost = 20 * time.Millisecond
-	// lookShare bounds what looking costs: no look begins before so many times the last one took.
+	// lookShare bounds the cost of scans: the pause is at least this many times the duration of the
+	// last one.
 	lookShare = 20
 	maxSeen   = 256
-	// maxLine is read of a line; the keeper keeps less, so that a secret is whole when it is looked for.
+	// maxLine bytes are read of a line; the keeper keeps less, so that redaction sees secrets
+	// whole.
 	maxLine = 8 << 10
 	// maxSeenJSON keeps the end within a frame, whatever the words are.
 	maxSeenJSON = link.MaxPart / 2
 )
 
-// observed is what was seen of a process: another line under the same start is another exec.
+// observed is one observation of a process: another line with the same start time is another exec.
 type observed struct {
 	start, line uint64
 }
@@ -35,11 +38,11 @@ type observed struct {
 type trace struct {
 	seed        maphash.Seed
 	buf         []byte
-	known, next map[int]observed // those that lived at the last look, and at this one
+	known, next map[int]observed // processes at the last scan, and at this one
 	seen        []link.Seen
 	room        int
 	more        int
-	cost        time.Duration // of the last look, the reading of the tree included
+	cost        time.Duration // of the last scan, the reading of the tree included
 }
 
 func newTrace() *trace {
@@ -54,7 +57,8 @@ func (r *trace) pause() time.Duration {
 	return min(watchMost, max(traceMost, lookShare*r.cost))
 }
 
-// look adds what is new in a tree. A child that still runs its parent's program was forked and has not executed anything.
+// look adds new processes of a tree. A child with its parent's program was forked and has not
+// executed anything.
 func (r *trace) look(tree []proc.Process, root int, began time.Time) {
 	// Parents before their children.
 	slices.SortFunc(tree, func(a, b proc.Process) int {

@@ -25,7 +25,8 @@ func (s *session) main(saved []byte, score *proc.OOMScore, p *sandbox.Prepared, 
 		s.fault = &r.fault
 		return s.over()
 	}
-	// The first run brings back what an earlier shell had; like each run it ends with the shell frozen.
+	// The first run restores the state of an earlier shell; like each run it ends with the shell
+	// frozen.
 	s.run, s.began = &link.Run{}, time.Now()
 	s.timeout.Reset(opening)
 	go s.tell(0, saved)
@@ -63,7 +64,7 @@ func (s *session) open(score *proc.OOMScore, p *sandbox.Prepared) error {
 	job := *s.job
 	job.Argv = []string{shell, "-c", driver(shell), shell}
 	s.shell, s.inbox = shell, inbox
-	// Fd makes the ends blocking, which is what a shell expects.
+	// Fd makes the ends blocking, as a shell expects.
 	files := []uintptr{uintptr(null), fdStdout, fdStderr, commands.Fd(), outbox.Fd()}
 	if s.root, err = start(&job, streams{files: files}, score, p); err != nil {
 		return err
@@ -94,7 +95,7 @@ func (s *session) receive() {
 	}
 }
 
-// tell hands a command to the shell. A shell that is gone shows elsewhere.
+// tell sends a command to the shell. The end of a shell is detected elsewhere.
 func (s *session) tell(number int64, command []byte) {
 	text := string(command)
 	head := joinInts(number, int64(strings.Count(text, "\n")+1))

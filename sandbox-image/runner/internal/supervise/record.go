@@ -1,4 +1,4 @@
-// What a session's shell reports after each run; see supervise.go for the package.
+// The report of a session's shell after each run; see supervise.go for the package.
 
 package supervise
 
@@ -15,14 +15,14 @@ const (
 	maxWord    = 16 << 10
 )
 
-// record is what the shell said after a run, on a descriptor that its commands do not have. It is
-// the user's word: it decides about this run and this session, and about nothing else.
+// record is the shell's report after a run, on a descriptor that its commands do not have. It is
+// untrusted user input: it decides about this run and this session, and about nothing else.
 type record struct {
 	leaving bool // the shell is about to end
 	number  int64
 	status  int
 	cwd     string
-	exports string // what `export -p` wrote; empty when it was too long
+	exports string // output of `export -p`; empty when it was too long
 }
 
 // listen reads records until the shell and all that has its descriptor are gone.

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// defaultPath is what execvp takes when there is no PATH.
+// defaultPath is the default of execvp without PATH.
 const defaultPath = "/bin:/usr/bin"
 
 // Exit codes of a command that did not start, as shells have them.
@@ -21,7 +21,7 @@ const (
 	notFound      = 127
 )
 
-// refusal says why a command did not start.
+// refusal is the reason why a command did not start.
 type refusal struct {
 	exit  int
 	fault link.Fault
@@ -112,8 +112,8 @@ func check(argv0, file string) (string, error) {
 	return file, nil
 }
 
-// explain turns the error of execve into a refusal. The kernel says ENOENT also when the file
-// is there but the program that must run it is not.
+// explain turns the error of execve into a refusal. The kernel returns ENOENT also when the file is
+// there but the program that must run it is not.
 func explain(file string, err error) *refusal {
 	switch {
 	case errors.Is(err, unix.ENOENT):

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// unwind is how long a shell may take to come back when all that it started is dead.
+	// unwind is how long a shell may take to return when all its children are dead.
 	unwind = time.Second
-	// settleMost is how long the end of a run may take; then the shell goes too.
+	// settleMost is how long the end of a run may take; then the shell is killed too.
 	settleMost = 3 * time.Second
 )
 
-// session is a shell that lives over many runs. Each run ends with the shell frozen and everything
-// else dead, so that nothing acts between runs.
+// session is a shell that serves many runs. Each run ends with the shell frozen and everything else
+// dead, so that nothing acts between runs.
 type session struct {
 	*task
 	inbox   *os.File // commands for the shell
@@ -31,7 +31,7 @@ type session struct {
 	run       *link.Run // nil = idle
 	number    int64
 	started   time.Time
-	asked     bool // the run was told to end
+	asked     bool // the run was asked to end
 	forced    bool // and its processes are killed
 	outcome   *record
 	frozen    bool
@@ -88,7 +88,7 @@ func (s *session) current() *link.Run {
 	return s.run
 }
 
-// reap collects what ended, and notes that the shell stopped.
+// reap collects ended children, and records that the shell stopped.
 func (s *session) reap() {
 	for range reapMost {
 		var ws unix.WaitStatus
@@ -189,8 +189,8 @@ func (s *session) signalOthers(sig unix.Signal) int {
 	return len(others)
 }
 
-// ask tells the command to end: the shell leaves it before the next step, what it started gets
-// TERM. The signal to the shell comes first, so that no next step begins.
+// ask asks the command to end: the shell leaves it before the next step, its children get TERM. The
+// signal to the shell comes first, so that no next step begins.
 func (s *session) ask(grace time.Duration) {
 	if s.run == nil || !s.settling.IsZero() || s.forced {
 		return
@@ -208,7 +208,7 @@ func (s *session) ask(grace time.Duration) {
 	s.grace.Reset(grace)
 }
 
-// force kills what the command started, round after round, and gives the shell a moment.
+// force kills the children of the command, round after round, and gives the shell a moment.
 func (s *session) force() {
 	if s.run == nil || !s.settling.IsZero() || s.forced {
 		return
@@ -218,22 +218,22 @@ func (s *session) force() {
 	s.nextRound()
 }
 
-// giveUp ends a shell that does not come back.
+// giveUp ends a shell that does not return.
 func (s *session) giveUp() {
 	if s.run != nil && s.settling.IsZero() {
 		s.beginKilling()
 	}
 }
 
-// interrupt is what ^C does at a terminal: to what runs in the foreground, or else to the shell's
-// own loops.
+// interrupt acts like ^C at a terminal: on the foreground processes, or else on the shell's own
+// loops.
 func (s *session) interrupt() {
 	if s.signalOthers(unix.SIGINT) == 0 {
 		_ = unix.Kill(s.root, unix.SIGURG)
 	}
 }
 
-// told takes the shell's word on a run. A shell that leaves is not stopped on its way out.
+// told handles the shell's report of a run. A shell that exits is not stopped on its way out.
 func (s *session) told(r record, ok bool) {
 	if !ok {
 		s.records = nil

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nextRound kills what is left beside the shell.
+// nextRound kills all remaining processes except the shell.
 func (s *session) nextRound() {
 	if s.killing {
 		s.killRound()
@@ -51,7 +51,7 @@ func (s *session) nextRound() {
 
 // settle ends a run: the shell is frozen and alone.
 func (s *session) settle() {
-	// More threads would not be stopped, and what cannot be read is not known to be a shell.
+	// More threads would not be stopped, and an unreadable process is not known to be a shell.
 	cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", s.root))
 	if err != nil || threads(s.root) != 1 {
 		s.beginKilling()
@@ -88,7 +88,7 @@ func (s *session) finish(alive bool) {
 	_ = s.control.Send(end, []byte(s.exports))
 }
 
-// cpuNow is what the tree has used, as far as its processes were waited for.
+// cpuNow is the CPU time of the tree, for processes that were waited for.
 func (s *session) cpuNow() int64 {
 	var use unix.Rusage
 	_ = unix.Getrusage(unix.RUSAGE_CHILDREN, &use)

@@ -12,7 +12,7 @@ import (
 	"agentfleet.dev/runner/internal/proc"
 )
 
-// looks are what one look after the other finds beside the shell.
+// looks are the results of successive scans, without the shell.
 type looks struct {
 	shell int
 	found [][]int
@@ -28,12 +28,12 @@ func (l *looks) Scan() (map[int]proc.Process, error) {
 	return all, nil
 }
 
-// sent keeps what a session says.
+// sent keeps the messages of a session.
 type sent struct{ bytes.Buffer }
 
 func (*sent) Close() error { return nil }
 
-// sleeper starts a process that does nothing, in a group of its own.
+// sleeper starts an idle process in a separate group.
 func sleeper(t *testing.T) *exec.Cmd {
 	t.Helper()
 	c := exec.Command("sleep", "1000")
@@ -70,9 +70,9 @@ func TestARunEndsAfterTwoQuietLooks(t *testing.T) {
 	}
 	var end link.End
 	if f, err := link.NewConn(said).Receive(); err != nil || f.T != "end" || f.Decode(&end) != nil || end.Swept != 1 || !end.Session.Alive {
-		t.Errorf("it said %+v, %v", end, err)
+		t.Errorf("it reported %+v, %v", end, err)
 	}
 	if err := born.Wait(); err == nil || born.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-		t.Errorf("what was born ended with %v", err)
+		t.Errorf("the new process ended with %v", err)
 	}
 }

@@ -68,8 +68,8 @@ func prepare(job *link.Exec, p *sandbox.Prepared) error {
 
 func terminalPath(pty *link.Pty) string { return fmt.Sprintf("/dev/pts/%d", pty.Number) }
 
-// restricted runs f on a thread of its own under the restrictions; the thread ends with it, so
-// that the supervisor stays outside the Landlock domain.
+// restricted runs f on a separate thread under the restrictions; the thread ends with it, so that
+// the supervisor stays outside the Landlock domain.
 func restricted[T any](p *sandbox.Prepared, f func() (T, error)) (T, error) {
 	type result struct {
 		v   T
@@ -90,8 +90,8 @@ func restricted[T any](p *sandbox.Prepared, f func() (T, error)) (T, error) {
 	return r.v, r.err
 }
 
-// fork executes file with exactly the frame's environment, in a session of its own: its process
-// groups can then never hold a process of ours, and a group is killed in one step.
+// fork executes file with exactly the frame's environment, in a new session: its process groups can
+// then never hold a process of the runner, and a group is killed in one step.
 func fork(file string, job *link.Exec, io streams) (int, error) {
 	env := make([]string, 0, len(job.Env))
 	for k, v := range job.Env {

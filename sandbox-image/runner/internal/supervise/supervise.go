@@ -1,6 +1,6 @@
-// Package supervise is the process between PID 1 and one command: it adopts all that the command
-// leaves behind, keeps its time and its number of processes, and ends only when nothing is left. There is one for each
-// command and each session. It may import sandbox, proc and link; serve starts it.
+// Package supervise is the process between PID 1 and one command: it adopts the command's orphans,
+// enforces its time limit and its number of processes, and ends only when nothing is left. There is
+// one for each command and each session. It may import sandbox, proc and link; serve starts it.
 package supervise
 
 import (
@@ -53,7 +53,7 @@ func Main() int {
 	proc.ParkThreads(spareThreads)
 	children, prepared := watchChildren(), sandbox.Begin()
 	control := link.NewConn(os.NewFile(fdControl, "control"))
-	// All above is done ahead of time: PID 1 keeps one supervisor waiting here.
+	// All above is done in advance: PID 1 keeps one supervisor waiting here.
 	frame, err := control.Receive()
 	if errors.Is(err, io.EOF) {
 		return 0

@@ -37,25 +37,25 @@ type task struct {
 	root     int
 	more     chan struct{} // there may be more to reap
 	rootDone bool
-	empty    bool // the kernel said ECHILD: nothing of the tree is left
+	empty    bool // the kernel returned ECHILD: no process of the tree is left
 	status   unix.WaitStatus
 
 	reason   *string
 	timedOut bool
 	ending   bool           // TERM was sent
 	killing  bool           // KILL rounds run
-	killed   map[int]uint64 // pid → start time of what got KILL
+	killed   map[int]uint64 // pid → start time of processes that got KILL
 	swept    int
 	fruitful time.Time // start of the rounds that still find new processes
 	escalate bool
 
-	trace *trace // nil: nobody asked for it
+	trace *trace // nil: not requested
 
 	timeout, grace, watch, round *time.Timer
 	watchEvery                   time.Duration
 }
 
-// loop waits for what happens first, until the tree is empty.
+// loop waits for the next event, until the tree is empty.
 func (t *task) loop(children <-chan os.Signal, kills <-chan link.Kill) {
 	t.watchEvery = watchFirst
 	t.watch = time.NewTimer(t.watchEvery)
@@ -149,7 +149,7 @@ func (t *task) terminate(grace time.Duration) {
 	}
 	t.ending = true
 	t.signalTree(unix.SIGTERM)
-	t.signalTree(unix.SIGCONT) // a stopped process could not hear TERM
+	t.signalTree(unix.SIGCONT) // a stopped process could not receive TERM
 	t.grace.Reset(grace)
 }
 

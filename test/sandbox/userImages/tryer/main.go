@@ -1,5 +1,5 @@
-// Command tryer is the only program of a user's image without a shell: it tries what it is told to
-// and prints one word for each.
+// Command tryer is the only program of a user's image without a shell: it tries each operation of
+// its arguments and prints one word for each.
 //
 //	tryer who            uid, HOME, working folder
 //	tryer write PATH…    ok, or why a file could not be made there

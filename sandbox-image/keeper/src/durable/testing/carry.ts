@@ -3,7 +3,7 @@ import { maxPartBytes, type Adopted, type AuditRecord, type Part, type SnapshotR
 import { canonicalJson } from '@agentfleet/protocol/text';
 import type { KeeperClient } from '../../client/index.ts';
 
-/** All that a keeper holds, as a durable store would keep it. */
+/** A keeper's complete state, as a durable store would keep it. */
 export interface Cargo {
   readonly log: Buffer;
   readonly head: { readonly seq: number; readonly hash: string };

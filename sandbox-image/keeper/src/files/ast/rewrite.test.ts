@@ -66,7 +66,7 @@ describe('rewriteTree', () => {
     );
   });
 
-  it('counts, cuts at the maximum, and leaves what lies inside of a match', async () => {
+  it('counts, stops at the maximum, and skips matches nested in a match', async () => {
     const answer = await ask('javascript', 'f(1); f(f(2)); f(3);', 'f($A)', 'g($A)', 2);
     expect(answer).toMatchObject({
       text: 'g(1); g(f(2)); f(3);',

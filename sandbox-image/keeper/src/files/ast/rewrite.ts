@@ -9,7 +9,7 @@ interface PatternNode {
   readonly kind: string;
   readonly text: string;
   readonly children: readonly PatternNode[];
-  /** What it stands for; null for itself. */
+  /** The pattern variable that this node is; null for literal code. */
   readonly meta: Meta | null;
 }
 
@@ -19,7 +19,7 @@ export interface Meta {
   readonly many: boolean;
 }
 
-/** A pattern that cannot be used, in words. */
+/** A pattern that cannot be used, with the reason. */
 class PatternFault extends Error {}
 
 const metaPattern = /\$\$\$([A-Z_][A-Z0-9_]*)?|\$([A-Z_][A-Z0-9_]*)/g;
@@ -110,7 +110,7 @@ function plain(node: Node, depth: number): PatternNode {
   return { kind, text, meta: null, children: childrenOf(node).map((child) => plain(child, depth + 1)) };
 }
 
-/** What is compared: comments, commas and semicolons are not. */
+/** Children that are compared: comments, commas and semicolons are not. */
 function childrenOf(node: Node): readonly Node[] {
   return node.children.filter((child) => !child.isExtra && child.type !== ',' && child.type !== ';');
 }
@@ -126,7 +126,7 @@ function count({ meta, children }: PatternNode): number {
   return meta === null ? children.reduce((sum, child) => sum + count(child), 0) : 1;
 }
 
-/** Names of a pattern with the range of text that they stand for. */
+/** Names of a pattern with the range of text that each is bound to. */
 type Bindings = ReadonlyMap<string, Range>;
 
 /** Offsets into the file; equal ones for no nodes at all. */
@@ -135,7 +135,7 @@ export interface Range {
   readonly end: number;
 }
 
-/** Comparisons of nodes for one edit: patterns with several `$$$` could else take for ever. */
+/** Most comparisons of nodes for one edit: patterns with several `$$$` could otherwise take exponential time. */
 const maxSteps = 300_000;
 
 /** Compares trees with a pattern. The depth of the recursion is the pattern's. */
@@ -149,7 +149,7 @@ class Matcher {
     this.#text = text;
   }
 
-  /** What the names stand for when the node matches; null when it does not. @throws PatternFault */
+  /** Returns the bindings of the names when the node matches; null when it does not. @throws PatternFault */
   match(node: Node): Bindings | null {
     return this.#node(this.#pattern, node, new Map());
   }
@@ -182,7 +182,7 @@ class Matcher {
     return null;
   }
 
-  /** The same name stands for the same text. */
+  /** Equal names must be bound to equal text. */
   #bind(name: string, range: Range, bound: Bindings): Bindings | null {
     if (name === '' || name === '_') return bound;
     const known = bound.get(name);
@@ -207,8 +207,8 @@ function assertBound(rewrite: string, pattern: string): void {
 }
 
 /**
- * The text that takes the place of a match. Lines after the first of the rewrite begin as deep as the match's line; what
- * a name stands for is put in as it is. A comma beside a name that stands for nothing goes with it.
+ * The text that takes the place of a match. Lines after the first of the rewrite are indented like the match's line;
+ * bound text is inserted unchanged. A comma beside a name that is bound to nothing is removed.
  *
  * @param indent white space at the beginning of the line on which the match begins
  */
@@ -238,7 +238,7 @@ export interface RewriteJob {
   readonly max: number;
 }
 
-/** The new text and what was done, or why the pattern is none. */
+/** The new text and the changes, or the fault of the pattern. */
 export type Rewritten =
   | { readonly fault: string }
   | {
@@ -255,7 +255,7 @@ interface Match {
   readonly bound: Bindings;
 }
 
-/** Replaces what matches, in document order; only the matched ranges change. */
+/** Replaces all matches, in document order; only the matched ranges change. */
 export function rewriteTree(job: RewriteJob, parse: ParseText): Rewritten {
   try {
     const pattern = parsePattern(job.pattern, job.grammar as AstLanguage, parse);
@@ -274,7 +274,7 @@ export function rewriteTree(job: RewriteJob, parse: ParseText): Rewritten {
   }
 }
 
-/** Those that do not lie in one another; the outer one is first in document order. */
+/** Returns matches that are not nested in one another; the outer one is first in document order. */
 function matchesOf(nodes: readonly Node[], matcher: Matcher, semicolon: boolean): readonly Match[] {
   const matches: Match[] = [];
   let end = 0;

@@ -1,7 +1,7 @@
 import { occurrences } from '../replace.ts';
 import type { Hunk } from './parse.ts';
 
-/** The new content, and which hunks stood elsewhere; or why a hunk does not fit. */
+/** The new content and the hunks that were found at another line; or why a hunk does not fit. */
 export type Applied =
   | { readonly content: string; readonly offsets: readonly { readonly hunk: number; readonly lines: number }[] }
   | { readonly hunk: Hunk; readonly why: string };
@@ -11,13 +11,13 @@ export function linesOf(content: string): readonly string[] {
   return content.match(/[^\n]*\n|[^\n]+$/g) ?? [];
 }
 
-/** How often the lines of a file may be searched for hunks that are not at their line, on average. */
+/** Bound of searches for moved hunks: this many passes over the lines of a file on average. */
 const searches = 8;
 const freeSteps = 100_000;
 
 /**
- * Applies the hunks of one file in their order; context must match byte for byte. Pure; contents are bytes (latin1). A hunk
- * is sought at its line, moved as far as the one before it was; then at the only place after the last hunk where it fits.
+ * Applies the hunks of one file in their order; context must match byte for byte. Pure; contents are bytes (latin1). A
+ * hunk is tried at its line, shifted like the hunk before it; then at the only place after the last hunk where it fits.
  */
 export function applyHunks(content: string, hunks: readonly Hunk[]): Applied {
   const lines = linesOf(content);
@@ -48,7 +48,7 @@ interface Search {
   readonly guess: number;
 }
 
-/** Where a hunk goes, or why it goes nowhere. */
+/** Returns the place of a hunk, or why it has none. */
 function placeOf({ lines, end, guess }: Search, { before }: Hunk, stated: number, budget: { steps: number }): number | string {
   const fits = (at: number): boolean =>
     at >= end && at + before.length <= lines.length && before.every((line, n) => line === lines[at + n]);

@@ -30,7 +30,7 @@ describe('a crash', () => {
     .flat()
     .join('\n');
 
-  it('between any two acts is undone, also when the undoing is cut off, and leaves nothing behind', async () => {
+  it('between any two acts is undone, also when the undoing is cut off, and leaves no files', async () => {
     for (let done = 0, all = 1; done <= all; done++) {
       await rm(root, { recursive: true, force: true });
       await mkdir(root);

@@ -74,7 +74,7 @@ describe('a diff', () => {
     ['with two names and no rename', '--- a/f\n+++ b/g\n@@ -1 +1 @@\n-a\n+b\n', /two names and no rename/],
     ['that renames half', 'diff --git a/f b/g\nrename from f\n', /renamed on one side/],
     ['that changes nothing', 'diff --git a/f b/f\n', /changes nothing/],
-  ])('%s is refused, and where is told', async (_what, diff, words) => {
+  ])('%s is refused, with the place', async (_what, diff, words) => {
     await put('f', 'a\n');
     await refused(diff, 'AF_PATCH_INVALID', words);
     expect(await read('f')).toBe('a\n');

@@ -36,18 +36,18 @@ export interface Hunk {
   /** Number within its file, from 1, and the line of the diff on which it begins. */
   readonly number: number;
   readonly line: number;
-  /** Line of the old file, from 1; for a hunk without old lines the one after which it goes. */
+  /** Line of the old file, from 1; for a hunk without old lines the line after which it is inserted. */
   readonly start: number;
   readonly before: readonly string[];
   readonly after: readonly string[];
 }
 
-/** What a diff says about one file. Names are as in the diff, stripped; null where there is no such file. */
+/** The changes of one file in a diff. Names are as in the diff, stripped; null where there is no file on that side. */
 export interface Section {
   readonly line: number;
   readonly from: BytePath | null;
   readonly to: BytePath | null;
-  /** Whether the file is executable afterwards; null = as it was. */
+  /** Whether the file is executable afterwards; null = unchanged. */
   readonly executable: boolean | null;
   readonly hunks: readonly Hunk[];
 }
@@ -59,7 +59,7 @@ function badDiff(line: number, why: string): KeeperError {
 
 const header = /^@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@/;
 
-/** Reads one hunk: exactly as many lines as its header says. @throws KeeperError `AF_PATCH_INVALID` */
+/** Reads one hunk with exactly the number of lines in its header. @throws KeeperError `AF_PATCH_INVALID` */
 function readHunk(lines: DiffLines, number: number): Hunk {
   const line = lines.number;
   const match = header.exec(lines.take());
@@ -116,7 +116,7 @@ const escapes: Readonly<Record<string, string>> = {
   '\\': '\\',
 };
 
-/** Name of a `---` or `+++` line; null for /dev/null. What follows a tab is a time stamp. */
+/** Parses the name of a `---` or `+++` line; null for /dev/null. A time stamp follows after a tab. */
 function nameOf(text: string, strip: number, line: number): BytePath | null {
   const name = text.startsWith('"') ? unquote(text, line).name : (text.split('\t', 1)[0] ?? '').replace(/\r$/, '');
   return name === '/dev/null' ? null : checked(stripped(name, strip, line), line);
@@ -183,7 +183,7 @@ function checked(name: string, line: number): BytePath {
   return name;
 }
 
-/** What the lines before the hunks of a file said so far; undefined = nothing. */
+/** Data from the lines before the hunks of a file; undefined = not present. */
 interface Head {
   readonly line: number;
   git?: BytePath | null;
@@ -197,8 +197,8 @@ interface Head {
 }
 
 /**
- * Takes a unified diff apart. Strict: a line that is not understood is refused, never skipped, so that what is applied is
- * the whole of what was sent. Each file may be named once.
+ * Parses a unified diff. Strict: an unknown line is refused, never skipped, so that the whole diff is applied. Each
+ * file may be named once.
  *
  * @param diff bytes as latin1
  * @throws KeeperError `AF_PATCH_INVALID` naming the line
@@ -226,7 +226,7 @@ function readSection(lines: DiffLines, strip: number): Section {
   return sectionOf(head, hunks);
 }
 
-/** Whether a line of a head belongs to the next file: this one may have no hunks. */
+/** Returns whether a line of a head belongs to the next file: this one may have no hunks. */
 function startsNext(line: string, head: Head): boolean {
   if (line.startsWith('diff --git ')) return head.git !== undefined;
   return line.startsWith('--- ') && head.from !== undefined;

@@ -112,7 +112,7 @@ describe('a patch', () => {
     expect((await stat(join(root, 'tool'))).mode & 0o777).toBe(0o755);
   });
 
-  it('is what git makes of a difference, whatever the trees', async () => {
+  it('gives the same result as git for any two trees', async () => {
     const line = fc.constantFrom('a\n', 'b\n', 'c\r\n', '\n', 'ü d\n', '\tx\n', '-- y\n', '++ z\n');
     const content = fc.tuple(fc.array(line, { maxLength: 12 }), fc.constantFrom('', 'end')).map(([lines, end]) => lines.join('') + end);
     const name = fc.constantFrom('f', 'g', 'd/h', 'd/e/i', 'with space', 'ümlaut', 'quote"d');
@@ -151,7 +151,7 @@ describe('a patch', () => {
     expect(await read('f')).toBe('A\r\n\xff\xfe\r\nb');
   });
 
-  it('says which hunk stood elsewhere, and takes only the one place where it fits', async () => {
+  it('reports which hunk was found elsewhere, and uses only a unique place', async () => {
     await put('f', '1\n2\nx\ny\n3\n');
     const hunk = '@@ -1,2 +1,2 @@\n x\n-y\n+Y\n';
     expect((await patch(header('f') + hunk)).files[0]?.offsets).toEqual([{ hunk: 1, lines: 2 }]);
@@ -164,7 +164,7 @@ describe('a patch', () => {
     await refused(header('f') + hunk.replace(' x', ' q'), 'AF_PATCH_REJECTED', /line 1 of the file is "x", the hunk has "q"$/);
   });
 
-  it('as a dry run says the same and changes nothing', async () => {
+  it('as a dry run reports the same and changes nothing', async () => {
     await put('f', 'a\n');
     const before = listing();
     const diff = `${header('f')}@@ -1 +1 @@\n-a\n+b\n--- /dev/null\n+++ b/d/n\n@@ -0,0 +1 @@\n+n\n`;
@@ -224,7 +224,7 @@ describe('a patch that fails changes nothing', () => {
     const before = listing();
     const made = (name: string): string => `--- /dev/null\n+++ b/${name}\n@@ -0,0 +1 @@\n+n\n`;
     const gone = '--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n';
-    // One name as a folder and as a file: only the disk says no, when all the others are there.
+    // One name as a folder and as a file: only the disk refuses it, when all the others are written.
     await refused(`${header('f')}${second}${gone}${made('n/m')}${made('n')}`, 'AF_PATCH_REJECTED', /the system refuses it/);
     expect(listing()).toBe(before);
     expect(await readdir(join(dir, 'store'))).toEqual([]);

@@ -13,20 +13,20 @@ import { resolveFolder } from '../tree/resolve.ts';
 import type { SyntaxCheck } from '../syntax/index.ts';
 import { parseDiff, type Section } from './parse.ts';
 
-/** How one file is changed by renames only: `staged` goes to `target`, what stood at `old` goes to `kept`. */
+/** Changes one file by renames only: `staged` goes to `target`, the file at `old` goes to `kept`. */
 interface Step {
   readonly old: BytePath | null;
-  /** Where the old file waits until all is done; null when there is none. */
+  /** Path of the old file until all is done; null when there is none. */
   readonly kept: BytePath | null;
   readonly staged: BytePath | null;
   readonly target: BytePath | null;
 }
 
-/** What the store knows of a patch: enough to finish or to undo it after a crash, and to answer it again. */
+/** The stored record of a patch: enough to finish or undo it after a crash, and to answer a repeated request. */
 interface PatchRecord {
   readonly requestId: string;
   readonly requestDigest: string;
-  /** `Committed`: applied, but what it kept for undoing is still there. */
+  /** `Committed`: applied, but the files kept for undoing are still there. */
   readonly state: 'Applying' | 'Committed' | 'Done';
   readonly steps: readonly Step[];
   /** Folders that it makes, the outermost first. */
@@ -60,7 +60,7 @@ export class PatchJournal {
     }
   }
 
-  /** Written whole or not at all, and on disk when this returns: what it announces may begin. */
+  /** Writes the record atomically and durably: the announced act may begin when this returns. */
   async write(record: PatchRecord): Promise<void> {
     const path = this.#path(record.requestId);
     const temporary = `${path}.tmp`;
@@ -74,7 +74,7 @@ export class PatchJournal {
     }
   }
 
-  /** On disk when this returns: a record that came back would undo what has been made since. */
+  /** Durable when this returns: a record that reappeared would undo later changes. */
   async remove(requestId: string): Promise<void> {
     await rm(this.#path(requestId), { force: true });
     await syncFolder(this.#folder);
@@ -119,7 +119,7 @@ async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** The steps of changes: temporary names lie beside their targets, so that a rename is all that is left to do. */
+/** Returns the steps of changes. Temporary names are beside their targets, so that only renames are left to do. */
 export function stepsOf(changes: readonly Change[], random: (bytes: number) => Buffer): readonly Step[] {
   const beside = (path: BytePath): BytePath => `${path.slice(0, path.lastIndexOf('/'))}/.agentfleet-${random(8).toString('hex')}.tmp`;
   return changes.map(({ old, fresh }) => ({
@@ -135,7 +135,7 @@ async function commit(changes: readonly Change[], record: Pick<PatchRecord, 'ste
   for (const act of actsOf(changes, record)) await act();
 }
 
-/** The acts of a patch in their order; a crash may come between any two. */
+/** Returns the acts of a patch in order; a crash may come between any two. */
 export function actsOf(
   changes: readonly Change[],
   { steps, folders }: Pick<PatchRecord, 'steps' | 'folders'>,
@@ -162,18 +162,19 @@ async function stage(path: BytePath, content: Buffer, mode: number): Promise<voi
   }
 }
 
-/** Removes what a finished patch kept for its undoing. */
+/** Removes the files that a finished patch kept for undoing. */
 async function clean({ steps }: Pick<PatchRecord, 'steps'>): Promise<void> {
   for (const { kept } of steps) if (kept !== null) await rm(sysPath(kept), { force: true });
 }
 
 /**
- * Takes a patch back, however far it came and however often this was tried before: each rename tells by what is there
- * whether it was done.
+ * Undoes a patch, however far it got and however often this was tried before: the existing files show whether each
+ * rename was done.
  */
 export async function undo({ steps, folders }: Pick<PatchRecord, 'steps' | 'folders'>): Promise<void> {
   for (const { old, kept, staged, target } of [...steps].reverse()) {
-    // Staged contents are written before anything else: where one is gone, it is at its target. But none may be there yet.
+    // Staged contents are written before anything else: a missing one is at its target. But possibly none has been
+    // written yet.
     const begun = kept === null || (await lstatOrNull(kept)) !== null;
     if (begun && target !== null && staged !== null && target !== old && (await lstatOrNull(staged)) === null) {
       await rm(sysPath(target), { force: true });
@@ -193,13 +194,13 @@ async function removeEmpty(folder: BytePath): Promise<void> {
   }
 }
 
-/** What a patch asks before it changes anything, and whom it tells. */
+/** Checks that a patch makes before it changes anything, and its listeners. */
 export interface PatchRules {
   readonly random: (bytes: number) => Buffer;
   /** Lets so many bytes and new paths in. @throws KeeperError */
   readonly admit: (bytes: number, paths: readonly string[]) => Promise<void>;
   readonly checkSyntax: SyntaxCheck;
-  /** Whether there is time left for checking one more file. */
+  /** Reports whether time is left for checking one more file. */
   readonly unavailableFor: () => boolean;
   /** Throws when the caller may not write any more. */
   readonly assertMayWrite: () => void;
@@ -230,8 +231,8 @@ export async function answered(journal: PatchJournal, { request, digest }: Parse
 }
 
 /**
- * Applies a patch whole or not at all: what fails is undone before this rejects, what a crash cuts off is undone by
- * {@link recoverPatches}. The caller holds the gate, and asked {@link answered} under it.
+ * Applies a patch atomically: a failure is undone before this rejects, an interrupted patch is undone by {@link
+ * recoverPatches}. The caller holds the gate and has called {@link answered} under it.
  *
  * @throws KeeperError
  */
@@ -303,14 +304,14 @@ async function finish(record: PatchRecord, journal: PatchJournal): Promise<void>
   await journal.write({ ...record, state: 'Done', steps: [], folders: [] });
 }
 
-/** Finishes or undoes all that a crash left, and says so in the log. */
+/** Finishes or undoes all interrupted patches, and records this in the log. */
 export async function recoverPatches(journal: PatchJournal, log: Pick<EventLog, 'append'>): Promise<void> {
   const { begun, unreadable } = await journal.unfinished();
   for (const requestId of unreadable) log.append('PatchApplied', { requestId, phase: 'NeverBegan', why: 'RecordUnreadable' });
   for (const record of begun) log.append('PatchApplied', await recoverPatch(journal, record));
 }
 
-/** Finishes or undoes what a crash left. @returns the body of the record that the log gets */
+/** Finishes or undoes an interrupted patch. @returns the body of the log record */
 async function recoverPatch(journal: PatchJournal, record: PatchRecord): Promise<Readonly<Record<string, unknown>>> {
   const { requestId, state } = record;
   if (state === 'Committed') {
@@ -322,7 +323,7 @@ async function recoverPatch(journal: PatchJournal, record: PatchRecord): Promise
   return { requestId, phase: 'RolledBack', why: 'KeeperRestarted' };
 }
 
-/** Errors of the system that the patch, or what it meets, is to blame for. */
+/** System errors that the patch or the tree causes. */
 const refusals = new Set(['EACCES', 'EPERM', 'ENAMETOOLONG', 'EEXIST', 'ENOTDIR', 'EISDIR', 'EROFS', 'EXDEV', 'EBUSY']);
 
 function refuse(error: unknown): never {

@@ -4,7 +4,7 @@ import { displayPath, sysPath, type BytePath } from '../../snapshot/index.ts';
 
 export type Stat = Awaited<ReturnType<typeof lstat>>;
 
-/** Where a name of a patch leads. */
+/** Resolved target of a name in a patch. */
 export interface Place {
   readonly path: BytePath;
   /** Null when nothing is there. */
@@ -32,7 +32,7 @@ export async function placeOf(folder: BytePath, name: BytePath): Promise<Place> 
   return { path, stat: missing.length > 0 ? null : await lstatOrNull(path), missing };
 }
 
-/** A refusal because of what stands in the tree. */
+/** Returns a refusal caused by the content of the tree. */
 export function rejected(name: BytePath, why: string): KeeperError {
   return new KeeperError('AF_PATCH_REJECTED', `${displayPath(name)}: ${why}`);
 }

@@ -8,13 +8,13 @@ import { applyHunks, linesOf } from './apply.ts';
 import { placeOf, rejected, type Place } from './place.ts';
 import type { Section } from './parse.ts';
 
-/** What one file of a patch becomes; nothing of it has happened. */
+/** The planned change of one file; nothing has been written. */
 export interface Change {
   readonly reported: PatchedFile;
-  /** What is taken away, and what it holds; null for a new file. */
+  /** The removed file and its content; null for a new file. */
   readonly old: BytePath | null;
   readonly before: Buffer | null;
-  /** What is put there; null for a deleted file. */
+  /** The new file; null for a deleted file. */
   readonly fresh: {
     readonly path: BytePath;
     readonly content: Buffer;
@@ -24,7 +24,7 @@ export interface Change {
 }
 
 /**
- * Reads what a diff is about and works out all of its results, in memory. The caller holds the gate.
+ * Reads the files of a diff and computes all results in memory. The caller holds the gate.
  *
  * @param folder real and inside the roots
  * @throws KeeperError `AF_PATCH_REJECTED` naming file, hunk and line, `AF_EDIT_STALE`, `AF_TOO_LARGE`
@@ -126,7 +126,7 @@ function patched({ from, to, hunks }: Section, before: Buffer): After {
   return { content: hunks.length === 0 ? before : Buffer.from(applied.content, 'latin1'), offsets: applied.offsets };
 }
 
-/** Git's modes say one thing: executable or not, for all who may read. */
+/** Git's modes only distinguish executable or not, for all who may read. */
 function modeOf(mode: number, executable: boolean | null): number {
   if (executable === null) return mode;
   return executable ? mode | ((mode & 0o444) >> 2) : mode & ~0o111;

@@ -1,9 +1,9 @@
 import { RE2JS, RE2JSException, RE2JSSyntaxException } from 're2js';
 import { KeeperError } from '../../base/failure.ts';
 
-/** What is sought in a line. */
+/** A pattern that is searched in a line. */
 export interface Pattern {
-  /** Where the first match begins (UTF-16 units); -1 when there is none. */
+  /** Returns the start of the first match (UTF-16 units); -1 when there is none. */
   find(line: string): number;
   /** A text that every matching line holds; null when none is known. Asked first of a whole file, because it is fast. */
   readonly needs: string | null;
@@ -12,11 +12,11 @@ export interface Pattern {
 /** The time for a character grows with this. */
 const maxInstructions = 1000;
 
-/** RE2: the time is linear in the line, whatever the pattern. @throws KeeperError `AF_INVALID` naming what is not understood */
+/** RE2: the time is linear in the line for every pattern. @throws KeeperError `AF_INVALID` naming the unsupported part */
 export function regexPattern(regex: string, ignoreCase: boolean): Pattern {
   const compiled = compile(regex, ignoreCase);
   const find = (line: string): number => {
-    // Whether it matches is several times faster to find than where.
+    // Testing for a match is several times faster than locating it.
     if (!compiled.test(line)) return -1;
     const matcher = compiled.matcher(line);
     return matcher.find() ? matcher.start() : -1;
@@ -49,7 +49,7 @@ function parsed(regex: string, flags: number): RE2JS {
   } catch (error) {
     if (!(error instanceof RE2JSException)) throw error;
     if (!(error instanceof RE2JSSyntaxException)) throw new KeeperError('AF_INVALID', `regex: ${error.message}`);
-    // Where the fault is the whole pattern, the flags stand before it.
+    // Where the fault is the whole pattern, it begins with the flags.
     const where = error.getPattern()?.replace(/^\(\?[a-z]+\)/, '');
     throw new KeeperError('AF_INVALID', `regex: ${error.getDescription()}${where ? `: ${where}` : ''}`);
   }

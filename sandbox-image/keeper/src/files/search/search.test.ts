@@ -30,7 +30,7 @@ const places = async (query: Partial<SearchQuery>): Promise<readonly string[]> =
   (await search(query)).matches.map(({ path, line, column, text }) => `${path}:${line}:${column} ${text}`);
 
 describe('a search', () => {
-  it('finds a text, with file, line, column, and what stands there', async () => {
+  it('finds a text, with file, line, column, and the text around it', async () => {
     expect(await search({ text: 'foo' })).toEqual({
       path: root,
       matches: [
@@ -47,14 +47,14 @@ describe('a search', () => {
     expect(await places({ text: 'o.*1' })).toEqual([]);
   });
 
-  it('finds what a regular expression says, in the files that are asked for', async () => {
+  it('finds the matches of a regular expression in the requested files', async () => {
     expect(await places({ regex: String.raw`^foo\(\d\)$` })).toEqual(['a.ts:2:1 foo(1)']);
     expect(await places({ regex: 'foo|one', include: '*.ts' })).toHaveLength(3);
     expect(await places({ regex: 'foo', include: 'src/*' })).toEqual(['src/b.py:1:5 x = foo']);
     expect(await places({ regex: 'foo', include: 'src/**' })).toHaveLength(2);
   });
 
-  it('leaves out and counts what is no text or too large, and never follows a link', async () => {
+  it('skips and counts files that are binary or too large, and never follows a link', async () => {
     await writeFile(join(dir, 'secret'), 'foo');
     await symlink(join(dir, 'secret'), join(root, 'link'));
     await symlink(dir, join(root, 'up'));
@@ -72,7 +72,7 @@ describe('a search', () => {
     await expect(search({ path: '/etc', text: 'foo' })).rejects.toMatchObject({ code: 'AF_PATH_OUTSIDE_ROOTS' });
   });
 
-  it('tells that it stopped, and at which bound', async () => {
+  it('reports that it stopped, and at which bound', async () => {
     expect(await search({ text: 'foo', limit: '2' })).toMatchObject({ truncated: true, endedBy: 'Matches', matches: [{}, {}] });
     expect(await search({ text: 'foo', limit: '3' })).toMatchObject({ truncated: false, endedBy: null });
     let now = 0;
@@ -87,7 +87,7 @@ describe('a search', () => {
     expect(match?.text.length).toBe(400);
   });
 
-  it('ends when nobody waits for it', async () => {
+  it('ends when the caller has disconnected', async () => {
     await expect(searchFiles([root], { path: root, text: 'x' }, { clock: systemClock, signal: AbortSignal.abort() })).rejects.toThrow();
   });
 });
@@ -95,7 +95,7 @@ describe('a search', () => {
 describe('a regular expression', () => {
   const find = (regex: string, line: string, ignoreCase = false): number => regexPattern(regex, ignoreCase).find(line);
 
-  it('means what it means elsewhere', () => {
+  it('has the usual meaning', () => {
     const atom = fc.constantFrom(
       'a',
       'b',

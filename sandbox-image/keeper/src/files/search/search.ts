@@ -18,13 +18,13 @@ const turnMs = 10;
 
 export interface SearchOptions {
   readonly clock: Clock;
-  /** Fires when nobody waits for the answer any more. */
+  /** Fires when the caller no longer waits for the answer. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Lines of text files below a folder inside the roots. The time is bounded, and linear in what is read, whatever the pattern.
- * The caller holds the gate. @throws KeeperError `AF_INVALID` for a pattern that is not understood, and those of paths
+ * Searches lines of text files below a folder inside the roots. The time is bounded, and linear in the bytes read for
+ * every pattern. The caller holds the gate. @throws KeeperError `AF_INVALID` for an invalid pattern, and those of paths
  */
 export async function searchFiles(roots: readonly string[], query: SearchQuery, options: SearchOptions): Promise<SearchResult> {
   const pattern = patternOf(query);
@@ -116,7 +116,7 @@ class Search {
       this.#endedBy = 'Matches';
       return true;
     }
-    // Around the match: a line may be longer than what is informed of it.
+    // Around the match: a line may be longer than the reported part.
     const from = Math.max(0, Math.min(start - shownChars / 4, line.length - shownChars));
     this.#matches.push({ path, line: number, column: start + 1, text: line.slice(from, from + shownChars).toWellFormed() });
     return false;

@@ -42,7 +42,7 @@ describe('syntax check', () => {
     expect(await check(path, text, `${text}\n`)).toBe('Checked');
   });
 
-  it.each(Object.entries(broken))('refuses a broken %s and says where', async (path, [text, where]) => {
+  it.each(Object.entries(broken))('refuses a broken %s and names the place', async (path, [text, where]) => {
     const refusal = expect.objectContaining({
       code: 'AF_EDIT_SYNTAX',
       message: expect.stringMatching(where) as string,

@@ -20,7 +20,7 @@ const named = 3;
 /** The memory that the bash grammar takes for a pipe of n parts grows with n². */
 const maxPipes = 500;
 
-/** Refuses edits that add syntax errors to files of known languages; what it cannot judge it lets through and says so. */
+/** Refuses edits that add syntax errors to files of known languages; files that it cannot judge pass and are reported as such. */
 export function syntaxCheck(parser: SyntaxParser, mode: SyntaxMode): SyntaxCheck {
   return async ({ path, before, after }) => {
     if (mode === 'Skip') return 'Skipped';
@@ -69,7 +69,7 @@ function checkJson(path: string, before: Buffer | null, after: Buffer): SyntaxVe
   });
 }
 
-/** What the parser says, with line and column where it gives a position. */
+/** Returns the parser's message, with line and column where it gives a position. */
 function jsonFault(content: Buffer): string | null {
   const text = content.toString('utf8').replace(/^\uFEFF/, '');
   try {

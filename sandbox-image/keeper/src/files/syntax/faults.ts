@@ -22,7 +22,7 @@ export function faultsOf(tree: Tree, text: string): Faults {
   return { count, first };
 }
 
-/** In document order; down only where something is wrong below. */
+/** In document order; descends only into subtrees with errors. */
 function next(cursor: TreeCursor): boolean {
   if (cursor.currentNode.hasError && cursor.gotoFirstChild()) return true;
   for (;;) {

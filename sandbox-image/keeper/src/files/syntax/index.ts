@@ -1,6 +1,6 @@
 /**
- * Edits are parsed before they are written. Knows files and languages, nothing of HTTP; the parser runs in a thread.
- * Part of `files`: may import `auth`, `egress`, `link`, `log`, `network`, `base`, `client`, `snapshot` and protocol.
+ * Edits are parsed before they are written. Knows files and languages, but no HTTP; the parser runs in a thread. Part
+ * of `files`: may import `auth`, `egress`, `link`, `log`, `network`, `base`, `client`, `snapshot` and protocol.
  */
 export { languageOf, type GrammarName } from './languages.ts';
 export { syntaxCheck, type Edited, type SyntaxCheck } from './check.ts';

@@ -9,13 +9,13 @@ export interface Fault {
   readonly text: string;
 }
 
-/** How many there are, and the first of them. */
+/** Number of syntax errors, and the first of them. */
 export interface Faults {
   readonly count: number;
   readonly first: readonly Fault[];
 }
 
-/** What the parser's thread is asked. */
+/** Requests to the parser's thread. */
 export type Job =
   | { readonly kind: 'Faults'; readonly grammar: GrammarName; readonly text: string }
   | {
@@ -33,10 +33,10 @@ export interface Answers {
   readonly Rewrite: Rewritten;
 }
 
-/** What the thread sends back; without a value the runtime failed, and the thread is of no more use. */
+/** Answers of the thread; without a value the runtime failed, and the thread is unusable. */
 export type Reply = { readonly id: number; readonly value: Faults | Rewritten } | { readonly id: number; readonly failed: string };
 
-/** Where the thread finds the parser's runtime and the folder of grammars. */
+/** Paths of the parser's runtime and of the grammars for the thread. */
 export interface ParserFiles {
   readonly runtime: string;
   readonly grammars: string;

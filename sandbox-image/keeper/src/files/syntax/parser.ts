@@ -17,8 +17,8 @@ export interface SyntaxParserOptions {
 }
 
 /**
- * Parses in a thread of its own that is started when it is needed. A job that takes too long, or that the parser fails at,
- * costs the thread, never the keeper.
+ * Parses in a separate thread that is started on demand. A job that takes too long, or crashes the parser, costs the
+ * thread, never the keeper.
  */
 export class SyntaxParser {
   readonly #options: SyntaxParserOptions;
@@ -34,7 +34,7 @@ export class SyntaxParser {
     this.#files = options.files ?? parserFiles();
   }
 
-  /** Whether the thread is there. */
+  /** Whether the thread is running. */
   get running(): boolean {
     return this.#thread !== null;
   }
@@ -46,7 +46,7 @@ export class SyntaxParser {
     return answer as Promise<Answers[J['kind']] | null>;
   }
 
-  /** Loads what a check of the file at this path needs. Nobody waits for it: who reads a file is likely to edit it soon. */
+  /** Preloads the grammar for the file at this path without waiting: a file that is read is likely to be edited soon. */
   warm(path: string): void {
     const language = languageOf(path);
     if (language === null || language === 'json' || this.#warming) return;
@@ -80,7 +80,7 @@ export class SyntaxParser {
       this.#stopIdle = this.#options.clock.after(this.#options.idleMs, () => void this.close());
       return reply.value;
     }
-    // Its memory cannot be trusted any more, or it does not come back.
+    // The thread's memory cannot be trusted any more, or it hangs.
     await this.close();
     return null;
   }
@@ -95,7 +95,7 @@ export class SyntaxParser {
       stderr: true,
       resourceLimits: { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 4, stackSizeMb: 4 },
     });
-    // The runtime writes about its end; the answer tells it.
+    // The runtime prints on exit; the answer already reports the fault.
     thread.stdout.resume();
     thread.stderr.resume();
     thread.on('error', () => undefined);
@@ -104,7 +104,7 @@ export class SyntaxParser {
   }
 }
 
-/** Beside the bundle as in the image, else where npm put them. */
+/** Next to the bundle in the image, else in npm's folder. */
 function parserFiles(): ParserFiles {
   const beside = dirname(fileURLToPath(import.meta.url));
   const runtime = join(beside, 'web-tree-sitter.wasm');

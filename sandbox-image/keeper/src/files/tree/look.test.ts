@@ -24,7 +24,7 @@ const list = (query: { path?: string; depth?: string; limit?: string } = {}) => 
 const names = async (query: Parameters<typeof list>[0]) => (await list(query)).entries.map(({ path }) => path);
 
 describe('a list', () => {
-  it('tells what stands in a folder, links as links, and any name', async () => {
+  it('has the entries of a folder, links as links, and any name', async () => {
     await symlink('/etc', join(root, 'link'));
     await writeFile(Buffer.concat([Buffer.from(`${root}/`), Buffer.from([0x66, 0xff, 0x0a, 0x25])]), 'x');
     expect(await list()).toEqual({
@@ -40,7 +40,7 @@ describe('a list', () => {
     });
   });
 
-  it('goes as deep and as far as it is reported, and never through a link', async () => {
+  it('stops at the requested depth and length, and never follows a link', async () => {
     await symlink('..', join(root, 'a', 'up'));
     expect(await names({ depth: '2' })).toEqual(['a', 'b', 'a/deep', 'a/up']);
     expect(await names({ depth: '99' })).toEqual(['a', 'b', 'a/deep', 'a/up', 'a/deep/x']);
@@ -48,7 +48,7 @@ describe('a list', () => {
     expect(await list({ depth: '99', limit: '5' })).toMatchObject({ truncated: false });
   });
 
-  it('is refused outside of the roots, of a file, and of what is missing', async () => {
+  it('is refused outside of the roots, of a file, and of a missing folder', async () => {
     await symlink('/etc', join(root, 'etc'));
     await expect(list({ path: '/' })).rejects.toMatchObject({ code: 'AF_PATH_OUTSIDE_ROOTS' });
     await expect(list({ path: join(root, 'etc') })).rejects.toMatchObject({ code: 'AF_PATH_OUTSIDE_ROOTS' });
@@ -61,7 +61,7 @@ describe('lines', () => {
   const lines = (from?: string, to?: string) =>
     readLines([root], { path: file, ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) });
 
-  it('come whole, with their ends, and with what an edit needs to know', async () => {
+  it('are whole, with their ends, and with the hash that an edit needs', async () => {
     const sha256 = createHash('sha256').update('one\r\ntwo\nthree').digest('hex');
     expect(await lines()).toEqual({ path: file, from: 1, to: 3, lines: 3, sha256, text: 'one\r\ntwo\nthree', truncated: false });
     expect(await lines('2', '2')).toMatchObject({ from: 2, to: 2, lines: 3, text: 'two\n' });
@@ -71,7 +71,7 @@ describe('lines', () => {
     await expect(lines('3', '2')).rejects.toMatchObject({ code: 'AF_INVALID' });
   });
 
-  it('that are too many at once are cut between two, and that is told', async () => {
+  it('that are too many at once are cut between two, and the cut is reported', async () => {
     await writeFile(file, `${'x'.repeat(1023)}\n`.repeat(2000));
     const answer = await lines('10');
     expect(answer).toMatchObject({ from: 10, to: 1033, lines: 2000, truncated: true });

@@ -42,7 +42,7 @@ export async function readWhole(roots: readonly string[], path: string, maxBytes
 
 async function openNoFollow(real: string, path: string): Promise<FileHandle> {
   try {
-    // Not blocking: opening a fifo that nobody writes to would hang a thread of the pool for ever.
+    // Non-blocking: opening a fifo without a writer would block a pool thread for ever.
     return await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     const code = errnoOf(error);
@@ -69,8 +69,8 @@ export interface WalkCounts {
 }
 
 /**
- * All that is below a real folder, folder by folder, each sorted by the bytes of its names. What vanishes meanwhile, or is
- * named longer than the system allows, is left out.
+ * Yields all entries below a real folder, folder by folder, each sorted by the bytes of its names. Entries that vanish
+ * meanwhile, or whose names exceed the system's limit, are left out.
  */
 export async function* walk(folder: BytePath, maxDepth: number, counts: WalkCounts): AsyncGenerator<Walked> {
   const stack: Walked[] = [rootOf(folder)];
@@ -81,7 +81,7 @@ export async function* walk(folder: BytePath, maxDepth: number, counts: WalkCoun
   }
 }
 
-/** The same with each folder right before what it holds, as archives have it. */
+/** Like {@link walk}, with each folder directly before its content, as archives have it. */
 export async function* walkDepthFirst(folder: BytePath, counts: WalkCounts): AsyncGenerator<Walked> {
   const stack = (await entriesOf(rootOf(folder), counts)).reverse();
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
@@ -125,7 +125,7 @@ function kindOf(entry: Dirent): Walked['kind'] {
 
 const defaultEntries = 1000;
 
-/** What stands below a folder inside the roots. The caller holds the gate. @throws KeeperError */
+/** Lists the entries below a folder inside the roots. The caller holds the gate. @throws KeeperError */
 export async function listFiles(roots: readonly string[], { path, depth, limit }: ListQuery): Promise<FileList> {
   const folder = await resolveFolder(roots, path, false);
   const most = Math.min(Number(limit ?? defaultEntries), lookBounds.entries);
@@ -153,7 +153,7 @@ async function entryOf({ name, path, kind }: Walked): Promise<FileEntry | null> 
   }
 }
 
-/** Whether bytes are no text: a NUL, or not UTF-8. */
+/** Reports whether bytes are binary: they hold a NUL or are not UTF-8. */
 export function isBinary(content: Buffer): boolean {
   return content.includes(0) || !isUtf8(content);
 }

@@ -9,9 +9,9 @@ export interface Place {
 }
 
 /**
- * Finds the folder of a path, component by component. Symbolic links are followed, the last
- * component's too, only when they lead to a place inside one of the roots. Nothing else may change
- * the tree meanwhile: the caller holds the gate.
+ * Resolves the folder of a path, component by component. Symbolic links are followed, the last component's too, only
+ * when they lead to a place inside one of the roots. Nothing else may change the tree meanwhile: the caller holds the
+ * gate.
  *
  * @param createParents makes missing folders (mode 755)
  * @throws KeeperError `AF_PATH_OUTSIDE_ROOTS`, `AF_FILE_NOT_FOUND`, `AF_FILE_NOT_REGULAR`
@@ -31,8 +31,8 @@ export async function resolveInRoots(roots: readonly string[], path: string, cre
 }
 
 /**
- * The real path of a folder that is a root or lies in one; it and its parents are made when they
- * are missing (mode 755), unless `create` is false. Links and errors as in {@link resolveInRoots}.
+ * Resolves the real path of a folder that is a root or is in one; it and its parents are created when missing (mode
+ * 755), unless `create` is false. Links and errors as in {@link resolveInRoots}.
  */
 export async function resolveFolder(roots: readonly string[], path: string, create = true): Promise<string> {
   const clean = cleanPath(path);
@@ -69,7 +69,7 @@ async function step(folder: string, part: string, realRoots: readonly string[], 
   return target;
 }
 
-/** The real path behind a link. A root itself is a folder, so it is refused later, as what it is. */
+/** Resolves a link. A root itself is a folder, so it is refused later with the right reason. */
 async function followLink(path: string, realRoots: readonly string[]): Promise<string> {
   let target: string;
   try {
@@ -84,7 +84,7 @@ async function followLink(path: string, realRoots: readonly string[]): Promise<s
   return target;
 }
 
-/** Whether a real path is one of the roots or below one. */
+/** Reports whether a real path is one of the roots or below one. */
 export function isInside(path: string, realRoots: readonly string[]): boolean {
   return realRoots.some((root) => path === root || path.startsWith(`${root}/`));
 }
@@ -101,9 +101,9 @@ async function kindOf(path: string): Promise<'folder' | 'link' | 'other' | 'miss
 }
 
 /**
- * Whether what is open stands at this real path: a command that runs beside a reader may have put
- * a link in the way between the look at a path and its opening. The kernel's own name for the file
- * cannot be led astray. False as well when it was renamed or removed meanwhile.
+ * Reports whether an open file is still at this real path: a command that runs beside a reader may have put a link in
+ * place between the check of a path and its opening. The kernel's name of the file cannot be forged. False as well when
+ * the file was renamed or removed meanwhile.
  */
 export async function standsAt(handle: FileHandle, path: Uint8Array | string): Promise<boolean> {
   const name = await readlink(`/proc/self/fd/${handle.fd}`, 'buffer');

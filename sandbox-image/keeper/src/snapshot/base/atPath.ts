@@ -5,12 +5,12 @@ import { displayPath, sysPath, type BytePath } from './pathBytes.ts';
 /** Linux's number on every architecture that we build for; Node has no name for it. Opens no file, only names one. */
 export const O_PATH = 0o10000000;
 
-/** The kernel's own name for what is open, which no link that was put in the way can lead astray. */
+/** Compares with the kernel's name of the open file, which a link put in the way cannot forge. */
 function standsAt(fd: number, abs: BytePath): boolean {
   return fs.readlinkSync(`/proc/self/fd/${fd}`, { encoding: 'latin1' }) === abs;
 }
 
-/** Opens what stands at a path without links. @throws SnapshotError when a link was put in the way meanwhile, or it was moved */
+/** Opens the file at a path without links. @throws SnapshotError when a link was put in the way meanwhile, or it was moved */
 export function openAt(abs: BytePath, flags: number): number {
   const fd = fs.openSync(sysPath(abs), flags | fs.constants.O_NOFOLLOW);
   if (standsAt(fd, abs)) return fd;
@@ -28,7 +28,7 @@ export function namesAt(abs: BytePath): BytePath[] {
   }
 }
 
-/** Sets the mode of what stands at a path without links; false when a link was put in the way. */
+/** Sets the mode of the file at a path without links; false when a link was put in the way. */
 export function chmodAt(abs: BytePath, mode: number): boolean {
   const fd = fs.openSync(sysPath(abs), O_PATH | fs.constants.O_NOFOLLOW);
   try {

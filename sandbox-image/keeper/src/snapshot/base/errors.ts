@@ -1,4 +1,4 @@
-/** Codes of the snapshot room. The text of an error is: what, where; the cure is apart. */
+/** Codes of snapshot errors. A message names the fault and the place; the cure is separate. */
 export type SnapshotErrorCode =
   | 'AF_SNAPSHOT_CONFIG'
   | 'AF_SNAPSHOT_UNKNOWN'
@@ -35,7 +35,7 @@ export class SnapshotError extends Error {
   }
 }
 
-/** The errno name of a system error (`ENOENT`), or `''` for anything else. */
+/** Returns the errno name of a system error (`ENOENT`), or `''`. */
 export function errnoOf(error: unknown): string {
   if (!(error instanceof Error) || !('code' in error)) return '';
   return typeof error.code === 'string' ? error.code : '';

@@ -34,13 +34,14 @@ export interface SkippedPath {
   /** Text for people (see `displayPath`). */
   readonly path: string;
   /**
-   * `unreadable`: not ours and closed to us; `mount`: another file system is mounted there; `acl`, `capability`: captured
-   * without its POSIX ACL or file capabilities (where many paths have them, their root stands for all).
+   * `unreadable`: not owned by the keeper and not readable; `mount`: another file system is mounted there; `acl`,
+   * `capability`: captured without its POSIX ACL or file capabilities (where many paths have them, their root stands
+   * for all).
    */
   readonly kind: 'fifo' | 'socket' | 'device' | 'unreadable' | 'mount' | 'acl' | 'capability';
 }
 
-/** A {@link Manifest} whose digest nobody has asked for. */
+/** A {@link Manifest} whose digest has not been computed. */
 export type Tree = Omit<Manifest, 'digest'>;
 
 /**
@@ -105,7 +106,7 @@ export function parseManifest(text: Buffer): ManifestEntry[] {
   return lines.map(parseLine);
 }
 
-/** What a snapshot's record says of its manifest. Hard-linked files count once per path. */
+/** Returns the counts of a manifest for a snapshot's record. Hard-linked files count once per path. */
 export function countsOf({ digest, entries, skipped }: Manifest) {
   let [files, bytes] = [0, 0];
   for (const { type, size } of entries) {
@@ -129,7 +130,7 @@ export function digestOf(entries: readonly ManifestEntry[]): string {
   return `sha256:${hash.digest('hex')}`;
 }
 
-/** One path that is not the same on both sides; exactly one side may be missing. */
+/** One path that differs between two sides; at most one side is missing. */
 export interface Change {
   readonly path: BytePath;
   readonly from: ManifestEntry | null;

@@ -1,9 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 
 /**
- * A file name, path or link target as raw bytes: one char (U+0000…U+00FF) per byte, what Node
- * calls the latin1 encoding. POSIX names are bytes; as UTF-16 text the invalid ones are lost.
- * Two such strings compare with `<` exactly as their bytes do.
+ * A file name, path or link target as raw bytes: one char (U+0000…U+00FF) per byte, Node's latin1 encoding. POSIX names
+ * are bytes; as UTF-16 text the invalid ones are lost. Two such strings compare with `<` exactly as their bytes do.
  */
 export type BytePath = string;
 
@@ -11,7 +10,7 @@ const PRINTABLE = /^[ -~]*$/;
 const PLAIN = /^[!-$&-~]*$/;
 const PLAIN_OR_SPACE = /^[ -$&-~]*$/;
 
-/** What a system call gets: text when the bytes are plain ASCII (much cheaper), else the bytes. */
+/** Returns the argument for a system call: text when the bytes are plain ASCII (much cheaper), else the bytes. */
 export function sysPath(path: BytePath): string | Buffer {
   return PRINTABLE.test(path) ? path : Buffer.from(path, 'latin1');
 }

@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 
-/** What a call of a program ended with. */
+/** Result of one call of a program. */
 interface Ended {
   /** `code` is null when a signal ended it. */
   readonly code: number | null;
@@ -10,7 +10,7 @@ interface Ended {
   readonly stderr: string;
 }
 
-/** One call of a program, while it runs. */
+/** One running call of a program. */
 export interface Run {
   /** More of its standard input; not to be changed afterwards. */
   write(bytes: Buffer): void;
@@ -24,7 +24,7 @@ export interface Run {
 /** Something that can be called with words, as the runner can. */
 export interface Program {
   readonly name: string;
-  /** `maxOutput`: more bytes than these cut it off with what `tooMuch` makes. */
+  /** `maxOutput`: more bytes than these end the call with the error of `tooMuch`. */
   start(words: readonly string[], bound?: OutputBound): Run;
 }
 
@@ -33,7 +33,7 @@ interface OutputBound {
   readonly tooMuch: () => Error;
 }
 
-/** Collects what a program writes. */
+/** Collects a program's output. */
 class Output {
   readonly #pieces: Buffer[] = [];
   readonly #bound: OutputBound | undefined;
@@ -76,7 +76,7 @@ function startProcess(binary: string, words: readonly string[], bound?: OutputBo
   const output = new Output(bound, cut);
   child.stdout?.on('data', (piece: Buffer) => output.add(piece));
   child.stderr?.on('data', (piece: Buffer) => output.addError(piece));
-  // A program that exits early closes its input; the exit status tells why.
+  // A program that exits early closes its input; the exit status has the reason.
   child.stdin?.on('error', () => undefined);
   child.on('error', reject);
   child.on('close', (code) => resolve(output.ended(code)));
@@ -106,9 +106,9 @@ const [OUTPUT, ERROR, END] = [0, 1, 2] as const;
 const IDLE_MS = 30_000;
 
 /**
- * A {@link Program} whose calls go to one `<binary> files`, which is started with the first and ends when it has had
- * nothing to do. To start a process takes longer than most calls do. When it dies under its calls, each is done again
- * by a process of its own: none of what it can be asked for does harm when it is done twice.
+ * A {@link Program} whose calls go to one `<binary> files`, which is started with the first and ends when idle.
+ * Starting a process takes longer than most calls. When it dies during calls, each is repeated by a separate process:
+ * all calls are idempotent.
  */
 export function lastingProgram(binary: string, idleMs: number = IDLE_MS): Program {
   const each = processEach(binary);
@@ -127,7 +127,7 @@ class Server {
   readonly #calls = new Map<number, LastingRun>();
   readonly #child: ChildProcess;
   readonly #idleMs: number;
-  /** Of the answer that is being read, and how much of its body is still to come. */
+  /** Head of the answer that is being read, and the bytes of its body still missing. */
   #head: Buffer = Buffer.alloc(0);
   #left = 0;
   #next = 0;
@@ -161,7 +161,7 @@ class Server {
     if (bytes.length > 0) this.#child.stdin?.write(bytes);
   }
 
-  /** Nobody waits for a call any more; what still comes of it is passed over. */
+  /** The caller no longer waits for a call; its remaining output is skipped. */
   forget(call: number): void {
     this.#calls.delete(call);
     if (this.#calls.size > 0 || this.isGone) return;
@@ -174,7 +174,7 @@ class Server {
     this.#end();
   }
 
-  /** A process that waits for calls keeps nobody from ending; with us it ends, as its input does. */
+  /** An idle process does not keep this one alive; it ends with this one, when its input closes. */
   #hold(busy: boolean): void {
     const pipes = [this.#child.stdin, this.#child.stdout] as (((Readable | Writable) & { ref?(): void; unref?(): void }) | null)[];
     for (const held of [this.#child, ...pipes])
@@ -195,7 +195,7 @@ class Server {
     for (const run of waiting) run.again();
   }
 
-  /** Bodies are handed on in the pieces in which they come. */
+  /** Bodies are passed on in pieces as they arrive. */
   #read(piece: Buffer): void {
     for (let at = 0; at < piece.length;) {
       if (this.#left === 0) {
@@ -214,7 +214,7 @@ class Server {
   }
 }
 
-/** One call. All of its input is kept: it may have to be done again. */
+/** One call. All of its input is kept, because it may have to be repeated. */
 class LastingRun implements Run {
   readonly #done = Promise.withResolvers<Ended>();
   readonly #server: Server;
@@ -226,7 +226,7 @@ class LastingRun implements Run {
   #output: Output;
   #ended = false;
   #answered = false;
-  /** The process of its own, if it came to that. */
+  /** The separate process of a repeated call. */
   #own: Run | null = null;
 
   constructor(server: Server, each: Program, words: readonly string[], bound: OutputBound | undefined) {

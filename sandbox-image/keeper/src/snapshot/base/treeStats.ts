@@ -2,11 +2,11 @@ import { processEach, type Program } from './program.ts';
 
 /** Stats of all names below a root at once, by more threads than Node has for it. */
 export interface TreeStats {
-  /** From how many names on it is worth starting a program. */
+  /** Number of names from which starting a program pays off. */
   readonly worthFrom: number;
   /**
-   * What `runner stat` tells; `since` is the token of its last answer, of which it then need not tell again what is the same.
-   * Null when there are more than `maxEntries`, or it did not work: then each name is asked for.
+   * Reads the output of `runner stat`; `since` is the token of its last answer, of which it omits unchanged records.
+   * Null when there are more than `maxEntries`, or it failed: then each name is stat'ed separately.
    */
   read(rootPath: string, maxEntries: number, since: string | null): Promise<StatAnswer | null>;
 }
@@ -14,7 +14,7 @@ export interface TreeStats {
 /** An answer of `runner stat`. */
 export interface StatAnswer {
   readonly token: string;
-  /** What has no record is as it was at the last answer. */
+  /** A name without a record is unchanged since the last answer. */
   readonly changesOnly: boolean;
   readonly records: Buffer;
 }
@@ -34,7 +34,7 @@ export function treeStatsByRunner(runner: string | Program, worthFrom: number = 
       run.end();
       const { code, stdout } = await run.ended.catch(() => NOT_STARTED);
       const kind = stdout[TOKEN_BYTES];
-      // What changed since an answer says nothing to who was not given that one.
+      // A list of changes is meaningless without the answer that it refers to.
       if (code !== 0 || (kind !== 0 && (kind !== 1 || since === null))) return null;
       return {
         token: stdout.toString('hex', 0, TOKEN_BYTES),

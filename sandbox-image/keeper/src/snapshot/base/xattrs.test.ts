@@ -30,7 +30,7 @@ function set(name: string, attributes: Readonly<Record<string, string>>): Promis
   return access.set(h.workspace, [{ path: Buffer.from(name), text }]);
 }
 
-/** What the runner tells of paths in the workspace; its own tests compare it with the system calls. */
+/** Returns the runner's report of paths in the workspace; its own tests compare it with the system calls. */
 async function reported(...names: string[]): Promise<string[]> {
   const reader = access.read(h.workspace, 1 << 20);
   for (const name of names) reader.ask(name);
@@ -92,7 +92,7 @@ describe.skipIf(runner === null)('with the real runner', () => {
     expect([...h.describe(), ...(await reported(...paths))]).toEqual(before);
   });
 
-  test('a change of an attribute alone is a change, and is told as one', async () => {
+  test('a change of an attribute alone is a change, and is reported as one', async () => {
     write('a', 'x');
     const engine = await open();
     await engine.take();
@@ -107,7 +107,7 @@ describe.skipIf(runner === null)('with the real runner', () => {
     expect(await reported('a')).toEqual(['a user.a=1']);
   });
 
-  test('only what changed is asked for, also after a restart', async () => {
+  test('only changed files are read, also after a restart', async () => {
     for (const name of ['a', 'b', 'c']) write(name, name);
     await set('a', { 'user.a': '1' });
     await set('b', { 'user.b': '1' });
@@ -133,7 +133,7 @@ describe.skipIf(runner === null)('with the real runner', () => {
     expect(asked).toEqual(['b']);
   });
 
-  test('a reader that fails fails the snapshot, and nothing of it is believed later', async () => {
+  test('a reader that fails fails the snapshot, and none of its answers is used later', async () => {
     write('a', 'x');
     await set('a', { 'user.a': '1' });
     let broken = true;
@@ -174,7 +174,7 @@ describe.skipIf(runner === null)('with the real runner', () => {
     expect((await again.take()).skipped).toEqual([{ path: 'workspace', kind: 'acl' }]);
   });
 
-  test('revert.sh sets them where setfattr is; elsewhere it says that it does not', async (context) => {
+  test('revert.sh sets them where setfattr is installed; elsewhere it reports that it does not', async (context) => {
     write('a', 'x');
     write('b', 'x');
     await set('a', { 'user.empty': '', 'user.bytes': "\0'\n", 'user.old': '1' });

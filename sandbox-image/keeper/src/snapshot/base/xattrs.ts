@@ -1,16 +1,16 @@
 import { decodePath, encodePath, type BytePath } from './pathBytes.ts';
 import { processEach, runToEnd, throwUnlessZero, type Program, type Run } from './program.ts';
 
-/** One extended attribute of the user's namespace; the name with its `user.`, as bytes. */
+/** One extended attribute of the user namespace; the name includes `user.`, as bytes. */
 export interface Xattr {
   readonly name: BytePath;
   readonly value: Buffer;
 }
 
-/** What the manifest says of a path's attributes: `name=base64,name=base64` sorted by name, `''` for none. */
+/** A path's attributes in the manifest: `name=base64,name=base64` sorted by name, `''` for none. */
 export type XattrText = string;
 
-/** What is at a path and in no snapshot; `closed`: its attributes are not ours to read at the moment. */
+/** Attributes at a path that are in no snapshot; `closed`: they are not readable at the moment. */
 export type XattrNote = '' | 'acl' | 'capability' | 'closed';
 
 export interface XattrAnswer {
@@ -27,11 +27,11 @@ export interface XattrRecord {
 
 /** Answers questions about paths below one root while others are still asked. */
 export interface XattrReader {
-  /** Of a path relative to the root. */
+  /** Requests the attributes of a path relative to the root. */
   ask(path: BytePath): void;
-  /** Ends the asking. Paths with nothing to tell have no answer. Rejects when more than `maxBytes` came. */
+  /** Ends the requests and returns the answers. Paths without attributes have none. Rejects when there are more than `maxBytes`. */
   answers(): Promise<readonly XattrAnswer[]>;
-  /** Nobody waits for the answers any more. */
+  /** The caller no longer waits for the answers. */
   cancel(): void;
 }
 
@@ -73,7 +73,7 @@ export function encodeXattrRecords(records: readonly XattrRecord[]): Buffer {
   return Buffer.concat(pieces);
 }
 
-/** Takes apart what `runner xattrs ROOT` writes. Throws on anything else. */
+/** Decodes the output of `runner xattrs ROOT`. Throws on anything else. */
 export function decodeXattrAnswers(bytes: Buffer): XattrAnswer[] {
   const answers: XattrAnswer[] = [];
   let at = 0;

@@ -49,7 +49,7 @@ describe('a damaged store', () => {
     expect((await fresh.restore('s0002')).verified).toBe(true);
   });
 
-  test('objects behind a damaged header are missing, the others and later snapshots work', async () => {
+  test('objects after a damaged header are missing, the others and later snapshots work', async () => {
     fs.writeFileSync(join(harness.workspace, 'a'), 'content of a');
     const engine = await harness.engine();
     await engine.take();
@@ -174,7 +174,7 @@ describe('kill -9', () => {
     },
   );
 
-  test('what a killed restore had staged is removed at the next start, and nothing else', async () => {
+  test('files staged by a killed restore are removed at the next start, and nothing else', async () => {
     const staged = join(harness.workspace, '.agentfleet-restore-0123');
     const mine = join(harness.workspace, '.agentfleet-restore-mine');
     for (const dir of [staged, mine]) fs.mkdirSync(dir);
@@ -184,7 +184,7 @@ describe('kill -9', () => {
     expect(fs.readdirSync(harness.workspace)).toEqual(['.agentfleet-restore-mine']);
   });
 
-  test('what was opened up for a look is closed again at the next start', async () => {
+  test('modes widened for reading are restored at the next start', async () => {
     const path = join(harness.workspace, 'secret');
     fs.writeFileSync(path, 'x', { mode: 0o000 });
     fs.writeFileSync(join(harness.storeDir, 'widened-modes'), `${JSON.stringify([path, 0, 0o400])}\n["torn`);

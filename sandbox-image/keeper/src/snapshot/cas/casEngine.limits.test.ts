@@ -27,7 +27,7 @@ function dig(top: string, mode = 0o700): void {
   fs.closeSync(fd);
 }
 
-/** A tree with what a restore must not lose, captured. */
+/** Captures a tree with content that a restore must not lose. */
 async function captured() {
   fs.mkdirSync(`${h.workspace}/src/closed`, { recursive: true });
   fs.writeFileSync(`${h.workspace}/src/a`, 'a');

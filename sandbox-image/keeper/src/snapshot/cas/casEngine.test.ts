@@ -28,7 +28,7 @@ async function codeOf(run: () => Promise<unknown>): Promise<string> {
 }
 
 describe('take', () => {
-  test('says what it captured, stores a content once, and numbers on after a restart', async () => {
+  test('reports what it captured, stores a content once, and continues the numbers after a restart', async () => {
     write('a', 'same');
     write('b', 'same');
     fs.mkdirSync(join(harness.home, 'empty'));
@@ -59,7 +59,7 @@ describe('take', () => {
     expect((await later.take()).parent).toBe('s0001');
   });
 
-  test('manifests come back the same through a chain of deltas', async () => {
+  test('manifests are equal after a chain of deltas', async () => {
     for (let at = 0; at < 20; at++) write(`f${at}`, String(at));
     const engine = await harness.engine();
     const digests: string[] = [];
@@ -108,7 +108,7 @@ describe('take', () => {
     small.mockRestore();
   });
 
-  test('a big file goes through in pieces and back', async () => {
+  test('a big file is stored and restored in pieces', async () => {
     const big = Buffer.alloc(70 * 1024 * 1024, 'agentfleet');
     fs.writeFileSync(join(harness.workspace, 'big'), big);
     const engine = await harness.engine();
@@ -126,7 +126,7 @@ describe('take', () => {
   test('the event loop is not held for long', async () => {
     for (let at = 0; at < 3000; at++) write(`f${at}`, 'x'.repeat(2000) + at);
     const engine = await harness.engine();
-    // Time on the processor: what the machine does beside it is nothing of ours.
+    // CPU time: other load on the machine does not count.
     let last = process.cpuUsage();
     let longest = 0;
     const timer = setInterval(() => {

@@ -33,7 +33,7 @@ import { Serial, Slices } from '../base/slices.ts';
 import { makeBundle } from '../revert/bundle.ts';
 import { checkRoots, openLayout, type StoreLayout } from '../objects/storeLayout.ts';
 
-/** What an engine over a content-addressed store is opened with. */
+/** Options of an engine over a content-addressed store. */
 export interface CasOptions {
   /** A directory that only this engine uses, on a durable volume outside of the roots. */
   readonly storeDir: string;
@@ -43,15 +43,15 @@ export interface CasOptions {
   readonly xattrs?: XattrAccess;
   /** Absent: a scan asks for one name after the other. */
   readonly treeStats?: TreeStats;
-  /** Who knows what can have changed between scans. Absent: everything is looked at. */
+  /** Source of what can have changed between scans. Absent: everything is checked. */
   readonly changes?: TreeChanges;
   /** `now` in milliseconds since 1970, from the clock that the kernel stamps files with. */
   readonly clock: { readonly now: () => number };
-  /** What is more than this is refused by `take`, and cleared by `restore`. Default: none. */
+  /** A larger tree is refused by `take`, and pruned by `restore`. Default: no limits. */
   readonly limits?: TreeLimits;
-  /** Which snapshots `collect` removes. Default: none, and only what no manifest names is freed. */
+  /** Retention of `collect`. Default: all snapshots stay, and only unreferenced objects are freed. */
   readonly retention?: Retention;
-  /** Which boot of the machine this is. Default: as the kernel says. */
+  /** Id of the machine's boot. Default: from the kernel. */
   readonly bootId?: string;
   /** Planted faults, for tests. */
   readonly segmentFs?: SegmentFs;
@@ -81,7 +81,7 @@ const MAX_MISMATCHES = 20;
 /** After a take that has stored more than this, a kill must not cost the next keeper as much reading. */
 const SAVE_AFTER = 1000;
 
-/** Opens a content-addressed store, creating it when absent, and undoes what a killed keeper left half done. */
+/** Opens a content-addressed store, creating it when absent, and rolls back what a killed keeper left incomplete. */
 export async function openCasEngine(options: CasOptions): Promise<SnapshotEngine> {
   return new CasEngine(options);
 }
@@ -206,7 +206,7 @@ class CasEngine implements SnapshotEngine {
     this.#store.close();
   }
 
-  /** Jobs run one after another. A collection that nobody waits for is preempted to them. */
+  /** Runs jobs one after another. They preempt a background collection. */
   #run<T>(job: () => Promise<T>): Promise<T> {
     this.#collecting?.abort();
     return this.#serial.run(job);
@@ -268,7 +268,7 @@ class CasEngine implements SnapshotEngine {
     this.#files.check(id);
     const slices = new Slices(signal);
     const looking = this.#scanOrPrune(id, slices);
-    // Beside the program that stats the tree. What is not sound is read again, which says why.
+    // Runs beside the program that stats the tree. A damaged snapshot is read again, which reports the fault.
     const early = this.#head && this.#files.loadIfSound(id, this.#head.manifest.entries);
     const { current, pruned } = await looking;
     const target = early ?? this.#files.load(id, current.entries);
@@ -300,7 +300,7 @@ class CasEngine implements SnapshotEngine {
     return report;
   }
 
-  /** The tree as it is; one that is too large to be read is first rid of what the snapshot lacks. */
+  /** Scans the tree; one too large to read is first pruned of what the snapshot lacks. */
   async #scanOrPrune(id: string, slices: Slices): Promise<{ readonly current: Tree; readonly pruned: number }> {
     try {
       return { current: await this.#scanner.look(false, slices), pruned: 0 };
@@ -310,7 +310,7 @@ class CasEngine implements SnapshotEngine {
     this.#scanner.forget();
     const { manifest } = this.#files.load(id);
     await checkContents(manifest.entries, { store: this.#store, slices });
-    // From here on the tree changes: an abort is not obeyed.
+    // From here on the tree changes: an abort is ignored.
     const pruned = await prune(manifest, this.#roots, new Slices());
     await resetXattrs(manifest, new RootMap(this.#roots), this.#options.xattrs);
     return { current: await this.#scanner.look(false, new Slices()), pruned };

@@ -27,7 +27,7 @@ function storeBytes(): number {
 
 const big = (salt: number): string => `${salt}-`.repeat(20_000);
 
-describe('what stays', () => {
+describe('retention', () => {
   test('the labelled, the newest, the protected and the one that the tree is at', async () => {
     const engine = await h.engine(keep(2, { protectedIds: () => Promise.resolve(['s0003']) }));
     await engine.collect();
@@ -82,7 +82,7 @@ describe('what stays', () => {
     expect((await fresh.restore('s0005')).manifestDigest).toBe(digests[4]);
   });
 
-  test('a bundle that is being read keeps what it names', async () => {
+  test('a bundle that is being read keeps its objects', async () => {
     const engine = await h.engine(keep(1));
     for (let at = 0; at < 40; at++) write(`f${at}`, big(at));
     await engine.take();
@@ -97,7 +97,7 @@ describe('what stays', () => {
 });
 
 describe('when', () => {
-  test('by itself after a take, when enough has come together; told before and after', async () => {
+  test('automatically after a take, when enough has accumulated; reported before and after', async () => {
     const reported: (CollectIntent | CollectReport)[] = [];
     const done = Promise.withResolvers<void>();
     const retention = keep(3, {
@@ -130,7 +130,7 @@ describe('when', () => {
     expect((await h.engine()).list()).toHaveLength(2);
   });
 
-  test('before a take is refused for want of room, and then the take goes through', async () => {
+  test('before a take is refused for lack of room, and then the take succeeds', async () => {
     const engine = await h.engine(keep(2));
     for (let step = 1; step <= 3; step++) {
       write('a', big(step));
@@ -159,7 +159,7 @@ describe('when', () => {
 });
 
 describe('damage', () => {
-  test('of a manifest harms only what was written against it', async () => {
+  test('of a manifest breaks only the snapshots based on it', async () => {
     for (let at = 0; at < 20; at++) write(`f${at}`, big(at));
     const engine = await h.engine(keep(2));
     for (let step = 1; step <= 4; step++) {
@@ -194,7 +194,7 @@ describe('damage', () => {
   });
 });
 
-test('a collection that gives way says what it removed, and is finished later', async () => {
+test('a preempted collection reports what it removed, and is finished later', async () => {
   const reported: string[] = [];
   const retention = keep(1, { slack: 0, onIntent: async () => void reported.push('intent'), onDone: () => reported.push('done') });
   const engine = await h.engine(retention);

@@ -10,14 +10,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { displayPath } from '../base/pathBytes.ts';
 import type { Readable } from 'node:stream';
 
-/** What is about to be removed. */
+/** The planned removal. */
 export interface CollectIntent {
   readonly reason: CollectReason;
   /** Ids, oldest first. */
   readonly remove: readonly string[];
 }
 
-/** Which snapshots stay, and who is informed about the others. */
+/** Which snapshots stay, and hooks that report the removal of the others. */
 export interface Retention extends RetentionRule {
   /** Further ids that must stay, asked before each collection. Default: none. */
   readonly protectedIds?: () => Promise<readonly string[]>;
@@ -37,7 +37,7 @@ export interface CollectorOptions {
   readonly retention: Retention;
 }
 
-/** What is in use at the moment. */
+/** Snapshots and objects in use. */
 export interface InUse {
   /** Snapshots that the tree or a reader needs. */
   readonly ids: Iterable<string>;
@@ -48,8 +48,8 @@ export interface InUse {
 const LIVE_SHARE = { Count: 0.5, Asked: 0.9, Room: 0.95 } as const;
 
 /**
- * Removes snapshots by retention and frees what no manifest names. In this order, each step durable before
- * the next: what stays is made independent of what goes, manifests go, records move, segments go.
+ * Removes snapshots by retention and frees unreferenced objects. In this order, each step durable before the next: kept
+ * manifests become independent of removed ones, manifests are removed, records move, segments are removed.
  */
 export class Collector {
   readonly #options: CollectorOptions;
@@ -60,7 +60,7 @@ export class Collector {
     this.#options = options;
   }
 
-  /** True when enough has come together: a collection after each snapshot would rewrite a manifest each time. */
+  /** True when enough snapshots have accumulated: a collection after each one would rewrite a manifest each time. */
   get due(): boolean {
     const { files, retention } = this.#options;
     const records = files.all();
@@ -88,7 +88,7 @@ export class Collector {
     return report;
   }
 
-  /** Frees what no manifest names. One that is preempted has freed what it has freed. */
+  /** Frees unreferenced objects. When preempted, what was freed stays freed. */
   async #free(reason: CollectReason, inUse: LiveObjects, slices: Slices, signal?: AbortSignal): Promise<Reclaimed> {
     const { store, logEndPath } = this.#options;
     this.#unfinished = true;
@@ -103,7 +103,7 @@ export class Collector {
     }
   }
 
-  /** Writes what stays against what stays. Where the volume has no room for that, its bases stay as well. */
+  /** Rewrites kept manifests against kept ones. Where the volume has no room for that, their bases stay as well. */
   #withBases(retained: ReadonlySet<string>, ids: readonly string[]): Set<string> {
     const kept = new Set(retained);
     for (const id of ids) {
@@ -160,9 +160,9 @@ const MAX_PATHS = 20;
 const MIN_WAIT_MS = 20;
 
 /**
- * Reads every manifest and every content that one of them names, and compares them with their hashes. Needs no
- * lock: what is taken or collected meanwhile is not judged. A damaged object is forgotten, so that the next
- * snapshot of a tree that has the same content stores it again, which heals the others.
+ * Reads every manifest and every content that one of them names, and compares them with their hashes. Needs no lock:
+ * concurrent takes and collections are not judged. A damaged object is forgotten, so that the next snapshot of a tree
+ * with the same content stores it again, which repairs the others.
  */
 export class Scrubber {
   readonly #files: SnapshotFiles;
@@ -197,7 +197,7 @@ export class Scrubber {
     return { snapshots: sound.length, objects: named.size, bytes, damaged, broken, tookMs: Math.round(performance.now() - started) };
   }
 
-  /** What is wrong with an object; null for nothing. */
+  /** Returns the fault of an object; null when it is sound. */
   async #check(hash: string, slices: Slices): Promise<string | null> {
     try {
       for (const _ of this.#store.chunks(hash)) if (slices.due()) await slices.pause();
@@ -208,7 +208,7 @@ export class Scrubber {
     }
   }
 
-  /** Finds who names what is damaged, among the snapshots that are still there, and marks each as it is. */
+  /** Finds the existing snapshots that name damaged objects, and marks each as broken or sound. */
   async #blame(ids: readonly string[], bad: ReadonlyMap<string, string>, slices: Slices): Promise<DamagedObject[]> {
     const blamed = new Map<string, { why: string; snapshots: string[]; paths: Set<string> }>();
     for (const id of ids.filter((one) => this.#files.has(one))) {

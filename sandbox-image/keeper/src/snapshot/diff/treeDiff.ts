@@ -12,8 +12,8 @@ const MAX_TEXT_BYTES = 256 * 1024;
 const MAX_EDITS = 1500;
 
 /**
- * The change of one path the way git writes it, as text; `''` for directories and for what a git
- * patch cannot say. A change of type is a deletion and an addition.
+ * Returns the change of one path in git's format, as text; `''` for directories and for changes that a git patch cannot
+ * express. A change of type is a deletion and an addition.
  */
 function patchOf({ path, from, to }: Change, contents: Contents): string {
   const left = from?.type === 'd' ? null : from;
@@ -49,7 +49,7 @@ function bodyOf(path: BytePath, left: ManifestEntry | null, right: ManifestEntry
   return `--- ${a}${left === null ? '' : tab}\n+++ ${b}${right === null ? '' : tab}\n${hunks(before, after)}`;
 }
 
-/** Null for what is not text, or too much of it. */
+/** Null for content that is not text, or too long. */
 function textOf(entry: ManifestEntry | null, contents: Contents): string | null {
   if (entry === null) return '';
   if (entry.size > MAX_TEXT_BYTES) return null;
@@ -86,7 +86,7 @@ function quote(path: BytePath): string {
 /** Limit of the patch text, in UTF-16 units. */
 const MAX_PATCH = 1024 * 1024;
 
-/** One change for people and JSON. */
+/** Describes one change for people and JSON. */
 export function describeChange({ path, from, to }: Change): TreeChange {
   const entry = to ?? from;
   if (entry === null) throw new Error('a change has at least one side');
@@ -111,7 +111,7 @@ function octal({ mode }: ManifestEntry): string {
   return mode.toString(8).padStart(4, '0');
 }
 
-/** Describes changes and writes the patch, up to its limit; a cut patch ends with a line that says so. */
+/** Describes changes and writes the patch, up to its limit; a cut patch ends with a line that reports it. */
 export async function makeTreeDiff(
   names: { from: string; to: string },
   all: readonly Change[],

@@ -22,11 +22,11 @@ export interface CompactorOptions {
   readonly dir: string;
   readonly index: ObjectIndex;
   readonly log: SegmentLog;
-  /** Makes the log's end durable, before what it replaces is removed. */
+  /** Makes the log's end durable, before the segments it replaces are removed. */
   readonly commit: (end: LogEnd) => void;
 }
 
-/** What a collection did to the log. */
+/** Totals of a collection on the log. */
 export interface Reclaimed {
   readonly freedBytes: number;
   readonly freedObjects: number;
@@ -40,10 +40,9 @@ interface Usage {
 }
 
 /**
- * Frees segments that hold nothing live, and rewrites those that hold little: their live records are
- * appended to the log, made durable, the new end is committed, and only then the old segment goes. After
- * a kill at any instant every live record is in at least one whole place. Damaged records are not moved:
- * their segment stays.
+ * Frees segments without live records, and rewrites those with few: their live records are appended to the log, made
+ * durable, the new end is committed, and only then the old segment is removed. After a kill at any instant every live
+ * record is intact in at least one place. Damaged records are not moved: their segment stays.
  */
 export class Compactor {
   readonly #options: CompactorOptions;
@@ -114,7 +113,7 @@ export class Compactor {
     }
   }
 
-  /** Appends one record again; null when it is damaged. The content is not judged here: its hash tells at every read. */
+  /** Appends one record again; null when it is damaged. The content is not verified here: every read checks its hash. */
   #copy(segment: number, offset: number, hash: string): LogEnd | null {
     const { log } = this.#options;
     const header = Buffer.allocUnsafe(HEADER_BYTES);

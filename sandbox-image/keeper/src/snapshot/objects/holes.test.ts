@@ -53,7 +53,7 @@ test.each([
   expect(stored).toBeLessThan(8 * MIB);
 });
 
-test('a short file of zeros is what it was', async () => {
+test('a short file of zeros is unchanged', async () => {
   const path = join(h.workspace, 'zeros');
   fs.writeFileSync(path, Buffer.alloc(10_001));
   const engine = await h.engine();

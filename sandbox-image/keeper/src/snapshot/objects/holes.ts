@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 
-/** What file systems allocate at least. */
+/** Smallest allocation unit of file systems. */
 const BLOCK = 4096;
 const ZEROS = Buffer.alloc(1024 * 1024);
 

@@ -20,13 +20,13 @@ import { Compactor, type LiveObjects, type Reclaimed } from './compactor.ts';
 /** A content that arrives in parts. Its header is written last: a torn one has none. */
 export interface Incoming {
   append(part: Buffer): void;
-  /** @throws AF_SNAPSHOT_OBJECT_CORRUPT when it is not what its name says; the log is as it was then */
+  /** @throws AF_SNAPSHOT_OBJECT_CORRUPT when its hash does not match; the log is then unchanged */
   finish(): void;
-  /** Takes back what was appended. */
+  /** Removes the appended bytes. */
   drop(): void;
 }
 
-/** Begins a content at the end of the log. `found` is reported where it lies once it is known to be right. */
+/** Begins a content at the end of the log. `found` gets its place once its hash is verified. */
 function openIncoming(log: SegmentLog, hash: string, size: number, found: (at: LogEnd) => void): Incoming {
   log.flush();
   log.reserve(0);
@@ -58,14 +58,14 @@ function openIncoming(log: SegmentLog, hash: string, size: number, found: (at: L
 /** Contents up to this many bytes pass through the log's buffer in one piece. */
 const SMALL_BYTES = 512 * 1024;
 
-/** What a content turned out to be when it was read. */
+/** Properties of a content found while reading it. */
 export interface Content {
   /** Raw SHA-256, 32 chars. */
   readonly hash: string;
   readonly size: number;
 }
 
-/** What the objects of one take amount to. */
+/** Totals of the objects of one take. */
 export interface Added {
   readonly objects: number;
   readonly bytes: number;
@@ -73,9 +73,8 @@ export interface Added {
 }
 
 /**
- * Content-addressed store over a {@link SegmentLog}: every content once, found by its SHA-256,
- * checked by it at every read. What came since the last `keep` can be taken back by `abort`.
- * One owner per directory.
+ * Content-addressed store over a {@link SegmentLog}: every content once, addressed by its SHA-256 and verified by it at
+ * every read. Additions since the last `keep` can be reverted by `abort`. One owner per directory.
  */
 export class ObjectStore {
   readonly #index: ObjectIndex = new Map();
@@ -118,7 +117,7 @@ export class ObjectStore {
     while (length <= size) {
       const count = fs.readSync(fd, log.buffer, start + length, size + 1 - length, null);
       length += count;
-      // One byte more than expected was asked for: a regular file that gave less has ended.
+      // One byte more than expected was requested: a regular file that returned less has ended.
       if (count === 0 || length === size) break;
     }
     if (length > size) return null;
@@ -162,7 +161,7 @@ export class ObjectStore {
     return { hash, size };
   }
 
-  /** Stores a content that is in memory. @throws AF_SNAPSHOT_OBJECT_CORRUPT when it is not what its name says */
+  /** Stores a content that is in memory. @throws AF_SNAPSHOT_OBJECT_CORRUPT when its hash does not match */
   put(hash: string, bytes: Buffer): void {
     if (hashOnce('sha256', bytes, 'binary') !== hash) throw corrupt(hash, 'arrived damaged');
     if (this.#index.has(hash)) return;
@@ -180,7 +179,7 @@ export class ObjectStore {
     this.#remember(hash, segment, offset, bytes.length);
   }
 
-  /** Stores a content that comes in parts. Nothing else may be added before it is finished or dropped. */
+  /** Stores a content that arrives in parts. Nothing else may be added before it is finished or dropped. */
   incoming(hash: string, size: number): Incoming {
     return openIncoming(this.#log, hash, size, ({ segment, offset }) => this.#remember(hash, segment, offset, size));
   }
@@ -196,12 +195,12 @@ export class ObjectStore {
     return part;
   }
 
-  /** How many bytes may still be added; more fails as on a full disk. */
+  /** Limits the bytes that may still be added; more fails as on a full disk. */
   allow(bytes: number): void {
     this.#log.allow(bytes);
   }
 
-  /** Makes everything durable and says what has come since the last {@link keep}. After a failure call {@link abort}. */
+  /** Makes everything durable and returns the additions since the last {@link keep}. After a failure call {@link abort}. */
   async sync(): Promise<Added> {
     await this.#log.sync();
     return { objects: this.#added.length, bytes: this.#addedBytes, end: this.#log.end() };
@@ -220,8 +219,8 @@ export class ObjectStore {
   }
 
   /**
-   * Frees what `live` does not name, nothing being added meanwhile; `share`: see {@link Compactor}.
-   * `commit` makes the log's end durable.
+   * Frees objects that `live` does not name, while nothing is added; `share`: see {@link Compactor}. `commit` makes the
+   * log's end durable.
    */
   async collect(live: LiveObjects, share: number, commit: (end: LogEnd) => void, slices: Slices, signal?: AbortSignal): Promise<Reclaimed> {
     this.#log.allow(Number.POSITIVE_INFINITY);
@@ -233,9 +232,9 @@ export class ObjectStore {
   }
 
   /**
-   * The verified content in pieces of at most 1 MiB; a piece is only valid until the next is asked
-   * for. AF_SNAPSHOT_OBJECT_CORRUPT when it is missing, short or not what its name says; a piece
-   * that was handed out before that is not to be trusted.
+   * Yields the verified content in pieces of at most 1 MiB; a piece is only valid until the next is requested.
+   * AF_SNAPSHOT_OBJECT_CORRUPT when it is missing, short or its hash does not match; pieces yielded before that must
+   * not be trusted.
    */
   *chunks(hash: string): Generator<Buffer, void> {
     const location = this.#index.get(hash);

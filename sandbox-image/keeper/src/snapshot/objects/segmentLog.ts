@@ -31,9 +31,9 @@ export function segmentPath(dir: string, segment: number): string {
 }
 
 /**
- * Append-only byte log over numbered files with one write buffer. Producers fill `buffer` from
- * `fill` on and call `advance`: file contents are read straight into the place they are written
- * from. Nothing is durable before `sync`; `rewind` takes back everything after a mark.
+ * Append-only byte log over numbered files with one write buffer. Producers fill `buffer` from `fill` on and call
+ * `advance`: file contents are read directly into the write buffer. Nothing is durable before `sync`; `rewind` reverts
+ * everything after a mark.
  */
 export class SegmentLog {
   readonly buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES);
@@ -94,7 +94,7 @@ export class SegmentLog {
     this.#flushed += bytes;
   }
 
-  /** Like {@link appendDirect} for zeros: they take no space on the disk, and none of what the log may grow by. */
+  /** Like {@link appendDirect} for zeros: they take no space on the disk, and do not count against the log's allowance. */
   appendHole(bytes: number): void {
     this.#flushed += bytes;
     fs.ftruncateSync(this.#writeFd(), this.#flushed);
@@ -140,7 +140,7 @@ export class SegmentLog {
 
   /** Fills `target` from a segment; returns the bytes read, fewer at its end or when it is missing. */
   read(segment: number, offset: number, target: Buffer): number {
-    // Only for what is asked for: a failing flush here would take away what another one is about to write.
+    // Flushes only on demand: a failing flush here would lose another object's pending write.
     if (segment === this.#segment && offset + target.length > this.#flushed) this.flush();
     const fd = this.#readFd(segment);
     let done = 0;
@@ -246,8 +246,8 @@ export function readHeader(source: Buffer, at: number): RecordHeader | null {
 }
 
 /**
- * Where each object lies: raw hash → `offset × 65536 + segment`, one number instead of an object
- * per entry (4 TiB of segments, 128 GiB in one). The length is in the record's header.
+ * Position of each object: raw hash → `offset × 65536 + segment`, one number instead of an object per entry (4 TiB of
+ * segments, 128 GiB in one). The length is in the record's header.
  */
 export type ObjectIndex = Map<string, number>;
 
@@ -280,10 +280,9 @@ function indexSegment(path: string, segment: number, index: ObjectIndex): number
 }
 
 /**
- * Rebuilds the index. `end` is where the newest snapshot left the log: nothing behind it belongs
- * to a snapshot, so an unfinished take, torn or whole, is cut off. `'unknown'` (the newest
- * snapshot's file is damaged) cuts nothing. Returns where the log goes on: in a fresh segment when
- * the last one is damaged or shorter than it should be.
+ * Rebuilds the index. `end` is the log's end at the newest snapshot: nothing after it belongs to a snapshot, so an
+ * unfinished take, torn or whole, is cut off. `'unknown'` (the newest snapshot's file is damaged) cuts nothing. Returns
+ * where the log continues: in a fresh segment when the last one is damaged or shorter than it should be.
  */
 export function openIndex(dir: string, end: LogEnd | 'unknown', index: ObjectIndex): LogEnd {
   let last: LogEnd = end === 'unknown' ? { segment: 1, offset: 0 } : end;
@@ -303,8 +302,8 @@ export function openIndex(dir: string, end: LogEnd | 'unknown', index: ObjectInd
 }
 
 /**
- * Where a collection left the log. A snapshot's own record of the end cannot say it: the records that a
- * collection has moved lie behind it. Absent before the first collection; `unknown` when the file is damaged.
+ * The log's end after a collection. A snapshot's own record of the end cannot hold it: the records that a collection
+ * has moved come later. Absent before the first collection; `unknown` when the file is damaged.
  */
 export function readLogEnd(path: string): LogEnd | 'unknown' | null {
   try {
@@ -317,7 +316,7 @@ export function readLogEnd(path: string): LogEnd | 'unknown' | null {
   }
 }
 
-/** Commits an end durably. What lies before it must be durable already. */
+/** Commits an end durably. Everything before it must be durable already. */
 export function writeLogEnd(path: string, end: LogEnd): void {
   const temporary = `${path}.tmp`;
   const fd = fs.openSync(temporary, 'w', 0o600);

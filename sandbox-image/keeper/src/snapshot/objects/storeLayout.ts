@@ -5,7 +5,7 @@ import { SnapshotError } from '../base/errors.ts';
 import { syncDirectory } from './segmentLog.ts';
 import { byBytes, bytesOf } from '../base/pathBytes.ts';
 
-/** Where things lie in a store directory. */
+/** Paths of a store directory. */
 export interface StoreLayout {
   readonly segments: string;
   readonly snapshots: string;
@@ -13,7 +13,7 @@ export interface StoreLayout {
   readonly head: string;
   /** Highest id of a store that was adopted. */
   readonly floor: string;
-  /** Where the last collection left the log. */
+  /** The log's end after the last collection. */
   readonly logEnd: string;
   readonly statCache: string;
   readonly modeJournal: string;
@@ -37,7 +37,7 @@ export function openLayout(storeDir: string): StoreLayout {
   return layout;
 }
 
-/** What is opened below a root is compared with the kernel's name for it, which has no links. */
+/** Files opened below a root are compared with the kernel's names for them, which have no links. */
 function realPath(path: string): string {
   return fs.existsSync(path) ? fs.realpathSync(path) : resolve(path);
 }

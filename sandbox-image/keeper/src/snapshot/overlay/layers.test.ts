@@ -7,7 +7,7 @@ import type { LayeredRoot, Mounter } from './mounter.ts';
 
 let dir: string;
 let mounted: (readonly LayeredRoot[])[];
-/** What is to be removed; it is done late, as another process does it. */
+/** Folders to remove; removed late, as by another process. */
 let leaving: string[];
 beforeEach(() => {
   dir = fs.mkdtempSync(join(tmpdir(), 'layers-'));
@@ -17,7 +17,7 @@ beforeEach(() => {
 });
 afterEach(() => fs.rmSync(dir, { recursive: true, force: true }));
 
-/** Mounts nothing: what is written into a root is written into its layer by the test. */
+/** Mounts nothing: the test writes directly into the layer of a root. */
 const mounter: Mounter = {
   mount: async (roots) => {
     for (const path of leaving.splice(0)) fs.rmSync(path, { recursive: true, force: true });
@@ -54,23 +54,23 @@ async function take(layers: Layers, id: string): Promise<void> {
   layers.tidy();
 }
 
-test('each mount has a layer and a work directory that none had before, also after a kill', async () => {
+test('each mount has a new layer and a new work directory, also after a kill', async () => {
   let layers = await open();
   for (let round = 0; round < 3; round++) {
     await take(layers, `s000${round}`);
     await layers.switchTo(`s000${round}`);
     layers.tidy();
-    // Killed: what it has made ahead stays behind.
+    // Killed: its prepared layer is left over.
     layers = await open();
   }
   const works = mounted.flat().map(({ work }) => work);
   expect(new Set(works).size).toBe(works.length);
-  // Those that are mounted again at a start are the ones of before.
+  // A start mounts the recorded layers again.
   const uppers = mounted.flat().map(({ upper }) => upper);
   expect(new Set(uppers).size).toBe(uppers.length - 2 * 3);
 });
 
-test('the next layer is there before it is needed, and removed by nobody', async () => {
+test('the next layer is ready before it is needed, and is never removed', async () => {
   const layers = await open();
   write('one');
   const made = fs.readdirSync(join(dir, 'of', 'layers')).map(Number);
@@ -84,7 +84,7 @@ test('the next layer is there before it is needed, and removed by nobody', async
   expect(mounted).toHaveLength(3);
 });
 
-test('the mode of a root goes on from layer to layer', async () => {
+test('the mode of a root is kept from layer to layer', async () => {
   const layers = await open();
   await take(layers, 's0001');
   fs.chmodSync(upper(), 0o701);

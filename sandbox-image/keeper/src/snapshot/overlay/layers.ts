@@ -6,13 +6,13 @@ import { errnoOf, SnapshotError } from '../base/errors.ts';
 import { sysPath, type BytePath, bytesOf } from '../base/pathBytes.ts';
 import type { LayeredRoot, Mounter } from './mounter.ts';
 
-/** What is mounted: numbers of layers, `lower` from the top to the bottom. */
+/** Mounted layers: numbers of `lower` from the top to the bottom. */
 interface Stack {
   readonly lower: readonly number[];
   readonly upper: number;
 }
 
-/** Everything that must outlive the keeper. */
+/** State that must outlive the keeper. */
 export interface LedgerState extends Stack {
   readonly format: 1;
   /** The number of the next layer; never used twice. */
@@ -31,9 +31,8 @@ function workPath(dir: string, layer: number, root: string): string {
 }
 
 /**
- * Which layers there are and what they are good for, in one file that is replaced by rename: after a kill at any
- * instant it says what was so before or what is so after. It is written before a mount: what it says is mounted again
- * at the next start.
+ * Layers and their use, in one file that is replaced by rename: after a kill at any instant it has the state before or
+ * after a step. It is written before a mount: the recorded stack is mounted again at the next start.
  */
 export class Ledger {
   readonly #path: string;
@@ -94,8 +93,8 @@ export interface LayerNames {
 }
 
 /**
- * What a layer says anything of: its files, its directories, and what it hides. Null when it cannot be known,
- * because a directory of it is closed to us or is gone.
+ * Names in a layer: its files, its directories, and what it hides. Null when it cannot be known, because a directory of
+ * it is closed to us or is gone.
  */
 export function namesIn(dir: BytePath): LayerNames | null {
   let count = 0;
@@ -115,7 +114,7 @@ export function namesIn(dir: BytePath): LayerNames | null {
   }
 }
 
-/** What either of two says anything of. Below a name that is no directory in one of them, anything may be other. */
+/** Union of two sets of names. Below a name that is no directory in one of them, anything may have changed. */
 export function union(a: Below, b: Below): Below {
   if (a.size === 0) return b;
   const all = new Map(a);
@@ -133,20 +132,20 @@ export interface LayersOptions {
   readonly mounter: Mounter;
   /** A stack that is deeper is made flat. */
   readonly flattenOver: number;
-  /** What cannot be done in the background is reported here; it harms nothing. */
+  /** Background failures are reported here; they do no damage. */
   readonly onFailed: (error: unknown) => void;
 }
 
-/** Layers under all roots together, and what of them is mounted. One call at a time. */
+/** Layers of all roots, and the mounted stack. One call at a time. */
 export class Layers implements TreeChanges {
   readonly #options: LayersOptions;
   readonly #ledger: Ledger;
-  /** What was mounted when the tree was last scanned. */
+  /** The stack that was mounted at the last scan. */
   #seen: Stack | null = null;
   #mounted: Stack | null = null;
   #flat: { readonly layer: number; readonly of: readonly number[] } | null = null;
   #flattening: Promise<void> | null = null;
-  /** The next layer, made ahead: the roots stand still while they are switched. */
+  /** The next layer, prepared in advance: the roots are frozen while they are switched. */
   #ahead: { readonly layer: number; readonly works: ReadonlyMap<string, string> } | null = null;
 
   constructor(options: LayersOptions) {
@@ -155,13 +154,13 @@ export class Layers implements TreeChanges {
     this.#ledger = new Ledger(options.dir);
   }
 
-  /** Mounts what is on record; a first time, an empty tree. */
+  /** Mounts the recorded stack; the first time, an empty tree. */
   async open(): Promise<void> {
     const { lower, upper } = this.#ledger.state;
     for (const { name, textPath } of this.#options.roots) {
       for (const layer of [...lower, upper]) this.#makeLayer(layer, name, textPath);
     }
-    // What a killed keeper has made ahead is not used again.
+    // A layer that a killed keeper prepared is not reused.
     const there = fs.readdirSync(join(this.#options.dir, 'layers')).map(Number).filter(Number.isInteger);
     this.#ledger.write({ next: Math.max(this.#ledger.state.next, ...there.map((layer) => layer + 1)) });
     await this.#mount({ lower, upper });
@@ -173,18 +172,18 @@ export class Layers implements TreeChanges {
     return layers !== undefined && layers.every((layer) => this.#exists(layer));
   }
 
-  /** Freezes what was written since the last time; the tree stays as it is. Nothing to freeze is no reason to mount. */
+  /** Freezes the changes since the last time; the tree stays the same. Without changes nothing is mounted. */
   async freeze(): Promise<void> {
     const { lower, upper } = this.#ledger.state;
     if (!this.#isEmpty(upper)) await this.#switchTo(this.#flattened([upper, ...lower]));
   }
 
-  /** The tree becomes that of a snapshot which {@link has} says can be mounted. */
+  /** Switches the tree to a snapshot for which {@link has} returned true. */
   async switchTo(id: string): Promise<void> {
     await this.#switchTo(this.#ledger.state.snapshots[id] ?? []);
   }
 
-  /** What is frozen is a snapshot from now on; all others than `ids` are none any more. */
+  /** Binds the frozen stack to a snapshot; stacks of other ids than `ids` are dropped. */
   bind(id: string, ids: readonly string[]): void {
     const { lower, snapshots } = this.#ledger.state;
     const kept = ids.filter((one) => snapshots[one] !== undefined).map((one) => [one, snapshots[one] ?? []] as const);
@@ -197,7 +196,7 @@ export class Layers implements TreeChanges {
     this.#ledger.write({ snapshots: others });
   }
 
-  /** Removes layers that nothing needs, and makes a deep stack flat, both beside everything else; makes the next layer ahead. */
+  /** Removes unused layers, flattens a deep stack, both in the background; prepares the next layer. */
   tidy(): void {
     const { dir, mounter, onFailed } = this.#options;
     const used = this.#ledger.used();
@@ -215,12 +214,12 @@ export class Layers implements TreeChanges {
     this.#prepare();
   }
 
-  /** Waits for what is done in the background. */
+  /** Waits for the background work. */
   async idle(): Promise<void> {
     await this.#flattening;
   }
 
-  /** Where the tree differs from that of a snapshot; null: it is not known. */
+  /** Returns where the tree differs from a snapshot; null: unknown. */
   between(id: string): ReadonlyMap<string, Below> | null {
     const { lower, upper, snapshots } = this.#ledger.state;
     return this.#difference(snapshots[id] ?? [], [upper, ...lower]);
@@ -232,7 +231,7 @@ export class Layers implements TreeChanges {
     return this.#difference([this.#seen.upper, ...this.#seen.lower], [upper, ...lower], [this.#seen.upper, upper]);
   }
 
-  /** What the layers say anything of that are in one of two stacks only; and `both`, which were written to meanwhile. */
+  /** Names in layers that are in only one of two stacks, and in `both`, which were written meanwhile. */
   #difference(before: readonly number[], after: readonly number[], both: readonly number[] = []): ReadonlyMap<string, Below> | null {
     const other = [...before.filter((layer) => !after.includes(layer)), ...after.filter((layer) => !before.includes(layer))];
     const changed = new Map<string, Below>();
@@ -266,7 +265,7 @@ export class Layers implements TreeChanges {
     }
   }
 
-  /** Makes the directories of the layer that comes next, if they are not there. */
+  /** Creates the directories of the next layer, if missing. */
   #prepare(): void {
     const layer = this.#ledger.state.next;
     if (this.#ahead?.layer === layer) return;
@@ -291,7 +290,7 @@ export class Layers implements TreeChanges {
     };
   }
 
-  /** A work directory that has been used is refused by the kernel after a kill: each mount gets one of its own. */
+  /** After a kill the kernel refuses a used work directory: each mount gets a new one. */
   #makeWork(layer: number, name: string): string {
     const work = workPath(this.#options.dir, layer, name);
     fs.mkdirSync(work, { recursive: true, mode: 0o700 });

@@ -11,7 +11,7 @@ beforeEach(() => {
 afterEach(() => rmSync(dir, { recursive: true }));
 
 describe('the ledger', () => {
-  test('says after a kill what it said last', () => {
+  test('has its last state after a kill', () => {
     const ledger = new Ledger(dir);
     expect(ledger.state).toMatchObject({ lower: [0], upper: 1, next: 2 });
     ledger.write({ lower: [1, 0], upper: 2, next: 3, snapshots: { s0001: [1, 0] } });
@@ -26,8 +26,8 @@ describe('the ledger', () => {
   });
 });
 
-describe('what layers say anything of', () => {
-  test('is every name, and nothing below what is no directory', () => {
+describe('names in layers', () => {
+  test('are all names, and none below a file', () => {
     mkdirSync(join(dir, 'a/b'), { recursive: true });
     writeFileSync(join(dir, 'a/f'), '');
     expect(namesIn(dir)?.below).toEqual(
@@ -45,7 +45,7 @@ describe('what layers say anything of', () => {
     expect(namesIn(join(dir, 'gone'))).toBeNull();
   });
 
-  test('of two layers is what either says, and anything below a name that is a file in one', () => {
+  test('of two layers are those of either, and anything below a name that is a file in one', () => {
     const a = new Map([
       ['x', new Map([['y', null]])],
       ['only', null],

@@ -1,4 +1,4 @@
-/** One root as the mounter wants it. */
+/** One root for the mounter. */
 export interface LayeredRoot {
   readonly target: string;
   /** Directories from the top to the bottom. */
@@ -7,7 +7,7 @@ export interface LayeredRoot {
   readonly work: string;
 }
 
-/** Who may mount. A rejection says that nothing has changed. */
+/** Process with the right to mount. After a rejection nothing has changed. */
 export interface Mounter {
   /** Puts new mounts in the place of the old ones, here and where commands run. */
   mount(roots: readonly LayeredRoot[]): Promise<void>;

@@ -38,8 +38,8 @@ export interface OverlayOptions extends Omit<CasOptions, 'changes'> {
 const FLATTEN_OVER = 48;
 
 /**
- * Opens a store as {@link openCasEngine} does, over roots that are layers: mounts what is on record, so that the tree
- * is the one that a killed keeper left.
+ * Opens a store like {@link openCasEngine}, over roots that are layers: mounts the recorded stack, so that the tree is
+ * the one that a killed keeper left.
  */
 export async function openOverlayEngine(options: OverlayOptions): Promise<SnapshotEngine> {
   const roots = checkRoots(options.roots, options.storeDir);
@@ -51,10 +51,10 @@ export async function openOverlayEngine(options: OverlayOptions): Promise<Snapsh
 }
 
 /**
- * Snapshots by layers, each also in the content-addressed store. A take freezes the layer that was written to, a
- * restore mounts the frozen layers of a snapshot: no file is copied, and the layers tell what can have changed, so that
- * only this is read for the manifest. The store stays the truth: a restore is done by it, from wherever the layers have
- * brought the tree, and so it is compared with the manifest, and mended, in the same way as without layers.
+ * Snapshots by layers, each also in the content-addressed store. A take freezes the written layer, a restore mounts the
+ * frozen layers of a snapshot: no file is copied. The layers also bound what can have changed, so that only this is
+ * read for the manifest. The store stays authoritative: after the switch it completes the restore, compares it with the
+ * manifest, and repairs it, in the same way as without layers.
  */
 class OverlayEngine implements SnapshotEngine {
   readonly #options: OverlayOptions;
@@ -94,7 +94,7 @@ class OverlayEngine implements SnapshotEngine {
       await this.#timed('restore', () => this.#layers.switchTo(id));
       const switched = compare(before, this.#look(changed));
       const mended = await this.#store.restore(id);
-      // What the store had to mend was not what the layers were for.
+      // The store had to repair paths, so the layers were not exact.
       const paths = mended.created + mended.modified + mended.deleted;
       if (paths > 0) {
         this.#layers.unbind(id);
@@ -159,7 +159,7 @@ class OverlayEngine implements SnapshotEngine {
     this.#options.onSwitched?.(what, Math.round((performance.now() - started) * 1000));
   }
 
-  /** Paths that a switch to a snapshot can change; null when the layers cannot tell. */
+  /** Returns the paths that a switch to a snapshot can change; null when the layers do not determine them. */
   #changedBy(id: string): readonly BytePath[] | null {
     const changed = this.#layers.between(id);
     if (changed === null) return null;
@@ -188,7 +188,7 @@ function collectPaths(dir: BytePath, below: Below, paths: BytePath[]): void {
   }
 }
 
-/** What a switch did, as far as its paths could be reported before. */
+/** Compares two path lists for the report of a switch, for the paths known before. */
 function compare(before: readonly string[], after: readonly string[]): Pick<RestoreReport, 'created' | 'modified' | 'deleted'> {
   const pairs = before.map((was, at) => ({ was, is: after[at] ?? '' })).filter(({ was, is }) => was !== is);
   return {

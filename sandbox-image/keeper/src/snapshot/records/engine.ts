@@ -3,7 +3,7 @@ import type { ExternalEffect } from '@agentfleet/protocol/keeper';
 import type { Manifest } from '../base/manifest.ts';
 import type { SnapshotRecord } from './snapshotFiles.ts';
 
-/** What a restore did. `mismatches` is empty when `verified`; see {@link SnapshotEngine.restore}. */
+/** Report of a restore. `mismatches` is empty when `verified`; see {@link SnapshotEngine.restore}. */
 export interface RestoreReport {
   readonly id: string;
   readonly verified: boolean;
@@ -35,7 +35,7 @@ export interface TreeDiff {
   readonly from: string;
   readonly to: string;
   readonly changes: readonly TreeChange[];
-  /** Git-style patch of what is text; the paths are `a/<rootName>/<rel>`: `git apply -p2` inside a root. */
+  /** Git-style patch of text changes; the paths are `a/<rootName>/<rel>`: `git apply -p2` inside a root. */
   readonly unified: string;
   /** True when `unified` was cut at its limit (1 MiB). */
   readonly truncated: boolean;
@@ -43,7 +43,7 @@ export interface TreeDiff {
 
 export interface TakeOptions {
   readonly label?: string;
-  /** What the object log may grow by; more is AF_STORE_FULL. */
+  /** Bytes that the object log may grow by; more is AF_STORE_FULL. */
   readonly maxBytes?: number;
   readonly signal?: AbortSignal;
 }
@@ -53,23 +53,24 @@ export interface RestoreOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Snapshots on their way in from another engine. Contents come first, then the snapshots that name them. */
+/** Import of snapshots from another engine. Contents come first, then the snapshots that name them. */
 export interface Adoption {
   /** Adds a part of a content; the parts of one follow one another. Verified with its last byte: AF_SNAPSHOT_OBJECT_CORRUPT. */
   add(part: { readonly sha256: string; readonly size: number; readonly offset: number; readonly bytes: Buffer }): void;
   /**
-   * Makes snapshots durable, oldest first, with their ids, labels and digests. AF_SNAPSHOT_OBJECT_CORRUPT when a manifest
-   * has another digest than its record says, or names what was not added. `above`: no later snapshot gets this id or a lower one.
+   * Makes snapshots durable, oldest first, with their ids, labels and digests. AF_SNAPSHOT_OBJECT_CORRUPT when a
+   * manifest's digest differs from its record, or it names a missing content. `above`: no later snapshot gets this id
+   * or a lower one.
    */
   place(snapshots: readonly { readonly record: SnapshotRecord; readonly text: () => Promise<Buffer> }[], above: string): Promise<void>;
-  /** Takes back what was added and placed. */
+  /** Reverts what was added and placed. */
   drop(): void;
 }
 
 /**
- * Snapshots of a set of directories. Calls that read or write the tree run one after another.
- * The caller guarantees that nothing else writes to the tree during take, restore and scan.
- * Every failure that a caller can act on is a `SnapshotError`.
+ * Snapshots of a set of directories. Calls that read or write the tree run one after another. The caller guarantees
+ * that nothing else writes to the tree during take, restore and scan. Every failure that a caller can handle is a
+ * `SnapshotError`.
  */
 export interface SnapshotEngine {
   /** Captures the tree. AF_STORE_FULL leaves tree and earlier snapshots as they were. */
@@ -92,15 +93,15 @@ export interface SnapshotEngine {
    */
   revertBundle(from: string, to: string, external?: readonly ExternalEffect[]): Promise<Readable>;
   /**
-   * Removes snapshots by the engine's retention and frees what no manifest names. Runs by itself after a
-   * take when too many have come together, and before a take is refused for want of room. Never while one
-   * is being written; a kill at any instant harms nothing that stays.
+   * Removes snapshots by the engine's retention and frees unreferenced objects. Runs automatically after a take when
+   * too many have accumulated, and before a take is refused for lack of room. Never during a take; a kill at any
+   * instant does no damage to kept snapshots.
    */
   collect(): Promise<CollectReport>;
   /**
-   * Checks manifests and contents against their hashes, beside everything else. A snapshot that is broken is
-   * not in `list` from then on; it comes back when its contents have been stored again and a later scrub,
-   * or a restore of it, finds them. Throws the signal's reason when aborted.
+   * Checks manifests and contents against their hashes, concurrently with everything else. A broken snapshot is omitted
+   * from `list` from then on; it returns when its contents have been stored again and a later scrub, or a restore of
+   * it, finds them. Throws the signal's reason when aborted.
    */
   scrub(options?: ScrubOptions): Promise<ScrubReport>;
   /** Whole content by hex SHA-256, verified. */
@@ -108,15 +109,15 @@ export interface SnapshotEngine {
   /** Part of a content, not verified: for contents that are too large to be held in memory. */
   readRange(sha256: string, offset: number, bytes: number): Promise<Buffer>;
   /**
-   * Begins to take snapshots over from another engine; only while this one has none. `maxBytes`: what the store may grow by.
-   * Nothing of it is there before `place`. After a kill the caller removes the engine's whole folder, when the rest of what
-   * belongs to the snapshots did not come.
+   * Begins to import snapshots from another engine; only while this one has none. `maxBytes`: bytes that the store may
+   * grow by. Nothing is visible before `place`. After a kill the caller removes the engine's whole folder when the rest
+   * of the import did not complete.
    */
   adopt(maxBytes: number): Adoption;
   close(): Promise<void>;
 }
 
-/** The name that stands for "the tree as it is now" in `diff` and `revertBundle`. */
+/** Name of the current tree in `diff` and `revertBundle`. */
 export const CURRENT = 'current';
 
 export interface CollectReport {
@@ -129,7 +130,7 @@ export interface CollectReport {
 }
 
 export interface ScrubOptions {
-  /** How much may be read each second. Default: no limit. */
+  /** Bytes that may be read per second. Default: no limit. */
   readonly bytesPerSecond?: number;
   readonly signal?: AbortSignal;
 }
@@ -147,7 +148,7 @@ export interface ScrubReport {
 /** Why a collection ran: too many snapshots, no room for the next one, or a caller's wish. */
 export type CollectReason = 'Count' | 'Room' | 'Asked';
 
-/** An object that does not match its name, and what lacks it. */
+/** An object that does not match its name, and the snapshots that need it. */
 export interface DamagedObject {
   readonly sha256: string;
   /** Text for people. */

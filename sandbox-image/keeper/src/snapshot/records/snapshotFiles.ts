@@ -6,17 +6,17 @@ import { join } from 'node:path';
 import { errnoOf, SnapshotError } from '../base/errors.ts';
 
 /**
- * First line of a snapshot's file, as JSON. The body says how to get the manifest from that of
- * `base` (or from nothing): `+<canonical line>` for an entry that is new or other, `-<path>` for
- * one that is gone. A step that changes seven files writes seven lines, not ten thousand.
+ * First line of a snapshot's file, as JSON. The body derives the manifest from that of `base` (or from nothing):
+ * `+<canonical line>` for a new or changed entry, `-<path>` for a removed one. A step that changes seven files writes
+ * seven lines, not ten thousand.
  */
 interface SnapshotHeader {
   readonly format: 1;
   readonly record: SnapshotRecord;
   readonly base: string | null;
-  /** How many files must be read to know the manifest, this one not counted. */
+  /** How many further files must be read to know the manifest. */
   readonly depth: number;
-  /** End of the object log when the snapshot was taken: everything it needs lies before. */
+  /** End of the object log when the snapshot was taken: everything it needs is before it. */
   readonly end: LogEnd;
 }
 
@@ -59,7 +59,7 @@ function decodeBodies(bodies: readonly string[], known: readonly ManifestEntry[]
     const line = text.slice(1);
     const candidate = known[at];
     const entry = candidate?.line === line ? candidate : parseLine(line);
-    // On to the next known entry that can be the same: both lists are sorted by path.
+    // Advances to the next known entry that can be the same: both lists are sorted by path.
     while (at < known.length && (known[at]?.path ?? '') <= entry.path) at++;
     if (!later.has(entry.path)) entries.push(entry);
   }
@@ -98,12 +98,12 @@ export class SnapshotFiles {
     this.#next = numberOf(ids.at(-1) ?? 's0') + 1;
   }
 
-  /** What can be offered for a restore as far as is known. */
+  /** Snapshots that can be restored, as far as is known. */
   list(): readonly SnapshotRecord[] {
     return this.all().filter(({ id }) => !this.#broken.has(id));
   }
 
-  /** With those that are broken. */
+  /** All snapshots, including broken ones. */
   all(): readonly SnapshotRecord[] {
     return Array.from(this.#headers.values(), (header) => header.record);
   }
@@ -135,7 +135,7 @@ export class SnapshotFiles {
     return `s${String(this.#next).padStart(4, '0')}`;
   }
 
-  /** Where the object log ends for the newest snapshot; `unknown` when its file is damaged. */
+  /** End of the object log at the newest snapshot; `unknown` when its file is damaged. */
   logEnd(): LogEnd | 'unknown' {
     const newest = Math.max(0, ...Array.from(this.#damaged, numberOf));
     const last = Array.from(this.#headers.values()).at(-1);
@@ -143,7 +143,7 @@ export class SnapshotFiles {
     return last?.end ?? { segment: 1, offset: 0 };
   }
 
-  /** Manifest of a snapshot with what a later one needs to be written against it. `known`: see `decodeBodies`. */
+  /** Loads the manifest of a snapshot as a base for a later one. `known`: see `decodeBodies`. */
   load(id: string, known: readonly ManifestEntry[] = []): Base {
     const header = this.#header(id);
     const bodies: string[] = [];
@@ -163,7 +163,7 @@ export class SnapshotFiles {
     }
   }
 
-  /** Null when there is no such snapshot, or it is damaged. */
+  /** Like {@link load}; null when there is no such snapshot, or it is damaged. */
   loadIfSound(id: string, known: readonly ManifestEntry[] = []): Base | null {
     try {
       return this.load(id, known);
@@ -209,8 +209,8 @@ export class SnapshotFiles {
   }
 
   /**
-   * Removes snapshots (given oldest first) that none of the others is written against; durable when this returns. The
-   * newest goes first, so that none is ever there without its base.
+   * Removes snapshots (given oldest first) that no other is based on; durable when this returns. The newest is removed
+   * first, so that none ever lacks its base.
    */
   remove(ids: readonly string[]): void {
     for (const id of ids.toReversed()) {
@@ -251,7 +251,7 @@ export class SnapshotFiles {
     return body.depth;
   }
 
-  /** False when the chain of a base is known to be broken: what is written against it would be broken, too. */
+  /** False when the chain of a base is known to be broken: a snapshot based on it would be broken, too. */
   #isWhole(id: string): boolean {
     for (let step: string | null = id; step !== null; step = this.#headers.get(step)?.base ?? null) {
       if (!this.#headers.has(step) || this.#broken.has(step)) return false;
@@ -291,7 +291,7 @@ function damaged(id: string, cause: unknown): SnapshotError {
 export interface RetentionRule {
   /** How many of the newest stay, at least 1. */
   readonly newest: number;
-  /** How many more may come together before a collection runs by itself. Default: a fifth of `newest`. */
+  /** How many more may accumulate before a collection runs automatically. Default: a fifth of `newest`. */
   readonly slack?: number;
   /** Snapshots with one of these labels stay. */
   readonly labels: readonly string[];
@@ -305,7 +305,7 @@ export function retainedIds(records: readonly SnapshotRecord[], rule: RetentionR
   return new Set(records.map(({ id }) => id).filter((id) => kept.has(id)));
 }
 
-/** What is known of a snapshot without reading its manifest. */
+/** Facts of a snapshot that need no read of its manifest. */
 export interface SnapshotRecord {
   /** `s0001`, `s0002`, …; never used twice in a store. */
   readonly id: string;

@@ -25,7 +25,7 @@ function openRoots(roots: Iterable<BytePath>): () => void {
       fs.chmodSync(sysPath(root), mode | OWNER_ALL);
       opened.set(root, mode);
     } catch (error) {
-      // Not ours: its group may still let us in; if not, the first change says so.
+      // Not the owner: group rights may still suffice; if not, the first change fails with the reason.
       if (errnoOf(error) !== 'EPERM') throw error;
     }
   }
@@ -66,7 +66,7 @@ async function applyInside(plan: RestorePlan, context: ApplyContext): Promise<vo
   }
   try {
     const staged = await stage(plan, context);
-    // From here on the tree changes: an abort, which would leave it in between, is not obeyed.
+    // From here on the tree changes: an abort, which would leave it half restored, is ignored.
     const slices = new Slices();
     for (const entry of plan.open) chmodNoFollow(context.roots.absolute(entry.path), entry.mode | 0o700);
     for (const { path, directory } of plan.remove) removePath(context.roots.absolute(path), directory);
@@ -127,7 +127,7 @@ function place(entry: ManifestEntry, staged: BytePath | undefined, { roots, stor
   const target = roots.absolute(entry.path);
   const root = roots.rootOf(entry.path);
   if (isLinked(entry)) {
-    // Renaming one name of a file over another of its names does nothing, so the old name goes first.
+    // Renaming a file over another of its own links does nothing, so the old name is removed first.
     unlinkIfThere(target);
     fs.linkSync(roots.source(entry.link), target);
   } else if (staged !== undefined) {
@@ -167,7 +167,7 @@ async function setXattrs(entries: readonly ManifestEntry[], { roots, xattrs }: P
   }
 }
 
-/** Of what {@link prune} has left: it may still have more attributes than can be read. */
+/** For entries that {@link prune} kept: they may still have more attributes than can be read. */
 export async function resetXattrs(goal: Manifest, roots: RootMap, xattrs: XattrAccess | undefined): Promise<void> {
   if (xattrs === undefined) return;
   try {

@@ -10,7 +10,7 @@ import type { RootMap } from './staging.ts';
 const OWNER_SEARCH = 0o100;
 const PIECE_BYTES = 1024 * 1024;
 
-/** Where the bytes of a manifest's files can be read, verified, in pieces of at most 1 MiB. */
+/** Source of the verified bytes of a manifest's files, in pieces of at most 1 MiB. */
 export interface Contents {
   chunks(entry: ManifestEntry): Generator<Buffer, void>;
 }
@@ -70,7 +70,7 @@ export class StoredOrCurrent implements Contents {
   }
 }
 
-/** The whole content of a file. Only for what the caller knows to be small. */
+/** Reads the whole content of a file. Only for contents that the caller knows to be small. */
 export function readWhole(contents: Contents, entry: ManifestEntry): Buffer {
   return Buffer.concat(Array.from(contents.chunks(entry), (piece) => Buffer.from(piece)));
 }

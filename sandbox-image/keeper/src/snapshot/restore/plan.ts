@@ -7,7 +7,7 @@ import { errnoOf } from '../base/errors.ts';
 import type { Slices } from '../base/slices.ts';
 import { chmodNoFollow, Reach } from './reach.ts';
 
-/** What a restore has to do, in the order of the fields. Pure data; {@link applyPlan} does it. */
+/** The steps of a restore, in the order of the fields. Pure data; {@link applyPlan} executes it. */
 export interface RestorePlan {
   /** Directories that must be opened up to work below them or to see that they are empty, parents first. */
   readonly open: readonly ManifestEntry[];
@@ -15,11 +15,11 @@ export interface RestorePlan {
   readonly remove: readonly { readonly path: BytePath; readonly directory: boolean }[];
   /** Parents first. */
   readonly mkdir: readonly ManifestEntry[];
-  /** Files and symlinks to be put in place; the first name of a hard-link group comes before the others. */
+  /** Files and symlinks to create; the first name of a hard-link group comes before the others. */
   readonly place: readonly ManifestEntry[];
   /** Files of which only the mode differs. */
   readonly chmod: readonly ManifestEntry[];
-  /** Files and directories of which the extended attributes are to be set, in any order. */
+  /** Files and directories whose extended attributes must be set, in any order. */
   readonly xattrs: readonly ManifestEntry[];
   /** Modification times to set: files and links, then directories, deepest first. */
   readonly times: readonly ManifestEntry[];
@@ -32,7 +32,7 @@ export interface RestorePlan {
 
 const OWNER_ALL = 0o700;
 
-/** Plans current → target. Fifos, sockets and devices that came since, or are in the way, are removed. */
+/** Plans current → target. Fifos, sockets and devices that are new or in the way are removed. */
 export function planRestore(current: Tree, target: Tree): RestorePlan {
   const changes = compareManifests(current, target);
   const specials = extraSpecials(current, target);
@@ -67,7 +67,7 @@ export function planRestore(current: Tree, target: Tree): RestorePlan {
   };
 }
 
-/** All directories above some paths. */
+/** Returns all directories above some paths. */
 function ancestorsOf(paths: readonly BytePath[]): ReadonlySet<BytePath> {
   const above = new Set<BytePath>();
   for (const path of paths) {
@@ -85,7 +85,7 @@ function needsContent({ from, to }: Change): boolean {
   return from === null || from.type !== to.type || from.hash !== to.hash || from.link !== to.link;
 }
 
-/** What is made again has none. */
+/** A recreated entry has no attributes. */
 function needsXattrs(change: Change): boolean {
   const { from, to } = change;
   if (to === null || to.type === 'l') return false;
@@ -114,9 +114,9 @@ function extraSpecials(current: Tree, target: Tree): BytePath[] {
 const LONG_PATH = 4095;
 
 /**
- * Removes what a snapshot lacks, and files that have another size there, without ever holding the
- * tree: for one that is too large, too deep or too long to be scanned. What is left has at most the
- * paths of the snapshot. Symlinks are never followed. Returns how many paths were removed.
+ * Removes entries that a snapshot lacks, and files whose size differs there, without holding the tree in memory: for a
+ * tree too large, too deep or too long to scan. At most the paths of the snapshot are left. Symlinks are never
+ * followed. Returns how many paths were removed.
  */
 export async function prune(goal: Manifest, roots: readonly RootBytes[], slices: Slices): Promise<number> {
   const wanted = new Map(goal.entries.map((entry) => [entry.path, entry]));
@@ -153,7 +153,7 @@ function fits(at: string | Buffer, entry: ManifestEntry): boolean {
   return entry.type === 'l' ? stat.isSymbolicLink() : stat.isFile() && stat.size === entry.size;
 }
 
-/** A directory of ours that its mode closes is opened; the restore gives it its mode. */
+/** Opens a directory of ours that its mode closes; the restore sets its mode. */
 function opened(path: BytePath, reach: Reach): BytePath {
   openUp(reach.at(path));
   return path;
@@ -198,7 +198,10 @@ class Remover {
     }
   }
 
-  /** Unlinks a name; a directory goes to `pending` instead, from the top of the root if its path is too long to be walked often. */
+  /**
+   * Unlinks a name; a directory is moved to `pending` instead, from the top of the root if its path is too long to be
+   * walked often.
+   */
   #drop(parent: BytePath, name: BytePath, pending: BytePath[]): void {
     const path = join(parent, name);
     try {

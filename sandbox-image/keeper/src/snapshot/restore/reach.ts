@@ -13,9 +13,9 @@ interface Step {
 }
 
 /**
- * Names paths below one root so that no link leads elsewhere: each folder on the way is opened from the one above it and must
- * be a folder, and a system call gets the last name in the folder that is open. Whoever swaps a folder for a link, at
- * whatever moment, makes it fail (ENOTDIR). What the last name is, is the call's own business: it must not follow links.
+ * Addresses paths below one root so that no link leads outside: each folder on the way is opened from the one above it
+ * and must be a folder, and a system call gets the last name in the open folder. A folder that is swapped for a link at
+ * any moment makes it fail (ENOTDIR). The last name is the call's own responsibility: it must not follow links.
  */
 export class Reach {
   readonly #root: BytePath;
@@ -26,7 +26,7 @@ export class Reach {
     this.#root = root;
   }
 
-  /** For a system call, until the next one is asked for. `path` is below the root, without it. */
+  /** Returns a path for a system call, valid until the next call. `path` is below the root, without it. */
   at(path: BytePath): string | Buffer {
     const cut = path.lastIndexOf('/');
     const fd = this.#open(cut < 0 ? [] : path.slice(0, cut).split('/'));
@@ -86,7 +86,7 @@ export class Reach {
   }
 }
 
-/** Sets the mode of what stands there, and of nothing that a link there leads to (EOPNOTSUPP). */
+/** Sets the mode of the file at the path, never of a link's target (EOPNOTSUPP). */
 export function chmodNoFollow(path: string | Buffer, mode: number): void {
   const fd = fs.openSync(path, O_PATH | fs.constants.O_NOFOLLOW);
   try {

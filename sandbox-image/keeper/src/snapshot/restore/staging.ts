@@ -58,14 +58,14 @@ export class RootMap {
 }
 
 /**
- * A directory of a random name at the top of each root, where files are written and checked
- * before they are renamed into the tree. A journal in the store names them, so that what a killed
- * restore left behind is removed at the next start and never taken for the user's.
+ * A directory of a random name at the top of each root, where files are written and checked before they are renamed
+ * into the tree. A journal in the store names them, so that leftovers of a killed restore are removed at the next start
+ * and never taken for user files.
  */
 export class Staging {
   readonly #journal: string;
   readonly #dirs = new Map<BytePath, BytePath>();
-  /** They are used through these: what stands at their paths later need not be them. */
+  /** Used through these descriptors: another directory may later be at their paths. */
   readonly #open = new Map<BytePath, number>();
   #count = 0;
 
@@ -123,7 +123,7 @@ export class Staging {
     fs.rmSync(this.#journal, { force: true });
   }
 
-  /** Removes what a killed restore left. */
+  /** Removes leftovers of a killed restore. */
   recover(): void {
     try {
       const dirs = JSON.parse(fs.readFileSync(this.#journal, 'utf8')) as BytePath[];
@@ -135,7 +135,7 @@ export class Staging {
   }
 }
 
-/** Removes a directory that holds only files and links; nothing when it is not there, or something else is. */
+/** Removes a directory that holds only files and links; does nothing when it is missing or something else. */
 function removeFlat(dir: BytePath): void {
   let fd: number;
   try {

@@ -39,7 +39,7 @@ async function revert(dir: string, ...args: string[]): Promise<{ status: number 
   return runScript(SHELL, join(dir, 'revert.sh'), args);
 }
 
-test('the description names operations and what cannot be undone', async () => {
+test('the description names operations and irreversible parts', async () => {
   execFileSync('mkfifo', [at('pipe')]);
   const dir = await unpackBundle(harness, engine, 's0001', 'current');
   const description = JSON.parse(fs.readFileSync(join(dir, 'description.json'), 'utf8')) as Record<string, unknown>;

@@ -18,7 +18,7 @@ import { pack, type Pack } from 'tar-stream';
 import type { ExternalEffect } from '@agentfleet/protocol/keeper';
 import type { Contents } from '../restore/contents.ts';
 
-/** Where a script leads: from the state it expects to the one it makes. */
+/** Direction of a script: the state it expects and the one it makes. */
 export interface Direction {
   readonly state: Manifest;
   readonly goal: Manifest;
@@ -51,7 +51,7 @@ function makeScript({ state, goal, title }: Direction, roots: readonly RootBytes
   ].join('\n');
 }
 
-/** What runs before the first change. */
+/** Phases before the first change. */
 function readingPhases(state: Manifest, changes: readonly Change[], plan: RestorePlan): string[] {
   const hashes = new Set(plan.place.filter(hasContent).map(({ hash }) => hexOf(hash)));
   return [
@@ -105,7 +105,7 @@ function checks(changes: readonly Change[], plan: RestorePlan): string[] {
 function options(roots: readonly RootBytes[], goal: Manifest, changes: readonly Change[]): string {
   const names = roots.map(({ name, path }) => `ROOT_${name}=\${ROOT_${name}-${quote(path)}}`);
   const cases = roots.map(({ name }) => `      ${name}=*) ROOT_${name}=\${2#*=} ;;`);
-  // What follows a name that is empty: that root is left alone.
+  // Skips the command for an empty name: that root is left alone.
   const given = (name: string, command: string): string => `[ -z "$ROOT_${name}" ] || ${command}`;
   // `set -e` does not hold inside of lists: a folder that is not there would go on as the root of the file system.
   const resolve = roots.map(({ name }) => {
@@ -158,7 +158,7 @@ function hasContent(entry: ManifestEntry): boolean {
   return entry.type === 'f' && entry.link === '';
 }
 
-/** One line for each attribute that goes or is set. Those that an edit of somebody else has added stay. */
+/** Returns one line for each attribute that is removed or set. Attributes of other edits stay. */
 function xattrLines({ path, xattrs }: ManifestEntry, before: ManifestEntry | undefined): string[] {
   const wanted = decodeXattrs(xattrs);
   const stays = new Set(wanted.map(({ name }) => name));
@@ -192,7 +192,7 @@ function token(entry: ManifestEntry | null): string {
   return entry.type === 'l' ? quote(`l:${entry.link}.`) : `f:${hexOf(entry.hash)}`;
 }
 
-/** What the guard accepts: the expected state, the goal, and what an interrupted run leaves in between. */
+/** States that the guard accepts: the expected state, the goal, and those of an interrupted run. */
 function guards(state: Manifest, changes: readonly Change[], plan: RestorePlan): string[] {
   const children = new Map<BytePath, BytePath[]>(plan.remove.filter(({ directory }) => directory).map(({ path }) => [path, []]));
   const paths = [...state.entries.map(({ path }) => path), ...plan.remove.map(({ path }) => path)];
@@ -238,7 +238,7 @@ const REASONS: Record<SkippedPath['kind'], string> = {
 
 const XATTR_REASON = 'extended attributes: the script sets them where setfattr is installed, and says so where it is not';
 
-/** What no bundle brings back, whatever the change was. */
+/** State that no bundle restores. */
 const NEVER = [
   'effects outside of the roots: network, other processes, databases',
   'POSIX ACLs, file capabilities, security labels, ownership',
@@ -268,7 +268,7 @@ export function makeBundle(
   return Readable.from(tar, { objectMode: false });
 }
 
-/** What a bundle is made from. */
+/** Inputs of a bundle. */
 interface Parts {
   readonly from: BundleSide;
   readonly to: BundleSide;
@@ -322,7 +322,7 @@ function addObject(tar: Pack, entry: ManifestEntry, contents: Contents): Promise
 async function addPieces(tar: Pack, header: Parameters<Pack['entry']>[0], pieces: Iterable<Buffer>): Promise<void> {
   const done = Promise.withResolvers<void>();
   const sink: NodeJS.WritableStream = tar.entry(header, (error) => (error ? done.reject(error) : done.resolve()));
-  // Both end early with the tar's own error when its reader goes away or a content is corrupt.
+  // Both end early with the tar's own error when its reader disconnects or a content is corrupt.
   sink.on('error', () => undefined);
   done.promise.catch(() => undefined);
   for (const piece of pieces) {

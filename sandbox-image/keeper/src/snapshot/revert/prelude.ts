@@ -4,9 +4,9 @@ function parameters(text: string): string {
 }
 
 /**
- * The fixed part of `revert.sh` and `redo.sh`: POSIX sh with GNU or busybox tools. Every path comes
- * as two arguments, root and relative path; nothing is ever reached through a symlink below a root.
- * `look` sets `got` to `f:<sha256>`, `d`, `l:<target>.`, `special` or `-` (nothing).
+ * The fixed part of `revert.sh` and `redo.sh`: POSIX sh with GNU or busybox tools. Every path is passed as two
+ * arguments, root and relative path; nothing is ever reached through a symlink below a root. `look` sets `got` to
+ * `f:<sha256>`, `d`, `l:<target>.`, `special` or `-` (nothing).
  */
 export const PRELUDE = parameters(String.raw`
 usage() {

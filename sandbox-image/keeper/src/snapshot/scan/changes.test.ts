@@ -5,7 +5,7 @@ import { Harness } from '../testing/harness.ts';
 import type { Below, TreeChanges } from './scanner.ts';
 
 let h: Harness;
-/** What the next scan receives. */
+/** Changes reported to the next scan. */
 let reported: Below | null;
 let seen: number;
 const changes: TreeChanges = {
@@ -54,12 +54,12 @@ function plant(): void {
   for (const name of ['link2', 'link3']) linkSync(join(h.workspace, 'link1'), join(h.workspace, name));
 }
 
-test('what is told to have changed is read, with files that became folders and names of one file', async () => {
+test('reported changes are read, with files that became folders and links of one file', async () => {
   plant();
   await sameAsLookingAtAll();
 });
 
-test('what is told to be the same is not looked at', async () => {
+test('paths reported as unchanged are not checked', async () => {
   plant();
   const engine = await h.engine({ changes });
   const before = await engine.take();

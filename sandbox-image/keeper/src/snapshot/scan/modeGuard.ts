@@ -7,9 +7,9 @@ import { sysPath, type BytePath } from '../base/pathBytes.ts';
 export const LISTABLE = 0o500;
 
 /**
- * Opens up files and directories of ours that their mode closes to us (0000 and the like) and
- * closes them again. Every such change is first noted in a journal in the store, so that a killed
- * keeper puts the modes back when it opens the store again: looking must not change the tree.
+ * Opens files and directories of ours that their mode closes to us (0000 and the like) and closes them again. Every
+ * such change is first recorded in a journal in the store, so that a killed keeper restores the modes when it opens the
+ * store again: reading must not change the tree.
  */
 export class ModeGuard {
   readonly #journal: string;
@@ -19,7 +19,7 @@ export class ModeGuard {
     this.#journal = journal;
   }
 
-  /** Adds `bits` to the mode of `abs`; false when it is not ours to change. Call {@link shut} for every true. */
+  /** Adds `bits` to the mode of `abs`; false when we may not change it. Call {@link shut} for every true. */
   widen(abs: BytePath, mode: number, bits: number): boolean {
     fs.appendFileSync(this.#journal, `${JSON.stringify([abs, mode, mode | bits])}\n`, { mode: 0o600 });
     this.#open++;
@@ -34,7 +34,7 @@ export class ModeGuard {
     }
   }
 
-  /** What was moved meanwhile keeps its mode: a path is all that is known of it. */
+  /** A path moved meanwhile keeps its mode: only the path is known. */
   shut(abs: BytePath, mode: number): void {
     chmodAt(abs, mode);
     this.#done();

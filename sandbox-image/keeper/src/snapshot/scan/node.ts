@@ -4,8 +4,8 @@ import type { BytePath } from '../base/pathBytes.ts';
 import type { SeenStat } from './statCursor.ts';
 
 /**
- * What the last scan saw at one path: the stat cache, shaped as the tree. A directory that did not
- * change keeps its children, so that it is not even listed again.
+ * The result of the last scan at one path: the stat cache, shaped as the tree. An unchanged directory keeps its
+ * children, so that it is not even listed again.
  */
 export interface TreeNode {
   readonly name: BytePath;
@@ -23,14 +23,14 @@ export interface TreeNode {
   nlink: number;
   /** True when the next scan must not believe this node. */
   racy: boolean;
-  /** The stat is that of the program's last answer, which tells no more of it until it changes. */
+  /** The stat is from the program's last answer, which omits it until it changes. */
   reported: boolean;
   /** `device:inode`, exact, while the file has more than one name; else `''`. */
   linkKey: string;
-  /** Null until the first visit and for what is skipped. */
+  /** Null until the first visit and for skipped paths. */
   entry: ManifestEntry | null;
   skipped: SkippedPath['kind'] | null;
-  /** What is at a captured path and is not captured with it. */
+  /** Attributes at a captured path that are not captured. */
   lost: 'acl' | 'capability' | null;
   children: TreeNode[];
   /** False when `children` must be listed again; the old ones still lend their memory by name. */
@@ -77,12 +77,12 @@ export function statOf({ ino, ctimeMs, mtimeMs, size, mode, nlink }: TreeNode): 
   return { ino, ctimeMs, mtimeMs, size, mode, nlink };
 }
 
-/** The same double that `fs.lstat` without bigints would give, to compare with it later. */
+/** Returns the same double as `fs.lstat` without bigints, to compare with it later. */
 function milliseconds(ns: bigint): number {
   return Number(ns / 1_000_000_000n) * 1000 + Number(ns % 1_000_000_000n) / 1e6;
 }
 
-/** Notes an exact stat in the node and forgets what was known; the node stays `racy` until its reader settles it. */
+/** Stores an exact stat in the node and drops the cached content; the node stays `racy` until its reader settles it. */
 export function fillNode(node: TreeNode, stat: BigIntStats): void {
   node.ino = Number(stat.ino);
   node.ctimeMs = milliseconds(stat.ctimeNs);
@@ -99,7 +99,7 @@ export function fillNode(node: TreeNode, stat: BigIntStats): void {
   node.listed = false;
 }
 
-/** Gives a node what an earlier process knew of it. */
+/** Restores the cached state of an earlier process. */
 export function reviveNode(
   node: TreeNode,
   known: Pick<TreeNode, 'ino' | 'ctimeMs' | 'size' | 'mode' | 'nlink' | 'linkKey' | 'lost' | 'racy' | 'listed'>,

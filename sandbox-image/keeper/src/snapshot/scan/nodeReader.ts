@@ -19,9 +19,9 @@ export interface NodeReaderOptions {
   /** A change at or after this time (ms) may be followed by one that the stat does not show. */
   readonly racyFromMs: number;
   readonly budget: TreeBudget;
-  /** Who asks for extended attributes; null where nobody can. */
+  /** Reader of extended attributes; null where there is none. */
   readonly xattrs: XattrScan | null;
-  /** Device of the root; what lies on another one is a mount and is left alone. */
+  /** Device of the root; an entry on another one is a mount and is skipped. */
   readonly device: number;
 }
 
@@ -39,12 +39,12 @@ export class NodeReader {
     this.#opener.close();
   }
 
-  /** True when an unchanged node needs no reading: its content is where this scan wants it. */
+  /** True when an unchanged node needs no reading: its content is already stored as this scan needs it. */
   isSettled({ entry }: TreeNode): boolean {
     return !this.#options.keep || entry?.type !== 'f' || this.#options.store.has(entry.hash);
   }
 
-  /** Counts a visited path and what it holds. @throws TreeTooLarge */
+  /** Counts a visited path and its content. @throws TreeTooLarge */
   count({ path, entry, skipped, size, nlink }: TreeNode): void {
     this.#options.budget.spend(path);
     if (skipped !== null) this.#options.budget.spendSkipped(path);
@@ -109,7 +109,7 @@ export class NodeReader {
     this.#options.xattrs?.passed(node);
   }
 
-  /** Leaves a path out of the manifest and says why. */
+  /** Leaves a path out of the manifest and records why. */
   skip(node: TreeNode, kind: SkippedPath['kind']): undefined {
     node.entry = null;
     node.skipped = kind;

@@ -10,8 +10,8 @@ export const OWNER_READ = 0o400;
 const OPEN_FLAGS = fs.constants.O_RDONLY | fs.constants.O_NONBLOCK;
 
 /**
- * Opens a file for reading; null when it is not ours to open. A mode that forbids reading is
- * widened for the moment of opening and back in place when this returns.
+ * Opens a file for reading; null when we may not. A mode that forbids reading is widened for the moment of opening and
+ * restored before this returns.
  */
 export function openFile(abs: BytePath, mode: number, guard: ModeGuard, open = openAt): number | null {
   const closed = (mode & OWNER_READ) === 0;

@@ -16,7 +16,7 @@ beforeEach(() => {
 });
 afterEach(() => h.dispose());
 
-/** For this clock no change is so recent that another one could hide behind it. */
+/** By this clock no change is so recent that another one could be hidden. */
 const late = { now: () => Date.now() + 60_000 };
 const files = ['a/f', 'a/g', 'a/b/f', 'a/b/c/f', 'a.d/f', 'a-f', 'é/f', 'z\n/f'];
 
@@ -31,7 +31,7 @@ async function truth(): Promise<string> {
   return (await (await h.engine()).scan()).digest;
 }
 
-describe.skipIf(runner === null)('who is told changes only', () => {
+describe.skipIf(runner === null)('reports of changes only', () => {
   let answers: (StatAnswer | null)[];
   let treeStats: TreeStats;
   beforeEach(() => {
@@ -92,7 +92,7 @@ describe.skipIf(runner === null)('who is told changes only', () => {
     expect(answers.slice(2).every((answer) => answer?.changesOnly)).toBe(true);
   });
 
-  test('believes nothing after a scan that did not come to its end', async () => {
+  test('trusts no report after an incomplete scan', async () => {
     grow();
     const engine = await h.engine({ treeStats, clock: late, limits: { entries: 1000, bytes: 10_000 } });
     await engine.take();
@@ -104,7 +104,7 @@ describe.skipIf(runner === null)('who is told changes only', () => {
   });
 });
 
-/** Record of a folder that nobody could look into, as `runner stat` writes it. */
+/** Record of an unreadable folder, as `runner stat` writes it. */
 function blindRecord(name: string): Buffer {
   const stat = fs.lstatSync(join(h.workspace, name));
   const head = Buffer.alloc(54);
@@ -130,7 +130,7 @@ test.skipIf(runner === null)('below a folder of which nothing is known each name
   await engine.take();
   blind = () => blindRecord('a');
   fs.appendFileSync(join(h.workspace, 'a/b/c/f'), 'more');
-  fs.appendFileSync(join(h.workspace, 'a.d/f'), 'which nobody tells');
+  fs.appendFileSync(join(h.workspace, 'a.d/f'), 'not reported');
   const seen = (await engine.scan()).digest;
   fs.writeFileSync(join(h.workspace, 'a.d/f'), 'a.d/f');
   expect(seen).not.toBe((await engine.manifest('s0001')).digest);

@@ -22,11 +22,11 @@ export type Below = ReadonlyMap<BytePath, Below | null>;
 export const NOTHING: Below = new Map();
 
 /**
- * Who knows where a tree can have changed, so that the rest need not be looked at. What it leaves out is
- * believed: it has to be exact, or to say that it does not know.
+ * Source of where a tree can have changed, so that the rest is not checked. Its omissions are trusted: it must be
+ * exact, or report that it does not know.
  */
 export interface TreeChanges {
-  /** By the name of the root, what may be other than at the last scan that was seen; null: anything. */
+  /** By root name, what may have changed since the last acknowledged scan; null: anything. */
   since(): ReadonlyMap<string, Below> | null;
   /** A scan has been completed. */
   seen(): void;
@@ -48,7 +48,7 @@ function groupHardLinks(nodes: readonly TreeNode[]): void {
   }
 }
 
-/** Of the tree, not of the store: a volume that fails, or a path that became something else between two looks at it. */
+/** Errors of the tree, not of the store: a failing volume, or a path that changed its type during the scan. */
 const UNREADABLE: ReadonlySet<string> = new Set(['EIO', 'ENOTDIR', 'ENOENT', 'EACCES', 'EINVAL', 'ELOOP', 'EISDIR', 'ENXIO', 'ENOTSUP']);
 
 /** The kernel's clock for ctime ticks up to every 10 ms; a change this close to the scan can hide a second one. */
@@ -68,7 +68,7 @@ interface Frame {
 /** A record, or nothing new of a name that is as it was reported; null when it has to be asked for. */
 type Reported = ReportedStat | 'same' | null;
 
-/** Where the walk of one root starts, and what is known of it before. */
+/** Start of the walk of one root, and its cached state. */
 interface Start {
   readonly top: TreeNode;
   readonly below: Below | null;
@@ -86,16 +86,16 @@ export interface ScannerOptions {
   readonly xattrs?: XattrAccess | undefined;
   /** Absent: each name is asked for by itself. */
   readonly treeStats?: TreeStats | undefined;
-  /** Absent: everything is looked at by each scan. */
+  /** Absent: each scan checks everything. */
   readonly changes?: TreeChanges | undefined;
   /** Milliseconds since 1970 of the clock that the kernel stamps files with. */
   readonly now: () => number;
 }
 
 /**
- * Reads the tree into a manifest. Remembers what it saw: an unchanged file costs one `lstat`, an
- * unchanged directory is not listed again. Symlinks are never followed. A tree over the limits, or
- * with a path longer than PATH_MAX (4096 bytes), which cannot be reached, is `TreeTooLarge`.
+ * Reads the tree into a manifest. Caches its results: an unchanged file costs one `lstat`, an unchanged directory is
+ * not listed again. Symlinks are never followed. A tree over the limits, or with a path longer than PATH_MAX (4096
+ * bytes), which cannot be reached, is `TreeTooLarge`.
  */
 export class Scanner {
   readonly #options: ScannerOptions;
@@ -103,9 +103,9 @@ export class Scanner {
   #tops: readonly TreeNode[] = [];
   /** The cache of an earlier process has been asked. */
   #warm = false;
-  /** How many paths are known. */
+  /** Number of known paths. */
   #known = 0;
-  /** What is remembered is all of the tree that the last scan met. */
+  /** The cache holds the whole tree of the last scan. */
   #complete = false;
 
   constructor(options: ScannerOptions) {
@@ -114,12 +114,12 @@ export class Scanner {
     this.forget();
   }
 
-  /** Leaves what was seen to the next process. */
+  /** Saves the cache for the next process. */
   save(): void {
     if (this.#warm) this.#options.cache.write(this.#tops);
   }
 
-  /** Gives back the memory of what was seen. */
+  /** Frees the memory of the cache. */
   forget(): void {
     this.#complete = false;
     this.#reported.forget();
@@ -133,7 +133,7 @@ export class Scanner {
     return { digest: digestOf(tree.entries), ...tree };
   }
 
-  /** As {@link scan}, for who needs no digest. */
+  /** Like {@link scan}, without the digest. */
   async look(keep: boolean, slices: Slices): Promise<Tree> {
     const racyFromMs = this.#options.now() - RACY_MS;
     if (!this.#warm) this.#known = this.#options.cache.read(this.#tops);
@@ -194,7 +194,8 @@ export class Scanner {
           this.#leave(frame);
           continue;
         }
-        // To ask the clock costs as much as to pass an unchanged name; to read eight small files takes no slice.
+        // Reading the clock costs as much as passing an unchanged name; reading eight small files takes less than a
+        // slice.
         if (++steps % 8 === 0 && slices.due()) await slices.pause();
         const changed = changesAt(node, frame.below, reader);
         const reported = changed === NOTHING ? null : reportedOf(node, seen, stack.length, frame.blind);
@@ -208,7 +209,7 @@ export class Scanner {
         else if (node.skipped !== null) skipped.push({ path: displayPath(node.path), kind: node.skipped });
       }
     } finally {
-      // Not empty only after a failure: what these directories hold is then not to be believed.
+      // Not empty only after a failure: the cached content of these directories is then invalid.
       for (const frame of stack.reverse()) {
         this.#leave(frame);
         frame.node.racy = true;
@@ -228,7 +229,7 @@ export class Scanner {
     return unread ? reader.readFile(node, slices) : undefined;
   }
 
-  /** Puts a directory on the stack; false when it is not ours to look into, and then it is skipped. */
+  /** Pushes a directory on the stack; false when we may not read it, and then it is skipped. */
   #enter(node: TreeNode, reader: NodeReader, stack: Frame[], below: Below | null, blind: boolean): boolean {
     if (below === NOTHING && node.listed) {
       stack.push({ node, next: 0, widened: false, below, blind });
@@ -261,7 +262,7 @@ export class Scanner {
   }
 }
 
-/** What can have changed at a node and below; what is not known yet, or is to be stored, is looked at in any case. */
+/** Returns what can have changed at a node and below; unknown entries, and those to be stored, are always checked. */
 function changesAt(node: TreeNode, below: Below | null, reader: NodeReader): Below | null {
   if (below === null || node.entry === null) return null;
   const named = below.get(node.name);
@@ -280,7 +281,7 @@ function onDevice(node: TreeNode, device: number): void {
     node.linkKey = `${device}${node.linkKey.slice(node.linkKey.indexOf(':'))}`;
 }
 
-/** What is captured without all that it has: each path, or, where they are many, its root. */
+/** Lists entries captured without all attributes: each path or, where they are many, its root. */
 function notesOf(found: readonly TreeNode[]): SkippedPath[] {
   const lost = found.filter((node) => node.lost !== null && node.entry !== null);
   const shown = lost.length <= MAX_NOTED ? (path: string) => path : (path: string) => path.slice(0, path.indexOf('/'));

@@ -19,7 +19,7 @@ afterEach(() => h.dispose());
 /** A clock that is far ahead: nothing is racy. */
 const late: Partial<CasOptions> = { clock: { now: () => Date.now() + 60_000 } };
 
-/** How many files a new engine reads for its first snapshot. */
+/** Returns how many files a new engine reads for its first snapshot. */
 async function readsOfNext(options = late): Promise<{ reads: number; digest: string }> {
   const small = vi.spyOn(ObjectStore.prototype, 'small');
   try {
@@ -45,7 +45,7 @@ test('after a restart nothing that is unchanged is read again', async () => {
   expect(await readsOfNext()).toEqual({ reads: 0, digest });
 });
 
-test('what changed while no keeper ran is read, and only that', async () => {
+test('files changed while no keeper ran are read, and only those', async () => {
   await first();
   const path = join(h.workspace, 'f3');
   const { atime, mtime } = fs.statSync(path);
@@ -59,7 +59,7 @@ test('what changed while no keeper ran is read, and only that', async () => {
   expect((await readsOfNext()).digest).toBe(digest);
 });
 
-test('what was changed in the tick of the last look is read again', async () => {
+test('a file changed in the clock tick of the last scan is read again', async () => {
   const newest = Math.max(...fs.readdirSync(h.workspace).map((name) => fs.lstatSync(join(h.workspace, name)).ctimeMs));
   const soon = { clock: { now: () => newest + 1 } };
   const digest = await first(soon);
@@ -80,13 +80,13 @@ test.each([
   expect(await readsOfNext()).toEqual({ reads: 31, digest });
 });
 
-test('a cache of an earlier boot is not believed: what was not written out when the power failed is found to be gone', async () => {
+test('a cache of an earlier boot is ignored: contents not written before the power failure are found to be missing', async () => {
   const digest = await first({ ...late, bootId: 'one' });
   expect(await readsOfNext({ ...late, bootId: 'one' })).toEqual({ reads: 0, digest });
   expect(await readsOfNext({ ...late, bootId: 'two' })).toEqual({ reads: 31, digest });
 });
 
-test('what is skipped is found again', async () => {
+test('skipped entries are found again', async () => {
   execFileSync('mkfifo', [join(h.workspace, 'dir', 'fifo')]);
   await first();
   const engine = await h.engine(late);

@@ -14,11 +14,11 @@ const FORMAT = 'agentfleet-stat-cache/3';
 const BATCH = 1024;
 
 /**
- * What the scanner saw, kept next to the store, so that the first scan after a restart of the keeper need not
- * read every file again. A hint and no more: each node is compared with the stat of its file as within one
- * process, and what was changed so shortly before it was read that a second change could hide (`racy`) is
- * written as not to be believed. The last line is the hash of the others: a torn or damaged file is no cache. Nor is one of
- * an earlier boot: after a loss of power a file can lack contents that its stat still vouches for.
+ * The scanner's cache, stored next to the snapshots, so that the first scan after a restart of the keeper does not read
+ * every file again. Only a hint: each node is compared with the stat of its file as within one process, and files
+ * changed so shortly before reading that a second change could hide (`racy`) are marked as invalid. The last line is
+ * the hash of the others: a torn or damaged file is ignored. So is one of an earlier boot: after a loss of power a file
+ * can lack contents although its stat is unchanged.
  */
 export class StatCache {
   readonly #path: string;
@@ -30,7 +30,7 @@ export class StatCache {
     this.#boot = boot;
   }
 
-  /** Not synced: should it get lost, the files are read again. A full volume, or one that is gone, goes without. */
+  /** Not synced: if it is lost, the files are read again. Errors of a full or missing volume are ignored. */
   write(tops: readonly TreeNode[]): void {
     const temporary = `${this.#path}.tmp`;
     try {
@@ -47,13 +47,13 @@ export class StatCache {
     }
   }
 
-  /** Gives these nodes, the roots, what is known of them and of what is below, and says how many they are; 0 when there is no usable cache. */
+  /** Loads the cache into these nodes, the roots, and returns the number of nodes; 0 when there is no usable cache. */
   read(tops: readonly TreeNode[]): number {
     const text = readText(this.#path);
     const cut = text.lastIndexOf('\n', text.length - 2) + 1;
     if (text.slice(cut, -1) !== createHash('sha256').update(text.slice(0, cut), 'latin1').digest('hex')) return 0;
     const [format, boot, devices, ...lines] = text.slice(0, cut - 1).split('\n');
-    // Inode numbers say something on their own device only.
+    // Inode numbers are only meaningful on their own device.
     if (format !== FORMAT || boot !== this.#boot || devices !== devicesOf(tops)) return 0;
     const directories = new Map<BytePath, TreeNode>(tops.map((top) => [top.path, top]));
     for (const line of lines) readNode(line, directories);
@@ -66,7 +66,7 @@ function devicesOf(tops: readonly TreeNode[]): string {
   return known.map(({ path, stat }) => `${path}=${stat?.dev ?? '-'}`).join(' ');
 }
 
-/** Where the kernel does not say, each process counts as a boot of its own. */
+/** Without a kernel boot id each process counts as its own boot. */
 function bootId(): string {
   try {
     return fs.readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
@@ -98,7 +98,7 @@ function writeLines(fd: number, tops: readonly TreeNode[], boot: string): void {
 /** `racy listed ino ctimeMs size mode nlink linkKey lost`, then the manifest line. */
 function lineOf(node: TreeNode): string {
   const { racy, ino, ctimeMs, size, mode, nlink, linkKey, lost, children, entry } = node;
-  // What is skipped is not written: its directory has to be listed again.
+  // Skipped entries are not written: their directory must be listed again.
   const listed = node.listed && children.every((child) => child.entry !== null);
   const key = linkKey === '' ? '-' : linkKey;
   return `${Number(racy)} ${Number(listed)} ${ino} ${ctimeMs} ${size} ${mode} ${nlink} ${key} ${lost ?? '-'} ${entry?.line ?? ''}`;
@@ -135,8 +135,8 @@ interface ReportedStatsOptions {
 }
 
 /**
- * Asks for the stats of all names of all roots, where that is worth a program. From one completed scan to the next only
- * what has changed is reported: each node notes whether it is as it was reported (`TreeNode.reported`).
+ * Requests the stats of all names of all roots, where a program pays off. From one completed scan to the next only
+ * changes are reported: each node records whether it is as reported (`TreeNode.reported`).
  */
 export class ReportedStats {
   readonly #options: ReportedStatsOptions;
@@ -148,7 +148,7 @@ export class ReportedStats {
     this.#options = options;
   }
 
-  /** For a tree with so many known names. Until {@link completed} nothing that was reported before counts. */
+  /** Requests stats for a tree with `known` names. Until {@link completed} no earlier report counts. */
   async ask(known: number): Promise<readonly (StatCursor | null)[]> {
     const { roots, treeStats, limits } = this.#options;
     const since = this.#last;

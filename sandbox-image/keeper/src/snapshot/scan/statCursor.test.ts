@@ -15,7 +15,7 @@ beforeEach(() => {
 });
 afterEach(() => h.dispose());
 
-/** A record as `runner stat` writes it; `size` tells them apart. */
+/** A record as `runner stat` writes it; `size` identifies it. */
 function record(depth: number, name: string, size: number): Buffer {
   const head = Buffer.alloc(54);
   head.writeUInt16LE(depth, 0);
@@ -82,7 +82,7 @@ describe.skipIf(runner === null)('with the real runner', () => {
   test.each([
     ['fails', () => treeStatsByRunner('/bin/false', 0)],
     ['cannot be started', () => treeStatsByRunner('/nonexistent', 0)],
-    ['tells of more names than are allowed', (): TreeStats => ({ worthFrom: 0, read: (root) => treeStats.read(root, 3, null) })],
+    ['reports more names than are allowed', (): TreeStats => ({ worthFrom: 0, read: (root) => treeStats.read(root, 3, null) })],
   ])('a program that %s costs time and nothing else', async (_, broken) => {
     grow();
     const engine = await h.engine({ treeStats: broken(), clock: late });

@@ -1,6 +1,6 @@
 import type { BytePath } from '../base/pathBytes.ts';
 
-/** What tells whether a path is as it was: the part of `fs.Stats` that {@link isSame} looks at. */
+/** The part of `fs.Stats` that shows whether a path has changed, compared by {@link isSame}. */
 export interface SeenStat {
   ino: number;
   ctimeMs: number;
@@ -10,9 +10,9 @@ export interface SeenStat {
   nlink: number;
 }
 
-/** One record, of a name that the walk has come to. */
+/** The record of the name at which the walk is. */
 export interface ReportedStat extends SeenStat {
-  /** Of a folder of whose names some may have no record: they are not known to be as they were. */
+  /** For a folder where some names may lack a record: they are not known to be unchanged. */
   isBlind: boolean;
 }
 
@@ -20,11 +20,11 @@ export interface ReportedStat extends SeenStat {
 const HEAD_BYTES = 54;
 
 /**
- * Reads the records of `runner stat` in step with the scanner's walk, which has the same order. What has no record
- * (below a folder that was closed to the runner) or has one that the walk does not know is passed over.
+ * Reads the records of `runner stat` in step with the scanner's walk, which has the same order. Names without a record
+ * (below a folder that was closed to the runner) and records without a known name are skipped.
  */
 export class StatCursor {
-  /** What has no record is as it was reported last. */
+  /** A name without a record is as last reported. */
   readonly changesOnly: boolean;
   readonly #bytes: Buffer;
   readonly #view: DataView;
@@ -37,7 +37,7 @@ export class StatCursor {
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
-  /** The record of the next name that the walk comes to, valid until the next call; null when there is none. */
+  /** Returns the record of the walk's next name, valid until the next call; null when there is none. */
   find(name: BytePath, depth: number): ReportedStat | null {
     while (this.#at + HEAD_BYTES <= this.#bytes.length) {
       const at = this.#at;
@@ -63,7 +63,7 @@ export class StatCursor {
     return reported;
   }
 
-  /** Bytewise: negative when the record's name comes first. */
+  /** Compares bytewise: negative when the record's name comes first. */
   #compare(at: number, length: number, name: BytePath): number {
     const shared = Math.min(length, name.length);
     for (let index = 0; index < shared; index++) {

@@ -1,10 +1,10 @@
 import { SnapshotError } from '../base/errors.ts';
 
-/** How much of a tree the keeper can hold in its memory and is willing to read. */
+/** Limits of a tree that the keeper can hold in memory and reads. */
 export interface TreeLimits {
   /** Paths of ordinary length; long ones weigh more. */
   readonly entries: number;
-  /** Of all files together, as `stat` tells it: a sparse file costs its length to read and to keep. */
+  /** Sum of the sizes of all files by `stat`: a sparse file costs its length to read and to store. */
   readonly bytes: number;
 }
 
@@ -15,7 +15,7 @@ const BYTES_PER_ENTRY = 128;
 /** Each snapshot's record names what it skipped, and all records are in memory for as long as the keeper lives. */
 const MAX_SKIPPED = 256;
 
-/** What is captured in part is named path by path up to this many; more than that is no reason to refuse the tree. */
+/** Partly captured entries are listed by path up to this many; more do not refuse the tree. */
 export const MAX_NOTED = 64;
 
 /** How much one path counts against {@link TreeLimits.entries}. */
@@ -23,7 +23,7 @@ export function weightOf(path: string): number {
   return Math.max(1, path.length / BYTES_PER_ENTRY);
 }
 
-/** The tree is more than can be captured. A restore answers by removing first what its goal lacks. */
+/** The tree exceeds the limits. A restore then first removes what its goal lacks. */
 export class TreeTooLarge extends SnapshotError {
   constructor(message: string, cause?: unknown) {
     super('AF_QUOTA_EXCEEDED', message, { cause });
@@ -48,7 +48,7 @@ export class TreeBudget {
     this.ahead(0);
   }
 
-  /** Of a path that is seen and not captured. @throws TreeTooLarge */
+  /** Counts a path that is seen and not captured. @throws TreeTooLarge */
   spendSkipped(path: string): void {
     this.#skipped += weightOf(path);
     if (this.#skipped > Math.min(MAX_SKIPPED, this.#limits.entries)) {
@@ -56,19 +56,19 @@ export class TreeBudget {
     }
   }
 
-  /** To be asked before `names` paths are made from a directory's names. @throws TreeTooLarge */
+  /** Call this before `names` paths are made from a directory's names. @throws TreeTooLarge */
   ahead(names: number): void {
     if (this.#weight + names <= this.#limits.entries) return;
     throw new TreeTooLarge(`the tree has more than ${this.#limits.entries} paths (long ones count more)`);
   }
 
-  /** Of a file that was read; one with several names counts once, a part by each. @throws TreeTooLarge */
+  /** Counts a file that was read; one with several names counts once, a part by each. @throws TreeTooLarge */
   spendBytes(size: number, names: number): void {
     this.#bytes += size / Math.max(names, 1);
     this.assertReadable(0);
   }
 
-  /** To be asked before a file is read. @throws TreeTooLarge */
+  /** Call this before a file is read. @throws TreeTooLarge */
   assertReadable(size: number): void {
     if (Math.max(this.#bytes, size) <= this.#limits.bytes) return;
     throw new TreeTooLarge(`the files have ${Math.max(this.#bytes, size)} bytes or more, ${this.#limits.bytes} are allowed`);

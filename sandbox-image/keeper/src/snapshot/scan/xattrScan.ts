@@ -7,7 +7,7 @@ import { LISTABLE, type ModeGuard } from './modeGuard.ts';
 import type { TreeNode } from './node.ts';
 import { TreeTooLarge } from './treeLimits.ts';
 
-/** Of one root. All manifests in memory hold them in full. */
+/** Limit for one root. All manifests in memory hold them in full. */
 export const MAX_XATTR_BYTES = 8 * 1024 * 1024;
 
 /**
@@ -63,7 +63,7 @@ export class XattrScan {
     this.#reader = null;
   }
 
-  /** What was asked and not answered is not to be believed. */
+  /** Drops requests without an answer. */
   abandon(): void {
     this.#reader?.cancel();
     for (const node of this.#asked) node.racy = true;
@@ -73,7 +73,7 @@ export class XattrScan {
     return node.path.slice(this.#top.path.length + 1);
   }
 
-  /** Asks again with modes widened. What is opened for it stays racy: the scan sees to that. */
+  /** Requests again with widened modes. Opened entries stay racy: the scan ensures that. */
   async #askOpened(nodes: readonly TreeNode[]): Promise<readonly XattrAnswer[]> {
     const opened: TreeNode[] = [];
     const open = (node: TreeNode, bits: number): void => {

@@ -4,8 +4,8 @@ import fs from 'node:fs';
 const CHANGES = ['writeSync', 'writeFileSync', 'renameSync', 'rmSync', 'unlinkSync', 'truncateSync', 'mkdirSync'] as const;
 
 /**
- * Runs `job` and keeps a copy of `dir` as it was just before each change of a file, and in the middle of
- * each write: what a kill -9 at that instant leaves behind. Returns the copies' paths below `copies`.
+ * Runs `job` and keeps a copy of `dir` as it was just before each change of a file, and in the middle of each write:
+ * the state after a kill -9 at that instant. Returns the copies' paths below `copies`.
  */
 export async function crashPoints(dir: string, copies: string, job: () => Promise<unknown>): Promise<string[]> {
   const made: string[] = [];

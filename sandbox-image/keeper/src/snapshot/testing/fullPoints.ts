@@ -1,11 +1,11 @@
 import fs from 'node:fs';
 
-/** Calls by which an engine takes room, with the argument that says where: a path, or a descriptor. */
+/** Calls by which an engine allocates space, with the index of the argument for the place: a path or a descriptor. */
 const CHANGES = ['writeSync', 'writeFileSync', 'appendFileSync', 'renameSync', 'mkdirSync', 'fdatasyncSync', 'fsyncSync'] as const;
 
 /**
- * Runs `job` while the `point`-th change below `dir`, and each one after it, fails as on a full disk. Returns what the job
- * was rejected with, null for nothing, and whether there was such a change at all.
+ * Runs `job` while the `point`-th change below `dir`, and each one after it, fails as on a full disk. Returns the job's
+ * rejection, null for none, and whether there was such a change.
  */
 export async function fullFrom(point: number, dir: string, job: () => Promise<unknown>): Promise<{ error: unknown; met: boolean }> {
   const real = { ...fs };

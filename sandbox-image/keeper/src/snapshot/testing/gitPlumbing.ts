@@ -17,8 +17,8 @@ const CONFIG = [
 ];
 
 /**
- * Snapshots by git without a repository in the tree: what a user would pick instead of the engine.
- * A detached git directory, loose objects, no compression, no fsync, attributes neutralised.
+ * Snapshots by git without a repository in the tree: the alternative to the engine for a user. A detached git
+ * directory, loose objects, no compression, no fsync, attributes neutralised.
  */
 export class GitPlumbing {
   readonly #environment: NodeJS.ProcessEnv;
@@ -44,7 +44,7 @@ export class GitPlumbing {
     return this.#git('write-tree').trim();
   }
 
-  /** Makes files and index equal to a captured tree: changed and deleted files, and what came since. */
+  /** Makes files and index equal to a captured tree: changed, deleted and new files. */
   restore(tree: string): void {
     this.#git('add', '-A', '-f');
     this.#git('read-tree', '-u', '--reset', tree);

@@ -61,7 +61,7 @@ export class Harness {
   }
 }
 
-/** Everything a snapshot promises to keep, one line per path. */
+/** Describes everything that a snapshot promises to keep, one line per path. */
 export function describeTree(abs: string, name: string, inodes: Map<string, string>): string[] {
   const out: string[] = [];
   const names = opened(abs, () => fs.readdirSync(sysPath(abs), { encoding: 'latin1' }).sort());

@@ -5,8 +5,8 @@ import { dirname, join } from 'node:path';
 const CHANGES = ['writeSync', 'writeFileSync', 'renameSync', 'rmSync', 'unlinkSync', 'truncateSync', 'ftruncateSync', 'mkdirSync'] as const;
 
 /**
- * What is gone after a loss of power: what was written to a file since it was last synced (a file system that keeps its
- * names in order), or besides all names that came, went or moved since their directory was.
+ * Losses by a power failure: contents written to a file since its last sync (a file system that keeps its names in
+ * order), or also all names created, removed or moved since the last sync of their directory.
  */
 export type Loss = 'Contents' | 'ContentsAndNames';
 
@@ -14,7 +14,7 @@ export type Loss = 'Contents' | 'ContentsAndNames';
 export interface AfterLoss {
   readonly dir: string;
   readonly loss: Loss;
-  /** What the job had promised before. */
+  /** What the job had promised before that point. */
   readonly promised: readonly string[];
 }
 
@@ -28,7 +28,7 @@ class Disk {
   readonly #contents = new Map<number, Buffer>();
   readonly #names = new Map<number, ReadonlyMap<string, Name>>();
 
-  /** An inode that is made again holds nothing, whatever had its number before. */
+  /** A reused inode is empty, whatever had its number before. */
   made(path: string): void {
     const { ino } = fs.lstatSync(path);
     this.#contents.delete(ino);
@@ -42,7 +42,7 @@ class Disk {
     else this.#contents.set(stat.ino, fs.readFileSync(path));
   }
 
-  /** Writes out what is left of a directory. */
+  /** Writes the remaining state of a directory. */
   leave(dir: string, to: string, loss: Loss): void {
     fs.mkdirSync(to, { recursive: true });
     const names = loss === 'Contents' ? namesOf(dir) : (this.#names.get(fs.lstatSync(dir).ino) ?? new Map<string, Name>());
@@ -74,7 +74,7 @@ function namesOf(dir: string): ReadonlyMap<string, Name> {
 type Call = (...args: unknown[]) => unknown;
 const SYNCS = ['fsyncSync', 'fdatasyncSync'] as const;
 
-/** Stands between the store and the file system, and keeps what a loss of power would leave. */
+/** Sits between the store and the file system, and records the state after a loss of power. */
 class Watch {
   readonly made: AfterLoss[] = [];
   readonly promised = new Set<string>();
@@ -156,8 +156,8 @@ class Watch {
 }
 
 /**
- * Runs `job` and keeps what a loss of power just before each change of `dir` would leave of it, and at the end. The job says
- * what it promises, and what it does not promise any more.
+ * Runs `job` and keeps the state after a loss of power just before each change of `dir`, and at the end. The job
+ * reports what it promises, and what it no longer promises.
  */
 export async function powerLosses(
   dir: string,

@@ -7,7 +7,7 @@ import type { SnapshotEngine } from '../records/engine.ts';
 import { Harness } from './harness.ts';
 import { applyOperations, type TreeOperation } from './treeOps.ts';
 
-/** How a script is run: `['sh']`, or busybox with its own tools first in PATH. */
+/** Shell for a script: `['sh']`, or busybox with its own tools first in PATH. */
 export interface ShellUnderTest {
   readonly command: readonly string[];
   readonly path: string;
@@ -24,7 +24,7 @@ export async function unpackBundle(harness: Harness, engine: SnapshotEngine, fro
   return dir;
 }
 
-/** Runs a script of a bundle; returns its exit status and what it said. */
+/** Runs a script of a bundle; returns its exit status and its output. */
 export function runScript(shell: ShellUnderTest, script: string, args: readonly string[] = []): { status: number | null; output: string } {
   const [command = 'sh', ...first] = shell.command;
   const done = spawnSync(command, [...first, script, ...args], { encoding: 'utf8', env: { PATH: shell.path } });

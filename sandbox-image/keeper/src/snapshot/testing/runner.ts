@@ -14,8 +14,9 @@ interface BuiltRunner {
 }
 
 /**
- * Builds the real runner into a folder of its own that everybody may read; null, with a warning, where that is not possible.
- * @throws Error in CI, which is to try all that there is
+ * Builds the real runner into a separate folder that every user may read; null, with a warning, where that is not
+ * possible.
+ * @throws Error in CI, where nothing may be skipped
  */
 export function buildRunner(): BuiltRunner | null {
   const dir = fs.mkdtempSync(join(tmpdir(), 'af-runner-'));

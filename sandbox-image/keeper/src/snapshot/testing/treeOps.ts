@@ -25,7 +25,7 @@ const NAMES = [
   'x'.repeat(255),
 ];
 
-/** What a sequence may change, below its base; the store beside them is not its business. */
+/** Folders that a sequence may change, below its base; it must not touch the store beside them. */
 const ROOTS = ['workspace', 'home'];
 
 /** Few names often, so that operations meet; odd names sometimes. */
@@ -83,7 +83,7 @@ export type TreeOperation = readonly [keyof typeof OPERATIONS, string, string | 
 /** A random sequence of changes to the two roots of a harness. */
 export const operations: fc.Arbitrary<readonly TreeOperation[]> = fc.array(operation, { minLength: 1, maxLength: 14 });
 
-/** Applies changes below `base`; what is impossible at the moment (no such file) is left out. */
+/** Applies changes below `base`; impossible ones (no such file) are skipped. */
 export function applyOperations(base: string, sequence: readonly TreeOperation[]): void {
   for (const [kind, at, argument] of sequence) {
     const second = kind === 'rename' || kind === 'replace' || kind === 'link' ? `${base}/${String(argument)}` : argument;
@@ -100,7 +100,7 @@ export function applyOperations(base: string, sequence: readonly TreeOperation[]
   }
 }
 
-/** Whether an operation at a path, or below it, can reach nothing but `base`. */
+/** Reports whether an operation at a path, or below it, can only reach `base`. */
 export function staysInside(base: string, at: string): boolean {
   try {
     return !leaves(base, at) && fs.lstatSync(sysPath(at), { throwIfNoEntry: false })?.isSymbolicLink() !== true;
@@ -111,8 +111,8 @@ export function staysInside(base: string, at: string): boolean {
 }
 
 /**
- * Whether a path leads out of the roots in `base` once its links are followed. Most operations follow links, and
- * this machine is not ours to change: what would leave is left out.
+ * Reports whether a path leads out of the roots in `base` once its links are followed. Most operations follow links;
+ * such paths are skipped so that nothing else on this machine changes.
  */
 function leaves(base: string, at: string): boolean {
   const inside = fs.realpathSync(base);

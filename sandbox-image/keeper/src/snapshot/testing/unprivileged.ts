@@ -1,6 +1,6 @@
 /**
- * Runs both properties outside of the test runner, as the user it is started as, who must not be
- * root: only then do modes close anything. `node unprivileged.ts SEED RUNS`.
+ * Runs both properties outside of the test runner, as a user that must not be root: only then do modes close anything.
+ * `node unprivileged.ts SEED RUNS`.
  */
 import * as fc from 'fast-check';
 import { assertRevertTrip } from './revertTrip.ts';

@@ -30,9 +30,9 @@ export function withRunner(binary: string): Pick<CasOptions, 'setMeta' | 'treeSt
 }
 
 /**
- * The promise of undo on one random history, by both ways: the revert script takes the tree back and the redo script
- * forth; then the engine does the same, in some cases over a restore that was killed. The tree is read by code that
- * is not the engine's, attributes by `getfattr` where it is.
+ * Tests undo on one random history in both ways: the revert script restores the tree and the redo script applies the
+ * change again; then the engine does the same, in some cases over a restore that was killed. The tree is read by code
+ * independent of the engine, attributes by `getfattr` where it is installed.
  */
 export async function assertUndone(runner: string, { setup, changes, killAfterMs }: FuzzCase): Promise<void> {
   const harness = new Harness();
@@ -80,11 +80,11 @@ async function assertRestored(
   assert.deepEqual(states(), goal, `restore of ${id}`);
 }
 
-/** Restores in a process of its own and kills that. */
+/** Restores in a separate process and kills it. */
 async function killInRestore(harness: Harness, runner: string, id: string, afterMs: number): Promise<void> {
   const child = spawn(process.execPath, [VICTIM, harness.dir, runner, id], { stdio: ['ignore', 'pipe', 'ignore'] });
   const ended = new Promise((resolve) => child.once('close', resolve));
-  // It has opened the store, and goes on at once.
+  // It has opened the store and continues at once.
   await Promise.race([new Promise((resolve) => child.stdout.once('data', resolve)), ended]);
   const timer = setTimeout(() => child.kill('SIGKILL'), afterMs);
   await ended;

@@ -2,7 +2,7 @@ import type { FuzzCase } from './case.ts';
 
 /** Histories that were not undone once; each run begins with them. */
 export const examples: readonly FuzzCase[] = [
-  // A command closes a root by a link to it: nobody but its owner could enter.
+  // A command replaces a root by a link: only its owner could enter it.
   {
     setup: [
       ['write', 'workspace/file', 'one'],

@@ -6,16 +6,16 @@ import { encodeXattrRecords, encodeXattrs } from '../../base/xattrs.ts';
 import { applyOperations, clear, operation, parents, path, staysInside, type TreeOperation } from '../treeOps.ts';
 import { installPackages, runGit, runWriters } from './programs.ts';
 
-/** What a case may change the tree with. */
+/** Programs by which a case may change the tree. */
 export interface Tools {
-  /** The two roots lie in it; nothing outside of it is touched. */
+  /** The folder of the two roots; nothing outside of it is touched. */
   readonly base: string;
   readonly runner: string;
 }
 
 const MIB = 1024 * 1024;
 
-/** What a tree of a real project holds, beyond single files: `[kind, path, argument]`. */
+/** Entries of a real project's tree beyond single files: `[kind, path, argument]`. */
 const SPECIALS = {
   /** A long file with a few bytes in it. */
   sparse: ({ base }: Tools, at: string, size: number) => {
@@ -78,7 +78,7 @@ const anything: fc.Arbitrary<FuzzOperation> = fc.oneof(
 /** A random sequence of changes of all kinds. */
 export const fuzzOperations: fc.Arbitrary<readonly FuzzOperation[]> = fc.array(anything, { minLength: 1, maxLength: 10 });
 
-/** Applies changes; what is impossible at the moment is left out. All processes have ended when this returns. */
+/** Applies changes; impossible ones are skipped. All processes have ended when this returns. */
 export function applyFuzz(tools: Tools, sequence: readonly FuzzOperation[]): void {
   for (const one of sequence) {
     if (!isSpecial(one)) {

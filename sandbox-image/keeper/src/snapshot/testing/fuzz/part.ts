@@ -9,7 +9,7 @@ const CASES = Number(process.env['FUZZ_CASES'] ?? (process.env['AGENTFLEET_FULL'
 const SEED = Number(process.env['SNAPSHOT_SEED'] ?? process.env['AGENTFLEET_SEED'] ?? 1);
 /** The program that runs cases. */
 export const MAIN = fileURLToPath(new URL('main.ts', import.meta.url));
-/** Never as root: what a case does by mistake must not reach beyond its own files. */
+/** Never as root: mistakes of a case must not affect other files. */
 const NOBODY = 10_001;
 
 /** 95 % lower bound of a rate of which `n` of `n` were seen (Wilson). */
@@ -17,7 +17,7 @@ export function wilsonOfAll(n: number): number {
   return n / (n + 1.96 ** 2);
 }
 
-/** One of the files' tests: its share of the cases, with a seed of its own that follows from the common one. */
+/** One part of the test: its share of the cases, with a seed derived from the common one. */
 export function testPart(part: number): void {
   const cases = Math.ceil(CASES / PARTS);
   const seed = SEED + part;
@@ -38,7 +38,7 @@ export function testPart(part: number): void {
   );
 }
 
-/** Runs the main program, never as root; `args` as it says. What is compiled is kept in `scratch`: many cases start Node. */
+/** Runs the main program, never as root, with `args`. Compiled code is kept in `scratch`: many cases start Node. */
 export async function run(args: readonly string[], scratch: string): Promise<{ status: number | null; stdout: string; stderr: string }> {
   const identity = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
   const { PATH, AGENTFLEET_FULL } = process.env;

@@ -5,7 +5,7 @@ import { clear, staysInside } from '../treeOps.ts';
 
 const LIMIT_MS = 60_000;
 
-/** Runs a shell script with a directory of the tree as its working directory; only what lies below `base` is its home. */
+/** Runs a shell script with a directory of the tree as its working directory; its home is below `base`. */
 function sh(base: string, cwd: string, script: string, args: readonly string[] = []): void {
   const env = {
     PATH: process.env['PATH'],
@@ -64,7 +64,7 @@ kill -9 $one $two; wait`;
   sh(base, dir, script, [String(5 + (salt % 30)), process.execPath, WRITER]);
 }
 
-/** Writes, renames and removes for ever below names of its own. */
+/** Writes, renames and removes files for ever below its own names. */
 const WRITER = `
 const fs = require('node:fs');
 const name = process.argv[1];
@@ -78,7 +78,7 @@ for (let n = 0; ; n++) {
 
 const MANIFEST = JSON.stringify({ name: 'fuzzed', version: '1.0.0', bin: { fuzzed: 'index.js' } });
 
-/** Installs a package of ours by npm and, where there is Python, a wheel by pip; both without a network. */
+/** Installs a local package by npm and, where there is Python, a wheel by pip; both without a network. */
 export function installPackages(base: string, at: string): void {
   const dir = directoryAt(base, at);
   if (dir === null) return;
