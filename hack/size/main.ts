@@ -1,5 +1,7 @@
 // `npm run size -- [--circles] [COMMIT…]`: how big the sources of commits are, side by side; HEAD when none is named.
 // `npm run size -- --executed [FOLDER…]`: how many source files one task runs in checkouts with installed packages; this one when none is named.
+// `npm run size -- --draw SEED`: the first lines of 20 sources without their paths, for somebody who names where each belongs, and then the paths.
+import { createHash } from 'node:crypto';
 import { basename, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { execa } from 'execa';
@@ -52,9 +54,22 @@ async function printSizes(commits: readonly string[], circles: boolean): Promise
   }
 }
 
+/** Prints the beginnings of sources that a seed chooses. */
+async function printDraw(seed: string): Promise<void> {
+  const rank = ({ path }: SourceFile): string => createHash('sha256').update(`${seed} ${path}`).digest('hex');
+  const drawn = (await filesOf('HEAD')).sort((a, b) => rank(a).localeCompare(rank(b))).slice(0, 20);
+  for (const [at, { text }] of drawn.entries()) console.log(`## ${at + 1}\n\n${text.split('\n').slice(0, 30).join('\n')}\n`);
+  console.log(`# Paths\n\n${drawn.map(({ path }, at) => `${at + 1}. ${path}`).join('\n')}`);
+}
+
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { circles: { type: 'boolean', default: false }, executed: { type: 'boolean', default: false } },
+  options: {
+    circles: { type: 'boolean', default: false },
+    executed: { type: 'boolean', default: false },
+    draw: { type: 'string' },
+  },
 });
-if (values.executed) await printExecuted(positionals.length > 0 ? positionals.map((each) => resolve(each)) : [join(cwd, '..', '..')]);
+if (values.draw !== undefined) await printDraw(values.draw);
+else if (values.executed) await printExecuted(positionals.length > 0 ? positionals.map((each) => resolve(each)) : [join(cwd, '..', '..')]);
 else await printSizes(positionals.length > 0 ? positionals : ['HEAD'], values.circles);
