@@ -8,7 +8,7 @@ import { dialerTo } from '../../agent-image/src/workspace/testing/gitServer.ts';
 import { AgentBed, ScriptedModels, steps, type AgentRun, type Reply } from './agentBed.ts';
 import { taskFor } from './loopBed.ts';
 
-/** Where a bed's tasks fetch from and deliver to. */
+/** Test bed of deliveries: the worker's engine on a real keeper. Where its tasks fetch from and deliver to. */
 export interface DeliveryServer {
   readonly origin: string;
   /** PEM file of the authority that signed its certificate. */

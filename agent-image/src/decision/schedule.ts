@@ -2,7 +2,7 @@ import type { ComputeBrief } from '@agentfleet/protocol/pool';
 import type { Plan, Situation } from '../attempt/ports.ts';
 
 /**
- * How much to compute for a round. Pure.
+ * How much to compute for a round of the search: the compute scheduler. Pure.
  *
  * 1. risk above the threshold, or a standstill: deliberate, `min(kMax, 2·kBase)` candidates.
  * 2. H below `entropyFastNats` and dE above `margin`: the fast path, one candidate.

@@ -14,6 +14,8 @@ import { logLevels, type LogLevel } from '@agentfleet/protocol/log';
 import { parseListen, type Listen } from './listen.ts';
 import { readAccess, type AccessConfig } from '@agentfleet/protocol/tokens';
 
+// Configuration of the server, from its environment.
+
 /** @throws Error for what is not from 1 to 999999 */
 export function parseCount(value: string): number {
   const count = Number(value);

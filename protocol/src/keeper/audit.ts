@@ -1,4 +1,4 @@
-/** The kinds of records in the keeper's event log. */
+/** The kinds of records in the keeper's event log (the log of a task; `protocol/src/log` is of programs). */
 export const auditTypes = [
   'KeeperStarted',
   'ToolsConnected',

@@ -1,4 +1,5 @@
-// Preloaded into each Node that a check starts (NODE_OPTIONS). Without AGENTFLEET_TRACE_OUT it does nothing.
+// Coverage of JavaScript: preloaded into each Node that a check starts (NODE_OPTIONS), writes which lines each test ran. Imports Node's modules
+// and this folder only, as it runs in the sandbox. Without AGENTFLEET_TRACE_OUT it does nothing.
 import { writeFileSync } from 'node:fs';
 import * as modules from 'node:module';
 import { basename } from 'node:path';
