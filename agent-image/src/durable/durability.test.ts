@@ -62,7 +62,16 @@ describe('a task goes on in another sandbox', () => {
     await bench.worker({ epoch: 3, reported: bench.reported }).attach(third.client(3), signal);
     // The older worker's checkpoint has a lower number; without one of the newer assignment its own log would be all there is.
     expect((await third.client(3).audit()).ok).toBe(true);
+    const before = new Set(bench.store.keys(''));
     await next.worker.checkpoint(signal);
+    const newer = bench.store.keys('').filter((key) => !before.has(key));
+    expect(newer.some((key) => key.endsWith('.json'))).toBe(true);
+    for (let more = 0; more < 3; more += 1) {
+      await old.client().note('Branch', { of: 1 });
+      await worker.checkpoint(signal).catch(() => undefined);
+    }
+    // It keeps two checkpoints and what they name, and takes none of these for its own old ones.
+    expect(bench.store.keys('')).toEqual(expect.arrayContaining(newer));
     const fourth = await bench.keeper();
     await bench.worker({ epoch: 4, reported: bench.reported }).attach(fourth.client(4), signal);
     expect(notes(await records(fourth, 4), 'Branch')).toEqual([{ of: 2 }]);
@@ -121,7 +130,7 @@ describe('a task goes on in another sandbox', () => {
     expect(await keeper.client(4).snapshots()).toEqual([]);
   });
 
-  it('with files that are larger than a pack, and with holes', { timeout: 60_000 }, async () => {
+  it('with files that are larger than a pack, and with holes', { timeout: 240_000 }, async () => {
     const old = await bench.keeper();
     await live(old, { large: noise(37_000_001), zeros: Buffer.alloc(20_000_000) });
     const worker = bench.worker();
