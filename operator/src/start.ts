@@ -19,7 +19,7 @@ import {
   canonical,
   sleep,
 } from '@agentfleet/kube';
-import { expertsAudience, loopback } from '@agentfleet/protocol/tokens';
+import { expertsAudience, loopback, metricsAudience } from '@agentfleet/protocol/tokens';
 import type { Tracing } from '@agentfleet/protocol/tracing';
 import type { Registry } from 'prom-client';
 import type { ProcessConfig } from './config.ts';
@@ -51,7 +51,7 @@ import { registerSpendingMetrics } from './metrics/spending.ts';
 import { ApiEndpoints, type Caches, type OperatorContext } from './runtime/context.ts';
 import { createCaches } from './runtime/caches.ts';
 import { Heartbeats } from './runtime/heartbeats.ts';
-import { EngineReader, metricsByHttp, QueryReader, RolloutLock, textByHttp, Trials, type AskMetrics } from './revisions/index.ts';
+import { EngineReader, LatencyReader, metricsByHttp, QueryReader, RolloutLock, textByHttp, Trials, type AskMetrics } from './revisions/index.ts';
 import { resources } from './runtime/resources.ts';
 import { askByHttp, InfoReader, operatorAccount, type AskInfo, type BearerFor } from './serving/index.ts';
 
@@ -123,20 +123,23 @@ interface Shared {
   readonly tokens: ClusterTokens;
   readonly ask: AskInfo;
   readonly askMetrics: AskMetrics;
+  readonly askGateway: AskMetrics;
 }
 
-function controllersOf(context: OperatorContext, { children, gpus, heartbeats, tokens, ask, askMetrics }: Shared): readonly Controller[] {
+function controllersOf(context: OperatorContext, shared: Shared): readonly Controller[] {
+  const { children, gpus, heartbeats, tokens, ask, askMetrics, askGateway } = shared;
   const writer = new ChildWriter(context.transport, childKinds(context.caches, children), context.config.operands);
   const infos = new InfoReader({ ask, clock: context.clock, log: context.log });
   const { clock, log } = context;
   const queries = new QueryReader({ ask: textByHttp, clock, log });
   const trials = new Trials(context, new EngineReader({ ask: askMetrics, clock, log }), queries);
+  const latencies = new LatencyReader({ expert: askMetrics, gateway: askGateway, clock, log });
   const lock = new RolloutLock(context.transport);
   return [
     createAgentTaskController(context),
     createAgentTaskOrderController(context),
     createServedNamespaceController(context, { children, writer, onTokensChange: (listener) => tokens.onChange(listener) }),
-    createExpertPoolController(context, { children, writer, heartbeats, infos, ask, trials, lock }),
+    createExpertPoolController(context, { children, writer, heartbeats, infos, latencies, ask, trials, lock }),
     createPlacementController(context, gpus, children.controllerRevisions),
     createExpertScaleController(context, gpus, children.controllerRevisions),
     createWarmPoolController(context),
@@ -148,11 +151,14 @@ function allCaches(caches: Caches, children: ChildCaches): readonly ManagedCache
   return [...(Object.values(caches) as ManagedCache[]), ...(Object.values(children) as ManagedCache[])];
 }
 
-/** Tokens in the name of the operator's own account, for servers of one namespace each. */
-function bearerOf({ config, transport, clock }: StartOptions): BearerFor {
+/** Tokens in the name of the operator's own account: for servers of one namespace each, and for the metrics of those that it may not ask. */
+function bearersOf({ config, transport, clock }: StartOptions): { readonly experts: BearerFor; readonly metrics: BearerFor } {
   const client = new ResourceClient(transport, resources.serviceAccounts);
   const source = new TokenSource({ client, account: { namespace: config.namespace, name: operatorAccount }, clock });
-  return async (namespace) => `Bearer ${await source.token(expertsAudience(namespace))}`;
+  return {
+    experts: async (namespace) => `Bearer ${await source.token(expertsAudience(namespace))}`,
+    metrics: async () => `Bearer ${await source.token(metricsAudience)}`,
+  };
 }
 
 /** Gauges over the caches. */
@@ -189,8 +195,9 @@ function scraperTokensOf(
 /** Puts the parts of the operator together; nothing is read or written before `run`. */
 export function createOperator(options: StartOptions): Operator {
   const { config, transport, clock, random, log, registry } = options;
-  const bearer = bearerOf(options);
-  const { ask = askByHttp(bearer), askMetrics = metricsByHttp(bearer) } = options;
+  const bearers = bearersOf(options);
+  const { ask = askByHttp(bearers.experts), askMetrics = metricsByHttp(bearers.experts) } = options;
+  const askGateway = options.askMetrics ?? metricsByHttp(bearers.metrics);
   const [elector, recorder] = [electorOf(options), recorderOf(options)];
   const tokens = new ClusterTokens({ transport, clock, log });
   const { apiService: service } = config;
@@ -219,7 +226,7 @@ export function createOperator(options: StartOptions): Operator {
   registerPlacementMetrics(registry, () => cachedPlacementView({ context, gpus, records }, clock.now()));
   for (const cache of [...allCaches(caches, children), ...(Object.values(gpus) as ManagedCache[])]) manager.addCache(cache);
   manager.add(recorder).add(tokens).add(apiServer);
-  for (const controller of controllersOf(context, { children, gpus, heartbeats, tokens, ask, askMetrics }))
+  for (const controller of controllersOf(context, { children, gpus, heartbeats, tokens, ask, askMetrics, askGateway }))
     manager.addController(controller);
   for (const runnable of scraperTokensOf(context, config)) manager.addController(runnable);
   const run = async (signal: AbortSignal): Promise<void> => {

@@ -221,6 +221,15 @@ describe.runIf(enabled)('the dashboard in a browser', () => {
     await open.close();
   });
 
+  it('shows of each model where it is, what it costs and how long it takes to answer', async () => {
+    const open = await bed.open(inside('/pools'), { token });
+    const row = open.page.getByRole('row', { name: /^chat/ });
+    await row.waitFor();
+    for (const text of ['large-1 at llm.example.com', 'Ready', '2/2', 'p50 2.3 s, p95 11 s', '3.00 in, 15 out'])
+      expect(await row.textContent()).toContain(text);
+    await open.close();
+  });
+
   it('undoes a task that has ended by another one, after a look at what it will do', async () => {
     await undoes(await bed.open(inside(`/tasks/${ns}/delivered`), { token }), bed.results.server, collection(ns, 'agenttasks'));
   });

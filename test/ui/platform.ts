@@ -83,7 +83,7 @@ export function platform(): Readonly<Record<string, { readonly body: Node; reado
         running: 4,
         queued: 2,
         experts: [
-          { name: 'chat', role: 'Generalist', phase: 'Ready', replicas: 2, ready: 2 },
+          { name: 'chat', role: 'Generalist', phase: 'Ready', replicas: 2, ready: 2, latency: { p50Ms: 2300, p95Ms: 11_000 } },
           {
             name: 'core',
             role: 'Specialist',

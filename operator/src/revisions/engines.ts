@@ -128,12 +128,14 @@ export function isWindowOpen(windows: readonly Window[] | undefined, now: number
   return windows === undefined || windows.some((window) => covers(window, secondOfWeek(now)));
 }
 
+/** Observations of a histogram by the upper bound of their bucket, seconds; cumulative. */
+export type Buckets = ReadonlyMap<number, number>;
+
 /** What gates read of the metrics of an engine. Counters grow; a field that no series tells is absent. */
 export interface Series {
   readonly requests?: number;
   readonly failed?: number;
-  /** Observations by the upper bound of their bucket, seconds; cumulative. */
-  readonly buckets?: ReadonlyMap<number, number>;
+  readonly buckets?: Buckets;
   readonly draftTokens?: number;
   readonly acceptedTokens?: number;
 }
@@ -170,7 +172,7 @@ function sum(points: readonly Point[], name: string, holds: (point: Point) => bo
   return found.length === 0 ? undefined : found.filter(holds).reduce((total, { value }) => total + value, 0);
 }
 
-function histogram(points: readonly Point[], name: string): ReadonlyMap<number, number> | undefined {
+function histogram(points: readonly Point[], name: string): Buckets | undefined {
   const found = points.filter((point) => point.name === `${name}_bucket`);
   if (found.length === 0) return undefined;
   const buckets = new Map<number, number>();
@@ -179,6 +181,13 @@ function histogram(points: readonly Point[], name: string): ReadonlyMap<number, 
     buckets.set(bound, (buckets.get(bound) ?? 0) + value);
   }
   return buckets;
+}
+
+/** How long a gateway took to answer, by its models. Pure. */
+export function gatewayTimes(text: string): ReadonlyMap<string, Buckets> {
+  const name = 'agentfleet_gateway_request_seconds';
+  const byModel = Map.groupBy(pointsOf(text), ({ labels }) => labels.get('model') ?? '');
+  return new Map([...byModel].flatMap(([model, points]) => [histogram(points, name)].flatMap((found) => (found ? [[model, found]] : []))));
 }
 
 /** Reads the metrics of our own engines, and those of vLLM. Pure. */

@@ -5,6 +5,7 @@
 export { armsOf, type Arms, modelLockedBy, poolLockedBy, RolloutLock, expertHash, poolRevision, revisionOf, shortHash } from './arm.ts';
 export { rolloutEvent, rolloutMoved, isOpen, progress, type Seen } from './progress.ts';
 export { EngineReader, metricsByHttp, type AskMetrics } from './engines.ts';
+export { type Latency, LatencyReader, lookMs } from './latency.ts';
 export type { GoldenQuestion, GoldenView } from './goldenSets.ts';
 export { heardByGolden } from './goldenJob.ts';
 export type { LedgerPlace } from './ledger.ts';

@@ -206,6 +206,7 @@ export const fullPoolStatus: Node = {
       replicas: 1,
       ready: 0,
       memory: { estimated: 1000, measured: 1500 },
+      latency: { p50Ms: 20, p95Ms: 300 },
       message: 'starts',
     },
   ],

@@ -3,7 +3,7 @@ import type { ConversationEntry } from '@agentfleet/protocol/results';
 import type { TaskRow } from '../../../src/base/wire.ts';
 import { filterOf, matching, ordered, summarise } from './fleet.ts';
 import { candidatesOf, changesBySnapshot, gistOf, Talk, type Turn } from './talk.ts';
-import { bytes, short, span, wilson } from './text.ts';
+import { bytes, duration, short, span, wilson } from './text.ts';
 
 const row = (name: string, more: Partial<TaskRow> = {}): TaskRow => ({
   key: `ns/${name}`,
@@ -35,6 +35,7 @@ test.each([
 test('numbers as people read them', () => {
   expect([short(999), short(1000), short(61_400), short(1_234_567)]).toEqual(['999', '1.0 k', '61.4 k', '1.2 M']);
   expect([bytes(1), bytes(36_507_222_016)]).toEqual(['1 B', '34.0 GiB']);
+  expect([duration(56), duration(1500), duration(20_000)]).toEqual(['56 ms', '1.5 s', '20 s']);
   expect([span(0), span(61_000), span(3_700_000), span(200_000_000)]).toEqual(['0 s', '1 min', '1 h 1 min', '2 d']);
 });
 

@@ -12,6 +12,12 @@ export function span(ms: number): string {
   return `${Math.floor(seconds / 86_400)} d`;
 }
 
+/** A time to answer: ms, from ten seconds on whole seconds. */
+export function duration(ms: number): string {
+  if (ms < 1000) return `${ms} ms`;
+  return `${ms < 10_000 ? (ms / 1000).toFixed(1) : Math.round(ms / 1000)} s`;
+}
+
 const units = ['', ' k', ' M', ' G', ' T'];
 export function short(value: number): string {
   const at = value < 1000 ? 0 : Math.min(4, Math.floor(Math.log10(value) / 3));

@@ -21,7 +21,7 @@ import {
   type Source,
 } from '@agentfleet/kube';
 import type { ExpertPool, AgentTask, EnergyModel, PoolGrant, RolloutPolicy } from '@agentfleet/protocol/api';
-import { type RolloutLock, type Trials, namesPolicy } from '../../revisions/index.ts';
+import { type LatencyReader, lookMs, type RolloutLock, type Trials, namesPolicy } from '../../revisions/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import { type Heartbeats, changeSource } from '../../runtime/heartbeats.ts';
 import { type Namespace, resources, type Pod } from '../../runtime/resources.ts';
@@ -51,6 +51,7 @@ export interface ExpertPoolOptions {
   readonly writer: ChildWriter;
   readonly heartbeats: Heartbeats;
   readonly infos: InfoReader;
+  readonly latencies: LatencyReader;
   /** Asks a job how far it is. */
   readonly ask: AskInfo;
   readonly trials: Trials;
@@ -73,7 +74,7 @@ function goes(namespace: Namespace | undefined): boolean {
 
 /** Ms after which time alone may change what is decided. */
 function nextLookMs(snapshot: PoolSnapshot, heartbeats: Heartbeats, heldMs: number | undefined): number {
-  const { pool, pods, alive, replays, infos, rollout } = snapshot;
+  const { pool, pods, alive, replays, infos, latencies, rollout } = snapshot;
   const namespace = homeOf(pool);
   const recordings = [...replays.values()].map(({ hash }) => (hash === undefined ? replayPollMs.missing : replayPollMs.present));
   const leases = [...alive].map((name) => heartbeats.freshMs(`${namespace}/${name}`) + leaseSlackMs);
@@ -82,6 +83,7 @@ function nextLookMs(snapshot: PoolSnapshot, heartbeats: Heartbeats, heldMs: numb
     ...(pods.some(isPreparing) ? [notePollMs] : []),
     ...(silent ? [infoRetryMs] : []),
     ...(pods.some(isFetching) ? [progressPollMs] : []),
+    ...(latencies === undefined ? [] : [lookMs]),
   ];
   return Math.min(idleMs, ...recordings, ...leases, ...polls, heldMs ?? idleMs, rollout?.againMs ?? idleMs);
 }
@@ -98,10 +100,10 @@ async function conflictless(write: Promise<number | undefined>): Promise<{ reado
   }
 }
 
-function observerOf(context: OperatorContext, { children, heartbeats, infos, ask }: ExpertPoolOptions): PoolObserver {
+function observerOf(context: OperatorContext, { children, heartbeats, infos, latencies, ask }: ExpertPoolOptions): PoolObserver {
   const { transport, clock, log } = context;
   const notes = new NoteReader({ transport, clock, log });
-  return { context, children, heartbeats, replays: new ReplayReader(transport, clock), notes, infos, ask };
+  return { context, children, heartbeats, replays: new ReplayReader(transport, clock), notes, infos, latencies, ask };
 }
 
 /** Keeps what a pool consists of in its own namespace, and its status. */

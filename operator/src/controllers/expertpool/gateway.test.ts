@@ -1,6 +1,8 @@
 import { gatewayPort } from '@agentfleet/protocol/gateway';
 import { labels } from '@agentfleet/protocol/pool';
 import { describe, expect, it } from 'vitest';
+import { operatorLabels } from '../../serving/index.ts';
+import { testAccess } from '../../serving/testing/access.ts';
 import type { Pod } from '../../runtime/resources.ts';
 import { decidePool } from './decide.ts';
 import type { PoolSnapshot } from './snapshot.ts';
@@ -67,16 +69,22 @@ describe('a pool with an endpoint and a key', () => {
     expect(podOf(snapshot).spec?.volumes).toContainEqual({ name: 'credentials', projected: { defaultMode: 0o440, sources } });
   });
 
-  it('lets in its workers alone, by tokens for this gateway', () => {
+  it('works for its workers alone, by tokens for this gateway, and tells the operator how long it takes', () => {
     const [container] = podOf(snapshot).spec?.containers ?? [];
     const env = Object.fromEntries((container?.env ?? []).map(({ name, value }) => [name, value]));
     expect(env).toMatchObject({
       AGENTFLEET_AUDIENCE: 'agentfleet-gateway:platform/coding',
       AGENTFLEET_CALLERS: 'system:serviceaccount:platform:coding-worker',
+      // The operator reads how long models take.
+      AGENTFLEET_METRICS_READERS: `${testAccess.metricsReaders.join()},${testAccess.operator}`,
     });
     const { ingress } = wallOf(snapshot);
     const workers = { 'agentfleet.dev/component': 'worker', 'agentfleet.dev/pool': 'coding' };
-    expect(ingress).toEqual([{ from: [{ podSelector: { matchLabels: workers } }], ports: [{ protocol: 'TCP', port: gatewayPort }] }]);
+    const operator = {
+      namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'agentfleet-system' } },
+      podSelector: { matchLabels: { ...operatorLabels } },
+    };
+    expect(ingress).toEqual([{ from: [{ podSelector: { matchLabels: workers } }, operator], ports: [{ protocol: 'TCP', port: gatewayPort }] }]);
     expect(podOf(snapshot).spec).toMatchObject({ automountServiceAccountToken: false, securityContext: { runAsNonRoot: true } });
     expect(container).toMatchObject({
       args: ['gateway'],

@@ -32,6 +32,8 @@ describe('the status of a chat model', () => {
     });
     expect(engines?.status).toBe('True');
     expect(stateOf({}).engines).toMatchObject({ status: 'False', reason: 'Progressing' });
+    const latency = { p50Ms: 20, p95Ms: 300 };
+    expect(stateOf({ latencies: new Map([['gen', latency]]) }).expert).toMatchObject({ latency });
   });
 
   it.for([

@@ -2,7 +2,7 @@ import { type RecordedArm, recordedArms } from '../../operands/index.ts';
 import type { EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { artifactsClaim } from '../../pools/names.ts';
-import { namedPolicy } from '../../revisions/index.ts';
+import { type LatencyReader, namedPolicy } from '../../revisions/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import type { Heartbeats } from '../../runtime/heartbeats.ts';
 import type { Pod } from '../../runtime/resources.ts';
@@ -23,6 +23,7 @@ export interface PoolObserver {
   readonly replays: ReplayReader;
   readonly notes: NoteReader;
   readonly infos: InfoReader;
+  readonly latencies: LatencyReader;
   /** Asks a job how far it is. */
   readonly ask: AskInfo;
 }
@@ -80,7 +81,12 @@ export async function observePool(observer: PoolObserver, pool: ExpertPool, sign
   const recorded = recordedArms(pool, config.images, children.controllerRevisions.lister.list({ namespace }));
   const replays = await observer.replays.read(withAll(pool, recorded), signal);
   const notes = await observer.notes.read(caches.pods.lister.byIndex('pool', poolKey(pool)), signal);
-  const infos = await observer.infos.read(reportedBy(pool, caches.pods.lister.byIndex('pool', poolKey(pool))), signal);
+  const known = caches.pods.lister.byIndex('pool', poolKey(pool));
+  const busy = countTasks(new Tenancy(caches, config).tasksOf(pool)).running > 0;
+  const [infos, latencies] = await Promise.all([
+    observer.infos.read(reportedBy(pool, known), signal),
+    busy ? observer.latencies.read(known, signal) : undefined,
+  ]);
   const progress = await readProgress(caches.pods.lister.byIndex('pool', poolKey(pool)), observer.ask, context.clock, signal);
   // From here on nothing waits, so that all caches are read at one moment.
   const tenancy = new Tenancy(caches, config);
@@ -105,6 +111,7 @@ export async function observePool(observer: PoolObserver, pool: ExpertPool, sign
     alive: new Set(pods.map(({ metadata }) => metadata.name).filter((name) => heartbeats.freshMs(`${namespace}/${name}`) > 0)),
     notes,
     infos,
+    ...(latencies !== undefined && { latencies }),
     recorded,
     weights: weightsViews({ pool, others: [...recorded.values()].flatMap((arm) => arm.experts), pods, progress }),
   };

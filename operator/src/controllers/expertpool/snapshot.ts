@@ -2,7 +2,7 @@ import type { PoolArm, RecordedArm } from '../../operands/index.ts';
 import type { EnergyModel, ExpertPool, RolloutStatus, Reason } from '@agentfleet/protocol/api';
 import type { MissingGrant } from '../../pools/consent.ts';
 import type { EgressBrief } from '@agentfleet/protocol/pool';
-import type { NamedPolicy, ShadowView } from '../../revisions/index.ts';
+import type { Latency, NamedPolicy, ShadowView } from '../../revisions/index.ts';
 import type { Images } from '../../runtime/context.ts';
 import { type Deployment, type PersistentVolumeClaim, type Pod, type ConfigMap, resources } from '../../runtime/resources.ts';
 import type { OperandSettings } from '../../runtime/settings.ts';
@@ -76,6 +76,8 @@ export interface PoolSnapshot {
   readonly notes: ReadonlyMap<string, string>;
   /** What the newest ready pod of each expert tells of itself, by the names of the pods. */
   readonly infos: ReadonlyMap<string, ServerInfo>;
+  /** How long experts took to answer, by their names; while tasks run. */
+  readonly latencies?: ReadonlyMap<string, Latency>;
   /** What is known of weights, those of the spec first. */
   readonly weights?: readonly WeightsView[];
   /** Revisions on record by their names. */

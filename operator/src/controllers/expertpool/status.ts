@@ -67,6 +67,7 @@ function expertView(snapshot: PoolSnapshot, decision: PoolDecision, expert: Expe
   const shadow = info?.shadow == null ? undefined : `in shadow, so nobody acts upon it: ${info.shadow}`;
   const message = fault?.message ?? shadow;
   const memory = memoryOf(expert, sizesOf(snapshot, expert), info);
+  const latency = snapshot.latencies?.get(name);
   const state = {
     name,
     role,
@@ -78,6 +79,7 @@ function expertView(snapshot: PoolSnapshot, decision: PoolDecision, expert: Expe
     replicas,
     ready,
     ...(memory === undefined ? {} : { memory }),
+    ...(latency === undefined ? {} : { latency }),
     ...(message === undefined ? {} : { message: cut(message, 512) }),
   };
   const conditionValue: ConditionValue =

@@ -12,6 +12,11 @@ const MemoryState = struct('Keys and values that the engine holds, as reckoned a
   measured: counter('Bytes that it holds them in.'),
 });
 
+const Latency = struct('How long it took to answer in the last five minutes, waiting included; while tasks run.', {
+  p50Ms: integer('Half of the answers took no longer, ms.', 1, 10_000_000),
+  p95Ms: integer('95 % of the answers took no longer, ms.', 1, 10_000_000),
+});
+
 const ExpertState = struct('State of one expert.', {
   name: labelName('Name of the expert.'),
   role: choice('Its part.', expertRoles),
@@ -24,6 +29,7 @@ const ExpertState = struct('State of one expert.', {
   replicas: integer('Pods that exist.', 0, 1000),
   ready: integer('Pods that answer.', 0, 1000),
   memory: optional(MemoryState),
+  latency: optional(Latency),
   message: optional(text('Why not all of them do.', { max: 512 })),
 });
 

@@ -4,7 +4,7 @@ import type { ExpertPool } from '@agentfleet/protocol/api';
 import type { TaskRow } from '../../../../src/base/wire.ts';
 import type { Tone } from '../../base/fleet.ts';
 import { useFleet } from '../../base/store.ts';
-import { bytes, money, short } from '../../base/text.ts';
+import { bytes, duration, money, short } from '../../base/text.ts';
 import { Badge, Empty, Panel } from '../../parts/bits.tsx';
 import { plain } from '../../parts/output.tsx';
 import { placedOf, SlotBars } from './slots.tsx';
@@ -38,6 +38,10 @@ function priceOf({ engine }: Expert): string {
   return price === undefined ? '' : `${price.input} in, ${price.output} out`;
 }
 
+/** Half of the answers of the last minutes, and 95 of a hundred. */
+const timeOf = (latency: State['latency']): string =>
+  latency === undefined ? '' : `p50 ${duration(latency.p50Ms)}, p95 ${duration(latency.p95Ms)}`;
+
 function Experts({ pool: { spec, status } }: { readonly pool: ExpertPool }): ReactNode {
   const states = new Map(status?.experts?.map((state) => [state.name, state]));
   return (
@@ -49,6 +53,7 @@ function Experts({ pool: { spec, status } }: { readonly pool: ExpertPool }): Rea
             <th>Model</th>
             <th>State</th>
             <th className="right">Pods</th>
+            <th>Time to answer</th>
             <th>Memory: reckoned, measured</th>
             <th>Price of 1 M tokens</th>
           </tr>
@@ -73,6 +78,7 @@ function Experts({ pool: { spec, status } }: { readonly pool: ExpertPool }): Rea
                   {state?.message !== undefined && state.phase !== 'Ready' && <p className="muted small">{plain(state.message)}</p>}
                 </td>
                 <td className="right">{state === undefined ? '–' : `${state.ready}/${state.replicas}`}</td>
+                <td>{timeOf(state?.latency)}</td>
                 <td>{state?.memory === undefined ? '' : `${bytes(state.memory.estimated ?? 0)}, ${bytes(state.memory.measured ?? 0)}`}</td>
                 <td>{priceOf(expert)}</td>
               </tr>

@@ -8,7 +8,7 @@ import { basename, dirname } from 'node:path';
 import { endpointOf, gatewayCredentials } from '../../../pools/resolve.ts';
 import { gatewayName, poolKeysName, workerServiceAccount } from '../../../pools/names.ts';
 import { resources } from '../../../runtime/resources.ts';
-import { serverDeployment, withAccess, withMounted, type ClusterAccess, type Mounted } from '../../../serving/index.ts';
+import { operatorLabels, serverDeployment, withAccess, withMounted, type ClusterAccess, type Mounted } from '../../../serving/index.ts';
 import { vllmPort } from '../../../serving/vllm/index.ts';
 import { authorityFile, gatewayModels, proxyOf, type ChatModels } from './chat.ts';
 import { homeOf, owned, poolLabels, type Manifest } from '../../../operands/manifest.ts';
@@ -39,6 +39,7 @@ export interface Gateway extends ChatModels {
 export interface GatewaySite {
   readonly access: ClusterAccess;
   readonly egress: EgressBrief;
+  readonly operatorNamespace: string;
   readonly prometheusNamespace?: string | undefined;
 }
 
@@ -135,6 +136,8 @@ export function gatewayDeployment(gateway: Gateway, { access }: GatewaySite): Ma
     audience: gatewayAudience(namespace, pool.metadata.name),
     keys: poolKeysName(pool.metadata.name),
     callers: [serviceAccountSubject(namespace, workerServiceAccount(pool.metadata.name))],
+    // It reads how long models take, and cannot ask them.
+    metricsReaders: [...access.metricsReaders, access.operator],
   });
   return owned(pool, resources.deployments, identityOf(gateway), { spec: guarded });
 }
@@ -158,14 +161,18 @@ function egressRules(gateway: Gateway, egress: EgressBrief): readonly object[] {
   return [...new Map(rules.map((rule) => [JSON.stringify(rule), rule])).values()];
 }
 
-function wall(gateway: Gateway, { egress, prometheusNamespace }: GatewaySite): Manifest {
+function wall(gateway: Gateway, { egress, operatorNamespace, prometheusNamespace }: GatewaySite): Manifest {
   const ports = tcp(gatewayPort);
   const scraper = { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': prometheusNamespace } } };
+  const operator = {
+    namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': operatorNamespace } },
+    podSelector: { matchLabels: { ...operatorLabels } },
+  };
   const spec = {
     podSelector: { matchLabels: labelsOf(gateway) },
     policyTypes: ['Ingress', 'Egress'],
     ingress: [
-      { from: [{ podSelector: { matchLabels: poolLabels(gateway.pool, 'worker') } }], ports },
+      { from: [{ podSelector: { matchLabels: poolLabels(gateway.pool, 'worker') } }, operator], ports },
       ...(prometheusNamespace === undefined ? [] : [{ from: [scraper], ports }]),
     ],
     egress: egressRules(gateway, egress),

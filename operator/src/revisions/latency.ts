@@ -1,0 +1,137 @@
+import { asError, deadline, type Clock, type Log } from '@agentfleet/kube';
+import type { ExpertPoolStatus } from '@agentfleet/protocol/api';
+import { gatewayPort } from '@agentfleet/protocol/gateway';
+import { labels } from '@agentfleet/protocol/pool';
+import type { Pod } from '../runtime/resources.ts';
+import { isReady, originOf } from '../serving/index.ts';
+import { type AskMetrics, type Buckets, gatewayTimes, readMetrics } from './engines.ts';
+
+/** Time between two looks at a pod, and how far back answers count, ms. */
+export const lookMs = 30_000;
+const windowMs = 300_000;
+
+const timeLimitMs = 2_000;
+/** Of one expert, or of a gateway: what a Service spreads is alike in all of its pods. */
+const mostAsked = 4;
+const mostKnown = 4_096;
+
+export type Latency = NonNullable<NonNullable<NonNullable<ExpertPoolStatus['experts']>[number]>['latency']>;
+
+/** What a pod had counted at one moment, by expert. */
+interface Look {
+  readonly at: number;
+  readonly times: ReadonlyMap<string, Buckets>;
+}
+
+const componentOf = ({ metadata }: Pod): string | undefined => metadata.labels?.[labels.component];
+const expertOf = ({ metadata }: Pod): string => metadata.labels?.[labels.expert] ?? '';
+
+function sumOf(all: readonly ReadonlyMap<string, Buckets>[]): Map<string, Buckets> {
+  const sums = new Map<string, Map<number, number>>();
+  for (const [expert, buckets] of all.flatMap((one) => [...one])) {
+    const sum = sums.get(expert) ?? new Map<number, number>();
+    for (const [bound, count] of buckets) sum.set(bound, count + (sum.get(bound) ?? 0));
+    sums.set(expert, sum);
+  }
+  return sums;
+}
+
+/** How long experts took to answer in the last minutes, by the histograms of the pods that serve them. */
+export class LatencyReader {
+  readonly #asks: { readonly expert: AskMetrics; readonly gateway: AskMetrics };
+  readonly #clock: Clock;
+  readonly #log: Log;
+  /** By uid of the pod, the longest unused first; the oldest look first. */
+  readonly #known = new Map<string, readonly Look[]>();
+
+  constructor(options: { readonly expert: AskMetrics; readonly gateway: AskMetrics; readonly clock: Clock; readonly log: Log }) {
+    this.#asks = options;
+    this.#clock = options.clock;
+    this.#log = options.log;
+  }
+
+  /** By names of experts; those that nobody asked are missing. Takes two seconds at most and never rejects. */
+  async read(pods: readonly Pod[], signal: AbortSignal): Promise<ReadonlyMap<string, Latency>> {
+    const ready = pods.filter(isReady);
+    const gateways = ready.filter((pod) => componentOf(pod) === 'gateway').slice(0, mostAsked);
+    const byExpert = Map.groupBy(
+      ready.filter((pod) => componentOf(pod) === 'expert'),
+      expertOf,
+    );
+    const read = (those: readonly Pod[]): Promise<readonly Look['times'][]> => Promise.all(those.map((pod) => this.#one(pod, signal)));
+    const [asked, behind] = await Promise.all([read([...byExpert.values()].flatMap((alike) => alike.slice(0, mostAsked))), read(gateways)]);
+    // A chat model on a GPU has pods too; who asks it waits for the gateway.
+    const times = new Map([...sumOf(asked), ...sumOf(behind)]);
+    return new Map([...times].flatMap(([expert, buckets]) => [latencyOf(buckets)].flatMap((found) => (found ? [[expert, found]] : []))));
+  }
+
+  /** What a pod answered within the window. The first look at it counts nothing: nobody knows how old that is. */
+  async #one(pod: Pod, signal: AbortSignal): Promise<ReadonlyMap<string, Buckets>> {
+    const { uid } = pod.metadata;
+    const now = this.#clock.monotonic();
+    const isGateway = componentOf(pod) === 'gateway';
+    const origin = originOf(pod, isGateway ? gatewayPort : undefined);
+    if (uid === undefined || origin === undefined) return new Map();
+    let looks = (this.#known.get(uid) ?? []).filter(({ at }) => now - at <= windowMs);
+    const last = looks.at(-1);
+    if (last === undefined || now - last.at >= lookMs) {
+      const times = await this.#ask(pod, origin, isGateway, signal);
+      // One that does not tell is asked again with the next look; until then it is as it was.
+      looks = [...looks, { at: now, times: times ?? last?.times ?? new Map() }];
+    }
+    this.#keep(uid, looks);
+    const [first, newest] = [looks[0], looks.at(-1)];
+    return new Map([...(newest?.times ?? [])].map(([expert, buckets]) => [expert, added(buckets, first?.times.get(expert))]));
+  }
+
+  async #ask(pod: Pod, origin: string, isGateway: boolean, signal: AbortSignal): Promise<Look['times'] | undefined> {
+    const { name, namespace = '' } = pod.metadata;
+    const limit = deadline(this.#clock, timeLimitMs, signal);
+    try {
+      const text = await this.#asks[isGateway ? 'gateway' : 'expert'](origin, limit.signal, namespace);
+      if (isGateway) return gatewayTimes(text);
+      const { buckets } = readMetrics(text);
+      return new Map(buckets === undefined ? [] : [[expertOf(pod), buckets]]);
+    } catch (error) {
+      this.#log.warn('a server did not tell how long it takes', { pod: name, origin, error: asError(error).message });
+      return undefined;
+    } finally {
+      limit.dispose();
+    }
+  }
+
+  #keep(uid: string, looks: readonly Look[]): void {
+    this.#known.delete(uid);
+    this.#known.set(uid, looks);
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > mostKnown && oldest !== undefined) this.#known.delete(oldest);
+  }
+}
+
+const totalOf = (buckets: Buckets): number => Math.max(0, ...buckets.values());
+
+/** What came since an earlier look; of an expert that was not there, all; after counts that fell, all since they began again. */
+function added(now: Buckets, then: Buckets | undefined): Buckets {
+  if (then === undefined || totalOf(now) < totalOf(then)) return now;
+  return new Map([...now].map(([bound, count]) => [bound, Math.max(0, count - (then.get(bound) ?? 0))]));
+}
+
+/** Two digits: figures of buckets are no better, and a status that never stays the same is written all the time. */
+const rounded = (ms: number): number => Math.max(1, Number(ms.toPrecision(2)));
+
+/** Times that half and 95 % of the answers did not exceed; undefined without answers. Pure. */
+export function latencyOf(buckets: Buckets): Latency | undefined {
+  const total = totalOf(buckets);
+  if (total === 0) return undefined;
+  return { p50Ms: rounded(1000 * quantile(buckets, total / 2)), p95Ms: rounded(1000 * quantile(buckets, total * 0.95)) };
+}
+
+/** As Prometheus reckons it: evenly within a bucket, and what lies beyond all bounds at the last one. */
+function quantile(buckets: Buckets, rank: number): number {
+  let [below, counted] = [0, 0];
+  for (const [bound, count] of [...buckets].sort(([a], [b]) => a - b)) {
+    if (count >= rank) return Number.isFinite(bound) ? below + ((bound - below) * (rank - counted)) / (count - counted) : below;
+    [below, counted] = [bound, count];
+  }
+  return below;
+}
