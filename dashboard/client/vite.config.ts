@@ -24,6 +24,9 @@ export default defineConfig({
   root: at('.'),
   publicDir: false,
   plugins: [compressed],
+  // Whatever the process that builds it is: tests build and measure what the image holds.
+  define: { 'process.env.NODE_ENV': JSON.stringify('production') },
+  oxc: { jsx: { development: false } },
   build: {
     outDir: at('../dist'),
     emptyOutDir: true,

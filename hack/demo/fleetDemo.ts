@@ -5,6 +5,7 @@ import { installStorage } from '../storage/index.ts';
 import { Proofs } from './proofs/proofs.ts';
 import { Approver } from './fleet/approve.ts';
 import { openArtifacts } from './fleet/artifacts.ts';
+import { inBrowser } from './fleet/browser.ts';
 import { showDashboard } from './fleet/dashboard.ts';
 import { machineEgress } from './fleet/egress.ts';
 import { figures } from './fleet/figures.ts';
@@ -27,7 +28,7 @@ export async function fleetDemo(environment: TestEnvironment): Promise<boolean> 
   proofs.fact(`set-up may reach ${egress.registries.length} hosts, taken from this machine's own npm settings`);
   await openPools(kubectl, storage);
   await showParts(kubectl, proofs);
-  await showDashboard(kubectl, proofs);
+  const dashboard = await showDashboard(kubectl, proofs);
   const artifacts = await openArtifacts(kubectl, storage);
   try {
     const stage: Stage = { environment, kubectl, proofs, artifacts };
@@ -41,7 +42,9 @@ export async function fleetDemo(environment: TestEnvironment): Promise<boolean> 
       proofs.chapter(`${at + 3}  ${title}: ${name}`);
       reported.push(await tell(stage, timeline));
     }
-    proofs.chapter(`${stories.length + 3}  Figures of this run`);
+    const next = stories.length + 3;
+    const browsed = await inBrowser(stage, { dashboard, storage, title: `${next}  The same in a browser alone` });
+    proofs.chapter(`${browsed ? next + 1 : next}  Figures of this run`);
     await figures(stage, reported);
   } finally {
     await artifacts.close();

@@ -51,7 +51,16 @@ import { registerSpendingMetrics } from './metrics/spending.ts';
 import { ApiEndpoints, type Caches, type OperatorContext } from './runtime/context.ts';
 import { createCaches } from './runtime/caches.ts';
 import { Heartbeats } from './runtime/heartbeats.ts';
-import { EngineReader, LatencyReader, metricsByHttp, QueryReader, RolloutLock, textByHttp, Trials, type AskMetrics } from './revisions/index.ts';
+import {
+  EngineReader,
+  LatencyReader,
+  metricsByHttp,
+  QueryReader,
+  RolloutLock,
+  textByHttp,
+  Trials,
+  type AskMetrics,
+} from './revisions/index.ts';
 import { resources } from './runtime/resources.ts';
 import { askByHttp, InfoReader, operatorAccount, type AskInfo, type BearerFor } from './serving/index.ts';
 
@@ -151,14 +160,18 @@ function allCaches(caches: Caches, children: ChildCaches): readonly ManagedCache
   return [...(Object.values(caches) as ManagedCache[]), ...(Object.values(children) as ManagedCache[])];
 }
 
-/** Tokens in the name of the operator's own account: for servers of one namespace each, and for the metrics of those that it may not ask. */
-function bearersOf({ config, transport, clock }: StartOptions): { readonly experts: BearerFor; readonly metrics: BearerFor } {
+/**
+ * How servers are asked, with tokens in the name of the operator's own account: for those of one namespace each, and for the metrics
+ * of gateways, which it may not ask anything else.
+ */
+function askersOf(options: StartOptions): Pick<Shared, 'ask' | 'askMetrics' | 'askGateway'> {
+  const { config, transport, clock } = options;
   const client = new ResourceClient(transport, resources.serviceAccounts);
   const source = new TokenSource({ client, account: { namespace: config.namespace, name: operatorAccount }, clock });
-  return {
-    experts: async (namespace) => `Bearer ${await source.token(expertsAudience(namespace))}`,
-    metrics: async () => `Bearer ${await source.token(metricsAudience)}`,
-  };
+  const experts: BearerFor = async (namespace) => `Bearer ${await source.token(expertsAudience(namespace))}`;
+  const metrics: BearerFor = async () => `Bearer ${await source.token(metricsAudience)}`;
+  const { ask = askByHttp(experts), askMetrics = metricsByHttp(experts) } = options;
+  return { ask, askMetrics, askGateway: options.askMetrics ?? metricsByHttp(metrics) };
 }
 
 /** Gauges over the caches. */
@@ -195,9 +208,6 @@ function scraperTokensOf(
 /** Puts the parts of the operator together; nothing is read or written before `run`. */
 export function createOperator(options: StartOptions): Operator {
   const { config, transport, clock, random, log, registry } = options;
-  const bearers = bearersOf(options);
-  const { ask = askByHttp(bearers.experts), askMetrics = metricsByHttp(bearers.experts) } = options;
-  const askGateway = options.askMetrics ?? metricsByHttp(bearers.metrics);
   const [elector, recorder] = [electorOf(options), recorderOf(options)];
   const tokens = new ClusterTokens({ transport, clock, log });
   const { apiService: service } = config;
@@ -226,7 +236,7 @@ export function createOperator(options: StartOptions): Operator {
   registerPlacementMetrics(registry, () => cachedPlacementView({ context, gpus, records }, clock.now()));
   for (const cache of [...allCaches(caches, children), ...(Object.values(gpus) as ManagedCache[])]) manager.addCache(cache);
   manager.add(recorder).add(tokens).add(apiServer);
-  for (const controller of controllersOf(context, { children, gpus, heartbeats, tokens, ask, askMetrics, askGateway }))
+  for (const controller of controllersOf(context, { children, gpus, heartbeats, tokens, ...askersOf(options) }))
     manager.addController(controller);
   for (const runnable of scraperTokensOf(context, config)) manager.addController(runnable);
   const run = async (signal: AbortSignal): Promise<void> => {

@@ -1,4 +1,5 @@
 import { inject } from 'vitest';
+import { plainPod as podOf } from '../provider/provider.ts';
 import type { Fleet, Pod } from './fleet.ts';
 
 /** What a request came to: its status and its body, or `silent` where nothing answers. */
@@ -10,29 +11,8 @@ fetch(target, request).then(async (answer) => answer.status + ' ' + (await answe
 `;
 
 /** A pod of our image, which is fit for the level restricted. */
-export function plainPod(name: string, labels: Readonly<Record<string, string>>, program = 'setInterval(() => {}, 1000)'): object {
-  const security = { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } };
-  return {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name, labels },
-    spec: {
-      automountServiceAccountToken: false,
-      terminationGracePeriodSeconds: 1,
-      securityContext: { runAsNonRoot: true, runAsUser: 10_001, seccompProfile: { type: 'RuntimeDefault' } },
-      containers: [
-        {
-          name: 'it',
-          image: inject('fleet').images['agent'],
-          imagePullPolicy: 'IfNotPresent',
-          command: ['/usr/local/bin/node', '-e', program],
-          resources: { requests: { cpu: '10m', memory: '32Mi' }, limits: { memory: '256Mi' } },
-          securityContext: security,
-        },
-      ],
-    },
-  };
-}
+export const plainPod = (name: string, labels: Readonly<Record<string, string>>, program = 'setInterval(() => {}, 1000)'): object =>
+  podOf(name, labels, inject('fleet').images['agent'] ?? '', ['-e', program]);
 
 interface From {
   readonly namespace: string;

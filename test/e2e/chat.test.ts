@@ -5,14 +5,14 @@ import { expect, test } from 'vitest';
 import { recordings } from '../sandbox/conversationBed.ts';
 import { scenarios, type Scenario } from '../sandbox/conversations.ts';
 import { brokenPromises, condition, useFleet, type Fleet } from './fleet.ts';
-import { apiOf, providerPool, startProvider } from './providerPod.ts';
+import { apiOf, providerPool, recordedServer, startProvider } from './providerPod.ts';
 
 const asked = ['feature', 'rename', 'script', 'investigate'] as const;
 
 /** A provider in a pod that plays the recordings, and the key in the Secret that the pool names. */
 async function provider(fleet: Fleet): Promise<void> {
   const files = await Promise.all(asked.map(async (name) => [`${name}.json`, await readFile(join(recordings, `${name}.json`), 'utf8')]));
-  await startProvider(fleet, { program: 'recordedServer.ts', files: Object.fromEntries(files) as Record<string, string> });
+  await startProvider(fleet, { program: recordedServer, files: Object.fromEntries(files) as Record<string, string>, args: ['hold'] });
 }
 
 const fleet = useFleet('chat', {

@@ -1,4 +1,5 @@
 // An agent program that nobody here wrote as the expert of a pool: mini-swe-agent in the image of the tools, its model a script.
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { up } from '../../hack/cluster/index.ts';
 import { exampleOf } from '../programs/examples.ts';
@@ -24,7 +25,7 @@ async function poolWithProgram(fleet: Fleet): Promise<void> {
   const files = { 'scripts.json': JSON.stringify(scripts) };
   const [image] = await Promise.all([
     up({ tier: 'node' }).then((cluster) => imageWithPrograms(cluster, ['mini-swe-agent'])),
-    startProvider(fleet, { program: 'scriptedServer.ts', files }),
+    startProvider(fleet, { program: join(import.meta.dirname, 'scriptedServer.ts'), files }),
   ]);
   const { command, env = [] } = await exampleOf('mini-swe-agent');
   const harness = {

@@ -38,7 +38,10 @@ async function openRegistries(fleet: Fleet): Promise<void> {
     environment: { ...npm.environment, ...python.environment },
   };
   await installFleet(environment, { namespace: fleet.system, values, egress });
-  await startProvider(fleet, { program: 'scriptedServer.ts', files: { 'scripts.json': JSON.stringify(scripts) } });
+  await startProvider(fleet, {
+    program: join(import.meta.dirname, 'scriptedServer.ts'),
+    files: { 'scripts.json': JSON.stringify(scripts) },
+  });
 }
 
 const fleet = useFleet('installed', { before: openRegistries, alone: true });

@@ -4,7 +4,7 @@ import { systemClock } from '@agentfleet/kube';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { collection, enabled, until } from '../contract/api/server.ts';
 import { kubeconfigPath } from '../../hack/cluster/index.ts';
-import { type OpenPage, type Size, sizes, UiBed } from './bed.ts';
+import { UiBed } from './bed.ts';
 import {
   conversation,
   fleet,
@@ -16,6 +16,7 @@ import {
   sample,
   type Sample,
 } from './content.ts';
+import { type OpenPage, type Size, sizes } from './page.ts';
 import { platform } from './platform.ts';
 import { bundle, delivered, undoes } from './undo.ts';
 import { editor, viewer } from './users.ts';
@@ -225,7 +226,7 @@ describe.runIf(enabled)('the dashboard in a browser', () => {
     const open = await bed.open(inside('/pools'), { token });
     const row = open.page.getByRole('row', { name: /^chat/ });
     await row.waitFor();
-    for (const text of ['large-1 at llm.example.com', 'Ready', '2/2', 'p50 2.3 s, p95 11 s', '3.00 in, 15 out'])
+    for (const text of ['large-1 at llm.example.com', 'Ready', '2/2', 'p50 2.3 s', 'p95 11 s', '3.00 in, 15 out'])
       expect(await row.textContent()).toContain(text);
     await open.close();
   });

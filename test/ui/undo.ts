@@ -7,8 +7,8 @@ import { execa } from 'execa';
 import { pack } from 'tar-stream';
 import { expect } from 'vitest';
 import type { Server } from '../contract/api/server.ts';
-import type { OpenPage } from './bed.ts';
 import { before, patch, sample, type Sample } from './content.ts';
+import type { OpenPage } from './page.ts';
 
 /** A revert bundle as far as it is read: its description. */
 export function bundle(): Promise<Buffer> {

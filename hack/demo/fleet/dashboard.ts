@@ -3,11 +3,12 @@ import type { Kubectl } from '../../sandbox/index.ts';
 import type { Proofs } from '../proofs/proofs.ts';
 import { namespaces } from './stage.ts';
 
-const account = 'visitor';
+/** ServiceAccount of a person with a browser. */
+export const account = 'visitor';
 
 /** A ServiceAccount of the tasks' namespace that may look, decide and write tasks there, and look at the pools. */
-async function letVisitorIn(kubectl: Kubectl): Promise<void> {
-  const subjects = [{ kind: 'ServiceAccount', name: account, namespace: namespaces.tasks }];
+export async function letVisitorIn(kubectl: Kubectl, { tasks, pools }: { readonly tasks: string; readonly pools: string }): Promise<void> {
+  const subjects = [{ kind: 'ServiceAccount', name: account, namespace: tasks }];
   const bind = (namespace: string, role: string): object => ({
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'RoleBinding',
@@ -15,14 +16,14 @@ async function letVisitorIn(kubectl: Kubectl): Promise<void> {
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
     subjects,
   });
-  await kubectl.apply({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: account, namespace: namespaces.tasks } });
-  for (const role of ['agentfleet-viewer', 'agentfleet-editor', 'agentfleet-approver']) await kubectl.apply(bind(namespaces.tasks, role));
-  await kubectl.apply(bind(namespaces.pools, 'agentfleet-viewer'));
+  await kubectl.apply({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: account, namespace: tasks } });
+  for (const role of ['agentfleet-viewer', 'agentfleet-editor', 'agentfleet-approver']) await kubectl.apply(bind(tasks, role));
+  await kubectl.apply(bind(pools, 'agentfleet-viewer'));
 }
 
-/** Prints where the dashboard is, and proves that it answers and lets nobody in without a token. */
-export async function showDashboard(kubectl: Kubectl, proofs: Proofs): Promise<void> {
-  await letVisitorIn(kubectl);
+/** Prints and returns where the dashboard is, and proves that it answers and lets nobody in without a token. */
+export async function showDashboard(kubectl: Kubectl, proofs: Proofs): Promise<string> {
+  await letVisitorIn(kubectl, namespaces);
   const service = ['-n', namespaces.system, 'get', 'service', 'agentfleet-dashboard', '-o', 'jsonpath={.spec.clusterIP}'];
   const host = (await kubectl.text(service)).trim();
   const address = `http://${host.includes(':') ? `[${host}]` : host}`;
@@ -41,4 +42,5 @@ export async function showDashboard(kubectl: Kubectl, proofs: Proofs): Promise<v
   proofs.fact(
     `${address}/?in=${namespaces.tasks},${namespaces.pools}  log in with: kubectl -n ${namespaces.tasks} create token ${account}`,
   );
+  return address;
 }

@@ -52,11 +52,13 @@ async function allParts(kubectl: Kubectl): Promise<void> {
   }
 }
 
-function withStorage(pool: ExpertPool, { uri, endpoint }: StorageAccess): object {
-  const storage = { uri, endpoint, forcePathStyle: true, credential: secret.name };
-  const credentials = [{ name: secret.name, secretRef: secret, hosts: [new URL(endpoint).hostname] }];
-  return { ...pool, spec: { ...pool.spec, storage, credentials } };
-}
+/** The fields of a pool that send artifacts to the bucket of the demo. */
+export const bucketOf = ({ uri, endpoint }: StorageAccess): { readonly storage: object; readonly credentials: readonly object[] } => ({
+  storage: { uri, endpoint, forcePathStyle: true, credential: secret.name },
+  credentials: [{ name: secret.name, secretRef: secret, hosts: [new URL(endpoint).hostname] }],
+});
+
+const withStorage = (pool: ExpertPool, storage: StorageAccess): object => ({ ...pool, spec: { ...pool.spec, ...bucketOf(storage) } });
 
 interface List<T> {
   readonly items: readonly T[];

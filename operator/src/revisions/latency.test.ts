@@ -38,7 +38,7 @@ function bed(servers: readonly ReturnType<typeof server>[]) {
   const clock = { ...systemClock, monotonic: () => now };
   const reader = new LatencyReader({ expert: answer('expert'), gateway: answer('gateway'), clock, log: silentLog });
   const pods = servers.map(({ pod }) => pod);
-  return { read: () => reader.read(pods, never), asked, pass: (ms: number) => (now += ms) };
+  return { read: (running = true) => reader.read(pods, running, never), asked, pass: (ms: number) => (now += ms) };
 }
 
 it('tells what came in the last five minutes, of models behind a gateway and of experts with pods', async () => {
@@ -49,6 +49,7 @@ it('tells what came in the last five minutes, of models behind a gateway and of 
   const core = server('expert', 'core-0', 'core');
   gateway.observe('chat', [1.5, 1.5]);
   const { read, asked, pass } = bed([gateway, search, more, core]);
+  expect(await read(false)).toBeUndefined();
   expect(await read()).toEqual(new Map());
   expect(asked.sort()).toEqual([
     'expert http://core-0:7080',
@@ -74,11 +75,25 @@ it('tells what came in the last five minutes, of models behind a gateway and of 
   expect(await read()).toEqual(found);
   expect(asked).toHaveLength(8);
   // The window slides past them.
+  expect(await read(false)).toEqual(found);
   for (let turn = 0; turn < 11; turn += 1) {
     pass(lookMs);
     await read();
   }
   expect(await read()).toEqual(new Map());
+  const count = asked.length;
+  pass(lookMs);
+  expect(await read(false)).toBeUndefined();
+  expect(asked).toHaveLength(count);
+});
+
+it('looks once more after tasks that ended before the second look', async () => {
+  const gateway = server('gateway', 'gateway');
+  const { read, pass } = bed([gateway]);
+  await read();
+  gateway.observe('chat', [0.15]);
+  pass(lookMs);
+  expect((await read(false))?.get('chat')).toEqual({ p50Ms: 150, p95Ms: 200 });
 });
 
 it('goes on after counts began again, and after a pod that did not answer', async () => {
@@ -90,18 +105,47 @@ it('goes on after counts began again, and after a pod that did not answer', asyn
   gateway.registry.resetMetrics();
   gateway.observe('chat', [1.5]);
   pass(lookMs);
-  expect((await read()).get('chat')).toEqual({ p50Ms: 1500, p95Ms: 2000 });
+  expect((await read())?.get('chat')).toEqual({ p50Ms: 1500, p95Ms: 2000 });
   servers.pop();
   pass(lookMs);
-  expect((await read()).get('chat')).toEqual({ p50Ms: 1500, p95Ms: 2000 });
+  expect((await read())?.get('chat')).toEqual({ p50Ms: 1500, p95Ms: 2000 });
 });
 
 test.each([
   ['nothing', [], undefined],
-  ['no answers', [[1, 0], [Infinity, 0]], undefined],
-  ['one beyond all bounds, at the last of them', [[1, 0], [Infinity, 1]], { p50Ms: 1000, p95Ms: 1000 }],
-  ['less than a millisecond', [[0.001, 4], [Infinity, 4]], { p50Ms: 1, p95Ms: 1 }],
-  ['two digits', [[10, 0], [20, 8], [Infinity, 8]], { p50Ms: 15_000, p95Ms: 20_000 }],
+  [
+    'no answers',
+    [
+      [1, 0],
+      [Infinity, 0],
+    ],
+    undefined,
+  ],
+  [
+    'one beyond all bounds, at the last of them',
+    [
+      [1, 0],
+      [Infinity, 1],
+    ],
+    { p50Ms: 1000, p95Ms: 1000 },
+  ],
+  [
+    'less than a millisecond',
+    [
+      [0.001, 4],
+      [Infinity, 4],
+    ],
+    { p50Ms: 1, p95Ms: 1 },
+  ],
+  [
+    'two digits',
+    [
+      [10, 0],
+      [20, 8],
+      [Infinity, 8],
+    ],
+    { p50Ms: 15_000, p95Ms: 20_000 },
+  ],
 ] as const)('tells of %s', (_, buckets, expected) => {
   expect(latencyOf(new Map(buckets))).toEqual(expected);
 });

@@ -50,9 +50,13 @@ export class LatencyReader {
     this.#log = options.log;
   }
 
-  /** By names of experts; those that nobody asked are missing. Takes two seconds at most and never rejects. */
-  async read(pods: readonly Pod[], signal: AbortSignal): Promise<ReadonlyMap<string, Latency>> {
+  /**
+   * By names of experts; those that nobody asked are missing. Undefined: no task runs, and none asked for a while. Takes two seconds
+   * at most and never rejects.
+   */
+  async read(pods: readonly Pod[], running: boolean, signal: AbortSignal): Promise<ReadonlyMap<string, Latency> | undefined> {
     const ready = pods.filter(isReady);
+    if (!running && !ready.some(({ metadata }) => this.#isBusy(metadata.uid))) return undefined;
     const gateways = ready.filter((pod) => componentOf(pod) === 'gateway').slice(0, mostAsked);
     const byExpert = Map.groupBy(
       ready.filter((pod) => componentOf(pod) === 'expert'),
@@ -65,6 +69,17 @@ export class LatencyReader {
     return new Map([...times].flatMap(([expert, buckets]) => [latencyOf(buckets)].flatMap((found) => (found ? [[expert, found]] : []))));
   }
 
+  #looksAt(uid: string): readonly Look[] {
+    const now = this.#clock.monotonic();
+    return (this.#known.get(uid) ?? []).filter(({ at }) => now - at <= windowMs);
+  }
+
+  /** Whether a pod answered within the window, as far as is known. */
+  #isBusy(uid = ''): boolean {
+    const looks = this.#looksAt(uid);
+    return looks.length === 1 || [...answered(looks).values()].some((buckets) => totalOf(buckets) > 0);
+  }
+
   /** What a pod answered within the window. The first look at it counts nothing: nobody knows how old that is. */
   async #one(pod: Pod, signal: AbortSignal): Promise<ReadonlyMap<string, Buckets>> {
     const { uid } = pod.metadata;
@@ -72,7 +87,7 @@ export class LatencyReader {
     const isGateway = componentOf(pod) === 'gateway';
     const origin = originOf(pod, isGateway ? gatewayPort : undefined);
     if (uid === undefined || origin === undefined) return new Map();
-    let looks = (this.#known.get(uid) ?? []).filter(({ at }) => now - at <= windowMs);
+    let looks = this.#looksAt(uid);
     const last = looks.at(-1);
     if (last === undefined || now - last.at >= lookMs) {
       const times = await this.#ask(pod, origin, isGateway, signal);
@@ -80,8 +95,7 @@ export class LatencyReader {
       looks = [...looks, { at: now, times: times ?? last?.times ?? new Map() }];
     }
     this.#keep(uid, looks);
-    const [first, newest] = [looks[0], looks.at(-1)];
-    return new Map([...(newest?.times ?? [])].map(([expert, buckets]) => [expert, added(buckets, first?.times.get(expert))]));
+    return answered(looks);
   }
 
   async #ask(pod: Pod, origin: string, isGateway: boolean, signal: AbortSignal): Promise<Look['times'] | undefined> {
@@ -106,6 +120,13 @@ export class LatencyReader {
     const [oldest] = this.#known.keys();
     if (this.#known.size > mostKnown && oldest !== undefined) this.#known.delete(oldest);
   }
+}
+
+/** What came between the oldest look and the newest. */
+function answered(looks: readonly Look[]): ReadonlyMap<string, Buckets> {
+  const [first, newest] = [looks[0], looks.at(-1)];
+  if (first === newest) return new Map();
+  return new Map([...(newest?.times ?? [])].map(([expert, buckets]) => [expert, added(buckets, first?.times.get(expert))]));
 }
 
 const totalOf = (buckets: Buckets): number => Math.max(0, ...buckets.values());

@@ -23,7 +23,7 @@ import { createEnergyModelController } from '../../src/controllers/energymodel/i
 import { childKinds, ChildWriter, createChildCaches, createExpertPoolController } from '../../src/controllers/expertpool/index.ts';
 import { createGpuCaches, createPlacementController, defaultDriver } from '../../src/controllers/placement/index.ts';
 import { createWarmPoolController } from '../../src/controllers/warmpool/index.ts';
-import { EngineReader, QueryReader, RolloutLock, Trials } from '../../src/revisions/index.ts';
+import { EngineReader, LatencyReader, QueryReader, RolloutLock, Trials } from '../../src/revisions/index.ts';
 import { createCaches } from '../../src/runtime/caches.ts';
 import type { OperatorContext } from '../../src/runtime/context.ts';
 import { Heartbeats } from '../../src/runtime/heartbeats.ts';
@@ -210,10 +210,11 @@ export class Life {
     const nobody = { ask: () => Promise.resolve(''), clock, log };
     const trials = new Trials(context, new EngineReader(nobody), new QueryReader(nobody));
     const lock = new RolloutLock(context.transport);
+    const latencies = new LatencyReader({ expert: nobody.ask, gateway: nobody.ask, clock, log });
     const heartbeats = new Heartbeats(context.caches.leases, context.clock);
     return [
       createServedNamespaceController(context, { children, writer, onTokensChange: () => () => {}, newLinkKey }),
-      createExpertPoolController(context, { children, writer, heartbeats, infos, ask, trials, lock }),
+      createExpertPoolController(context, { children, writer, heartbeats, infos, latencies, ask, trials, lock }),
       createEnergyModelController(context, { children, writer, infos, trials, lock }),
       createPlacementController(context, gpus, children.controllerRevisions),
     ];

@@ -123,6 +123,9 @@ export function Reliability({ points, label }: { readonly points: readonly Point
       <text x="50" y="113" textAnchor="middle">
         probability said
       </text>
+      <text x="-5" y="50" textAnchor="middle" transform="rotate(-90 -5 50)">
+        share that succeeded
+      </text>
       <text x="100" y="108" textAnchor="end">
         1
       </text>

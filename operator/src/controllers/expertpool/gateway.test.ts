@@ -84,7 +84,9 @@ describe('a pool with an endpoint and a key', () => {
       namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'agentfleet-system' } },
       podSelector: { matchLabels: { ...operatorLabels } },
     };
-    expect(ingress).toEqual([{ from: [{ podSelector: { matchLabels: workers } }, operator], ports: [{ protocol: 'TCP', port: gatewayPort }] }]);
+    expect(ingress).toEqual([
+      { from: [{ podSelector: { matchLabels: workers } }, operator], ports: [{ protocol: 'TCP', port: gatewayPort }] },
+    ]);
     expect(podOf(snapshot).spec).toMatchObject({ automountServiceAccountToken: false, securityContext: { runAsNonRoot: true } });
     expect(container).toMatchObject({
       args: ['gateway'],

@@ -73,6 +73,16 @@ function modelOf({ caches }: OperatorContext, pool: ExpertPool): EnergyModel | u
   return model?.metadata.deletionTimestamp === undefined ? model : undefined;
 }
 
+/** What the pods of a pool tell of themselves. */
+async function askPods({ context, infos, latencies, ask }: PoolObserver, pool: ExpertPool, signal: AbortSignal) {
+  const { caches, config, clock } = context;
+  const pods = caches.pods.lister.byIndex('pool', poolKey(pool));
+  const running = countTasks(new Tenancy(caches, config).tasksOf(pool)).running > 0;
+  const reported = await Promise.all([infos.read(reportedBy(pool, pods), signal), latencies.read(pods, running, signal)]);
+  const progress = await readProgress(caches.pods.lister.byIndex('pool', poolKey(pool)), ask, clock, signal);
+  return { infos: reported[0], latencies: reported[1], progress };
+}
+
 /** Reads all that decisions about a pool are made from. What no cache holds is asked for, and remembered for a while. */
 export async function observePool(observer: PoolObserver, pool: ExpertPool, signal: AbortSignal): Promise<PoolSnapshot> {
   const { context, children, heartbeats } = observer;
@@ -81,13 +91,7 @@ export async function observePool(observer: PoolObserver, pool: ExpertPool, sign
   const recorded = recordedArms(pool, config.images, children.controllerRevisions.lister.list({ namespace }));
   const replays = await observer.replays.read(withAll(pool, recorded), signal);
   const notes = await observer.notes.read(caches.pods.lister.byIndex('pool', poolKey(pool)), signal);
-  const known = caches.pods.lister.byIndex('pool', poolKey(pool));
-  const busy = countTasks(new Tenancy(caches, config).tasksOf(pool)).running > 0;
-  const [infos, latencies] = await Promise.all([
-    observer.infos.read(reportedBy(pool, known), signal),
-    busy ? observer.latencies.read(known, signal) : undefined,
-  ]);
-  const progress = await readProgress(caches.pods.lister.byIndex('pool', poolKey(pool)), observer.ask, context.clock, signal);
+  const { infos, latencies, progress } = await askPods(observer, pool, signal);
   // From here on nothing waits, so that all caches are read at one moment.
   const tenancy = new Tenancy(caches, config);
   const energyModel = modelOf(context, pool);

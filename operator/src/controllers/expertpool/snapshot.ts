@@ -76,7 +76,7 @@ export interface PoolSnapshot {
   readonly notes: ReadonlyMap<string, string>;
   /** What the newest ready pod of each expert tells of itself, by the names of the pods. */
   readonly infos: ReadonlyMap<string, ServerInfo>;
-  /** How long experts took to answer, by their names; while tasks run. */
+  /** How long experts took to answer, by their names; undefined: nobody asks them. */
   readonly latencies?: ReadonlyMap<string, Latency>;
   /** What is known of weights, those of the spec first. */
   readonly weights?: readonly WeightsView[];

@@ -12,7 +12,7 @@ const MemoryState = struct('Keys and values that the engine holds, as reckoned a
   measured: counter('Bytes that it holds them in.'),
 });
 
-const Latency = struct('How long it took to answer in the last five minutes, waiting included; while tasks run.', {
+const Latency = struct('How long it took to answer in the last five minutes, waiting included; absent: nobody asked it.', {
   p50Ms: integer('Half of the answers took no longer, ms.', 1, 10_000_000),
   p95Ms: integer('95 % of the answers took no longer, ms.', 1, 10_000_000),
 });

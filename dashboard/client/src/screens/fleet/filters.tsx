@@ -91,7 +91,7 @@ export function Filters(props: {
         <Choice name="ns" label="Namespace" value={filter.ns} values={namespaces} onChange={onChange} />
         <Choice name="pool" label="Pool" value={filter.pool} values={pools} onChange={onChange} />
         <select aria-label="Order" value={filter.sort} onChange={({ target }) => onChange({ sort: target.value })}>
-          <option value="">What needs a person first</option>
+          <option value="">Needs a person first</option>
           <option value="newest">Newest first</option>
           <option value="cost">Most spent first</option>
           <option value="name">By name</option>

@@ -39,14 +39,14 @@ function priceOf({ engine }: Expert): string {
 }
 
 /** Half of the answers of the last minutes, and 95 of a hundred. */
-const timeOf = (latency: State['latency']): string =>
-  latency === undefined ? '' : `p50 ${duration(latency.p50Ms)}, p95 ${duration(latency.p95Ms)}`;
+const timesOf = (latency: State['latency']): readonly string[] =>
+  latency === undefined ? [] : [`p50 ${duration(latency.p50Ms)}`, `p95 ${duration(latency.p95Ms)}`];
 
 function Experts({ pool: { spec, status } }: { readonly pool: ExpertPool }): ReactNode {
   const states = new Map(status?.experts?.map((state) => [state.name, state]));
   return (
     <div className="scroll" tabIndex={0} role="region" aria-label="Table of experts">
-      <table className="table">
+      <table className="table cards">
         <thead>
           <tr>
             <th>Expert</th>
@@ -77,10 +77,20 @@ function Experts({ pool: { spec, status } }: { readonly pool: ExpertPool }): Rea
                   )}
                   {state?.message !== undefined && state.phase !== 'Ready' && <p className="muted small">{plain(state.message)}</p>}
                 </td>
-                <td className="right">{state === undefined ? '–' : `${state.ready}/${state.replicas}`}</td>
-                <td>{timeOf(state?.latency)}</td>
-                <td>{state?.memory === undefined ? '' : `${bytes(state.memory.estimated ?? 0)}, ${bytes(state.memory.measured ?? 0)}`}</td>
-                <td>{priceOf(expert)}</td>
+                <td className="right" data-label="Pods">
+                  {state === undefined ? '–' : `${state.ready}/${state.replicas}`}
+                </td>
+                <td data-label="Time to answer">
+                  {timesOf(state?.latency).map((text) => (
+                    <span key={text} className="nowrap">
+                      {`${text} `}
+                    </span>
+                  ))}
+                </td>
+                <td data-label="Memory: reckoned, measured">
+                  {state?.memory !== undefined && `${bytes(state.memory.estimated ?? 0)}, ${bytes(state.memory.measured ?? 0)}`}
+                </td>
+                <td data-label="Price of 1 M tokens">{priceOf(expert)}</td>
               </tr>
             );
           })}

@@ -56,7 +56,7 @@ function Gates({ gates, policy }: { readonly gates: NonNullable<Rollout['gates']
   const specs = new Map(policy?.spec.gates?.map((gate) => [gate.name, gate]));
   return (
     <div className="scroll" tabIndex={0} role="region" aria-label="Table of gates">
-      <table className="table">
+      <table className="table cards">
         <thead>
           <tr>
             <th>Gate</th>
@@ -83,10 +83,14 @@ function Gates({ gates, policy }: { readonly gates: NonNullable<Rollout['gates']
                 <td>
                   <span className={`kind ${verdicts[verdict] ?? 'idle'}`}>{verdict}</span>
                 </td>
-                <td className="right">{value ?? '–'}</td>
-                <td className="right">{baseline ?? '–'}</td>
-                <td>{bounds.filter((bound) => bound !== '').join(', ')}</td>
-                <td className="right">
+                <td className="right" data-label="Canary">
+                  {value ?? '–'}
+                </td>
+                <td className="right" data-label="Stable">
+                  {baseline ?? '–'}
+                </td>
+                <td data-label="Bound">{bounds.filter((bound) => bound !== '').join(', ')}</td>
+                <td className="right" data-label="Samples">
                   {samples}
                   {spec?.minSamples !== undefined && <span className="muted"> of {spec.minSamples}</span>}
                 </td>

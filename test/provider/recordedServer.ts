@@ -5,9 +5,9 @@ import { play, type ChatRequest, type Conversation } from '@agentfleet/protocol/
 
 /**
  * A server of the OpenAI chat API for who has the key, which plays recorded conversations: the provider that a pool's `baseURL`
- * names. Runs in a pod, bundled into one file. Arguments: folder of the recordings, key.
+ * names. Runs in a pod, bundled into one file. Arguments: folder of the recordings, key, and `hold` where a request is to be held.
  */
-const [folder = '', key = ''] = process.argv.slice(2);
+const [folder = '', key = '', hold] = process.argv.slice(2);
 const conversations = new Map(
   readdirSync(folder)
     .filter((file) => file.endsWith('.json'))
@@ -17,7 +17,7 @@ const conversations = new Map(
 const thinkingMs = 1000;
 /** The first request with an observation is held for so long: what is killed meanwhile dies in the middle of a request, and no command runs. */
 const heldMs = 60_000;
-let held = false;
+let held = hold === undefined;
 
 function delayOf({ messages }: ChatRequest): number {
   if (held || !messages.some(({ role }) => role === 'tool')) return thinkingMs;
