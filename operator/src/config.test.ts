@@ -76,6 +76,18 @@ describe('readConfig', () => {
     ]);
   });
 
+  it('reads the namespaces that are watched, with its own, and refuses pools of the platform in others', () => {
+    const own = whole.POD_NAMESPACE;
+    expect(readConfig(whole).watchNamespaces).toBeUndefined();
+    expect(readConfig({ ...whole, AGENTFLEET_WATCH_NAMESPACES: 'a,b,a' }).watchNamespaces).toEqual(['a', 'b', own]);
+    expect(faultsOf({ ...whole, AGENTFLEET_WATCH_NAMESPACES: 'a,B' })).toEqual([
+      'AGENTFLEET_WATCH_NAMESPACES: "B" is not a namespace; write names such as agentfleet-pools, separated by commas',
+    ]);
+    expect(faultsOf({ ...whole, AGENTFLEET_WATCH_NAMESPACES: 'a', AGENTFLEET_PLATFORM_NAMESPACES: 'a,pools' })).toEqual([
+      'AGENTFLEET_PLATFORM_NAMESPACES: pools is not watched; add it to watch.namespaces of the chart, or take it out',
+    ]);
+  });
+
   it('names every variable that is wrong at once, and its cure', () => {
     expect(faultsOf({})).toHaveLength(6);
     expect(faultsOf({ ...whole, POD_NAMESPACE: 'A_B', AGENTFLEET_LOG_LEVEL: 'loud' })).toEqual([

@@ -8,7 +8,7 @@ import { accessEnvironment, parseSubjects } from '@agentfleet/protocol/tokens';
 import { parseEgress, parseWorkerEgress } from './egress.ts';
 import type { Images, OperatorConfig, ApiEndpoint } from './runtime/context.ts';
 import { usualTrackingLabels } from './runtime/caches.ts';
-import { parseSettings } from './runtime/settings.ts';
+import { parseNamespaces, parseSettings, readWatched } from './runtime/settings.ts';
 
 /** Everything that the process takes from its environment and command line. */
 export interface ProcessConfig extends OperatorConfig {
@@ -60,13 +60,6 @@ function parseImage(value: string): string {
 function parseName(value: string): string {
   if (!/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(value)) throw new Error(`"${value}" is not a name of Kubernetes; use a-z, 0-9 and -`);
   return value;
-}
-
-function parseNamespaces(value: string): readonly string[] {
-  const names = value.split(',').filter((name) => name !== '');
-  const bad = names.find((name) => !/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name));
-  if (bad !== undefined) throw new Error(`"${bad}" is not a namespace; write names such as agentfleet-pools, separated by commas`);
-  return [...new Set(names)];
 }
 
 const labelKey = /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
@@ -141,16 +134,25 @@ function readPrometheus(read: Read): Pick<OperatorConfig, 'prometheusNamespace'>
   return prometheusNamespace === '' ? {} : { prometheusNamespace };
 }
 
+/** A pool that is not seen serves nobody. */
+function unseenPlatform({ platformNamespaces, watchNamespaces }: OperatorConfig): readonly string[] {
+  const unseen = platformNamespaces.filter((name) => watchNamespaces?.includes(name) === false);
+  if (unseen.length === 0) return [];
+  return [`AGENTFLEET_PLATFORM_NAMESPACES: ${unseen.join(', ')} is not watched; add it to watch.namespaces of the chart, or take it out`];
+}
+
 /** Reads environment and command line. @throws ConfigError that names every variable that is wrong, and its cure */
 export function readConfig(env: Env, args: readonly string[] = []): ProcessConfig {
   const faults: string[] = [];
   const read = reader(env, faults, 'the Deployment of the operator');
+  const namespace = read('POD_NAMESPACE', parseName);
   const config: ProcessConfig = {
-    namespace: read('POD_NAMESPACE', parseName),
+    namespace,
     podName: read('POD_NAME', parseName),
     version: env['AGENTFLEET_VERSION'] || '0.0.0-dev',
     images: readImages(read),
     platformNamespaces: read('AGENTFLEET_PLATFORM_NAMESPACES', parseNamespaces, []),
+    watchNamespaces: readWatched(read, namespace),
     egress: read('AGENTFLEET_EGRESS', parseEgress, { registries: [], environment: {} }),
     workerEgress: read<readonly object[]>('AGENTFLEET_WORKER_EGRESS', parseWorkerEgress, []),
     operands: read('AGENTFLEET_OPERANDS', parseSettings, {}),
@@ -176,6 +178,7 @@ export function readConfig(env: Env, args: readonly string[] = []): ProcessConfi
     kubeconfig: parseKubeconfig(args, faults),
     ...(env['AGENTFLEET_SERVICE_ACCOUNT'] ? { serviceAccount: env['AGENTFLEET_SERVICE_ACCOUNT'] } : {}),
   };
+  faults.push(...unseenPlatform(config));
   if (faults.length > 0) throw new ConfigError(faults);
   return config;
 }

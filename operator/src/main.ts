@@ -3,12 +3,13 @@ import { readFile } from 'node:fs/promises';
 import process, { argv, env, exit, stderr, stdout } from 'node:process';
 import { asError, createTransport, inClusterConfig, kubeconfigConfig, systemClock, type ClusterConfig } from '@agentfleet/kube';
 import { Registry } from 'prom-client';
-import { ConfigError } from '@agentfleet/protocol/environment';
+import { ConfigError, reader } from '@agentfleet/protocol/environment';
 import { readConfig, type ProcessConfig } from './config.ts';
 import { resolversOf } from './egress.ts';
 import { registerProcessMetrics } from './metrics/eventLoop.ts';
 import { coded, createLog } from '@agentfleet/protocol/log';
 import { openTracing } from '@agentfleet/protocol/tracing';
+import { readWatched } from './runtime/settings.ts';
 import { createOperator } from './start.ts';
 import { releaseSandboxes } from './uninstall.ts';
 
@@ -69,7 +70,11 @@ async function main(): Promise<number> {
 async function uninstall(): Promise<number> {
   const transport = createTransport(await inClusterConfig(env), { userAgent: 'agentfleet-uninstall' });
   try {
-    const released = await releaseSandboxes(transport);
+    const faults: string[] = [];
+    const read = reader(env, faults, 'the Job that uninstalls');
+    const watched = readWatched(read, env['POD_NAMESPACE'] ?? '');
+    if (faults.length > 0) throw new ConfigError(faults);
+    const released = await releaseSandboxes(transport, watched);
     stdout.write(`${released} sandboxes were let go\n`);
     return 0;
   } finally {

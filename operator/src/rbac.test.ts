@@ -7,10 +7,7 @@ import { linkSecret } from './controllers/agenttask/attempts.ts';
 import { workerRules } from './controllers/expertpool/manifests/access.ts';
 import { resources } from './runtime/resources.ts';
 
-interface Rules {
-  readonly cluster: readonly V1PolicyRule[];
-  readonly kueue: readonly V1PolicyRule[];
-}
+type Rules = Readonly<Record<'cluster' | 'namespaces' | 'namespaced' | 'kueueCluster' | 'kueueNamespaced', readonly V1PolicyRule[]>>;
 
 const file = new URL('../../charts/agentfleet/files/operator-rules.yaml', import.meta.url);
 
@@ -102,13 +99,16 @@ const readsOf = (name: string): readonly string[] => {
 };
 
 describe('the rules of the chart for the operator', () => {
-  let rules: Pick<Rules, 'cluster'> = { cluster: [] };
-  const may = (group: string, resource: string, verb: string): boolean => allowed(rules.cluster, group, resource, verb);
+  let parts: Rules;
+  let rules: readonly V1PolicyRule[] = [];
+  const may = (group: string, resource: string, verb: string): boolean => allowed(rules, group, resource, verb);
 
   beforeAll(async () => {
-    const { cluster, kueue } = load(await readFile(file, 'utf8')) as Rules;
-    expect(JSON.stringify(cluster)).not.toContain('kueue');
-    rules = { cluster: [...cluster, ...kueue] };
+    parts = load(await readFile(file, 'utf8')) as Rules;
+    const { cluster, namespaces, namespaced, kueueCluster, kueueNamespaced } = parts;
+    const always = [...cluster, ...namespaces, ...namespaced];
+    expect(JSON.stringify(always)).not.toContain('kueue');
+    rules = [...always, ...kueueCluster, ...kueueNamespaced];
   });
 
   it.each(Object.entries(uses))('allow what is done with %s', (name, verbs) => {
@@ -119,7 +119,7 @@ describe('the rules of the chart for the operator', () => {
   });
 
   it('allow nothing that is not done', () => {
-    const granted = rules.cluster.flatMap(({ apiGroups = [], resources: plurals = [], verbs }) =>
+    const granted = rules.flatMap(({ apiGroups = [], resources: plurals = [], verbs }) =>
       apiGroups.flatMap((group) => plurals.flatMap((plural) => verbs.map((verb) => `${group}/${plural} ${verb}`))),
     );
     const used = [
@@ -131,6 +131,20 @@ describe('the rules of the chart for the operator', () => {
     ];
     expect(new Set(granted)).toEqual(new Set(used));
     expect(granted).toHaveLength(new Set(granted).size);
+  });
+
+  it('are of the whole cluster for what has no namespace alone', () => {
+    const namespaced = new Set(Object.values<Resource>(resources).flatMap((one) => (one.namespaced ? [resourceName(one)] : [])));
+    const named = (of: readonly V1PolicyRule[]): readonly string[] =>
+      of.flatMap(({ apiGroups = [], resources: plurals = [] }) =>
+        apiGroups.flatMap((group) => plurals.map((plural) => (group === '' ? plural : `${plural}.${group}`))),
+      );
+    const wide = named([...parts.cluster, ...parts.namespaces, ...parts.kueueCluster]);
+    expect(wide.length).toBeGreaterThan(6);
+    expect(wide.filter((name) => namespaced.has(name))).toEqual([]);
+    const narrow = named([...parts.namespaced, ...parts.kueueNamespaced]);
+    const known = new Set(Object.values<Resource>(resources).flatMap((one) => (one.namespaced ? [] : [resourceName(one)])));
+    expect(narrow.filter((name) => known.has(name))).toEqual([]);
   });
 
   it.each(['agenttasks', 'agenttaskorders', 'expertpools', 'energymodels'])('allow to report the status of %s', (plural) => {
@@ -152,7 +166,7 @@ describe('the rules of the chart for the operator', () => {
   });
 
   it('allow to bind the role of workers, and no other', () => {
-    const binds = rules.cluster.filter(({ verbs }) => verbs.includes('bind') || verbs.includes('escalate') || verbs.includes('*'));
+    const binds = rules.filter(({ verbs }) => verbs.includes('bind') || verbs.includes('escalate') || verbs.includes('*'));
     expect(binds).toEqual([
       { apiGroups: ['rbac.authorization.k8s.io'], resources: ['clusterroles'], resourceNames: ['agentfleet-worker'], verbs: ['bind'] },
     ]);
@@ -161,14 +175,12 @@ describe('the rules of the chart for the operator', () => {
   it('allow to read the Leases of workers, the Events of their pods and the signing keys', () => {
     for (const verb of ['get', 'list', 'watch']) expect(may('coordination.k8s.io', 'leases', verb)).toBe(true);
     for (const verb of ['list', 'create', 'patch']) expect(may('events.k8s.io', 'events', verb)).toBe(true);
-    const paths = rules.cluster.flatMap(({ nonResourceURLs = [] }) => nonResourceURLs);
+    const paths = rules.flatMap(({ nonResourceURLs = [] }) => nonResourceURLs);
     expect(paths).toEqual(['/.well-known/openid-configuration', '/openid/v1/jwks']);
   });
 
   it('make link keys, and read no Secret', () => {
-    const secrets = rules.cluster.filter(
-      ({ resources: plurals }) => plurals?.includes('secrets') === true || plurals?.includes('*') === true,
-    );
+    const secrets = rules.filter(({ resources: plurals }) => plurals?.includes('secrets') === true || plurals?.includes('*') === true);
     expect(secrets.map(({ verbs, resourceNames }) => [verbs, resourceNames])).toEqual([
       [['create'], undefined],
       [['delete'], [linkSecret.name]],

@@ -213,8 +213,9 @@ export function createOperator(options: StartOptions): Operator {
   const { apiService: service } = config;
   const apiServer = new ApiEndpoints({ transport, clock, log, ...(service !== undefined && { service }) });
   // Reads need no fence; one set of caches serves a leader and a standby alike.
-  const caches = createCaches({ transport, clock, random, log, kueue: config.kueue === true });
-  const children = createChildCaches({ transport, clock, random, log });
+  const cached = { transport, clock, random, log, namespaces: config.watchNamespaces };
+  const caches = createCaches({ ...cached, kueue: config.kueue === true });
+  const children = createChildCaches(cached);
   const context: OperatorContext = {
     ...(options.tracing !== undefined && { tracing: options.tracing }),
     config,
@@ -231,7 +232,7 @@ export function createOperator(options: StartOptions): Operator {
   const heartbeats = new Heartbeats(caches.leases, clock);
   registerMetrics(context, heartbeats);
   const manager = managerOf(options, elector, tokens);
-  const gpus = createGpuCaches({ transport, clock, random, log }, (config.gpus ?? defaultDriver).driver);
+  const gpus = createGpuCaches(cached, (config.gpus ?? defaultDriver).driver);
   const records = children.controllerRevisions;
   registerPlacementMetrics(registry, () => cachedPlacementView({ context, gpus, records }, clock.now()));
   for (const cache of [...allCaches(caches, children), ...(Object.values(gpus) as ManagedCache[])]) manager.addCache(cache);

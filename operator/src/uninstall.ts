@@ -1,22 +1,24 @@
 import { isConflict, isNotFound, removeFinalizer, hasFinalizer, ResourceClient, type Transport } from '@agentfleet/kube';
 import { labels, sandboxFinalizer } from '@agentfleet/protocol/pool';
 import { resources, type Pod } from './runtime/resources.ts';
+import { scopesOf } from './runtime/settings.ts';
 
 /** Another writer was faster: the list is read again, this often at most. */
 const rounds = 5;
 
 /**
- * Takes our finalizer off all sandboxes of the cluster, and nothing else: they run on until somebody deletes them. Returns how
- * many it was taken off; rejects when some have it after several looks.
+ * Takes our finalizer off all sandboxes of the cluster, or of these namespaces, and nothing else: they run on until somebody deletes
+ * them. Returns how many it was taken off; rejects when some have it after several looks.
  */
-export async function releaseSandboxes(transport: Transport, signal?: AbortSignal): Promise<number> {
+export async function releaseSandboxes(transport: Transport, namespaces?: readonly string[], signal?: AbortSignal): Promise<number> {
   const pods = new ResourceClient<Pod>(transport, resources.pods);
   const labelSelector = `${labels.component}=sandbox`;
   let released = 0;
   for (let round = 0; round < rounds; round += 1) {
-    const held = (await pods.list({ labelSelector, ...(signal !== undefined && { signal }) })).filter((pod) =>
-      hasFinalizer(pod, sandboxFinalizer),
+    const all = await Promise.all(
+      scopesOf(namespaces).map((scope) => pods.list({ ...scope, labelSelector, ...(signal !== undefined && { signal }) })),
     );
+    const held = all.flat().filter((pod) => hasFinalizer(pod, sandboxFinalizer));
     if (held.length === 0) return released;
     for (const pod of held) released += await release(pods, pod, signal);
   }

@@ -12,13 +12,16 @@ const rbac = '/apis/rbac.authorization.k8s.io/v1';
 /** Longer than any file of tests. */
 const tokenSeconds = 7200;
 
-type Rules = Readonly<Record<'cluster' | 'endpoints' | 'kueue', readonly V1PolicyRule[]>>;
+type Part = 'cluster' | 'namespaces' | 'namespaced' | 'kueueCluster' | 'kueueNamespaced' | 'endpoints';
+type Rules = Readonly<Record<Part, readonly V1PolicyRule[]>>;
 
 export interface AccountOptions {
   /** Name of the ClusterRole that workers are bound to, where it is not the chart's. */
   readonly workerClusterRole?: string;
   /** As with kueue.enabled. */
   readonly kueue?: boolean;
+  /** As with watch.namespaces: its rights hold in these and in its own alone. */
+  readonly watched?: readonly string[];
   /** Changes the chart's rules, to see what is missed then. */
   readonly rules?: (rules: Rules) => Rules;
 }
@@ -53,7 +56,17 @@ async function operatorAccountIn(server: Server, namespace: string, options: Acc
   };
   await make(`/api/v1/namespaces/${namespace}/serviceaccounts`, operatorAccount, {});
   const name = `${operatorAccount}-${namespace}`;
-  await grant('ClusterRole', name, options.kueue === true ? [...rules.cluster, ...rules.kueue] : rules.cluster);
+  const kueue = options.kueue === true;
+  const narrow = kueue ? [...rules.namespaced, ...rules.kueueNamespaced] : rules.namespaced;
+  const wide = kueue ? [...rules.cluster, ...rules.kueueCluster] : rules.cluster;
+  const watched = options.watched === undefined ? undefined : [...options.watched, namespace];
+  if (watched === undefined) await grant('ClusterRole', name, [...wide, ...rules.namespaces, ...narrow]);
+  else
+    await grant('ClusterRole', name, [
+      ...wide,
+      ...rules.namespaces.map(({ apiGroups = [], resources = [], verbs }) => ({ apiGroups, resources, verbs, resourceNames: watched })),
+    ]);
+  for (const one of watched ?? []) await grant('Role', name, narrow, `/namespaces/${one}`);
   await grant('Role', name, rules.endpoints, '/namespaces/default');
   const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${operatorAccount}/token`;
   const { body } = await server.ask('POST', path, { body: { spec: { expirationSeconds: tokenSeconds } } });

@@ -84,7 +84,7 @@ describe.runIf(enabled)('rights of the operator that are asked for beside its re
       .replace(/[^a-z]+/g, '-')
       .replace(/-$/, '');
     const less = await operatorTransport(server, namespace, {
-      rules: (rules) => ({ ...rules, cluster: without(rules.cluster, what, verb) }),
+      rules: (rules) => ({ ...rules, namespaced: without(rules.namespaced, what, verb) }),
     });
     const refused = await request(less, id).then(
       () => 'it was not refused',

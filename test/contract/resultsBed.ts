@@ -155,7 +155,7 @@ export class ResultsBed {
   async #copy(): Promise<void> {
     const { transport, namespace } = this;
     const common = { transport, namespace, port: 0, host: '127.0.0.1', clock: systemClock, log: silentLog, urlOf: () => this.workersUrl };
-    this.results = await startCopying({ ...common, random: Math.random, tasksOf: namespace });
+    this.results = await startCopying({ ...common, random: Math.random, watched: [namespace] });
   }
 
   async #serve(): Promise<void> {

@@ -28,8 +28,8 @@ export interface CopiesOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Tasks of this namespace only; default: of all. */
-  readonly namespace?: string;
+  /** Tasks of these namespaces only; default: of all. */
+  readonly namespaces?: readonly string[] | undefined;
 }
 
 /** `v1.ConfigMap`, with what is written here. */
@@ -57,7 +57,7 @@ export class Copies {
 
   constructor(options: CopiesOptions) {
     this.#options = options;
-    const { transport, clock, random, log, namespace } = options;
+    const { transport, clock, random, log, namespaces } = options;
     this.#ends = new ResourceClient(transport, resources.agentTasks);
     this.#configMaps = new ResourceClient(transport, resources.configMaps);
     this.#tasks = new Informer({
@@ -68,7 +68,7 @@ export class Copies {
       random,
       log,
       transform: shrink,
-      ...(namespace === undefined ? {} : { namespace }),
+      ...(namespaces !== undefined && { namespaces }),
     });
     this.controller = new Controller({
       name: 'results-copies',

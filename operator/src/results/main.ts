@@ -2,6 +2,7 @@ import process, { env, exit, stderr, stdout } from 'node:process';
 import { asError, createTransport, inClusterConfig, systemClock } from '@agentfleet/kube';
 import { ConfigError, oneOf, parsePort, reader } from '@agentfleet/protocol/environment';
 import { createLog, logLevels, type LogLevel } from '@agentfleet/protocol/log';
+import { readWatched } from '../runtime/settings.ts';
 import { startCopying, startResults } from './start.ts';
 
 /** Less than terminationGracePeriodSeconds of the chart. */
@@ -9,6 +10,7 @@ const exitMs = 10_000;
 
 function readConfig(): {
   readonly namespace: string;
+  readonly watched: readonly string[] | undefined;
   readonly port: number;
   readonly logLevel: LogLevel;
   readonly version: string;
@@ -16,8 +18,10 @@ function readConfig(): {
 } {
   const faults: string[] = [];
   const read = reader(env, faults, 'the Deployment of the results server');
+  const namespace = read('POD_NAMESPACE', (value) => value);
   const config = {
-    namespace: read('POD_NAMESPACE', (value) => value),
+    namespace,
+    watched: readWatched(read, namespace),
     port: read('AGENTFLEET_PORT', parsePort, 8443),
     logLevel: read<LogLevel>('AGENTFLEET_LOG_LEVEL', oneOf(logLevels), 'info'),
     serves: read<'Aggregated' | 'Copies'>('AGENTFLEET_RESULTS', oneOf(['Aggregated', 'Copies']), 'Aggregated'),
@@ -29,7 +33,7 @@ function readConfig(): {
 
 /** The process: environment in, JSON lines out; SIGTERM ends it. */
 async function main(): Promise<void> {
-  const { namespace, port, logLevel, version, serves } = readConfig();
+  const { namespace, watched, port, logLevel, version, serves } = readConfig();
   const log = createLog(
     logLevel,
     (line) => stdout.write(line),
@@ -54,7 +58,7 @@ async function main(): Promise<void> {
   process.on('SIGINT', onSignal);
   const options = { transport, namespace, port, clock: systemClock, log };
   const running =
-    serves === 'Copies' ? await startCopying({ ...options, random: Math.random }) : await startResults(options, starting.signal);
+    serves === 'Copies' ? await startCopying({ ...options, watched, random: Math.random }) : await startResults(options, starting.signal);
   stop = () => running.stop();
   log.info('listening', { port: running.port, serves, version });
 }

@@ -92,15 +92,14 @@ export interface CopyingOptions extends ProcessOptions {
   /** Of its probes. */
   readonly port: number;
   readonly host?: string;
-  /** Tasks of this namespace only; default: of all. */
-  readonly tasksOf?: string;
+  /** Tasks of these namespaces only; default: of all. */
+  readonly watched?: readonly string[] | undefined;
 }
 
 /** Starts copying in place of serving: for API servers without the aggregation layer. Resolves when probes are answered. */
 export async function startCopying(options: CopyingOptions): Promise<RunningResults> {
-  const { transport, clock, random, log, port, host, tasksOf } = options;
-  const tasks = tasksOf === undefined ? {} : { namespace: tasksOf };
-  const copies = new Copies({ transport, workers: workersFor(options), clock, random, log, ...tasks });
+  const { transport, clock, random, log, port, host, watched } = options;
+  const copies = new Copies({ transport, workers: workersFor(options), clock, random, log, namespaces: watched });
   const unsynced = (): void => {
     if (!copies.synced) throw new Error('tasks were not listed yet');
   };

@@ -13,7 +13,7 @@ import type { AgentTask, AgentTaskOrder } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { slotLabel } from '../placement/index.ts';
 import { type Caches, NodeAbilities, OptionalCache } from './context.ts';
-import { type Pod, resources } from './resources.ts';
+import { type Namespace, type Pod, resources } from './resources.ts';
 import {
   TaskCensus,
   unfinishedTasks,
@@ -36,6 +36,8 @@ export interface CacheOptions {
   readonly log: Log;
   /** Whether Kueue admits tasks. */
   readonly kueue?: boolean;
+  /** Namespaces that are followed; default: the whole cluster. What has no namespace is followed anyway. */
+  readonly namespaces?: readonly string[] | undefined;
 }
 
 /** A cache of those objects of a kind that the operator made: they carry a component. */
@@ -148,6 +150,11 @@ function cachesOfKueue({ kueue = false, ...options }: CacheOptions): Pick<Caches
   };
 }
 
+/** Where only some are followed, no other one is read: their names are all that the operator may list then. */
+function cacheOfNamespaces({ namespaces: names, ...options }: CacheOptions): Informer<Namespace> {
+  return new Informer({ ...options, resource: resources.namespaces, transform: slimNamespace, ...(names !== undefined && { names }) });
+}
+
 /** The caches that all controllers share. */
 export function createCaches(options: CacheOptions): Caches {
   const tasks = cacheOfTasks(options);
@@ -174,7 +181,7 @@ export function createCaches(options: CacheOptions): Caches {
       transform: slimPod,
     }),
     leases: new Informer({ ...options, resource: leases, labelSelector: `${labels.component}=worker`, transform: slimObject }),
-    namespaces: new Informer({ ...options, resource: resources.namespaces, transform: slimNamespace }),
+    namespaces: cacheOfNamespaces(options),
     nodes: new Informer({ ...options, resource: resources.nodes, transform: slimNode }),
     networkPolicies: new Informer({ ...options, resource: resources.networkPolicies, transform: slimNetworkPolicy }),
     runtimeClasses: new Informer({ ...options, resource: resources.runtimeClasses, transform: slimObject }),

@@ -52,6 +52,8 @@ export interface OperatorConfig {
   readonly images: Images;
   /** Namespaces whose pools may reach into every other one, apart from those of the cluster and of the operator. */
   readonly platformNamespaces: readonly string[];
+  /** The namespaces that are followed, that of the operator among them; default: the whole cluster. */
+  readonly watchNamespaces?: readonly string[] | undefined;
   /** What commands with `network: Registries` may reach, in all pools; no host stands in the project itself. */
   readonly egress: EgressBrief;
   /** Addresses of the cluster's DNS servers, which sandboxes must not reach; their keepers try. */
@@ -87,7 +89,7 @@ export interface GpuDriver {
   readonly migDeviceClass?: string;
 }
 
-/** Caches that all controllers share; each follows the whole cluster. */
+/** Caches that all controllers share; each follows the whole cluster, or the namespaces of `watchNamespaces`. */
 export interface Caches {
   /** Those that have not ended. Indexes: `pool` (`namespace/name` that the task names, or `default`), see pools/resolve.ts; those of taskIndexes.ts. */
   readonly tasks: Informer<AgentTask>;

@@ -1,3 +1,4 @@
+import type { Read } from '@agentfleet/protocol/environment';
 import type { V1Container, V1EnvVar, V1PodSpec, V1Toleration, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
 import type { KubeObject } from '@agentfleet/kube';
 import { authoritiesConfigMap, authoritiesFile, labels } from '@agentfleet/protocol/pool';
@@ -239,4 +240,26 @@ export function objectWith<T extends Written>(object: T, settings: OperandSettin
     PersistentVolumeClaim: () => claimWith(object, settings, present),
   };
   return (made[object.kind]?.() ?? object) as T;
+}
+
+/** Environment variable with the namespaces that a process of the operator's image follows; empty: the whole cluster. */
+const watchVariable = 'AGENTFLEET_WATCH_NAMESPACES';
+
+/** Names between commas, each once. @throws with the name that is no namespace */
+export function parseNamespaces(value: string): readonly string[] {
+  const names = value.split(',').filter((name) => name !== '');
+  const bad = names.find((name) => !/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name));
+  if (bad !== undefined) throw new Error(`"${bad}" is not a namespace; write names such as agentfleet-pools, separated by commas`);
+  return [...new Set(names)];
+}
+
+/** The namespaces that are followed, that of the process among them; undefined: the whole cluster. */
+export function readWatched(read: Read, own: string): readonly string[] | undefined {
+  const named = read<readonly string[]>(watchVariable, parseNamespaces, []);
+  return named.length === 0 ? undefined : [...new Set([...named, own])];
+}
+
+/** One list for each namespace that is followed, or the one of the whole cluster. Pure. */
+export function scopesOf(namespaces: readonly string[] | undefined): readonly { readonly namespace?: string }[] {
+  return namespaces?.map((namespace) => ({ namespace })) ?? [{}];
 }

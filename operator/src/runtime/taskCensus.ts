@@ -2,6 +2,7 @@ import { coded } from '@agentfleet/protocol/log';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { asError, keyOf, ResourceClient, sleep, type Clock, type Informer, type Log, type Random, type Transport } from '@agentfleet/kube';
 import { resources } from './resources.ts';
+import { scopesOf } from './settings.ts';
 
 type PoolRef = AgentTask['spec']['poolRef'];
 
@@ -78,6 +79,8 @@ export interface TaskCensusOptions {
   readonly log: Log;
   /** The cache of those that have not ended. */
   readonly tasks: Informer<AgentTask>;
+  /** Namespaces that are looked at; default: the whole cluster. */
+  readonly namespaces?: readonly string[] | undefined;
 }
 
 /**
@@ -200,12 +203,14 @@ export class TaskCensus {
     const before = new Set(this.#since.keys());
     const ended = new TaskTally();
     try {
-      for await (const { items } of this.#client.pages({ fieldSelector: finishedTasks, signal })) {
-        this.#pageAt = this.#options.clock.monotonic();
-        for (const task of items) {
-          ended.add(traitsOf(task));
-          this.#since.delete(task.metadata.uid ?? '');
-          for (const listener of this.#seen) listener(task);
+      for (const scope of scopesOf(this.#options.namespaces)) {
+        for await (const { items } of this.#client.pages({ ...scope, fieldSelector: finishedTasks, signal })) {
+          this.#pageAt = this.#options.clock.monotonic();
+          for (const task of items) {
+            ended.add(traitsOf(task));
+            this.#since.delete(task.metadata.uid ?? '');
+            for (const listener of this.#seen) listener(task);
+          }
         }
       }
     } catch (error) {

@@ -13,12 +13,13 @@ const verbOf = (verb: Verb): string => (verb === 'apply' ? 'patch' : verb);
 
 /** Reads the rules that the chart gives to the operator. */
 export function operatorRules(): MayDo {
-  const { cluster } = load(readFileSync(file, 'utf8')) as Record<'cluster', readonly V1PolicyRule[]>;
+  const rules = load(readFileSync(file, 'utf8')) as Record<'cluster' | 'namespaces' | 'namespaced', readonly V1PolicyRule[]>;
+  const all = [...rules.cluster, ...rules.namespaces, ...rules.namespaced];
   const known = new Map<string, boolean>();
   const look = ({ verb, resource, subresource, name }: Parameters<MayDo>[0]): boolean => {
     const [plural = '', ...group] = resource.split('.');
     const whole = subresource === '' ? plural : `${plural}/${subresource}`;
-    return cluster.some(
+    return all.some(
       (rule) =>
         rule.apiGroups?.includes(group.join('.')) === true &&
         rule.resources?.includes(whole) === true &&

@@ -167,6 +167,39 @@ describe('who may do what', () => {
     expect(serving?.env).toContainEqual({ name: 'AGENTFLEET_RESULTS', value: 'Aggregated' });
   });
 
+  it('gives rights in the namespaces that are watched alone, and of the whole cluster what has no namespace', async () => {
+    const manifests = (await rendered({
+      watch: { namespaces: ['team'] },
+      kueue: { enabled: true },
+      podMonitor: { enabled: true, pools: true },
+    })) as readonly (Manifest & {
+      readonly metadata: { readonly namespace?: string };
+      readonly roleRef?: { readonly kind: string; readonly name: string };
+    })[];
+    const whole = (name: string): readonly string[] =>
+      (manifests.find(({ kind, metadata }) => kind === 'ClusterRole' && metadata.name === name)?.rules ?? []).flatMap(
+        ({ resources = [], resourceNames = [] }) => resources.map((plural) => [plural, ...resourceNames].join(' ')),
+      );
+    const classes = ['nodes', 'runtimeclasses', 'resourceslices', 'deviceclasses', 'storageclasses', 'volumesnapshotclasses'];
+    expect(whole('agentfleet-operator')).toEqual([...classes, 'resourceflavors', `namespaces team ${namespace}`]);
+    expect(whole('agentfleet-results')).toEqual(['apiservices v1alpha1.results.agentfleet.dev', 'tokenreviews', 'subjectaccessreviews']);
+    const bound = manifests.filter(({ kind, roleRef }) => kind === 'RoleBinding' && roleRef?.kind === 'Role');
+    const at = (name: string): readonly string[] =>
+      bound.filter(({ roleRef }) => roleRef?.name === name).map(({ metadata }) => metadata.namespace ?? '');
+    for (const name of ['agentfleet-operator', 'agentfleet-results-tasks', 'agentfleet-uninstall'])
+      expect(at(name), name).toEqual(['team', namespace]);
+    const inTeam = manifests.find(({ kind, metadata }) => kind === 'Role' && metadata.name === 'agentfleet-operator');
+    const everywhere = one(await rendered({ kueue: { enabled: true } }), 'ClusterRole', 'agentfleet-operator').rules ?? [];
+    const wide = one(manifests, 'ClusterRole', 'agentfleet-operator').rules ?? [];
+    expect([...(inTeam?.rules ?? []), ...wide]).toHaveLength(everywhere.length);
+    for (const part of ['operator', 'results']) {
+      const [container] = one(manifests, 'Deployment', `agentfleet-${part}`).spec?.template?.spec.containers ?? [];
+      expect(container?.env).toContainEqual({ name: 'AGENTFLEET_WATCH_NAMESPACES', value: 'team' });
+    }
+    expect(JSON.stringify(manifests.filter(({ kind }) => kind === 'PodMonitor'))).toContain(`"matchNames":["team","${namespace}"]`);
+    await expect(rendered({ watch: { namespaces: ['Team'] } })).rejects.toThrow(/schema/);
+  });
+
   it('binds the operator to no ClusterRole but that of the workers', () => {
     const binding = (role('operator').rules ?? []).filter(({ verbs }) => verbs.includes('bind'));
     expect(binding.map(({ resources, resourceNames }) => [resources, resourceNames])).toEqual([[['clusterroles'], ['agentfleet-worker']]]);

@@ -40,7 +40,7 @@ export function contains(object: unknown, declared: unknown): boolean {
 /** The cache that shows what is in place. */
 export interface AppliedView<T> {
   readonly lister: { get(key: ObjectKey): T | undefined };
-  hasSeen(version: string): boolean;
+  hasSeen(version: string, key: ObjectKey): boolean;
 }
 
 export interface ApplierOptions<T extends KubeObject> {
@@ -90,7 +90,7 @@ export class Applier<T extends KubeObject> {
     const { client, fieldManager, force = true, subresource, remember = true } = this.#options;
     const hash = remember ? contentHash(declaration) : '';
     const cached = this.#options.view.lister.get(key);
-    if (this.#inPlace(this.#last.get(key), hash, cached, declaration)) return { written: false, object: cached };
+    if (this.#inPlace(this.#last.get(key), key, hash, cached, declaration)) return { written: false, object: cached };
     // Forgotten first: when the answer is lost, we do not know what is in place.
     this.#last.delete(key);
     // Not part of what is compared: the version changes with every write.
@@ -119,10 +119,10 @@ export class Applier<T extends KubeObject> {
     this.#last.delete(key);
   }
 
-  #inPlace(last: Last | undefined, hash: string, cached: T | undefined, declaration: Declaration): boolean {
+  #inPlace(last: Last | undefined, key: ObjectKey, hash: string, cached: T | undefined, declaration: Declaration): boolean {
     if (last === undefined || last.hash !== hash || last.version === undefined) return false;
     // Not in the cache: our write is on its way, unless the cache is past it, then the object was deleted.
-    if (cached === undefined) return !this.#options.view.hasSeen(last.version);
+    if (cached === undefined) return !this.#options.view.hasSeen(last.version, key);
     if (cached.metadata.uid !== last.uid) return false;
     const order = compareVersions(cached.metadata.resourceVersion, last.version);
     return (order !== undefined && order <= 0) || contains(cached, declaration);

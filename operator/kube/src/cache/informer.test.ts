@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { defineResource } from '../api/resource.ts';
 import { ResourceClient } from '../client/client.ts';
 import { follow } from '../testing/follower.ts';
 import { eventually, testBed, widgets, type Widget } from '../testing/widget.ts';
@@ -114,6 +115,41 @@ describe('Informer', () => {
     await follower.informer.waitForVersion(last.metadata.resourceVersion ?? '', 5000);
     expect(follower.informer.lister.get('default/a')?.spec).toEqual({ size: 3 });
     expect([...follower.reported.values()]).toEqual(['3']);
+    expect(follower.faults).toEqual([]);
+  });
+
+  it('follows some namespaces, each from its own version, and nothing of others', async () => {
+    await using bed = await testBed({ bookmarkMs: 60_000 });
+    const client = new ResourceClient(bed.transport, widgets);
+    const create = (namespace: string, name: string): Promise<Widget> =>
+      client.create({ metadata: { namespace, name }, spec: { size: 1 } });
+    const namespaces = new ResourceClient(
+      bed.transport,
+      defineResource({ group: '', version: 'v1', plural: 'namespaces', kind: 'Namespace', namespaced: false }),
+    );
+    for (const name of ['a', 'b', 'c']) await namespaces.create({ metadata: { name } });
+    await create('a', 'first');
+    await create('c', 'first');
+    await using follower = follow(bed, { namespaces: ['a', 'b'] });
+    const { informer } = follower;
+    await informer.waitForSync(5000);
+    expect(informer.lister.list().map(({ metadata }) => `${metadata.namespace}/${metadata.name}`)).toEqual(['a/first']);
+    // A version that b shows says nothing about a; and nobody waits for a namespace that is not followed.
+    const inB = await create('b', 'second');
+    await eventually('the second', () => informer.hasSeen(inB.metadata.resourceVersion ?? '', 'b/second'));
+    expect(informer.hasSeen(inB.metadata.resourceVersion ?? '', 'a/first')).toBe(false);
+    expect(informer.hasSeen(inB.metadata.resourceVersion ?? '')).toBe(false);
+    expect(informer.hasSeen('999999', 'c/first')).toBe(true);
+    await client.delete({ namespace: 'a', name: 'first' });
+    // A new list of one namespace lets go of nothing in the other one.
+    bed.server.compact();
+    bed.server.watches.disconnect();
+    await eventually('the first is gone', () => informer.lister.size === 1);
+    expect(informer.lister.get('b/second')?.metadata.uid).toBe(inB.metadata.uid);
+    await eventually('both are followed', () => informer.state === 'watching');
+    expect(informer.lister.size).toBe(1);
+    const followed = bed.server.requests.filter(({ verb }) => verb === 'list' || verb === 'watch');
+    expect(new Set(followed.map(({ namespace }) => namespace))).toEqual(new Set(['a', 'b']));
     expect(follower.faults).toEqual([]);
   });
 

@@ -4,7 +4,7 @@ import type { Clock } from '../runtime/clock.ts';
 /** The cache that must see a write. */
 export interface ObservedCache {
   readonly name: string;
-  hasSeen(version: string): boolean;
+  hasSeen(version: string, key: ObjectKey): boolean;
 }
 
 /** The cache from which an object must go. */
@@ -53,7 +53,7 @@ export class Consistency {
     // Answers of parallel writes come in any order; the newest one covers the others.
     const known = this.#expected.get(key)?.get(cache)?.version;
     if ((compareVersions(known, version) ?? -1) > 0) return;
-    this.#expect(key, cache, { cache: cache.name, version, met: () => cache.hasSeen(version) });
+    this.#expect(key, cache, { cache: cache.name, version, met: () => cache.hasSeen(version, keyOf(answer)) });
   }
 
   /**
