@@ -354,10 +354,8 @@ export interface AgentTaskStatus {
     /** The rollout whose revision gets copies of the requests of the task; its answers are compared only. */
     readonly shadow?: string;
   };
-  /** The sandbox of the assignment, once it was ready, until it is lost: all that the worker needs to reach it. */
+  /** The pod of assignment.sandbox, once it was ready, until it is lost: what the worker needs to reach it. */
   readonly sandbox?: {
-    /** Pod, in the namespace of the task. */
-    readonly name: string;
     /** Uid of the pod; the audience of tokens for its keeper. */
     readonly uid: string;
     /** IP address of the pod. */
@@ -415,20 +413,6 @@ export interface AgentTaskStatus {
       readonly backtracks: number;
     };
   };
-  /** The restore that ended the task or followed an order. */
-  readonly rollback?: {
-    /** The order that asked for it. */
-    readonly orderRef?: {
-      /** Name of the object. */
-      readonly name: string;
-    };
-    /** What was restored. */
-    readonly snapshot: string;
-    /** Whether the tree has the digest of the snapshot. */
-    readonly verified: boolean;
-    /** When. */
-    readonly at: string;
-  };
   /** What spec.sandbox.storage holds. */
   readonly storage?: {
     /** PersistentVolumeClaim that a sandbox works on, or goes on with. */
@@ -464,8 +448,6 @@ export interface AgentTaskStatus {
     readonly requester: string;
     /** The words. */
     readonly text: string;
-    /** When. */
-    readonly at: string;
   }[];
   /** Report of the worker about the current attempt. */
   readonly run?: {

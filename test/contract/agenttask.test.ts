@@ -47,7 +47,7 @@ describe.runIf(enabled)('controllers of tasks', () => {
     await until('the rollback', async () => (await bed.task('two')).status?.assignment?.directive === 'Rollback');
     await bed.report('two', { usage, snapshots, rollback: { snapshot: 's0001', verified: true } });
     await until('it has ended', async () => (await bed.task('two')).status?.finished === 'true');
-    expect((await bed.task('two')).status).toMatchObject({ phase: 'Cancelled', rollback: { orderRef: { name: 'halt' }, verified: true } });
+    expect((await bed.task('two')).status).toMatchObject({ phase: 'Cancelled', run: { rollback: { verified: true } } });
     await until('the order is done', async () => (await bed.orderState('halt')) === 'Done');
   });
 

@@ -95,7 +95,7 @@ export function platform(): Readonly<Record<string, { readonly body: Node; reado
           { name: 'search', role: 'Specialist', phase: 'Degraded', replicas: 2, ready: 1, message: 'one pod waits for memory on its node' },
         ],
         workers: { replicas: 3, ready: 3, selector: 'agentfleet.dev/pool=coding' },
-        sandboxes: { warm: 2, starting: 1, claimed: 4 },
+        sandboxes: { warm: 2, starting: 1 },
         plan: {
           mode: 'DRA',
           assignments: [at('core', 'dgx-1/gpu0', 34), at('draft', 'dgx-1/gpu0', 6), at('core', 'dgx-1/gpu1', 34)],

@@ -112,7 +112,7 @@ export class WorkerBed implements AsyncDisposable {
 
   /** A sandbox pod that is ready: the operator tells the worker where it is. */
   async sandbox(name: string): Promise<OpenSandbox> {
-    const open = { name, uid: randomUUID(), address: '127.0.0.1' };
+    const open = { uid: randomUUID(), address: '127.0.0.1' };
     this.#sandboxes.set(name, open);
     await this.#tell(name);
     return open;

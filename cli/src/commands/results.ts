@@ -94,10 +94,9 @@ export async function artifacts(context: CommandContext, name: string, artifact:
 
 /** Lists the snapshots in the status of a task, and what was restored. */
 export async function snapshots(context: CommandContext, name: string, format?: Format): Promise<void> {
-  const { run, rollback } = (await taskOf(context, name)).status ?? {};
-  const { snapshots: kept, rollback: restored } = run ?? {};
+  const { snapshots: kept, rollback } = (await taskOf(context, name)).status?.run ?? {};
   if (format === 'json' || format === 'yaml') {
-    for (const line of await objectLines({ snapshots: kept, rollback: rollback ?? restored }, format)) context.print(line);
+    for (const line of await objectLines({ snapshots: kept, rollback }, format)) context.print(line);
     return;
   }
   if (kept === undefined) return context.print(`AgentTask ${name} has no snapshots; the first is taken after set-up`);
@@ -107,6 +106,6 @@ export async function snapshots(context: CommandContext, name: string, format?: 
   ].flatMap(([what = '', id, about = '']) => (id === undefined ? [] : [[what, id, about]]));
   for (const line of table(['WHAT', 'SNAPSHOT', 'ABOUT'], rows)) context.print(line);
   if (kept.checkpointURI !== undefined) context.print(`durable copy: ${printable(kept.checkpointURI)}`);
-  const last = rollback ?? restored;
-  if (last !== undefined) context.print(`restored: ${last.snapshot}, ${last.verified ? 'verified by its hash' : 'NOT verified'}`);
+  if (rollback !== undefined)
+    context.print(`restored: ${rollback.snapshot}, ${rollback.verified ? 'verified by its hash' : 'NOT verified'}`);
 }

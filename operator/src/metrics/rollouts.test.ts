@@ -8,7 +8,7 @@ it('tells phase, weight, samples, failures and gates of the rollouts of pools an
     phase: 'Canary',
     weight: 10,
     samples: 42,
-    failures: [{ revision: 'bbbbbbbbbb', count: 1 }],
+    failures: { bbbbbbbbbb: 1 },
     gates: [{ name: 'pass', verdict: 'Inconclusive', samples: 42 }],
   };
   const pools = [

@@ -29,7 +29,9 @@ export function registerRolloutMetrics(registry: Registry, { pools, energyModels
     open().map(({ of, samples }) => ({ labels: of, value: samples })),
   );
   each('agentfleet_rollout_failures', 'Failed rollouts, partitioned by revision.', ['pool', 'model', 'revision'], () =>
-    open().flatMap(({ of, failures = [] }) => failures.map(({ revision, count }) => ({ labels: { ...of, revision }, value: count }))),
+    open().flatMap(({ of, failures = {} }) =>
+      Object.entries(failures).map(([revision, value]) => ({ labels: { ...of, revision }, value })),
+    ),
   );
   each('agentfleet_rollout_gate', 'What a gate says: 1 for its verdict.', ['pool', 'model', 'gate', 'verdict'], () =>
     open().flatMap(({ of, gates = [] }) => gates.map(({ name, verdict }) => ({ labels: { ...of, gate: name, verdict }, value: 1 }))),

@@ -214,7 +214,7 @@ function gateStatus({ name, verdict, value, baseline, samples, look, message }: 
 /** The state that a status tells; that of nothing for none. Pure. */
 export function wholeOf(status: RolloutStatus | undefined): Whole {
   if (status === undefined) return { state: idle, id: undefined, samplesBefore: 0, samples: 0, retried: undefined };
-  const { id, samplesBefore, samples, retried, since, failures, gates, lastGreen = [], stable, canary, ...rest } = status;
+  const { id, samplesBefore, samples, retried, since, failures = {}, gates, lastGreen = [], stable, canary, ...rest } = status;
   const state: RolloutState = {
     ...rest,
     stable,
@@ -222,7 +222,7 @@ export function wholeOf(status: RolloutStatus | undefined): Whole {
     reason: passedOn(rest.reason),
     phaseSince: Date.parse(since) / 1000,
     lastGreen,
-    failures: Object.fromEntries((failures ?? []).map(({ revision, count }) => [revision, count])),
+    failures,
     gates: (gates ?? []).map(gateOf),
   };
   return { state, id, samplesBefore, samples, retried };
@@ -231,9 +231,7 @@ export function wholeOf(status: RolloutStatus | undefined): Whole {
 /** The status of a state. Pure. */
 export function statusOf({ state, id, samplesBefore, samples, retried }: Whole): RolloutStatus {
   const { phase, stable, canary, weight, step, phaseSince, lastGreen, failures, gates, reason, message } = state;
-  const failed = Object.entries(failures)
-    .map(([revision, count]) => ({ revision, count }))
-    .slice(-mostFailures);
+  const failed = Object.entries(failures).slice(-mostFailures);
   return {
     phase,
     ...(id === undefined ? {} : { id }),
@@ -245,7 +243,7 @@ export function statusOf({ state, id, samplesBefore, samples, retried }: Whole):
     samplesBefore,
     samples,
     ...(lastGreen.length === 0 ? {} : { lastGreen: [...lastGreen] }),
-    ...(failed.length === 0 ? {} : { failures: failed }),
+    ...(failed.length === 0 ? {} : { failures: Object.fromEntries(failed) }),
     ...(gates.length === 0 ? {} : { gates: gates.map(gateStatus) }),
     ...(retried === undefined ? {} : { retried }),
     reason,

@@ -74,7 +74,7 @@ describe('a rollout as the status tells it', () => {
     const open = looks(serving, 1);
     expect(isOpen(open)).toBe(true);
     const back = looks(open, 1, {}, { requests: { failed: 300, total: 1000 } }, 2);
-    expect(back).toMatchObject({ phase: 'Idle', stable: a, weight: 0, reason: 'Cooldown', failures: [{ revision: b, count: 1 }] });
+    expect(back).toMatchObject({ phase: 'Idle', stable: a, weight: 0, reason: 'Cooldown', failures: { [b]: 1 } });
     expect(back.gates?.[0]).toMatchObject({ name: 'errors', verdict: 'Fail', value: '0.3' });
     const again = looks(back, 2, {}, { requests: { failed: 300, total: 1000 } }, 20);
     expect(again).toMatchObject({ phase: 'Frozen', stable: a, weight: 0, reason: 'Frozen' });

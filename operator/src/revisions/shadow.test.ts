@@ -181,7 +181,7 @@ describe('a rollout with a shadow phase', () => {
     ['fails requests', { shadow: shadow(), requests: { failed: 300, total: 1000 } }, 'errors'],
   ] as const)('goes back without one task when it %s', (_, canary, gate) => {
     const back = look(dark, 30, canary);
-    expect(back).toMatchObject({ phase: 'Idle', stable: a, weight: 0, failures: [{ revision: b, count: 1 }] });
+    expect(back).toMatchObject({ phase: 'Idle', stable: a, weight: 0, failures: { [b]: 1 } });
     expect(back.gates?.find(({ name }) => name === gate)?.verdict).toBe('Fail');
   });
 

@@ -30,11 +30,7 @@ export const fullModelStatus: Node = {
   replicas: 2,
   ready: 2,
   plan: fullPlan,
-  calibration: {
-    digest: sha,
-    heads: [{ name: 'Shell', auc: '0.9', ece: '0.02' }],
-    fittedAt: '2030-01-01T00:00:00Z',
-  },
+  calibration: { heads: [{ name: 'Shell', auc: '0.9', ece: '0.02' }], fittedAt: '2030-01-01T00:00:00Z' },
   arms: [
     {
       revision: 'aaaaaaaaaa',

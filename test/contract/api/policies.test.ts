@@ -169,7 +169,6 @@ describe.runIf(enabled)('admission policies', () => {
       ['conditions', []],
       ['totals', { usage: { ...(example.fullRun as { usage: Node }).usage, toolCalls: 0 } }],
       ['observedGeneration', 99],
-      ['rollback', { snapshot: 's0001', verified: true, at: '2026-01-01T00:00:00Z' }],
     ] as const)('refuses a change of %s', async ([field, value]) => {
       const name = `field-${field.toLowerCase()}`;
       await assigned(name);

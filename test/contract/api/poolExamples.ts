@@ -223,7 +223,7 @@ export const fullPoolStatus: Node = {
     },
   ],
   workers: { replicas: 2, ready: 1, selector: 'agentfleet.dev/pool=full' },
-  sandboxes: { warm: 2, starting: 1, claimed: 3 },
+  sandboxes: { warm: 2, starting: 1 },
   plan: fullPlan,
   proposed: ['gen dgx-1/gpu0'],
   running: 3,

@@ -44,7 +44,7 @@ export const fullRolloutStatus: Node = {
   samplesBefore: 10,
   samples: 40,
   lastGreen: ['cccccccccc'],
-  failures: [{ revision: 'bbbbbbbbbb', count: 1 }],
+  failures: { bbbbbbbbbb: 1 },
   gates: [{ name: 'pass', verdict: 'Inconclusive', value: '0.9', baseline: '0.91', samples: 40, look: 0, message: 'look 1 of 5' }],
   retried: 'once',
   reason: 'Canary',

@@ -114,15 +114,7 @@ export const condition = {
   message: 'runs',
 };
 const spent = { tokensIn: 1, tokensOut: 2, cost: '0.000012', toolCalls: 3 };
-const usage = {
-  ...spent,
-  tokensCached: 1,
-  cpuMillis: 4,
-  wallSeconds: 5,
-  candidates: 6,
-  vetoes: 7,
-  backtracks: 8,
-};
+const usage = { ...spent, tokensCached: 1, cpuMillis: 4, wallSeconds: 5, candidates: 6, vetoes: 7, backtracks: 8 };
 export const time = '2026-01-01T00:00:00Z';
 
 export const fullRun: Node = {
@@ -202,12 +194,11 @@ export const fullTaskStatus: Node = {
     rollout: 'bbbbbbbbbb-t1',
     shadow: 'bbbbbbbbbb-t1',
   },
-  sandbox: { name: 'full-1', uid: '7f4a1f0e-2f4b-4b2e-9a52-0d5cf1a3c0de', address: '10.244.0.7' },
+  sandbox: { uid: '7f4a1f0e-2f4b-4b2e-9a52-0d5cf1a3c0de', address: '10.244.0.7' },
   attempts: [{ number: 1, startedAt: time, endedAt: time, class: 'CheckFailed', reason: 'ChecksFailed', started: true, usage: spent }],
   totals: { usage },
-  rollback: { orderRef: { name: 'undo' }, snapshot: 's0000', verified: true, at: time },
   storage: { claim: 'full-1', volumeSnapshot: 'full-0' },
-  messages: [{ id: '7f4a1f0e-2f4b-4b2e-9a52-0d5cf1a3c0de', requester: 'admin', text: 'use port 8080', at: time }],
+  messages: [{ id: '7f4a1f0e-2f4b-4b2e-9a52-0d5cf1a3c0de', requester: 'admin', text: 'use port 8080' }],
   approvals: [
     {
       action: sha,

@@ -42,7 +42,7 @@ export function tooWeak(
   return new AttemptFailure('Infrastructure', 'NetworkNotEnforced', message);
 }
 
-/** The sandbox pod of one tenure, as the operator tells of it in the task: until it is ready, and then whether it is still there. */
+/** The sandbox pod of one assignment, as the status of the task reports it: until it is ready, and then whether it is still there. */
 export class SandboxPod {
   readonly name: string;
   readonly #lost = new AbortController();
@@ -62,10 +62,10 @@ export class SandboxPod {
   see({ status }: AgentTask): void {
     const reported = status?.sandbox;
     if (this.#open !== undefined) {
-      if (reported?.uid !== this.#open.uid) this.#lost.abort(new Error(`sandbox pod ${this.name} is lost: ${whyNot(reported)}`));
+      if (reported?.uid !== this.#open.uid) this.#lost.abort(new Error(`sandbox pod ${this.name} is lost: ${whyNot(status)}`));
       return;
     }
-    if (reported?.name !== this.name) return;
+    if (reported === undefined || status?.assignment?.sandbox !== this.name) return;
     this.#open = reported;
     for (const resolve of this.#waiters) resolve();
     this.#waiters.clear();
@@ -84,8 +84,8 @@ export class SandboxPod {
   }
 }
 
-function whyNot(reported: OpenSandbox | undefined): string {
-  return reported === undefined ? 'it was deleted, or has ended' : `the task has another one, ${reported.name}`;
+function whyNot(status: AgentTask['status']): string {
+  return status?.sandbox === undefined ? 'it was deleted, or has ended' : `the task has another one, ${status.assignment?.sandbox ?? ''}`;
 }
 
 export interface ConnectorOptions {

@@ -53,15 +53,16 @@ describe('tokens for sandboxes', () => {
 });
 
 describe('the sandbox pod', () => {
-  const open = { name: 'fix-1', uid: 'u-1', address: '10.0.0.7' };
-  const reported = (sandbox?: typeof open): AgentTask => ({ status: sandbox === undefined ? {} : { sandbox } }) as unknown as AgentTask;
+  const open = { uid: 'u-1', address: '10.0.0.7' };
+  const reported = (sandbox?: typeof open, name = 'fix-1'): AgentTask =>
+    ({ status: { assignment: { sandbox: name }, ...(sandbox && { sandbox }) } }) as unknown as AgentTask;
   const why = ({ lost }: SandboxPod): unknown => (lost.aborted ? (lost.reason as Error).message : undefined);
 
   it('is waited for until the operator tells where it is', async () => {
     const pod = new SandboxPod('fix-1');
     pod.see(reported());
     const waiting = pod.ready(new AbortController().signal);
-    pod.see(reported({ ...open, name: 'fix-0' }));
+    pod.see(reported(open, 'fix-0'));
     pod.see(reported(open));
     expect(await waiting).toEqual(open);
     expect(await pod.ready(new AbortController().signal)).toEqual(open);
@@ -69,15 +70,15 @@ describe('the sandbox pod', () => {
   });
 
   it.for([
-    [undefined, 'sandbox pod fix-1 is lost: it was deleted, or has ended'],
-    [{ ...open, name: 'fix-2', uid: 'u-2' }, 'sandbox pod fix-1 is lost: the task has another one, fix-2'],
-  ] as const)('is lost when it is reported no more, and not before it was told', ([next, message]) => {
+    [undefined, 'fix-1', 'sandbox pod fix-1 is lost: it was deleted, or has ended'],
+    [{ ...open, uid: 'u-2' }, 'fix-2', 'sandbox pod fix-1 is lost: the task has another one, fix-2'],
+  ] as const)('is lost when it is reported no more, and not before it was told', ([next, name, message]) => {
     const pod = new SandboxPod('fix-1');
     pod.see(reported());
     pod.see(reported(open));
     pod.see(reported({ ...open }));
     expect(why(pod)).toBeUndefined();
-    pod.see(reported(next));
+    pod.see(reported(next, name));
     expect(why(pod)).toBe(message);
   });
 

@@ -120,7 +120,7 @@ function settled(facts: Facts, verdict: Verdict): Undone | undefined | 'Pending'
       `nothing could be restored (${facts.run.outcome.message ?? 'no snapshot'}); the sandbox was deleted with all that was changed in it`,
     );
   }
-  return restored(facts, verdict) ?? 'Pending';
+  return restored(facts) ?? 'Pending';
 }
 
 /** A suspended task gave its sandbox back; every other one lost it. */
@@ -151,18 +151,16 @@ function untouched({ status, sandboxIs }: Facts): boolean {
 }
 
 /** A report from before the directive is about an attempt's own restore, not about this one. */
-function restored({ run, assignment, now, snapshot, sandbox }: Facts, verdict: Verdict): Undone | undefined {
+function restored({ run, assignment, sandbox }: Facts): Undone | undefined {
   const report = run?.rollback;
   if (report === undefined || assignment?.directive !== 'Rollback') return undefined;
   const { snapshot: id, verified } = report;
-  const order = verdict.result === 'Cancelled' ? snapshot.cancelOrder : undefined;
-  const record = { snapshot: id, verified, at: timestamp(now), ...(order === undefined ? {} : { orderRef: { name: order } }) };
   const lasting = report.irreversible?.length ?? 0;
   const rest = lasting === 0 ? '' : `; ${lasting} effects could not be undone, see status.run.rollback.irreversible`;
-  if (verified) return { status: 'True', reason: 'Restored', message: `snapshot ${id} is restored and its hash verified${rest}`, record };
+  if (verified) return { status: 'True', reason: 'Restored', message: `snapshot ${id} is restored and its hash verified${rest}` };
   const where = `sandbox pod ${sandbox?.metadata.name ?? ''}`;
   const message = `snapshot ${id} was restored, but the tree does not have its hash; the ${where} is kept for inspection until the task is deleted${rest}`;
-  return { status: 'False', reason: 'NotVerified', message, record };
+  return { status: 'False', reason: 'NotVerified', message };
 }
 
 /** The sandbox is given back only on the word of the worker that works under the present epoch. Pure. */

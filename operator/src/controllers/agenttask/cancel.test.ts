@@ -79,7 +79,8 @@ describe('cancelling', () => {
     } as const;
     await bed.order(ordered);
     const task = await finish(bed);
-    expect(task.status).toMatchObject({ phase: 'Cancelled', rollback: { orderRef: { name: 'halt' }, verified: true } });
+    expect(task.status).toMatchObject({ phase: 'Cancelled', run: { rollback: { verified: true } } });
+    expect(task.status?.conditions?.find(({ type }) => type === 'Succeeded')?.message).toContain('AgentTaskOrder halt');
     expect(task.spec.cancel).toBe('None');
     await bed.until('the order is done', () => bed.orders()[0]?.status?.state === 'Done');
     expect(bed.orders()[0]?.metadata.ownerReferences).toMatchObject([{ kind: 'AgentTask', uid: task.metadata.uid }]);

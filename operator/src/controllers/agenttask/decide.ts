@@ -117,12 +117,11 @@ interface Parts {
 }
 
 function statusOf(facts: Facts, { books: { attempts, totals }, transition, ending, storage }: Parts): DesiredStatus {
-  const { status, task } = facts;
+  const { task } = facts;
   const assignment = assignmentOf(facts, transition, ending);
   const summary = summaryOf(facts, transition, assignment, storage.conditionValue);
   const clock = clockOf(facts, transition);
   const open = openSandbox(facts, transition, assignment);
-  const rollback = transition.kind === 'End' ? transition.undone?.record : status.rollback;
   return {
     observedGeneration: task.metadata.generation ?? 0,
     phase: summary.phase,
@@ -134,7 +133,6 @@ function statusOf(facts: Facts, { books: { attempts, totals }, transition, endin
     ...(open === undefined ? {} : { sandbox: open }),
     ...(attempts.length === 0 ? {} : { attempts: [...attempts] }),
     ...(totals === undefined ? {} : { totals }),
-    ...(rollback === undefined ? {} : { rollback }),
     ...(storage.held === undefined ? {} : { storage: storage.held }),
   };
 }
@@ -208,7 +206,7 @@ function openSandbox(facts: Facts, transition: Transition, assignment: Assignmen
   if (facts.status.sandbox?.uid === uid) return facts.status.sandbox;
   const address = pod?.status?.podIP;
   const ready = claimed !== undefined || facts.sandboxIs?.ready === true;
-  return ready && address !== undefined && address !== '' ? { name, uid, address } : undefined;
+  return ready && address !== undefined && address !== '' ? { uid, address } : undefined;
 }
 
 /** Whether the cached status is what is desired; what the worker owns is left out. */
@@ -284,13 +282,13 @@ function actionsOf(facts: Facts, transition: Transition, status: DesiredStatus):
  * The messages that the model has not got yet, oldest first: what waits already, then orders as far as there is room. A
  * message leaves when the worker reports its id, under whichever epoch; a task that has ended has none. Pure.
  */
-export function waitingMessages({ status, snapshot, now }: Facts, transition: Transition): Pick<DesiredStatus, 'messages'> {
+export function waitingMessages({ status, snapshot }: Facts, transition: Transition): Pick<DesiredStatus, 'messages'> {
   if (transition.kind === 'End' || transition.kind === 'Ended') return {};
   const taken = new Set(status.run?.messagesTaken);
   const waiting = (status.messages ?? []).filter(({ id }) => !taken.has(id));
   const known = new Set([...taken, ...waiting.map(({ id }) => id)]);
   const fresh = snapshot.messages.flatMap(({ metadata: { uid = '' }, spec: { requester, message = '' } }): TaskMessage[] =>
-    known.has(uid) ? [] : [{ id: uid, requester, text: message, at: timestamp(now) }],
+    known.has(uid) ? [] : [{ id: uid, requester, text: message }],
   );
   const messages = [...waiting, ...fresh].slice(0, maxWaitingMessages);
   return messages.length === 0 ? {} : { messages };

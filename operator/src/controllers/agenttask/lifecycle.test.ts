@@ -73,8 +73,8 @@ describe('the life of a task', () => {
     const task = await finish(bed);
     expect(task.status).toMatchObject({
       phase: 'Failed',
-      rollback: { snapshot: 's0001', verified: true },
       assignment: { attempt: 2, directive: 'Rollback' },
+      run: { rollback: { snapshot: 's0001', verified: true } },
       totals: { usage: twice },
     });
     expect([reported(task, 'Ready'), reported(task, 'Stalled'), reported(task, 'Succeeded'), reported(task, 'RolledBack')]).toEqual([

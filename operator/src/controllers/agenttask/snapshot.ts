@@ -213,12 +213,11 @@ export type Transition =
   /** `worker`: it is given to another one. */
   | { readonly kind: 'Rollback'; readonly verdict: Verdict; readonly worker?: WorkerView; readonly untilMs: number };
 
-/** What has become of the changes; the condition RolledBack, and `status.rollback` where something was restored. */
+/** What has become of the changes: the condition RolledBack. */
 export interface Undone {
   readonly status: 'True' | 'False';
   readonly reason: 'Restored' | 'Discarded' | 'NotVerified' | 'Kept';
   readonly message: string;
-  readonly record?: AgentTaskStatus['rollback'];
 }
 
 /** What follows from a snapshot at one moment, before anything is decided. */

@@ -145,7 +145,7 @@ describe('an order about a rollout', () => {
   const pool = (rollout: object): ExpertPool =>
     ({ apiVersion: 'v1', kind: 'ExpertPool', metadata: { name: 'coding', uid: 'u-2' }, status: { rollout } }) as unknown as ExpertPool;
   const tried = pool({ phase: 'Canary', stable: a, canary: b });
-  const lost = pool({ phase: 'Frozen', stable: a, canary: b, failures: [{ revision: b, count: 2 }] });
+  const lost = pool({ phase: 'Frozen', stable: a, canary: b, failures: { [b]: 2 } });
 
   test.each([
     ['that approves what is tried is accepted', about('Approve'), tried, 'Accepted', /every gate passes/],

@@ -25,12 +25,11 @@ function verdictOf({ spec: { type, revision = '', rolloutRef } }: AgentTaskOrder
     return type === 'Approve'
       ? { state: 'Done', message: `revision ${revision} serves` }
       : { state: 'Refused', message: `revision ${revision} serves already; ask for another revision in the spec` };
-  const endedBadly = rollout?.failures?.some((failed) => failed.revision === revision) === true;
   if (isOpen(rollout) && rollout?.canary === revision && rollout.phase !== 'RollingBack')
     return type === 'Approve'
       ? { state: 'Accepted', message: 'it is promoted as soon as every gate passes' }
       : { state: 'Accepted', message: 'it goes back, and is not tried again' };
-  if (endedBadly && type === 'Reject') return { state: 'Done', message: `revision ${revision} went back` };
+  if (type === 'Reject' && rollout?.failures?.[revision] !== undefined) return { state: 'Done', message: `revision ${revision} went back` };
   return { state: 'Refused', message: `revision ${revision} is not being tried; ${triedNow(rollout)}` };
 }
 

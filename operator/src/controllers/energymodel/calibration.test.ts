@@ -32,7 +32,6 @@ describe('the calibration of a model', () => {
       warnBelowProbability: '0.35',
       heads: [{ name: 'Shell', vetoBelowProbability: '0.2000', warnBelowProbability: '0.5000' }],
     });
-    expect(calibrationStatus(good)).toMatchObject({ digest });
     const measured = calibrationStatus({ ...good, heads: [{ ...head, brier: 0.08641 }] });
     expect(measured.heads).toEqual([{ name: 'Shell', auc: '0.9000', ece: '0.0200' }]);
   });

@@ -103,7 +103,6 @@ const decimal = (value: number): string => value.toFixed(4);
 /** `status.calibration`: what the model in use tells, whether it counts or not. */
 export function calibrationStatus(reported: ModelCalibration): CalibrationStatus {
   return {
-    digest: reported.digest,
     fittedAt: reported.fittedAt,
     heads: reported.heads.map(({ name, auc, ece }) => ({ name, auc: decimal(auc), ece: decimal(ece) })),
   };

@@ -183,6 +183,7 @@ function armsNow(snapshot: ModelSnapshot, judgement: Judgement, now: number): Ar
     endpoint: serverUrl(verifierName(model.metadata.name, plan?.serving?.revision), model.metadata.namespace ?? ''),
     ...(info?.artifact == null ? {} : { digest: info.artifact }),
     thresholdsInForce: thresholdsInForce(model, judgement),
+    ...armCalibration(judgement),
   };
   if (plan?.status === undefined) return [only];
   const arms = plan.arms.map((arm) => armStatus(model, snapshot, arm, now));

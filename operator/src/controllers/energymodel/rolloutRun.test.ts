@@ -42,12 +42,12 @@ describe('a revision of a model', () => {
     expect(run.brief.verifierArms).toMatchObject([arm(stable, 'features-v1', 0.09), arm(tried, 'features-v2', 0.08)]);
     expect(run.brief.verifier).toEqual(before);
     expect(before).toEqual(run.brief.verifierArms?.[0]?.verifier);
-    expect(run.model.status?.calibration?.digest).toBe(calibrationDigest('features-v1'));
+    expect(run.model.status?.arms?.[0]?.calibration?.digest).toBe(calibrationDigest('features-v1'));
     expect(run.names('deployments')).toEqual([stable, tried].map((name) => `judge-verifier-${name}`).toSorted());
     expect(run.reaches).toMatchObject({ 'agentfleet.dev/revision': stable });
     await run.work('one', 'two');
     await run.until('it is promoted', () => run.rollout.stable === tried);
-    await run.until('it serves', () => run.model.status?.calibration?.digest === calibrationDigest('features-v2'));
+    await run.until('it serves', () => run.model.status?.arms?.[0]?.calibration?.digest === calibrationDigest('features-v2'));
     await run.until('the brief follows', () => run.brief.verifier?.url.includes(tried) === true);
     expect(run.brief.verifier).toMatchObject({ calibration: { digest: calibrationDigest('features-v2') } });
     expect(run.reaches).toMatchObject({ 'agentfleet.dev/revision': tried });
@@ -90,7 +90,7 @@ describe('a revision of a model', () => {
       expect(run.rollout).toMatchObject({ stable, weight: 0 });
       expect(run.healthy).toMatchObject({ status: 'False', reason: 'Frozen' });
       expect(run.healthy.message).toContain(reason);
-      expect(run.model.status?.calibration?.digest).toBe(calibrationDigest('features-v1'));
+      expect(run.model.status?.arms?.[0]?.calibration?.digest).toBe(calibrationDigest('features-v1'));
     }
   });
 

@@ -219,7 +219,7 @@ describe('the status of a pool', () => {
 describe('counts', () => {
   const status = (running: number, ready = 1): ExpertPoolStatus => ({ running, queued: 0, workers: { replicas: 1, ready, selector: 's' } });
 
-  const ahead = (warm: number): ExpertPoolStatus => ({ ...status(1), sandboxes: { warm, starting: 0, claimed: 0 } });
+  const ahead = (warm: number): ExpertPoolStatus => ({ ...status(1), sandboxes: { warm, starting: 0 } });
 
   it.each([
     ['written at first', status(1), undefined, 0, 1, undefined],

@@ -125,8 +125,7 @@ export function decideWarm({ places, madeAt, isOurs, template }: WarmSnapshot, n
 
 /** Counts the sandboxes that were made ahead for one pool (index `warm` of the cache of pods); those that go count no more. Pure. */
 export function warmCounts(pods: readonly Pod[]): NonNullable<ExpertPoolStatus['sandboxes']> {
-  const present = pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
-  const waiting = present.filter(isUnclaimed);
+  const waiting = pods.filter((pod) => pod.metadata.deletionTimestamp === undefined && isUnclaimed(pod));
   const warm = waiting.filter((pod) => sandboxState(pod, false).ready).length;
-  return { warm, starting: waiting.length - warm, claimed: present.length - waiting.length };
+  return { warm, starting: waiting.length - warm };
 }

@@ -14,7 +14,6 @@ import {
   objectName,
   optional,
   reference,
-  snapshotId,
   struct,
   text,
   timestamp,
@@ -59,9 +58,8 @@ export const Assignment = struct(
 export type Assignment = Static<typeof Assignment>;
 
 const OpenSandbox = struct(
-  'The sandbox of the assignment, once it was ready, until it is lost: all that the worker needs to reach it.',
+  'The pod of assignment.sandbox, once it was ready, until it is lost: what the worker needs to reach it.',
   {
-    name: objectName('Pod, in the namespace of the task.'),
     uid: text('Uid of the pod; the audience of tokens for its keeper.', { max: 64, min: 1 }),
     address: text('IP address of the pod.', { max: 45, min: 2 }),
   },
@@ -79,13 +77,6 @@ const Attempt = struct('One attempt.', {
     flag('False: it failed before anything was begun in its sandbox, which was given back. Such failures in a row end the task.'),
   ),
   usage: optional(spentFields('What of it is counted against budgets and caps; all that was used is in status.totals.')),
-});
-
-const RolledBack = struct('The restore that ended the task or followed an order.', {
-  orderRef: optional(reference('The order that asked for it.')),
-  snapshot: snapshotId('What was restored.'),
-  verified: flag('Whether the tree has the digest of the snapshot.'),
-  at: timestamp('When.'),
 });
 
 const TaskClock = struct(
@@ -128,7 +119,6 @@ const TaskMessage = struct('Words of a person for the model.', {
   id: text('Uid of the order; the worker reports it in status.run.messagesTaken.', { max: 64, min: 1 }),
   requester: text('Who gave the order.', { max: 1024 }),
   text: text('The words.', { max: maxOrderMessage }),
-  at: timestamp('When.'),
 });
 export type TaskMessage = Static<typeof TaskMessage>;
 
@@ -149,7 +139,6 @@ export const AgentTaskStatus = struct('What has become of the task.', {
   sandbox: optional(OpenSandbox),
   attempts: optional(atomicList('The newest attempts, oldest first.', Attempt, { max: maxShownAttempts })),
   totals: optional(struct('Sums over all attempts.', { usage: optional(usageFields('What the task has used.')) })),
-  rollback: optional(RolledBack),
   storage: optional(HeldStorage),
   approvals: optional(atomicList('Decisions about acts that waited, oldest first.', Approval, { max: maxShownApprovals })),
   messages: optional(atomicList('Messages that the model has not got yet, oldest first.', TaskMessage, { max: maxWaitingMessages })),

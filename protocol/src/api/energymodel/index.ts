@@ -132,7 +132,6 @@ const CalibratedHead = struct('One head, on problems that its fit never saw.', {
 
 /** `status.calibration`. */
 export const CalibrationStatus = struct('How the model in use was calibrated, as it tells.', {
-  digest: digest('Of curves, thresholds and figures.'),
   heads: listByKey('What each head is worth.', 'name', CalibratedHead, { max: energyHeads.length }),
   fittedAt: timestamp('When it was made.'),
 });

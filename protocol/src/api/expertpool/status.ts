@@ -68,7 +68,6 @@ const WorkersState = struct('State of the workers; what autoscalers read.', {
 const SandboxesState = struct('Sandboxes that were made ahead.', {
   warm: integer('Those that wait ready.', 0, 100_000),
   starting: integer('Those that are being made ready.', 0, 100_000),
-  claimed: integer('Those that tasks have taken and hold.', 0, 100_000),
 });
 
 /** `ExpertPool.status`. */

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox';
-import { atomicList, choice, decimal, integer, labelName, optional, struct, text, timestamp } from '../schema/index.ts';
+import { atomicList, choice, decimal, integer, labelName, mapOf, optional, struct, text, timestamp } from '../schema/index.ts';
 import { verdicts } from './gates.ts';
 
 /** Phases of a rollout. */
@@ -21,11 +21,6 @@ const GateState = struct('What one gate says.', {
   message: optional(text('Why, and what would change it.', { max: 256 })),
 });
 
-const Failures = struct('Failed rollouts of one revision.', {
-  revision: revisionName('The revision.'),
-  count: integer('How often.', 1, 1000),
-});
-
 /** `status.rollout` of ExpertPool and EnergyModel. */
 export const RolloutStatus = struct(
   'How far the rollout of a revision is. Where tasks go is decided by stable, canary and weight alone.',
@@ -40,7 +35,7 @@ export const RolloutStatus = struct(
     samplesBefore: integer('Judged tasks of the canary when the step began.', 0, 2_147_483_647),
     samples: integer('Judged tasks of the canary.', 0, 2_147_483_647),
     lastGreen: optional(atomicList('Stable revisions before, the newest first.', revisionName('One.'), { max: 10 })),
-    failures: optional(atomicList('Revisions that failed.', Failures, { max: 16 })),
+    failures: optional(mapOf('How often rollouts of a revision failed, by its name.', integer('How often.', 1, 1000), { max: 16 })),
     gates: optional(atomicList('What the gates say.', GateState, { max: 16 })),
     retried: optional(text('Value of the annotation agentfleet.dev/retry-rollout that was obeyed last.', { max: 128 })),
     reason: text('Why it is where it is, in CamelCase.', { max: 64, min: 1 }),

@@ -157,7 +157,8 @@ function RolloutView({
   readonly now: number;
 }): ReactNode {
   const { readOnly } = useSession();
-  const { phase, stable, canary, weight, step, since, samples, gates = [], message, failures = [] } = rollout;
+  const { phase, stable, canary, weight, step, since, samples, gates = [], message, failures = {} } = rollout;
+  const failed = Object.entries(failures);
   const steps = policy?.spec.steps ?? [];
   return (
     <Panel
@@ -178,8 +179,8 @@ function RolloutView({
         <Arm name="Canary" revision={canary} rows={rows} />
       </div>
       {gates.length > 0 && <Gates gates={gates} policy={policy} />}
-      {failures.length > 0 && (
-        <p className="muted small">Failed before: {failures.map(({ revision, count }) => `${revision} ×${count}`).join(', ')}</p>
+      {failed.length > 0 && (
+        <p className="muted small">Failed before: {failed.map(([revision, count]) => `${revision} ×${count}`).join(', ')}</p>
       )}
       {!readOnly && canary !== undefined && policy?.spec.promotion?.requireApproval === true && <Decision owner={owner} canary={canary} />}
     </Panel>

@@ -145,24 +145,15 @@ describe('the brief of the workers', () => {
     const model = newModel({ thresholds: { source: 'Calibration' }, calibration: { maxAgeSeconds: 3600 } });
     const verifierOf = (status: EnergyModel['status']) => briefOf({}, { energyModel: { ...model, ...(status && { status }) } }).verifier;
     expect(verifierOf(undefined)?.calibration).toEqual({ abstains: 'NotReported' });
-    const conditionValue = {
-      type: 'Calibrated',
-      status: 'True',
-      reason: 'Calibrated',
-      message: '',
-      lastTransitionTime: '2030-01-01T00:00:00Z',
-    } as const;
-    const digest = `sha256:${'a'.repeat(64)}`;
-    const calibration = { digest, heads: [], fittedAt: '2030-01-01T00:00:00Z' };
+    const calibration = { digest: `sha256:${'a'.repeat(64)}`, until: '2030-01-01T01:00:00Z' };
     const heads = [{ name: 'Shell', vetoBelowProbability: '0.3', warnBelowProbability: '0.6' } as const];
     const thresholdsInForce = { vetoBelowProbability: '0.1', warnBelowProbability: '0.2', heads };
-    const arms = [{ endpoint: 'http://judge:1', thresholdsInForce }];
-    expect(verifierOf({ conditions: [conditionValue], calibration, arms })).toMatchObject({
+    const arm = { endpoint: 'http://judge:1', thresholdsInForce };
+    expect(verifierOf({ arms: [{ ...arm, calibration }] })).toMatchObject({
       heads: [{ head: 'Shell', vetoBelowProbability: 0.3, warnBelowProbability: 0.6 }],
-      calibration: { abstains: null, digest, until: '2030-01-01T01:00:00.000Z' },
+      calibration: { ...calibration, abstains: null },
     });
-    const stale = { ...conditionValue, status: 'False', reason: 'Stale' } as const;
-    expect(verifierOf({ conditions: [stale], calibration })?.calibration).toEqual({ abstains: 'Stale' });
+    expect(verifierOf({ arms: [{ ...arm, calibration: { abstains: 'Stale' } }] })?.calibration).toEqual({ abstains: 'Stale' });
   });
 
   it('always has a profile called default', () => {

@@ -83,29 +83,29 @@ function place(pool: ExpertPool): ArtifactPlace {
 export function verifier(model: EnergyModel): VerifierEndpoint {
   const { metadata, spec, status } = model;
   const [stable] = status?.arms ?? [];
-  const url = stable?.endpoint ?? serverUrl(verifierName(metadata.name), metadata.namespace ?? '');
-  return endpointOf(model, { url, thresholds: stable?.thresholdsInForce ?? spec.thresholds, ...calibrationBrief(model) });
+  if (stable !== undefined) return endpointOf(model, stable);
+  const endpoint = serverUrl(verifierName(metadata.name), metadata.namespace ?? '');
+  const { calibration, gates, thresholds } = spec;
+  const demanded = calibration !== undefined || gates !== undefined || thresholds.source === 'Calibration';
+  return endpointOf(model, { endpoint, thresholdsInForce: thresholds, ...(demanded && { calibration: { abstains: 'NotReported' } }) });
 }
 
 /** Acts of one request to a verifier, and after how long it counts as unavailable. */
 const scoring = { batchMax: 16, timeoutMillis: 800 } as const;
 
-interface Judge extends Pick<VerifierEndpoint, 'calibration'> {
-  readonly url: string;
-  readonly thresholds: NonNullable<NonNullable<EnergyModel['status']>['arms']>[number]['thresholdsInForce'];
-}
+type ModelArm = NonNullable<NonNullable<EnergyModel['status']>['arms']>[number];
 
-function endpointOf({ metadata, spec }: EnergyModel, { url, thresholds, calibration }: Judge): VerifierEndpoint {
-  const { vetoBelowProbability, warnBelowProbability, heads } = thresholds;
+function endpointOf({ metadata, spec }: EnergyModel, { endpoint, thresholdsInForce, calibration }: ModelArm): VerifierEndpoint {
+  const { vetoBelowProbability, warnBelowProbability, heads } = thresholdsInForce;
   return {
     name: metadata.name,
-    url,
+    url: endpoint,
     ...scoring,
     vetoBelowProbability: Number(vetoBelowProbability),
     warnBelowProbability: Number(warnBelowProbability),
     whenUnavailable: spec.thresholds.whenUnavailable,
     ...(heads !== undefined && { heads: heads.map(headThresholds) }),
-    ...(calibration !== undefined && { calibration }),
+    ...(calibration !== undefined && { calibration: { ...calibration, abstains: calibration.abstains ?? null } }),
   };
 }
 
@@ -114,13 +114,7 @@ export function verifierArms(model: EnergyModel | undefined): Pick<PoolBrief, 'v
   const arms = model?.status?.arms ?? [];
   if (model === undefined || arms.every(({ revision }) => revision === undefined)) return {};
   return {
-    verifierArms: arms.flatMap(({ revision, endpoint, thresholdsInForce, calibration }) => {
-      if (revision === undefined) return [];
-      const { abstains = null, digest, until } = calibration ?? {};
-      const counts = { abstains, ...(digest !== undefined && { digest }), ...(until !== undefined && { until }) };
-      const judge = { url: endpoint, thresholds: thresholdsInForce, ...(calibration !== undefined && { calibration: counts }) };
-      return [{ revision, verifier: endpointOf(model, judge) }];
-    }),
+    verifierArms: arms.flatMap((arm) => (arm.revision === undefined ? [] : [{ revision: arm.revision, verifier: endpointOf(model, arm) }])),
   };
 }
 
@@ -133,18 +127,6 @@ function headThresholds({
     vetoBelowProbability: Number(head.vetoBelowProbability),
     warnBelowProbability: Number(head.warnBelowProbability),
   };
-}
-
-/** Where the spec asks for a calibration, probabilities count from the moment on at which one is known to be in force. */
-function calibrationBrief({ spec, status }: EnergyModel): Pick<VerifierEndpoint, 'calibration'> {
-  const { calibration, gates, thresholds } = spec;
-  if (calibration === undefined && gates === undefined && thresholds.source === 'Fixed') return {};
-  const conditionValue = status?.conditions?.find(({ type }) => type === 'Calibrated');
-  if (conditionValue?.status !== 'True') return { calibration: { abstains: conditionValue?.reason ?? 'NotReported' } };
-  const { fittedAt, digest } = status?.calibration ?? {};
-  const maxAge = calibration?.maxAgeSeconds;
-  const until = fittedAt === undefined || maxAge === undefined ? undefined : new Date(Date.parse(fittedAt) + maxAge * 1000).toISOString();
-  return { calibration: { abstains: null, ...(digest !== undefined && { digest }), ...(until !== undefined && { until }) } };
 }
 
 function numbers({ entropyFastNats, margin, kBase, kMax }: Compute): ComputeBrief {
