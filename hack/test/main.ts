@@ -57,9 +57,12 @@ function releaseStages(node: string, argv: Stage['argv'], env: Readonly<Record<s
   ];
 }
 
-/** What only `npm run test:full` runs: planted bugs, and all figures. */
+/** What only `npm run test:full` runs: many tasks while parts die, planted bugs, and all figures. */
 function longStages(node: string): readonly Stage[] {
+  const day = new Date().toISOString().slice(0, 10);
+  const soak = ['test/soak/main.ts', '--tasks', '5000', '--write', `test/full/soak-${day}.md`];
   return [
+    { name: 'soak', argv: [node, ...soak], budgetMinutes: 240 },
     { name: 'mutants', argv: [node, 'hack/mutants/main.ts', '--write'], budgetMinutes: 30 },
     { name: 'bench', argv: [node, 'hack/bench/main.ts', '--write', join(output, 'bench.md')], budgetMinutes: 15 },
   ];

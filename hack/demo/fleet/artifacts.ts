@@ -10,6 +10,8 @@ import type { StorageAccess } from '../../storage/index.ts';
 /** Artifacts from outside of the cluster, by the addresses in the status of tasks. */
 export interface Artifacts {
   get(uri: string): Promise<Buffer>;
+  /** Keys of the bucket under a prefix. */
+  list(prefix: string): Promise<readonly string[]>;
   put(uri: string, content: Buffer): Promise<void>;
   close(): Promise<void>;
 }
@@ -36,6 +38,7 @@ export async function openArtifacts(kubectl: Kubectl, storage: StorageAccess): P
   });
   return {
     get: (uri) => store.get(keyIn(storage.uri, uri)),
+    list: (prefix) => store.list(prefix),
     put: async (uri, content) => {
       await store.put(keyIn(storage.uri, uri), content, 'application/octet-stream');
     },

@@ -123,20 +123,25 @@ async function restOf(operator: Measured, page: () => Promise<string>): Promise<
   };
 }
 
+async function assertAlive({ alive, log }: Measured): Promise<void> {
+  if (!alive) throw new Error(`the operator ended: ${(await readFile(log, 'utf8')).split('\n').slice(-3).join('\n')}`);
+}
+
 async function measure(): Promise<Record<string, number>> {
   say(`${finished} tasks that have ended are being made`);
   await poll('the server is up', () => Promise.resolve(port > 0 || server.exitCode !== null), mostMs, 1_000);
   const { operator, page, isReady } = await startOperator();
   try {
     await poll('the operator is ready', async () => (await isReady()) || !operator.alive, 600_000, 500);
-    if (!operator.alive) throw new Error(`the operator ended: ${(await readFile(operator.log, 'utf8')).split('\n').slice(-3).join('\n')}`);
+    await assertAlive(operator);
     await wait(settleMs);
     const [startRss, startPeak] = [await operator.rssMiB(), await peakOf(operator)];
     say(`ready: RSS ${startRss.toFixed(0)} MiB; ${live} tasks are made now`);
     await page();
     const before = await operator.cpuSeconds();
     server.send('live');
-    await poll('all run', () => Promise.resolve(running >= live), mostMs, 1_000);
+    await poll('all run', () => Promise.resolve(running >= live || !operator.alive), mostMs, 1_000);
+    await assertAlive(operator);
     const cpu = (await operator.cpuSeconds()) - before;
     const loaded = await page();
     await wait(settleMs);
