@@ -80,11 +80,14 @@ export function slopeOf(samples: readonly Sample[], from: number): Slope | undef
 /** Growth that a part may have: in a day the part would not double by it. */
 const tolerated = 1 / 24;
 
+/** Minutes that a judgement needs: heaps settle for a while after the start. */
+const leastPoints = 20;
+
 /**
  * `Flat`: the whole interval lies within the tolerance. `Grows`: the whole interval lies above it. `Open`: the run was too short to say. Pure.
  */
 export function verdictOf(slope: Slope | undefined): 'Flat' | 'Grows' | 'Open' {
-  if (slope === undefined) return 'Open';
+  if (slope === undefined || slope.points < leastPoints) return 'Open';
   const bound = slope.meanMiB * tolerated;
   if (slope.perHour - slope.margin > bound) return 'Grows';
   return slope.perHour + slope.margin <= bound ? 'Flat' : 'Open';

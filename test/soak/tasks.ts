@@ -59,7 +59,7 @@ interface Call {
 const bash = (command: string): Call => ({ name: 'bash', arguments: { command } });
 const submit = (more: object = {}): Call => ({ name: 'submit', arguments: { answer: 'Done.', ...more } });
 
-/** The calls of the scripted model, one a step. */
+/** What the scripted model does, each once; the last two again where a submission comes back. */
 const scripts: Readonly<Record<Kind, (drawn: Pick<Drawn, 'name' | 'word'>) => readonly Call[]>> = {
   write: ({ word }) => [bash(`echo ${word} > out.txt`), submit()],
   outward: ({ name, word }) => [{ name: recordTool, arguments: { entry: name } }, bash(`echo ${word} > out.txt`), submit()],
@@ -74,7 +74,9 @@ export function caseIn(text: string): Pick<Drawn, 'name' | 'kind' | 'word'> | un
   return kind !== undefined && kind in scripts ? { kind: kind as Kind, name, word } : undefined;
 }
 
-/** The call after those that were made; none: there is nothing left to do. */
-export function nextCall(drawn: Pick<Drawn, 'name' | 'kind' | 'word'>, made: number): Call | undefined {
-  return scripts[drawn.kind](drawn)[made];
+/** The call after those that were made. A submission that came back is made again after the work that it is about. */
+export function nextCall(drawn: Pick<Drawn, 'name' | 'kind' | 'word'>, made: number): Call {
+  const calls = scripts[drawn.kind](drawn);
+  const [work, last] = calls.slice(-2) as [Call, Call];
+  return calls[made] ?? ((made - calls.length) % 2 === 0 ? work : last);
 }

@@ -136,6 +136,12 @@ export async function prove(judged: JudgedCheck, { runner }: Baseline, withinSec
   return { judged, run, verdict: compare(judged.baseline, run, judged.check.expect) };
 }
 
+/** The same, once more where something outside of the command cut it off: the loss of a container is not the result's fault the first time. */
+export async function proveAgain(judged: JudgedCheck, baseline: Baseline): Promise<Proof> {
+  const first = await prove(judged, baseline);
+  return broken(first)?.code === 'Interrupted' ? prove(judged, baseline) : first;
+}
+
 /** Why a proof is worse than the baseline; null when it is not. */
 export function broken({ verdict }: Proof): Reason | null {
   return verdict.reasons.find(({ code }) => !unfinished.has(code)) ?? null;

@@ -12,6 +12,9 @@ const tried = (result: string, more: object = {}): AuditRecord => note('Tried', 
 const planned = note('EffectPlanned', { id: 'e1', attempt: 1, command: 'git push', kind: 'GitPush', target: 'it', approved: true });
 const undone = note('EffectUndone', { id: 'e1', attempt: 1, undone: true, why: '' });
 
+const observed = note('CallObserved', { attempt: 1, callKey: 'root', ok: true });
+const outcome = note('Outcome', { attempt: 1, result: 'Failed' });
+
 const never = { after: null, unseen: 0 };
 const elsewhere = { ...identity, state: 'other' };
 
@@ -28,6 +31,10 @@ test.each<[string, readonly AuditRecord[], typeof identity, number, object]>([
   ['were begun again', [intent('git push'), acted, intent('git push')], identity, 1, { after: null, unseen: 2 }],
   ['were cut off in an earlier attempt', [planned, intent('git push')], identity, 2, { after: null, unseen: 1 }],
   ['stand from an earlier attempt', [planned, intent('git push'), acted, tried('Reached')], identity, 2, { after: null, unseen: 1 }],
+  ['the model saw the result of, in its attempt', [planned, intent('git push'), observed], identity, 1, never],
+  ['the model saw in an attempt that was cut off with its sandbox', [planned, intent('git push'), observed], identity, 2, { after: null, unseen: 1 }],
+  ['the model saw, and that were taken back', [planned, intent('git push'), observed, undone], identity, 2, never],
+  ['the model saw in an attempt that came to an end', [planned, intent('git push'), observed, outcome], identity, 2, never],
   ['were taken back after an earlier attempt', [planned, intent('git push'), acted, tried('Reached'), undone], identity, 2, never],
 ])('of commands that %s', (_, log, asked, attempt, expected) => {
   const begun = new BegunActs();

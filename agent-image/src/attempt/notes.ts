@@ -261,6 +261,8 @@ interface Begun extends ActIdentity {
   readonly after: ActedNote['snapshot'] | null;
   /** A worker noted what became of the candidate. */
   readonly judged: boolean;
+  /** The model of its attempt has seen the result of the call. */
+  readonly observed: boolean;
 }
 
 const nothing = { after: null, unseen: 0 } as const;
@@ -271,6 +273,8 @@ const nothing = { after: null, unseen: 0 } as const;
  */
 export class BegunActs {
   readonly #begun = new Map<string, Begun>();
+  /** Attempts that came to an end of their own; others were cut off with their sandbox. */
+  readonly #ended = new Set<number>();
   readonly #effects = new EffectReader();
 
   readonly visit = (record: AuditRecord): void => {
@@ -282,12 +286,15 @@ export class BegunActs {
     if (kind === 'Acted') this.#end(data);
     if (kind === 'Tried') this.#judge(data);
     if (kind === 'CallObserved') this.#observe(data);
+    if (kind === 'Outcome') this.#ended.add(Number((data as { readonly attempt?: unknown }).attempt));
   };
 
   /** What the log says of a candidate, as of now. Does not ask whether its snapshot is still kept. */
   of(identity: Omit<ActIdentity, 'once'>, attempt: number): { readonly after: ActedNote['snapshot'] | null; readonly unseen: number } {
     const begun = this.#begun.get(identity.action);
     if (begun === undefined || begun.judged) return nothing;
+    // A model that has seen the result may repeat a call. That of the attempt after one that was cut off has not, and the effect stands.
+    if (begun.observed && (begun.attempt === attempt || this.#ended.has(begun.attempt) || !this.#stands(begun))) return nothing;
     const unseen = begun.commands.length;
     if (begun.attempt !== attempt) return begun.after !== null && !this.#stands(begun) ? nothing : { after: null, unseen };
     const same = begun.state === identity.state && begun.candidate === identity.candidate;
@@ -305,7 +312,7 @@ export class BegunActs {
     const { action, state, candidate, attempt, once } = one;
     if (typeof action !== 'string' || typeof state !== 'string' || typeof candidate !== 'string') return;
     const commands = [...(this.#begun.get(action)?.commands ?? []), command];
-    this.#begun.set(action, { action, state, candidate, once, attempt, commands, after: null, judged: false });
+    this.#begun.set(action, { action, state, candidate, once, attempt, commands, after: null, judged: false, observed: false });
   }
 
   #end(data: object): void {
@@ -316,7 +323,7 @@ export class BegunActs {
 
   /** A call of a conversation whose result the model has seen has ended. */
   #observe({ callKey }: { readonly callKey?: unknown }): void {
-    for (const begun of this.#begun.values()) if (begun.state === callKey) this.#begun.set(begun.action, { ...begun, judged: true });
+    for (const begun of this.#begun.values()) if (begun.state === callKey) this.#begun.set(begun.action, { ...begun, observed: true });
   }
 
   /** What held in place is found again from its snapshot; where nothing was run again the end is still unknown. */

@@ -1,7 +1,7 @@
 import { changesBetween } from './acts.ts';
 import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
 import { isArtifactCheck } from '@agentfleet/protocol/api';
-import { type Baseline, broken, contradiction, flakyCheck, holds, prove, runAgain, type Proof } from './checkRun.ts';
+import { type Baseline, broken, contradiction, flakyCheck, holds, proveAgain, runAgain, type Proof } from './checkRun.ts';
 import { type Ledger, review } from './closing.ts';
 import { AttemptFailure } from '../base/failure.ts';
 import type { Prepared, Scope, Winner } from './scope.ts';
@@ -68,12 +68,6 @@ export async function verify(
   progress.establish('Verified');
   progress.finish('verify');
   return { result, changed: paths.length > 0, discard, reviewed: asked.length > 0 };
-}
-
-/** The loss of the container is not the result's fault the first time. */
-async function proveAgain(judged: Baseline['checks'][number], baseline: Baseline): Promise<Proof> {
-  const first = await prove(judged, baseline);
-  return broken(first)?.code === 'Interrupted' ? prove(judged, baseline) : first;
 }
 
 /** Finds out whether the check or the change gives two results; the tree is that of the result again. */

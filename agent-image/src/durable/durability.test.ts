@@ -39,6 +39,22 @@ describe('a task goes on in another sandbox', () => {
     expect(notes(await records(next.keeper, 2), 'Tried')).toEqual([{ attempt: 1, id: 'later' }]);
   });
 
+  it('with what an act was begun by, where no checkpoint was due before it', async () => {
+    const old = await bench.keeper();
+    await live(old);
+    const worker = bench.worker();
+    await worker.attach(old.client(), signal);
+    await old.client().note('Intent', { attempt: 1, command: 'git push' });
+    await worker.intent(signal);
+    const stored = bench.store.keys('.json').length;
+    await old.client().note('Intent', { attempt: 1, command: 'git push again' });
+    await worker.intent(signal);
+    expect([stored, bench.store.keys('.json').length]).toEqual([1, 1]);
+    const next = await bench.elsewhere();
+    await next.attach();
+    expect(notes(await records(next.keeper, 2), 'Intent')).toMatchObject([{ command: 'git push' }, { command: 'git push again' }]);
+  });
+
   it('and says so when the log is older than the one that was reported', async () => {
     const { old } = await bench.lost();
     await old.client().note('Tried', { attempt: 1 });

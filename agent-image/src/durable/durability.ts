@@ -52,10 +52,13 @@ interface Attached {
 export class Durability {
   readonly #options: DurabilityOptions;
   #attached: Attached | null = null;
+  /** Whether the store has a checkpoint that a new sandbox would go on from. */
+  #hasCheckpoint: boolean;
   #queue: Promise<unknown> = Promise.resolve();
 
   constructor(options: DurabilityOptions) {
     this.#options = options;
+    this.#hasCheckpoint = options.reported.checkpointURI !== undefined;
   }
 
   /**
@@ -91,11 +94,14 @@ export class Durability {
     }
   }
 
-  /** Resolves when all that the log says by now is in the store. @throws AttemptFailure when it cannot be */
+  /**
+   * Resolves when all that the log says by now is in the store, and would be found there: a sandbox that is lost before its first
+   * checkpoint takes along what an act was begun by, whatever the mirror has of it. @throws AttemptFailure when it cannot be
+   */
   async intent(signal: AbortSignal): Promise<void> {
     const limit = deadline(this.#options.clock, intentMs, signal);
     try {
-      await this.#mirror(limit.signal);
+      await (this.#hasCheckpoint ? this.#mirror(limit.signal) : this.#write(limit.signal));
     } catch (error) {
       signal.throwIfAborted();
       throwIfSuperseded(error);
@@ -110,12 +116,17 @@ export class Durability {
   async checkpoint(signal: AbortSignal, expiresMs?: number): Promise<Written> {
     const limit = deadline(this.#options.clock, checkpointMs, signal);
     try {
-      const written = await this.#one(({ writer }) => writer.write(limit.signal, expiresMs));
-      if (written.fresh) this.#options.onWritten(written);
-      return written;
+      return await this.#write(limit.signal, expiresMs);
     } finally {
       limit.dispose();
     }
+  }
+
+  async #write(signal: AbortSignal, expiresMs?: number): Promise<Written> {
+    const written = await this.#one(({ writer }) => writer.write(signal, expiresMs));
+    this.#hasCheckpoint = true;
+    if (written.fresh) this.#options.onWritten(written);
+    return written;
   }
 
   #mirror(signal: AbortSignal): Promise<unknown> {
@@ -150,6 +161,7 @@ export class Durability {
       recovered = null;
     }
     if (recovered === null) return this.#beginsAnew(keeper, signal);
+    this.#hasCheckpoint = true;
     await this.#restore(keeper, signal);
     await this.#tell(keeper, recovered, signal);
   }

@@ -1,6 +1,6 @@
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import { judgeEffects } from '../attempt/acts.ts';
-import { holds, prove, type Proof } from '../attempt/checkRun.ts';
+import { holds, proveAgain, type Proof } from '../attempt/checkRun.ts';
 import { createGate, type Gate } from '../attempt/gate.ts';
 import type { Outcome } from '../attempt/ports.ts';
 import type { HarnessAt } from '../attempt/scope.ts';
@@ -197,7 +197,7 @@ class Rounds {
     const failed: Proof[] = [];
     for (const judged of baseline.checks) {
       scope.progress.say(`running check ${judged.check.name}`);
-      const proof = await prove(judged, baseline);
+      const proof = await proveAgain(judged, baseline);
       if (!holds(proof)) failed.push(proof);
       await this.#back(snapshot);
     }

@@ -1,5 +1,5 @@
 import { toolDefinition } from '@agentfleet/protocol/chat';
-import { tail, broken, holds, prove, type Proof } from '../attempt/checkRun.ts';
+import { tail, broken, holds, proveAgain, type Proof } from '../attempt/checkRun.ts';
 import { countTests, wholeRun } from '../checks/index.ts';
 import { count, plain, putBack, treeNow, ArgumentError, type Tool, type ToolContext } from './tool.ts';
 
@@ -15,7 +15,7 @@ export const runChecks: Tool = {
     const tree = await treeNow(context);
     const proofs: Proof[] = [];
     for (const judged of chosen) {
-      proofs.push(await prove(judged, context.baseline));
+      proofs.push(await proveAgain(judged, context.baseline));
       await putBack(context, tree);
     }
     const held = proofs.filter(holds).length;

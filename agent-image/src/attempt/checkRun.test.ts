@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { parseResults } from '../checks/index.ts';
+import { broken, holds, proveAgain, type Baseline } from './checkRun.ts';
+
+const end = { signal: null, timedOut: false, killed: null, oom: false, durationMs: 1, dropped: { stdout: 0, stderr: 0 } };
+const cutOff = { ...end, exitCode: null, interrupted: 'KeeperRestarted' };
+
+/** A check that failed at the start, in a sandbox where its runs end like this one after the other. */
+function bed(...ends: readonly object[]) {
+  let runs = 0;
+  const exec = () => Promise.resolve({ stdout: '', stderr: '', end: ends[runs++] });
+  const session = { exec, remove: () => Promise.resolve(), read: () => Promise.resolve(null) };
+  const check = { name: 'unit', type: 'Command', command: ['make', 'test'], expect: 'Auto' };
+  const before = { check: 'unit', end: { ...end, exitCode: 1 }, results: parseResults('Exit', { exitCode: 1, stdout: '', stderr: '' }) };
+  const task = { spec: { deadlineSeconds: 60 } };
+  const baseline = { runner: { session, task, reach: null, reports: [] } } as unknown as Baseline;
+  return { baseline, judged: { check, format: 'Exit', baseline: [before, before] } as never, runs: () => runs };
+}
+
+test.each([
+  ['holds', [{ ...end, exitCode: 0 }], 1, true, null],
+  ['fails', [{ ...end, exitCode: 1 }], 1, false, null],
+  ['was cut off by a keeper that died, and holds', [cutOff, { ...end, exitCode: 0 }], 2, true, null],
+  ['was cut off, and fails', [cutOff, { ...end, exitCode: 1 }], 2, false, null],
+  ['was cut off twice', [cutOff, cutOff, { ...end, exitCode: 0 }], 2, false, 'Interrupted'],
+] as const)('a check that %s is run as often as it needs', async (_, ends, runs, held, why) => {
+  const at = bed(...ends);
+  const proof = await proveAgain(at.judged, at.baseline);
+  expect([at.runs(), holds(proof), broken(proof)?.code ?? null]).toEqual([runs, held, why]);
+});
