@@ -46,7 +46,7 @@ function Experts({ pool: { spec, status } }: { readonly pool: ExpertPool }): Rea
   const states = new Map(status?.experts?.map((state) => [state.name, state]));
   return (
     <div className="scroll" tabIndex={0} role="region" aria-label="Table of experts">
-      <table className="table cards">
+      <table className="table unfolding">
         <thead>
           <tr>
             <th>Expert</th>

@@ -56,7 +56,7 @@ function Gates({ gates, policy }: { readonly gates: NonNullable<Rollout['gates']
   const specs = new Map(policy?.spec.gates?.map((gate) => [gate.name, gate]));
   return (
     <div className="scroll" tabIndex={0} role="region" aria-label="Table of gates">
-      <table className="table cards">
+      <table className="table unfolding">
         <thead>
           <tr>
             <th>Gate</th>
