@@ -74,7 +74,7 @@ async function chat(request: IncomingMessage, response: ServerResponse): Promise
 
 const mcp = toNodeHandler(createMcpHandler(mcpServer));
 createServer((request, response) => {
-  if (request.url === '/mcp') mcp(request as never, response);
+  if (request.url === '/mcp') void mcp(request as never, response);
   else if (request.url === '/ledger') response.end(JSON.stringify({ answered, entries: Object.fromEntries(entries) }));
   else chat(request, response).catch(() => response.destroy());
 }).listen(port, '::');
