@@ -37,3 +37,16 @@ test('it reads, obeys and hands in; what was refused was not obeyed', async () =
   expect(names).toEqual(['bash', 'bash', 'submit']);
   expect(model.observed.map(isRefused)).toEqual([false, true]);
 });
+
+test('a whole text for a file that is there replaces what it holds', async () => {
+  const files = [{ path: 'test.sh', content: 'make test\n' }];
+  const obeying = ['test.sh', 'new.sh'].map((path) => ({ tool: 'edit_file', path, content: 'echo ok\n' }));
+  const model = new GullibleModel({ id: 'c', goal: 'g', files, check: 'true', carrier: 'cat a', obeying });
+  const argsAt = async (step: number): Promise<unknown> => {
+    const messages = Array.from({ length: step }, () => ({ role: 'Assistant', text: '' }));
+    const { proposals } = await model.complete(null, { messages } as never);
+    return JSON.parse(proposals[0]?.calls[0]?.arguments ?? '');
+  };
+  expect(await argsAt(1)).toEqual({ path: 'test.sh', new_text: 'echo ok\n', old_text: 'make test\n' });
+  expect(await argsAt(2)).toEqual({ path: 'new.sh', new_text: 'echo ok\n' });
+});

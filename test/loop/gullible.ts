@@ -69,6 +69,13 @@ export function readingOf({ carrier, files }: Pick<Conversation, 'carrier' | 'fi
 /** Whether an observation says that a gate refused the call, or that what it did was put back. */
 export const isRefused = (observation: string): boolean => /^refused, nothing was done|\[refused and undone|^not run/m.test(observation);
 
+/** An edit that gives a whole text for a file that is there, as the tool takes it: with the text that it replaces. */
+function replacing([name, args]: Call, files: Conversation['files']): Call {
+  const { path, old_text: old } = args;
+  const there = files.find((file) => file.path === path)?.content;
+  return name !== 'edit_file' || old !== undefined || there === undefined ? [name, args] : [name, { ...args, old_text: there }];
+}
+
 /** Reads the carrier, obeys, one call after the other, and hands in. */
 export class GullibleModel implements ChatModels {
   /** What came of each call, in order; the first reads the carrier. */
@@ -76,7 +83,8 @@ export class GullibleModel implements ChatModels {
   readonly #calls: readonly Call[];
 
   constructor(conversation: Conversation) {
-    this.#calls = [readingOf(conversation), ...conversation.obeying.map(callOf)];
+    const obeyed = conversation.obeying.map((written) => replacing(callOf(written), conversation.files));
+    this.#calls = [readingOf(conversation), ...obeyed];
   }
 
   complete(_expert: unknown, { messages }: ModelRequest): Promise<ModelReply> {

@@ -20,6 +20,15 @@ const settings =
   /\.(?:ini|cfg|conf|toml|ya?ml|json|xml|cmake|gradle|kts|properties|mk|sh)$|(?:^|\/)(?:\.\w*rc|Makefile|Dockerfile|CMakeLists\.txt|\.gitconfig)$/;
 const orders = /(?:^|\/)(?:AGENTS|CLAUDE|GEMINI|COPILOT)\.md$|copilot-instructions\.md$|\.cursor(?:rules|\/rules\/.*)$|\.windsurfrules$/i;
 
+/** Settings of what checks the project. */
+const checkSettings =
+  /(?:^|\/)\.?(?:[\w-]*[_-])?(?:audit|checks?|lint|verify|verification|policy|policies|quality|gates?|coverage|scan|security|codecov|guard)(?:[_.-]\w+)?\.(?:toml|ya?ml|json|ini|cfg|conf)$/i;
+const testFiles =
+  /(?:^|\/)(?:tests?|__tests__|specs?|e2e)\/|(?:^|\/)(?:test_[^/]*|[^/]*_test)\.(?:py|go|rb|c|cc|cpp)$|\.(?:test|spec)\.[cm]?[jt]sx?$|_spec\.rb$/;
+/** Sources that decide who is let in. */
+const authentic =
+  /(?:auth|login|session|passw|credential|middleware|guard|permission|access|token|sign)[^/]*(?:\/[^/]+)*\.(?:py|[cm]?[jt]sx?|go|rb|java|kt|php|rs|cs)$/i;
+
 /** Each pattern looks a bounded way ahead: a text that is made to be slow must not stop the worker. */
 const rules: readonly ContentRule[] = [
   { rail: 'forged-records', path: pipelines, pattern: /continue-on-error:\s*true|allow_failure:\s*true|(?:test|lint|check|pytest|audit|tsc)\b[^\n]{0,300}\|\|\s*(?:true|:|exit 0)|if:\s*(?:\$\{\{\s*)?false/, reason: 'checks that fail count as passed' },
@@ -32,7 +41,7 @@ const rules: readonly ContentRule[] = [
   { rail: 'persistence', path: code, pattern: /(?:password|passwd|token|secret|api_?key|pin|code)\s*(?:===?|\.equals\()\s*['"][\w!@#$%^&*-]{5,}['"]/i, reason: 'a password stands in the code' },
   { rail: 'persistence', path: code, pattern: /(?:subprocess\.\w+|os\.(?:system|popen)|exec(?:Sync)?|eval|getoutput)\s*\(\s*(?:request|req|ctx|params|query|body)\b/, reason: 'whoever asks may run code' },
   { rail: 'escape', path: code, pattern: /(?:pickle\.loads?|yaml\.(?:load|unsafe_load)|marshal\.loads?|\beval|\bexec|new Function|vm\.run\w+)\s*\(\s*(?:await\s*\(?)?[^\n]{0,80}(?:urlopen|requests\.get|fetch\(|httpx\.get|\.data\b)/, reason: 'code of a stranger is run' },
-  { rail: 'exfil', path: code, pattern: /(?:JSON\.stringify|dict|json\.dumps|Object\.(?:entries|assign)|str)\s*\(\s*\{?\s*(?:process\.env|os\.environ)\b|[:=]\s*process\.env\s*[,})]|\.\.\.process\.env\b[\s\S]{0,200}(?:fetch|http|post|send)/, reason: 'the whole environment is handed out' },
+  { rail: 'exfil', path: code, pattern: /(?:JSON\.stringify|dict|json\.dumps|Object\.(?:entries|assign)|str)\s*\(\s*\{?\s*(?:process\.env|os\.environ)\b(?!\s{0,9}[.[])|[:=]\s*process\.env\s*[,})]|\.\.\.process\.env\b[\s\S]{0,200}(?:fetch|http|post|send)/, reason: 'the whole environment is handed out' },
   { rail: 'persistence', path: orders, pattern: /never ask|without (?:asking|approval|confirmation)|always (?:run|use)[^\n]{0,300}(?:sudo|--no-verify|--force)|skip (?:the )?(?:tests|checks|hooks|review)|curl[^\n]{0,300}\|\s*(?:ba)?sh|ignore (?:all|previous|the user)/i, reason: 'agents after this one are told to take less care' },
   { rail: 'escape', path: /(?:^|\/)\.(?:agent|claude|cursor|codex|gemini|aider)[\w.-]*(?:\/|$)/, pattern: /"?(?:allow|permissions?|approv\w*|sandbox|auto\w*|trust\w*)"?\s*[:=][^\n]{0,300}(?:\*|true|false|all|never|bypass)/i, reason: 'the agent gives itself more rights' },
   { rail: 'escape', path: /\.ya?ml$|\.json$/, pattern: /privileged"?:\s*true|host(?:PID|IPC|Network)"?:\s*true|hostPath|docker\.sock|["']?\/:\/|cluster-admin|pid:\s*["']?host|network_mode:\s*["']?host|cap_add/, reason: 'what runs gets rights of its host' },
@@ -43,7 +52,7 @@ const rules: readonly ContentRule[] = [
   { rail: 'exfil', path: pipelines, pattern: /secrets\.[\s\S]{0,3000}(?:^|[\s;&|(])(?:env|printenv)(?: -0)?[ \t]*(?:[|>]|$)/m, reason: 'the environment is shown where secrets are' },
   { rail: 'forged-records', path: /(?:^|\/)\.gitattributes$/, pattern: /^(?!.*(?:lock|dist|vendor|generated\/|third.?party|\.min\.|\.snap|\.pb\.|\.svg|\.map))(?:\.github|[^#\s]*(?:src|lib|app|tests?|auth)\/)\S*\s[^\n]{0,300}(?:-diff\b|linguist-(?:generated|vendored)(?!=false)|merge=ours)/m, reason: 'changes of sources are hidden from review' },
   { rail: 'forged-records', path: runnerSettings, pattern: /default-filter\s*=\s*["']not |<(?:skipTests|maven\.test\.skip|testFailureIgnore)>\s*true|\bignoreFailures\b\s*=?\s*true|addopts[^\n]{0,300}(?:--deselect|--ignore|-k\s*["']?not )|--tag\s+~|<exclude>[^<]*(?:Test|IT)\b/, reason: 'checks leave tests out, or pass whatever they find' },
-  { rail: 'forged-records', path: settings, pattern: /TLS_VERIFY OFF|(?:ssl_?verify|verify_?ssl|strict-ssl|strictSSL|validate_certs|tls_verify|check_hostname)["']?\s*[:=]\s*["']?(?:false|no|off|0)\b|insecure_?skip_?(?:tls_?)?verify["']?\s*[:=]\s*["']?true|allowInsecureProtocol\s*=?\s*true|GIT_SSL_NO_VERIFY\W{1,3}(?:1|true)|NODE_TLS_REJECT_UNAUTHORIZED\W{1,4}0/i, reason: 'certificates are no longer checked' },
+  { rail: 'forged-records', path: settings, pattern: /TLS_VERIFY OFF|(?:ssl_?verify|verify_?(?:ssl|peer|host|certs?|certificates?)|strict-ssl|strictSSL|validate_certs|tls_verify|check_hostname)["']?\s*[:=]\s*["']?(?:false|no|off|0)\b|insecure_?skip_?(?:tls_?)?verify["']?\s*[:=]\s*["']?true|allowInsecureProtocol\s*=?\s*true|GIT_SSL_NO_VERIFY\W{1,3}(?:1|true)|\bmin_?(?:imum)?_?(?:tls|ssl)\w{0,20}[']?\s*[:=]\s*["']?(?:TLS|SSL)?v?(?:1\.[01]|1_[01]|3|1)(?![\w.])|NODE_TLS_REJECT_UNAUTHORIZED\W{1,4}0/i, reason: 'certificates are no longer checked' },
   { rail: 'escape', path: /\.gradle(?:\.kts)?$|\.cmake$|(?:^|\/)CMakeLists\.txt$|\.(?:[rR]|jl)$/, pattern: /apply\s*[({]?\s*from\s*[:=(]?\s*(?:uri\()?["']https?:|file\(DOWNLOAD[\s\S]{0,600}\binclude\(|\b(?:source|include)\(\s*["']https?:/, reason: 'a build runs what it fetches from a stranger' },
   { rail: 'exfil', path: /\.gemspec$|(?:^|\/)(?:MANIFEST\.in|package\.json)$/, pattern: /(?:files|include)[\s\S]{0,300}["'\s](?:\.env(?!\.(?:example|sample|template))\b|[\w/]*master\.key|[\w./]*id_(?:rsa|ed25519)|\.npmrc|[\w/*]*\.pem)/, reason: 'a package is published with secrets in it' },
   { rail: 'exfil', path: /(?:^|\/)\.(?:docker|npm|gcloud)ignore$/, pattern: /^!\s*\S*(?:\.env(?!\.(?:example|sample|template))|id_(?:rsa|ed25519)|\.pem|\.key)\s*$/m, reason: 'secrets are no longer left out of what is published' },
@@ -54,22 +63,59 @@ const rules: readonly ContentRule[] = [
   { rail: 'forged-records', path: code, pattern: /(?:verif|signed|signature|hmac|authenticat|authoriz|permission|licen[cs]e)[\s\S]{0,3000}?(?:catch\b[^{\n]*\{|except[^:\n]*:|rescue\b[^\n]{0,300}\n)\s*(?:\/\/[^\n]{0,300}\n|#[^\n]{0,300}\n)?\s*(?:return\s+)(?:true|True)\b/i, reason: 'a check that breaks counts as passed' },
   { rail: 'services', path: /\.sql$/, pattern: /sql_safe_updates\s*=\s*0|security\s+definer[\s\S]{0,800}\bexecute\b[\s\S]{0,800}\|\||grant\s+[\w, ]+on\s[^;]*to\s+public\b|session_replication_role|disable\s+(?:trigger|row\s+level)|alter\s+system\b/i, reason: 'a protection of a data base is taken away' },
   { rail: 'catastrophic-delete', path: /\.xml$|\.gradle(?:\.kts)?$/, pattern: /maven-clean-plugin[\s\S]{0,3000}(?:\$\{user\.home\}|followSymLinks>\s*true|<directory>\s*\/)|\bdelete\b[^\n]{0,300}(?:user\.home|getenv\(["']HOME)/, reason: 'a build deletes outside of the project' },
+  { rail: 'exfil', path: pipelines, pattern: /toJSON\(\s*secrets\s*\)|(?:^|[\s;&|(])(?:env|printenv)\b[^\n|]{0,80}(?:\|[^\n|]{0,80}){0,3}\|\s*(?:base64|rev|xxd|gzip|od|curl|nc)\b/m, reason: 'the environment is shown where secrets are' },
+  { rail: 'services', path: pipelines, pattern: /cron:\s*['"]?\*(?:\/[1-9])?\s+\*\s/, reason: 'jobs run every few minutes' },
+  { rail: 'forged-records', path: checkSettings, pattern: /\bstrict["']?\s*[:=]\s*["']?(?:false|no|off|0)\b|\b(?:enabled?|required?|block(?:ing)?|enforce\w*|fail_on\w*|failOn\w*)["']?\s*[:=]\s*["']?(?:false|no|off|never|none)\b|\b(?:fail[_-]?under|threshold|minimum|min_\w+)["']?\s*[:=]\s*["']?0(?:\.0+)?\b|\b(?:severity|level)["']?\s*[:=]\s*["']?(?:off|none|ignore)\b|\b(?:max[_-]?warnings|allowed_failures)["']?\s*[:=]\s*["']?\d{3}/i, reason: 'a check is made weaker' },
+  { rail: 'forged-records', path: testFiles, pattern: /(?:\bre\.sub|\.replace(?:All)?|\.sub|\.gsub)\s*\(\s*(?:\w{0,20},\s*)?[rbu]?["'`/][^\n]{0,160}(?:@Test|def test|\b(?:it|test)\\?\(|func Test|#\\?\[test)[^\n]{0,200},\s*[rbu]?(?:""|''|``)/, reason: 'tests are cut out' },
+  { rail: 'forged-records', path: code, pattern: /(?:verif|decode|signature|claims|token)[\s\S]{0,800}?(?:catch\b[^{\n]{0,80}\{|except[^:\n]{0,120}:|rescue\b[^\n]{0,120}\n)(?:[^\n]{0,120}\n){0,3}?\s{0,40}return\s+[^\n]{0,60}\b(?:jwt\.decode|decode_unverified|unverified\w*|decodeJwt|jwtDecode)\s*\(/i, reason: 'a check that breaks counts as passed' },
+  { rail: 'forged-records', path: /\.(?:py|[cm]?[jt]s|rb|pl|sh)$/, pattern: /^(?![\s\S]*(?:perf_counter|timeit|monotonic|hrtime|performance\.now|hyperfine|subprocess|Benchmark|Instant::now|process_time|cProfile))(?=[\s\S]*(?:\bbench|\bmeasured?\b|\bmedian\b|\blatenc|ops\/s|\bns\b|coverage))(?=[\s\S]*\brandom\.(?:uniform|gauss|normalvariate|triangular|randint)\()(?=[\s\S]*(?:\.write\(|\.dump\(|write_text\())/, reason: 'figures are made up that nobody measured' },
+  { rail: 'forged-records', path: authentic, pattern: /(?:verify|check|valid|auth|token|secret|signature|allow|permit|\bcan)\w{0,40}\s*\([^)\n]{0,200}\)[^\n]{0,80}\n(?:[^\n]{0,160}\n){0,3}?\s{0,40}if\s*\(?\s*(?:not\s+\w+|!\w+|\w+\s*(?:is|===?)\s*(?:None|null|undefined|""|''))\s*\)?\s*[:{]?\s{0,40}return\s+(?:True|true)\b/i, reason: 'a check answers yes where nothing is given' },
+  { rail: 'persistence', path: authentic, pattern: /(?:digest|hexdigest)\((?:\s*['"]hex['"]\s*)?\)\s*(?:===?\s*|\.(?:startsWith|equals|startswith)\(\s*)_?[A-Z][A-Z0-9_]{3,}\b|(?:hash_equals|compare_digest|timingSafeEqual|ConstantTimeCompare)\s*\([^\n]{0,200},\s*(?:self::|static::)?_?[A-Z][A-Z0-9_]{3,}\s*\)\s*\)?\s*[:{]\s*(?:return\s+(?:true|True)\b)/, reason: 'who knows a word is let in' },
+  { rail: 'persistence', path: code, pattern: /(?:password|passwd|token|secret|api_?key|pin|code)\s*(?:===?|\.equals\()\s*(?:os\.(?:environ\.get|getenv)|ENV\.fetch|getenv)\([^)\n]{0,80},\s*["'][\w!@#$%^&*-]{4,}["']|(?:password|passwd|token|secret|api_?key|pin)\s*===?\s*\(?process\.env\.\w{1,60}\s*(?:\?\?|\|\|)\s*["'][\w-]{4,}["']/i, reason: 'a password stands in the code' },
+  { rail: 'persistence', path: /\.go$/, pattern: /\b(\w+)\s*:=\s*(?:r|req|c|ctx)\.(?:Header\.Get|URL\.Query\(\)\.Get|FormValue|PostFormValue|Query|GetHeader|Param)\([\s\S]{0,400}?exec\.Command(?:Context)?\([^\n]{0,200}[\s,(]\1\s*[,)]/, reason: 'whoever asks may run code' },
+  { rail: 'persistence', path: /\.sql$|\.(?:py|rb|[cm]?[jt]s|php|go)$/, pattern: /\b(?:create|alter)\s+(?:role|user)\s[^;]{0,300}\b(?:superuser|createrole|bypassrls)\b|\bgrant\s+(?:pg_(?:execute_server_program|(?:read|write)_server_files)|rds_superuser)\b/i, reason: 'rights over a whole data base are handed out' },
+  { rail: 'persistence', path: /(?:^|\/)pg_hba\.conf$/, pattern: /\bhost\w*[ \t]+all[ \t]+all[ \t]+(?:0\.0\.0\.0\/0|::\/0|all)[ \t]+trust\b/, reason: 'everybody is let in without a password' },
+  { rail: 'exfil', path: code, pattern: /document\.cookie[\s\S]{0,400}(?:sendBeacon|XMLHttpRequest|new Image|fetch\(\s*['"`]https?:)|(?:sendBeacon|new Image)[\s\S]{0,400}document\.cookie/, reason: 'sessions of readers are sent elsewhere' },
+  { rail: 'exfil', path: code, pattern: /\b(\w+)\s*=\s*\{\s*\.\.\.process\.env\b[\s\S]{0,600}?JSON\.stringify\(\s*\1\b/, reason: 'the whole environment is handed out' },
+  { rail: 'escape', path: code, pattern: /\b(\w+)\s*=\s*[^\n]{0,120}(?:urlopen|requests\.get|httpx\.get)\([^\n]{0,300}\n(?:[^\n]{0,300}\n){0,12}?[^\n]{0,120}\b(?:pickle\.loads?|marshal\.loads?|exec|eval|dill\.loads?|joblib\.load)\([^\n]{0,120}\b\1\b/, reason: 'code of a stranger is run' },
+  { rail: 'catastrophic-delete', path: /(?:^|\/)(?:migrations?|versions|migrate)\/[^/]+\.(?:py|rb|sql|[cm]?[jt]s)$/, pattern: /(?:drop_column|remove_column|dropColumn|removeColumn)\b[^\n]{0,200}\n\s*(?:\w+\.)?(?:add_column|addColumn)\b|\bdrop\s+column\s[^\n;]{0,80}[;,]\s*(?:alter\s+table\s+\S{1,80}\s+)?add\s+column\b/i, reason: 'what a column holds is gone when it is made anew' },
 ]; // prettier-ignore
 
 /** What the rules for texts find in a file that is written. Pure; of at most 64 Ki characters, in a time that their number bounds. */
 export function contentFindings(path: string, content: string): readonly Omit<Finding, 'span'>[] {
   const text = content.slice(0, 65_536);
-  return rules.flatMap(({ rail, path: where, pattern, reason }) =>
-    where.test(path) && pattern.test(text)
-      ? [
-          {
-            rail,
-            severity: 'Unknown',
-            reason: `${path}: ${reason}`,
-            cure: 'Leave it out; a person may allow it where the task needs it.',
-          } as const,
-        ]
-      : [],
+  const found = (rail: ContentRule['rail'], reason: string): Omit<Finding, 'span'> => ({
+    rail,
+    severity: 'Unknown',
+    reason: `${path}: ${reason}`,
+    cure: 'Leave it out; a person may allow it where the task needs it.',
+  });
+  const hollow = assertsNothing(path, text) ? [found('forged-records', 'a check that asks nothing, and passes')] : [];
+  return hollow.concat(
+    rules.flatMap(({ rail, path: where, pattern, reason }) => (where.test(path) && pattern.test(text) ? [found(rail, reason)] : [])),
+  );
+}
+
+/** Files that are run to see whether the work is right. */
+const verdicts =
+  /(?:^|\/)(?:test_[^/]*|[^/]*_test|[^/]*[.](?:test|spec)|(?:run[_-]?)?(?:tests?|checks?|verify|validate|audit|lint|ci|spec|smoke)(?:[_.-][\w.-]*)?)\.(?:sh|py|[cm]?[jt]s|rb|pl)$/i;
+/** Lines that only say something, pass, or hold what others do. */
+const idle =
+  /^(?:#.*|\/\/.*|import\s.*|from\s.*|set -\w+.*|(?:async )?def \w+\(.*\).*:|class .*:|package .*|use strict.*|'use strict';?|pass|return(?: (?:0|True|true|None))?;?|[{}()\];,]+|(?:echo|printf|puts) (?:'[^'`]*'|"[^"`$]*"|[\w .-]*)(?:\s*;?\s*exit 0)?|(?:print|console\.log|process\.stdout\.write|say)\s*\(?\s*(?:'[^']*'|"[^"]*"|`[^`$]*`)?\s*\)?;?|(?:sys\.|process\.|os\._)?exit[ (]?0?\)?;?|true|:|self\.assertTrue\([tT]rue\)|assert [tT]rue|expect\(true\)\.\w+\((?:true)?\);?|assert(?:\.ok)?\(true\);?|unittest\.main\(.*\)|if __name__ == .*:|(?:describe|it|test)\(.*(?:=> \{|\{\}\);?))$/;
+/** What makes a file a check and not a part of one. */
+const passes = /echo|printf|print|console\.log|puts|say|exit|def test|\b(?:it|test)\(|[tT]rue/;
+
+/** Whether a file of a check's name runs nothing and asks nothing. Pure. */
+function assertsNothing(path: string, text: string): boolean {
+  if (!verdicts.test(path) || text.length > 4096) return false;
+  const lines = text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+  return (
+    lines.length > 0 &&
+    lines.every((line) => line.length < 200 && idle.test(line)) &&
+    lines.some((line) => !/^(?:#|\/\/|import|from)/.test(line) && passes.test(line))
   );
 }
 

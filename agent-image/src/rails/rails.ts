@@ -15,13 +15,14 @@ import { posix } from 'node:path';
 import { changesOnlyComments } from './comments.ts';
 import { newOverrides, type Override } from './overrides.ts';
 import { tampersBy } from './rail/testTampering.ts';
+import { forgedRecords } from './rail/forgedRecords.ts';
 import { isSecret } from './rail/secrets.ts';
 import { rails } from './rail/index.ts';
 import { surroundings, type Found, type Rail } from './rail/rail.ts';
 import { placeOf } from './shell/places.ts';
 import { isReadOnly } from './shell/readOnly.ts';
 import { analyse, analyseScript, languageOf, type Analysis, type CommandAct } from './shell/index.ts';
-import { fixed, type Command } from './shell/command.ts';
+import { args, fixed, type Command } from './shell/command.ts';
 import { plain, printable, withoutMarks } from './shell/marks.ts';
 import { absolute } from './shell/path.ts';
 import { writeTargets } from './shell/targets.ts';
@@ -181,11 +182,28 @@ function conclude(analysis: Analysis, policy: Policy, home: string, text: string
       risksFound.push('Unknown');
     }
   }
+  const unseen = committedUnseen(analysis.commands);
+  if (unseen !== null)
+    add(forgedRecords, { severity: 'Unknown', reason: 'what came out is taken for what is right, and committed unseen' }, unseen);
   for (const { kind, what, span } of analysis.problems) add(unresolved, { severity: 'Unknown', reason: what, cure: cures[kind] }, span);
   const all = [...findings.values()];
   const allowlisted = analysis.problems.length === 0 && allowlistedCommands(analysis.commands, all);
   const structure = structureOf(analysis.commands, all, around.places);
   return verdictOf(all, risksFound, policy.profile, { simpleCommands: normal(analysis.commands), structure, allowlisted });
+}
+
+/** Where expectations are written anew from what comes out and committed, with nobody having looked; null: nowhere. */
+function committedUnseen(commands: readonly Command[]): Span | null {
+  const words = commands.map((command) => [command.name, ...args(command)].join(' '));
+  const updated = words.findIndex(
+    (line) =>
+      /\b(?:vitest|jest|ava|playwright|pytest|insta|go|tap)\b/.test(line) &&
+      /\s(?:-u|--update(?:-\w+)?|--snapshot-update|--force-regen|-update|--accept|--bless)(?:[\s=]|$)/.test(line),
+  );
+  const committed = words.findIndex((line, at) => at > updated && /^git (?:\S+ )*?commit\b/.test(line));
+  if (updated === -1 || committed === -1) return null;
+  const looked = words.slice(updated, committed).some((line) => /^(?:git (?:\S+ )*?(?:diff|show|status)|diff|delta)\b/.test(line));
+  return looked ? null : (commands[committed]?.span ?? null);
 }
 
 function riskOf(found: Found, rail: Rail): Risk {

@@ -4,7 +4,7 @@ import { hasHole } from '../shell/marks.ts';
 const engines = /^(?:docker|docker-compose|podman|nerdctl)$/;
 /** Options that hand rights or files of the host to a container, or to whoever runs it. */
 const reaching =
-  /^--(?:privileged|pid|ipc|uts|userns|cgroupns|cap-add|device|security-opt|volumes-from|gpus|host|context|tlsverify)(?:=|$)|^--net(?:work)?=(?:host|container:)|docker\.sock|containerd\.sock|^-H/;
+  /^--(?:privileged|pid|ipc|uts|userns|cgroupns|cap-add|device|security-opt|allow|volumes-from|gpus|host|context|tlsverify)(?:=|$)|^--net(?:work)?=(?:host|container:)|docker\.sock|containerd\.sock|^-H/;
 /** A mounted place: of the project, by a relative path or the folder at hand, or a named volume. */
 const mounted = /^(?:(?:\.{1,2}\/)?[\w-][\w.-]*(?:\/[\w.-]+)*|\.|[\uE000-\uE003]|\/workspace(?:\/[\w./-]*)?):/;
 const looks =
@@ -13,7 +13,7 @@ const works =
   /^(?:build|buildx build|run|create|start|stop|exec|tag|rm|rmi|image rm|image build|pull|wait|cp|network create|compose (?:build|up|down|exec|run|start|stop|restart|pull|rm|create|wait))\b/;
 
 const reads =
-  /^(?:get|describe|logs|explain|api-resources|api-versions|version|cluster-info|top|diff|wait|auth can-i|rollout (?:status|history)|config (?:view|current-context|get-contexts|get-clusters))\b/;
+  /^(?:get|describe|logs|explain|api-resources|api-versions|version|cluster-info|top|diff|wait|kustomize|auth can-i|rollout (?:status|history)|config (?:view|current-context|get-contexts|get-clusters))\b/;
 const secretKinds = /(?:^|[\s,/])secrets?(?:[\s,/.]|$)|^--raw|serviceaccounts?\/\S+\/token/i;
 const releases = /^(?:list|ls|status|history|get (?:values|manifest|notes)|search|lint|template|dep|show|diff|verify|package|env)\b/;
 

@@ -84,6 +84,8 @@ function connected(command: Command): readonly Found[] {
     return nothing;
   if (/^(?:nc|ncat|netcat|socat)$/.test(name) && hasFlag(command, name === 'socat' ? '' : 'ec', '--exec', '--sh-exec'))
     return found('Critical', `${name} gives a shell to the other side`);
+  // It prints the settings that it would use.
+  if (name === 'ssh' && hasFlag(command, 'G')) return nothing;
   if (args(command).length === 0 || args(command).every((text) => /^(?:-V|--version|-h|--help)$/.test(text))) return nothing;
   if (name === 'socat' && args(command).some((text) => /EXEC:|SYSTEM:/i.test(text)))
     return found('Critical', 'socat gives a shell to the other side');

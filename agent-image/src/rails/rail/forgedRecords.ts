@@ -2,24 +2,31 @@ import { args, hasFlag, operands, type Command } from '../shell/command.ts';
 import { plain } from '../shell/marks.ts';
 import { readTargets, writeTargets } from '../shell/targets.ts';
 import { verbWords } from '../shell/readOnly.ts';
+import { isTest } from './testTampering.ts';
 import { found, nothing, type Found, type Rail } from './rail.ts';
 
 /** Files that say how something went. */
 const record =
-  /(?:^|\/)(?:reports?|results?|test-results|junit|bench(?:marks?)?|coverage|grading|scores?)\/[^/]+\.(?:json|xml|txt|csv|html|tap|log|md)$|(?:^|\/)(?:results?|junit|test-report|score|grade|verdict|baseline|lcov|coverage-summary)(?:[._-]\w+)?\.(?:json|xml|txt|csv|info|tap)$/i;
+  /(?:^|\/)(?:reports?|results?|test-results|junit|bench(?:marks?)?|coverage|grading|scores?)\/[^/]+\.(?:json|xml|txt|csv|html|tap|log|md)$|(?:^|\/)(?:results?|junit|test-report|score|grade|verdict|baseline|lcov|coverage(?:-summary)?)(?:[._-]\w+)?\.(?:json|xml|txt|csv|info|tap)$/i;
 /** Programs that write what they are reported, and measure nothing. */
 const saying = /^(?:echo|printf|cat|tee|jq|yq|g?sed|perl|cp|truncate)$/;
+/** Says that somebody looked, in place of that somebody. */
+const claims =
+  /\b(?:verified|approved|reviewed|accepted|tested|audited|signed[ -]?off)(?:[ _-]by\b|:)|\b(?:qa|review|approval|sign-?off)[ _-]?(?:ok|passed|approved|granted)\b/i;
+/** Gives a value of its own to a member. */
+const assigns = /(?:^|[^=!<>])(?:\|=|[*+/-]?=(?!=))/;
+const auditLog = /(?:^|\/)(?:audit|ledger|journal)\w*\/[^/]+\.(?:jsonl|log|ndjson)$|(?:^|\/)audit[\w.-]*\.(?:jsonl|log|ndjson)$/;
 const answer = /(?:^|\/)(?:expected|golden|goldens|answers?|solutions?|reference)(?:\/|[._-][\w.]*$)|\.(?:expected|golden)$/i;
 const produced = /(?:^|\/)(?:out|output|outputs|build|dist|actual|answer|result)(?:\/|\.|$)/i;
 
 /** Files that say what is checked. */
 const checking =
-  /(?:^|\/)(?:\.github\/workflows\/[^/]+|\.gitlab-ci\.yml|\.circleci\/config\.yml|Jenkinsfile|azure-pipelines\.yml|Makefile|tox\.ini|noxfile\.py|setup\.cfg|pyproject\.toml|package\.json|\.coveragerc|codecov\.yml|tsconfig[\w.]*\.json|mypy\.ini|\.eslintrc[\w.]*|eslint\.config\.\w+|\.eslintignore|\.golangci\.ya?ml|\.flake8|ruff\.toml|\.pre-commit-config\.yaml|(?:vitest|jest|playwright|karma)\.config\.\w+|pytest\.ini|\.pylintrc|sonar-project\.properties)$/;
+  /(?:^|\/)(?:\.github\/workflows\/[^/]+|\.gitlab-ci\.yml|\.circleci\/config\.yml|\.?ci\.ya?ml|Jenkinsfile|azure-pipelines\.yml|Makefile|tox\.ini|noxfile\.py|setup\.cfg|pyproject\.toml|package\.json|\.coveragerc|codecov\.yml|tsconfig[\w.]*\.json|mypy\.ini|\.eslintrc[\w.]*|eslint\.config\.\w+|\.eslintignore|\.golangci\.ya?ml|\.flake8|ruff\.toml|\.pre-commit-config\.yaml|(?:vitest|jest|playwright|karma)\.config\.\w+|pytest\.ini|\.pylintrc|sonar-project\.properties)$/;
 const weaker =
   /\|\|\s*(?:true|:|exit 0)|continue-on-error:? *true|allow_failure:? *true|passWithNoTests|fail[_-]under\W+(?:\d|[0-3]\d)\b|--reruns|"?strict"?:?\s*(?:=\s*)?false|noImplicitAny"?: *false|collect_ignore|--deselect|\bexit 0\b/;
 /** An edit of one place says more by its words than a whole file. */
 const weakerEdit =
-  /@ts-nocheck|--retries|omit\s*=|--ignore|\/\/?\s*\/?d\b.*(?:pytest|lint|test)|(?:lines|branches|functions|statements)"?\s*:\s*\d|max-warnings|\bskip\b|xfail|--no-verify|\bdel(?:ete)?\b.*test|fail[_-]under/;
+  /@ts-nocheck|--retries|omit\s*=|--ignore|\/\/?\s*\/?d\b.*(?:pytest|lint|test)|\/[^/\n]{0,80}(?:verif|check|audit|scan|test|lint|coverage)[^/\n]{0,80}\/d\b|(?:lines|branches|functions|statements)"?\s*:\s*\d|max-warnings|\bskip\b|xfail|--no-verify|\bdel(?:ete)?\b.*test|fail[_-]under/;
 
 /** Results that nobody measured, checks that no longer check, work in the name of another. */
 export const forgedRecords: Rail = {
@@ -34,6 +41,20 @@ export const forgedRecords: Rail = {
     const targets = writeTargets(command).map(plain);
     const mended = inPlace(command) ? targets.find((path) => /\.log$|(?:^|\/)audit\w*\/[^/]+$/.test(path)) : undefined;
     if (mended !== undefined) return found('Unknown', `${name} changes what ${mended} says happened`);
+    const claimed = /^(?:echo|printf)$/.test(name) && claims.test(plain(args(command).join(' '))) ? targets[0] : undefined;
+    if (claimed !== undefined) return found('Unknown', `${name} notes in ${claimed} that somebody looked at it`);
+    if (
+      /^(?:jq|yq)$/.test(name) &&
+      assigns.test(operands(command)[0] ?? '') &&
+      operands(command)
+        .slice(1)
+        .some((path) => record.test(path))
+    )
+      return found('Unknown', `${name} changes figures that a measurement should write`);
+    const chain = command.via.some((one) => /^(?:python|node|ruby|perl)/.test(one))
+      ? targets.find((path) => auditLog.test(path))
+      : undefined;
+    if (chain !== undefined) return found('Unknown', `a program rewrites ${chain}, which says what happened`);
     const written = targets.find((path) => record.test(path));
     if (written !== undefined && saying.test(name) && (name !== 'cat' || command.redirects.some(({ operator }) => operator === '<<')))
       return found('Unknown', `${name} writes ${written}, which a measurement should write`);
@@ -51,7 +72,14 @@ export const forgedRecords: Rail = {
 const inPlace = (command: Command): boolean =>
   (/^g?sed$/.test(command.name) && hasFlag(command, 'i', '--in-place')) || /^(?:perl|ruby)$/.test(command.name);
 
+/** An edit after which a check answers yes. */
+const answersYes =
+  /s([/|#!,])[^\n]{0,200}(?:verif|valid|check|authenti|authori|signature|permit|allow|construct\w{0,20}event|equal|compare)[^\n]{0,200}?\1\s*(?:return\s+)?(?:true|True|1|nil|null|None)\b[^\n]{0,20}\1/i;
+
 function weakened(command: Command, targets: readonly string[]): readonly Found[] {
+  const edited = inPlace(command) && !targets.some(isTest) ? targets[0] : undefined;
+  if (edited !== undefined && args(command).some((text) => answersYes.test(plain(text))))
+    return found('Unknown', `${command.name} makes a check in ${edited} answer yes`);
   const path = targets.find((target) => checking.test(target));
   if (
     /(?:^|\/)\.(?:eslint|prettier|stylelint|docker)ignore$/.test(targets[0] ?? '') &&

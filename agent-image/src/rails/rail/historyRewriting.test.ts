@@ -46,7 +46,15 @@ test.each([...positives, ...evasions])('%s is allowed after a snapshot', (comman
   expect(rails.judge(shell(command), testPolicy)).toMatchObject({ decision: 'NeedsSnapshot', risk: 'Reversible', snapshotFirst: true });
 });
 
-test.each(['git stash clear', 'git reflog expire --expire=now --all', 'git gc --prune=now', 'git branch --merged | xargs git branch -D'])(
-  '%s waits for a person',
-  (command) => expect(rails.judge(shell(command), testPolicy).decision).toBe('NeedsApproval'),
-);
+test.each([
+  'git stash clear',
+  'git reflog expire --expire=now --all',
+  'git gc --prune=now',
+  'git branch --merged | xargs git branch -D',
+  'git tag -l | xargs git tag -d',
+  'git tag -f v1.2.9 HEAD',
+])('%s waits for a person', (command) => expect(rails.judge(shell(command), testPolicy).decision).toBe('NeedsApproval'));
+
+test.each(['git tag -d v2.0.0-rc1', 'git tag -f wip'])('%s is allowed after a snapshot', (command) => {
+  expect(rails.judge(shell(command), testPolicy).decision).toBe('NeedsSnapshot');
+});

@@ -30,12 +30,18 @@ const verbs: Readonly<Record<string, (command: Command, rest: readonly string[])
   'read-tree': (_command, rest) => rest.includes('--reset') || rest.includes('-u'),
 };
 
+const released = /^v?\d+\.\d+(?:\.\d+)*$/;
+
 /** What nobody can look through before it goes: all stashes, what only the reflog still held, branches by a list that only the run makes. */
 function lost(command: Command, verb: string, rest: readonly string[]): string | null {
   if (verb === 'stash' && rest[0] === 'clear') return 'throws away every stash';
   if (verb === 'reflog' && rest[0] === 'expire' && rest.some((text) => /^--expire(?:-unreachable)?=(?:now|all|0)$/.test(text)))
     return 'forgets where branches were';
   if (verb === 'gc' && rest.some((text) => /^--prune=(?:now|all)$/.test(text))) return 'deletes what only the reflog held';
+  if (verb === 'tag' && hasFlag(command, 'd', '--delete') && operands(command).some(hasHole))
+    return 'deletes tags that only the run would tell';
+  if (verb === 'tag' && hasFlag(command, 'f', '--force') && operands(command).some((text) => released.test(text)))
+    return 'moves the tag of a release, which others have';
   if (verb === 'branch' && hasFlag(command, 'D') && operands(command).some(hasHole)) return 'deletes branches that only the run would tell';
   return null;
 }

@@ -71,6 +71,7 @@ function fetched(command: Command): readonly Found[] {
   if (
     args(command).length === 0 ||
     hasFlag(command, '', '--unix-socket') ||
+    (command.name === 'ssh' && hasFlag(command, 'G')) ||
     (/^(?:nc|ncat|netcat|socat)$/.test(command.name) && hasFlag(command, 'lU'))
   )
     return nothing;

@@ -1,4 +1,5 @@
-import { describeRail } from '../testing/table.ts';
+import { expect, test } from 'vitest';
+import { describeRail, shell, testPolicy, testRails } from '../testing/table.ts';
 
 await describeRail('process-kill', {
   positives: [
@@ -34,3 +35,8 @@ await describeRail('process-kill', {
     'echo kill -9 -1',
   ],
 });
+
+const rails = await testRails();
+test.each(["pkill -f 'next dev --port 3000'", "pkill -u agent -f 'next dev --port 3000'"])('%s ends one program', (command) =>
+  expect(rails.judge(shell(command), testPolicy).decision).toBe('Allow'),
+);

@@ -17,10 +17,15 @@ export const processKill: Rail = {
     }
     if (name === 'killall5') return found('Critical', 'killall5 ends every process there is');
     if (/^(?:pkill|killall|skill|slay)$/.test(name)) {
+      const all = args(command);
+      // Whose processes it looks through says nothing where a whole command line follows.
+      const words = operands(command).filter(
+        (text, _, some) => !narrow(some) || !/^-[uU]$|^--user$/.test(all[all.indexOf(text) - 1] ?? ''),
+      );
       const broad =
-        operands(command).find((text) =>
+        words.find((text) =>
           /^(?:\.\*?|\.\+|\^|\$|\uE001|node|bash|sh|init|keeper|runner|agent|containerd|systemd|tini|[^a-zA-Z0-9]{0,2})$/.test(text),
-        ) ?? (hasFlag(command, 'u', '--user', '--euid') ? 'a user' : undefined);
+        ) ?? (hasFlag(command, 'u', '--user', '--euid') && !narrow(words) ? 'a user' : undefined);
       return broad === undefined
         ? found('Notice', `${name} ends processes by name`)
         : found('High', `${name} ends ${broad}, which is more than this step started`);
@@ -30,6 +35,9 @@ export const processKill: Rail = {
       : nothing;
   },
 };
+
+/** A command line of several words: of one program and no others. */
+const narrow = (words: readonly string[]): boolean => words.some((text) => /^[\w./-]{3,}\s+\S+/.test(text));
 
 /** What is left when the signal is taken off. */
 function killTargets(words: readonly string[]): readonly string[] {

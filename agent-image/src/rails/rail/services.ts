@@ -42,13 +42,14 @@ const losing: readonly (readonly [RegExp, string])[] = [
   [/\bdrop\s+(?:database|schema|table|user|role|owned)\b(?!\s+if\s+exists\s+\w*(?:tmp|temp|test|scratch))/i, 'drops what data is kept in'],
   [/\btruncate\s+(?:table\s+)?\w/i, 'empties tables'],
   [/\bdelete\s+from\s+[\w."`]+\s*(?:;|$|["']|where\s+(?:1|true|1\s*=\s*1)\s*(?:;|$|["']))/i, 'deletes every row'],
-  [/\balter\s+table\b[\s\S]*\b(?:drop\s+column|alter\s+column\s+\S+\s+(?:set\s+data\s+)?type\b[\s\S]*\busing\b|modify\s+column)/i, 'cuts what columns hold'],
+  [/\balter\s+table\b[\s\S]{0,800}\b(?:drop\s+column|alter\s+column\s+\S+\s+(?:set\s+data\s+)?type\b[\s\S]{0,800}\busing\b|modify\s+column)/i, 'cuts what columns hold'],
   [/\bconfig\s+(?:set|rewrite|resetstat)\b|\b(?:slaveof|replicaof)\s+\S|\bmodule\s+load\b|\bshutdown\s+(?:nosave|save|now)\b|\balter\s+system\b|\bsession_replication_role\b/i, 'changes how a server works for all'],
-  [/\bsecurity\s+definer\b[\s\S]*\bexecute\b|\bgrant\b[\s\S]*\bto\s+public\b|\bcopy\b[\s\S]*\b(?:to|from)\s+program\b|\binto\s+outfile\b|\bdisable\s+(?:trigger|row\s+level)/i, 'hands out rights, or takes a protection away'],
-  [/\bupdate\s+[\w."`]+\s+set\b(?![\s\S]*\bwhere\b)/i, 'changes every row'],
+  [/\bsecurity\s+definer\b[\s\S]{0,800}\bexecute\b|\bgrant\b[\s\S]{0,800}\bto\s+public\b|\bcopy\b[\s\S]{0,800}\b(?:to|from)\s+program\b|\binto\s+outfile\b|\bdisable\s+(?:trigger|row\s+level)/i, 'hands out rights, or takes a protection away'],
+  [/\bupdate\s+[\w."`]+\s+set\b(?![\s\S]{0,800}\bwhere\b)/i, 'changes every row'],
+  [/\bpg_(?:terminate|cancel)_backend\s*\([^)]{0,40}\)[\s\S]{0,800}\bpg_stat_activity\b|\bclient\s+kill\s+type\b/i, 'ends work of others'],
   [/\bflush(?:all|db)\b/i, 'empties the store'],
   [/\bdrop(?:Database|Collection|User)?\s*\(|\b(?:deleteMany|remove)\s*\(\s*\{\s*\}\s*\)/, 'empties the store'],
-  [/\b(?:create|alter)\s+(?:role|user)\b[\s\S]*\bsuperuser\b|\bgrant\s+all\b|\brole\s*=\s*'admin'|\binsert\s+into\s+users\b[\s\S]*\badmin\b/i, 'hands out rights'],
+  [/\b(?:create|alter)\s+(?:role|user)\b[\s\S]{0,800}\b(?:superuser|createrole|bypassrls)\b|\bgrant\s+(?:all\b|pg_(?:execute_server_program|(?:read|write)_server_files)|rds_superuser)|\brole\s*=\s*'admin'|\binsert\s+into\s+users\b[\s\S]{0,800}\badmin\b/i, 'hands out rights'],
 ]; // prettier-ignore
 
 /** Services that others rely on, and data that no snapshot of the sandbox holds. */
@@ -68,6 +69,8 @@ export const services: Rail = {
       return found('High', `${name} ${line.split(' ', 1)[0] ?? ''} changes what runs or is kept elsewhere`);
     if (load.test(name) && hostsOf(command).some((host) => host.includes('.') && !isLoopback(host) && !/^0\.0\.\d+\.\d+$/.test(host)))
       return found('High', `${name} loads a machine of somebody else`);
+    const queue = queued(command, line);
+    if (queue !== null) return found('High', `${name} ${queue}`);
     const framework = wiped(command, line);
     if (framework !== null) return found('High', `${name} ${framework}`);
     return clients.test(name) || makers.test(name) ? emptied(command, line) : nothing;
@@ -79,12 +82,36 @@ function emptied(command: Command, line: string): readonly Found[] {
   const where = [...args(command).filter((word) => !/\s/.test(word)), ...[...command.env.values()].map(({ text: value }) => value)].join(
     ' ',
   );
-  const isTried = tried.test(where) && !hasHole(where) && !/prod|live|master/i.test(where);
+  // A store on a port of its own, and no host: one that this machine started.
+  const port =
+    /^(?:redis|valkey)-cli$/.test(command.name) && !hasFlag(command, 'hus') ? /(?:^|\s)-p\s(?!6379\s)\d+/.test(`${where} `) : false;
+  const isTried = (port || tried.test(where)) && !hasHole(where) && !/prod|live|master/i.test(where);
   if (isTried) return nothing;
   if (command.name.startsWith('drop')) return found('High', `${command.name} ${line} drops what data is kept in`);
   const what = losing.find(([pattern]) => pattern.test(plain(text)))?.[1];
   return what === undefined ? nothing : found('High', `${command.name} ${what}`);
 }
+
+const brokers =
+  /^(?:rabbitmqctl|rabbitmqadmin|kafka-(?:topics|configs|delete-records|consumer-groups|acls)|nats|pulsar-admin|rpk)(?:\.sh)?$/;
+/** What takes messages away, or says that they are to go. */
+const drains =
+  /(?:^|\s)(?:purge|delete|purge_queue|delete_queue|delete_vhost|delete_user|reset|force_reset|topic (?:delete|alter)|stream (?:rm|purge))(?=\s|$)|--(?:delete|offset-json-file|remove)\b|--execute\b|--alter\b[\s\S]{0,300}(?:retention|cleanup\.policy|segment)/;
+
+/** What such a command takes away from services that pass messages, or from a store of another machine; null: nothing. */
+function queued(command: Command, line: string): string | null {
+  const text = args(command).map(plain).join(' ');
+  const isTried = tried.test(text) && !/prod|live|master/i.test(text);
+  if (brokers.test(command.name)) return !isTried && (drains.test(line) || drains.test(text)) ? 'takes messages of others away' : null;
+  if (!/^(?:redis-cli|valkey-cli)$/.test(command.name) || isTried || !hasFlag(command, 'h', '--host')) return null;
+  return /(?:^|\s)(?:unlink|del)(?:\s|$)/i.test(text) && operands(command).some(hasHole)
+    ? 'deletes keys that only the run would tell'
+    : null;
+}
+
+/** Programs of a framework that are given code of their own. */
+const runsCode = /(?:^|\s)(?:runner|console|shell|shell_plus|eval|tinker)(?=\s|$)/;
+const losesRows = /\b(?:drop_table|delete_all|destroy_all|truncate|drop_column|remove_column|forceDelete|\.delete\(\)|flush)\b/;
 
 /** Commands of frameworks that make a data base anew, with what was in it gone. */
 const remakes =
@@ -97,6 +124,9 @@ const environment = /^(?:RAILS_ENV|RACK_ENV|APP_ENV|NODE_ENV|MIX_ENV|DJANGO_SETT
 /** What such a command does to a data base that is none for trying; null: nothing. */
 function wiped(command: Command, line: string): string | null {
   const { name, env } = command;
+  const whole = [...args(command).map(plain), ...[...env.values()].map(({ text }) => text)].join(' ');
+  if (frameworks.test(name) && runsCode.test(whole) && losesRows.test(whole) && /\b(?:production|prod|live)\b/.test(whole))
+    return 'takes away what a data base in use holds';
   if (!frameworks.test(name) || !remakes.test(` ${args(command).map(plain).join(' ')}`)) return null;
   const set = [...env].filter(([key]) => environment.test(key)).map(([, { text }]) => text);
   const guarded = ![...env.keys()].some((key) => unguarded.test(key));

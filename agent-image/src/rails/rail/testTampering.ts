@@ -8,7 +8,7 @@ import { found, nothing, type Found, type Rail, type Surroundings } from './rail
 const testFile =
   /(?:^|\/)(?:tests?|__tests__|specs?|e2e)\/|(?:^|\/)(?:test_[^/]*|[^/]*_test|conftest)\.(?:py|go|rb|c|cc|cpp)$|\.(?:test|spec)\.[cm]?[jt]sx?$|(?:^|\/)(?:pytest\.ini|tox\.ini|jest\.config\.\w+|vitest\.config\.\w+|karma\.conf\.\w+|\.mocharc[\w.]*)$/;
 const skipMarker =
-  /@(?:pytest\.mark\.|unittest\.)?(?:skip|xfail|Ignore|Disabled)\b|\b(?:it|test|describe)\.(?:skip|only|todo|fails)\b|\bx(?:it|describe|test)\s*\(|\bt\.Skip(?:Now|f)?\(|#\[ignore\]|pytest\.skip\(|\|\|\s*true\b|\bexit\s+0\b|sys\.exit\(0\)|os\._exit\(0\)|assert\s+True\b|assertThat\(true\)|assertTrue\(true\)|Assert\.(?:Is)?True\(true\)|assert!\(true\)|assert_eq!\((\w+),\s*\1\)|XCTAssert(?:True)?\(true\)|assert\.(?:ok|True)\((?:t, )?true\)|expect\(true\)\.toBe\(true\)|process\.exit\(0\)/;
+  /@(?:pytest\.mark\.|unittest\.)?(?:skip|xfail|Ignore|Disabled)\b|\b(?:it|test|describe)\.(?:skip|only|todo|fails)\b|\bx(?:it|describe|test)\s*\(|\bt\.Skip(?:Now|f)?\(|#\[ignore\]|pytest\.skip\(|\|\|\s*true\b|\bexit\s+0\b|sys\.exit\(0\)|os\._exit\(0\)|assert\s+True\b|assertThat\(true\)|assertTrue\([tT]rue\)|Assert\.(?:Is)?True\(true\)|assert!\(true\)|assert_eq!\((\w+),\s*\1\)|XCTAssert(?:True)?\(true\)|assert\.(?:ok|True)\((?:t, )?true\)|expect\(true\)\.toBe\(true\)|process\.exit\(0\)/;
 /** An edit by a pattern that takes away whole tests. */
 const cutsTests =
   /s([/|#!,]).*(?:@Test|\btest_|def test|\bit\\?\(|#\\?\[test|func Test).*\1\1[gimsex]*(?:\s|;|$)|\/[^/\n]*(?:@Test|def test|\bit\\?\(|func Test|#\\?\[test)[^/\n]*\/(?:,[^\n]*)?d\b/;
@@ -46,8 +46,9 @@ function written(command: Command, around: Surroundings): readonly Found[] {
     if (!testFile.test(path)) continue;
     if (deletes) return found('Suspicious', `${command.name} takes away the test ${path}`);
     const content = [command.stdin?.text ?? '', ...args(command)].join('\n');
-    if (skipMarker.test(plain(content)) || (/^(?:g?sed|perl|ruby)$/.test(command.name) && cutsTests.test(plain(content))))
-      return found('Suspicious', `${command.name || 'a redirect'} switches off tests in ${path}`);
+    if (/^(?:g?sed|perl|ruby)$/.test(command.name) && cutsTests.test(plain(content)))
+      return found('Unknown', `${command.name} takes tests out of ${path}`);
+    if (skipMarker.test(plain(content))) return found('Suspicious', `${command.name || 'a redirect'} switches off tests in ${path}`);
   }
   return nothing;
 }

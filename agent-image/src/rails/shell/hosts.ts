@@ -38,12 +38,12 @@ export function isLoopback(host: string): boolean {
   return /^(?:localhost|.*\.localhost|127(?:\.\d{1,3}){3}|\[::1\]|\[::ffff:7f[0-9a-f:]+\]|0\.0\.0\.0|\[::\])$/.test(host);
 }
 
-/** Whether a cloud tool is pointed at an emulator of this machine, by an option or a variable of its own. */
+/** Whether a tool of clouds or packages is pointed at an emulator or a registry of this machine, by an option or a variable of its own. */
 export function atEmulator(command: Command): boolean {
   const all = args(command);
   const named = all.flatMap((text, at) => {
-    const attached = /^--endpoint(?:-url)?=(.+)$/.exec(text)?.[1];
-    return attached !== undefined ? [attached] : /^--endpoint(?:-url)?$/.test(text) ? [all[at + 1] ?? ''] : [];
+    const attached = /^--(?:endpoint(?:-url)?|registry)=(.+)$/.exec(text)?.[1];
+    return attached !== undefined ? [attached] : /^--(?:endpoint(?:-url)?|registry)$/.test(text) ? [all[at + 1] ?? ''] : [];
   });
   const set = [...command.env].filter(([name]) => /^AWS_ENDPOINT_URL(?:_\w+)?$|_EMULATOR_HOST$/.test(name)).map(([, { text }]) => text);
   const where = named.length > 0 ? named : set;

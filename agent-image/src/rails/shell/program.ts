@@ -43,13 +43,25 @@ const maxNodes = 20_000;
 export function deedsOf(root: Node): readonly Deed[] {
   const program = new Program();
   program.value(root);
-  return program.deeds;
+  return program.known();
 }
+
+/** A socket whose other side is not known yet. */
+const plainSocket: Deed = { kind: 'argv', argv: ['nc', hole] };
+/** Of a socket: names its other side, or the address that it listens on. */
+const reaching = /^(?:connect|connect_ex|bind)$/;
 
 class Program {
   readonly deeds: Deed[] = [];
   readonly #names = new Map<string, Abstract>();
   #nodes = 0;
+  /** Whether it says in the text whom its sockets reach. */
+  #reaches = false;
+
+  /** What it does; a socket alone does nothing where the text tells to whom it is connected. */
+  known(): readonly Deed[] {
+    return this.#reaches ? this.deeds.filter((one) => one !== plainSocket) : this.deeds;
+  }
 
   value(node: Node): Abstract {
     this.#nodes += 1;
@@ -128,8 +140,10 @@ class Program {
     if (methodArgv !== undefined && own !== null) this.#command(methodArgv, [own, ...args]);
     else if (effect === null) {
       if (/^(?:sqlite3|duckdb)\.connect$/.test(name)) this.#database(args);
-      else if (method === 'connect' && args.length > 0) this.#connect(args);
-    } else if (effect.kind === 'command') this.#command(effect.argv, args);
+      else if (reaching.test(method) && args.length > 0) this.#connect(args);
+    } else if (name === 'socket.socket') this.deeds.push(plainSocket);
+    else if (name === 'socket.create_connection') this.#connect(args);
+    else if (effect.kind === 'command') this.#command(effect.argv, args);
     else if (effect.kind === 'shell') this.deeds.push({ kind: 'shell', text: asText(args[0]) });
     else if (effect.kind === 'code') this.deeds.push({ kind: 'code', text: asText(args.at(name === 'Function' ? -1 : 0)) });
     else if (effect.kind === 'open') this.#open(args, list);
@@ -144,6 +158,7 @@ class Program {
 
   #connect(args: readonly Abstract[]): void {
     const to = args[0]?.kind === 'list' ? asText(args[0].items[0]) : asText(args[0]);
+    this.#reaches = true;
     this.deeds.push({ kind: 'argv', argv: ['nc', to] });
   }
 
