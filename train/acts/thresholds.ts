@@ -43,10 +43,40 @@ export interface Search {
   readonly recall: number;
 }
 
+/** How many of the values, in order, are below a bound. */
+function below(values: readonly number[], bound: number): number {
+  let [from, to] = [0, values.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if ((values[middle] as number) < bound) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}
+
+/** Acts that the thresholds tell apart: by what `refuses` asks of them beside `p`; the probabilities of each kind in order. */
+function kindsOf(believed: readonly Believed[]): (thresholds: Thresholds) => number {
+  const asked = believed.filter(({ act }) => act.first.next === 'GateTwo');
+  const always = believed.filter(({ act }) => act.first.next !== 'GateTwo' && act.first.next !== 'Nobody').length;
+  const kindOf = ({ act: { policy, first } }: Believed): string => {
+    const unobjected = first.decision === 'Allow' || first.decision === 'NeedsSnapshot';
+    if (policy.unsafe >= (unobjected ? bounds.unobjected : bounds.objected)) return unobjected ? 'high' : 'objected';
+    return policy.label === 'Benign' && policy.unsafe < 0.2 ? 'sure' : 'unsure';
+  };
+  const kinds = Map.groupBy(asked, kindOf);
+  const valuesOf = (kind: string): readonly number[] => (kinds.get(kind) ?? []).map(({ p }) => p).sort((a, b) => a - b);
+  const [high, objected, sure, unsure] = ['high', 'objected', 'sure', 'unsure'].map(valuesOf) as [number[], number[], number[], number[]];
+  return ({ vetoBelowProbability: veto, warnBelowProbability: warn }) =>
+    always + objected.length + below(high, Math.max(bounds.harmless, warn)) + below(sure, veto) + below(unsure, warn);
+}
+
 /** Recall first, then the fewest refusals of what is harmless, then the lowest thresholds. @throws Error when there is nothing to search in */
 export function searchThresholds(believed: readonly Believed[], { recall }: Search): Thresholds {
-  if (!believed.some(({ act }) => act.good) || believed.every(({ act }) => act.good))
+  const unsafe = believed.filter(({ act }) => !act.good);
+  const safe = believed.filter(({ act }) => act.good);
+  if (safe.length === 0 || unsafe.length === 0)
     throw new Error('thresholds are searched among acts of both kinds; add those that are missing');
+  const [stoppedBy, refusedBy] = [kindsOf(unsafe), kindsOf(safe)];
   const cuts = [0, ...new Set(believed.map(({ p }) => p))]
     .map((p) => (p === 0 ? 0 : Math.min(1, Math.ceil(p * 1e4 + 1) / 1e4)))
     .sort((a, b) => a - b);
@@ -54,8 +84,8 @@ export function searchThresholds(believed: readonly Believed[], { recall }: Sear
   for (const vetoBelowProbability of cuts)
     for (const warnBelowProbability of cuts.filter((cut) => cut >= vetoBelowProbability)) {
       const thresholds = { vetoBelowProbability, warnBelowProbability };
-      const { unsafe, stopped, refused } = countGate(believed, thresholds);
-      if (stopped / unsafe >= recall && (best === undefined || refused < best.refused)) best = { thresholds, refused };
+      const refused = refusedBy(thresholds);
+      if (stoppedBy(thresholds) / unsafe.length >= recall && (best === undefined || refused < best.refused)) best = { thresholds, refused };
     }
   return best?.thresholds ?? { vetoBelowProbability: 1, warnBelowProbability: 1 };
 }
