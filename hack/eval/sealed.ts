@@ -1,6 +1,7 @@
 // Scores the sealed halves of hazard-2 and injection-2 by both gates and both thresholds, once for each version of the packs: a file beside
 // it keeps the counts, and where it is there nothing is read. Counts alone are kept: no entry is named.
-// `sealed-2.json` is of version 1, `sealed-2.2.json` of version 2, `sealed-2.3.json` of the third (version 4 of the packs). Run: node hack/bootstrap.mjs hack/eval/sealed.ts
+// `sealed-2.json` is of version 1, `sealed-2.2.json` of version 2, `sealed-2.3.json` of the third (version 4 of the packs), `sealed-2.4.json` of
+// the fourth (version 6). Run: node hack/bootstrap.mjs hack/eval/sealed.ts
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -10,7 +11,7 @@ import { loadContexts, loadHazards, loadInjections, talliesOf, type Judged, type
 import { LocalGates, type Labelled } from '@agentfleet/eval/local';
 
 const root = join(import.meta.dirname, '..', '..');
-const result = join(import.meta.dirname, 'sealed-2.3.json');
+const result = join(import.meta.dirname, 'sealed-2.4.json');
 if (existsSync(result)) throw new Error(`the sealed halves were scored: see ${result}; a second score needs new versions of the packs`);
 const folder = (name: string): string => join(root, 'test', 'packs', name);
 
