@@ -19,6 +19,7 @@ import type { AttemptEngine } from './attempt/ports.ts';
 import { BriefFollower } from './brief/follower.ts';
 import type { WorkerConfig } from './base/config.ts';
 import { ExpertsClient } from './experts/index.ts';
+import { scrape } from '@agentfleet/protocol/tracing/scrape';
 import { authorizeReaders, createMetrics, type WorkerMetrics } from './http/metrics.ts';
 import { ResultsHandler } from './http/results.ts';
 import { WorkerLease } from './lease/workerLease.ts';
@@ -123,7 +124,7 @@ function serve({ config, openStore, health = () => {}, clock, log }: StartOption
       ['watches', () => need(parts.live?.watches.unsynced.length === 0 ? undefined : 'the tasks were not listed yet')],
       ['stopping', () => need(parts.stopping.signal.aborted ? 'the worker hands its tasks over' : undefined)],
     ]),
-    registry: parts.metrics.registry,
+    scrape: (accept) => scrape(parts.metrics.registry, accept),
     more: results.handle,
   });
 }

@@ -23,6 +23,7 @@ export function metricsPage(): string {
     '# Metrics',
     '',
     'What each process exports at `/metrics`, by what is registered in its code. A histogram `x` is the series `x_bucket`, `x_sum` and `x_count`.',
+    'Those with exemplars name a trace in each bucket, where tasks are traced and the scrape asks for OpenMetrics.',
     'How they are scraped, the recorded series `fleet:*`, and questions with their queries: [observability.md](../observability.md).',
     '',
     ...Object.entries(parts).flatMap(([part, [title, text]]) => [
@@ -43,9 +44,9 @@ export function metricsPage(): string {
 function table(metrics: readonly Registered[]): readonly string[] {
   const rows = metrics
     .toSorted((a, b) => a.name.localeCompare(b.name, 'en'))
-    .map(({ name, type, labelNames = [], help }) => {
+    .map(({ name, type, labelNames = [], help, enableExemplars = false }) => {
       const labels = labelNames.map((label) => `\`${label}\``).join(', ');
-      return `| \`${name}\` | ${type} | ${labels} | ${help.replaceAll('|', '\\|').replace(/(?<![.])$/, '.')} |`;
+      return `| \`${name}\` | ${type}${enableExemplars ? ', exemplars' : ''} | ${labels} | ${help.replaceAll('|', '\\|').replace(/(?<![.])$/, '.')} |`;
     });
   return ['| Metric | Type | Labels | Is |', '|---|---|---|---|', ...rows, ''];
 }

@@ -16,6 +16,7 @@ export interface Registered {
   readonly help: string;
   readonly type: MetricType;
   readonly labelNames?: readonly string[];
+  readonly enableExemplars?: boolean;
 }
 
 const metricsOf = (registry: Registry): readonly Registered[] => registry.getMetricsAsArray() as unknown as readonly Registered[];

@@ -42,6 +42,10 @@ export interface Prometheus {
   /** Values of an instant query, with their labels. */
   query(expression: string): Promise<readonly { readonly metric: Readonly<Record<string, string>>; readonly value: string }[]>;
   alerts(): Promise<readonly Alert[]>;
+  /** Labels of the exemplars of the last hour in what the expression selects, with those of their series. */
+  exemplars(
+    expression: string,
+  ): Promise<readonly { readonly series: Readonly<Record<string, string>>; readonly labels: Readonly<Record<string, string>> }[]>;
   stop(): Promise<void>;
 }
 
@@ -69,7 +73,12 @@ export async function startPrometheus(options: PrometheusOptions): Promise<Prome
   const { prometheus, promtool } = await prometheusPrograms();
   const config = await configure(options, promtool);
   const address = `127.0.0.1:${await freePort()}`;
-  const args = [`--config.file=${config}`, `--storage.tsdb.path=${join(options.folder, 'data')}`, `--web.listen-address=${address}`];
+  const args = [
+    `--config.file=${config}`,
+    `--storage.tsdb.path=${join(options.folder, 'data')}`,
+    `--web.listen-address=${address}`,
+    '--enable-feature=exemplar-storage',
+  ];
   const child = spawn(prometheus, args, { stdio: 'ignore' });
   const ended = new Promise<void>((resolve) => void child.once('exit', () => resolve()));
   const isReady = async (): Promise<boolean> => {
@@ -87,6 +96,12 @@ export async function startPrometheus(options: PrometheusOptions): Promise<Prome
         `query?query=${encodeURIComponent(expression)}`,
       );
       return result.map(({ metric, value }) => ({ metric, value: value[1] }));
+    },
+    exemplars: async (expression) => {
+      const now = Date.now() / 1000;
+      const path = `query_exemplars?query=${encodeURIComponent(expression)}&start=${now - 3600}&end=${now + 60}`;
+      const found = await ask<{ seriesLabels: Record<string, string>; exemplars: { labels: Record<string, string> }[] }[]>(address, path);
+      return found.flatMap(({ seriesLabels: series, exemplars }) => exemplars.map(({ labels }) => ({ series, labels })));
     },
     alerts: async () => (await ask<{ alerts: Alert[] }>(address, 'alerts')).alerts,
     stop: async () => {

@@ -9,7 +9,12 @@ import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freePort } from '../../hack/bench/operator/process.ts';
 import { prometheusPrograms, startPrometheus, type Alert, type Prometheus } from '../../hack/test/prometheus.ts';
+import { serveEndpoints, type Endpoints } from '@agentfleet/kube';
 import { operatorMetricsAudience } from '@agentfleet/protocol/tokens';
+import { parseTraceparent, within } from '@agentfleet/protocol/tracing';
+import { scrape } from '@agentfleet/protocol/tracing/scrape';
+import { createMetrics } from '../../agent-image/src/http/metrics.ts';
+import { Stage } from '../../inference-image/src/gateway/testing/harness.ts';
 import { ruleGroups } from '../monitoring/shipped.ts';
 import { collection, connect, createNamespace, enabled, install, until, type Server } from './api/server.ts';
 import { minimalPool } from './api/poolExamples.ts';
@@ -128,5 +133,51 @@ describe.runIf(enabled)('Prometheus', () => {
     operator.kill('SIGKILL');
     await fires('AgentFleetOperatorDown');
     await fires('AgentFleetNoLeader');
+  });
+});
+
+describe.runIf(enabled)('exemplars', () => {
+  const traceId = 'ab'.repeat(16);
+  const traceparent = (flags: string): string => `00-${traceId.replaceAll(/b$/g, flags === '01' ? 'b' : 'c')}-${'cd'.repeat(8)}-${flags}`;
+  let folder: string;
+  let gateway: Stage;
+  let worker: Endpoints;
+  let prometheus: Prometheus;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'exemplars-'));
+    gateway = await Stage.open();
+    // Nobody answers there: the gateway refuses with its own words, which takes its time as an answer does.
+    await gateway.models({ baseURLs: ['http://127.0.0.1:9/v1'], credentialFile: gateway.path('key') });
+    await gateway.start();
+    const metrics = createMetrics();
+    worker = await serveEndpoints({ port: 0, host: '127.0.0.1', scrape: (accept) => scrape(metrics.registry, accept) });
+    for (const sampled of [true, false])
+      within({}, parseTraceparent(traceparent(sampled ? '01' : '00')), undefined, () => metrics.firstAct(sampled ? 1 : 40));
+    const targets = [new URL(gateway.origin).host, `127.0.0.1:${worker.port}`];
+    prometheus = await startPrometheus({ folder, scrapeConfigs: [{ job_name: 'fleet', static_configs: [{ targets }] }], groups: [] });
+    await gateway.ask({}, { traceparent: traceparent('01') });
+    await gateway.ask({}, { traceparent: traceparent('00') });
+    await gateway.ask();
+  });
+  afterAll(async () => {
+    await prometheus.stop();
+    await Promise.all([gateway.close(), worker.close()]);
+    await rm(folder, { recursive: true });
+  });
+
+  it.each(['agentfleet_gateway_request_seconds_bucket', 'agentfleet_worker_task_first_act_seconds_bucket'])(
+    'of %s lead Prometheus from a bucket to the trace that was sampled, and to no other one',
+    async (name) => {
+      await until(`${name} has an exemplar`, async () => (await prometheus.exemplars(name)).length > 0);
+      for (const { series, labels } of await prometheus.exemplars(name)) {
+        expect(series).toMatchObject({ __name__: name, job: 'fleet' });
+        expect(labels).toEqual({ trace_id: traceId });
+      }
+    },
+  );
+
+  it('leave counters under their names', async () => {
+    await until('requests are counted', async () => (await prometheus.query('sum(agentfleet_gateway_requests_total) == 3')).length === 1);
   });
 });

@@ -1,5 +1,6 @@
 import { coded } from '@agentfleet/protocol/log';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { observe, withExemplars } from '@agentfleet/protocol/tracing/scrape';
 import type { Outcome } from '../attempt/ports.ts';
 import type { WriteResult } from '../report/index.ts';
 import { asError, type Authorize, type Clock, type Log } from '@agentfleet/kube';
@@ -42,12 +43,16 @@ export function createMetrics(): WorkerMetrics {
     help: 'Sandboxes whose event log lacks records that were reported before.',
     registers,
   });
-  const firstAct = new Histogram({
-    name: 'agentfleet_worker_task_first_act_seconds',
-    help: 'Time from the creation of a task to the first act of its first attempt, after setup and baseline.',
-    buckets: [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 14_400, 86_400],
-    registers,
-  });
+  const firstAct = withExemplars(
+    registry,
+    new Histogram({
+      name: 'agentfleet_worker_task_first_act_seconds',
+      help: 'Time from the creation of a task to the first act of its first attempt, after setup and baseline.',
+      buckets: [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 14_400, 86_400],
+      registers: [],
+      enableExemplars: true,
+    }),
+  );
   return {
     registry,
     tasks: (active) => tasks.set(active),
@@ -56,7 +61,7 @@ export function createMetrics(): WorkerMetrics {
     leaseFresh: (is) => fresh.set(is ? 1 : 0),
     auditGap: () => gaps.inc(),
     // Clocks of two machines may disagree.
-    firstAct: (seconds) => Number.isFinite(seconds) && firstAct.observe(Math.max(0, seconds)),
+    firstAct: (seconds) => Number.isFinite(seconds) && observe(firstAct, {}, Math.max(0, seconds)),
   };
 }
 

@@ -1,3 +1,4 @@
+import { withExemplars } from '@agentfleet/protocol/tracing/scrape';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 /** The server's own registry; nothing is registered globally. Labels have few values: capabilities and codes of the contract. */
@@ -10,13 +11,17 @@ export class InferenceMetrics {
     labelNames: ['capability', 'code'],
     registers: [this.registry],
   });
-  readonly seconds = new Histogram({
-    name: 'agentfleet_inference_request_seconds',
-    help: 'Time from the request to its answer, waiting included',
-    labelNames: ['capability'],
-    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
-    registers: [this.registry],
-  });
+  readonly seconds = withExemplars(
+    this.registry,
+    new Histogram({
+      name: 'agentfleet_inference_request_seconds',
+      help: 'Time from the request to its answer, waiting included',
+      labelNames: ['capability'],
+      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
+      registers: [],
+      enableExemplars: true,
+    }),
+  );
   readonly refusals = new Counter({
     name: 'agentfleet_inference_refusals_total',
     help: 'Requests without a token that this server takes, by reason',

@@ -3,6 +3,7 @@ import { fastify, type FastifyError, type FastifyInstance, type FastifyReply, ty
 import { chatHeaders, chatRoutes } from '@agentfleet/protocol/chat';
 import { TokenRefused, type AccessKind, type Gate } from '@agentfleet/protocol/tokens';
 import { errorFields, type Log } from '@agentfleet/protocol/log';
+import { observe, scrape } from '@agentfleet/protocol/tracing/scrape';
 import type { SpanSink, Tracing } from '@agentfleet/protocol/tracing';
 import { traceRequests } from '../base/traced.ts';
 import { chatApi, clientApis, countTokens, messagesApi, type ClientApi, type EventWriter } from './apis/index.ts';
@@ -92,7 +93,7 @@ function modelRoute(app: FastifyInstance, options: AppOptions, api: ClientApi): 
       if (settled) return;
       settled = true;
       gateway.metrics.requests.inc({ model, result });
-      gateway.metrics.seconds.observe({ model }, (now() - started) / 1000);
+      observe(gateway.metrics.seconds, { model }, (now() - started) / 1000);
     };
     try {
       if (stopping.aborted) throw new GatewayError('Stopping', 'the gateway is stopping: ask again, another replica answers');
@@ -185,9 +186,9 @@ function stateRoutes(app: FastifyInstance, { gateway, stopping }: AppOptions): v
     const ready = !stopping.aborted && (await gateway.isReady());
     return reply.code(ready ? 200 : 503).send({ ready });
   });
-  app.get('/metrics', async (_request, reply) => {
-    const { registry } = gateway.metrics;
-    return reply.type(registry.contentType).send(await registry.metrics());
+  app.get('/metrics', async ({ headers: { accept } }, reply) => {
+    const { type, text } = await scrape(gateway.metrics.registry, accept);
+    return reply.type(type).send(text);
   });
 }
 

@@ -1,6 +1,7 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { WireUsage } from '@agentfleet/protocol/chat';
 import type { Price } from '@agentfleet/protocol/gateway';
+import { withExemplars } from '@agentfleet/protocol/tracing/scrape';
 
 /** Namespaces that get a label of their own; those of further ones are counted together. */
 const namespacesMost = 200;
@@ -11,13 +12,17 @@ export class GatewayMetrics {
   readonly registry = new Registry();
   /** result: `ok` or the code of the refusal. */
   readonly requests = this.#counter('agentfleet_gateway_requests_total', 'Answers to callers, by model and result', ['model', 'result']);
-  readonly seconds = new Histogram({
-    name: 'agentfleet_gateway_request_seconds',
-    help: 'Time from a request to the end of its answer, waiting and retries included',
-    labelNames: ['model'],
-    buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320, 640],
-    registers: [this.registry],
-  });
+  readonly seconds = withExemplars(
+    this.registry,
+    new Histogram({
+      name: 'agentfleet_gateway_request_seconds',
+      help: 'Time from a request to the end of its answer, waiting and retries included',
+      labelNames: ['model'],
+      buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320, 640],
+      registers: [],
+      enableExemplars: true,
+    }),
+  );
   readonly tokens = this.#counter('agentfleet_gateway_tokens_total', 'Tokens of answers, by kind: input, cached, output', [
     'model',
     'kind',

@@ -1,3 +1,4 @@
+import { observe, scrape } from '@agentfleet/protocol/tracing/scrape';
 import { fastify, type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify';
 import type { Capability, InferenceInfo } from '@agentfleet/protocol/inference';
 import type { Gate } from '@agentfleet/protocol/tokens';
@@ -50,7 +51,7 @@ function capabilityRoute(app: FastifyInstance, server: Server, { name, route }: 
       if (after !== undefined) reply.header('retry-after', after);
       throw failure;
     } finally {
-      metrics.seconds.observe({ capability: name }, (now() - started) / 1000);
+      observe(metrics.seconds, { capability: name }, (now() - started) / 1000);
     }
   });
 }
@@ -84,9 +85,9 @@ function stateRoutes(app: FastifyInstance, server: Server): void {
     return reply.code(reason === null ? 200 : 503).send({ ready: reason === null });
   });
 
-  app.get('/metrics', async (_request, reply) => {
-    const { registry } = server.metrics;
-    return reply.type(registry.contentType).send(await registry.metrics());
+  app.get('/metrics', async ({ headers: { accept } }, reply) => {
+    const { type, text } = await scrape(server.metrics.registry, accept);
+    return reply.type(type).send(text);
   });
 }
 

@@ -113,10 +113,15 @@ export function handOn(service: string, read: (traceId: string) => readonly Fini
   if (trace?.sampled === true && sink?.forward !== undefined) sink.forward(service, read(trace.traceId));
 }
 
+/** Id of the sampled trace that what runs now is in, here or at who asked for it; undefined: there is none. */
+export function sampledTrace(): string | undefined {
+  const { trace } = scopes.getStore() ?? {};
+  return trace?.sampled === true ? trace.traceId : undefined;
+}
+
 /** Whether what runs now is recorded. */
 export function isRecorded(): boolean {
-  const { trace, sink } = scopes.getStore() ?? {};
-  return sink !== undefined && trace?.sampled === true;
+  return scopes.getStore()?.sink !== undefined && sampledTrace() !== undefined;
 }
 
 /** What a span is begun with. */

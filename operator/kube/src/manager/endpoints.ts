@@ -47,6 +47,8 @@ export interface EndpointOptions {
   readonly ready?: ReadonlyMap<string, Check>;
   /** Served under /metrics. */
   readonly registry?: Registry | undefined;
+  /** What /metrics answers to a request with this Accept, in place of `registry`. */
+  readonly scrape?: (accept: string | undefined) => Promise<{ readonly type: string; readonly text: string }>;
   /** Who may read metrics, by the `Authorization` header; absent: everybody. */
   readonly authorize?: Authorize | undefined;
   /** Gets why checks fail, once for each change. */
@@ -112,10 +114,12 @@ async function answer(options: EndpointOptions, logged: Logged, request: Incomin
   if (checks !== undefined) {
     return checksAnswer({ endpoint, checks, only, verbose }, (results) => logChanges(options.log ?? silentLog, logged, endpoint, results));
   }
-  if (endpoint === 'metrics' && only === undefined && options.registry) {
+  const { registry, scrape } = options;
+  if (endpoint === 'metrics' && only === undefined && (registry !== undefined || scrape !== undefined)) {
     const refusal = await options.authorize?.(request.headers.authorization);
     if (refusal !== undefined) return plain(refusal.status, `${refusal.text}\n`);
-    return { status: 200, type: options.registry.contentType, text: await options.registry.metrics() };
+    if (scrape !== undefined) return { status: 200, ...(await scrape(request.headers.accept)) };
+    if (registry !== undefined) return { status: 200, type: registry.contentType, text: await registry.metrics() };
   }
   return plain(404, 'not found\n');
 }
