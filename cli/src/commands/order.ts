@@ -1,4 +1,4 @@
-import { isNotFound, ResourceClient, sleep } from '@agentfleet/kube';
+import { ResourceClient, sleep } from '@agentfleet/kube';
 import type { AgentTaskOrder, AgentTaskOrderSpec, AgentTask } from '@agentfleet/protocol/api';
 import { CliError } from '../base/failure.ts';
 import { agentTaskOrders, energyModels, expertPools } from '../base/connection.ts';
@@ -34,7 +34,11 @@ async function giveOrder(context: CommandContext, spec: Omit<AgentTaskOrderSpec,
   return new ResourceClient(transport, agentTaskOrders).create(order, { fieldManager: 'fleet', signal });
 }
 
-export type OrderState = NonNullable<NonNullable<AgentTaskOrder['status']>['state']>;
+function printOrder({ print }: CommandContext, { spec, metadata }: AgentTaskOrder): void {
+  print(`  by ${printable(spec.requester)}, AgentTaskOrder ${metadata.name}`);
+}
+
+type OrderState = NonNullable<NonNullable<AgentTaskOrder['status']>['state']>;
 
 /**
  * Waits until the order has one of the states and returns it. Throws a CliError when it is refused, gone, or not that far
@@ -51,10 +55,7 @@ async function follow(
   const { name, namespace } = order.metadata;
   const end = clock.monotonic() + timeoutSeconds * 1000;
   for (;;) {
-    const found = await client.find({ name, namespace }, { signal }).catch((error: unknown) => {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    });
+    const found = await client.find({ name, namespace }, { signal });
     if (found === undefined) throw new CliError(`AgentTaskOrder ${name} is gone; its task was deleted, and the order with it`);
     const { state, message = '' } = found.status ?? {};
     if (state === 'Refused') throw new CliError(`AgentTaskOrder ${name} is refused: ${printable(message)}`);
@@ -118,7 +119,7 @@ export async function answer(context: CommandContext, options: AnswerOptions): P
   context.print(`${verbs[type]} for AgentTask ${name}: ${printable(summary)}`);
   if (evidence !== undefined) context.print(`  why it waited: ${printable(evidence)}`);
   context.print(`  act ${action}`);
-  context.print(`  by ${printable(order.spec.requester)}, AgentTaskOrder ${order.metadata.name}`);
+  printOrder(context, order);
 }
 
 export interface RolloutOptions {
@@ -155,43 +156,38 @@ export async function decideRollout(context: CommandContext, options: RolloutOpt
   const order = await giveOrder(context, { rolloutRef, revision: canary, type, ...words });
   const done = await follow(context, order, ['Accepted', 'Done'], timeoutSeconds);
   context.print(`${verbs[type]} for ${target}, revision ${canary}: ${printable(done.status?.message ?? '')}`);
-  context.print(`  by ${printable(order.spec.requester)}, AgentTaskOrder ${order.metadata.name}`);
+  printOrder(context, order);
 }
 
-export interface CancelOptions {
+interface TaskOrderOptions {
   readonly task: string;
-  readonly reason?: string;
-  /** Until the task has ended, not only until the operator has taken the order on. */
+  /** Until what is ordered is done, not only until the operator has taken the order on. */
   readonly wait: boolean;
   readonly timeoutSeconds: number;
+}
+
+/** Gives a task that has not ended an order, and waits for it. @throws CliError with `ended` for one that has ended */
+async function orderTask(
+  context: CommandContext,
+  { task: name, wait, timeoutSeconds }: TaskOrderOptions,
+  spec: Pick<AgentTaskOrderSpec, 'type' | 'message' | 'reason'>,
+  ended: string,
+): Promise<void> {
+  const { status } = await taskOf(context, name);
+  if (status?.finished === 'true') throw new CliError(`AgentTask ${name} has ended already (${status.phase ?? ''}); ${ended}`);
+  const order = await giveOrder(context, { taskRef: { name }, ...spec });
+  const done = await follow(context, order, wait ? ['Done'] : ['Accepted', 'Done'], timeoutSeconds);
+  context.print(`AgentTask ${name}: ${printable(done.status?.message ?? '')}`);
+  printOrder(context, order);
 }
 
 /** Cancels a task: what it changed is undone, as with `spec.cancel` Rollback. */
-export async function cancel(context: CommandContext, { task: name, reason, wait, timeoutSeconds }: CancelOptions): Promise<void> {
-  const { status } = await taskOf(context, name);
-  if (status?.finished === 'true')
-    throw new CliError(`AgentTask ${name} has ended already (${status.phase ?? ''}); there is nothing to cancel`);
-  const order = await giveOrder(context, { taskRef: { name }, type: 'Cancel', ...(reason === undefined ? {} : { reason }) });
-  const done = await follow(context, order, wait ? ['Done'] : ['Accepted', 'Done'], timeoutSeconds);
-  context.print(`AgentTask ${name}: ${printable(done.status?.message ?? '')}`);
-  context.print(`  by ${printable(order.spec.requester)}, AgentTaskOrder ${order.metadata.name}`);
-}
-
-export interface MessageOptions {
-  readonly task: string;
-  readonly message: string;
-  /** Until the model has it, not only until the operator has taken the order on. */
-  readonly wait: boolean;
-  readonly timeoutSeconds: number;
+export async function cancel(context: CommandContext, options: TaskOrderOptions & { readonly reason?: string }): Promise<void> {
+  const { reason } = options;
+  await orderTask(context, options, { type: 'Cancel', ...(reason === undefined ? {} : { reason }) }, 'there is nothing to cancel');
 }
 
 /** Gives the model of a task words, which it gets at its next step. */
-export async function message(context: CommandContext, { task: name, message: text, wait, timeoutSeconds }: MessageOptions): Promise<void> {
-  const { status } = await taskOf(context, name);
-  if (status?.finished === 'true')
-    throw new CliError(`AgentTask ${name} has ended already (${status.phase ?? ''}); nobody would read the message`);
-  const order = await giveOrder(context, { taskRef: { name }, type: 'Message', message: text });
-  const done = await follow(context, order, wait ? ['Done'] : ['Accepted', 'Done'], timeoutSeconds);
-  context.print(`AgentTask ${name}: ${printable(done.status?.message ?? '')}`);
-  context.print(`  by ${printable(order.spec.requester)}, AgentTaskOrder ${order.metadata.name}`);
+export async function message(context: CommandContext, options: TaskOrderOptions & { readonly message: string }): Promise<void> {
+  await orderTask(context, options, { type: 'Message', message: options.message }, 'nobody would read the message');
 }

@@ -5,6 +5,7 @@
  */
 export { type LabelSelector, labelMatcher } from './api/selector.ts';
 export {
+  byAge,
   type Declaration,
   type KubeObject,
   type ObjectKey,
@@ -33,6 +34,9 @@ export { type Handler, type InformerOptions, Informer } from './cache/informer.t
 export type { Indexer, Lister } from './cache/store.ts';
 export { ResourceClient, TokenSource } from './client/client.ts';
 export {
+  type ConditionEntry,
+  conditionsFor,
+  cut,
   type Condition,
   type NewCondition,
   findCondition,
@@ -67,7 +71,17 @@ export { lowPriority } from './queue/queue.ts';
 export { Backoff, type Random, type Clock, type Timer, microTimestamp, sleep, systemClock, timestamp, deadline } from './runtime/clock.ts';
 export { KubeError, isKubeError, asError } from './runtime/errors.ts';
 export { type Log, silentLog, withFields } from './runtime/log.ts';
-export { ApiError, isApiError, isNotFound, isInvalid, isConflict, isAlreadyExists, isTooLarge, apiErrorOf } from './transport/apiError.ts';
+export {
+  ApiError,
+  isApiError,
+  isNotFound,
+  isInvalid,
+  isConflict,
+  isAlreadyExists,
+  isRefused,
+  isTooLarge,
+  apiErrorOf,
+} from './transport/apiError.ts';
 export { inClusterConfig, defaultConfig, kubeconfigConfig, plainConfig } from './transport/kubeconfig.ts';
 export { createTransport, fencedTransport } from './transport/transport.ts';
 export type { ApiRequest, ApiStream, Transport, ClusterConfig } from './transport/types.ts';

@@ -1,4 +1,4 @@
-import { labelMatcher, type Lister, findCondition } from '@agentfleet/kube';
+import { byAge, labelMatcher, type Lister, findCondition } from '@agentfleet/kube';
 import type { AgentTask, ExpertPool, PoolGrant, ChatEndpoint, Expert } from '@agentfleet/protocol/api';
 import type { Namespace, Pod } from '../runtime/resources.ts';
 import { grantSnippet, templateRights, type Consent, Consents, type ReachConfig } from './consent.ts';
@@ -92,13 +92,6 @@ function defaultPool(own: string, namespace: Namespace | undefined, lookup: Pool
   if (first !== undefined) return { pool: first.pool };
   const message = `no ExpertPool is the default for namespace ${own}; set spec.poolRef, or whoever owns ${own} grants Default to a pool by a PoolGrant`;
   return { reason: 'NoDefaultPool', message };
-}
-
-function byAge({ metadata: a }: ExpertPool, { metadata: b }: ExpertPool): number {
-  const order = (x: string, y: string): number => (x < y ? -1 : Number(x > y));
-  return (
-    order(a.creationTimestamp ?? '', b.creationTimestamp ?? '') || order(`${a.namespace ?? ''}/${a.name}`, `${b.namespace ?? ''}/${b.name}`)
-  );
 }
 
 /** The caches that tell which pool a task belongs to. */

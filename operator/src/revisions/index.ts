@@ -3,15 +3,13 @@
  * became of them, and how far the rollout is. Decides by `rollout/`; imports runtime, pools and serving, no controller.
  */
 export { armsOf, type Arms, modelLockedBy, poolLockedBy, RolloutLock, expertHash, poolRevision, revisionOf, shortHash } from './arm.ts';
-export { rolloutEvent, rolloutMoved, isOpen, progress, type Seen } from './progress.ts';
+export { rolloutEvent, rolloutMoved, isOpen, type Seen } from './progress.ts';
 export { EngineReader, metricsByHttp, type AskMetrics } from './engines.ts';
 export { type Latency, LatencyReader, lookMs } from './latency.ts';
-export type { GoldenQuestion, GoldenView } from './goldenSets.ts';
 export { heardByGolden } from './goldenJob.ts';
-export type { LedgerPlace } from './ledger.ts';
 export { QueryReader, textByHttp, type AskText } from './prometheus.ts';
 export { shadowIn } from './ledger.ts';
-export { decidedBy } from './orders.ts';
+export { followRollout, lostOf, shortOf, withPlaces, type Followers, type Planned, type Revisions } from './follow.ts';
 export { noShadow, type ShadowTallies, shadowCondition, type ShadowView } from './shadow.ts';
-export { drainSecondsOf, namedPolicy, type NamedPolicy, namesPolicy, shadowOf, withoutPolicy } from './policy.ts';
-export { Trials, type Trial } from './trials.ts';
+export { drainSecondsOf, namedPolicy, type NamedPolicy, namesPolicy, shadowOf } from './policy.ts';
+export { Trials } from './trials.ts';

@@ -1,4 +1,4 @@
-import { canonical, type NewEvent, timestamp } from '@agentfleet/kube';
+import { canonical, cut, type NewEvent, timestamp } from '@agentfleet/kube';
 import { type RolloutPolicySpec, type RolloutStatus, passedOn } from '@agentfleet/protocol/api';
 import {
   advance,
@@ -180,10 +180,6 @@ function decimal(value: number | undefined): string | undefined {
   if (value === undefined || !Number.isFinite(value) || Math.abs(value) >= 1e9) return undefined;
   const text = value.toFixed(6).replace(/0+$/, '').replace(/\.$/, '');
   return text === '-0' ? '0' : text;
-}
-
-function cut(text: string, most: number): string {
-  return text.length <= most ? text : `${text.slice(0, most - 1).toWellFormed()}…`;
 }
 
 function gateOf({ name, verdict, value, baseline, samples, look, message }: NonNullable<RolloutStatus['gates']>[number]): GateResult {

@@ -209,6 +209,16 @@ const kueueGroup = { group: 'kueue.x-k8s.io', version: 'v1beta2' } as const;
 /** Not served by clusters without dynamic resource allocation. */
 const dynamic = { group: 'resource.k8s.io', version: 'v1' } as const;
 
+/** Tells objects of one namespace apart, as `group/plural/name`. */
+export function identity({ group, plural }: { readonly plural: string; readonly group: string }, name: string): string {
+  return `${group}/${plural}/${name}`;
+}
+
+/** Whether nothing may be made in the namespace any more. */
+export function isTerminating(namespace: Namespace | undefined): boolean {
+  return namespace?.metadata.deletionTimestamp !== undefined || namespace?.status?.phase === 'Terminating';
+}
+
 /** Every resource that the operator reads or writes. */
 export const resources = {
   agentTasks: ours<AgentTask>(agentTask),

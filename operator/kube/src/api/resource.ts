@@ -137,3 +137,12 @@ export function atLeast(seen: string | undefined, wanted: string): boolean {
   const order = compareVersions(seen, wanted);
   return order === undefined ? seen !== undefined : order >= 0;
 }
+
+/** Orders objects by age, the oldest first; of one second by key. */
+export function byAge({ metadata: a }: Pick<KubeObject, 'metadata'>, { metadata: b }: Pick<KubeObject, 'metadata'>): number {
+  const [x, y] = [a, b].map(({ creationTimestamp = '', namespace = '', name }) => `${creationTimestamp} ${namespace}/${name}`) as [
+    string,
+    string,
+  ];
+  return x < y ? -1 : Number(x > y);
+}

@@ -8,7 +8,7 @@ import {
   type Resource,
 } from '../api/resource.ts';
 import { KubeError } from '../runtime/errors.ts';
-import { isNotFound } from '../transport/apiError.ts';
+import { isConflict, isNotFound } from '../transport/apiError.ts';
 import type { ApiRequest, Lane, Query, Transport } from '../transport/types.ts';
 import type { Clock } from '../runtime/clock.ts';
 
@@ -148,6 +148,17 @@ export class ResourceClient<T extends KubeObject = KubeObject> {
   /** The answer is the object when finalizers or grace keep it, else a Status. */
   delete(name: ObjectName, options: DeleteOptions = {}): Promise<KubeObject> {
     return this.#send({ method: 'DELETE', path: objectPath(this.resource, name), body: deleteBody(options) }, options);
+  }
+
+  /** Deletes this very object. False when it is gone, was made again under its name, or is of another version than the one asked for. */
+  async remove({ metadata }: KubeObject, options: Omit<DeleteOptions, 'uid'> = {}): Promise<boolean> {
+    try {
+      await this.delete(metadata, { ...options, ...(metadata.uid === undefined ? {} : { uid: metadata.uid }) });
+      return true;
+    } catch (error) {
+      if (isNotFound(error) || isConflict(error)) return false;
+      throw error;
+    }
   }
 
   /** Deletes what the selectors match, in one call. */

@@ -37,6 +37,25 @@ export function mergeConditions(
   });
 }
 
+const longestMessage = 1024;
+
+/** Cuts to the length that a condition may have, or to another one. */
+export function cut(text: string, most: number = longestMessage): string {
+  return text.length <= most ? text : `${text.slice(0, most - 1).toWellFormed()}…`;
+}
+
+/** What is said under one type of condition; undefined: nothing. */
+export type ConditionEntry = readonly [type: string, value: Pick<Condition, 'status' | 'reason' | 'message'> | undefined];
+
+/** The conditions of an object's status, with the transition times of those that stay as they are. Pure. */
+export function conditionsFor(object: WithConditions, entries: readonly ConditionEntry[], now: number): Condition[] {
+  const observedGeneration = object.metadata.generation ?? 0;
+  const desired = entries.flatMap(([type, value]): readonly NewCondition[] =>
+    value === undefined ? [] : [{ type, status: value.status, reason: value.reason, message: cut(value.message), observedGeneration }],
+  );
+  return [...mergeConditions(object.status?.conditions, desired, now)];
+}
+
 /** What generic tools make of an object. */
 export type Kstatus = 'Current' | 'InProgress' | 'Failed' | 'Terminating';
 

@@ -50,6 +50,8 @@ export const isInvalid = (error: unknown): boolean => has(error, 422);
 /** A precondition failed, or another manager owns an applied field. */
 export const isConflict = (error: unknown): boolean => has(error, 409, 'Conflict');
 export const isAlreadyExists = (error: unknown): boolean => has(error, 409, 'AlreadyExists');
+/** The server does not take what was sent, and will not take it the next time either. */
+export const isRefused = (error: unknown): error is ApiError => isApiError(error) && [400, 403, 404, 422].includes(error.code);
 /** The resource version is compacted: list again. Reason `Expired` or, in watches of old servers, `Gone`. */
 export const isGone = (error: unknown): boolean => has(error, 410) || has(error, 410, 'Expired', 'Gone');
 /** The object is larger than the storage takes: etcd says so behind a 500 without a reason, the server itself by a 413. */

@@ -1,4 +1,4 @@
-import { mergeConditions, keyOf, findCondition, type NewCondition } from '@agentfleet/kube';
+import { conditionsFor, keyOf, findCondition } from '@agentfleet/kube';
 import { passedOn, type AgentTaskStatus, type Condition, type Phase, type Reason, type ConditionType } from '@agentfleet/protocol/api';
 import { howToAnswer, suspendedBecause } from './approvals.ts';
 import type { Transition, Rest, Undone, Verdict, Facts } from './snapshot.ts';
@@ -31,14 +31,8 @@ function known(conditions: AgentTaskStatus['conditions'], type: ConditionType<'A
   return said === undefined ? undefined : conditionValue(said.status, passedOn(said.reason), said.message);
 }
 
-const longestMessage = 1024;
-
 /** The condition about the volume of a sandbox with storage. */
 const storageReady = 'StorageReady';
-
-function cut(text: string): string {
-  return text.length <= longestMessage ? text : `${text.slice(0, longestMessage - 1).toWellFormed()}…`;
-}
 
 /** Tells where the task is. `assignment` is the one that the decision sets. */
 export function summaryOf(
@@ -128,9 +122,12 @@ interface Reported {
 /** All conditions after a decision, with the transition times of those that stay as they are. */
 export function conditionsOf(facts: Facts, transition: Transition, { summary, assignment, storage }: Reported): Condition[] {
   const { status, task, now } = facts;
-  const observedGeneration = task.metadata.generation ?? 0;
   const old = status.conditions;
-  if (transition.kind === 'Ended') return afterwards(old ?? [], storage, observedGeneration, now);
+  if (transition.kind === 'Ended') {
+    // After the end only the volume may change.
+    const kept = (old ?? []).map((said) => [said.type, said] as const).filter(([type]) => storage === undefined || type !== storageReady);
+    return conditionsFor(task, [...kept, [storageReady, storage]], now) as Condition[];
+  }
   const words: Readonly<Record<ConditionType<'AgentTask'>, ConditionValue | undefined>> = {
     Ready: readyCondition(transition, summary),
     Accepted: acceptedCondition(facts, transition),
@@ -151,23 +148,7 @@ export function conditionsOf(facts: Facts, transition: Transition, { summary, as
     Reconciling: !summary.stalled && transition.kind !== 'End' ? conditionValue('True', summary.reason, summary.message) : undefined,
     Stalled: summary.stalled ? conditionValue('True', summary.reason, summary.message) : undefined,
   };
-  const desired: NewCondition[] = Object.entries(words).flatMap(([type, said]) =>
-    said === undefined ? [] : [toCondition(type, said, observedGeneration)],
-  );
-  return [...mergeConditions(old, desired, now)] as Condition[];
-}
-
-/** After the end only the volume may change. */
-function afterwards(old: readonly Condition[], storage: ConditionValue | undefined, observedGeneration: number, now: number): Condition[] {
-  const kept: readonly NewCondition[] = old
-    .filter(({ type }) => storage === undefined || type !== storageReady)
-    .map((condition) => ({ ...condition, observedGeneration }));
-  const reported = storage === undefined ? [] : [toCondition(storageReady, storage, observedGeneration)];
-  return [...mergeConditions(old, [...kept, ...reported], now)] as Condition[];
-}
-
-function toCondition(type: string, { status, reason, message }: ConditionValue, observedGeneration: number): NewCondition {
-  return { type, status, reason, message: cut(message), observedGeneration };
+  return conditionsFor(task, Object.entries(words), now) as Condition[];
 }
 
 function readyCondition(transition: Transition, { reason, message, stalled }: Summary): ConditionValue {

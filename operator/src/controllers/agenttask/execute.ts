@@ -1,6 +1,5 @@
 import {
   controllerReference,
-  isApiError,
   isConflict,
   isControlledBy,
   keyOf,
@@ -9,12 +8,13 @@ import {
   Applier,
   asError,
   isAlreadyExists,
+  isRefused,
   isNotFound,
   isTooLarge,
   removeFinalizer,
   type Consistency,
 } from '@agentfleet/kube';
-import type { AgentTask } from '@agentfleet/protocol/api';
+import { fieldManagers, type AgentTask } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { imagesOf } from '../../pools/made.ts';
 import { isUnclaimed } from '../../pools/resolve.ts';
@@ -30,8 +30,7 @@ import type { Volumes } from './volumes.ts';
 import type { Workloads } from './workloads.ts';
 import { flavorPlacement } from './quota.ts';
 
-/** Answers by which the server says for sure that nothing was changed. */
-const definite: ReadonlySet<number> = new Set([400, 403, 404, 422]);
+const fieldManager = fieldManagers.operator;
 
 /** Answer to a claim: the pod as it is now, or `Taken` by somebody else or gone. */
 export type ClaimAnswer = { readonly kind: 'Claimed'; readonly pod: Pod } | { readonly kind: 'Taken' };
@@ -75,7 +74,8 @@ export class Claims {
     try {
       return { kind: 'Claimed', pod: await this.#write(task, pod, signal) };
     } catch (error) {
-      if (isApiError(error) && definite.has(error.code)) return { kind: 'Taken' };
+      // The server says for sure that nothing was changed.
+      if (isRefused(error)) return { kind: 'Taken' };
       const { namespace, name, uid } = pod.metadata;
       this.#uncertain.set(keyOf(task), { namespace, name, uid });
       if (!isConflict(error)) throw error;
@@ -104,7 +104,7 @@ export class Claims {
       ownerReferences: [controllerReference(task)],
       finalizers: [...finalizers, sandboxFinalizer],
     };
-    return this.#pods.patch(metadata, { metadata: change }, { fieldManager: 'agentfleet-operator', signal });
+    return this.#pods.patch(metadata, { metadata: change }, { fieldManager, signal });
   }
 }
 
@@ -113,8 +113,6 @@ export function isClaimable(pod: Pod): boolean {
   const { deletionTimestamp, ownerReferences = [] } = pod.metadata;
   return isUnclaimed(pod) && deletionTimestamp === undefined && ownerReferences.length === 0;
 }
-
-export const fieldManager = 'agentfleet-operator';
 
 export interface ExecutorOptions {
   readonly context: OperatorContext;
@@ -194,7 +192,7 @@ export class Executor {
     for (const action of of('deleteSnapshot')) await this.#options.volumes.deleteSnapshot(snapshot.task, action.snapshot, signal);
     for (const action of [...of('patchWorkload'), ...of('deleteWorkload')])
       await this.#options.workloads.run(snapshot.task, action, signal);
-    if (of('deleteTask').length > 0) await this.#end(snapshot.task, signal);
+    if (of('deleteTask').length > 0) await this.#tasks.remove(snapshot.task, { signal, propagationPolicy: 'Background' });
     return undefined;
   }
 
@@ -226,8 +224,11 @@ export class Executor {
   async release(key: string, pods: readonly Pod[], signal: AbortSignal): Promise<void> {
     const { consistency, context } = this.#options;
     for (const pod of pods) {
-      const answer = await gone(removeFinalizer(this.#pods, pod, sandboxFinalizer, signal));
-      if (answer !== undefined) consistency.wrote(key, context.caches.pods, answer);
+      try {
+        consistency.wrote(key, context.caches.pods, await removeFinalizer(this.#pods, pod, sandboxFinalizer, signal));
+      } catch (error) {
+        if (!isNotFound(error)) throw error;
+      }
     }
   }
 
@@ -262,7 +263,7 @@ export class Executor {
       consistency.wrote(keyOf(task), caches.pods, made);
     } catch (error) {
       if (isAlreadyExists(error)) return this.#adopt(task, name, signal);
-      if (isApiError(error) && [400, 403, 422].includes(error.code)) return asError(error).message;
+      if (isRefused(error) && !isNotFound(error)) return error.message;
       throw error;
     }
     return undefined;
@@ -301,23 +302,7 @@ export class Executor {
   }
 
   async #delete(task: AgentTask, pod: Pod, signal: AbortSignal): Promise<void> {
-    const { uid } = pod.metadata;
-    await gone(this.#pods.delete(pod.metadata, { signal, ...(uid === undefined ? {} : { uid }) }), true);
+    await this.#pods.remove(pod, { signal });
     this.#options.consistency.deleted(keyOf(task), this.#options.context.caches.pods, pod);
-  }
-
-  async #end(task: AgentTask, signal: AbortSignal): Promise<void> {
-    const { uid } = task.metadata;
-    await gone(this.#tasks.delete(task.metadata, { signal, propagationPolicy: 'Background', ...(uid === undefined ? {} : { uid }) }), true);
-  }
-}
-
-/** The answer, or undefined when the object is gone already; `orAnother`: also when another one has its name. */
-async function gone<T>(answer: Promise<T>, orAnother = false): Promise<T | undefined> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (isNotFound(error) || (orAnother && isConflict(error))) return undefined;
-    throw error;
   }
 }

@@ -1,4 +1,4 @@
-import { keyOf, type Clock, type KubeObject, isNotFound, ResourceClient, type Transport } from '@agentfleet/kube';
+import { byAge, keyOf, type Clock, isNotFound, ResourceClient, type Transport } from '@agentfleet/kube';
 import type { AgentTask, AgentTaskOrder, ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
 import type { IsolationLevel } from '@agentfleet/protocol/keeper';
 import { labels } from '@agentfleet/protocol/pool';
@@ -228,12 +228,6 @@ export class Observer {
       (metadata.ownerReferences ?? []).every((owner) => owner.kind !== 'AgentTask' || owner.uid === task.metadata.uid);
     return this.#options.caches.orders.lister.byIndex('task', `${namespace}/${name}`).filter(stands).sort(byAge);
   }
-}
-
-function byAge({ metadata: a }: KubeObject, { metadata: b }: KubeObject): number {
-  const [ageA, ageB] = [a.creationTimestamp ?? '', b.creationTimestamp ?? ''];
-  if (ageA !== ageB) return ageA < ageB ? -1 : 1;
-  return a.name < b.name ? -1 : 1;
 }
 
 function isSandbox(pod: Pod): boolean {

@@ -1,11 +1,10 @@
 import {
-  asError,
+  byAge,
   controllerReference,
   isAlreadyExists,
-  isApiError,
-  isConflict,
   isControlledBy,
   isNotFound,
+  isRefused,
   keyOf,
   ResourceClient,
   type Consistency,
@@ -13,16 +12,13 @@ import {
   type KubeObject,
   type Transport,
 } from '@agentfleet/kube';
-import type { AgentTask, SandboxStorage } from '@agentfleet/protocol/api';
+import { fieldManagers, type AgentTask, type SandboxStorage } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import type { Caches } from '../../runtime/context.ts';
 import { type PersistentVolumeClaim, type VolumeSnapshot, resources } from '../../runtime/resources.ts';
 import type { ClaimChoice, StorageView } from './snapshot.ts';
 
-const fieldManager = 'agentfleet-operator';
-
-/** Answers that another try does not change. */
-const refusals: ReadonlySet<number> = new Set([400, 403, 404, 422]);
+const fieldManager = fieldManagers.operator;
 
 /** What the volumes of tasks are read from and written with. */
 export interface VolumesOptions {
@@ -135,7 +131,7 @@ export class Volumes {
       const made = await client.create(object as unknown as T, { fieldManager, signal });
       this.#options.consistency.wrote(keyOf(task), cache, made);
     } catch (error) {
-      if (isApiError(error) && refusals.has(error.code)) return asError(error).message;
+      if (isRefused(error)) return error.message;
       if (!isAlreadyExists(error)) throw error;
       const { namespace, name } = object.metadata;
       const there = await client.find({ namespace, name }, { signal });
@@ -149,13 +145,8 @@ export class Volumes {
   }
 
   async #remove<T extends KubeObject>({ client, cache }: Kind<T>, task: AgentTask, object: T, signal: AbortSignal): Promise<void> {
-    const { metadata } = object;
     if (isGoing(object)) return;
-    try {
-      await client.delete(metadata, { signal, ...(metadata.uid === undefined ? {} : { uid: metadata.uid }) });
-    } catch (error) {
-      if (!isNotFound(error) && !isConflict(error)) throw error;
-    }
+    await client.remove(object, { signal });
     this.#options.consistency.deleted(keyOf(task), cache, object);
   }
 }
@@ -188,11 +179,6 @@ function listOf(task: AgentTask, signal: AbortSignal) {
 /** Where the definitions are not installed there are no such objects. */
 function absent(error: unknown): undefined {
   if (!isNotFound(error)) throw error;
-}
-
-function byAge({ metadata: a }: KubeObject, { metadata: b }: KubeObject): number {
-  const order = [(a.creationTimestamp ?? '') + keyOf({ metadata: a }), (b.creationTimestamp ?? '') + keyOf({ metadata: b })] as const;
-  return order[0] < order[1] ? -1 : 1;
 }
 
 /** Owned by the task: the garbage collector deletes it after the task. */

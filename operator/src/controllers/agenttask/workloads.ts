@@ -1,26 +1,20 @@
 import {
-  asError,
   isAlreadyExists,
-  isApiError,
-  isConflict,
   isControlledBy,
-  isNotFound,
+  isRefused,
   isTrue,
   keyOf,
   ResourceClient,
   type Consistency,
   type Transport,
 } from '@agentfleet/kube';
-import type { AgentTask, ExpertPool } from '@agentfleet/protocol/api';
+import { fieldManagers, type AgentTask, type ExpertPool } from '@agentfleet/protocol/api';
 import type { V1Pod } from '@kubernetes/client-node';
 import type { Caches } from '../../runtime/context.ts';
 import { resources, type Workload } from '../../runtime/resources.ts';
 import { podSetOf, queueLabel, type QuotaAction, type QuotaView } from './quota.ts';
 
-const fieldManager = 'agentfleet-operator';
-
-/** Answers that another try does not change. */
-const refusals: ReadonlySet<number> = new Set([400, 403, 404, 422]);
+const fieldManager = fieldManagers.operator;
 
 export interface WorkloadsOptions {
   readonly transport: Transport;
@@ -64,18 +58,13 @@ export class Workloads {
   async run(task: AgentTask, action: QuotaAction, signal: AbortSignal): Promise<string | undefined> {
     if (action.type === 'createWorkload') return this.#create(task, action.workload, signal);
     const cache = this.#cache();
-    const { metadata } = action.workload;
     if (action.type === 'deleteWorkload') {
-      try {
-        await this.#client.delete(metadata, { signal, ...(metadata.uid === undefined ? {} : { uid: metadata.uid }) });
-      } catch (error) {
-        if (!isNotFound(error) && !isConflict(error)) throw error;
-      }
+      await this.#client.remove(action.workload, { signal });
       this.#options.consistency.deleted(keyOf(task), cache, action.workload);
       return undefined;
     }
     const { subresource } = action;
-    const changed = await this.#client.patch(metadata, action.change, {
+    const changed = await this.#client.patch(action.workload.metadata, action.change, {
       fieldManager,
       signal,
       ...(subresource === undefined ? {} : { subresource }),
@@ -93,7 +82,7 @@ export class Workloads {
       this.#options.consistency.wrote(keyOf(task), this.#cache(), await this.#client.create(workload, { fieldManager, signal }));
       return undefined;
     } catch (error) {
-      if (isApiError(error) && refusals.has(error.code)) return asError(error).message;
+      if (isRefused(error)) return error.message;
       // Ours, by its name: the answer to a write was lost, or an operator before this one wrote it. The cache will show it.
       if (!isAlreadyExists(error)) throw error;
       return undefined;

@@ -21,7 +21,7 @@ import {
 import { fieldManagers, type EnergyModel, type EnergyModelStatus, type RolloutPolicy } from '@agentfleet/protocol/api';
 import { namesPolicy, rolloutEvent, rolloutMoved, type RolloutLock, type Trials } from '../../revisions/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
-import { resources, type Namespace, type Pod } from '../../runtime/resources.ts';
+import { isTerminating, resources, type Pod } from '../../runtime/resources.ts';
 import { readyEvent } from '../expertpool/statusWriter.ts';
 import { labels } from '@agentfleet/protocol/pool';
 import { changeSource } from '../../runtime/heartbeats.ts';
@@ -33,10 +33,10 @@ import { executePool } from '../expertpool/decide.ts';
 import { NoteReader, notePollMs } from '../expertpool/observe.ts';
 import { judgeCalibration } from './calibration.ts';
 import { decideModel, modelStatus } from './decide.ts';
-import { modelKinds, observeModel, type ModelObserver } from './observe.ts';
+import { observeModel, type ModelObserver, modelKinds } from './observe.ts';
 import type { ModelSnapshot } from './snapshot.ts';
 import { withModelPlan } from './rolloutPlan.ts';
-import { ModelRollouts } from './rollouts.ts';
+import { planModel } from './rollouts.ts';
 
 /** Writes the status: one apply, and only when it tells something new. */
 function modelStatusWriter({ transport, caches, events }: OperatorContext) {
@@ -66,11 +66,6 @@ export interface EnergyModelOptions {
 
 /** A look without a reason. */
 const idleMs = 300_000;
-
-/** Whether nothing may be made in the namespace any more. */
-function goes(namespace: Namespace | undefined): boolean {
-  return namespace?.metadata.deletionTimestamp !== undefined || namespace?.status?.phase === 'Terminating';
-}
 
 /** Ms after which time alone may change what is decided. */
 function nextLookMs(snapshot: ModelSnapshot, now: number): number {
@@ -116,7 +111,6 @@ export function createEnergyModelController(context: OperatorContext, options: E
   const { caches, clock, log, registry, transport } = context;
   const observer: ModelObserver = { context, children, infos, notes: new NoteReader({ transport, clock, log }) };
   const writeStatus = modelStatusWriter(context);
-  const rollouts = new ModelRollouts(context, trials, lock);
   const models = new ResourceClient<EnergyModel>(transport, resources.energyModels);
   const follow = async (model: EnergyModel, seen: ModelSnapshot, signal: AbortSignal): Promise<Outcome> => {
     const decision = decideModel(seen);
@@ -132,9 +126,9 @@ export function createEnergyModelController(context: OperatorContext, options: E
   const reconcile = async (key: string, { signal }: ReconcileContext): Promise<Outcome> => {
     const model = caches.energyModels.lister.get(key);
     if (model === undefined || model.metadata.deletionTimestamp !== undefined) return done;
-    if (goes(caches.namespaces.lister.get(model.metadata.namespace ?? ''))) return done;
+    if (isTerminating(caches.namespaces.lister.get(model.metadata.namespace ?? ''))) return done;
     const snapshot = await observeModel(observer, model, signal);
-    const planned = await rollouts.plan(snapshot, signal);
+    const planned = await planModel({ context, trials, lock }, snapshot, signal);
     try {
       if (!('lost' in planned)) return await follow(model, withModelPlan(snapshot, planned.plan), signal);
       await writeStatus(model, lostStatus(model, planned.lost, clock.now()), signal);

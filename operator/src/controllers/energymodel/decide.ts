@@ -1,30 +1,29 @@
 import { type ConditionValue, rolloutCondition } from '../../operands/conditions.ts';
 import type { Obstacle } from '../expertpool/conditions.ts';
-import { cut } from '../../operands/index.ts';
 import { type EnergyModel, maxModelArms, type EnergyModelStatus, type ConditionType } from '@agentfleet/protocol/api';
 import { itemOf } from '../../placement/index.ts';
 import { verifierName } from '../../pools/names.ts';
-import { resources } from '../../runtime/resources.ts';
+import { identity, resources } from '../../runtime/resources.ts';
 import { type PoolDecision, seated } from '../expertpool/decide.ts';
 import type { Manifest } from '../../operands/manifest.ts';
-import { identity, surplus, takenNames } from '../expertpool/children.ts';
+import { surplus, takenNames } from '../expertpool/children.ts';
 import { modelNeedsGpu } from '../placement/owners.ts';
 import { seatOf, type Seat, rolledOut, serverUrl, servingOf, withImage, type Serving } from '../../serving/index.ts';
 import {
   artifactFault,
-  modelHoldersWall,
   modelKeys,
   modelLabels,
   servingService,
   verifierDeployment,
   verifierService,
   verifierWall,
+  modelHoldersWall,
 } from './manifests.ts';
 import { asArm, modelRecord } from './rolloutPlan.ts';
 import type { ModelArm, ModelPlan, ModelSnapshot } from './snapshot.ts';
-import { mergeConditions, type NewCondition } from '@agentfleet/kube';
+import { conditionsFor } from '@agentfleet/kube';
 import { shadowCondition } from '../../revisions/index.ts';
-import { armCalibration, calibrationStatus, judgeCalibration, thresholdsInForce, type Judgement } from './calibration.ts';
+import { calibrationStatus, judgeCalibration, thresholdsInForce, type Judgement, armCalibration } from './calibration.ts';
 
 /** What is to be written for a model, in the order in which it is made. */
 type ModelDecision = PoolDecision;
@@ -150,13 +149,7 @@ function conditionsOf(
     ['ShadowHealthy', shadow],
     ['Stalled', !ready && whole.stalled === true ? { ...whole, status: 'True' } : undefined],
   ];
-  const observedGeneration = model.metadata.generation ?? 0;
-  const desired = words.flatMap(([type, conditionValue]): readonly NewCondition[] =>
-    conditionValue === undefined
-      ? []
-      : [{ type, status: conditionValue.status, reason: conditionValue.reason, message: cut(conditionValue.message), observedGeneration }],
-  );
-  return [...mergeConditions(model.status?.conditions, desired, now)];
+  return conditionsFor(model, words, now);
 }
 
 type Arm = NonNullable<EnergyModelStatus['arms']>[number];

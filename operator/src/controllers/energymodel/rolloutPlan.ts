@@ -3,11 +3,10 @@ import { defaultLambda, type EnergyModel, type RolloutStatus } from '@agentfleet
 import { energyHeads } from '@agentfleet/protocol/inference';
 import { revisionRecordName, rolloutLedgerName, verifierName } from '../../pools/names.ts';
 import { drainSecondsOf, revisionOf, isOpen } from '../../revisions/index.ts';
-import { type ControllerRevision, resources } from '../../runtime/resources.ts';
+import { type ControllerRevision, identity, resources } from '../../runtime/resources.ts';
 import { ownedBy, type Manifest } from '../../operands/manifest.ts';
 import type { ModelArm, RecordedModel, ServedModel, ModelPlan, ModelSnapshot } from './snapshot.ts';
 import { rolledOut } from '../../serving/index.ts';
-import { identity } from '../expertpool/children.ts';
 
 /** What of a spec is served; thresholds, demands and the number of pods are policy, which holds for all revisions at once. Pure. */
 function servedOf({ artifact, lambda, heads, resources }: EnergyModel['spec']): ServedModel {

@@ -1,7 +1,5 @@
 import {
   Applier,
-  isConflict,
-  isNotFound,
   keyOf,
   resourceName,
   ResourceClient,
@@ -17,7 +15,7 @@ import type { Manifest } from '../../operands/manifest.ts';
 import { labels } from '@agentfleet/protocol/pool';
 import { cacheOfOurs, type CacheOptions, poolNamespaceLabel } from '../../runtime/caches.ts';
 import type { Caches } from '../../runtime/context.ts';
-import { type ControllerRevision, type Job, resources } from '../../runtime/resources.ts';
+import { type ControllerRevision, identity, type Job, resources } from '../../runtime/resources.ts';
 import { objectWith, type OperandSettings } from '../../runtime/settings.ts';
 
 /** An object that is there, and its kind. */
@@ -56,13 +54,7 @@ export class ChildWriter {
   /** Deletes this very incarnation; what is gone or has been made again is left alone. */
   async remove({ resource, object }: Child, signal: AbortSignal): Promise<void> {
     if (object.metadata.deletionTimestamp !== undefined) return;
-    const { uid } = object.metadata;
-    try {
-      const precondition = uid === undefined ? {} : { uid };
-      await this.#client(resource).delete(object.metadata, { ...precondition, propagationPolicy: 'Background', signal });
-    } catch (error) {
-      if (!isNotFound(error) && !isConflict(error)) throw error;
-    }
+    await this.#client(resource).remove(object, { propagationPolicy: 'Background', signal });
   }
 
   #applier(resource: Resource): Applier<KubeObject> {
@@ -139,10 +131,6 @@ export function childKinds(
     { resource: resources.deployments, cache: deployments },
   ];
 }
-
-/** Tells objects of one namespace apart. */
-export const identity = (resource: { readonly plural: string; readonly group: string }, name: string): string =>
-  `${resource.group}/${resource.plural}/${name}`;
 
 /** Names that another owner has already, in words: two owners whose children run into each other. Pure. */
 export function takenNames(owner: KubeObject, wanted: readonly Manifest[], present: readonly Child[]): readonly string[] {

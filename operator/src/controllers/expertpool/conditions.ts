@@ -1,6 +1,5 @@
 import type { ConditionValue } from '../../operands/conditions.ts';
-import { cut } from '../../operands/index.ts';
-import { mergeConditions, type Condition, type NewCondition } from '@agentfleet/kube';
+import { conditionsFor, cut, type Condition, type NewCondition, mergeConditions } from '@agentfleet/kube';
 import type { EnergyModelStatus, ExpertPool, ExpertPoolStatus, RolloutStatus, Reason, ConditionType } from '@agentfleet/protocol/api';
 
 /** The parts of a pool: those that have to work for the whole to work, and what became of the others. */
@@ -64,13 +63,7 @@ export function conditionsOf(pool: ExpertPool, obstacles: readonly Obstacle[], a
     ['Reconciling', ready || stalled ? undefined : { ...whole, status: 'True' }],
     ['Stalled', stalled ? { ...whole, status: 'True' } : undefined],
   ];
-  const observedGeneration = pool.metadata.generation ?? 0;
-  const desired = words.flatMap(([type, conditionValue]): readonly NewCondition[] =>
-    conditionValue === undefined
-      ? []
-      : [{ type, status: conditionValue.status, reason: conditionValue.reason, message: cut(conditionValue.message), observedGeneration }],
-  );
-  return mergeConditions(pool.status?.conditions, desired, now);
+  return conditionsFor(pool, words, now);
 }
 
 /** A pool or a model: what has rollouts. */

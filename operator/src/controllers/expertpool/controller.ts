@@ -24,7 +24,7 @@ import type { ExpertPool, AgentTask, EnergyModel, PoolGrant, RolloutPolicy } fro
 import { type LatencyReader, lookMs, type RolloutLock, type Trials, namesPolicy } from '../../revisions/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import { type Heartbeats, changeSource } from '../../runtime/heartbeats.ts';
-import { type Namespace, resources, type Pod } from '../../runtime/resources.ts';
+import { isTerminating, resources, type Pod } from '../../runtime/resources.ts';
 import { type ChildCaches, type ChildWriter, isGone, makesAnew, accessOf, childKinds } from './children.ts';
 import { lostStatus } from './conditions.ts';
 import { decidePool, executePool } from './decide.ts';
@@ -33,7 +33,7 @@ import { NoteReader, notePollMs, observePool, reportedBy, type PoolObserver } fr
 import { infoRetryMs, isPreparing, type AskInfo, type InfoReader } from '../../serving/index.ts';
 import { replayPollMs, ReplayReader, type PoolSnapshot, countedAs } from './snapshot.ts';
 import { withPlan } from './rolloutPlan.ts';
-import { PoolRollouts } from './rollouts.ts';
+import { planPool } from './rollouts.ts';
 import { poolStatus } from './status.ts';
 import { isFetching, progressPollMs } from './manifests/weights.ts';
 import { PoolStatusWriter } from './statusWriter.ts';
@@ -66,11 +66,6 @@ const floorMs = 250;
 
 /** A Lease is surely old this long after it stopped to be fresh, ms. */
 const leaseSlackMs = 100;
-
-/** Whether nothing may be made in the namespace any more. */
-function goes(namespace: Namespace | undefined): boolean {
-  return namespace?.metadata.deletionTimestamp !== undefined || namespace?.status?.phase === 'Terminating';
-}
 
 /** Ms after which time alone may change what is decided. */
 function nextLookMs(snapshot: PoolSnapshot, heartbeats: Heartbeats, heldMs: number | undefined): number {
@@ -112,7 +107,6 @@ export function createExpertPoolController(context: OperatorContext, options: Ex
   const { children, writer, heartbeats, trials, lock } = options;
   const observer = observerOf(context, options);
   const status = new PoolStatusWriter(context);
-  const rollouts = new PoolRollouts(context, trials, lock);
   const pools = new ResourceClient<ExpertPool>(transport, resources.expertPools);
   const follow = async (pool: ExpertPool, snapshot: PoolSnapshot, signal: AbortSignal): Promise<Outcome> => {
     const decision = decidePool(snapshot);
@@ -130,10 +124,10 @@ export function createExpertPoolController(context: OperatorContext, options: Ex
     const found = caches.pools.lister.get(key);
     const pool = found === undefined ? undefined : scaledPool(found, caches.expertScales.lister.list({ namespace: homeOf(found) }));
     // Everything that belongs to the pool goes with it, or with its namespace, by itself.
-    if (pool === undefined || pool.metadata.deletionTimestamp !== undefined || goes(caches.namespaces.lister.get(homeOf(pool))))
+    if (pool === undefined || pool.metadata.deletionTimestamp !== undefined || isTerminating(caches.namespaces.lister.get(homeOf(pool))))
       return done;
     const seen = await observePool(observer, pool, signal);
-    const planned = await rollouts.plan(seen, signal);
+    const planned = await planPool({ context, trials, lock }, seen, signal);
     try {
       if (!('lost' in planned)) return await follow(pool, withPlan(seen, planned.plan), signal);
       await status.write(pool, lostStatus(pool, planned.lost, clock.now()), signal);

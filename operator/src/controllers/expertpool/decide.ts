@@ -2,28 +2,28 @@ import type { Obstacle } from './conditions.ts';
 import { imageOf, serverHash, weightsOf, needsGpu, shardsOf } from '../../operands/index.ts';
 import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
 import { expertName, spendingName } from '../../pools/names.ts';
-import { resources, type Deployment } from '../../runtime/resources.ts';
+import { identity, resources, type Deployment } from '../../runtime/resources.ts';
 import {
-  gatewayDeployments,
-  gatewayManifests,
   gatewaysOf,
   heldByGateways,
-  keptGateways,
-  armsOf,
-  recordOf,
   serverName,
   serversOf,
   type Server,
   serverRevision,
+  gatewayDeployments,
+  gatewayManifests,
+  keptGateways,
+  armsOf,
+  recordOf,
 } from './servers.ts';
-import { type Child, identity, surplus, takenNames, type ChildWriter } from './children.ts';
+import { type Child, surplus, takenNames, type ChildWriter } from './children.ts';
 import {
-  workerAccess,
-  artifactsVolume,
-  goldenAccess,
   guardedExperts,
   guardedWorkers,
   poolKeys,
+  workerAccess,
+  artifactsVolume,
+  goldenAccess,
   workersService,
 } from './manifests/access.ts';
 import { briefConfigMap } from './manifests/brief.ts';
@@ -31,10 +31,10 @@ import { hasNoPods } from './manifests/chat.ts';
 import { expertDeployment, expertService } from './manifests/experts.ts';
 import type { Manifest } from '../../operands/manifest.ts';
 import { poolWalls } from './manifests/walls.ts';
-import { workersBudget, workersDeployment } from './manifests/workers.ts';
+import { workersDeployment, workersBudget } from './manifests/workers.ts';
 import { reservedCondition, VllmArgumentError } from '../../serving/vllm/index.ts';
 import type { Replay, PoolSnapshot } from './snapshot.ts';
-import { modelsVolume, weightsJob, weightsReady, weightsWall } from './manifests/weights.ts';
+import { weightsJob, weightsReady, weightsWall, modelsVolume } from './manifests/weights.ts';
 import { seatDeployment, seatOf, wasSeated, type Seat } from '../../serving/index.ts';
 import { itemOf } from '../../placement/index.ts';
 import { isApiError, type ApiError, type KubeObject } from '@agentfleet/kube';

@@ -1,6 +1,6 @@
 import type { RecordedArm } from '../../operands/index.ts';
 import { canonical } from '@agentfleet/kube';
-import type { ExpertPool, PlanStatus, RolloutStatus } from '@agentfleet/protocol/api';
+import type { PlanStatus, RolloutStatus } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
 import { itemOf } from '../../placement/index.ts';
 import { expertHash, shortHash } from '../../revisions/index.ts';
@@ -8,7 +8,8 @@ import { newPool } from '../agenttask/testing/objects.ts';
 import { decidePool } from './decide.ts';
 import type { PoolSnapshot } from './snapshot.ts';
 import { newSnapshot } from './testing/snapshots.ts';
-import { lostPlace, shortOfPlaces, withPlaces } from './rollouts.ts';
+import { lostOf, shortOf, withPlaces } from '../../revisions/index.ts';
+import { itemsOf } from './rollouts.ts';
 import { desiredArm, planOf, withPlan } from './rolloutPlan.ts';
 import { rolloutCondition } from '../../operands/conditions.ts';
 import { newPolicy } from '../../revisions/testing/policies.ts';
@@ -104,10 +105,9 @@ describe('a canary without a place', () => {
     { item: item(two, 'py'), slot: 'dgx-1/gpu1', reason: 'NotEnoughMemory' as const, shortByBytes: 3 * 2 ** 30 },
     { item: item(two, 'py'), slot: 'dgx-1/gpu0', reason: 'NotEnoughMemory' as const, shortByBytes: 5 * 2 ** 30 },
   ];
-  const pool = (more: object) => ({ status: more }) as unknown as ExpertPool;
 
   test('is told with the least that it lacks, and the cure', () => {
-    const short = shortOfPlaces(pool({ plan: plan({ rejected }) }), two);
+    const short = shortOf(plan({ rejected }), itemsOf(two));
     expect(short).toContain(`${item(two, 'py')}: dgx-1/gpu1 lacks 3221225472 bytes (3.0 GiB)`);
     expect(short).toMatch(/give a smaller budget, or remove a tenant/);
     const reported = withPlaces(loading, short);
@@ -115,15 +115,15 @@ describe('a canary without a place', () => {
     expect(withPlaces(reported, undefined)).toMatchObject({ reason: 'Loading' });
     expect(withPlaces(rolloutStatus({ stable: one.revision }), short)).toEqual(rolloutStatus({ stable: one.revision }));
     // Nothing was refused to what serves.
-    expect(shortOfPlaces(pool({ plan: plan({ rejected }) }), one)).toBeUndefined();
+    expect(shortOf(plan({ rejected }), itemsOf(one))).toBeUndefined();
   });
 
   test('that had one and lost it cannot go on', () => {
     const canary = { ...loading, phase: 'Canary' as const, weight: 10 };
-    expect(lostPlace(pool({ plan: plan(), rollout: canary }), two)).toBeUndefined();
+    expect(lostOf({ plan: plan(), rollout: canary }, two.revision, itemsOf(two))).toBeUndefined();
     const { assignments } = plan();
     const ends = assignments.map((known) => ({ ...known, admitted: known.item !== item(two, 'py') }));
-    expect(lostPlace(pool({ plan: plan({ assignments: ends }), rollout: canary }), two)).toMatch(/lost its place on a GPU/);
-    expect(lostPlace(pool({ plan: plan({ assignments: ends }), rollout: loading }), two)).toBeUndefined();
+    expect(lostOf({ plan: plan({ assignments: ends }), rollout: canary }, two.revision, itemsOf(two))).toMatch(/lost its place on a GPU/);
+    expect(lostOf({ plan: plan({ assignments: ends }), rollout: loading }, two.revision, itemsOf(two))).toBeUndefined();
   });
 });

@@ -4,11 +4,10 @@ import type { Expert, ExpertPool, RolloutStatus } from '@agentfleet/protocol/api
 import { labels } from '@agentfleet/protocol/pool';
 import { expertName, gatewayName, revisionRecordName, rolloutLedgerName } from '../../pools/names.ts';
 import { drainSecondsOf, isOpen, poolRevision } from '../../revisions/index.ts';
-import { type Deployment, resources } from '../../runtime/resources.ts';
+import { type Deployment, identity, resources } from '../../runtime/resources.ts';
 import { rolledOut, wasSeated } from '../../serving/index.ts';
 import { deploymentsOf, partsOfPlainGateway } from './servers.ts';
 import { isBehindGateway } from './manifests/chat.ts';
-import { identity } from './children.ts';
 import type { PoolSnapshot, RolloutPlan } from './snapshot.ts';
 
 /** Which revisions unfinished tasks work with. */

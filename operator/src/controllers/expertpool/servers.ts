@@ -2,7 +2,7 @@ import { type PoolArm, imageOf, serverHash } from '../../operands/index.ts';
 import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
 import { expertName, gatewayName, revisionRecordName } from '../../pools/names.ts';
 import type { Images } from '../../runtime/context.ts';
-import { resources, type Pod } from '../../runtime/resources.ts';
+import { identity, resources, type Pod } from '../../runtime/resources.ts';
 import { hasNoPods, chatExperts } from './manifests/chat.ts';
 import type { ArmInput, BriefInput } from './manifests/brief.ts';
 import { gatewayReplicas, gatewayDeployment, gatewayParts, type Gateway } from './manifests/gateway.ts';
@@ -12,7 +12,6 @@ import { labels } from '@agentfleet/protocol/pool';
 import { gatewayCredentials } from '../../pools/resolve.ts';
 import { shortHash } from '../../revisions/index.ts';
 import { isReady } from '../../serving/index.ts';
-import { identity } from './children.ts';
 
 /** Pods that serve one expert; `revision` where there may be others of the same name. */
 export interface Server {

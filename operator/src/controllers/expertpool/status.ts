@@ -1,6 +1,7 @@
+import { cut } from '@agentfleet/kube';
 import { type ConditionValue, rolloutCondition } from '../../operands/conditions.ts';
 import { type Obstacle, type Aspects, conditionsOf } from './conditions.ts';
-import { cut, draftOf, imageOf, weightsOf, shardsOf } from '../../operands/index.ts';
+import { draftOf, imageOf, weightsOf, shardsOf } from '../../operands/index.ts';
 import type { Expert, ExpertPoolStatus, ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import type { Pod } from '../../runtime/resources.ts';

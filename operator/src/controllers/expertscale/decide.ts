@@ -1,4 +1,4 @@
-import { mergeConditions } from '@agentfleet/kube';
+import { conditionsFor, type ConditionEntry } from '@agentfleet/kube';
 import type { Expert, ExpertPool, ExpertScale, ExpertScaleStatus, Reason } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { needsGpu } from '../../operands/index.ts';
@@ -91,20 +91,18 @@ function judge(snapshot: ScaleSnapshot): { readonly word: Word; readonly grant?:
 export function decideScale(snapshot: ScaleSnapshot, now: number): ExpertScaleStatus {
   const { scale } = snapshot;
   const { word, grant } = judge(snapshot);
-  const observedGeneration = scale.metadata.generation ?? 0;
-  const said = (type: string, status: 'True' | 'False') => {
-    return { type, status, reason: word.reason, message: word.message.slice(0, 1024), observedGeneration };
-  };
-  const conditions = [
-    said('Ready', word.ready ? 'True' : 'False'),
-    ...(word.stalled === true ? [said('Stalled', 'True')] : word.ready ? [] : [said('Reconciling', 'True')]),
+  const { ready: isReady, stalled = false, ...said } = word;
+  const conditions: readonly ConditionEntry[] = [
+    ['Ready', { ...said, status: isReady ? 'True' : 'False' }],
+    ['Stalled', stalled ? { ...said, status: 'True' } : undefined],
+    ['Reconciling', isReady || stalled ? undefined : { ...said, status: 'True' }],
   ];
   const { replicas, ready } = grant === undefined ? { replicas: 0, ready: 0 } : stateOf(snapshot);
   const of = { [labels.component]: 'expert', [labels.pool]: scale.spec.poolRef.name, [labels.expert]: scale.spec.expert };
   const selector = Object.entries(of).map(([name, value]) => `${name}=${value}`);
   return {
-    observedGeneration,
-    conditions: [...mergeConditions(scale.status?.conditions, conditions, now)],
+    observedGeneration: scale.metadata.generation ?? 0,
+    conditions: conditionsFor(scale, conditions, now),
     ...(grant === undefined ? {} : { granted: grant.granted }),
     replicas,
     ready,

@@ -1,6 +1,5 @@
 import type { Inventory, Owner, OwnerPlan } from './model/index.ts';
-import { cut } from '../../operands/index.ts';
-import type { NewCondition } from '@agentfleet/kube';
+import { cut, type NewCondition } from '@agentfleet/kube';
 import type { Reason, ConditionType } from '@agentfleet/protocol/api';
 import { slotClaimName } from '../../placement/index.ts';
 import { slicesOfPlugin } from './inventory.ts';

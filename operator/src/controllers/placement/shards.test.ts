@@ -2,7 +2,7 @@ import { findCondition } from '@agentfleet/kube';
 import type { Condition, ExpertPool, PlanStatus } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
 import { estimateEngine, type Link } from '../../placement/index.ts';
-import { shortOf } from '../expertpool/rollouts.ts';
+import { shortOf } from '../../revisions/index.ts';
 import { type Progress, decidePlacement, type PlacementSnapshot } from './decide.ts';
 import { emptyBook } from './slots.ts';
 import { box, device, gpuPool, onGpu, snapshot } from './testing/box.ts';

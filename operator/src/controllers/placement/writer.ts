@@ -1,5 +1,5 @@
 import type { Owner } from './model/index.ts';
-import { Applier, findCondition, isConflict, isNotFound, keyOf, ResourceClient, type KubeObject } from '@agentfleet/kube';
+import { Applier, findCondition, keyOf, ResourceClient, type KubeObject } from '@agentfleet/kube';
 import { fieldManagers, type EnergyModel, type ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import type { OperatorContext } from '../../runtime/context.ts';
@@ -54,8 +54,8 @@ export class PlacementWriter {
   async readLedger(signal: AbortSignal): Promise<Ledger> {
     const { config } = this.#context;
     const [pools, models, book, reserve] = await Promise.all([
-      all(this.#pools, signal),
-      all(this.#models, signal),
+      this.#pools.list({ signal }),
+      this.#models.list({ signal }),
       this.#maps.find({ namespace: config.namespace, name: slotsConfigMap }, { signal }),
       this.#reserve.read(signal),
     ]);
@@ -73,7 +73,7 @@ export class PlacementWriter {
     await this.#reserve.hold(holders, signal);
     await this.#reserve.ask(probe, book, signal);
     for (const { owner, status, moved } of decision.statuses) await this.#tell(owner, status, moved, signal);
-    for (const claim of decision.remove) await this.#remove(claim, signal);
+    for (const claim of decision.remove) await this.#claims.remove(claim, { signal });
     await this.#reserve.end(holders.end, signal);
   }
 
@@ -111,20 +111,4 @@ export class PlacementWriter {
     const type = conditionValue.status === 'True' ? 'Normal' : 'Warning';
     this.#context.events.record(owner.object, { type, reason: conditionValue.reason, action: 'Place', note: conditionValue.message });
   }
-
-  async #remove({ metadata }: KubeObject, signal: AbortSignal): Promise<void> {
-    try {
-      await this.#claims.delete(metadata, { ...(metadata.uid === undefined ? {} : { uid: metadata.uid }), signal });
-    } catch (error) {
-      if (!isNotFound(error) && !isConflict(error)) throw error;
-    }
-  }
-}
-
-async function all<T extends KubeObject>(client: ResourceClient<T>, signal: AbortSignal): Promise<readonly T[]> {
-  const items: T[] = [];
-  for await (const page of client.pages({ signal })) items.push(...page.items);
-  const { apiVersion, kind } = client.resource;
-  // Items of a list do not say what they are.
-  return items.map((item) => ({ ...item, apiVersion, kind }));
 }

@@ -2,7 +2,7 @@ import type { ExpertPool, Reason } from '@agentfleet/protocol/api';
 import { isUnclaimed, warmEntry, poolLookup, mayWarm, isAccepted } from '../../pools/resolve.ts';
 import type { ReachConfig } from '../../pools/consent.ts';
 import type { Caches, OperatorContext } from '../../runtime/context.ts';
-import type { Namespace, ConfigMap, Pod } from '../../runtime/resources.ts';
+import { isTerminating, type ConfigMap, type Pod } from '../../runtime/resources.ts';
 import { Preparations } from '../agenttask/placing.ts';
 import { type WarmPlace, decideWarm } from './decide.ts';
 import { Consistency, Controller, done, keyOf, requeueAfter, watches, type Outcome, type Source } from '@agentfleet/kube';
@@ -13,11 +13,6 @@ import { groundOf, sameAbility } from '../agenttask/nodeAbility.ts';
 import { TemplateHashes, type WarmSource } from '../agenttask/sandboxTemplate.ts';
 import { WarmExecutor, WarmRecords } from './execute.ts';
 import { warmIndex, warmPoolOf } from '../../runtime/caches.ts';
-
-/** Whether nothing may be made in the namespace any more. */
-function goes({ metadata, status }: Namespace): boolean {
-  return metadata.deletionTimestamp !== undefined || status?.phase === 'Terminating';
-}
 
 /** Namespaces in which sandboxes of the pool wait or are to wait. `pool` is undefined when it is gone or going. */
 function placesOf(
@@ -34,7 +29,7 @@ function placesOf(
   const names = new Set([...wanted.map(({ namespace }) => namespace), ...waiting.map(({ metadata }) => metadata.namespace ?? '')]);
   return [...names].sort().map((name) => {
     const namespace = namespaces.lister.get(name);
-    const allowed = pool !== undefined && namespace !== undefined && !goes(namespace) && mayWarm(pool, name, lookup);
+    const allowed = pool !== undefined && namespace !== undefined && !isTerminating(namespace) && mayWarm(pool, name, lookup);
     return {
       namespace: name,
       entry: allowed ? warmEntry(pool, name) : undefined,

@@ -1,4 +1,4 @@
-import { isNotFound, ResourceClient, type Consistency, asError, isApiError, isConflict } from '@agentfleet/kube';
+import { isNotFound, isRefused, ResourceClient, type Consistency } from '@agentfleet/kube';
 import { fieldManagers } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { imagesOf, MadeSandboxes, recordComponent, recordKeys, recordName } from '../../pools/made.ts';
@@ -138,12 +138,12 @@ export class WarmExecutor {
     const { consistency, context, records } = this.#options;
     for (let made = 0; made < count; made += 1) {
       try {
-        const pod = await this.#pods.create(warmPod(source, namespace), { fieldManager: 'agentfleet-operator', signal });
+        const pod = await this.#pods.create(warmPod(source, namespace), { fieldManager: fieldManagers.operator, signal });
         consistency.wrote(key, context.caches.pods, pod);
         this.#remember(key, pod);
         records.add(key, pod);
       } catch (error) {
-        if (isApiError(error) && [400, 403, 404, 422].includes(error.code)) return asError(error).message;
+        if (isRefused(error)) return error.message;
         throw error;
       }
     }
@@ -152,18 +152,10 @@ export class WarmExecutor {
 
   /** Only this version of it: a task may have taken it since. */
   async #delete(key: string, pod: Pod, signal: AbortSignal): Promise<void> {
-    const { uid, resourceVersion } = pod.metadata;
+    const { resourceVersion } = pod.metadata;
     const { consistency, context } = this.#options;
-    try {
-      await this.#pods.delete(pod.metadata, {
-        signal,
-        ...(uid === undefined ? {} : { uid }),
-        ...(resourceVersion === undefined ? {} : { resourceVersion }),
-      });
-      consistency.deleted(key, context.caches.pods, pod);
-    } catch (error) {
-      // Its next version wakes the pool when there is still something to decide.
-      if (!isNotFound(error) && !isConflict(error)) throw error;
-    }
+    const deleted = await this.#pods.remove(pod, { signal, ...(resourceVersion === undefined ? {} : { resourceVersion }) });
+    // Else its next version wakes the pool when there is still something to decide.
+    if (deleted) consistency.deleted(key, context.caches.pods, pod);
   }
 }

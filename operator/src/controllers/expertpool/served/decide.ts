@@ -3,10 +3,10 @@ import type { ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { isAccepted } from '../../../pools/resolve.ts';
 import { accessName, workerServiceAccount } from '../../../pools/names.ts';
-import { type Namespace, resources } from '../../../runtime/resources.ts';
+import { identity, type Namespace, resources } from '../../../runtime/resources.ts';
 import { jwksConfigMap } from '../../agenttask/attempts.ts';
 import { sandboxNetworkPolicy } from '../../agenttask/sandboxPod.ts';
-import { type Child, identity } from '../children.ts';
+import type { Child } from '../children.ts';
 import { homeOf, type Manifest } from '../../../operands/manifest.ts';
 import { poolNamespaceLabel } from '../../../runtime/caches.ts';
 
