@@ -136,10 +136,12 @@ describe('fleet answer and message', () => {
     api.operator = (_, looks) =>
       looks < 3 ? { state: 'Accepted', message: 'at its next step' } : { state: 'Done', message: 'the model has it' };
     expect((await fleet(api, ['message', 'one', 'use port 8080'])).out).toContain('AgentTask one: at its next step');
-    expect((await fleet(api, ['message', 'one', 'go on', '--wait'])).out).toContain('AgentTask one: the model has it');
+    expect((await fleet(api, ['message', 'one', 'go on', '--restore', 's0003', '--wait'])).out).toContain(
+      'AgentTask one: the model has it',
+    );
     expect([...api.orders.values()]).toMatchObject([
       { spec: { type: 'Message', message: 'use port 8080' } },
-      { spec: { message: 'go on' } },
+      { spec: { message: 'go on', snapshot: 's0003' } },
     ]);
   });
 });

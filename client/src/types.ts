@@ -448,6 +448,8 @@ export interface AgentTaskStatus {
     readonly requester: string;
     /** The words. */
     readonly text: string;
+    /** What all files are put back to before. */
+    readonly snapshot?: string;
   }[];
   /** Report of the worker about the current attempt. */
   readonly run?: {
@@ -681,6 +683,8 @@ export interface AgentTaskOrderSpec {
   readonly action?: string;
   /** The answer, or the words for the model; with Answer and Message. */
   readonly message?: string;
+  /** With Message: before the model reads it, all files are put back as they were at this snapshot of its conversation. */
+  readonly snapshot?: string;
   /** Why, for the record. */
   readonly reason?: string;
   /** User name of who orders; it must be the caller. */

@@ -152,7 +152,14 @@ describe.runIf(enabled)('the dashboard', () => {
       await until('each page has the task', () => Promise.resolve(named.every((at) => texts[at]?.includes(key))));
       const asked = await auditSince(logs, mark, `agentfleet-dashboard/${version}`);
       const watches = asked.filter(({ verb }) => verb === 'watch').map(({ resource }) => resource);
-      expect(watches.toSorted()).toEqual(['agenttaskorders', 'agenttasks', 'energymodels', 'expertpools', 'rolloutpolicies']);
+      expect(watches.toSorted()).toEqual([
+        'agenttaskorders',
+        'agenttasks',
+        'energymodels',
+        'expertpools',
+        'expertscales',
+        'rolloutpolicies',
+      ]);
     } finally {
       abort.abort();
       await ended;

@@ -18,7 +18,7 @@ import {
 } from './content.ts';
 import { type OpenPage, type Size, sizes } from './page.ts';
 import { platform } from './platform.ts';
-import { bundle, delivered, undoes } from './undo.ts';
+import { bundle, delivered, goesBack, onlyShows, undoes } from './undo.ts';
 import { editor, viewer } from './users.ts';
 
 const full = process.env['AGENTFLEET_FULL'] === '1';
@@ -222,12 +222,20 @@ describe.runIf(enabled)('the dashboard in a browser', () => {
     await open.close();
   });
 
+  it('has a task that runs go back to a snapshot, after a look at what that discards', async () => {
+    await goesBack(await bed.open(inside(`/tasks/${ns}/date-offsets?tab=timeline`), { token }), orders);
+  });
+
   it('shows of each model where it is, what it costs and how long it takes to answer', async () => {
     const open = await bed.open(inside('/pools'), { token });
     const row = open.page.getByRole('row', { name: /^chat/ });
     await row.waitFor();
     for (const text of ['large-1 at llm.example.com', 'Ready', '2/2', 'p50 2.3 s', 'p95 11 s', '3.00 in, 15 out'])
       expect(await row.textContent()).toContain(text);
+    const left = (tag: string): Promise<number> =>
+      open.page.locator(`.table ${tag}`).first().evaluate('(one) => one.getBoundingClientRect().x');
+    expect(await left('tbody')).toBe(await left('thead'));
+    expect(await open.page.getByRole('row', { name: /^search/ }).textContent()).toContain('3 asked, 2 granted');
     await open.close();
   });
 
@@ -333,7 +341,7 @@ describe.runIf(enabled)('the dashboard in a browser', () => {
     const open = await bed.open(`${origin}/tasks/${ns}/release-notes${hash}`, {});
     await open.sees('This dashboard is read-only');
     expect(open.page.url()).not.toContain('key=');
-    await open.close();
+    await onlyShows(open, `${origin}/tasks/${ns}`);
     const stranger = await bed.open(`${origin}/#key=guessed`, {});
     await stranger.sees('the key is not that of this dashboard');
     await stranger.close();

@@ -104,6 +104,15 @@ export function platform(): Readonly<Record<string, { readonly body: Node; reado
         rollout,
       },
     },
+    expertscales: {
+      body: {
+        apiVersion,
+        kind: 'ExpertScale',
+        metadata: { name: 'coding-search' },
+        spec: { poolRef: { name: 'coding' }, expert: 'search', replicas: 3 },
+      },
+      status: { observedGeneration: 1, granted: 2, replicas: 2, ready: 1, selector: 'agentfleet.dev/expert=search' },
+    },
     energymodels: {
       body: {
         apiVersion,

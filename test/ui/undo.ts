@@ -75,3 +75,41 @@ export async function undoes(open: OpenPage, server: Server, tasks: string): Pro
   }
   await open.close();
 }
+
+/** Has `date-offsets`, which runs, go back to its first snapshot. */
+export async function goesBack(open: OpenPage, orders: () => Promise<readonly Readonly<Record<string, unknown>>[]>): Promise<void> {
+  const { page } = open;
+  await page.getByRole('button', { name: 'Go back to here …' }).last().click();
+  const dialog = page.getByRole('dialog', { name: 'Put all files back to s0000?' });
+  await expect.poll(() => dialog.innerText(), { timeout: 30_000 }).toMatch(/put back\s+dates\/tokenizer\.py/);
+  await open.shot('go-back');
+  expect(await open.axe()).toEqual([]);
+  const yes = dialog.getByRole('button', { name: 'Put back' });
+  expect(await yes.isDisabled()).toBe(true);
+  await dialog.getByLabel('What the agent should do instead').fill('Read the tests first.');
+  await yes.click();
+  await open.sees('The files are put back at the next step of the agent.');
+  expect((await orders()).find(({ snapshot }) => snapshot !== undefined)).toMatchObject({
+    type: 'Message',
+    snapshot: 's0000',
+    message: 'Read the tests first.',
+    taskRef: { name: 'date-offsets' },
+  });
+  await open.close();
+}
+
+/** A dashboard that is read-only shows what undoing would do and changes nothing; `tasks` is the address of the tasks' pages. */
+export async function onlyShows(open: OpenPage, tasks: string): Promise<void> {
+  const { page } = open;
+  await page.goto(`${tasks}/delivered`);
+  await page.getByRole('button', { name: 'Undo …' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('remove workspace/CHANGES.md').waitFor();
+  await dialog.getByText('read-only: copy the task for kubectl').waitFor();
+  for (const name of ['Start the undo', 'Try without applying']) expect(await dialog.getByRole('button', { name }).count(), name).toBe(0);
+  await page.goto(`${tasks}/date-offsets?tab=timeline`);
+  await page.getByRole('button', { name: 'What changed since s0000' }).waitFor();
+  for (const name of ['Go back to here …', 'Suspend', 'Cancel and restore …', 'Terminate …', 'Message'])
+    expect(await page.getByRole('button', { name }).count(), name).toBe(0);
+  await open.close();
+}

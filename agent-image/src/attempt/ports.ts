@@ -146,6 +146,8 @@ export interface PersonMessage {
   readonly text: string;
   /** User name of who gave the order. */
   readonly by: string;
+  /** All files are put back as they were at this snapshot before the model reads it. */
+  readonly snapshot?: string;
 }
 
 /** What the engine of an attempt may use. Everything outside of the process comes in here. */

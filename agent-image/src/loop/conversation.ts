@@ -5,7 +5,17 @@ import type { ConversationMessage } from '@agentfleet/protocol/chat';
 import type { ChatModel, ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
 import { editable } from '../checks/index.ts';
 import { seenAtBaseline } from '../attempt/baseline.ts';
-import { findShell, nothingListed, programsOf, toolsFor, type McpListing, type McpServers, type ToolSet } from '../tools/index.ts';
+import {
+  findShell,
+  nothingListed,
+  programsOf,
+  putBack,
+  toolsFor,
+  type McpListing,
+  type McpServers,
+  type ToolSet,
+  type UndoPoint,
+} from '../tools/index.ts';
 import type { SandboxSession } from '../attempt/sandboxSession.ts';
 import type { Scope, StrategyScope } from '../attempt/scope.ts';
 import { answerFile, asksForAnswer } from '../attempt/artifacts.ts';
@@ -181,6 +191,19 @@ async function resume(
   await conversation.flush();
   await session.restore(resumedAt !== null ? prepared.start.id : newest(kept, transcript.tree ?? markOf(prepared.initial)));
   return conversation;
+}
+
+/** Puts all files back for a person, as the model's own tool does; what is not kept any more stays as it is, and both read so. */
+export async function filesBack(
+  { session }: Scope,
+  { trees }: Transcript,
+  snapshot: string,
+): Promise<{ readonly said: string; readonly restored?: UndoPoint }> {
+  const point = trees.findLast(({ id }) => id === snapshot);
+  const done = point === undefined ? null : await putBack(session, point);
+  if (point === undefined || done === null)
+    return { said: `\n[no files were put back: snapshot ${plain(snapshot)} is not one that this conversation can go back to]` };
+  return { said: `\n[${done.text}; what commands did outside of the files stays]`, restored: point };
 }
 
 /** What is known of the work without a model's word; the keeper compares the files with the start of the task. */

@@ -30,7 +30,7 @@ import {
   type Rendered,
 } from './context.ts';
 import { controlSteps, howMany, isRisky, type MoreReason } from './compute.ts';
-import { generalistOf, openConversation, recordOf, type ChatExpert, type Conversation } from './conversation.ts';
+import { filesBack, generalistOf, openConversation, recordOf, type ChatExpert, type Conversation } from './conversation.ts';
 import { assess, maxCalls } from './discipline.ts';
 import { whenReachable, type Asking, type CallObserved, type Charge, type Observing, type Paid, type TreeMark } from './notes.ts';
 import { observed } from './observation.ts';
@@ -322,9 +322,12 @@ class Loop {
   async #hear(): Promise<void> {
     const { context } = this.#at.scope;
     const { transcript } = this;
-    for (const { id, text, by } of context.messages()) {
+    for (const { id, text, by, snapshot } of context.messages()) {
       if (!transcript.hasOrder(id)) {
-        this.#conversation.record('NoticeGiven', { step: transcript.step, origin: 'Person', text: `${by}: ${text}`, order: id });
+        const back = snapshot === undefined ? { said: '' } : await filesBack(this.#at.scope, transcript, snapshot);
+        const { said, ...restored } = back;
+        const words = `${by}: ${text}${said}`;
+        this.#conversation.record('NoticeGiven', { step: transcript.step, origin: 'Person', text: words, order: id, ...restored });
         await this.flush();
       }
       context.messageTaken(id);

@@ -63,6 +63,8 @@ export interface LoopNotes {
     readonly text: string;
     readonly order?: string;
     readonly about?: string;
+    /** A person had all files put back. */
+    readonly restored?: UndoPoint;
   };
   /** The first `messages` of the history gave way to a summary. */
   readonly ConversationCompacted: {

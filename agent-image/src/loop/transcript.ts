@@ -40,6 +40,8 @@ export class Transcript {
   #submission: Submission | null = null;
   readonly #processes = new Map<string, BackgroundProcess>();
   #observations: CallObserved[] = [];
+  /** Observations before a tree that a person had put back say nothing of it. */
+  #heldBefore = 0;
 
   /** Changes the state by one note. */
   apply<K extends Kind>(kind: K, data: LoopNotes[K]): void {
@@ -105,9 +107,9 @@ export class Transcript {
 
   /** Whether all checks were seen to hold on the tree as it is. */
   get holds(): boolean {
-    const last = this.#observations.findLast(
-      ({ tree, restored, holds }) => tree !== undefined || restored !== undefined || holds !== undefined,
-    );
+    const last = this.#observations
+      .slice(this.#heldBefore)
+      .findLast(({ tree, restored, holds }) => tree !== undefined || restored !== undefined || holds !== undefined);
     return last?.holds === true && last.tree === undefined;
   }
 
@@ -212,7 +214,7 @@ export class Transcript {
       this.#observations.push(note);
       if (plan !== undefined) this.#plan = plan;
       if (tree !== undefined) this.#keepTree({ step, ...tree, by: this.#callText(tool, index) });
-      if (restored !== undefined) this.#trees = [...this.#trees.filter((one) => one.step < restored.step), restored];
+      if (restored !== undefined) this.#goBack(restored);
       if (this.#open === null) return;
       const observed = new Set([...this.#open.observed, index]);
       const { chosen, proposals } = this.#open;
@@ -220,8 +222,9 @@ export class Transcript {
       this.#open = observed.size >= calls.length ? null : { ...this.#open, observed };
     },
     TextKept: ({ handle, text }) => void this.#texts.set(handle, text),
-    NoticeGiven: ({ step, origin, text, order, about }) => {
+    NoticeGiven: ({ step, origin, text, order, about, restored }) => {
       this.#say(step, { role: 'User', origin, text });
+      if (restored !== undefined) this.#goBack(restored);
       if (order !== undefined) this.#orders.add(order);
       if (about !== undefined) this.#about.add(about);
     },
@@ -258,6 +261,11 @@ export class Transcript {
 
   #say(step: number, message: ConversationMessage): void {
     this.#history.push({ step, message });
+  }
+
+  #goBack(point: UndoPoint): void {
+    this.#trees = [...this.#trees.filter((one) => one.step < point.step), point];
+    this.#heldBefore = this.#observations.length;
   }
 
   /** One tree a step: the newest of it. */

@@ -59,7 +59,11 @@ export function messagesOf(
   return {
     messages: () => {
       const known = new Set(taken());
-      return newest.messages().flatMap(({ id, text, requester }) => (known.has(id) ? [] : [{ id, text, by: requester }]));
+      return newest
+        .messages()
+        .flatMap(({ id, text, requester, snapshot }) =>
+          known.has(id) ? [] : [{ id, text, by: requester, ...(snapshot !== undefined && { snapshot }) }],
+        );
     },
     messageTaken: (id) => {
       const known = taken();

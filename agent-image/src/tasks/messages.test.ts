@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { messagesOf, Newest } from './assignmentRunner.ts';
 
 const message = (id: string) => ({ id, requester: 'ann', text: `do ${id}`, at: '2030-01-01T00:00:00Z' });
+const toSnapshot = { ...message('s'), snapshot: 's0003' };
 const taskWith = (...ids: readonly string[]): AgentTask => ({ status: { messages: ids.map(message) } }) as unknown as AgentTask;
 
 function open(task: AgentTask, messagesTaken?: string[]) {
@@ -30,6 +31,11 @@ test('messages are given until they are named as taken, however long the operato
   expect([reporter.run.messagesTaken, reporter.writes]).toEqual([['a'], 1]);
   newest.see(taskWith('b', 'c'));
   expect(messages().map(({ id }) => id)).toEqual(['b', 'c']);
+});
+
+test('a message may have files put back before', () => {
+  const { messages } = open({ status: { messages: [toSnapshot] } } as unknown as AgentTask);
+  expect(messages()).toEqual([{ id: 's', text: 'do s', by: 'ann', snapshot: 's0003' }]);
 });
 
 test('a worker that takes over gives no message again, and the list of those that were given is bounded', () => {

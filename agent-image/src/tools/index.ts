@@ -21,4 +21,5 @@ export {
 } from './tool.ts';
 export { McpServers, nothingListed, type McpListing } from './mcp.ts';
 export { findShell, programsOf } from './bash.ts';
+export { putBack } from './undo.ts';
 export { toolSet, toolsFor, type ResolvedCall, type ToolSet } from './registry.ts';

@@ -47,14 +47,22 @@ async function back(step: number, { scope: { session }, memory }: ToolContext): 
     const known = memory.undoPoints.map((one) => one.step).toReversed();
     throw new ArgumentError(`step: no tree is kept of ${step}; there are: ${known.join(', ')}; call undo without step to see what each is`);
   }
+  const done = await putBack(session, point);
+  if (done === null)
+    throw new ArgumentError(`step: the files of step ${point.step} are not kept any more; call undo without step for those that are`);
+  return { ok: true, ...done, restored: point };
+}
+
+/** Puts all files back as they were at a point, in words; null: the point is not kept any more. */
+export async function putBack(session: SandboxSession, point: UndoPoint): Promise<Pick<Observation, 'text' | 'changed'> | null> {
   try {
     const { entries } = await session.diff(point.id);
     await session.restore(point.id);
     const what = entries.length === 0 ? 'nothing differed' : `discarded ${changesOf(session, entries)}`;
-    return { ok: true, text: `the files are as in ${nameOf(point)}, again; ${what}`, changed: entries.length > 0, restored: point };
+    return { text: `the files are as in ${nameOf(point)}, again; ${what}`, changed: entries.length > 0 };
   } catch (error) {
-    if (!isGone(error)) throw error;
-    throw new ArgumentError(`step: the files of step ${point.step} are not kept any more; call undo without step for those that are`);
+    if (isGone(error)) return null;
+    throw error;
   }
 }
 

@@ -29,7 +29,7 @@ interface OutcomeNote extends Attempt {
 }
 
 /** All kinds of notes that a trace is made of. */
-interface Notes extends Omit<LoopNotes, 'ModelAsked' | 'TextKept' | 'NoticeGiven' | 'ConversationCompacted'> {
+interface Notes extends Omit<LoopNotes, 'ModelAsked' | 'TextKept' | 'ConversationCompacted'> {
   readonly TaskBegan: TaskBeganNote;
   readonly Baseline: BaselineNote;
   readonly Outcome: OutcomeNote;
@@ -144,6 +144,9 @@ class Fold {
     ReplyChosen: (note, { attempt }) => this.#chosen(note, this.#at(attempt, note.step)),
     CallObserved: (note, { attempt }) => this.#observed(note, attempt),
     ConversationRewound: ({ toStep }, { attempt }) => this.#undo(attempt, toStep),
+    NoticeGiven: ({ restored }, { attempt }) => {
+      if (restored !== undefined) this.#undo(attempt, restored.step);
+    },
     SubmissionRefused: ({ step, text }, { attempt }) => {
       const handed = this.#at(attempt, step).find(({ chosen }) => chosen);
       if (handed !== undefined) handed.submission = { accepted: false, why: this.#redacting.text(text) };

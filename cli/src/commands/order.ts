@@ -170,7 +170,7 @@ interface TaskOrderOptions {
 async function orderTask(
   context: CommandContext,
   { task: name, wait, timeoutSeconds }: TaskOrderOptions,
-  spec: Pick<AgentTaskOrderSpec, 'type' | 'message' | 'reason'>,
+  spec: Pick<AgentTaskOrderSpec, 'type' | 'message' | 'reason' | 'snapshot'>,
   ended: string,
 ): Promise<void> {
   const { status } = await taskOf(context, name);
@@ -187,7 +187,15 @@ export async function cancel(context: CommandContext, options: TaskOrderOptions 
   await orderTask(context, options, { type: 'Cancel', ...(reason === undefined ? {} : { reason }) }, 'there is nothing to cancel');
 }
 
+export interface MessageOptions extends TaskOrderOptions {
+  readonly message: string;
+  /** Files are put back to it before. */
+  readonly snapshot?: string;
+}
+
 /** Gives the model of a task words, which it gets at its next step. */
-export async function message(context: CommandContext, options: TaskOrderOptions & { readonly message: string }): Promise<void> {
-  await orderTask(context, options, { type: 'Message', message: options.message }, 'nobody would read the message');
+export async function message(context: CommandContext, options: MessageOptions): Promise<void> {
+  const { message: text, snapshot } = options;
+  const spec = { type: 'Message', message: text, ...(snapshot !== undefined && { snapshot }) } as const;
+  await orderTask(context, options, spec, 'nobody would read the message');
 }

@@ -6,6 +6,7 @@ interface OrderFlags extends ConnectionFlags {
   readonly reason?: string;
   readonly action?: string;
   readonly revision?: string;
+  readonly restore?: string;
   readonly wait?: boolean;
   readonly timeout: number;
 }
@@ -53,13 +54,14 @@ function addWords(program: Command, dispatch: Dispatch): void {
   program
     .command('message <task> <text>')
     .description('give the model of the task words, which it gets at its next step')
+    .option('--restore <snapshot>', 'put all files back as they were at this snapshot of the conversation before')
     .option('--wait', 'until the model has them')
     .option('--timeout <seconds>', 'how long to wait', seconds, 300)
     .action((task: string, text: string, _: unknown, command: Command) => {
       const flags = command.optsWithGlobals<OrderFlags>();
-      const { wait = false, timeout: timeoutSeconds } = flags;
+      const { wait = false, timeout: timeoutSeconds, restore: snapshot } = flags;
       return dispatch.connected(flags, async (context) =>
-        (await import('../commands/order.ts')).message(context, { task, message: text, wait, timeoutSeconds }),
+        (await import('../commands/order.ts')).message(context, { task, message: text, wait, timeoutSeconds, ...given({ snapshot }) }),
       );
     });
 }

@@ -8,6 +8,8 @@ import {
   energyModel,
   type ExpertPool,
   expertPool,
+  type ExpertScale,
+  expertScale,
   group,
   type Kind,
   type RolloutPolicy,
@@ -20,6 +22,7 @@ const ours = <T extends KubeObject>({ plural, kind }: Kind) => defineResource<T>
 export const resources = {
   AgentTask: ours<AgentTask>(agentTask),
   ExpertPool: ours<ExpertPool>(expertPool),
+  ExpertScale: ours<ExpertScale>(expertScale),
   EnergyModel: ours<EnergyModel>(energyModel),
   RolloutPolicy: ours<RolloutPolicy>(rolloutPolicy),
   AgentTaskOrder: ours<AgentTaskOrder>(agentTaskOrder),

@@ -1,5 +1,5 @@
 /** What the page and its server say to each other: rows of the fleet, states of watches, errors. Types only. */
-import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool, Phase, RolloutPolicy } from '@agentfleet/protocol/api';
+import type { AgentTask, AgentTaskOrder, EnergyModel, ExpertPool, ExpertScale, Phase, RolloutPolicy } from '@agentfleet/protocol/api';
 
 /** A task as the fleet shows it: a tenth of the object. */
 export interface TaskRow {
@@ -45,12 +45,13 @@ export interface TaskRow {
 }
 
 /** Kinds that the page follows. Tasks travel as rows, the others whole. */
-export const followed = ['AgentTask', 'ExpertPool', 'EnergyModel', 'RolloutPolicy', 'AgentTaskOrder'] as const;
+export const followed = ['AgentTask', 'ExpertPool', 'ExpertScale', 'EnergyModel', 'RolloutPolicy', 'AgentTaskOrder'] as const;
 export type Followed = (typeof followed)[number];
 
 export interface FollowedShapes {
   readonly AgentTask: TaskRow;
   readonly ExpertPool: ExpertPool;
+  readonly ExpertScale: ExpertScale;
   readonly EnergyModel: EnergyModel;
   readonly RolloutPolicy: Omit<RolloutPolicy, 'status'>;
   readonly AgentTaskOrder: AgentTaskOrder;
@@ -98,6 +99,7 @@ export interface OrderRequest {
   readonly type: 'Approve' | 'Reject' | 'Answer' | 'Message' | 'Cancel';
   readonly action?: string;
   readonly message?: string;
+  readonly snapshot?: string;
   readonly reason?: string;
 }
 

@@ -44,11 +44,11 @@ const orderTypes = ['Approve', 'Reject', 'Answer', 'Message', 'Cancel'] as const
 
 /** Fields of an order that are texts and given. The API server checks which of them go together. */
 function orderOf(body: unknown): OrderRequest {
-  const { type, action, message, reason } = (body ?? {}) as Readonly<Record<string, unknown>>;
+  const { type, action, message, snapshot, reason } = (body ?? {}) as Readonly<Record<string, unknown>>;
   const known = orderTypes.find((one) => one === type);
   if (known === undefined)
     throw new DashboardError(400, 'AF_DASHBOARD_ORDER', 'type names no order', `Use one of ${orderTypes.join(', ')}`);
-  const texts = Object.entries({ action, message, reason }).filter(([, value]) => typeof value === 'string' && value !== '');
+  const texts = Object.entries({ action, message, snapshot, reason }).filter(([, value]) => typeof value === 'string' && value !== '');
   return { type: known, ...Object.fromEntries(texts) };
 }
 

@@ -50,6 +50,14 @@ const blankCase: RuleCase = change(
   'spec.message must not be blank; write the answer or the message',
 );
 
+const snapshotCase: RuleCase = change(
+  orders['Cancel']!,
+  'spec.snapshot',
+  undefined,
+  's0003',
+  'spec.snapshot must be set beside spec.type Message only; remove it, or correct spec.type',
+);
+
 const builtin = { type: 'Builtin' } as const;
 const llama = { type: 'Llama', llama: {} } as const;
 const synth = { type: 'Synth' } as const;
@@ -275,6 +283,7 @@ export const poolAndOrderCases: readonly RuleCase[] = [
   ...orderCases,
   ...targetCases,
   blankCase,
+  snapshotCase,
   ...poolCases,
   ...layerCases,
   ...roleCases,

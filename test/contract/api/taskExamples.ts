@@ -198,7 +198,7 @@ export const fullTaskStatus: Node = {
   attempts: [{ number: 1, startedAt: time, endedAt: time, class: 'CheckFailed', reason: 'ChecksFailed', started: true, usage: spent }],
   totals: { usage },
   storage: { claim: 'full-1', volumeSnapshot: 'full-0' },
-  messages: [{ id: '7f4a1f0e-2f4b-4b2e-9a52-0d5cf1a3c0de', requester: 'admin', text: 'use port 8080' }],
+  messages: [{ id: '7f4a1f0e-2f4b-4b2e-9a52-0d5cf1a3c0de', requester: 'admin', text: 'use port 8080', snapshot: 's0003' }],
   approvals: [
     {
       action: sha,
@@ -219,7 +219,7 @@ export const orders: Readonly<Record<string, Node>> = Object.fromEntries(
     Approve: { action: sha },
     Reject: { action: sha, reason: 'too risky' },
     Answer: { action: sha, message: 'the newest' },
-    Message: { message: 'use port 8080' },
+    Message: { message: 'use port 8080', snapshot: 's0003' },
     Cancel: {},
   }).map(([type, fields]) => [
     type,

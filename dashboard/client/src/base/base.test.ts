@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { ConversationEntry } from '@agentfleet/protocol/results';
 import type { TaskRow } from '../../../src/base/wire.ts';
 import { filterOf, matching, ordered, summarise } from './fleet.ts';
-import { candidatesOf, changesBySnapshot, gistOf, Talk, type Turn } from './talk.ts';
+import { candidatesOf, changesBySnapshot, doneSince, gistOf, Talk, type Turn } from './talk.ts';
 import { bytes, duration, short, span, wilson } from './text.ts';
 
 const row = (name: string, more: Partial<TaskRow> = {}): TaskRow => ({
@@ -130,7 +130,7 @@ test('what changed between snapshots: edits that were made, commands that ran; n
     kind: 'Accepted',
     data: { snapshot: 's3', edits: [{ path: 'found.py', before: 'x', after: 'y' }] },
   };
-  const found = changesBySnapshot([
+  const turns: readonly Turn[] = [
     snapshot(1, 's0'),
     reply(
       2,
@@ -149,7 +149,9 @@ test('what changed between snapshots: edits that were made, commands that ran; n
     reply(9, call('edit_file', edit('one.py'), {}), call('bash', { command: 'make' }, {}), call('edit_file', edit('two.py'), {})),
     { type: 'Snapshot', seq: 10, at, id: 's4', label: 'step 9' },
     { type: 'Snapshot', seq: 11, at, id: 's5', label: 'step 9' },
-  ]);
+    reply(12, call('bash', { command: 'ls' }, {})),
+  ];
+  const found = changesBySnapshot(turns);
   const edits = (paths: readonly string[]) => paths.map((path) => expect.objectContaining({ path }) as object);
   expect([...found.values()]).toEqual([
     { from: undefined, edits: [], commands: [] },
@@ -159,4 +161,7 @@ test('what changed between snapshots: edits that were made, commands that ran; n
     { from: 's3', edits: edits(['one.py']), commands: [] },
     { from: 's4', edits: edits(['two.py']), commands: ['make'] },
   ]);
+  expect(doneSince(turns, 's4')).toEqual({ edits: edits(['two.py']), commands: ['make', 'ls'] });
+  expect(doneSince(turns, 's0')).toEqual({ edits: edits(['found.py', 'one.py', 'two.py']), commands: ['make', 'ls'] });
+  expect(doneSince(turns, 's1')).toBeUndefined(); // s0 was gone back to after it
 });

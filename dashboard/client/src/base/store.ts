@@ -17,6 +17,7 @@ const keyOf = (shape: Shape): string => ('key' in shape ? shape.key : `${shape.m
 const none = (): Record<Followed, Map<string, Shape>> => ({
   AgentTask: new Map(),
   ExpertPool: new Map(),
+  ExpertScale: new Map(),
   EnergyModel: new Map(),
   RolloutPolicy: new Map(),
   AgentTaskOrder: new Map(),

@@ -222,8 +222,29 @@ function byCall(pieces: readonly Piece[], snapshots: number): Piece[] {
   return rest.length === 0 ? groups : [...groups, joined(rest)];
 }
 
-/** By the seq of each snapshot's record. */
-export function changesBySnapshot(turns: readonly Turn[]): ReadonlyMap<number, Since> {
+/** What was done, as far as the conversation tells: by the seq of each snapshot's record, and since the last one. */
+interface Done {
+  readonly found: ReadonlyMap<number, Since>;
+  readonly seqs: ReadonlyMap<string, number>;
+  readonly last: Since;
+}
+
+export const changesBySnapshot = (turns: readonly Turn[]): ReadonlyMap<number, Since> => walk(turns).found;
+
+/** What was done since a snapshot, which going back to it discards; undefined: another snapshot was gone back to before it. */
+export function doneSince(turns: readonly Turn[], id: string): Piece | undefined {
+  const { found, seqs, last } = walk(turns);
+  const pieces: Piece[] = [];
+  let since: Since | undefined = last;
+  for (let steps = 0; since !== undefined && steps <= found.size; steps += 1) {
+    pieces.unshift(since);
+    if (since.from === id) return joined(pieces);
+    since = found.get(seqs.get(since.from ?? '') ?? -1);
+  }
+  return undefined;
+}
+
+function walk(turns: readonly Turn[]): Done {
   const found = new Map<number, Since>();
   const seqs = new Map<string, number>();
   const labels = turns.flatMap((turn) => (turn.type === 'Snapshot' ? [turn.label] : []));
@@ -255,5 +276,5 @@ export function changesBySnapshot(turns: readonly Turn[]): ReadonlyMap<number, S
       else found.set(at, { ...held, edits: [...held.edits, ...edits] });
     }
   }
-  return found;
+  return { found, seqs, last: { from, ...joined(waiting) } };
 }

@@ -93,6 +93,10 @@ export function Tabs<T extends string>(props: {
   readonly active: T;
   readonly onChange: (id: T) => void;
 }): ReactNode {
+  // On a phone the tabs are wider than the window.
+  useEffect(() => {
+    document.getElementById(`tab-${props.active}`)?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }, [props.active]);
   const move = (by: number): void => {
     const at = props.tabs.findIndex(({ id }) => id === props.active);
     const next = props.tabs[(at + by + props.tabs.length) % props.tabs.length];

@@ -287,8 +287,8 @@ export function waitingMessages({ status, snapshot }: Facts, transition: Transit
   const taken = new Set(status.run?.messagesTaken);
   const waiting = (status.messages ?? []).filter(({ id }) => !taken.has(id));
   const known = new Set([...taken, ...waiting.map(({ id }) => id)]);
-  const fresh = snapshot.messages.flatMap(({ metadata: { uid = '' }, spec: { requester, message = '' } }): TaskMessage[] =>
-    known.has(uid) ? [] : [{ id: uid, requester, text: message }],
+  const fresh = snapshot.messages.flatMap(({ metadata: { uid = '' }, spec: { requester, message = '', snapshot } }): TaskMessage[] =>
+    known.has(uid) ? [] : [{ id: uid, requester, text: message, ...(snapshot !== undefined && { snapshot }) }],
   );
   const messages = [...waiting, ...fresh].slice(0, maxWaitingMessages);
   return messages.length === 0 ? {} : { messages };

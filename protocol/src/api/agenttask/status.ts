@@ -14,6 +14,7 @@ import {
   objectName,
   optional,
   reference,
+  snapshotId,
   struct,
   text,
   timestamp,
@@ -119,6 +120,7 @@ const TaskMessage = struct('Words of a person for the model.', {
   id: text('Uid of the order; the worker reports it in status.run.messagesTaken.', { max: 64, min: 1 }),
   requester: text('Who gave the order.', { max: 1024 }),
   text: text('The words.', { max: maxOrderMessage }),
+  snapshot: optional(snapshotId('What all files are put back to before.')),
 });
 export type TaskMessage = Static<typeof TaskMessage>;
 

@@ -16,6 +16,7 @@ import {
   reference,
   rule,
   rulesKey,
+  snapshotId,
   struct,
   text,
   timestamp,
@@ -58,6 +59,9 @@ const fields = struct('The order. It cannot be changed; create another one.', {
       rule("self.trim() != ''", 'spec.message must not be blank; write the answer or the message'),
     ),
   ),
+  snapshot: optional(
+    snapshotId('With Message: before the model reads it, all files are put back as they were at this snapshot of its conversation.'),
+  ),
   reason: optional(text('Why, for the record.', { max: 1024 })),
   requester: text('User name of who orders; it must be the caller.', { max: 1024, min: 1 }),
 });
@@ -81,6 +85,10 @@ export const AgentTaskOrderSpec = extend(fields, {
       'spec.action must be set exactly when spec.type is Approve or Reject or Answer for a task; set or remove it',
     ),
     goesWith('message', ['Answer', 'Message']),
+    rule(
+      "!has(self.snapshot) || self.type == 'Message'",
+      'spec.snapshot must be set beside spec.type Message only; remove it, or correct spec.type',
+    ),
   ],
 });
 export type AgentTaskOrderSpec = Static<typeof AgentTaskOrderSpec>;

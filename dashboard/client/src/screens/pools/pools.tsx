@@ -1,6 +1,6 @@
 /** Pools: which models answer, where they sit, what they cost, and what found no place. */
 import { type ReactNode, useMemo } from 'react';
-import type { ExpertPool } from '@agentfleet/protocol/api';
+import type { ExpertPool, ExpertScale } from '@agentfleet/protocol/api';
 import type { TaskRow } from '../../../../src/base/wire.ts';
 import type { Tone } from '../../base/fleet.ts';
 import { useFleet } from '../../base/store.ts';
@@ -42,7 +42,16 @@ function priceOf({ engine }: Expert): string {
 const timesOf = (latency: State['latency']): readonly string[] =>
   latency === undefined ? [] : [`p50 ${duration(latency.p50Ms)}`, `p95 ${duration(latency.p95Ms)}`];
 
-function Experts({ pool: { spec, status } }: { readonly pool: ExpertPool }): ReactNode {
+/** Pods that an ExpertScale asks for, which take the place of those of the pool. */
+function Scale({ scale }: { readonly scale: ExpertScale | undefined }): ReactNode {
+  if (scale === undefined) return null;
+  const granted = scale.status?.granted;
+  return <p className="muted small">{`${scale.spec.replicas} asked${granted === undefined ? '' : `, ${granted} granted`}`}</p>;
+}
+
+function Experts({ pool, scales }: { readonly pool: ExpertPool; readonly scales: readonly ExpertScale[] }): ReactNode {
+  const { metadata, spec, status } = pool;
+  const own = scales.filter((scale) => scale.metadata.namespace === metadata.namespace && scale.spec.poolRef.name === metadata.name);
   const states = new Map(status?.experts?.map((state) => [state.name, state]));
   return (
     <div className="scroll" tabIndex={0} role="region" aria-label="Table of experts">
@@ -79,6 +88,7 @@ function Experts({ pool: { spec, status } }: { readonly pool: ExpertPool }): Rea
                 </td>
                 <td className="right" data-label="Pods">
                   {state === undefined ? '–' : `${state.ready}/${state.replicas}`}
+                  <Scale scale={own.find((scale) => scale.spec.expert === expert.name)} />
                 </td>
                 <td data-label="Time to answer">
                   {timesOf(state?.latency).map((text) => (
@@ -144,9 +154,11 @@ function Facts({ items }: { readonly items: readonly (readonly [name: string, va
 
 function PoolView({
   pool,
+  scales,
   spent,
 }: {
   readonly pool: ExpertPool;
+  readonly scales: readonly ExpertScale[];
   readonly spent: { readonly tokens: number; readonly cost: number; readonly tasks: number } | undefined;
 }): ReactNode {
   const { metadata, status } = pool;
@@ -172,7 +184,7 @@ function PoolView({
         ]}
       />
       <Troubles conditions={status?.conditions} />
-      <Experts pool={pool} />
+      <Experts pool={pool} scales={scales} />
     </Panel>
   );
 }
@@ -181,6 +193,7 @@ export function PoolsScreen(): ReactNode {
   const { objects, states } = useFleet();
   const spending = useSpending(objects.AgentTask);
   const pools = [...objects.ExpertPool.values()].sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+  const scales = [...objects.ExpertScale.values()];
   const placed = placedOf(pools, [...objects.EnergyModel.values()]);
   const state = states.find(({ kind }) => kind === 'ExpertPool');
   return (
@@ -195,7 +208,7 @@ export function PoolsScreen(): ReactNode {
       )}
       {pools.map((pool) => {
         const key = `${pool.metadata.namespace ?? ''}/${pool.metadata.name}`;
-        return <PoolView key={key} pool={pool} spent={spending.get(key)} />;
+        return <PoolView key={key} pool={pool} scales={scales} spent={spending.get(key)} />;
       })}
       {placed.some(({ plan }) => plan.assignments.length + (plan.rejected?.length ?? 0) > 0) && <SlotBars placed={placed} />}
     </div>

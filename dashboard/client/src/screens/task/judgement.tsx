@@ -66,8 +66,10 @@ function CandidateRow({ candidate }: { readonly candidate: Candidate }): ReactNo
         {expert !== '' && <span className="muted"> by {plain(expert)}</span>}
         {why !== '' && <p className="muted small">{plain(why)}</p>}
       </td>
-      <td className="right">{shown(energy)}</td>
-      <td className="right">
+      <td className="right" data-label="Energy">
+        {shown(energy)}
+      </td>
+      <td className="right" data-label="P(good)">
         {pSuccess === undefined ? (
           '–'
         ) : (
@@ -100,7 +102,7 @@ export function JudgementTab({ task, candidates }: { readonly task: AgentTask; r
           <Empty title="No candidates">Search proposes them, and loops that compare several replies.</Empty>
         ) : (
           <div className="scroll" tabIndex={0} role="region" aria-label="Table of candidates">
-            <table className="table">
+            <table className="table unfolding">
               <thead>
                 <tr>
                   <th>Candidate</th>

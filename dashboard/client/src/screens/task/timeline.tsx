@@ -3,13 +3,14 @@ import type { AgentTask } from '@agentfleet/protocol/api';
 import type { TaskDetail } from '../../../../src/base/wire.ts';
 import { taskPath } from '../../base/api.ts';
 import type { Heard } from '../../base/conversation.ts';
+import { useSession } from '../../base/place.ts';
 import { changesBySnapshot, noteOf, type Since, type Turn } from '../../base/talk.ts';
 import { ago } from '../../base/text.ts';
 import { Empty } from '../../parts/bits.tsx';
 import { fileOf } from '../../parts/diff.ts';
 import { DiffFiles } from '../../parts/diffView.tsx';
 import { plain } from '../../parts/output.tsx';
-import { UndoView } from './undo.tsx';
+import { GoBack, UndoView } from './undo.tsx';
 
 interface Item {
   readonly at: string;
@@ -18,8 +19,9 @@ interface Item {
   readonly title: string;
   readonly text: string;
   readonly bad?: boolean;
-  /** Of a snapshot that was taken: seq of its record. */
+  /** Of a snapshot that was taken: seq of its record, and its id. */
   readonly taken?: number;
+  readonly id?: string;
 }
 
 const nothing: Since = { from: undefined, edits: [], commands: [] };
@@ -30,7 +32,7 @@ function itemOf(turn: Turn): readonly Item[] {
   const key = String(seq);
   switch (turn.type) {
     case 'Snapshot':
-      return [{ at, key, kind: 'snapshot', title: `Snapshot ${turn.id}`, text: turn.label, taken: seq }];
+      return [{ at, key, kind: 'snapshot', title: `Snapshot ${turn.id}`, text: turn.label, taken: seq, id: turn.id }];
     case 'Restored':
       return [
         {
@@ -148,9 +150,14 @@ export function TimelineTab({
     text: note,
     bad: type === 'Warning',
   }));
-  const all = [...events, ...heard.turns.flatMap(itemOf)].sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
+  // Of one moment, what was recorded last comes first, as of all.
+  const all = [...events, ...heard.turns.flatMap(itemOf)].reverse().sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
   const changes = useMemo(() => changesBySnapshot(heard.turns), [heard.turns]);
-  const initial = detail.task.status?.run?.snapshots?.initial;
+  const { status } = detail.task;
+  const initial = status?.run?.snapshots?.initial;
+  const { readOnly } = useSession();
+  // Only a model that is talked to hears of it.
+  const goesOn = !readOnly && status?.finished !== 'true' && heard.turns.some(({ type }) => type === 'Began');
   const most = 500;
   return (
     <>
@@ -161,7 +168,7 @@ export function TimelineTab({
       ))}
       {all.length === 0 && <Empty title="Nothing has happened yet" />}
       <ol className="timeline">
-        {all.slice(0, most).map(({ at, key, kind, title, text, bad, taken }) => (
+        {all.slice(0, most).map(({ at, key, kind, title, text, bad, taken, id }) => (
           <li key={key} className={`${kind} ${bad === true ? 'bad' : ''}`}>
             <time dateTime={at} title={at} className="muted small">
               {ago(Date.parse(at), now)} ago
@@ -170,7 +177,10 @@ export function TimelineTab({
               <strong>{plain(title)}</strong>
               <p className="muted">{plain(text)}</p>
               {taken !== undefined && <Change since={changes.get(taken) ?? nothing} />}
-              {kind === 'snapshot' && title === `Snapshot ${initial}` && <Undo task={detail.task} />}
+              {id !== undefined && id === initial && <Undo task={detail.task} />}
+              {goesOn && id !== undefined && (id === initial || text.startsWith('step ')) && (
+                <GoBack task={detail.task} snapshot={id} turns={heard.turns} />
+              )}
             </div>
           </li>
         ))}

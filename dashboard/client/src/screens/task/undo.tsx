@@ -7,6 +7,7 @@ import type { UndoPlan } from '../../../../src/base/wire.ts';
 import { get, send, taskPath } from '../../base/api.ts';
 import { useAct, useLoad } from '../../base/hooks.ts';
 import { useSession } from '../../base/place.ts';
+import { doneSince, type Turn } from '../../base/talk.ts';
 import { Confirm, Trouble } from '../../parts/bits.tsx';
 import { filesOf, pathOf } from '../../parts/diff.ts';
 import { plain } from '../../parts/output.tsx';
@@ -125,6 +126,66 @@ export function UndoView({ path }: { readonly path: string }): ReactNode {
         ))}
       </ul>
       {neverReverted.length > 0 && <p className="muted">Never reverted: {neverReverted.map(plain).join(', ')}</p>}
+    </>
+  );
+}
+
+/** Has all files of a task that runs put back as they were at a snapshot, and tells its model; what that discards is shown before. */
+export function GoBack({
+  task,
+  snapshot,
+  turns,
+}: {
+  readonly task: AgentTask;
+  readonly snapshot: string;
+  readonly turns: readonly Turn[];
+}): ReactNode {
+  const { namespace = '', name } = task.metadata;
+  const [open, setOpen] = useState(false);
+  const [text, setText] = useState('');
+  const { busy, error, said, act } = useAct(() => undefined);
+  const lost = open ? doneSince(turns, snapshot) : undefined;
+  const paths = [...new Set(lost?.edits.map(({ path }) => path))];
+  const order = (): void => {
+    setOpen(false);
+    const body = { type: 'Message', message: text.trim(), snapshot };
+    act(() => send('POST', taskPath(namespace, name, '/orders'), body), 'The files are put back at the next step of the agent.');
+  };
+  return (
+    <>
+      <button type="button" className="link" disabled={busy} onClick={() => setOpen(true)}>
+        Go back to here …
+      </button>
+      <span role="status">{said !== '' && <span className="notice good">{said}</span>}</span>
+      {error !== undefined && <Trouble what="The API server refused it:" error={error} />}
+      {open && (
+        <Confirm
+          title={`Put all files back to ${snapshot}?`}
+          action="Put back"
+          danger
+          disabled={text.trim() === ''}
+          onYes={order}
+          onNo={() => setOpen(false)}
+        >
+          <p>
+            At its next step{task.spec.suspend ? ', once it is resumed,' : ''} the agent finds all files as they were at {plain(snapshot)}{' '}
+            and reads your words. What commands did outside of the files stays.
+          </p>
+          {lost === undefined && <p>The agent has gone back behind this snapshot before: what was done since then is discarded.</p>}
+          {lost !== undefined && paths.length + lost.commands.length === 0 && (
+            <p className="muted">Nothing is known to have changed since.</p>
+          )}
+          <Paths items={paths.map((path) => ['put back', path])} />
+          {lost !== undefined && lost.commands.length > 0 && (
+            <>
+              <p className="muted">And whatever files these commands changed:</p>
+              <Paths items={lost.commands.map((command) => ['ran', command.slice(0, 200)])} />
+            </>
+          )}
+          <label htmlFor="go-back">What the agent should do instead</label>
+          <textarea id="go-back" rows={3} maxLength={1024} value={text} onChange={({ target }) => setText(target.value)} autoFocus />
+        </Confirm>
+      )}
     </>
   );
 }
