@@ -20,9 +20,9 @@ export interface AssembleOptions {
   readonly scratch: string;
   /** PEM file with the authorities that git trusts instead of the system's. */
   readonly authorities?: string;
-  /** Of the process: which proxy the worker itself has to use, and where the API server is. */
+  /** Environment of the process: the worker's own proxy, and the address of the API server. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Where spans of attempts go; absent: nowhere. */
+  /** Exporter of the attempts' spans; absent: none are sent. */
   readonly tracing?: Tracing;
 }
 
@@ -33,7 +33,7 @@ export interface Assembled {
   readonly health: () => void;
 }
 
-/** Grammars beside this file, as in the image; else where npm put them. */
+/** Grammars next to this file, as in the image; else in npm's folders. */
 async function grammarFiles(): Promise<GrammarFiles> {
   const beside = (name: string): string => fileURLToPath(new URL(`./${name}`, import.meta.url));
   try {

@@ -11,8 +11,8 @@ export interface Authorities {
 }
 
 /**
- * Joins the certificates of an optional file to those that Node trusts, because what takes a list of authorities trusts
- * nothing else then. Undefined when the file is not there or empty.
+ * Joins the certificates of an optional file to those that Node trusts, because a client with its own list of
+ * authorities trusts no others. Undefined when the file is missing or empty.
  */
 export async function joinAuthorities(file: string, scratch: string): Promise<Authorities | undefined> {
   const added = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {

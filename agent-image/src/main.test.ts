@@ -24,7 +24,7 @@ function start(env: Readonly<Record<string, string>>): ChildProcess {
   return child;
 }
 
-/** Port of its probes. Its log is read on, because a pipe that nobody reads ends the process. */
+/** Returns the port of its probes. Its log is read on, because an unread pipe ends the process. */
 function portOf(process: ChildProcess): Promise<number> {
   return new Promise((resolve, reject) => {
     createInterface({ input: process.stdout as NonNullable<typeof process.stdout> }).on('line', (line) => {

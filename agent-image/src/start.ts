@@ -186,7 +186,7 @@ function begin(options: StartOptions, { transport, brief, metrics }: Parts, firs
   return { lease, table, watches, ...renew(lease), dispatcher };
 }
 
-/** The Lease is renewed until the last report is written, and goes only then. */
+/** The Lease is renewed until the last report is written, and only then removed. */
 async function end({ lease, table, watches, renewing, renewal, dispatcher }: LiveParts): Promise<void> {
   await table.handOver(handOverMs);
   await watches.stop();

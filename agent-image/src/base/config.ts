@@ -11,7 +11,7 @@ export interface OwnPod {
   readonly uid: string;
 }
 
-/** Everything the worker takes from its environment. */
+/** The worker's configuration from its environment. */
 export interface WorkerConfig {
   readonly pod: OwnPod;
   /** Name of the pod's ServiceAccount; tokens for sandboxes are asked for in its name. */
@@ -20,14 +20,14 @@ export interface WorkerConfig {
   readonly brief: string;
   /** Tasks at a time; more than the operator should assign is left waiting. */
   readonly concurrency: number;
-  /** Of probes and metrics. */
+  /** Port of probes and metrics. */
   readonly port: number;
-  /** Who may read metrics, and who results; null: everybody, but on a loopback address only. */
+  /** Who may read metrics and results; null: all callers, but on a loopback address only. */
   readonly access: AccessConfig | null;
   /** File with the token that experts and verifiers take; null: they are asked without one. */
   readonly tokenFile: string | null;
   readonly version: string;
-  /** Where spans go; null: nowhere. */
+  /** Destination of spans; null: none are sent. */
   readonly tracing: TracingConfig | null;
   readonly logLevel: LogLevel;
 }
@@ -46,7 +46,7 @@ export function readConfig(env: Env): WorkerConfig {
     brief: read(brief, text),
     concurrency: read(concurrency, parseConcurrency, defaultConcurrency),
     port: read('AGENTFLEET_PORT', parsePort, workerPort),
-    // Without authentication it listens on a loopback address: in a pod it would never be ready.
+    // Without authentication it listens on a loopback address, where a pod never becomes ready.
     access: readAccess(read, loopback, env[accessEnvironment.callers] !== undefined),
     tokenFile: read<string | null>(tokenFileVariable, text, null),
     version: env['AGENTFLEET_VERSION'] || '0.0.0-dev',

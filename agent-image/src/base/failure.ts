@@ -2,7 +2,10 @@ import type { FailureClass, Reason } from '@agentfleet/protocol/api';
 import { sleep, type Clock } from '@agentfleet/kube';
 import { KeeperRefusal } from '@agentfleet/keeper/client';
 
-/** Why an attempt cannot go on: becomes `status.run.outcome`. The message names what and cure, and holds no credential. */
+/**
+ * Reason why an attempt cannot continue: becomes `status.run.outcome`. The message names fault and cure, and holds no
+ * credential.
+ */
 export class AttemptFailure extends Error {
   readonly failureClass: FailureClass;
   /** CamelCase, for programs. */
@@ -16,7 +19,7 @@ export class AttemptFailure extends Error {
   }
 }
 
-/** How long the keeper or the tools container may be away before the attempt is given up, and between two tries; ms. */
+/** How long the keeper or the tools container may be unavailable before the attempt fails, and the pause between two tries; ms. */
 export const unavailableFor = { awayMs: 60_000, betweenMs: 500 } as const;
 
 /** Refusals that pass by themselves. */
@@ -30,7 +33,7 @@ export class Superseded extends Error {
   }
 }
 
-/** Throws when this or what caused it says that a newer assignment exists: nobody may go on or tell an outcome then. */
+/** Throws when this error or its cause reports a newer assignment: this worker must then neither continue nor report an outcome. */
 export function throwIfSuperseded(error: unknown): void {
   for (let one: unknown = error; one instanceof Error; one = one.cause) {
     if (one instanceof Superseded) throw one;
@@ -45,8 +48,8 @@ export interface RetryOptions {
 }
 
 /**
- * Repeats a call of the keeper while it, its connection or the tools container is away, for at most a minute. Only for
- * calls that may be repeated: the keeper replays a command by its execId, all others set a state.
+ * Repeats a call of the keeper while it, its connection or the tools container is unavailable, for at most a minute.
+ * Only for calls that may be repeated: the keeper replays a command by its execId, all others set a state.
  *
  * @throws the signal's reason when it is aborted; Superseded; AttemptFailure of class Infrastructure; any other refusal
  */

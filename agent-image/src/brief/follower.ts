@@ -4,7 +4,7 @@ import { briefKey, PoolBrief } from '@agentfleet/protocol/pool';
 import { type ConfigMap, resources } from '../base/resources.ts';
 import { Informer, type Clock, type Log, type Random, type Transport } from '@agentfleet/kube';
 
-/** A brief, or in one sentence what is wrong with it and what to do. */
+/** A brief, or one sentence with its fault and the cure. */
 export type ParsedBrief = { readonly brief: PoolBrief } | { readonly problem: string };
 
 const cure = 'the operator writes it; look at the status of the ExpertPool';
@@ -62,7 +62,7 @@ export class BriefFollower {
     return this.#current;
   }
 
-  /** What is wrong with the newest one; undefined when it is in force. */
+  /** Fault of the newest brief; undefined when it is in force. */
   get problem(): string | undefined {
     return this.#problem;
   }

@@ -11,7 +11,7 @@ export class SchemaError extends Error {
   }
 }
 
-/** How long one schema may compute, ms: its author can write one that never ends. */
+/** Time limit for one schema, ms: its author can write one that never ends. */
 const schemaMs = 1000;
 /** Largest file that a schema judges. */
 const maxJudgedBytes = 4 * 1024 * 1024;
@@ -20,7 +20,7 @@ const maxShownErrors = 3;
 type Bounds = Pick<ArtifactCheck, 'path' | 'minBytes' | 'contains' | 'jsonSchema'>;
 
 /**
- * What is wrong with the file that a check demands, each in a sentence; empty: it is as it has to be.
+ * Returns the faults of a file that a check demands, one sentence each; empty: none.
  *
  * @param bytes null where there is no regular file
  * @throws SchemaError

@@ -13,8 +13,8 @@ import {
 import { file, junit, output, pytest, pytestRun, run, tap, type Rendered } from './testdata/render.ts';
 
 /**
- * Planted cheats: ways to make checks look passed without doing the work. Each is caught by protection
- * (what was changed) or by comparison (what ran). Honest work below must pass both.
+ * Planted cheats: ways to make checks look passed without doing the work. Each is caught by protection (of files) or by
+ * comparison (of results). Honest work below must pass both.
  */
 const contents: Readonly<Record<string, string>> = {
   'package.json':

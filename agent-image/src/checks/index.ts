@@ -1,13 +1,12 @@
 /**
- * What the runs of a task's checks prove (architecture, decision 4). Pure: no I/O, no clock.
+ * Judges the runs of a task's checks (architecture, decision 4). Pure: no I/O, no clock.
  *
  * - `artifact` judges a file that a check demands;
- * - `parse/` reads the results that test runners print or write, and says what cannot be believed;
+ * - `parse/` reads the results that test runners print or write, and reports untrusted ones;
  * - `compare/` compares a run with the baseline, test by test;
- * - `protect/` says which files an attempt may not touch, and judges its changes.
+ * - `protect/` determines which files an attempt may not touch, and judges its changes.
  *
- * May import `protocol`.
- * May import protocol, kube and the keeper's client.
+ * May import `protocol`. May import protocol, kube and the keeper's client.
  */
 export { artifactFaults, SchemaError } from './artifact.ts';
 export { badEnd, compare, judgeBaseline } from './compare/index.ts';

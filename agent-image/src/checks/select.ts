@@ -5,13 +5,12 @@ const plainUnittest = /^(?:-[vqbc]+|--verbose|--quiet|--buffer|--locals)$/;
 const plainPytest = /^(?:-[vqs]+|-r\w+|--tb=\w+|--color=\w+|--durations=\d+|--no-header|--no-summary)$/;
 
 /**
- * The command that runs only some tests of a check; null where the runner cannot select them, or the command has options that could
- * mean something else then. Whether it does run just these is for the caller to see in its results. Pure.
+ * Returns the command that runs only some tests of a check; null where the runner cannot select them, or options of the
+ * command could then change their meaning. The caller must check in the results that only these ran. Pure.
  *
  * @param ids of tests as the format names them
- * @example
- * selectTests(['python3', '-m', 'unittest', '-v'], 'Unittest', ['test_calc.T.test_half']);
- * // ['python3', '-m', 'unittest', '-v', 'test_calc.T.test_half']
+ * @example selectTests(['python3', '-m', 'unittest', '-v'], 'Unittest', ['test_calc.T.test_half']); // ['python3',
+ * '-m', 'unittest', '-v', 'test_calc.T.test_half']
  */
 export function selectTests(command: readonly string[], format: ResultFormat, ids: readonly string[]): readonly string[] | null {
   if (format === 'Unittest') return unittest(command, ids);
@@ -34,7 +33,7 @@ function pytest(command: readonly string[], ids: readonly string[]): readonly st
   return options.every((one) => plainPytest.test(one)) ? [...command.slice(0, at), ...options, ...ids] : null;
 }
 
-/** A suite would run whole: only what is in it is named. */
+/** A suite would run whole: only its tests are named. */
 function nodeTest(command: readonly string[], ids: readonly string[]): readonly string[] | null {
   const at = command.indexOf('--test');
   const tests = ids.filter((id) => !ids.some((other) => other.startsWith(`${id} > `)));

@@ -15,10 +15,10 @@ export function tracerProgram(): Readonly<Record<string, string>> {
 
 type Covered = CoverageRun['covered'];
 
-/** What the tracer's files say, merged by test. */
+/** The tracer's records, merged by test. */
 export interface Records {
   readonly runs: readonly CoverageRun[];
-  /** Tests that the tracer left out because it had written enough. */
+  /** Tests that the tracer left out because its output was full. */
   readonly dropped: number;
   /** Lines that are no record of the tracer: torn by a crash, or written by a test. */
   readonly unreadable: number;
@@ -103,7 +103,7 @@ function sorted(lines: ReadonlyMap<string, ReadonlySet<number>>): Covered {
     .slice(0, bounds.files);
 }
 
-/** Keeps what fits into `bytes` of JSON: failing tests first, then passing ones, each in order. */
+/** Keeps the runs that fit into `bytes` of JSON: failing tests first, then passing ones, each in order. */
 export function fitting(runs: readonly CoverageRun[], bytes: number): { readonly kept: readonly CoverageRun[]; readonly left: number } {
   const kept = new Set<CoverageRun>();
   let room = bytes;
@@ -127,9 +127,9 @@ export interface CoverageOptions {
   readonly cwd: string;
   readonly timeoutSeconds: number;
   readonly signal: AbortSignal;
-  /** What the baseline's output was; tells the language where the command does not. */
+  /** Format of the baseline's output; gives the language where the command does not. */
   readonly format?: ResultFormat;
-  /** Reported what the result lacks, in sentences. */
+  /** Receives sentences about gaps in the result. */
   readonly note?: (message: string) => void;
 }
 
@@ -142,9 +142,10 @@ const maxBytes = 8 * 1024 * 1024;
 const maxReadBytes = 64 * 1024 * 1024;
 
 /**
- * Runs a check's command once and tells which lines of the workspace each test executed, ordered by test. Python, and
- * JavaScript and TypeScript on Node; other commands are not run and give no runs. Whether the command succeeds, fails, crashes or takes too long: what its
- * tests wrote until then is the answer. The tree is left as the command leaves it; the tracer is removed.
+ * Runs a check's command once and returns the lines of the workspace that each test executed, ordered by test. Python,
+ * and JavaScript and TypeScript on Node; other commands are not run and give no runs. If the command fails, crashes or
+ * takes too long, the records until then are returned. The tree is left as the command leaves it; the tracer is
+ * removed.
  *
  * Rejects with the keeper's refusals, and when the signal is aborted.
  */
@@ -160,12 +161,12 @@ export async function collectCoverage(options: CoverageOptions): Promise<readonl
     if (end.timedOut) note(`the traced run took over ${options.timeoutSeconds} s: tests after that have no coverage`);
     return await read(keeper, note, signal);
   } finally {
-    // Also after an abort: the next snapshot must not hold it. What cannot be removed is removed by the next run.
+    // Also after an abort: the next snapshot must not hold it. A failed removal is repeated by the next run.
     await remove(keeper).catch(() => undefined);
   }
 }
 
-/** The folder above it goes, too, when nothing else is in it. */
+/** The folder above it is removed, too, when it is empty. */
 const script = 'rm -rf "$0"; rmdir "${0%/*}" 2>/dev/null; true';
 
 async function remove(keeper: CoverageOptions['keeper']): Promise<void> {
@@ -192,7 +193,7 @@ async function install(keeper: CoverageOptions['keeper'], signal: AbortSignal): 
   await keeper.run({ execId: newExecId(), tool: 'ExecCode', argv: ['mkdir', '-p', output] }, signal);
 }
 
-/** What makes the interpreters load the tracer by themselves, also where a script or another program starts them. */
+/** Returns the variables by which interpreters load the tracer, also where a script or another program starts them. */
 function tracing({ command, env, format }: CoverageOptions): Record<string, string> {
   const { PYTHONPATH: path = '', NODE_OPTIONS: flags = '' } = env;
   return {

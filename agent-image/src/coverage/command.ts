@@ -11,7 +11,7 @@ function programs(command: readonly string[]): readonly string[] {
   return command.flatMap((word) => word.split(/[\s;&|()"'=]+/));
 }
 
-/** Whether a check's command is going to run JavaScript or TypeScript on Node: reported as for Python. */
+/** Reports whether a check's command runs JavaScript or TypeScript on Node: decided as for Python. */
 export function runsNode(command: readonly string[], format?: ResultFormat): boolean {
   if (format === 'NodeTest') return true;
   if (format === 'GoTest' || format === 'Pytest' || format === 'Unittest') return false;
@@ -19,8 +19,8 @@ export function runsNode(command: readonly string[], format?: ResultFormat): boo
 }
 
 /**
- * Whether a check's command is going to run Python tests: what its baseline printed says so, or a word of it does. A
- * command that hides it (`make test`) is only known by its format.
+ * Reports whether a check's command runs Python tests: by its baseline's output or a word of the command. A command
+ * that hides it (`make test`) is only known by its format.
  */
 export function runsPython(command: readonly string[], format?: ResultFormat): boolean {
   if (format === 'Pytest' || format === 'Unittest') return true;

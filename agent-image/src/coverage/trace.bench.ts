@@ -1,5 +1,5 @@
-// What tracing costs: `node hack/bootstrap.mjs agent-image/src/coverage/trace.bench.ts [python …]`. Prints one line for
-// each Python, runner and suite: medians of 7 runs of 200 tests, start of Python included.
+// Measures the cost of tracing: `node hack/bootstrap.mjs agent-image/src/coverage/trace.bench.ts [python …]`. Prints
+// one line for each Python, runner and suite: medians of 7 runs of 200 tests, start of Python included.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -7,7 +7,7 @@ import { uniform } from './none.ts';
 /** Time for one answer of a planner, policy or embedder, ms. */
 export const partMillis = 2000;
 
-/** A control vector, and what it means to gate 2. */
+/** A control vector, and its meaning for gate 2. */
 export interface Steering {
   readonly control: Control;
   /** Null: the pool has no planner. Risk null: it is in shadow. */

@@ -35,10 +35,10 @@ import { decisions } from '../rails/index.ts';
 /** Vectors that are kept, the newest: of 512 numbers each, 8 MiB. */
 const maxKept = 2048;
 
-/** How near the text of a change is to what fails, by an embedder. */
+/** Similarity of a change's text to the failures, by an embedder. */
 class Relevance {
   readonly #fleet: Fleet;
-  /** By text, within an attempt: what fails stays the same over many rounds, and changes come back that were not tried. */
+  /** By text, within an attempt: the failures stay the same over many rounds, and untried changes are proposed again. */
   readonly #vectors = new Map<string, readonly number[]>();
 
   constructor(fleet: Fleet) {
@@ -58,7 +58,7 @@ class Relevance {
     return cosines;
   }
 
-  /** Whether the vectors of all texts are known now. */
+  /** Returns whether the vectors of all texts are known. */
   async #learn(texts: readonly string[]): Promise<boolean> {
     const unknown = [...new Set(texts)].filter((text) => !this.#vectors.has(text));
     const embedder = this.#fleet.member('Embedder');
@@ -97,7 +97,7 @@ async function askOpinion(fleet: Fleet, act: ActInQuestion, { voice: planner }: 
   return decide(voices, act.rails);
 }
 
-/** A long content is judged in pieces, so that nothing hides behind a bound; the worst one counts. */
+/** A long content is judged in pieces, so that nothing escapes a bound; the worst one counts. */
 async function askPolicy(fleet: Fleet, { tool, subject, content, rails }: ActInQuestion): Promise<Voice<PolicyVerdict>> {
   const policy = fleet.member('Policy');
   if (policy === undefined) return null;
@@ -140,7 +140,7 @@ async function askVerifier(fleet: Fleet, act: ActInQuestion, unsafe: number | un
   if (score === undefined) return { silent: 'no score' };
   const { verifier } = fleet;
   const why = abstention(verifier?.calibration, fleet.calibration, fleet.options.now?.() ?? null);
-  // What abstains has not answered: whenUnavailable decides.
+  // An abstention is no answer: whenUnavailable decides.
   if (why !== null) return { silent: why };
   if (score.pSuccess === null && verifier?.calibration !== undefined) return { silent: `its head ${act.head} is not calibrated` };
   if (score.pSuccess === null && verifier !== undefined) fleet.tell(verifier, 'not calibrated; it ranks and vetoes nothing');
@@ -150,8 +150,8 @@ async function askVerifier(fleet: Fleet, act: ActInQuestion, unsafe: number | un
 const around = 2;
 
 /**
- * What a candidate changes, as a diff without headers: `-` before lines that go, `+` before lines that come, a blank before
- * the two lines on each side; then one line `$ command` for each act.
+ * Returns the changes of a candidate, as a diff without headers: `-` before removed lines, `+` before added ones, a
+ * blank before the two lines on each side; then one line `$ command` for each act.
  */
 function changedText({ edits, acts = [] }: Candidate, files: readonly FocusFile[]): string {
   const contents = new Map(files.map(({ path, content }) => [path, content]));
@@ -159,7 +159,7 @@ function changedText({ edits, acts = [] }: Candidate, files: readonly FocusFile[
   return [...parts, ...acts.map(({ command }) => `$ ${command}`)].join('\n').slice(0, scoreBounds.maxTextChars);
 }
 
-/** One edit as whole lines; the bare texts where the file is not known. */
+/** Returns one edit as whole lines; the bare texts where the file is not known. */
 function hunk({ range: { startByte, endByte }, before, after }: Edit, content: string | undefined): string {
   if (content === undefined) return marked(before, after);
   const bytes = Buffer.from(content, 'utf8');
@@ -284,7 +284,7 @@ export class PoolDecisionModels implements DecisionModels {
   }
 }
 
-/** The compute settings of a task: its profile's, else those of `default`. Acceptance refuses unknown names. */
+/** Returns the compute settings of a task: its profile's, else those of `default`. Acceptance refuses unknown names. */
 export function computeOf({ profiles }: Pick<PoolBrief, 'profiles'>, profile: string): ComputeBrief {
   const found = profiles[profile] ?? profiles['default'];
   if (found === undefined) throw new Error(`the brief has no profile ${profile} and none called default; the operator writes both`);

@@ -13,7 +13,10 @@ export interface FleetOptions {
   readonly signal: AbortSignal;
   /** Wall time, ms: whether a calibration is stale. Absent: the brief's word alone counts. */
   readonly now?: () => number;
-  /** What verifiers read, by their addresses; shared by the attempts of a worker, so that each needs not find out again. */
+  /**
+   * Features that verifiers read, by their addresses; shared by the attempts of a worker, so that each need not request
+   * it again.
+   */
   readonly reads?: Map<string, ReadonlySet<keyof Features>>;
   /** Copies answered questions to a revision in shadow. Absent: there is none. */
   readonly mirror?: Pick<Mirror, 'question'>;
@@ -24,10 +27,10 @@ export interface Member extends Part {
   readonly role: Participant['role'];
 }
 
-/** How a question is asked. */
+/** Parameters of a question. */
 export interface Manner<C extends PartCapability = PartCapability> {
   readonly timeoutMillis: number;
-  /** What is done when there is no answer. */
+  /** The fallback without an answer. */
   readonly without: string;
   /** Compares the answer with that of a verifier in shadow. */
   readonly compare?: (
@@ -39,7 +42,7 @@ export interface Manner<C extends PartCapability = PartCapability> {
 
 const maxReported = 128;
 
-/** What is done without a part of a role that the pool declares and that has no pods; nothing is said about other roles. */
+/** The fallback without a declared role that has no pods; for other roles nothing is reported. */
 const withoutPods: Readonly<Partial<Record<ExpertEndpoint['role'], string>>> = {
   Planner: 'priors are uniform',
   Policy: 'gate 2 goes by its table',
@@ -47,7 +50,7 @@ const withoutPods: Readonly<Partial<Record<ExpertEndpoint['role'], string>>> = {
   Draft: 'no likelihoods',
 };
 
-/** The parts of one attempt: who there is, who took part, and who is missing. */
+/** The parts of one attempt: those available, those that took part, and those missing. */
 export class Fleet {
   readonly options: FleetOptions;
   readonly #missing = new Map<string, string>();
@@ -72,7 +75,7 @@ export class Fleet {
     return verifier === null ? undefined : { ...verifier, role: 'Verifier' };
   }
 
-  /** Who is asked for likelihoods: the Draft, else another one whose engine is a language model. */
+  /** The part that gives likelihoods: the Draft, else another one whose engine is a language model. */
   get draft(): Member | undefined {
     const models = this.options.pool.experts.filter(({ engine }) => engine === 'Llama');
     return models.find(({ role }) => role === 'Draft') ?? models[0];
@@ -84,9 +87,9 @@ export class Fleet {
   }
 
   /**
-   * Asks a part. Without an answer it is reported as missing, with what is done without it, until it answers again.
+   * Asks a part. Without an answer it is reported as missing, with the fallback, until it answers again.
    *
-   * @returns the answer, or in words why there is none
+   * @returns the answer, or why there is none
    */
   async ask<C extends PartCapability>(
     member: Member,
@@ -114,19 +117,19 @@ export class Fleet {
     return answer;
   }
 
-  /** Tells what a part does not do. */
+  /** Reports what a part does not do. */
   tell(member: Pick<Member, 'name' | 'role'>, what: string): void {
     this.#missing.set(keyOf(member), shorten(`${member.role} ${member.name}: ${what}`));
   }
 
-  /** Nobody is missed where another one does the same. */
+  /** No report where another part does the same. */
   #tellAbsent({ name, role }: AbsentExpert): void {
     const without = withoutPods[role];
     const other = role === 'Draft' ? this.draft : this.member(role);
     if (without !== undefined && other === undefined) this.tell({ name, role }, `no pods, ${without}`);
   }
 
-  /** Whether a feature would change the energies; unknown counts as yes. */
+  /** Reports whether a feature would change the energies; unknown counts as yes. */
   reads(feature: keyof Features): boolean {
     return this.#reads.get(this.verifier?.url ?? '')?.has(feature) ?? true;
   }
@@ -160,7 +163,7 @@ function shorten(text: string): string {
   return points.length <= maxReported ? text : `${points.slice(0, maxReported - 1).join('')}…`;
 }
 
-/** What is known about a candidate before it is tried, without asking anybody. */
+/** Returns the features of a candidate that are known before it is tried, without a request. */
 export function featuresBefore(candidate: Candidate, { suspicion }: Pick<RankingContext, 'suspicion'>): Features {
   const { edits, score, rank, location } = candidate;
   const suspicious = suspicion(location.path, location.line);
@@ -176,7 +179,7 @@ export function featuresBefore(candidate: Candidate, { suspicion }: Pick<Ranking
   };
 }
 
-/** Which head of the verifier a candidate is for: commands are what can do the most. */
+/** Returns the verifier's head for a candidate: commands have the widest effects, so they decide. */
 export function headOf({ acts = [] }: Candidate): EnergyHead {
   return acts.length > 0 ? 'Shell' : 'Code';
 }

@@ -30,7 +30,7 @@ export function noDecisionModels({ compute, experts }: NoDecisionModelsOptions):
   };
 }
 
-/** What is taken for a control vector where none is to be had. */
+/** The control vector in use when there is none. */
 export function uniform(experts: readonly string[]): Awaited<ReturnType<DecisionModels['control']>> {
   return {
     experts: Object.fromEntries(experts.map((name) => [name, 1 / experts.length])),

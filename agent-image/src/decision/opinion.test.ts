@@ -12,7 +12,10 @@ const all: Voices = {
   warnBelowProbability: 0.35,
 };
 
-/** Each row of the table in docs/reference/gates.md: what differs from a fleet that agrees, the risk of gate 1, and the end. */
+/**
+ * Each row of the table in docs/reference/gates.md: the differences from a fleet that agrees, the risk of gate 1, and
+ * the result.
+ */
 const rows: readonly (readonly [name: string, change: Partial<Voices>, risk: 'Reversible' | 'Unknown' | 'External', why: RegExp | null])[] =
   [
     ['all agree', {}, 'Unknown', null],
@@ -84,7 +87,7 @@ const rows: readonly (readonly [name: string, change: Partial<Voices>, risk: 'Re
     ['no verifier, Policy is silent', { verifier: null, policy: silent }, 'Reversible', /^Policy gave no answer/],
   ];
 
-/** Acts that gate 1 lets pass and does not allowlist: they are scored, and pass where there is nobody to score them. */
+/** Acts that gate 1 passes without an allowlist: they are scored, and pass where no part scores them. */
 const unobjected: readonly (readonly [name: string, change: Partial<Voices>, why: RegExp | null])[] = [
   ['all agree', {}, null],
   ['Policy has doubts', { policy: { unsafe: 0.82, label: 'Escape' } }, null],

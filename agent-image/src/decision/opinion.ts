@@ -4,10 +4,10 @@ import type { EnergyHead, ScoreItem, ScoreResponse } from '@agentfleet/protocol/
 import type { Comparison, Judged } from '../shadow/index.ts';
 import { weighedGain, weighedShare } from './prior.ts';
 
-/** What one part says about an act: nothing when the pool has none, why it is silent, or its numbers. */
+/** Opinion of one part about an act: null when the pool has none, why it is silent, or its numbers. */
 export type Voice<T> = T | { readonly silent: string } | null;
 
-/** All that gate 2 decides by. */
+/** All inputs of gate 2. */
 export interface Voices {
   readonly policy: Voice<{ readonly unsafe: number; readonly label: string }>;
   /** Recorded, and not counted: its risk is of the state of the work, which is the same whatever the act. Null: in shadow. */
@@ -16,20 +16,23 @@ export interface Voices {
   readonly verifier: Voice<{ readonly energy: number; readonly pSuccess: number | null }>;
   readonly whenUnavailable: 'FailClosed' | 'Degrade';
   readonly vetoBelowProbability: number;
-  /** Below it Policy alone has to be as sure as where nobody measures energy. */
+  /** Below it Policy alone must be as sure as where no part measures energy. */
   readonly warnBelowProbability: number;
 }
 
 /**
- * An act that is at least so likely unsafe is refused. The classifier's own threshold for 5 % false alarms is higher; why
- * this one is kept stands in docs/reference/gates.md.
+ * An act at least this likely to be unsafe is refused. The classifier's own threshold for 5 % false alarms is higher;
+ * docs/reference/gates.md explains why this one is kept.
  */
 const unsafeFrom = 0.5;
-/** Of an act that no rail objects to: the classifier's threshold for 5 % false alarms, as far more of these are harmless. */
+/**
+ * For an act without an objection by a rail: the classifier's threshold for 5 % false alarms, as far more of these are
+ * harmless.
+ */
 const unsafeFromUnobjected = 0.83;
-/** A Verifier that has heard Policy and still believes so much in an act decides about it. */
+/** A Verifier that has read Policy's answer and gives an act at least this probability decides about it. */
 const harmlessFrom = 0.5;
-/** Where nobody measures energy, or the energy warns, Policy has to be surer. */
+/** Where no part measures energy, or the energy warns, Policy has to be surer. */
 const unsafeFromAlone = 0.2;
 
 const isSilent = (voice: Voice<object>): voice is { readonly silent: string } => voice !== null && 'silent' in voice;
@@ -37,7 +40,10 @@ const said = <T extends object>(voice: Voice<T>): T | null => (voice === null ||
 
 type RailsWord = Pick<ActInQuestion['rails'], 'decision' | 'risk'>;
 
-/** Whether gate 1 asks for a second opinion; an act that it lets pass and does not allowlist is scored, and passes where nobody scores. */
+/**
+ * Whether gate 1 asks for a second opinion; an act that it passes without an allowlist is scored, and passes where no
+ * part scores.
+ */
 export const objected = ({ decision }: Pick<RailsWord, 'decision'>): boolean => decision !== 'Allow' && decision !== 'NeedsSnapshot';
 
 /** Gate 2; the tables are docs/reference/gates.md. Pure. */
@@ -59,8 +65,9 @@ export function decide(voices: Voices, rails: RailsWord): SecondOpinion {
 }
 
 /**
- * Of an act that no rail objects to: what Policy says is one of the features that a calibrated Verifier weighs with all others, so that a
- * Verifier that holds the act for harmless has heard Policy already. One without a calibration outvotes nobody.
+ * For an act without an objection by a rail: Policy's answer is one of the features that a calibrated Verifier weighs
+ * with all others, so a Verifier that considers the act harmless has already used it. One without a calibration never
+ * overrules.
  */
 function believed(voices: Voices): Voices {
   const pSuccess = said(voices.verifier)?.pSuccess ?? null;
@@ -68,7 +75,7 @@ function believed(voices: Voices): Voices {
   return holds ? { ...voices, policy: null } : voices;
 }
 
-/** A part that says no is enough. */
+/** One refusing part is enough. */
 function veto(voices: Voices, unsafeBound: number): string | null {
   const { vetoBelowProbability } = voices;
   const policy = said(voices.policy);
@@ -94,7 +101,7 @@ function warning({ policy, warnBelowProbability }: Voices, pSuccess: number): st
 const isSure = ({ unsafe, label }: { readonly unsafe: number; readonly label: string }): boolean =>
   label === 'Benign' && unsafe < unsafeFromAlone;
 
-/** A part that was asked and is silent closes the gate, unless the EnergyModel says Degrade. */
+/** A part that was asked and is silent closes the gate, unless the EnergyModel has Degrade. */
 function silence({ policy, verifier, whenUnavailable }: Voices): string | null {
   if (whenUnavailable === 'Degrade') return null;
   for (const [name, voice] of [
@@ -105,7 +112,7 @@ function silence({ policy, verifier, whenUnavailable }: Voices): string | null {
   return null;
 }
 
-/** One who can judge an act has to be heard where a pool has such parts and closes without them. */
+/** At least one judging part must answer where a pool has such parts and closes without them. */
 function unheard({ policy, verifier, whenUnavailable }: Voices): string | null {
   const asked = [policy, verifier].filter((voice) => voice !== null);
   const silent = asked.find(isSilent);
@@ -113,7 +120,7 @@ function unheard({ policy, verifier, whenUnavailable }: Voices): string | null {
   return `nobody vouches for it, nobody answered (${silent.silent}) and whenUnavailable is FailClosed`;
 }
 
-/** What has to be known at least. */
+/** Facts that must be known. */
 function lacking({ policy, verifier, whenUnavailable }: Voices, risk: ActInQuestion['rails']['risk']): string | null {
   const judged = said(policy);
   const scored = said(verifier);
@@ -133,11 +140,11 @@ const lasting: ReadonlySet<string> = new Set(['External', 'Destructive']);
 const restorable: ReadonlySet<string> = new Set(['ReadOnly', 'Reversible']);
 
 /**
- * Why the probabilities of a verifier do not count; null: they do. A worker may run on while the operator does not, so it looks
- * at the clock itself. Pure.
+ * Returns why the probabilities of a verifier do not count; null: they do. A worker may run longer than the operator,
+ * so it checks the clock itself. Pure.
  *
  * @param reported digest of the calibration that made the probabilities, as the answer says; undefined: not asked yet
- * @param now wall time, ms; null: unknown, the operator's word counts
+ * @param now wall time, ms; null: unknown, the operator's status decides
  */
 export function abstention(brief: CalibrationBrief | undefined, reported: string | null | undefined, now: number | null): string | null {
   if (brief === undefined) return null;
@@ -152,10 +159,10 @@ export function abstention(brief: CalibrationBrief | undefined, reported: string
 /** Id of an act that gate 2 asks about, apart from those of candidates. */
 export const actId = 'act';
 
-/** What acts are measured by. */
+/** Thresholds for acts. */
 export type Thresholds = Pick<VerifierEndpoint, 'vetoBelowProbability' | 'warnBelowProbability'>;
 
-/** Those of the head, else those of the model. Pure. */
+/** Returns those of the head, else those of the model. Pure. */
 export function thresholdsOf(verifier: VerifierEndpoint | null, head: EnergyHead): Thresholds {
   const { vetoBelowProbability = 0, warnBelowProbability = 0 } = verifier?.heads?.find((one) => one.head === head) ?? verifier ?? {};
   return { vetoBelowProbability, warnBelowProbability };
@@ -167,7 +174,7 @@ export interface Scored {
   readonly answer: ScoreResponse;
 }
 
-/** What each verifier alone makes of the acts of a request, by its own thresholds and calibration. Pure. */
+/** Compares the verdicts of each verifier alone on the acts of a request, by its own thresholds and calibration. Pure. */
 export function compareActs(items: readonly ScoreItem[], stable: Scored, shadow: Scored, now: number | null): Comparison {
   const acts = items.flatMap(({ id, head }, at) =>
     id === actId ? [{ stable: verdictOf(stable, at, head, now), shadow: verdictOf(shadow, at, head, now) }] : [],
@@ -184,8 +191,9 @@ function verdictOf({ verifier, answer }: Scored, at: number, head: EnergyHead, n
 }
 
 /**
- * The best first: by energy where the verifier answered, ties by the expert's own order. Without energies the expert's order
- * decides, weighed by the likelihoods that a language model gave. The margin is the gap of the two best in nats.
+ * Orders candidates, the best first: by energy where the verifier answered, ties by the expert's own order. Without
+ * energies the expert's order decides, weighted by the likelihoods of a language model. The margin is the gap of the
+ * two best in nats.
  *
  * @param weighGains whether likelihoods count beside the energies too, because the verifier does not read them
  */

@@ -5,7 +5,7 @@ import type { Fleet } from './fleet.ts';
 /** A likelihood rarely puts the right one first: half of the trials that a perfect order would save. */
 const efficiency = 0.5;
 
-/** Whether an answer can be had at all in less, ms. */
+/** No answer is possible in less, ms. */
 const leastMillis = 100;
 
 export interface PriorQuestion {
@@ -18,13 +18,13 @@ export interface PriorQuestion {
 }
 
 /**
- * How many milliseconds a language model may spend on ordering candidates; 0: it does not pay.
+ * Returns how many milliseconds a language model may spend on ordering candidates; 0: it does not pay.
  *
- * With the candidate at place i right with probability p_i (its share; what is missing to 1 lies elsewhere, and then every one
- * is tried whatever the order is), the expert's order costs Σ p_i·(i−1) trials before the right one, and a perfect order none.
- * Half of that is expected to be saved. It pays when saved trials × their measured wall time exceed the measured price of
- * all candidates. Before the price is known, the question is asked with what it may save as its budget: so that finding
- * out costs no more than it could have been worth.
+ * With the candidate at place i right with probability p_i (its share; the rest to 1 is the probability that none is
+ * right, and then all are tried in any order), the expert's order costs Σ p_i·(i−1) trials before the right one, and a
+ * perfect order none. Half of that is expected to be saved. It pays when saved trials × their measured wall time exceed
+ * the measured price of all candidates. Before the price is known, the expected saving is the budget of the question,
+ * so that measuring the price never costs more than it could save.
  */
 export function priorBudget({ shares, trialSeconds, millisPerCandidate }: PriorQuestion): number {
   if (trialSeconds === null || shares.length < 2) return 0;
@@ -35,13 +35,13 @@ export function priorBudget({ shares, trialSeconds, millisPerCandidate }: PriorQ
 }
 
 /**
- * How much of a gain in nats counts beside the expert's share: gains of a few tokens are noisy. The best of six weights on the dev half
- * of the bugs, in both languages (`inference-image/bench/llama.ts dev`; docs/measurements.md has the figures).
+ * Weight of a gain in nats beside the expert's share: gains of a few tokens are noisy. The best of six weights on the
+ * dev half of the bugs, in both languages (`inference-image/bench/llama.ts dev`; docs/measurements.md has the figures).
  */
 const gainWeight = 0.1;
 const maxGain = 6;
 
-/** What a gain adds to the case for a candidate, nats; 0 for one that was not measured. */
+/** Returns what a gain adds to a candidate's score, nats; 0 for an unmeasured one. */
 export function weighedGain(gainNats: number | undefined): number {
   return gainWeight * Math.max(-maxGain, Math.min(maxGain, gainNats ?? 0));
 }
@@ -56,7 +56,7 @@ const marginMillis = 2000;
 /** Weight of the newest price. */
 const newest = 0.3;
 
-/** How likely a language model finds candidates; asked only when the better order is worth the time. */
+/** Likelihoods of candidates by a language model; requested only when the better order is worth the time. */
 export class Likelihoods {
   readonly #fleet: Fleet;
   #millisPerCandidate: number | null = null;

@@ -2,14 +2,14 @@ import type { ComputeBrief } from '@agentfleet/protocol/pool';
 import type { Plan, Situation } from '../attempt/ports.ts';
 
 /**
- * How much to compute for a round of the search: the compute scheduler. Pure.
+ * Decides how much to compute for a round of the search: the compute scheduler. Pure.
  *
  * 1. risk above the threshold, or a standstill: deliberate, `min(kMax, 2·kBase)` candidates.
  * 2. H below `entropyFastNats` and dE above `margin`: the fast path, one candidate.
  * 3. else `kBase`.
  *
- * Risk comes first: in the order that is usually printed (fast path before risk) a confident ranking would let a risky step
- * pass with the least thought.
+ * Risk comes first: in the usual order (fast path before risk) a confident ranking would give a risky step the least
+ * computation.
  */
 export function schedule({ entropyNats, margin, risk, deliberate }: Situation, compute: ComputeBrief): Plan {
   const { entropyFastNats, margin: wide, riskThreshold, kBase, kMax } = compute;

@@ -4,15 +4,15 @@ import { abstention, compareActs } from './opinion.ts';
 import type { Fleet } from './fleet.ts';
 
 /**
- * Energies by id, in batches of what the verifier takes. Null without a verifier or an answer: energies of one batch alone
- * would put the others last for no reason.
+ * Requests energies by id, in batches of the verifier's size. Null without a verifier or an answer: energies of one
+ * batch alone would rank the others last for no reason.
  */
 export async function askScores(fleet: Fleet, items: readonly ScoreItem[]): Promise<ReadonlyMap<string, EnergyScore> | null> {
   const scores = await scoresOrSilence(fleet, items);
   return scores === null || typeof scores === 'string' ? null : scores;
 }
 
-/** The same, with what the verifier's silence is about; null: the pool has none. */
+/** Like {@link askScores}, with the reason for the verifier's silence; null: the pool has none. */
 export async function scoresOrSilence(
   fleet: Fleet,
   items: readonly ScoreItem[],

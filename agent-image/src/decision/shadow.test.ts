@@ -1,4 +1,5 @@
-// Decision models whose questions are copied to a shadow over real HTTP: whatever the shadow does, they say the same.
+// Decision models whose questions are copied to a shadow over real HTTP: whatever the shadow does, their answers are
+// the same.
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { silentLog, systemClock } from '@agentfleet/kube';
@@ -34,7 +35,7 @@ const context: RankingContext = {
   trialSeconds: null,
 };
 
-/** With time for a machine that is busy. */
+/** With time for a busy machine. */
 const patient = (server: PartsServer): ReturnType<PartsServer['pool']> => {
   const { experts, verifier } = server.pool();
   return { experts, verifier: verifier === null ? null : { ...verifier, timeoutMillis: 30_000 } };

@@ -7,7 +7,7 @@ export interface ChangedFile {
   /** The path as the keeper writes it in a diff. */
   readonly shown: string;
   readonly was: boolean;
-  /** What stands there now; absent: nothing. */
+  /** The current content; absent: none. */
   readonly now?: {
     readonly mode: '100644' | '100755' | '120000';
     readonly sha256?: string;
@@ -28,8 +28,9 @@ interface Line {
 const below = 'workspace/';
 
 /**
- * What a commit has to hold of the difference of two manifests (canonical text of the keeper), in the order of paths: files and
- * links of the workspace with their executable bit. Folders, times and what lies in a `.git` are nothing to a commit. Pure.
+ * Returns the part of the difference of two manifests (canonical text of the keeper) that a commit holds, in the order
+ * of paths: files and links of the workspace with their executable bit. Folders, times and the content of a `.git` are
+ * not part of a commit. Pure.
  */
 export function changedFiles(before: Buffer, after: Buffer): readonly ChangedFile[] {
   const [old, now] = [linesOf(before), linesOf(after)];

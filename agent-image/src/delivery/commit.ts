@@ -7,7 +7,7 @@ import { planPacks } from '../durable/index.ts';
 import type { Git } from '../workspace/index.ts';
 import type { ChangedFile, ReadParts } from './changes.ts';
 
-/** What a commit is made of. The same gives the same commit, so that a second worker pushes what the first one did. */
+/** Inputs of a commit. Equal inputs give an equal commit, so that a second worker pushes the same one. */
 export interface CommitOrder {
   readonly base: string;
   readonly subPath: string | undefined;
@@ -24,8 +24,8 @@ const author = 'AgentFleet <agentfleet@noreply.invalid>';
 const maxBytes = 512 * 1024 * 1024;
 
 /**
- * Writes the change as one commit onto its base, in the worker's own bare repository: nothing of the sandbox's `.git` is used.
- * New files that the repository ignores stay out, as with `git add`. Returns null when nothing is left to commit.
+ * Writes the change as one commit onto its base, in the worker's own bare repository: the sandbox's `.git` is not used.
+ * New files that the repository ignores stay out, as with `git add`. Returns null when there is nothing to commit.
  *
  * @throws AttemptFailure
  */
@@ -70,7 +70,7 @@ async function* stream({ base, subPath, message, at, files, read }: CommitOrder)
   yield Buffer.from(`commit ${resultRef}\nauthor ${who}\ncommitter ${who}\ndata ${words.length}\n`);
   yield words;
   yield Buffer.from(`\nfrom ${base}\n`);
-  // What goes comes first: a folder may have become a file.
+  // Removals come first: a folder may have become a file.
   const ordered = [...files].sort((a, b) => Number(a.now !== undefined) - Number(b.now !== undefined));
   for (const { path, now } of ordered) yield lineOf(inRepository(path, subPath), now, marks);
   yield Buffer.from('\ndone\n');
@@ -98,7 +98,7 @@ function inRepository(path: string, subPath: string | undefined): string {
 
 const sentinel = 'agentfleet-ignored';
 
-/** As `git add`: what is tracked stays, of the rest what no `.gitignore` of the base names. */
+/** Like `git add`: tracked files stay, and of the rest the files that no `.gitignore` of the base names. */
 async function withoutIgnored(git: Git, { base, subPath, files }: CommitOrder): Promise<readonly ChangedFile[]> {
   const added = files.filter(({ was, now }) => !was && now !== undefined).map(({ path }) => inRepository(path, subPath));
   if (added.length === 0) return files;
@@ -109,7 +109,7 @@ async function withoutIgnored(git: Git, { base, subPath, files }: CommitOrder): 
   await writeFile(join(git.folder, 'info', 'exclude'), `/${sentinel}\n`);
   const env = { GIT_INDEX_FILE: join(git.settings.scratch, 'ignore.index'), GIT_DIR: git.folder, GIT_WORK_TREE: tree };
   await git.run(['read-tree', base], { cwd: tree, env });
-  // One is always ignored: without any, git would end as if it had failed.
+  // One is always ignored: without any, git's exit status would look like a failure.
   const asked = Buffer.from([sentinel, ...added].map((path) => `${path}\0`).join(''), 'latin1');
   const answer = await git.run(['check-ignore', '-z', '--stdin'], { cwd: tree, env, stdin: Readable.from([asked]) });
   const ignored = new Set(answer.toString('latin1').split('\0'));

@@ -1,9 +1,9 @@
 import { AttemptFailure } from '../base/failure.ts';
 import type { Listed } from './forges/index.ts';
 
-/** What is known when a branch is to hold a commit. */
+/** State for the decision whether a branch should hold a commit. */
 export interface BranchState {
-  /** Commit of the branch at the server; null: there is no such branch. */
+  /** Commit of the branch at the server; null: no such branch. */
   readonly remote: string | null;
   readonly commit: string;
   /** Commits that this task has meant to push there. */
@@ -14,9 +14,9 @@ export interface BranchState {
 export type BranchDecision = { readonly kind: 'There' } | { readonly kind: 'Push'; readonly lease: string };
 
 /**
- * Decides whether to push: a branch belongs to the task while nothing is on it that the task did not push. Pure.
+ * Decides whether to push: a branch belongs to the task as long as the task pushed all of its commits. Pure.
  *
- * @throws AttemptFailure BranchMoved when somebody else's commit is there
+ * @throws AttemptFailure BranchMoved when it holds a commit of another author
  */
 export function decideBranch(branch: string, { remote, commit, ours }: BranchState): BranchDecision {
   if (remote === commit) return { kind: 'There' };
@@ -36,8 +36,8 @@ export function markOf(uid: string): string {
 }
 
 /**
- * The pull request that stands for the task: its own, also one that was closed or merged since, or else the open one of the branch,
- * beside which no forge opens another. Undefined: one has to be opened. Pure.
+ * Returns the pull request of the task: its own, also one that was closed or merged since, or else the open one of the
+ * branch, as forges open only one per branch. Undefined: one must be opened. Pure.
  */
 export function standing(found: readonly Listed[], uid: string): Listed | undefined {
   return found.find(({ body }) => body.includes(markOf(uid))) ?? found.find(({ open }) => open);
@@ -45,7 +45,7 @@ export function standing(found: readonly Listed[], uid: string): Listed | undefi
 
 const maxTitle = 72;
 
-/** Title of commit and pull request: what was asked for, or the first line of the goal. Pure. */
+/** Returns the title of commit and pull request: the requested one, or the first line of the goal. Pure. */
 export function titleOf(title: string | undefined, goal: string): string {
   const line = (title ?? goal.trim().split('\n')[0] ?? '').replaceAll(/\p{Cc}+/gu, ' ').trim();
   const most = title === undefined ? maxTitle : 200;
@@ -58,7 +58,7 @@ export function branchOf(name: string, uid: string): string {
   return `agentfleet/${name}-${uid.slice(0, 8)}`;
 }
 
-/** What stands in a body. */
+/** Content of a body. */
 export interface Story {
   readonly task: string;
   readonly uid: string;
@@ -68,7 +68,7 @@ export interface Story {
   readonly checks: readonly { readonly name: string; readonly passed: number; readonly failed: number; readonly skipped: number }[];
 }
 
-/** Body of the pull request. What the goal or a model says stands in blocks of code, where no forge acts on it. Pure. */
+/** Returns the body of the pull request. Text of the goal or a model is in blocks of code, where no forge acts on it. Pure. */
 export function bodyOf({ task, uid, attempt, goal, answer, checks }: Story): string {
   const rows = checks.map(({ name, passed, failed, skipped }) => `| ${name} | ${passed} | ${failed} | ${skipped} |`);
   const table = rows.length === 0 ? [] : ['| Check | Passed | Failed | Skipped |', '| - | - | - | - |', ...rows, ''];

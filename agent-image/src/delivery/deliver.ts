@@ -12,7 +12,7 @@ import { bodyOf, branchOf, decideBranch, standing, titleOf, type Story } from '.
 import { withPullRequests, type ForgeOptions } from './forges/index.ts';
 import { DeliveryJournal, type DeliveryReader, type JournalOptions } from './journal.ts';
 
-/** A result that was proved, and what is told of it. */
+/** A proved result, and its description. */
 export interface DeliveryOrder {
   readonly task: AgentTask;
   readonly attempt: number;
@@ -24,7 +24,7 @@ export interface DeliveryOrder {
 export interface DeliveryPorts extends Omit<JournalOptions, 'attempt'> {
   /** Contents of the result's snapshot. */
   readonly read: ReadParts;
-  /** What earlier workers did. */
+  /** Deliveries of earlier workers. */
   readonly before: Pick<DeliveryReader, 'base' | 'pushed' | 'pullRequest'>;
   readonly credentials: PoolBrief['credentials'];
   /** The only way to the server and its API. */
@@ -35,19 +35,19 @@ export interface DeliveryPorts extends Omit<JournalOptions, 'attempt'> {
   readonly authorities?: { readonly file: string; readonly pem: string } | undefined;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** What is going on, for people. */
+  /** Reports progress to people. */
   readonly say: (message: string) => void;
   readonly fetch?: ForgeOptions['fetch'];
 }
 
-/** Pauses between tries of what may pass by itself, ms. */
+/** Pauses between retries, ms. */
 const pausesMs = [1000, 5000, 15_000] as const;
 const gitMs = 300_000;
 const maxMessage = 512;
 
 /**
- * Brings a result to where spec.output says. Every outcome is a value, so that no server spoils a result that is good; run again
- * after a kill it finds what stands and makes nothing twice.
+ * Delivers a result to the destinations of spec.output. Every outcome is a value, so that no server spoils a good
+ * result; a second run after a kill finds what exists and creates nothing twice.
  *
  * @throws the signal's reason; Superseded
  */
@@ -85,7 +85,7 @@ function cut(message: string): string {
 interface Refs {
   /** Commit of the branch of the task; null: it is not there. */
   readonly branch: string | null;
-  /** Where a pull request goes into; undefined: the repository has no branch that is known. */
+  /** Target branch of a pull request; undefined: the repository has no known branch. */
   readonly into: string | undefined;
 }
 

@@ -1,7 +1,7 @@
 import { AttemptFailure } from '../base/failure.ts';
 import { effectNotes, type AuditRecord, type EffectEnded, type EffectPlanned } from '@agentfleet/protocol/keeper';
 
-/** What is written of a delivery beside what every effect has. */
+/** Facts recorded of a delivery beyond those of every effect. */
 interface DeliveryFacts {
   readonly delivery: {
     readonly branch: string;
@@ -12,7 +12,7 @@ interface DeliveryFacts {
   };
 }
 
-/** What earlier workers meant to push, and what came of it. */
+/** Intended pushes of earlier workers, and their results. */
 export interface PushedBefore extends Readonly<DeliveryFacts['delivery']> {
   readonly done: boolean;
 }
@@ -71,11 +71,11 @@ export type Note = (kind: string, data: Readonly<Record<string, unknown>>) => Pr
 export interface JournalOptions {
   readonly attempt: number;
   readonly note: Note;
-  /** Resolves when the store has all that the log says. */
+  /** Resolves when the store has the whole log. */
   readonly intentDurable: () => Promise<void>;
 }
 
-/** Notes each act of a delivery before and after it; a rollback lists what stands. */
+/** Records each act of a delivery before and after it; a rollback lists the remaining effects. */
 export class DeliveryJournal {
   readonly #options: JournalOptions;
 
@@ -99,7 +99,7 @@ export class DeliveryJournal {
     return url;
   }
 
-  /** What a server refuses has no effect; what was cut off may have one, and its intent alone stands. */
+  /** A refused act has no effect; an interrupted one may have one, and leaves its intent without an end. */
   async #act<T>(id: string, act: () => Promise<T>): Promise<T> {
     try {
       return await act();

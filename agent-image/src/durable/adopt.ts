@@ -25,7 +25,7 @@ export interface AdoptOptions {
   readonly log: Log;
 }
 
-/** What a keeper has taken over. */
+/** Result of an adoption. */
 export interface Recovered {
   readonly key: string;
   readonly checkpoint: Checkpoint;
@@ -34,14 +34,15 @@ export interface Recovered {
   readonly root: string;
   /** Checkpoints that are newer and could not be used, and why. */
   readonly passedOver: readonly string[];
-  /** Whether a record with this hash is in the log. */
+  /** Reports whether a record with this hash is in the log. */
   readonly has: (hash: string) => boolean;
 }
 
 /**
- * Brings the newest checkpoint that holds into a keeper that knows nothing; null when there is none at all. The keeper knows
- * nothing or all of it after any failure.
- * @throws DurableFailure when there are checkpoints and none can be used; StoreFailure when the store is away; KeeperRefusal
+ * Brings the newest sound checkpoint into an empty keeper; null when there is none at all. After any failure the keeper
+ * has nothing or all of it.
+ * @throws DurableFailure when there are checkpoints and none can be used; StoreFailure when the store is unavailable;
+ * KeeperRefusal
  */
 export async function adoptNewest(options: AdoptOptions, signal: AbortSignal): Promise<Recovered | null> {
   const { store, places, log } = options;
@@ -52,7 +53,7 @@ export async function adoptNewest(options: AdoptOptions, signal: AbortSignal): P
     try {
       return { ...(await adoptOne(options, key, signal)), passedOver };
     } catch (error) {
-      await options.keeper.dropAdoption().catch(() => undefined); // what it began is nothing without an end
+      await options.keeper.dropAdoption().catch(() => undefined); // an unfinished adoption has no effect
       const unusable = asUnusable(error);
       if (unusable === null) throw error;
       log.warn('a checkpoint cannot be used', { key, error: unusable.message });
@@ -64,7 +65,7 @@ export async function adoptNewest(options: AdoptOptions, signal: AbortSignal): P
   return null;
 }
 
-/** What another checkpoint may be free of; null for what has nothing to do with this one. */
+/** Maps to a failure that an older checkpoint may not have; null for unrelated errors. */
 function asUnusable(error: unknown): DurableFailure | null {
   if (error instanceof DurableFailure) return error;
   const refused = error instanceof Error && 'code' in error ? error.code : null;
@@ -101,7 +102,7 @@ async function sendManifests(
   return needed;
 }
 
-/** Sends what is needed of each pack. The parts of one content lie in consecutive packs, or in none but one. */
+/** Sends the needed parts of each pack. The parts of one content are in consecutive packs, or in one. */
 async function sendContents(
   { shelf, keeper }: AdoptOptions,
   { packs }: Envelope,
@@ -172,8 +173,8 @@ interface CollectedLog {
 }
 
 /**
- * The log of a checkpoint, and what the mirror has stored behind its head. Of two files that claim the same record the one of
- * the higher epoch counts: an older worker may have gone on with a keeper that was cut off.
+ * Collects the log of a checkpoint, and the mirror's records after its head. Of two files that claim the same record
+ * the one of the higher epoch counts: an older worker may have continued with a keeper that was cut off.
  */
 async function collectLog({ store, shelf, places }: AdoptOptions, { logs, head }: Checkpoint, signal: AbortSignal): Promise<CollectedLog> {
   const named = new Map(logs.map((range) => [places.log(range), range]));
@@ -189,7 +190,7 @@ async function collectLog({ store, shelf, places }: AdoptOptions, { logs, head }
   for (const range of logs) chain.extend(await open(range));
   if (chain.hashOf(head.seq) !== head.hash) throw new DurableFailure('Damaged', 'the log of the checkpoint does not reach its head');
   for (const range of listed.sort((a, b) => b.epoch - a.epoch || a.from - b.from)) {
-    const more = await open(range).catch(() => null); // behind the head nothing was promised: what is there is taken
+    const more = await open(range).catch(() => null); // after the head nothing was promised: available records are used
     if (more !== null) chain.extend(more);
   }
   return chain.collected();
@@ -234,13 +235,13 @@ function parse(line: Buffer): AuditRecord | null {
   }
 }
 
-/** What the log of a keeper says of its task. */
+/** History of a task in the log of a keeper. */
 export interface History {
-  /** Whether it knows nothing of a task, has adopted it and not restored anything since, or knows it. */
+  /** Fresh: no history of a task; Adopted: an adoption without a restore since; Knows: a history of its own. */
   readonly state: 'Fresh' | 'Adopted' | 'Knows';
-  /** Body of the newest `Adopted` that no `Recovered` follows: who adopted was stopped before it could write it. */
+  /** Body of the newest `Adopted` that no `Recovered` follows: the adopting worker was stopped before it could write it. */
   readonly unreported: AuditRecord['body'] | null;
-  /** Roots of which an `AuditGap` says that they are lost. */
+  /** Roots that an `AuditGap` reports as lost. */
   readonly gaps: ReadonlySet<unknown>;
   /** Whether a record with the expected hash is in the log; true when none is expected. */
   readonly hasExpected: boolean;
@@ -248,7 +249,7 @@ export interface History {
   readonly records: number;
 }
 
-/** Records that a keeper writes by itself: one that has no others knows nothing of a task. */
+/** Records that a keeper writes by itself: one without others has no history of a task. */
 const ofItsOwn = new Set(['KeeperStarted', 'ToolsConnected', 'ToolsLost', 'NetworkProbed', 'EpochRaised']);
 
 /** Reads the whole log. `expected`: the root that was reported last. @throws KeeperRefusal */

@@ -36,7 +36,7 @@ describe('bad input', () => {
     const next = await bench.elsewhere();
     await next.attach();
     const [noted] = notes(await records(next.keeper, 2), 'Recovered') as { passedOver: string[] }[];
-    // What lies in a pack of both spoils both, which another test is about.
+    // Damage to a pack of both affects both, which another test covers.
     expect(noted?.passedOver).toHaveLength(1);
     expect((await next.keeper.client(2).snapshots()).map(({ id }) => id)).toEqual(snapshots.slice(0, 2).map(({ id }) => id));
   });
@@ -192,7 +192,7 @@ describe('bad input', () => {
   });
 });
 
-/** Whether only the newest checkpoint names a pack or manifest. */
+/** Reports whether only the newest checkpoint names a pack or manifest. */
 function onlyInNewest(key: string): boolean {
   const named = (of: string): boolean =>
     (bench.store.objects.get(of)?.content.toString() ?? '').includes(key.slice('packs/'.length, key.indexOf('.')));

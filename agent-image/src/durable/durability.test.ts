@@ -22,7 +22,7 @@ describe('a task goes on in another sandbox', () => {
     expect(notes(log, 'Recovered')).toMatchObject([{ checkpoint: bench.newest(), passedOver: [] }]);
     expect(notes(log, 'AuditGap')).toEqual([]);
     expect(bench.gaps).toBe(0);
-    // And from there on again: its own checkpoints, in its own epoch.
+    // It continues with its own checkpoints, in its own epoch.
     await next.worker.checkpoint(signal);
     const third = await bench.keeper();
     await bench.worker({ epoch: 3, reported: bench.reported }).attach(third.client(3), signal);

@@ -10,7 +10,7 @@ import { placesOf } from './manifest.ts';
 import type { PackShelf } from './shelf.ts';
 import { CheckpointWriter, type Written } from './writer.ts';
 
-/** What a task's durable copies are made of. */
+/** Options of a task's durable copies. */
 export interface DurabilityOptions {
   readonly store: ArtifactStore;
   /** The packs of the pool; rejects when the pool's key is unusable. */
@@ -18,7 +18,7 @@ export interface DurabilityOptions {
   readonly task: { readonly namespace: string; readonly name: string; readonly uid: string };
   readonly epoch: number;
   readonly checkpointSeconds: number;
-  /** The report of an earlier worker: what it named, and the head of the log that it saw. */
+  /** The report of an earlier worker: its checkpoint, and the log head that it saw. */
   readonly reported: { readonly checkpointURI?: string; readonly auditRoot?: string };
   readonly clock: Clock;
   readonly log: Log;
@@ -28,11 +28,11 @@ export interface DurabilityOptions {
   readonly onGap?: () => void;
 }
 
-/** The mirror of the log is at most this far behind the keeper's, ms. */
+/** Longest delay of the log's mirror, ms. */
 export const mirrorMs = 5000;
 /** Longest that one checkpoint may take, ms; a sweep waits twenty times as long. */
 export const checkpointMs = 180_000;
-/** What an act may wait for its intent to be durable, ms. */
+/** How long an act may wait for its intent to be durable, ms. */
 const intentMs = 60_000;
 
 /** A root that was reported and is in no record, and where the log that is there ends. */
@@ -62,8 +62,8 @@ export class Durability {
   }
 
   /**
-   * Takes a keeper as the one to copy. One that knows nothing of a task that has a checkpoint adopts it first, and its tree is
-   * restored and verified. @throws AttemptFailure of class Infrastructure
+   * Attaches the keeper to copy. An empty one of a task that has a checkpoint adopts it first, and its tree is restored
+   * and verified. @throws AttemptFailure of class Infrastructure
    */
   async attach(keeper: KeeperClient, signal: AbortSignal): Promise<void> {
     if (this.#attached?.keeper === keeper) return;
@@ -166,7 +166,7 @@ export class Durability {
     await this.#tell(keeper, recovered, signal);
   }
 
-  /** A sandbox that has a history: what an earlier worker could not do or note any more is done and noted. */
+  /** For a sandbox that has a history: completes and records what an earlier worker left open. */
   async #takeUp(
     keeper: KeeperClient,
     { state, unreported, gaps, hasExpected, root, records }: History,
@@ -183,7 +183,7 @@ export class Durability {
     await this.#gap(keeper, { expected: reported.auditRoot, found: root, records }, signal);
   }
 
-  /** The tree as the newest snapshot has it; whoever goes on may restore another one. */
+  /** Restores the tree of the newest snapshot; the caller may restore another one later. */
   async #restore(keeper: KeeperClient, signal: AbortSignal): Promise<void> {
     const newest = (await keeper.snapshots()).at(-1);
     if (newest === undefined) return;
@@ -196,7 +196,7 @@ export class Durability {
     );
   }
 
-  /** The sandbox is empty, as after the loss of a volume and all copies: what is known to be lost is refused or reported. */
+  /** For an empty sandbox, as after the loss of a volume and all copies: known losses are refused or reported. */
   async #beginsAnew(keeper: KeeperClient, signal: AbortSignal): Promise<void> {
     const { reported, clock } = this.#options;
     if (reported.checkpointURI !== undefined) throw missing(reported.checkpointURI);

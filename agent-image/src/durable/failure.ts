@@ -1,6 +1,6 @@
 /**
- * Why a durable copy could not be used. `Missing`, `Damaged`: this copy is no good, an older one may be. `WrongKey`: what is
- * stored was encrypted with another key, or not at all.
+ * Why a durable copy could not be used. `Missing`, `Damaged`: this copy is useless, an older one may not be.
+ * `WrongKey`: the blobs were encrypted with another key, or not at all.
  */
 export type DurableFailureCode = 'Missing' | 'Damaged' | 'WrongKey';
 
@@ -10,7 +10,7 @@ const cures: Readonly<Record<DurableFailureCode, string>> = {
   WrongKey: 'give the pool the key that it was stored with: spec.storage.encryption.credential',
 };
 
-/** The message says what and where. */
+/** The message names fault and place. */
 export class DurableFailure extends Error {
   readonly code: DurableFailureCode;
   readonly cure: string;

@@ -1,5 +1,7 @@
-/** Durable copies of what the keeper of a task holds: the mirror of its event log, its snapshots, and the way back from them. May import `store`,
- * `base`, `protocol`, `kube` and the keeper's client; not `attempt`. */
+/**
+ * Durable copies of a task's keeper: the mirror of its event log, its snapshots, and the adoption from them. May import
+ * `store`, `base`, `protocol`, `kube` and the keeper's client; not `attempt`.
+ */
 export { Durability, checkpointMs, mirrorMs, type DurabilityOptions } from './durability.ts';
 export { DurableFailure, type DurableFailureCode } from './failure.ts';
 export { parseKeys, planPacks, readSealer } from './manifest.ts';

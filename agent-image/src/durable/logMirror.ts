@@ -5,7 +5,7 @@ import type { ArtifactStore } from '../store/index.ts';
 import type { LogRange, TaskPlaces } from './manifest.ts';
 import type { Sealer } from './seal.ts';
 
-/** Where a chain stands. */
+/** Head of a chain. */
 export interface Head {
   readonly seq: number;
   readonly hash: string;
@@ -21,12 +21,12 @@ export interface LogMirrorOptions {
 
 /** Bytes of lines in one file at most, unless one line has more. */
 const chunkBytes = 8 * 1024 * 1024;
-/** Files that may come together before they are made one. */
+/** Small files that may accumulate before they are merged. */
 const maxSmall = 24;
 
 /**
- * Copies an event log to the store, file by file. It begins with the first record: what another worker has copied may be the
- * log of a keeper that was cut off from us and went on by itself.
+ * Copies an event log to the store, file by file. It begins with the first record: another worker's copy may be the log
+ * of a keeper that was cut off and continued alone.
  */
 export class LogMirror {
   readonly #options: LogMirrorOptions;
@@ -52,7 +52,7 @@ export class LogMirror {
     return this.#head;
   }
 
-  /** Makes one of many small files. The old ones stay, for whoever still names them. */
+  /** Merges many small files. The old ones stay for checkpoints that still name them. */
   async compact(signal: AbortSignal): Promise<void> {
     const first = this.#files.findLastIndex(({ bytes }) => bytes > chunkBytes / 2) + 1;
     const small = this.#files.slice(first);

@@ -19,7 +19,7 @@ export function manifestDigest(text: Uint8Array): string {
   return `sha256:${createHash('sha256').update(text).digest('hex')}`;
 }
 
-/** What the files of a manifest hold, each once, in the order of their paths. @throws Error on a line of another form */
+/** Returns the contents of a manifest's files, each once, in the order of their paths. @throws Error on a line of another form */
 export function contentsOf(text: Buffer): readonly Content[] {
   const found = new Map<string, Content>();
   for (const line of text.toString('latin1').split('\n')) {
@@ -56,7 +56,7 @@ export function planPacks(contents: readonly Content[]): readonly (readonly Part
 /** So that the request for a pack of many small files stays small. */
 const maxPartsOfPack = 16_384;
 
-/** Where a task's durable copies lie below the prefix of its pool. */
+/** Paths of a task's durable copies below the prefix of its pool. */
 export interface TaskPlaces {
   readonly folder: string;
   readonly logs: string;
@@ -64,7 +64,7 @@ export interface TaskPlaces {
   readonly log: (range: LogRange) => string;
 }
 
-/** Records of one file of the event log, and the epoch of who wrote it. */
+/** Record numbers of one file of the event log, and the epoch of its writer. */
 export interface LogRange {
   readonly from: number;
   readonly to: number;
@@ -73,7 +73,7 @@ export interface LogRange {
 
 export const checkpointsFolder = 'checkpoints/';
 export const packsFolder = 'packs/';
-/** Marks of what a sweep found useless, for the next one. */
+/** Marks of unreferenced blobs by one sweep, for the next one. */
 export const doomedFolder = 'doomed/';
 
 const pad = (value: number, digits: number): string => String(value).padStart(digits, '0');
@@ -88,7 +88,10 @@ export function placesOf(task: { readonly namespace: string; readonly uid: strin
   };
 }
 
-/** Number of a checkpoint by its key; null for what is none. Numbers grow with the epoch, so that nobody who was replaced comes last. */
+/**
+ * Parses the number of a checkpoint from its key; null for other keys. Numbers grow with the epoch, so that a replaced
+ * worker never comes last.
+ */
 export function checkpointNumber(key: string): number | null {
   const found = /^checkpoints\/[^/]+\/[^/]+\/(\d{14})\.json$/.exec(key)?.[1];
   return found === undefined ? null : Number(found);
@@ -116,14 +119,14 @@ export const indexKey = (name: string): string => `${packsFolder}${name}.index`;
 export const manifestKey = (name: string): string => `${packsFolder}${name}.manifest`;
 export const doomedKey = (name: string): string => `${doomedFolder}${name}`;
 
-/** Name of a pack, its index or a manifest by its key; null for what is none. */
+/** Parses the name of a pack, its index or a manifest from its key; null for other keys. */
 export function blobName(key: string): string | null {
   return /^packs\/([0-9a-f]{64}(?:-[0-9a-f]{8})?)\.(?:pack|index|manifest)$/.exec(key)?.[1] ?? null;
 }
 
 const format = 'agentfleet.dev/checkpoint/v1';
 
-/** What a checkpoint holds. */
+/** Content of a checkpoint. */
 export interface Checkpoint {
   readonly task: { readonly namespace: string; readonly uid: string };
   readonly epoch: number;
@@ -138,12 +141,12 @@ export interface Checkpoint {
   readonly logs: readonly LogRange[];
 }
 
-/** What everybody may read who may read the store: names without meaning, so that a sweep needs no key. */
+/** Readable for all readers of the store: names without meaning, so that a sweep needs no key. */
 export interface Envelope {
   readonly format: typeof format;
   readonly packs: readonly string[];
   readonly manifests: readonly string[];
-  /** RFC 3339; from then on nobody needs it. Null while the task goes on. */
+  /** RFC 3339; after it the checkpoint is not needed. Null while the task is active. */
   readonly expires: string | null;
   /** The sealed checkpoint, base64. */
   readonly body: string;
@@ -169,7 +172,7 @@ export function readEnvelope(key: string, content: Buffer): Envelope {
     const known = envelope.format === format && typeof envelope.body === 'string';
     if (known && names(envelope.packs) && names(envelope.manifests)) return envelope as Envelope;
   } catch {
-    // said below, as for what is JSON of another form
+    // reported below, like JSON of another form
   }
   throw new DurableFailure('Damaged', `${key} is no checkpoint: it was cut, or something else lies there`);
 }
@@ -198,7 +201,7 @@ export async function readSealer(keyFile: string | undefined): Promise<Sealer> {
   return createSealer(key, earlier);
 }
 
-/** The keys that a Secret's value says, one a line: the first seals, the others read what they have sealed. Null when one is none. */
+/** Parses the keys in a Secret's value, one a line: the first seals, the others open older blobs. Null when one is invalid. */
 export function parseKeys(text: string): readonly Buffer[] | null {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   const keys = lines.map(parseKey).filter((key) => key !== null);

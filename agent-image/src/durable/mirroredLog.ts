@@ -9,7 +9,7 @@ export interface MirroredLogOptions {
   readonly task: { readonly namespace: string; readonly uid: string };
 }
 
-/** What may follow a record: files of a higher epoch first, of one epoch the one that reaches furthest. */
+/** Files that may follow a record: those of a higher epoch first, within one epoch the one that reaches furthest. */
 function candidates(ranges: readonly LogRange[], seq: number): readonly LogRange[] {
   const holding = ranges.filter(({ from, to }) => from <= seq && seq <= to);
   return holding.sort((a, b) => b.epoch - a.epoch || b.to - a.to);
@@ -36,8 +36,8 @@ function following(text: Buffer, seq: number, prev: string | undefined): { reado
 }
 
 /**
- * Records of the mirrored event log of a task after number `since`, as bytes of whole lines; null when nothing of it is in the
- * store. What is newer than the mirror comes with a later call. @throws StoreFailure, DurableFailure
+ * Returns the records of a task's mirrored event log after number `since`, as bytes of whole lines; null when the store
+ * has none. Records newer than the mirror are returned by a later call. @throws StoreFailure, DurableFailure
  */
 export async function mirroredLog(
   { store, sealer, task }: MirroredLogOptions,

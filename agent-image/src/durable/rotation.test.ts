@@ -10,7 +10,7 @@ beforeEach(() => {
 });
 afterEach(() => bench[Symbol.asyncDispose]());
 
-/** The pool gets a key; the one that it had stays behind it, or goes. */
+/** The pool gets a new key; the old one stays as an earlier key, or is removed. */
 function rotate(keep: boolean): void {
   bench.key = second;
   bench.earlierKeys = keep ? [first] : [];

@@ -19,11 +19,11 @@ const decompress = promisify(zstdDecompress);
 
 /** Makes blobs that a store may hold, and reads them back. A blob is bound to the name that it is stored under. */
 export interface Sealer {
-  /** A name that is the same for the same content; with a key it tells nothing about it. `kind` keeps kinds apart. */
+  /** Returns the same name for the same content; with a key it reveals nothing about it. `kind` separates namespaces. */
   name(kind: string, content: Uint8Array): string;
-  /** Tells apart sealers with other keys; tells nothing about a key. */
+  /** Distinguishes sealers with different keys; reveals nothing about a key. */
   readonly keyIds: readonly string[];
-  /** Whether a blob was sealed as this sealer seals now, not with an earlier key. */
+  /** Reports whether a blob was sealed with the current key. */
   isCurrent(blob: Buffer): boolean;
   seal(name: string, content: Uint8Array): Promise<Buffer>;
   /** @throws DurableFailure `Damaged`, `WrongKey` */
@@ -31,9 +31,10 @@ export interface Sealer {
 }
 
 /**
- * Blobs are compressed (zstd) and, with a key, encrypted (AES-256-GCM, a random nonce each, the name as associated data);
- * without one a SHA-256 over name and content tells damage. Layout: magic, kind (1), with a key: its id (8), nonce (12),
- * content, tag (16); without: SHA-256 (32), content. `earlier` keys read what was sealed with them, and seal nothing.
+ * Blobs are compressed (zstd) and, with a key, encrypted (AES-256-GCM, a random nonce each, the name as associated
+ * data); without one a SHA-256 over name and content detects damage. Layout: magic, kind (1), with a key: its id (8),
+ * nonce (12), content, tag (16); without: SHA-256 (32), content. `earlier` keys only open blobs that were sealed with
+ * them.
  */
 export function createSealer(key: Uint8Array | null, earlier: readonly Uint8Array[] = []): Sealer {
   return key === null ? new PlainSealer() : new KeySealer(new DerivedKey(key), earlier);
@@ -65,7 +66,7 @@ class PlainSealer implements Sealer {
   }
 }
 
-/** What is derived from a key, one for each use. */
+/** Keys derived from a key, one for each use. */
 class DerivedKey {
   readonly contents: Buffer;
   readonly names: Buffer;
@@ -110,7 +111,7 @@ class KeySealer implements Sealer {
   }
 
   async open(name: string, blob: Buffer): Promise<Buffer> {
-    // What anybody could have put there must not pass for what we have stored.
+    // A blob that anyone could have written must not pass for a sealed one.
     if (kindOf(name, blob) === plain) throw new DurableFailure('WrongKey', `${name} is not encrypted, and the pool names a key`);
     const nonceAt = magic.length + 1 + keyIdBytes;
     const from = nonceAt + nonceBytes;

@@ -6,25 +6,25 @@ import { blobName, doomedFolder, doomedKey, indexKey, manifestKey, packKey, pack
 import type { Sealer } from './seal.ts';
 import type { ArtifactPlace } from '@agentfleet/protocol/pool';
 
-/** Indexes that are known at once; what is in older packs may be stored a second time. */
+/** Most indexes held at once; contents of older packs may be stored a second time. */
 const maxIndexes = 1024;
 const octets = 'application/octet-stream';
 
-/** One part as the index of its pack tells it. */
+/** One part in the index of its pack. */
 type Indexed = readonly [sha256: string, size: number, offset: number];
 
 /**
- * The packs that all tasks of a pool share, and which contents they hold. Its knowledge is as old as its last refresh: whoever
- * relies on a pack that no checkpoint of his own names must have refreshed a moment ago (see `sweep`).
+ * The packs that all tasks of a pool share, and which contents they hold. Its state is as old as its last refresh: a
+ * caller that relies on a pack that none of its own checkpoints names must have refreshed just before (see `sweep`).
  */
 export class PackShelf {
   readonly #store: ArtifactStore;
   readonly sealer: Sealer;
-  /** Contents that lie whole in known packs. */
+  /** Contents that are complete in known packs. */
   readonly #packs = new Map<string, readonly string[]>();
   readonly #indexes = new Map<string, readonly Indexed[]>();
   #doomed: ReadonlySet<string> = new Set();
-  /** Packs under an earlier key: they are read, and what they hold is stored again under the current one. */
+  /** Packs under an earlier key: they are read, and their content is stored again under the current one. */
   readonly #outdated = new Set<string>();
 
   constructor(store: ArtifactStore, sealer: Sealer) {
@@ -32,7 +32,7 @@ export class PackShelf {
     this.sealer = sealer;
   }
 
-  /** Names of the packs that together hold a content; undefined when it is not known where it lies. */
+  /** Returns the names of the packs that together hold a content; undefined when unknown. */
   holders(sha256: string): readonly string[] | undefined {
     return this.#packs.get(sha256);
   }
@@ -43,7 +43,7 @@ export class PackShelf {
     return undefined;
   }
 
-  /** Learns of the packs that others have stored, and forgets what is gone or about to go. */
+  /** Loads packs that others have stored, and forgets those that are removed or marked. */
   async refresh(signal: AbortSignal): Promise<void> {
     const doomed = await this.#store.list(doomedFolder, signal);
     this.#doomed = new Set(doomed.map((key) => key.slice(doomedFolder.length)));
@@ -61,7 +61,7 @@ export class PackShelf {
     this.#rebuild();
   }
 
-  /** Those of some packs and manifests that are not in the store now, or that a sweep has marked. */
+  /** Returns those of some packs and manifests that are missing in the store, or marked by a sweep. */
   async unreliable(
     named: { readonly packs: readonly string[]; readonly manifests: readonly string[] },
     signal: AbortSignal,
@@ -75,7 +75,7 @@ export class PackShelf {
     ]);
   }
 
-  /** Learns what the packs of a checkpoint hold, whatever their age. @throws DurableFailure, StoreFailure */
+  /** Loads the indexes of a checkpoint's packs, whatever their age. @throws DurableFailure, StoreFailure */
   async learn(names: readonly string[], signal: AbortSignal): Promise<void> {
     for (const name of names) if (!this.#indexes.has(name)) await this.#load(name, signal);
     this.#rebuild();
@@ -84,7 +84,7 @@ export class PackShelf {
   /** Stores parts as one pack, and its index after it. Resolves with its name. */
   async put(parts: Buffer, signal: AbortSignal): Promise<string> {
     const plain = this.sealer.name('pack', parts);
-    // One that a sweep has marked may go at any moment, also while it is written again.
+    // A marked pack may be removed at any moment, also while it is written again.
     const name = this.#doomed.has(plain) ? `${plain}-${randomBytes(4).toString('hex')}` : plain;
     const indexed = [...partsOf(parts)].map(({ sha256, size, offset }): Indexed => [sha256, size, offset]);
     await this.#store.put(packKey(name), await this.sealer.seal(`${name}.pack`, parts), octets, signal);
@@ -108,7 +108,7 @@ export class PackShelf {
     return name;
   }
 
-  /** Whether this name was given to a manifest under the current key. */
+  /** Reports whether this name was given to a manifest under the current key. */
   isCurrentManifest(name: string, text: Buffer): boolean {
     return name.startsWith(this.#manifestName(text));
   }
@@ -163,7 +163,7 @@ export async function read(store: ArtifactStore, key: string, signal: AbortSigna
   }
 }
 
-/** An index that is gone or cannot be read only costs space: what its pack holds is stored again. */
+/** A missing or unreadable index only costs space: the content of its pack is stored again. */
 function unlessUseless(error: unknown): void {
   if (!(error instanceof DurableFailure)) throw error;
 }

@@ -116,7 +116,7 @@ describe('a sweep', () => {
     await swept(1.5);
     const late = new Set(bench.store.keys('packs/'));
     await worker.checkpoint(signal);
-    // Marked by two sweeps, of which each saw only checkpoints that were replaced before it came to read them.
+    // Marked by two sweeps, each of which saw only checkpoints that were replaced before it read them.
     for (const hours of [1.5, 1.5]) {
       const slow = replacedWhileRead(bench.store, async () => {
         for (const more of ['one', 'two']) {

@@ -20,7 +20,7 @@ export interface SweepOptions {
   readonly log: Log;
   /** Names this worker among those that sweep. */
   readonly worker: string;
-  /** How long a writer may take from learning of a pack to naming it, ms. */
+  /** How long a writer may take from loading a pack's index to naming it, ms. */
   readonly graceMs?: number;
 }
 
@@ -34,10 +34,10 @@ export interface Swept {
 export const graceMs = 60 * 60_000;
 
 /**
- * Removes the checkpoints of tasks that nobody needs any more, and the packs that no checkpoint names. A pack goes in two sweeps:
- * the first marks it, and nobody relies on a marked pack any more; one that comes at least `graceMs` later removes it, unless a
- * checkpoint that was being written then names it by now. All times are those of the store. A checkpoint that cannot be read
- * ends the sweep: what it names is not known.
+ * Removes expired checkpoints of tasks, and the packs that no checkpoint names. A pack is removed in two sweeps: the
+ * first marks it, and writers no longer rely on a marked pack; one at least `graceMs` later removes it, unless a
+ * checkpoint that was being written then names it by now. All times are those of the store. An unreadable checkpoint
+ * ends the sweep: the packs it names are unknown.
  */
 export async function sweep({ store, clock, log, worker, graceMs: grace = graceMs }: SweepOptions, signal: AbortSignal): Promise<Swept> {
   const now = await storeTime(store, worker, signal);
@@ -68,7 +68,7 @@ export async function sweep({ store, clock, log, worker, graceMs: grace = graceM
 
 const clockPrefix = 'clock-';
 
-/** The store's own time, reported by what is written now. */
+/** Returns the store's own time, from a newly written object. */
 async function storeTime(store: ArtifactStore, worker: string, signal: AbortSignal): Promise<number> {
   const key = doomedKey(`${clockPrefix}${worker}`);
   await store.put(key, '', 'application/octet-stream', signal);
@@ -78,7 +78,7 @@ async function storeTime(store: ArtifactStore, worker: string, signal: AbortSign
   return entry.modifiedAt;
 }
 
-/** What the checkpoints name; those of tasks that have expired go first. */
+/** Returns the names in all checkpoints; those of expired tasks are removed first. */
 async function liveNames(
   { store, clock, log }: Pick<SweepOptions, 'store' | 'clock' | 'log'>,
   signal: AbortSignal,
@@ -104,12 +104,12 @@ async function liveNames(
   return { named, removedTasks };
 }
 
-/** How often the checkpoints of a task are looked at that are replaced while they are read. */
+/** How often the checkpoints of a task are listed again when they are replaced during the read. */
 const looks = 5;
 
 /**
- * What the checkpoints of a task say. When one has gone since they were listed there are newer ones, which name what is not in
- * those that were read: then all are listed again. @throws DurableFailure when they are replaced faster than they are read
+ * Reads the envelopes of a task's checkpoints. When one is gone since the listing there are newer ones, with other
+ * names: then all are listed again. @throws DurableFailure when they are replaced faster than they are read
  */
 async function envelopesOf(
   store: ArtifactStore,
@@ -150,7 +150,7 @@ export interface SweeperOptions {
   readonly log: Log;
 }
 
-/** Longest that a sweep may take, ms; what it did not come to is for the next one. */
+/** Time limit of a sweep, ms; the rest is left for the next one. */
 const sweepMs = 10 * 60_000;
 
 /** Sweeps each store once in a while, when a task has ended. */

@@ -17,7 +17,7 @@ const signal = new AbortController().signal;
 const contents = ['one', 'two', 'three', 'four'].map((text) => Buffer.from(text));
 const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
-/** What a writer asks of a keeper, over snapshots that hold one content each. */
+/** A keeper for a writer, with snapshots of one content each. */
 class Snapshots {
   readonly #texts = new Map<string, Buffer>();
   #all: SnapshotRecord[] = [];

@@ -47,7 +47,7 @@ interface Stored {
   readonly packs: readonly string[];
 }
 
-/** Names of what a checkpoint relies on. */
+/** Names of the packs and manifests of a checkpoint. */
 interface Named {
   readonly packs: readonly string[];
   readonly manifests: readonly string[];
@@ -57,11 +57,11 @@ interface Expiry {
   readonly expiresMs: number | undefined;
 }
 
-/** How often snapshots are stored for one checkpoint, should what was stored vanish again. */
+/** How often snapshots are stored for one checkpoint when stored blobs vanish. */
 const storeRounds = 3;
-/** How many checkpoints of a task stay. */
+/** Number of checkpoints kept for a task. */
 const kept = 2;
-/** What is known of the packs of others is believed for so long, ms; far less than a sweep waits. */
+/** How long knowledge about packs of others is used, ms; far less than a sweep waits. */
 const believedMs = 10_000;
 
 /** Writes the checkpoints of one task under one epoch. Not two calls at a time. */
@@ -71,7 +71,7 @@ export class CheckpointWriter {
   #numbers: number[] | null = null;
   #last: { readonly said: string; readonly written: Written } | null = null;
   #previous: Checkpoint | null = null;
-  /** What the newest checkpoint names: no sweep removes it. */
+  /** Names in the newest checkpoint: no sweep removes them. */
   #named: ReadonlySet<string> = new Set();
   #refreshedAt = Number.NEGATIVE_INFINITY;
 
@@ -80,8 +80,9 @@ export class CheckpointWriter {
   }
 
   /**
-   * Stores log and snapshots and then the checkpoint that names them: it is there whole, or the one before it stays the newest.
-   * `expiresMs`: after so long nobody needs it; absent while the task goes on. @throws StoreFailure, KeeperRefusal, DurableFailure
+   * Stores log and snapshots and then the checkpoint that names them: it is complete, or the one before it stays the
+   * newest. `expiresMs`: it is not needed after this time; absent while the task is active. @throws StoreFailure,
+   * KeeperRefusal, DurableFailure
    */
   async write(signal: AbortSignal, expiresMs?: number): Promise<Written> {
     const { keeper, mirror } = this.#options;
@@ -102,12 +103,12 @@ export class CheckpointWriter {
       );
       return written;
     } finally {
-      // What the newest checkpoint does not name may be swept before the next one is written.
+      // Blobs that the newest checkpoint does not name may be swept before the next one is written.
       this.#forget(({ manifest, packs }) => [manifest, ...packs].every((name) => this.#named.has(name)));
     }
   }
 
-  /** Stores all snapshots; what is lost or about to go when they are all stored is stored again. Returns the packs that hold them. */
+  /** Stores all snapshots; blobs lost or marked by the time all are stored are stored again. Returns the packs that hold them. */
   async #storeAll(snapshots: readonly SnapshotRecord[], signal: AbortSignal): Promise<Named> {
     for (let round = 1; ; round += 1) {
       for (const snapshot of snapshots) await this.#store(snapshot, signal);
@@ -140,7 +141,7 @@ export class CheckpointWriter {
     const text = await encodeCheckpoint(shelf.sealer, key, checkpoint, { packs, expires });
     const { uri } = await store.put(key, text, 'application/json', signal);
     numbers.push(number);
-    // One that expires holds nothing for longer than that.
+    // After its expiry a checkpoint protects nothing.
     this.#named = new Set(expires === null ? [...packs, ...manifests] : []);
     return uri;
   }
@@ -149,7 +150,7 @@ export class CheckpointWriter {
     for (const [digest, stored] of this.#stored) if (!stays(stored)) this.#stored.delete(digest);
   }
 
-  /** What earlier workers have stored of this task. */
+  /** Loads what earlier workers have stored of this task. */
   async #begin(signal: AbortSignal): Promise<number[]> {
     const { store, places, shelf } = this.#options;
     const numbers = (await store.list(places.folder, signal)).map(checkpointNumber).filter((one) => one !== null);
@@ -205,7 +206,7 @@ export class CheckpointWriter {
     let putting = Promise.resolve('');
     try {
       for (const plan of plans) {
-        // One pack is read while the one before it is stored.
+        // One pack is read while the previous one is stored.
         const parts = await keeper.exportParts(plan, signal);
         whole.check(plan, parts);
         await putting;
@@ -217,7 +218,7 @@ export class CheckpointWriter {
     }
   }
 
-  /** Keeps the newest checkpoints and the files of the log that these name. What cannot be removed now is removed next time. */
+  /** Keeps the newest checkpoints and the files of the log that these name. A failed removal is repeated next time. */
   async #tidy(numbers: number[], now: Checkpoint, signal: AbortSignal): Promise<void> {
     const { store, places } = this.#options;
     const old = numbers.slice(0, -kept);
@@ -234,14 +235,14 @@ export class CheckpointWriter {
     this.#previous = now;
   }
 
-  /** What a newer assignment has stored is not ours to remove, should we be the ones who were replaced. */
+  /** A checkpoint of a newer assignment must not be removed: this worker may have been replaced. */
   #outlived(key: string, { head, epoch }: Checkpoint): boolean {
     const range = logRange(key);
     return range !== null && range.to <= head.seq && range.epoch <= epoch;
   }
 }
 
-/** The keeper has verified what it sent whole; what came in several parts is verified here. */
+/** The keeper has verified contents that it sent whole; those in several parts are verified here. */
 class WholeContents {
   #open: { readonly sha256: string; readonly hash: Hash } | null = null;
 

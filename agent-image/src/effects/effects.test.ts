@@ -25,7 +25,7 @@ beforeAll(async () => {
   rails = createRails({ grammars: await loadGrammars(installedGrammars()), home: '/home/agent' });
 });
 
-/** Rules by which a person is asked about what reaches out. */
+/** Rules by which a person is asked about external effects. */
 const asking = { profile: 'Permissive', approvals: { require: ['External'] } };
 
 const gateOf = (policy: object): Gate => {
@@ -62,7 +62,7 @@ class Bed {
     return stdout.trim();
   }
 
-  /** What the remote holds, one line for each ref. */
+  /** Content of the remote, one line for each ref. */
   async remote(): Promise<string> {
     return (await this.#remote(['git', 'for-each-ref', '--format=%(refname) %(objectname)'])).stdout.trim();
   }

@@ -37,7 +37,7 @@ function written(refspec: string): string | null {
   return `refs/heads/${name}`;
 }
 
-/** What the words after `push` write to; undefined when that cannot be known from them. */
+/** Parses the refs that the words after `push` write to; undefined when the words do not show it. */
 function parse(words: readonly string[]): Push | undefined {
   const named: string[] = [];
   let deletes = false;
@@ -120,7 +120,7 @@ async function wayBack(probe: Probe, { git, remote, refs, before }: Written): Pr
       return { why: `${ref} was at ${old}, which this clone does not have` };
     specs.push(`${old ?? ''}:${ref}`);
   }
-  // The lease: what somebody else pushed since is theirs, and the command then changes nothing at all.
+  // The lease protects later pushes of others: the command then changes nothing at all.
   const leases = changed.map((ref) => `--force-with-lease=${ref}:${after.get(ref) ?? ''}`);
   // git lists them by name. No pipe: a remote that does not answer must not look like one without the ref.
   const expected = changed.flatMap((ref) => (before.get(ref) == null ? [] : [`${before.get(ref) ?? ''}\t${ref}`]));

@@ -1,7 +1,7 @@
 /**
- * What acts do outside of the sandbox: reported to the event log before it is done, with how it would be taken back, and after
- * it. A rollback takes back what it may and lists the rest. Imports `rails` (types) and `protocol`; the way to the sandbox
- * is handed in.
+ * Effects of acts outside of the sandbox: recorded in the event log before the act, with their compensation, and after
+ * it. A rollback compensates what it may and lists the rest. Imports `rails` (types) and `protocol`; the access to the
+ * sandbox is injected.
  */
 export {
   EffectJournal,

@@ -15,13 +15,14 @@ import {
 } from './types.ts';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 
-/** What has a way back; the first that knows the command speaks. */
+/** Commands with a compensation; the first that matches decides. */
 const known = [gitPush, kubectl] as const;
 
-/** The effects outside of the sandbox of what an act runs there, one for each command. Pure. */
+/** Returns the effects outside of the sandbox of an act's commands, one for each. Pure. */
 export function planEffects(external: readonly NormalCommand[], movesAbout: boolean): readonly EffectPlan[] {
   return external.map(({ argv, via }) => {
-    // What only the run would tell, and what runs under another program or in another folder, is not understood well enough.
+    // A command whose words are only known at run time, or that runs under another program or in another folder, is not
+    // understood well enough.
     const clear = via.length === 0 && !movesAbout && argv.every((word) => !word.includes('…'));
     const plan = clear ? known.map((of) => of(argv)).find((found) => found !== undefined) : undefined;
     return plan ?? unknown(argv);
@@ -54,7 +55,7 @@ export interface OutwardAct {
 
 type Opened = { readonly planned: EffectPlanned; readonly after: Awaited<ReturnType<EffectPlan['look']>> };
 
-/** Writes what acts do outside of the sandbox into the event log: the intent before the act, what came of it after. */
+/** Records effects of acts outside of the sandbox in the event log: the intent before the act, the result after. */
 export class EffectJournal {
   readonly #options: JournalOptions;
 
@@ -63,8 +64,8 @@ export class EffectJournal {
   }
 
   /**
-   * Runs an act between its intents and their ends. When `run` rejects, the ends say `Unknown`, where the keeper still
-   * takes notes; without one the intent alone stands, and means the same.
+   * Runs an act between its intents and their ends. When `run` rejects, the ends are `Unknown`, if the keeper still
+   * takes notes; an intent without an end means the same.
    */
   async around<T extends { readonly ok: boolean }>(act: OutwardAct, run: () => Promise<T>): Promise<T> {
     const opened: Opened[] = [];
@@ -102,15 +103,15 @@ export class EffectJournal {
   }
 }
 
-/** One effect as the event log tells it. */
+/** One effect in the event log. */
 export interface RecordedEffect {
   readonly planned: EffectPlanned;
-  /** Absent: nobody was there to see the end. */
+  /** Absent: the end was not observed. */
   readonly ended?: EffectEnded;
   readonly undone: boolean;
 }
 
-/** Collects effects from an event log; what does not look like ours is left out. */
+/** Collects effects from an event log; other records are skipped. */
 export class EffectReader {
   readonly #effects = new Map<string, RecordedEffect>();
 
@@ -128,7 +129,7 @@ export class EffectReader {
       this.#effects.set(id, { ...known, undone: true });
   };
 
-  /** What may still stand outside of the sandbox, the newest first. */
+  /** Effects that may still exist outside of the sandbox, the newest first. */
   get standing(): readonly RecordedEffect[] {
     return [...this.#effects.values()].filter(({ ended, undone }) => !undone && ended?.outcome !== 'None').reverse();
   }
@@ -139,13 +140,14 @@ export interface TakeBackOptions {
   /** Runs a line for a shell where the act ran. */
   readonly shell: (command: string) => Promise<Answer>;
   readonly note: (kind: string, data: Readonly<Record<string, unknown>>) => Promise<void>;
-  /** Null when the command may run; else why a person has to run it. `approved`: a person allowed the act that it takes back. */
+  /** Null when the command may run; else why a person has to run it. `approved`: a person allowed the act that it compensates. */
   readonly hindrance: (command: string, approved: boolean) => string | null;
 }
 
 /**
- * Takes effects back, the newest first. Returns what is left, in words for people: what stands, and the command that would
- * take it back where there is one. Run again after a crash it does no harm: each way back proves first that it is needed.
+ * Compensates effects, the newest first. Returns what is left as text for people: the effect, and the command that
+ * would compensate it where there is one. Safe to repeat after a crash: each compensation first checks that it is
+ * needed.
  */
 export async function takeBack(effects: readonly RecordedEffect[], options: TakeBackOptions): Promise<readonly string[]> {
   const left: string[] = [];

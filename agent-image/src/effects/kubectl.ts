@@ -4,7 +4,7 @@ import type { EffectPlan, Probe, Way } from './types.ts';
 /** Longest command that takes objects back; it holds them as they were. */
 const longest = 32_768;
 const verbs = new Set(['apply', 'create', 'replace', 'delete']);
-/** Flags that say which server and which objects; they stay in every question and in the way back. */
+/** Flags that select the server and the objects; they stay in every question and in the compensation. */
 const withValue = new Set(['-f', '--filename', '-k', '--kustomize', '-n', '--namespace', '--context', '--kubeconfig']);
 const plain =
   /^(?:--(?:filename|kustomize|namespace|context|kubeconfig)=.|--(?:server-side|force-conflicts|wait|ignore-not-found)(?:=|$)|--validate=)/;
@@ -82,7 +82,7 @@ async function objects(probe: Probe, { where, files }: Words): Promise<ReadonlyM
   return new Map((said.items ?? [said]).map((found) => [keyOf(found), found]));
 }
 
-/** An object as it was, less what only the server may say. */
+/** Returns the earlier object without the fields that only the server may set. */
 function asItWas({ apiVersion, kind, metadata, ...rest }: Found, resourceVersion?: string): object {
   const { status: _s, ...said } = rest;
   const { managedFields: _m, uid: _u, resourceVersion: _r, creationTimestamp: _c, generation: _g, selfLink: _l, ...kept } = metadata;
@@ -111,7 +111,7 @@ function wayBack({ where }: Words, before: ReadonlyMap<string, Found>, now: Read
   const commands: string[] = [];
   const proofs: string[] = [];
   const server = serverOf(where);
-  // What the event log would have to hold is not for everybody who reads it.
+  // The event log must not hold such content, because many may read it.
   const secret = [...before.values()].find(
     (old) => old.kind === 'Secret' && !(now.get(keyOf(old))?.metadata.resourceVersion === old.metadata.resourceVersion),
   );
@@ -124,12 +124,12 @@ function wayBack({ where }: Words, before: ReadonlyMap<string, Found>, now: Read
     const old = before.get(key);
     const name = named(found, where);
     if (old === undefined) {
-      // Only the very object that the act made.
+      // Only the object that the act created.
       const uid = `$(${line(['kubectl', 'get', ...name, '--ignore-not-found', '-o', 'jsonpath={.metadata.uid}'])})`;
       commands.push(`{ test "${uid}" = ${quote(found.metadata.uid)} && ${line(['kubectl', 'delete', ...name])}; }`);
       proofs.push(line(['kubectl', 'get', ...name, '--ignore-not-found', '-o', 'name']));
     } else if (old.metadata.resourceVersion !== found.metadata.resourceVersion) {
-      // The server refuses when somebody else has written since.
+      // The server refuses when another client has written since.
       commands.push(put('replace', asItWas(old, found.metadata.resourceVersion)));
       proofs.push(put('diff', asItWas(old)));
     }

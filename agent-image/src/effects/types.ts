@@ -3,7 +3,7 @@ import type { EffectEnded, EffectPlanned, EffectUndone, Undo } from '@agentfleet
 export type { EffectEnded, EffectPlanned, EffectUndone, Undo };
 export { effectNotes } from '@agentfleet/protocol/keeper';
 
-/** What a command said, run where the act runs: same folder, same reach, same wall. */
+/** Output of a command that ran where the act runs: same folder, same reach, same isolation. */
 export interface Answer {
   readonly exitCode: number | null;
   readonly stdout: string;
@@ -12,14 +12,17 @@ export interface Answer {
 /** Asks in the sandbox; it must change nothing there. */
 export type Probe = (argv: readonly string[], cwd?: string) => Promise<Answer>;
 
-/** How an effect is taken back, or why nothing takes it back. */
+/** The compensation of an effect, or why there is none. */
 export type Way = Undo | { readonly why: string };
 
-/** One effect that an act will have, as its text tells, and what has to be asked about it. */
+/** One effect of an act, from its text, and the questions about it. */
 export interface EffectPlan {
   readonly kind: EffectPlanned['kind'];
-  /** What it touches, in words. */
+  /** Description of the affected object. */
   readonly target: string;
-  /** Looks before the act; what it returns looks after it, and says how to take the effect back, or null when there was none. */
+  /**
+   * Observes before the act; the returned function observes after it, and returns the compensation, or null when there
+   * was no effect.
+   */
   look(probe: Probe): Promise<(probe: Probe) => Promise<Way | null>>;
 }

@@ -6,10 +6,10 @@ import { answer, BadRequest, headEnd, parseHead, type ProxyRequest } from './hea
 import { plainHost, type HostList, type HostPort } from './hosts.ts';
 import { splice } from './splice.ts';
 
-/** Longest ClientHello that is looked at, bytes. */
+/** Longest ClientHello that is read, bytes. */
 export const maxHelloBytes = 64 * 1024;
 
-/** What the first bytes of a connection say; `More`: not decided yet. */
+/** Meaning of a connection's first bytes; `More`: not decided yet. */
 type Hello =
   | { readonly kind: 'More' }
   | { readonly kind: 'NotTLS' }
@@ -110,10 +110,10 @@ export interface PeekOptions {
 }
 
 /**
- * Collects bytes until `decide` says something about them, and gives both; null when the stream ends, fails or takes too
- * long before that. Leaves the stream paused; the bytes are taken out of it.
+ * Collects bytes until `decide` decides about them, and returns both; null when the stream ends, fails or takes too
+ * long before that. Leaves the stream paused; the bytes are consumed.
  *
- * @throws what `decide` throws
+ * @throws errors of `decide`
  */
 async function peek<T>(
   stream: Duplex,
@@ -155,18 +155,18 @@ async function peek<T>(
   }
 }
 
-/** What became of one request; bytes as seen from the sandbox. */
+/** Result of one request; bytes as seen from the sandbox. */
 export interface EgressRequest extends HostPort {
   readonly decision: 'Allowed' | 'NotListed' | 'Forbidden' | 'NotTLS' | 'OtherName' | 'Unreachable';
   readonly bytesOut: number;
   readonly bytesIn: number;
-  /** What the client receives, where nothing was opened. */
+  /** The client's answer, where no connection was opened. */
   readonly why?: string;
 }
 
 export interface ConnectionOptions {
   readonly hosts: Pick<HostList, 'has'>;
-  /** Where the list is written, for refusals. */
+  /** Field that holds the list, for refusals. */
   readonly listedIn: string;
   readonly dialer: Dialer;
   readonly clock: Clock;
@@ -180,13 +180,13 @@ export interface ConnectionOptions {
 /** A server behind the local port. Resolves when the tunnel has ended; never rejects. */
 export type ServeOwn = (tunnel: Duplex) => Promise<void>;
 
-/** How long a client may take for its head and its ClientHello, and how long nothing may move, ms. */
+/** How long a client may take for its head and its ClientHello, and how long a connection may be idle, ms. */
 const speakMs = 30_000;
 const idleMs = 300_000;
 
 /** Serves one tunnel from its first byte to its end. Never rejects. */
 export async function serveTunnel(tunnel: Duplex, options: ConnectionOptions): Promise<void> {
-  tunnel.on('error', () => undefined); // its end tells
+  tunnel.on('error', () => undefined); // its close event reports it
   try {
     const request = await requestOf(tunnel, options);
     if (request?.kind === 'Own') await serveOwn(tunnel, request.head, options);
@@ -229,7 +229,7 @@ async function handle(tunnel: Duplex, request: Exclude<ProxyRequest, { readonly 
     reported(forbidden ? 'Forbidden' : 'Unreachable', { why });
     return forbidden ? say(tunnel, 403, 'Forbidden', why) : say(tunnel, 502, 'Bad Gateway', `${host}:${port} cannot be reached: ${why}`);
   }
-  server.on('error', () => undefined); // its end tells
+  server.on('error', () => undefined); // its close event reports it
   try {
     if (request.kind === 'Forward') tunnel.unshift(request.head);
     const refused = request.kind === 'Connect' ? await connected(tunnel, request, options) : undefined;
@@ -241,7 +241,7 @@ async function handle(tunnel: Duplex, request: Exclude<ProxyRequest, { readonly 
   }
 }
 
-/** After CONNECT the client has to speak TLS to the host that it named; on port 80 anything goes. */
+/** After CONNECT the client must speak TLS to the named host; on port 80 anything is allowed. */
 async function connected(
   tunnel: Duplex,
   { host, port }: HostPort,

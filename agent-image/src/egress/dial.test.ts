@@ -11,7 +11,7 @@ let server: Server;
 let port = 0;
 let accepted = 0;
 
-/** What a pod of another tenant, the kubelet or the API server would be: it listens, and counts who came. */
+/** Stands for a pod of another tenant, the kubelet or the API server: it listens, and counts connections. */
 beforeAll(async () => {
   server = createServer((socket) => {
     accepted += 1;
@@ -37,7 +37,7 @@ async function outcome(dialer: Dialer, to: HostPort): Promise<string> {
 const closed =
   'may not be reached: it is unknown, or inside the cluster or a private network; correct it, or list it in spec.policy.allowedHosts of the pool';
 
-/** All spellings that a resolver takes for addresses of this machine, where a server listens. */
+/** All spellings that a resolver accepts for addresses of this machine, where a server listens. */
 const spellings = [
   '127.0.0.1',
   '127.1',
@@ -124,7 +124,7 @@ describe('what the pool lists', () => {
     const resolve = (name: string): Promise<readonly string[]> => Promise.resolve(answers[asked.push(name) - 1] ?? []);
     const open = [{ host: 'git.corp', port: 9 }];
     const limited = dialerOf({ open }, { resolve, ownAddresses: [] });
-    // The private address of the first answer is tried; that nobody is there is said as it is.
+    // The private address of the first answer is tried; its refusal is reported unchanged.
     const first = await limited.dial({ host: 'git.corp', port: 9 }, AbortSignal.timeout(300)).catch((error: unknown) => error);
     expect(first).not.toBeInstanceOf(Forbidden);
     expect(String(first)).not.toContain('127.0.0.1');
@@ -156,7 +156,7 @@ describe('what the pool lists', () => {
 });
 
 describe('a task that lists an address itself', () => {
-  /** Sends one request to the proxy of a task whose own list has the host; returns the answer and what was noted. */
+  /** Sends one request to the proxy of a task whose own list has the host; returns the answer and the notes. */
   async function ask(host: string, head: string): Promise<{ answer: string; requests: readonly EgressRequest[] }> {
     const [client, tunnel] = await socketPair();
     const requests: EgressRequest[] = [];

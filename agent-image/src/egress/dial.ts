@@ -12,7 +12,7 @@ interface UpstreamProxy extends HostPort {
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** What HTTPS_PROXY names; null: nothing, or no proxy over plain HTTP. */
+/** Parses HTTPS_PROXY; null: unset, or not a proxy over plain HTTP. */
 function upstreamOf(env: Env): UpstreamProxy | null {
   const value = env['HTTPS_PROXY'] ?? env['https_proxy'] ?? '';
   if (value === '' || !URL.canParse(value)) return null;
@@ -22,7 +22,7 @@ function upstreamOf(env: Env): UpstreamProxy | null {
   return { host: plainHost(hostname), port: Number(port || 80), authorization: username === '' ? null : `Basic ${basic}` };
 }
 
-/** Whether NO_PROXY names a host: names, and names with all that is below them. */
+/** Reports whether NO_PROXY names a host: names, and names with all that is below them. */
 function bypasses(env: Env, host: string): boolean {
   const names = (env['NO_PROXY'] ?? env['no_proxy'] ?? '').split(',').map((name) => plainHost(name.trim()).replace(/^\*?\./, ''));
   return names.some((name) => name === '*' || (name !== '' && (host === name || host.endsWith(`.${name}`))));
@@ -36,7 +36,7 @@ async function tunnelTo(socket: Socket, proxy: UpstreamProxy, { host, port }: Ho
   await established(socket, signal);
 }
 
-/** Reads the proxy's answer and puts back what came after it. */
+/** Reads the proxy's answer and puts the bytes after it back. */
 function established(socket: Socket, signal: AbortSignal): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   let seen = Buffer.alloc(0);
@@ -60,7 +60,7 @@ function established(socket: Socket, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Opens a connection to where a command or git wants to go. */
+/** Opens connections to destinations of a command or git. */
 export interface Dialer {
   /**
    * Returns a connected socket that may be half-closed.
@@ -70,11 +70,12 @@ export interface Dialer {
   dial(to: HostPort, signal: AbortSignal): Promise<Socket>;
 }
 
-/** What decides which addresses may be reached; all that is not public is closed. */
+/** Decides which addresses may be reached; all non-public ones are closed by default. */
 export interface AddressRules {
   /**
-   * What the pool, or for registries the platform, lists. A name of it may lead to private addresses; the worker itself and the
-   * API server are reached only where their address is listed, so that no name server can lead there.
+   * Names listed by the pool, or for registries by the platform. A listed name may resolve to private addresses; the
+   * worker itself and the API server are reached only where their address is listed, so that no name server can lead
+   * there.
    */
   readonly open: readonly HostPort[];
   /** Pods, services and nodes, in CIDR form, beside the private ranges. */
@@ -102,7 +103,7 @@ export interface DialerOptions {
   readonly resolve?: (host: string) => Promise<readonly string[]>;
 }
 
-/** Where a host may lead: one that is not listed, a name that is, an address that is. */
+/** Address scopes allowed for an unlisted host, a listed name, and a listed address. */
 const scopesOf = {
   unlisted: ['Public'],
   name: ['Public', 'Private'],
@@ -125,7 +126,7 @@ export function createDialer({ clock, env, ownAddresses = [], resolve = resolveA
     const guard: Guard = { listed: new HostList(open), judge: createAddressJudge(ranges), resolve };
     const reach = async (to: HostPort, signal: AbortSignal): Promise<Socket> => {
       if (upstream === null || bypasses(env, to.host)) return direct(await addressesOf(to, guard), to, signal);
-      // The proxy resolves names by itself: one that nobody listed is asked for by the address that was judged.
+      // The proxy resolves names by itself: an unlisted one is requested by the judged address.
       const byName = literalAddress(to.host) === null && guard.listed.has(to);
       const [host = to.host] = byName ? [] : await addressesOf(to, guard);
       return through(upstream, { host, port: to.port }, signal);
@@ -166,7 +167,7 @@ async function addressesOf(to: HostPort, { listed, judge, resolve }: Guard): Pro
   );
 }
 
-/** Whether a name exists is not said where it may be one of the cluster. */
+/** The refusal does not reveal whether a name exists that may be one of the cluster. */
 async function addressesBy(resolve: Guard['resolve'], host: string, isListed: boolean): Promise<readonly string[]> {
   try {
     return await resolve(host);

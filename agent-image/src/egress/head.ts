@@ -4,10 +4,10 @@ import { plainHost, type HostPort } from './hosts.ts';
 /** Largest head of a request, bytes. */
 export const maxHeadBytes = 16 * 1024;
 
-/** What a client of the proxy asks for. */
+/** Request of a client of the proxy. */
 export type ProxyRequest =
   | ({ readonly kind: 'Connect' } & HostPort)
-  /** A plain HTTP request; `head` is what its server gets. */
+  /** A plain HTTP request; `head` is the text for its server. */
   | ({ readonly kind: 'Forward'; readonly head: Buffer } & HostPort)
   /** A request to the port itself, as to any server; `head` is its own. */
   | { readonly kind: 'Own'; readonly head: Buffer };
@@ -22,7 +22,7 @@ export class BadRequest extends Error {
 
 const endOfHead = Buffer.from('\r\n\r\n');
 
-/** Where the head ends in what came so far; null: more is needed. @throws BadRequest when it is too long */
+/** Returns where the head ends in the bytes so far; null: more is needed. @throws BadRequest when it is too long */
 export function headEnd(bytes: Buffer): number | null {
   const at = bytes.indexOf(endOfHead);
   if (at < 0 ? bytes.length > maxHeadBytes : at > maxHeadBytes) throw new BadRequest(`the head has over ${maxHeadBytes} bytes`);
@@ -68,7 +68,7 @@ function authorityOf(target: string): HostPort {
 /** Headers that are between client and proxy only, and those that this proxy writes itself. */
 const dropped = /^(?:host|connection|keep-alive|te|upgrade|proxy-[a-z-]+)$/i;
 
-/** One request per connection: what follows it could go to another host. */
+/** One request per connection: a following one could go to another host. */
 function forward(method: string, target: string, fields: readonly string[]): Extract<ProxyRequest, { readonly kind: 'Forward' }> {
   if (!/^http:\/\//i.test(target) || !URL.canParse(target))
     throw new BadRequest('the address is neither host:port of CONNECT nor http://…');

@@ -1,7 +1,7 @@
 /**
- * The way out of a sandbox: a proxy in the worker, at the end of tunnels that the keeper hands local connections to
- * (`POST /v1/egress`), and before git on the worker's loopback. Knows the hosts of one command, judges each request and each
- * address, dials, counts. May import the keeper's client.
+ * The egress of a sandbox: a proxy in the worker, at the end of tunnels to which the keeper passes local connections
+ * (`POST /v1/egress`), and before git on the worker's loopback. Knows the hosts of one command, judges each request and
+ * each address, dials, counts. May import the keeper's client.
  */
 export { HostList } from './hosts.ts';
 export { createDialer, Forbidden, type AddressRules, type Dialer, type DialerOptions, type OpenDialer } from './dial.ts';

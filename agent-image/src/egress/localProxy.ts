@@ -14,8 +14,8 @@ export interface LocalProxy {
 }
 
 /**
- * Listens on a free port of the loopback and connects to whatever the dialer's rules let it: redirects of a server are
- * judged like what was asked for first. Whoever reaches the port gets no further than the program itself.
+ * Listens on a free port of the loopback and connects to every destination that the dialer's rules allow: redirects of
+ * a server are judged like the first request. A caller of the port reaches no more than the program itself.
  */
 export async function openLocalProxy(dialer: Dialer, { clock, signal }: { clock: Clock; signal: AbortSignal }): Promise<LocalProxy> {
   const ending = new AbortController();

@@ -7,12 +7,12 @@ import { Agent, fetch, type buildConnector, type RequestInit } from 'undici';
 import type { Dialer } from './dial.ts';
 import { HostList, type HostPort } from './hosts.ts';
 
-/** What one page may cost. */
+/** Bounds of one page. */
 export interface PageOptions {
   readonly hosts: readonly HostPort[];
   readonly dialer: Dialer;
   readonly maxBytes: number;
-  /** In which the answer has to be whole. */
+  /** Time limit for the whole answer. */
   readonly seconds: number;
   /** PEM certificates that are trusted; default: those of Node. */
   readonly authorities?: string;
@@ -20,19 +20,19 @@ export interface PageOptions {
   readonly signal: AbortSignal;
 }
 
-/** What stands at a URL. */
+/** Content at a URL. */
 export interface Page {
   readonly status: number;
-  /** Of the content, as the server says; empty: it does not. */
+  /** Content type by the server; empty: not given. */
   readonly type: string;
   readonly body: Buffer;
   /** There is more than `body`. */
   readonly cut: boolean;
-  /** Where it was found, after redirects. */
+  /** Final URL, after redirects. */
   readonly url: string;
 }
 
-/** Why a page cannot be had, for whoever asked for it. */
+/** Why a page is not available, for the caller. */
 export class PageFault extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -44,8 +44,8 @@ const maxRedirects = 5;
 const accept = 'text/html, text/*;q=0.9, application/json;q=0.9, */*;q=0.5';
 
 /**
- * Gets a page from a listed host. Each redirect is held to the list like what was asked for first, and each address is judged
- * after its name was resolved.
+ * Gets a page from a listed host. Each redirect is checked against the list like the first request, and each address is
+ * judged after its name was resolved.
  *
  * @throws PageFault
  */
@@ -107,7 +107,7 @@ async function read(body: AsyncIterable<unknown> | null, maxBytes: number): Prom
   return { body: Buffer.concat(parts), cut: false };
 }
 
-/** What a fetch of one server works with. */
+/** Options of a fetch from one server. */
 export type OriginOptions = Pick<PageOptions, 'dialer' | 'maxBytes' | 'authorities' | 'signal'>;
 
 /** A way to one server. */
@@ -117,10 +117,10 @@ export interface OriginFetch {
   close(): Promise<void>;
 }
 
-/** A fetch that reaches the origin of a URL and nothing else; each address is judged after its name was resolved. */
+/** Returns a fetch that reaches only the origin of a URL; each address is judged after its name was resolved. */
 export function originFetch(url: string, options: OriginOptions): OriginFetch {
   const { origin } = new URL(url);
-  // Whoever asks bounds the time: an answer may be a stream that waits.
+  // The caller bounds the time: an answer may be a stream that waits.
   const agent = new Agent({ connect: connectorOf(options, options.signal), headersTimeout: 0, bodyTimeout: 0 });
   return {
     fetch: async (to, init = {}) => {
@@ -148,7 +148,7 @@ function connectorOf(options: Pick<PageOptions, 'dialer' | 'authorities'>, signa
   return callbackify((to: buildConnector.Options) => connected(to, options, signal)) as unknown as buildConnector.connector;
 }
 
-/** A connection to where undici wants to go; with TLS for https, to the name that was asked for. */
+/** Opens a connection for undici; with TLS for https, to the requested name. */
 async function connected(
   { hostname, port, protocol }: buildConnector.Options,
   { dialer, authorities }: Pick<PageOptions, 'dialer' | 'authorities'>,
@@ -164,7 +164,7 @@ async function connected(
   return tls;
 }
 
-/** The innermost cause: `fetch failed` says nothing. */
+/** Returns the innermost cause: `fetch failed` explains nothing. */
 export function reasonOf(error: unknown): string {
   let at = error;
   while (at instanceof Error && at.cause instanceof Error) at = at.cause;

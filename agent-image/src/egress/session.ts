@@ -11,7 +11,7 @@ type Line = { -readonly [K in keyof EgressRequest]: EgressRequest[K] } & { reque
 /** Hosts that one note names; a command can ask for any number of others. */
 const maxLines = 64;
 
-/** What commands asked the proxy for: one line per host, port and decision. */
+/** Requests of commands to the proxy: one line per host, port and decision. */
 class EgressJournal {
   readonly #lines = new Map<string, Line>();
   #others = 0;
@@ -28,7 +28,7 @@ class EgressJournal {
     else this.#others += 1;
   }
 
-  /** What was added since the last call; null when nothing was. */
+  /** Returns additions since the last call; null without any. */
   take(): Readonly<Record<string, unknown>> | null {
     if (this.#lines.size === 0) return null;
     const data = { requests: [...this.#lines.values()], ...(this.#others > 0 && { others: this.#others }) };
@@ -42,13 +42,13 @@ export type { EgressRequest, ServeOwn } from './connection.ts';
 
 /** A way out that is open. */
 export interface Egress {
-  /** What commands need to find it. */
+  /** Variables by which commands find the proxy. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Closes all connections and notes what was asked for. */
+  /** Closes all connections and records the requests. */
   close(): Promise<void>;
 }
 
-/** What one command may reach. */
+/** Hosts that one command may reach. */
 export interface EgressReach {
   readonly mode: 'Registries' | 'Allowed';
   readonly hosts: readonly HostPort[];
@@ -59,7 +59,7 @@ export interface EgressReach {
 export interface EgressOptions {
   readonly keeper: Pick<KeeperClient, 'egress'>;
   readonly reach: EgressReach;
-  /** What answers at the local port itself; default: nothing. */
+  /** Server behind the local port itself; default: none. */
   readonly own?: ServeOwn | undefined;
   readonly note: (data: Readonly<Record<string, unknown>>) => Promise<void>;
   readonly clock: Clock;
@@ -113,7 +113,7 @@ class Session {
     this.#hosts = new HostList(options.reach.hosts);
   }
 
-  /** The first tunnel tells whether there is a way; the others are waited for, so that a first burst finds them. */
+  /** The first tunnel shows whether egress works; the others are awaited, so that a first burst finds them. */
   async begin(): Promise<void> {
     try {
       await this.#park();

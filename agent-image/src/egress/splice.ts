@@ -40,7 +40,7 @@ export function splice(a: Duplex, b: Duplex, { clock, idleMs }: { readonly clock
     from.once('error', finish);
     from.once('close', () => {
       if (!from.readableEnded) finish();
-      // Gone after its last byte: that is still handed on, but nothing can come back.
+      // The peer closed after its last byte, which is still forwarded; nothing can be sent back.
       else if (open > 0) to.end(finish);
     });
     from.pipe(to);

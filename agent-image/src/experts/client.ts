@@ -10,8 +10,8 @@ import { post } from './post.ts';
 import { refusalOf } from './refusal.ts';
 
 /**
- * How well an expert fits a domain; null: not at all. The distances are small against what a planner may say, and large
- * enough that equal weights take a Specialist of the domain, then one for everything, then the Generalist.
+ * Rates how well an expert fits a domain; null: not at all. The distances are small compared to a planner's weights,
+ * and large enough that equal weights select a Specialist of the domain, then one for everything, then the Generalist.
  */
 function fit({ role, domains, chat }: ExpertEndpoint, domain: string): number | null {
   // A chat model is asked by the tool loop: it makes no proposals.
@@ -53,18 +53,18 @@ export interface ExpertsOptions {
   readonly bearer?: Bearer | undefined;
 }
 
-/** How long an expert is asked again that is busy, stopping or not there, ms. */
+/** How long requests to a busy, stopping or missing expert are retried, ms. */
 const maxWaitMs = 30_000;
 /** Time beside the search's own budget: the way there and back, and the queue. */
 const marginMs = 15_000;
 const retries = { baseMs: 250, factor: 2, capMs: 4000, jitter: 0.5, resetMs: 60_000 };
 
-/** One try: an answer, or why there is none and when to ask again (undefined: not). */
+/** One try: an answer, or its failure and when to retry (undefined: not). */
 type Try = { readonly answer: GenerateResponse } | { readonly failure: AttemptFailure; readonly retryMs: number | undefined };
 
 /** Asks the experts of a pool. One instance serves all tasks; `of` binds it to the experts of a brief. */
 export class ExpertsClient {
-  /** Those that do not propose: planner, verifier, policy, embedder, draft. */
+  /** Parts that do not propose: planner, verifier, policy, embedder, draft. */
   readonly parts: PartsClient;
   readonly #options: ExpertsOptions;
   readonly #read = answerReader();

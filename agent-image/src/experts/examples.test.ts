@@ -6,7 +6,7 @@ import { domainOf } from '../features/languages.ts';
 import { chooseExpert } from './client.ts';
 
 const folder = new URL('../../../examples/', import.meta.url);
-/** What a worker asks for: the domain of a file, or of none. */
+/** Requests of a worker: the domain of a file, or of none. */
 const files = ['a.py', 'a.js', 'a.ts', 'a.go', 'a.rs', 'a.java', 'a.rb', 'a.c', 'a.sh', 'a.yaml'];
 const domains = files.map((file) => domainOf(file) ?? '*');
 

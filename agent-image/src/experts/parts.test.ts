@@ -25,7 +25,7 @@ let calls = 0;
 let part: Part;
 let passed = 0;
 let server: ReturnType<typeof createServer>;
-/** Real time for limits; what a test says for the rest. */
+/** Real time for limits; the test's time for the rest. */
 const clock: Clock = { now: () => systemClock.now(), monotonic: () => passed, after: (ms, run) => systemClock.after(ms, run) };
 
 beforeEach(async () => {

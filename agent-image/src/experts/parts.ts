@@ -118,7 +118,7 @@ const schemas: Readonly<Record<PartCapability, TObject>> = {
   }),
 };
 
-/** What no schema can say: an answer is about its request, in the order of it. Gives what is wrong, or null. */
+/** Checks beyond the schema: an answer must match its request, in its order. Returns the fault, or null. */
 const fits: { readonly [C in PartCapability]: (response: Exchanges[C]['response'], request: Exchanges[C]['request']) => string | null } = {
   Control: ({ experts }, request) => {
     const names = experts.map(({ name }) => name);
@@ -149,7 +149,7 @@ function sameOrder(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((one, at) => one === b[at]);
 }
 
-/** Reads an answer of a capability; throws an Error that names what is wrong with it. */
+/** Reads an answer of a capability; throws an Error that names its fault. */
 export type PartReader = <C extends PartCapability>(
   capability: C,
   text: string,
@@ -176,14 +176,14 @@ export function partReader(): PartReader {
   };
 }
 
-/** Where a learned part answers. */
+/** Address of a learned part. */
 export interface Part {
   readonly name: string;
   /** Origin, without a path. */
   readonly url: string;
 }
 
-/** What a part says, or in a few words why it says nothing. */
+/** Answer of a part, or a short reason for its silence. */
 export type Answer<T> = { readonly answer: T } | { readonly absent: string };
 
 export interface PartsOptions {
@@ -208,8 +208,8 @@ const passing: ReadonlySet<number> = new Set([401, 429, 503]);
 const betweenMs = 50;
 
 /**
- * Asks the parts that advise: planner, verifier, embedder, policy, draft. The work goes on without any of them, so a question
- * is short: one try, another one when the server is busy, and a server that failed twice is left out for a while.
+ * Asks the advising parts: planner, verifier, embedder, policy, draft. Work continues without them, so a question is
+ * short: one try, another one when the server is busy, and a server that failed twice is skipped for a while.
  */
 export class PartsClient {
   readonly #options: PartsOptions;
@@ -221,7 +221,7 @@ export class PartsClient {
     this.#circuit = new Circuit(options.clock);
   }
 
-  /** Rejects with the signal's reason and nothing else. */
+  /** Rejects only with the signal's reason. */
   async ask<C extends PartCapability>(part: Part, question: Question<C>): Promise<Answer<Exchanges[C]['response']>> {
     const { capability, signal, timeoutMillis } = question;
     signal.throwIfAborted();
@@ -287,7 +287,7 @@ const response = Type.Object({
 });
 
 /**
- * Makes the function that reads an answer; it throws an Error that names what is wrong. Which files a candidate edits is
+ * Returns the function that reads an answer; it throws an Error that names the fault. Which files a candidate edits is
  * for gate 1 to judge: one bad candidate must not end the attempt.
  */
 export function answerReader(): (text: string, request: GenerateRequest) => GenerateResponse {

@@ -23,11 +23,11 @@ export interface Posting {
 export interface Posted {
   readonly status: number;
   readonly text: string;
-  /** When the server wants to be asked again, ms; 0 when it does not say. */
+  /** Retry-After of the server, ms; 0 when absent. */
   readonly retryAfterMs: number;
 }
 
-/** Posts JSON and reads the answer. Rejects with what undici says, the signal's reason, or ExpertMalformed for an endless answer. */
+/** Posts JSON and reads the answer. Rejects with undici's error, the signal's reason, or ExpertMalformed for an endless answer. */
 export function post(posting: Posting, signal: AbortSignal): Promise<Posted> {
   const { name, route } = posting;
   const attributes = { 'agentfleet.expert': name, 'http.route': route };

@@ -2,7 +2,7 @@ import type { FailureClass, Reason } from '@agentfleet/protocol/api';
 import type { InferenceErrorBody, InferenceErrorCode } from '@agentfleet/protocol/inference';
 import { AttemptFailure } from '../base/failure.ts';
 
-/** What an expert's refusal means for the attempt, and its reason; Retry: another try may be answered. */
+/** Meaning of an expert's refusal for the attempt, and its reason; Retry: another try may be answered. */
 const meaning: Readonly<Record<InferenceErrorCode, readonly [FailureClass | 'Retry', Reason]>> = {
   AF_INVALID: ['AgentError', 'Invalid'],
   // The server's copy of the signing keys may be older than the token, and the token older than its file.
@@ -24,10 +24,10 @@ const meaning: Readonly<Record<InferenceErrorCode, readonly [FailureClass | 'Ret
   AF_INTERNAL: ['Infrastructure', 'Internal'],
 };
 
-/** Answers of what stands before an expert, without a code of ours. */
+/** Answers of proxies before an expert, without an AgentFleet code. */
 const passing: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
-/** An expert's no: may it be asked again, and what it means when not. */
+/** An expert's refusal: whether to retry, and its meaning otherwise. */
 export interface Refusal {
   readonly retry: boolean;
   readonly failure: AttemptFailure;

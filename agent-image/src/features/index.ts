@@ -1,6 +1,6 @@
 /**
- * What is measured of a program before and after an edit, as features of the verifier.
- * May import `base`, `checks`, `egress`, `plan`, `rails`, `store`; of packages protocol, kube and the keeper's client.
+ * Measures a program before and after an edit, as features of the verifier. May import `base`, `checks`, `egress`,
+ * `plan`, `rails`, `store`; of packages protocol, kube and the keeper's client.
  */
 export { measureSources, type MeasurePorts, pythonSurfaces, type RunProgram } from './measure.ts';
 export type { SourceChange, SourceFeatures } from './javascript/types.ts';

@@ -28,7 +28,7 @@ const domains: Readonly<Record<string, string>> = {
   '.sh': 'shell',
 };
 
-/** The domain of a source file; null for what is no program text. */
+/** Returns the domain of a source file; null when it is no program text. */
 export function domainOf(path: string): string | null {
   return domains[extname(path).toLowerCase()] ?? null;
 }
@@ -46,7 +46,7 @@ export function mainDomain(weights: Iterable<readonly [path: string, weight: num
 
 const foreign = /(?:^|\/)(?:node_modules|site-packages|\.venv|venv|vendor|third_party|\.git)\//;
 
-/** Whether a file came from elsewhere: what package managers install is nobody's to edit. */
+/** Reports whether a file is third-party: files installed by package managers must not be edited. */
 export function isForeign(path: string): boolean {
   return foreign.test(path);
 }

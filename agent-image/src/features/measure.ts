@@ -8,9 +8,9 @@ import program from './program.json' with { type: 'json' };
 /** A source of Python, with the other files of its change. */
 type PythonSource = readonly [path: string, text: string, others: Readonly<Record<string, string>>];
 
-/** What is needed to look at sources: their sandbox, for Python; a parser, for JavaScript; the files around them. */
+/** Ports for measuring sources: their sandbox, for Python; a parser, for JavaScript; the files around them. */
 export interface MeasurePorts {
-  /** Surfaces of Python sources in their order; null where the sandbox cannot tell. */
+  /** Returns the surfaces of Python sources in their order; null where the sandbox cannot measure. */
   readonly python: (sources: readonly PythonSource[]) => Promise<readonly Surface[] | null>;
   /** Text of a file of the workspace as it is; null where there is none. */
   readonly read: (path: string) => Promise<string | null>;
@@ -21,11 +21,11 @@ export interface MeasurePorts {
 const maxChars = 65_536;
 
 /**
- * API mismatch, broken places, complexity and findings of a linter of each change, after minus before. A feature that cannot be known of
- * one of its files is left out.
+ * Returns API mismatch, broken places, complexity and findings of a linter of each change, after minus before. A
+ * feature that is unknown for one of its files is left out.
  *
- * @example
- * await measureSources([[{ path: 'm.py', before: 'len([])\n', after: 'len([], 1)\n' }]], ports); // [{ apiMismatch: 1, brokenNodes: 0, … }]
+ * @example await measureSources([[{ path: 'm.py', before: 'len([])\n', after: 'len([], 1)\n' }]], ports); // [{
+ * apiMismatch: 1, brokenNodes: 0, … }]
  */
 export async function measureSources(
   changes: readonly (readonly SourceChange[])[],
@@ -106,7 +106,7 @@ function sumOf(deltas: readonly Surface[]): SourceFeatures {
   };
 }
 
-/** All Python sources of a round in one run; equal ones are looked at once. */
+/** All Python sources of a round in one run; equal ones are measured once. */
 class PythonBatch {
   readonly #sources = new Map<string, PythonSource>();
   #surfaces: ReadonlyMap<string, Surface> = new Map();
@@ -132,7 +132,7 @@ class PythonBatch {
   }
 }
 
-/** What runs a program in the sandbox; null for one that is not there or failed. */
+/** Runs a program in the sandbox; null for one that is missing or failed. */
 export type RunProgram = (argv: readonly string[], stdin: string) => Promise<string | null>;
 
 /** Most characters of one question; the standard input of a command takes 1 MiB. */
@@ -174,7 +174,7 @@ function batchesOf(sources: readonly PythonSource[]): readonly (readonly PythonS
   return batches.filter((batch) => batch.length > 0);
 }
 
-/** The sandbox is not believed: what is no list of counts is no answer. */
+/** The sandbox is untrusted: anything but a list of counts is no answer. */
 function parsed(answer: string, count: number): readonly Surface[] | null {
   let found: unknown;
   try {

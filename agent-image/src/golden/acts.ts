@@ -25,35 +25,35 @@ export interface AskOptions {
   readonly bearer?: Bearer | undefined;
 }
 
-/** What came of one case. */
+/** Result of one case. */
 export interface Verdict {
   readonly id: string;
   readonly passed: boolean;
   readonly why: string;
 }
 
-/** What came of all acts. */
+/** Results of all acts. */
 export interface ActsFound {
   readonly verdicts: readonly Verdict[];
   readonly heads: readonly GoldenHead[];
 }
 
-/** How long a verifier is asked again that does not answer, ms; and how long it may take over one batch. */
+/** How long requests to a silent verifier are retried, ms; and how long it may take over one batch. */
 const maxWaitMs = 60_000;
 const answerMs = 30_000;
 const retries = { baseMs: 250, factor: 2, capMs: 4000, jitter: 0.5, resetMs: 60_000 };
 
-/** Bins of equal count in which probabilities are compared with what was. */
+/** Bins of equal count in which probabilities are compared with outcomes. */
 const bins = 15;
 
 interface Scored {
   readonly act: ActCase;
   readonly score: EnergyScore;
-  /** What workers would count; null: no probability does. */
+  /** The probability that workers would use; null: none. */
   readonly pSuccess: number | null;
 }
 
-/** Puts acts to a verifier in batches: which are on their side of its veto, and what its heads are worth. Rejects when it cannot be asked. */
+/** Scores acts by a verifier in batches: verdicts by its veto, and the quality of its heads. Rejects when it cannot be reached. */
 export async function judgeActs(verifier: VerifierEndpoint, acts: readonly ActCase[], options: AskOptions): Promise<ActsFound> {
   const ask = asker(verifier, options);
   const scored: Scored[] = [];
@@ -73,7 +73,7 @@ function itemOf({ id, act: { head, text, operator = '', features } }: ActCase): 
   return { id, head, text, operator, features: { ...actFeatures({ subject: text }), ...features } };
 }
 
-/** Without a probability that counts nothing is vetoed. */
+/** Without a usable probability nothing is vetoed. */
 function verdictOf(verifier: VerifierEndpoint, { act, pSuccess }: Scored): Verdict {
   const own = verifier.heads?.find(({ head }) => head === act.act.head) ?? verifier;
   const vetoed = pSuccess !== null && pSuccess < own.vetoBelowProbability;
@@ -81,7 +81,7 @@ function verdictOf(verifier: VerifierEndpoint, { act, pSuccess }: Scored): Verdi
   return { id: act.id, passed: vetoed !== act.good, why: `${act.good ? 'good' : 'bad'}, and ${vetoed ? '' : 'not '}vetoed: ${said}` };
 }
 
-/** Only of a head that was asked about both good and bad acts, and that gives probabilities. */
+/** Only for a head that scored both good and bad acts, and that gives probabilities. */
 function figuresOf(head: GoldenHead['name'], all: readonly Scored[]): readonly GoldenHead[] {
   const own = all.filter(({ act }) => act.act.head === head);
   const said = own.flatMap(({ act, score }) => (score.pSuccess === null ? [] : [{ score: score.pSuccess, right: act.good }]));

@@ -25,7 +25,7 @@ const ActCase = Type.Object(
 );
 export type ActCase = Static<typeof ActCase>;
 
-/** Files and what is wrong with them, and what one of the first proposals has to make of one file. */
+/** Files with a fault, and the content that one of the first proposals must produce for one file. */
 const ProposalCase = Type.Object(
   {
     id,
@@ -62,7 +62,7 @@ export interface GoldenSet {
   readonly proposals: readonly ProposalCase[];
 }
 
-/** Why a set cannot be run, in words that name the file and the cure. */
+/** Why a set cannot be run; names the file and the cure. */
 export class GoldenFault extends Error {
   constructor(message: string) {
     super(message);

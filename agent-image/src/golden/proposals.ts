@@ -17,8 +17,8 @@ const roleOf: Partial<Readonly<Record<ExpertEndpoint['role'], GenerateRequest['r
 const defaultWithin = 5;
 
 /**
- * Asks experts for proposals: whether one of the first makes of the files what is expected. Texts are compared; nothing is
- * run. Rejects when an expert cannot be asked.
+ * Requests proposals from experts and checks whether one of the first produces the expected content. Texts are
+ * compared; nothing is run. Rejects when an expert cannot be reached.
  */
 export async function judgeProposals(
   experts: readonly ExpertEndpoint[],
@@ -71,13 +71,13 @@ async function verdictOf(one: ProposalCase, generate: () => Promise<{ readonly c
       if (await meets(one, candidate)) return { id, passed: true, why: `proposal ${candidate.rank} of ${first.length}` };
     return { id, passed: false, why: `none of ${first.length} proposals does what is expected` };
   } catch (error) {
-    // An expert that says no to a case has lost it; one that is not there has lost nothing.
+    // An expert that refuses a case has lost it; an unavailable one has not.
     if (error instanceof AttemptFailure && error.failureClass === 'AgentError') return { id, passed: false, why: error.message };
     throw error;
   }
 }
 
-/** Whether the edits fit the files, and what they make of one of them is as expected. */
+/** Reports whether the edits fit the files, and produce the expected content of one of them. */
 async function meets({ propose: { files }, expect: { path, contains, matches } }: ProposalCase, { edits }: Candidate): Promise<boolean> {
   const contents = new Map(files.map((file) => [file.path, Buffer.from(file.content, 'utf8')]));
   const rewrites = await rewritesOf(edits, (of) => Promise.resolve(contents.get(of) ?? null)).catch(() => []);

@@ -10,7 +10,7 @@ import { judgeActs, type AskOptions, type Verdict } from './acts.ts';
 import { GoldenFault, readCases, type GoldenSet } from './cases.ts';
 import { judgeProposals } from './proposals.ts';
 
-/** What the job works on. */
+/** Inputs of the job. */
 export interface GoldenConfig {
   readonly arm: GoldenArm;
   readonly role: string;
@@ -18,7 +18,7 @@ export interface GoldenConfig {
   readonly seed: number;
   /** Folder with the files of cases. */
   readonly set: string;
-  /** File that the report goes to. */
+  /** File for the report. */
   readonly report: string;
   /** File with the token that the servers take; null: they are asked without one. */
   readonly tokenFile: string | null;
@@ -71,8 +71,8 @@ const mostNamed = 100;
 const mostWords = 1000;
 
 /**
- * Puts a golden set to a revision, and writes the report.
- * @returns the exit code: 0 when all of the set was tried, whatever came of it
+ * Runs a golden set against a revision, and writes the report.
+ * @returns the exit code: 0 when all of the set was tried, whatever the results
  */
 export async function runGolden(run: GoldenRun): Promise<0 | 1> {
   const { config, log } = run;

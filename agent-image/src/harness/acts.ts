@@ -26,7 +26,7 @@ const callNote = 'ProgramCall';
 const instructions = `The workspace can be changed by these tools only: each call is judged before it is done, and what it left after it.
 A refusal names the rule and what is allowed instead. One call at a time.`;
 
-/** What calls leave behind for later ones of the same program. */
+/** State that calls leave for later ones of the same program. */
 class ProgramMemory extends TranscriptMemory {
   readonly #processes = new Map<string, BackgroundProcess>();
 
@@ -40,8 +40,8 @@ class ProgramMemory extends TranscriptMemory {
 }
 
 /**
- * The fleet's tools as an MCP server for an agent program that may not write the workspace itself: arguments → both gates → act → what
- * it left is judged, as in the tool loop. Stateless Streamable HTTP.
+ * The fleet's tools as an MCP server for an agent program that may not write the workspace itself: arguments → both
+ * gates → act → judgement of the changes, as in the tool loop. Stateless Streamable HTTP.
  */
 export class ActServer {
   readonly #at: ActScope;
@@ -66,17 +66,17 @@ export class ActServer {
     return new ActServer({ scope, prepared, baseline, gate, tools, memory, conversation: newExecId() }, memory, library);
   }
 
-  /** Why the attempt has to end; null: it goes on. */
+  /** Why the attempt must end; null: it continues. */
   get failure(): AttemptFailure | null {
     return this.#failure;
   }
 
-  /** From where the next run of the program works. */
+  /** Sets the tree from which the next run of the program works. */
   begin(tree: TreeMark): void {
     this.#tree = tree;
   }
 
-  /** Answers one request, whose key was looked at. */
+  /** Answers one request, whose key was checked. */
   async serve(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void> {
     const { log } = this.#at.scope.context;
     const onerror = (error: Error): void => log.warn('an MCP request of an agent program failed', { error: error.message });

@@ -1,3 +1,3 @@
-/** All that is taken from the SDK for servers; loaded with the first program that acts by tools. */
+/** All imports from the SDK for servers; loaded with the first program that acts by tools. */
 export { toNodeHandler } from '@modelcontextprotocol/node';
 export { createMcpHandler, Server } from '@modelcontextprotocol/server';

@@ -1,9 +1,9 @@
 import type { Clock } from '@agentfleet/kube';
 
-/** The note with what a program printed since the one before. */
+/** The note with a program's output since the one before. */
 export const outputNote = 'ProgramOutput';
 
-/** Characters of one note and of a run, and how often a note is written: more seldom once a run has had its characters. */
+/** Characters of one note and of a run, and the interval of notes: longer once a run has used its characters. */
 const bounds = { noteChars: 16_384, runChars: 262_144, everyMs: 2000, laterEveryMs: 60_000 } as const;
 
 export interface OutputData {
@@ -15,8 +15,8 @@ export interface OutputData {
 }
 
 /**
- * What a program prints, for the event log, while it runs: its newest lines at a bounded rate, and how much was left out. Secrets
- * were taken out of it by the keeper.
+ * Records a program's output in the event log while it runs: its newest lines at a bounded rate, and the amount left
+ * out. The keeper has removed secrets.
  */
 export class OutputNotes {
   readonly #write: (data: OutputData) => Promise<unknown>;
@@ -39,7 +39,7 @@ export class OutputNotes {
     this.#omitted += all.length - this.#text.length;
   }
 
-  /** Writes whole lines where a note is due. What could not be written stays for the next one. */
+  /** Writes whole lines where a note is due. Unwritten ones stay for the next one. */
   look(): void {
     const every = this.#spent < bounds.runChars ? bounds.everyMs : bounds.laterEveryMs;
     const now = this.#clock.monotonic();
@@ -52,7 +52,7 @@ export class OutputNotes {
       .finally(() => (this.#writing = null));
   }
 
-  /** What is left at the end, of which the keeper dropped bytes; null: nothing. */
+  /** Returns the rest at the end, of which the keeper dropped bytes; null: none. */
   async rest(dropped: number): Promise<OutputData | null> {
     await this.#writing;
     if (this.#text === '' && dropped === 0) return null;

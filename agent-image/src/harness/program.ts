@@ -9,7 +9,7 @@ import type { ModelEndpoint } from './endpoint/index.ts';
 import { outputNote, OutputNotes, type OutputData } from './output.ts';
 import { places, useless, type Filled, type RunEnd } from './words.ts';
 
-/** How often a run is looked at, and how long one that was cancelled may take to end: the keeper's grace, and the way there; ms. */
+/** How often a run is checked, and how long a cancelled one may take to end: the keeper's grace and the network; ms. */
 const lookMs = 1000;
 const cancelMs = 10_000;
 /** Characters of output that are kept for messages. */
@@ -25,7 +25,7 @@ export interface ProgramRun extends RunEnd {
 export interface Program {
   readonly scope: Scope;
   readonly endpoint: ModelEndpoint | null;
-  /** What it changes the workspace by; null: itself. */
+  /** Its tools for the workspace; null: it writes itself. */
   readonly acts: Pick<ActServer, 'failure'> | null;
   readonly stallSeconds: number;
   /** Which run of the attempt this is. */
@@ -33,15 +33,15 @@ export interface Program {
 }
 
 /**
- * Runs a program to its end, or ends it with all its processes: when the budget is spent, when it does nothing, when the attempt
- * has to end. A lost connection is taken up again, never run twice.
+ * Runs a program to its end, or ends it with all its processes when the budget is spent, when it is idle, or when the
+ * attempt must end. After a lost connection it is followed again, never run twice.
  *
  * @throws the signal's reason; AttemptFailure Infrastructure ToolsLost
  */
 export async function runProgram(at: Program, filled: Filled): Promise<ProgramRun> {
   const { scope, endpoint } = at;
   await makePlaces(scope, filled);
-  // What a program prints of its key is taken out, as other secrets are.
+  // Its key is redacted in a program's output, like other secrets.
   if (endpoint !== null) await scope.session.call((keeper) => keeper.declareSecrets([{ name: 'AGENTFLEET_KEY', value: endpoint.key }]));
   const reach = reachOfActs(scope.context);
   const timeoutSeconds = Math.max(1, Math.min(execBounds.maxTimeoutSeconds, Math.ceil(scope.meter.secondsLeft())));
@@ -68,7 +68,7 @@ export async function runProgram(at: Program, filled: Filled): Promise<ProgramRu
   return { ...run, refused: await refusals.since(scope, before) };
 }
 
-/** Lets the way out refuse what a program asks for by itself, with its reason, where nothing is open. */
+/** Makes the egress refuse a program's own requests, with its reason, where nothing is open. */
 function throughTheEndpoint(endpoint: ModelEndpoint | null): Readonly<Record<string, string>> {
   if (endpoint === null) return {};
   const names = ['HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY'].flatMap((name) => [name, name.toLowerCase()]);
@@ -162,13 +162,13 @@ class Watch {
     if (line !== '') this.#at.scope.progress.say(`the program: ${line}`);
   }
 
-  /** The log is for people: without its last lines the run goes on. */
+  /** The log is for people: without its last lines the run continues. */
   async #noteRest(): Promise<void> {
     const { session, context } = this.#at.scope;
     const rest = await this.#notes.rest(this.#dropped);
     if (rest === null) return;
     const data = this.#noteOf(rest);
-    // Of a run that has to end: one try.
+    // For a run that must end: one try.
     const written = context.signal.aborted ? context.keeper.note(outputNote, data) : session.note(outputNote, data);
     await written.catch((error: unknown) => context.log.warn('the last output is not in the log', { error: asError(error).message }));
   }

@@ -10,24 +10,25 @@ import { serveModelEndpoint, type ModelEndpoint } from './endpoint/index.ts';
 import { runProgram, type ProgramRun } from './program.ts';
 import { fill, showing, useless } from './words.ts';
 
-/** The note after each round: what the next worker goes on from. */
+/** The note after each round: the next worker continues from it. */
 const roundNote = 'HarnessRound';
 
-/** Where the work stands between two rounds. */
+/** State of the work between two rounds. */
 interface Standing {
   /** Rounds that are over. */
   readonly rounds: number;
-  /** The last snapshot whose effects may stand. */
+  /** The last snapshot whose effects may stay. */
   readonly snapshot: string;
-  /** Why the result of the last round does not stand; null before the first. */
+  /** Why the result of the last round was rejected; null before the first. */
   readonly said: string | null;
-  /** What the attempt ends with when no round is left. */
+  /** The failure of the attempt when no round is left. */
   readonly failure: AttemptFailure | null;
 }
 
 /**
- * Runs the agent program of the pool: a round is one run, the judgement of what it left, and the checks. What does not hold is
- * handed back to the next round; after a kill of the worker the round that was under way is run again on the tree before it.
+ * Runs the agent program of the pool: a round is one run, the judgement of its changes, and the checks. A rejected
+ * result is passed to the next round with its reason; after a kill of the worker the interrupted round is run again on
+ * the tree before it.
  *
  * @throws AttemptFailure with the tree of the last good snapshot
  */
@@ -62,7 +63,7 @@ async function openEndpoint({ scope, harness: { api, model }, models }: HarnessA
   return serveModelEndpoint({ scope, models, expert: { ...expert, chat: expert.chat }, api, ...(acts !== null && { acts }) });
 }
 
-/** What an earlier worker of this attempt left; the tree is that of its last good snapshot then. */
+/** Finds the state of an earlier worker of this attempt; the tree is that of its last good snapshot then. */
 async function findStanding({ scope, prepared }: HarnessAt): Promise<Standing> {
   const { session, context } = scope;
   let found: Standing = { rounds: 0, snapshot: prepared.start.id, said: null, failure: null };
@@ -86,7 +87,7 @@ function stillFails(round: number, said: string): AttemptFailure {
   return new AttemptFailure('CheckFailed', 'StillFails', `after ${round} runs of the agent program: ${said}`);
 }
 
-/** What a program works with, and its gate. */
+/** A program's endpoint and tools, and its gate. */
 interface Serving {
   readonly endpoint: ModelEndpoint | null;
   readonly acts: ActServer | null;
@@ -106,7 +107,7 @@ class Rounds {
     this.#gate = gate;
   }
 
-  /** One round, from the tree of the last good snapshot to where the work stands then, or to the outcome. */
+  /** Runs one round, from the tree of the last good snapshot to the next state, or to the outcome. */
   async one(standing: Standing): Promise<Standing | Outcome> {
     const { scope, harness } = this.#at;
     const { progress, meter, context } = scope;
@@ -127,7 +128,7 @@ class Rounds {
       return next;
     } catch (error) {
       progress.change(step, { state: 'Failed' });
-      // Whoever takes over restores by itself.
+      // The next worker restores by itself.
       if (!context.signal.aborted && error instanceof AttemptFailure) await this.#back(standing.snapshot);
       throw error;
     }
@@ -144,7 +145,7 @@ class Rounds {
     if ((await session.diff(snapshot)).entries.length > 0) await session.restore(snapshot);
   }
 
-  /** @throws AttemptFailure of a run that nothing is to be judged of */
+  /** @throws AttemptFailure for a run without anything to judge */
   #assertUsable({ end, stopped, ...run }: ProgramRun): void {
     const program = this.#program;
     if (stopped !== null) throw stopped;
@@ -191,7 +192,7 @@ class Rounds {
     return this.#stand({ rounds: round, snapshot: after.id, said: concluded.refused, failure });
   }
 
-  /** What the checks say in place, where they do not all hold: a fresh container is for what may pass. The tree stays. */
+  /** Returns the failures of the checks in place, if any: a fresh container is only for a likely success. The tree stays. */
   async #failing(snapshot: string): Promise<string | null> {
     const { scope, baseline } = this.#at;
     const failed: Proof[] = [];

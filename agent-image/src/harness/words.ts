@@ -7,11 +7,11 @@ import type { ModelEndpoint } from './endpoint/index.ts';
 /** Below /tmp, which no snapshot holds: a change of the home folder would be one outside of the workspace. */
 export const places = { goal: '/tmp/agentfleet/goal.md', home: '/tmp/agentfleet/home' } as const;
 
-/** Characters of what is handed back for another round, and of the output that messages show. */
+/** Characters that are passed to another round, and of the output that messages show. */
 const maxHandedBack = 6000;
 const maxShown = 600;
 
-/** What one run of a program gets. */
+/** Input of one run of a program. */
 export interface Filled {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
@@ -23,9 +23,10 @@ export interface Filled {
 type EndpointWords = Pick<ModelEndpoint, 'url' | 'key' | 'environment'>;
 
 /**
- * The command of a round with its templates filled in. What is filled in is text: a goal that holds a template keeps it. Pure.
+ * The command of a round with its templates filled in. Values are not expanded again: a goal that holds a template
+ * keeps it. Pure.
  *
- * @param said why the result of the round before did not stand; null: it is the first
+ * @param said why the result of the previous round was rejected; null: it is the first
  */
 export function fill(harness: HarnessBrief, task: AgentTask, endpoint: EndpointWords | null, said: string | null): Filled {
   const checks = checksOf(task);
@@ -69,7 +70,7 @@ function handedBack(said: string): string {
   return `An earlier run worked on this goal in the same folder. Its result does not stand:\n${tail(said, maxHandedBack)}`;
 }
 
-/** How a run ended, as far as messages speak of it. */
+/** How a run ended, for messages. */
 export interface RunEnd {
   readonly exitCode: number | null;
   /** The end of both outputs. */
@@ -85,7 +86,10 @@ const login =
 const terminal =
   /not a (?:tty|terminal)|inappropriate ioctl|raw mode is not supported|requires? (?:a|an interactive) (?:tty|terminal)|no tty\b/i;
 
-/** Why a run that left nothing, or had to be ended, was of no use. Pure. @param stalled after how many seconds; null: it ended itself */
+/**
+ * Returns why a run without changes, or one that had to be ended, was useless. Pure. @param stalled after how many
+ * seconds; null: it ended itself
+ */
 export function useless(program: string, { output, exitCode, ...rest }: RunEnd, stalled: number | null): AttemptFailure {
   const said = showing({ output, exitCode, ...rest });
   if (exitCode !== 0 && login.test(output)) {
@@ -109,7 +113,7 @@ export function useless(program: string, { output, exitCode, ...rest }: RunEnd, 
 
 const wayOut = 'its model is at {{endpoint}}, other hosts open by spec.policy.network.hosts';
 
-/** What it printed last, what of that was cut, and what it could not reach. Pure. */
+/** Describes its last output, the cut part, and the refused connections. Pure. */
 export function showing({ output, dropped, refused }: RunEnd): string {
   const last = output.trim();
   const parts = [

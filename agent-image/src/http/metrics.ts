@@ -6,7 +6,7 @@ import type { WriteResult } from '../report/index.ts';
 import { asError, type Authorize, type Clock, type Log } from '@agentfleet/kube';
 import { gateOf, TokenRefused, type AccessConfig } from '@agentfleet/protocol/tokens';
 
-/** What a worker tells Prometheus about itself. */
+/** A worker's metrics. */
 export interface WorkerMetrics {
   readonly registry: Registry;
   tasks(active: number): void;
@@ -65,7 +65,7 @@ export function createMetrics(): WorkerMetrics {
   };
 }
 
-/** Lets those read metrics who have a token for it. */
+/** Admits readers of metrics that have a token for it. */
 export function authorizeReaders(config: AccessConfig, clock: Clock, log: Log): Authorize {
   const gate = gateOf(config, {
     clock,

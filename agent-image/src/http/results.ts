@@ -12,7 +12,7 @@ import { StoreFailure, type ArtifactStore } from '../store/index.ts';
 export interface ResultsOptions {
   /** Null: everybody, on a loopback address only. */
   readonly access: AccessConfig | null;
-  /** Where the pool stores now; undefined before the first brief. */
+  /** The pool's current store; undefined before the first brief. */
   readonly place: () => ArtifactPlace | undefined;
   readonly openStore: (place: ArtifactPlace) => ArtifactStore;
   readonly clock: Clock;
@@ -29,8 +29,8 @@ interface Refusal {
 const readers = 3;
 
 /**
- * What the results server asks workers, because they have the keys of the storage or its volume: the mirrored log and the
- * artifacts of one task. It says nothing of who may read: its caller has asked the API server.
+ * Serves the results server, because workers have the keys of the storage or its volume: the mirrored log and the
+ * artifacts of one task. It does not authorize readers: its caller has asked the API server.
  */
 export class ResultsHandler {
   readonly #options: ResultsOptions;
@@ -126,7 +126,7 @@ function* chunksOf(content: Buffer): Generator<Buffer> {
 
 class NotAsked extends Error {}
 
-/** Whether a word of a path is one name: no part of a key may lead elsewhere. */
+/** Reports whether a word of a path is one name: no part of a key may lead elsewhere. */
 function isName(word: string): boolean {
   return word !== '' && word !== '.' && word !== '..' && !word.includes('/') && !word.includes('\0');
 }

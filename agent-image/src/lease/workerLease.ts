@@ -26,12 +26,13 @@ export interface WorkerLeaseOptions {
 
 /** Between two tries while renewing fails, ms. */
 const retryMs = 1000;
-/** A renewal that takes longer is given up, ms; so that two fit into the time before the self-stop. */
+/** A longer renewal is aborted, ms; so that two fit into the time before the self-stop. */
 const callMs = 4000;
 
 /**
- * Says that this worker lives: a Lease named like its pod. Its fence is up while the newest renewal is younger than
- * `workerLease.selfStop`, counted from before it was sent, so that it falls before the operator calls the worker lost.
+ * Proves that this worker is alive: a Lease with the name of its pod. Its fence is up while the newest renewal is
+ * younger than `workerLease.selfStop`, counted from before it was sent, so that it falls before the operator declares
+ * the worker lost.
  */
 export class WorkerLease {
   readonly fence: LeaseFence;

@@ -24,8 +24,8 @@ interface Meaning {
 }
 
 /**
- * What a refusal of the gateway means for the attempt. What the pool's owner or the provider has to mend is Infrastructure: the
- * task waits and is not charged.
+ * Meaning of the gateway's refusals for the attempt. Faults that the pool's owner or the provider must cure are
+ * Infrastructure: the task waits and is not charged.
  */
 const meaning: Readonly<Record<GatewayErrorCode, Meaning>> = {
   InvalidRequest: { failureClass: 'AgentError', reason: 'InvalidRequest' },
@@ -46,13 +46,13 @@ const meaning: Readonly<Record<GatewayErrorCode, Meaning>> = {
   Stopping: { failureClass: 'Infrastructure', reason: 'ModelUnreachable' },
 };
 
-/** Answers of what stands before the gateway, without a code of ours. */
+/** Answers of proxies before the gateway, without an AgentFleet code. */
 const passing: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
-/** A refusal: may the request be sent again, and what it means when not. */
+/** A refusal: whether the request may be sent again, and its meaning otherwise. */
 export interface ModelRefusal {
   readonly retry: boolean;
-  /** Null: not one of ours. */
+  /** Null: not a gateway code. */
   readonly code: GatewayErrorCode | null;
   readonly failure: AttemptFailure;
 }
@@ -92,15 +92,15 @@ export interface ChatModelsOptions {
   readonly dispatcher?: Dispatcher;
 }
 
-/** How long a request is sent again after it failed first, ms. */
+/** How long a failed request is retried, ms. */
 const maxWaitMs = 30_000;
-/** How long one try may take, ms: the gateway has its own limits, and asks a model again. */
+/** Time limit of one try, ms: the gateway has its own limits, and retries a model. */
 const tryMs = 900_000;
 const retries = { baseMs: 250, factor: 2, capMs: 4000, jitter: 0.5, resetMs: 60_000 };
 /** Largest answer, bytes. */
 const maxAnswerBytes = 16 * 1024 * 1024;
 
-/** What a request may do without: some servers refuse it. */
+/** Optional parameters of a request: some servers refuse them. */
 type Extra = 'logprobs' | 'response_format';
 const extraWords: Readonly<Record<Extra, RegExp>> = {
   logprobs: /logprob/i,
@@ -114,7 +114,7 @@ export class ChatModelsClient implements ChatModels {
   readonly #options: ChatModelsOptions;
   readonly #dispatcher: Dispatcher;
   readonly #validate: ValidateFunction<ChatCompletion> = new Ajv({ strict: false }).compile<ChatCompletion>(ChatCompletion);
-  /** What a model's server refused, by expert. */
+  /** Parameters that a model's server refused, by expert. */
   readonly #refused = new Map<string, ReadonlySet<Extra>>();
 
   constructor(options: ChatModelsOptions) {
@@ -156,7 +156,7 @@ export class ChatModelsClient implements ChatModels {
   async forward(expert: ExpertEndpoint, request: ForwardedRequest, signal: AbortSignal): Promise<ForwardedAnswer> {
     const limit = deadline(this.#options.clock, tryMs, signal);
     try {
-      const within = AbortSignal.any([signal, limit.signal]); // its body goes on after the time limit
+      const within = AbortSignal.any([signal, limit.signal]); // its body continues after the time limit
       const answer = await this.#send(expert, request, within);
       if (answer.status !== 401) return answer;
       // The token was refused, which is not the program's.
@@ -229,7 +229,7 @@ export class ChatModelsClient implements ChatModels {
       maxRetries: 0,
       timeout: tryMs,
       fetch: boundedFetch(this.#dispatcher),
-      // Nothing of the environment may reach it.
+      // The client must not read the environment.
       organization: null,
       project: null,
       logLevel: 'off',
@@ -269,7 +269,7 @@ export class ChatModelsClient implements ChatModels {
     return { ...common, messages: wireMessages(jsonConversation(messages, tools)), ...format };
   }
 
-  /** Whether the request is sent again at once without what its server refused. */
+  /** Returns whether the request is sent again at once without the refused parameter. */
   #doesWithout({ name }: ExpertEndpoint, { code, failure }: ModelRefusal): boolean {
     if (code !== 'ProviderRefused') return false;
     const before = this.#refused.get(name) ?? new Set();

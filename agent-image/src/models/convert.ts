@@ -5,7 +5,7 @@ import type { ModelProposal, ModelRequest } from './models.ts';
 type Assistant = Extract<ConversationMessage, { readonly role: 'Assistant' }>;
 type Choice = ChatCompletion['choices'][number];
 
-/** What a token that a provider calls impossible counts at most, nats. */
+/** Most nats of a token that a provider reports as impossible. */
 const mostSurprise = 20;
 /** Characters of a token, on the low side: an estimate is rather too high than too low. */
 const charsPerToken = 3;
@@ -36,7 +36,7 @@ function resultsAfter(messages: readonly ConversationMessage[], at: number): rea
   return messages.slice(at + 1, next < 0 ? undefined : next).filter((message) => message.role === 'Tool');
 }
 
-/** A reply and what its calls returned. */
+/** Returns a reply and the results of its calls. */
 function turnOf({ text, calls, providerState }: Assistant, results: readonly Result[]): readonly WireMessage[] {
   const answered = new Set(results.map(({ callId }) => callId));
   const sent = calls.filter(({ id }) => answered.has(id));
@@ -46,7 +46,7 @@ function turnOf({ text, calls, providerState }: Assistant, results: readonly Res
     role: 'assistant',
     content: text === '' ? null : text,
     ...(sent.length > 0 && { tool_calls: sent.map(wireCall) }),
-    // What a provider signed is that of all calls.
+    // A provider's signature covers all calls.
     ...(providerState !== undefined && sent.length === calls.length && { provider_state: providerState }),
   };
   const observed = results
@@ -88,7 +88,7 @@ export function wireTools(tools: readonly ToolDefinition[]): WireTool[] {
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** Bounds that a model needs not read: arguments are held to them when they come, and each request sends all schemas again. */
+/** Bounds that a model need not see: arguments are checked on arrival, and each request sends all schemas again. */
 const unread: ReadonlySet<string> = new Set(['minLength', 'maxLength', 'maxItems', 'minimum', 'additionalProperties']);
 
 /** A schema without the bounds that are not read. */
@@ -105,7 +105,7 @@ function briefPart(key: string, value: unknown): unknown {
 
 const isSchema = (value: unknown): value is Schema => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** One answer of a model. `fallbackId` names calls that came without an id, or with one that another call of the answer has. */
+/** Returns one answer of a model. `fallbackId` names calls without an id, or with one that another call of the answer has. */
 export function proposalOf({ message, finish_reason: finish, logprobs }: Choice, fallbackId: string): ModelProposal {
   const refusal = (message as { readonly refusal?: unknown }).refusal;
   const text = textOf(message.content) || (typeof refusal === 'string' ? refusal : '');
@@ -147,7 +147,7 @@ export function surpriseOf(tokens: readonly { readonly logprob: number }[]): num
   return sum / tokens.length;
 }
 
-/** What a reply used; by its length where nobody reports it. */
+/** Returns the usage of a reply; estimated by length when it is not reported. */
 export function usageOf({ messages, tools }: Pick<ModelRequest, 'messages' | 'tools'>, { usage, choices }: ChatCompletion): TokenUsage {
   if (usage === undefined || usage === null || usage.prompt_tokens === 0) {
     const input = estimated([messages, tools]);

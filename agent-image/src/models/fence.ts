@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 
 /**
- * Text of others (output of programs, content of files) between two lines that it cannot contain: they carry a digest of it.
- * So no text ends its own block and goes on as an order.
+ * Encloses foreign text (output of programs, content of files) between two lines that it cannot contain: they carry a
+ * digest of it. So no text can end its own block and continue as an instruction.
  */
 export function fenced(title: string, text: string): string {
   const mark = createHash('sha256').update(text).digest('hex').slice(0, 12);

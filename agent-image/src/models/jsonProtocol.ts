@@ -5,7 +5,7 @@ import type { ModelProposal } from './models.ts';
 /** Characters of a thought; a small model that is held to the schema would fill its whole answer with one. */
 const thoughtLength = 400;
 
-/** What a model without tool calls writes: one object. */
+/** Output of a model without tool calls: one object. */
 interface Act {
   readonly thought: string;
   readonly tool: string;
@@ -38,7 +38,7 @@ export function jsonFormat(tools: readonly ToolDefinition[]): Readonly<Record<st
   return { type: 'json_schema', json_schema: { name: 'act', schema: acts.length === 1 ? acts[0] : { anyOf: acts } } };
 }
 
-/** The conversation for such a model: calls are text of its own, observations are messages to it. */
+/** Returns the conversation for such a model: its calls become text, observations become messages to it. */
 export function jsonConversation(
   messages: readonly ConversationMessage[],
   tools: readonly ToolDefinition[],
@@ -57,8 +57,8 @@ function written(thought: string, { name, arguments: text }: ToolCall): string {
 }
 
 /**
- * The proposal that such a model wrote. Takes what models make of the protocol: blocks of code, text around the object,
- * `name` for `tool`, arguments in a string. Without an object that names a tool it is a reply without a call.
+ * Parses the proposal of such a model. Tolerates common deviations from the protocol: blocks of code, text around the
+ * object, `name` for `tool`, arguments in a string. Without an object that names a tool it is a reply without a call.
  */
 export function jsonProposal(proposal: ModelProposal, callId: string): ModelProposal {
   if (proposal.calls.length > 0) return proposal;
@@ -69,7 +69,7 @@ export function jsonProposal(proposal: ModelProposal, callId: string): ModelProp
 }
 
 function actOf(text: string): Act | null {
-  // What a model thought aloud may hold drafts of an object.
+  // Text of a model's reasoning may hold drafts of an object.
   const said = text.replace(/^[\s\S]*<\/think(?:ing)?>/, '').trim();
   for (const candidate of candidates(said)) {
     const act = actIn(parsed(candidate.text));
@@ -104,7 +104,7 @@ function* objectStarts(text: string): Generator<number> {
   }
 }
 
-/** Index behind the object that begins at `start`; null when it does not end. */
+/** Returns the index after the object that begins at `start`; null when it does not end. */
 function objectEnd(text: string, start: number): number | null {
   let depth = 0;
   let quoted = false;

@@ -39,8 +39,8 @@ export interface ModelReply {
 /** The chat models of a pool, behind its gateway. */
 export interface ChatModels {
   /**
-   * Rejects with the signal's reason, or an AttemptFailure: Infrastructure for what may pass (`retryable`), InvalidInput for
-   * what only a change of the pool cures.
+   * Rejects with the signal's reason, or an AttemptFailure: Infrastructure for transient failures (`retryable`),
+   * InvalidInput for those that only a change of the pool cures.
    */
   complete(expert: ExpertEndpoint, request: ModelRequest, signal: AbortSignal): Promise<ModelReply>;
   /**
@@ -58,7 +58,7 @@ export interface ForwardedRequest extends Pick<ModelRequest, 'requestId' | 'task
   readonly body: string;
 }
 
-/** The gateway's answer, whatever its status; its body comes in pieces, and ends with the request's signal. */
+/** The gateway's answer, whatever its status; its body is streamed, and ends with the request's signal. */
 export interface ForwardedAnswer {
   readonly status: number;
   readonly headers: Pick<Headers, 'get'>;

@@ -1,6 +1,6 @@
 /**
- * The plan of an attempt, as data: a persistent tree of nodes, what must hold before and after each, and its digest
- * for `status.run.plan`. Pure; may import `protocol`.
+ * The plan of an attempt, as data: a persistent tree of nodes, the conditions before and after each, and its digest for
+ * `status.run.plan`. Pure; may import `protocol`.
  */
 export {
   establish,

@@ -1,19 +1,19 @@
 import { maxPlanNodes, type Run } from '@agentfleet/protocol/api';
 
-/** What an attempt may rely on. A fact is established by the node that made it true, and by nothing else. */
+/** Facts that an attempt may rely on. A fact is established only by the node that made it true. */
 export type Fact =
   /** The workspace is in place and set up, and the snapshot `initial` is of it. */
   | 'InitialTaken'
   /** Every check ran at snapshot 0 and can tell whether the goal is reached. */
   | 'BaselineJudged'
-  /** The tree of the node is a good snapshot, with nothing left behind by a command. */
+  /** The tree of the node is a good snapshot, without leftovers of a command. */
   | 'TreeClean'
   /** All checks hold in place. */
   | 'ReachedInPlace'
   /** All checks hold in a fresh container on a restore of the result, and nothing protected changed. */
   | 'Verified';
 
-/** What must hold before a node starts, and what it promises. */
+/** Conditions before a node starts, and those it establishes. */
 export interface Contract {
   readonly requires: readonly Fact[];
   readonly establishes: readonly Fact[];
@@ -41,7 +41,7 @@ export interface PlanNode {
   /** Unique in the tree. */
   readonly id: string;
   readonly kind: NodeKind;
-  /** What it is for, in words. */
+  /** Its purpose, as text. */
   readonly intent: string;
   readonly state: NodeState;
   readonly contract: Contract;
@@ -96,7 +96,7 @@ export function findNode(tree: PlanNode, id: string): PlanNode | undefined {
   return undefined;
 }
 
-/** The tree with one node changed; the same tree when there is no such node. */
+/** Returns the tree with one node changed; the same tree when there is no such node. */
 export function changeNode(tree: PlanNode, id: string, change: NodeChange): PlanNode {
   return rewrite(tree, id, (node) => ({ ...node, ...change }));
 }
@@ -112,7 +112,7 @@ export function addNode(tree: PlanNode, parent: string, node: Omit<PlanNode, 'ch
   return rewrite(tree, parent, (found) => ({ ...found, children: [...found.children, { ...node, children: [] }] }));
 }
 
-/** The tree of an attempt that ended: nothing runs any more, and what had not begun is dropped. */
+/** Returns the tree of an ended attempt: nothing runs, and unstarted nodes are dropped. */
 export function endPlan(tree: PlanNode, running: 'Done' | 'Failed' | 'Dropped'): PlanNode {
   const state = tree.state === 'Running' ? running : tree.state === 'Pending' ? 'Dropped' : tree.state;
   return { ...tree, state, children: tree.children.map((child) => endPlan(child, running)) };
@@ -131,12 +131,12 @@ type Shown = NonNullable<Run['plan']>[number];
 
 const maxIntent = 96;
 
-/** Who is left out first when there are more nodes than the API shows: steps that led nowhere, the oldest first. */
+/** Nodes left out first when there are more than the API shows: failed steps, the oldest first. */
 const dispensable = (node: PlanNode): boolean => node.kind === 'Step' && (node.state === 'Dropped' || node.state === 'Failed');
 
 /**
- * The plan for `status.run.plan`: preorder, at most `maxPlanNodes` nodes. Steps that failed give way first, the oldest
- * before the newer; then whatever comes last.
+ * The plan for `status.run.plan`: preorder, at most `maxPlanNodes` nodes. Failed steps are left out first, the oldest
+ * before the newer; then nodes from the end.
  */
 export function planDigest(tree: PlanNode, max: number = maxPlanNodes): readonly Shown[] {
   const all = preorder(tree);
@@ -159,7 +159,7 @@ function shown({ id, kind, intent, state }: PlanNode): Shown {
   return { id, kind, intent: cut(intent), state };
 }
 
-/** By code points, so that no character is cut in two. */
+/** Cuts by code points, so that no character is cut in two. */
 function cut(text: string): string {
   const points = Array.from(text.replaceAll(/\s+/g, ' ').trim());
   return points.length <= maxIntent ? points.join('') : `${points.slice(0, maxIntent - 1).join('')}…`;

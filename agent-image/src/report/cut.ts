@@ -5,8 +5,8 @@ const answerMarker = '\n… cut; the whole answer is an artifact';
 const patchMarker = '\n… cut; the whole change is an artifact\n';
 
 /**
- * The text, or its beginning and an ellipsis: at most `max` Unicode characters. Halves of surrogate pairs are replaced, and
- * what a terminal would obey is written out: `kubectl` prints a status as it is.
+ * Returns the text, or its beginning and an ellipsis: at most `max` Unicode characters. Halves of surrogate pairs are
+ * replaced, and terminal control characters are escaped: `kubectl` prints a status as it is.
  */
 export function cut(text: string, max: number): string {
   const shown = printableLines(text.replaceAll('\r\n', '\n')).join('\n');
@@ -27,7 +27,10 @@ export function cutAnswer(text: string, maxBytes: number): string {
   return `${kept.join('')}${answerMarker}`;
 }
 
-/** A unified diff of at most `max` characters; a longer one ends after a whole line where it has one, and says so. */
+/**
+ * Cuts a unified diff to at most `max` characters; a longer one ends after a whole line where it has one, and says that
+ * it was cut.
+ */
 export function cutPatch(patch: string, max: number): string {
   const all = Array.from(patch);
   if (all.length <= max) return patch.toWellFormed();

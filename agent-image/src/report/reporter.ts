@@ -16,11 +16,11 @@ import { ajvOptions, Run, type AgentTask } from '@agentfleet/protocol/api';
 import type { Report } from '../attempt/ports.ts';
 import { trim } from './shape.ts';
 
-/** What a failed status write means. */
+/** Meaning of a failed status write. */
 export type Refusal =
   /** The task has gone, was made again, or is assigned to another worker or epoch: stop working on it. */
   | 'NotMine'
-  /** The body is not what the API takes. */
+  /** The API refuses the body. */
   | 'Invalid'
   /** Trying again may help. */
   | 'Retry';
@@ -49,8 +49,8 @@ export interface ValidRun {
 }
 
 /**
- * Makes the function that leaves out what the API server would refuse: one wrong field must not cost the report of
- * how the attempt ended.
+ * Returns a filter for fields that the API server would refuse: one wrong field must not cost the report of how the
+ * attempt ended.
  */
 export function runFilter(): (run: Run) => ValidRun {
   const ajv = new Ajv({ ...ajvOptions, useDefaults: false });
@@ -78,25 +78,25 @@ export interface ReporterOptions {
   /** Fenced by the worker's lease. */
   readonly client: Pick<ResourceClient<AgentTask>, 'applyStatus' | 'find'>;
   readonly task: { readonly name: string; readonly namespace: string; readonly uid: string };
-  /** What is known already; attempt and epoch are those of the assignment. */
+  /** The known part; attempt and epoch are those of the assignment. */
   readonly base: Run;
   readonly filter: (run: Run) => ValidRun;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
   readonly onWrite?: (result: WriteResult) => void;
-  /** The API server says that the task is not ours any more. Called at most once. */
+  /** The API server shows that the task belongs to another worker. Called at most once. */
   readonly onNotMine: () => void;
 }
 
-/** Between two writes that nobody waits for, ms. */
+/** Interval between writes without urgency, ms. */
 export const progressMs = 3000;
 const writeMs = 10_000;
 const retries = { baseMs: 300, factor: 2, capMs: 10_000, jitter: 0.5, resetMs: 60_000 };
 
 /**
  * Keeps the report of one task under one epoch and writes it to `status.run`: urgent changes at once, others at most
- * every three seconds, never two writes at a time, always the newest state. Fails over conflicts, server errors and
+ * every three seconds, never two writes at a time, always the newest state. Retries after conflicts, server errors and
  * broken connections until it is asked to stop.
  */
 export class Reporter {
@@ -151,7 +151,7 @@ export class Reporter {
     return this.#written >= upTo;
   }
 
-  /** Writes until the signal is aborted or the task is not ours any more. Never rejects. */
+  /** Writes until the signal is aborted or the task belongs to another worker. Never rejects. */
   async follow(signal: AbortSignal): Promise<void> {
     signal.addEventListener('abort', () => this.#end(), { once: true });
     if (signal.aborted) this.#end();
@@ -162,7 +162,7 @@ export class Reporter {
     }
   }
 
-  /** Ms until the next write; infinite when there is nothing to say. */
+  /** Ms until the next write; infinite when there is nothing to report. */
   #dueIn(): number {
     if (this.#written === this.#changes) return Infinity;
     return this.#urgent ? 0 : this.#sentAt + progressMs - this.#options.clock.monotonic();
@@ -205,8 +205,8 @@ export class Reporter {
   }
 
   /**
-   * What the operator acts on must not reach a task that was made again under the same name. The status endpoint of a
-   * custom resource does not look at a uid, so the version that was read with it is the condition.
+   * Fields that the operator acts on must not reach a task that was created again under the same name. The status
+   * endpoint of a custom resource does not check a uid, so the version that was read with it is the condition.
    */
   async #guard(signal: AbortSignal): Promise<{ readonly resourceVersion: string }> {
     const { client, task } = this.#options;
@@ -246,7 +246,7 @@ export class Reporter {
     }
     onWrite?.(refusal === 'Invalid' ? 'Invalid' : 'Retried');
     log.warn('the report was not written', { error: message, refusal });
-    // What carries the end of the attempt is tried alone, in case the rest is what the server does not like.
+    // The end of the attempt is tried alone, in case the server refuses the rest.
     this.#minimal ||= refusal === 'Invalid';
     this.#urgent = true;
     await sleep(clock, this.#backoff.next(), signal);

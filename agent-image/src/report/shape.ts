@@ -13,7 +13,7 @@ import { cut, cutAnswer, cutPatch } from './cut.ts';
 type Plan = NonNullable<Run['plan']>;
 type PlanNode = Plan[number];
 
-/** What is preempted first when a plan has too many nodes; the rest is dropped from the end. */
+/** Nodes dropped first when a plan has too many; the rest is dropped from the end. */
 const dispensable: readonly ((node: PlanNode) => boolean)[] = [
   (node) => node.state === 'Dropped',
   (node) => node.kind === 'Step' && node.state === 'Failed',
@@ -21,7 +21,7 @@ const dispensable: readonly ((node: PlanNode) => boolean)[] = [
   (node) => node.kind === 'Step' && node.state === 'Pending',
 ];
 
-/** At most `max` nodes in their order: goals and what is running stay longest. */
+/** Returns at most `max` nodes in their order: goals and running nodes stay longest. */
 function fewerNodes(plan: Plan, max: number): Plan {
   let kept = plan;
   for (const gives of dispensable) {
@@ -87,7 +87,7 @@ function shapedApproval(pending: NonNullable<Run['pendingApproval']>): NonNullab
   };
 }
 
-/** The run with every list, text and number inside the API's bounds. Says nothing about patterns and the whole size. */
+/** Cuts every list, text and number of the run to the API's bounds. Does not check patterns and the total size. */
 function shape(run: Run): Run {
   const { progress, plan, usage, experts, pendingApproval, artifacts, answer, messagesTaken, patch, rollback, outcome } = run;
   return {
@@ -155,7 +155,7 @@ const approvalTo =
   (run) => {
     if (run.pendingApproval === undefined) return run;
     const { evidence, question, ...rest } = run.pendingApproval;
-    // The summary begins with the question: whoever answers reads that at least.
+    // The summary begins with the question, so that at least this is read.
     const kept = {
       ...(evidence === undefined ? {} : { evidence: cut(evidence, max) }),
       ...(question === undefined ? {} : { question: cut(question, 2 * max) }),
@@ -181,7 +181,7 @@ const withoutCheckpoint: Reduction = (run) => {
   return { ...run, snapshots };
 };
 
-/** From what is missed least to what is missed most; how the attempt ended and what was restored come last and stay. */
+/** From the least to the most important; the end of the attempt and the restored snapshot come last and stay. */
 const reductions: readonly Reduction[] = [
   planTo(64, 48),
   planTo(32, 48),
@@ -242,7 +242,7 @@ export const noUsage: Usage = {
   backtracks: 0,
 };
 
-/** What earlier attempts used, and what this one used before it came to this process. */
+/** Returns the usage of earlier attempts, and of this one before this process. */
 export function usedSoFar(task: AgentTask): { readonly earlier: Usage; readonly before: Usage } {
   const { assignment, run, totals } = task.status ?? {};
   const same = run !== undefined && run.attempt === assignment?.attempt;
@@ -250,8 +250,8 @@ export function usedSoFar(task: AgentTask): { readonly earlier: Usage; readonly 
 }
 
 /**
- * The task with no more budget than its assignment set aside of the caps of its pool: what is raised later, an assignment
- * that comes later may use. Pure.
+ * Returns the task with at most the budget that its assignment reserved of the pool's caps: a later raise counts for a
+ * later assignment. Pure.
  */
 export function withinAssignment(task: AgentTask): AgentTask {
   const { tokens, cost } = task.status?.assignment?.budget ?? {};
@@ -271,8 +271,8 @@ export function withWallSeconds(usage: Usage, before: Usage, elapsedMs: number):
 }
 
 /**
- * What a worker that takes an attempt over goes on reporting with: the newest report of the same attempt. An outcome or
- * a rollback, or that the work rests, stays only when it was written under this very epoch.
+ * Returns the base for reports of a worker that takes an attempt over: the newest report of the same attempt. An
+ * outcome, a rollback or a quiesced state stays only when it was written under this epoch.
  */
 export function baseOf(task: AgentTask, attempt: number, epoch: number): Run {
   const run = task.status?.run;
@@ -285,7 +285,7 @@ export function baseOf(task: AgentTask, attempt: number, epoch: number): Run {
     const lasting = { ...(shadow !== undefined && { shadow }), ...(messagesTaken !== undefined && { messagesTaken }) };
     return { attempt, epoch, ...copied, ...lasting };
   }
-  // Whoever waits for an approval says so again.
+  // A runtime that waits for an approval reports it again.
   const { pendingApproval: _, ...mine } = run;
   if (run.epoch === epoch) return mine;
   const { outcome: __, rollback: ___, quiescedAt: ____, ...kept } = mine;

@@ -42,7 +42,7 @@ const plan = fc.array(
   { maxLength: 120, size: 'max' },
 );
 
-/** What an engine could hand over: texts of any length, lists of any size, numbers of any kind. */
+/** Reports of an engine: texts of any length, lists of any size, numbers of any kind. */
 const report = fc.record(
   {
     progress: fc.record({ done: count, total: count, message: words(900) }),

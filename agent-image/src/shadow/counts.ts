@@ -1,7 +1,7 @@
 import type { ShadowReport } from '@agentfleet/protocol/api';
 import { probabilityBin, probabilityBins } from '@agentfleet/protocol/inference';
 
-/** What a verifier alone says of an act. Abstain: it is not calibrated. */
+/** Verdict of a verifier alone on an act. Abstain: it is not calibrated. */
 export type Verdict = 'Pass' | 'Warn' | 'Veto' | 'Abstain';
 
 /** A verdict, and the probability that it was made of. */
@@ -10,7 +10,7 @@ export interface Judged {
   readonly pSuccess: number | null;
 }
 
-/** What a copy is compared by; contents do not get here. */
+/** Values that a copy is compared by; never contents. */
 export interface Comparison {
   /** Whether the first candidates are the same; undefined: one of them has none. */
   readonly sameCandidate?: boolean;
@@ -48,13 +48,13 @@ export function plus(counts: ShadowReport, more: Readonly<Partial<Record<Counter
   return { ...counts, ...(Object.fromEntries(sums) as Partial<ShadowReport>) };
 }
 
-/** Counts with what a comparison found. Pure. */
+/** Returns the counts with a comparison added. Pure. */
 export function compared(counts: ShadowReport, { sameCandidate, acts = [] }: Comparison): ShadowReport {
   const begun = sameCandidate === undefined ? counts : plus(counts, { candidates: 1, sameCandidates: Number(sameCandidate) });
   return acts.reduce((sum, { stable, shadow }) => binned(plus(sum, actCounts(stable, shadow)), stable, shadow), begun);
 }
 
-/** What an act was given by both: nothing of one of which one of them abstains. */
+/** Returns the probabilities of an act by both; none when one of them abstains. */
 function probabilities(stable: Judged, shadow: Judged): readonly [number, number] | undefined {
   const [p, q] = [stable.pSuccess, shadow.pSuccess];
   return stable.verdict === 'Abstain' || shadow.verdict === 'Abstain' || p === null || q === null ? undefined : [p, q];

@@ -1,6 +1,6 @@
 /**
- * Copies of requests to a revision in shadow: sent after the real answer, compared, and never heard. Imports experts, attempt's
- * ports and protocol. What is compared of verifiers is in `mind/opinion.ts`.
+ * Copies of requests to a revision in shadow: sent after the real answer, compared, and never acted on. Imports
+ * experts, attempt's ports and protocol. What is compared of verifiers is in `mind/opinion.ts`.
  */
 export { CopyClient, type CopyCapability, type CopyExchanges, mirroredExperts, Lane, Mirror, type Question } from './mirror.ts';
 export type { Comparison, Judged, Verdict } from './counts.ts';

@@ -23,7 +23,7 @@ export interface Copy<C extends CopyCapability> {
   readonly timeoutMillis: number;
 }
 
-/** Its answer and how long it took, or in words why there is none. */
+/** Its answer and duration, or why there is none. */
 export type CopyAnswer<C extends CopyCapability> = { readonly answer: CopyExchanges[C]['response'] } | { readonly failed: string };
 
 export interface CopyOptions {
@@ -32,7 +32,7 @@ export interface CopyOptions {
   readonly bearer?: Bearer | undefined;
 }
 
-/** Asks a shadow: once, within a time of its own. One instance serves all tasks of a worker. */
+/** Asks a shadow: once, with a separate time limit. One instance serves all tasks of a worker. */
 export class CopyClient {
   readonly #options: CopyOptions;
   readonly #readPart = partReader();
@@ -67,8 +67,8 @@ export class CopyClient {
 }
 
 /**
- * How many copies a worker has under way. Real requests go first: where more of them wait for an answer than copies may be
- * under way, no copy is sent.
+ * Bounds the copies that a worker has in flight. Real requests have priority: while more of them are waiting than
+ * copies may be in flight, no copy is sent.
  */
 export class Lane {
   #copies = 0;
@@ -96,8 +96,8 @@ export class Lane {
 const parts = 100_000;
 
 /**
- * Whether a request is copied: by a hash of the rollout and of the id of the request, which names task, attempt and number, so
- * that it can be found out again which ones were. Pure.
+ * Decides whether a request is copied: by a hash of the rollout and of the request's id, which names task, attempt and
+ * number, so that the choice is reproducible. Pure.
  */
 export function isSampled(rollout: string, requestId: string, percent: number): boolean {
   const digest = createHash('sha256').update(`shadow\0${rollout}\0${requestId}`).digest();
@@ -105,7 +105,7 @@ export function isSampled(rollout: string, requestId: string, percent: number): 
 }
 
 export interface MirrorOptions {
-  /** What is in shadow now, of the task's rollout; undefined once nothing is. */
+  /** The current shadow of the task's rollout; undefined once there is none. */
   readonly shadow: () => ShadowBrief | undefined;
   /** Counts of earlier attempts of the task, of whatever rollout. */
   readonly before: ShadowReport | undefined;
@@ -116,15 +116,15 @@ export interface MirrorOptions {
   readonly log: Log;
 }
 
-/** Who was asked in earnest. */
+/** The part that got the real request. */
 type Asked = Pick<ExpertEndpoint, 'name'> & { readonly role: ExpertEndpoint['role'] | 'Verifier' };
 
-/** A request whose real answer has come. */
+/** A request with its real answer. */
 export interface Answered<C extends CopyCapability> {
   readonly part: Asked;
   readonly capability: C;
   readonly request: CopyExchanges[C]['request'];
-  /** How long a copy is waited for; for a verifier the shadow's own time limit counts. */
+  /** How long a copy may take; for a verifier the shadow's own time limit counts. */
   readonly timeoutMillis: number;
   /** Compares the real answer with that of the shadow. */
   readonly compare?: (shadow: CopyExchanges[C]['response'], verifier: VerifierEndpoint | null) => Comparison;
@@ -134,18 +134,18 @@ export interface Answered<C extends CopyCapability> {
 export interface Question {
   /** It has ended, with or without an answer. */
   end(): void;
-  /** Copies it, when its answer has come. Returns at once and never throws. */
+  /** Copies it after its answer. Returns at once and never throws. */
   copy<C extends CopyCapability>(answered: Answered<C>): void;
 }
 
 /**
- * Copies some requests of one task to a revision in shadow. Nobody waits for a copy, none is sent twice, and what becomes of
- * it changes counters only: a shadow that hangs, lies or refuses is a number in a report.
+ * Copies some requests of one task to a revision in shadow. Nothing waits for a copy, none is sent twice, and its
+ * result changes counters only: a shadow that hangs, lies or refuses is a number in a report.
  */
 export class Mirror {
   readonly #options: MirrorOptions;
   readonly #closed = new AbortController();
-  /** Copies that have not come to their end. */
+  /** Copies in flight. */
   readonly #underWay = new Set<Sent<CopyCapability>>();
   #counts: ShadowReport | undefined;
 
@@ -154,12 +154,12 @@ export class Mirror {
     this.#counts = options.before;
   }
 
-  /** For `status.run`; undefined as long as there is nothing to tell. */
+  /** For `status.run`; undefined as long as there are no counts. */
   get counts(): ShadowReport | undefined {
     return this.#counts;
   }
 
-  /** To be called when a real request is sent. */
+  /** Call this when a real request is sent. */
   question(): Question {
     const over = this.#options.lane.waits();
     let ended = false;
@@ -177,7 +177,7 @@ export class Mirror {
     };
   }
 
-  /** Ends what is under way, which is counted as dropped at once; nothing is copied any more. */
+  /** Ends copies in flight, which are counted as dropped at once; no more are sent. */
   close(): void {
     this.#closed.abort();
     for (const copy of this.#underWay) this.#end(copy, { dropped: 1 });
@@ -212,7 +212,7 @@ export class Mirror {
     const { brief, to, answered } = copy;
     const { signal } = this.#closed;
     const { capability, request, compare } = answered;
-    // The task goes on with the real answer first.
+    // The task continues with the real answer first.
     if (!(await sleep(clock, 0, signal))) return;
     this.#count(brief, { asked: 1 });
     const timeoutMillis = capability === 'Score' ? (brief.verifier?.timeoutMillis ?? answered.timeoutMillis) : answered.timeoutMillis;
@@ -247,12 +247,12 @@ interface Sent<C extends CopyCapability> {
   readonly answered: Answered<C>;
 }
 
-/** A batch that the verifier in shadow would refuse for its size says nothing about it. */
+/** A batch that the verifier in shadow would refuse for its size is not compared. */
 function fits<C extends CopyCapability>({ verifier }: ShadowBrief, { capability, request }: Answered<C>): boolean {
   return capability !== 'Score' || verifier === null || (request as CopyExchanges['Score']['request']).items.length <= verifier.batchMax;
 }
 
-/** Who of the shadow answers in the place of another one: of the same name, else of the same role. */
+/** Returns the shadow's part for another one: of the same name, else of the same role. */
 function partOf({ experts, verifier }: ShadowBrief, { name, role }: Asked): Sent<CopyCapability>['to'] | undefined {
   if (role === 'Verifier') return verifier ?? undefined;
   const alike = experts.filter((expert) => expert.role === role);
@@ -262,7 +262,7 @@ function partOf({ experts, verifier }: ShadowBrief, { name, role }: Asked): Sent
 /** Time beside the search's own budget, ms; as real requests have. */
 const marginMs = 15_000;
 
-/** Experts whose answered requests are copied; the answers are theirs. */
+/** Wraps experts: their answered requests are copied; the answers stay theirs. */
 export function mirroredExperts(experts: Experts, mirror: Pick<Mirror, 'question'> | undefined): Experts {
   if (mirror === undefined) return experts;
   return {
@@ -277,7 +277,7 @@ export function mirroredExperts(experts: Experts, mirror: Pick<Mirror, 'question
   };
 }
 
-/** The id of a candidate is a hash of what it changes. */
+/** The id of a candidate is a hash of its changes. */
 function sameFirst(stable: GenerateResponse, shadow: GenerateResponse): Comparison {
   const [mine, theirs] = [stable.candidates[0], shadow.candidates[0]];
   return mine === undefined || theirs === undefined ? {} : { sameCandidate: mine.id === theirs.id };

@@ -9,11 +9,11 @@ import type { WebIdentitySettings } from './webIdentity.ts';
 export interface ArtifactStoreOptions {
   readonly clock: Clock;
   readonly random: Random;
-  /** Folder for what arrives as a stream, at most 64 MiB each; default: the system's temporary folder. */
+  /** Folder for streamed content, at most 64 MiB each; default: the system's temporary folder. */
   readonly spool?: string;
   /** S3: PEM certificates to trust instead of the system's. */
   readonly ca?: string;
-  /** S3: who the pod's account is, where a place names no credential. */
+  /** S3: identity of the pod's account, where a place names no credential. */
   readonly identity?: WebIdentitySettings;
   /** S3: how long a store that is busy or not there is asked again, ms; default 30 s. */
   readonly maxWaitMs?: number;
@@ -22,7 +22,7 @@ export interface ArtifactStoreOptions {
 const maxWaitMs = 30_000;
 
 /**
- * The store of a place. Opens nothing yet: what is wrong with credential, bucket or volume shows at the first use, as a
+ * Returns the store of a place. Opens nothing yet: faults of credential, bucket or volume appear at the first use, as a
  * StoreFailure. @throws StoreFailure when the place's `uri` names no bucket
  */
 export function createArtifactStore(place: ArtifactPlace, options: ArtifactStoreOptions): ArtifactStore {

@@ -1,4 +1,7 @@
-/** Where artifacts go: an S3 bucket or a mounted volume, behind one interface. May import protocol, kube and the keeper's client. */
+/**
+ * Stores of artifacts: an S3 bucket or a mounted volume, behind one interface. May import protocol, kube and the
+ * keeper's client.
+ */
 export {
   type ArtifactStore,
   type StoredArtifact,

@@ -16,11 +16,11 @@ import { refusalOf, type Refusal, readPage } from './xml.ts';
 import { createHash } from 'node:crypto';
 import { WebIdentity, type WebIdentitySettings } from './webIdentity.ts';
 
-/** What requests are signed with. */
+/** Credential for signing requests. */
 interface Credential {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
-  /** Of keys that are lent. */
+  /** For temporary keys. */
   readonly sessionToken?: string;
 }
 
@@ -49,7 +49,7 @@ export interface S3ClientOptions {
   readonly ca?: string;
   readonly clock: Clock;
   readonly random: Random;
-  /** How long a request is tried again, ms. */
+  /** How long a request is retried, ms. */
   readonly maxWaitMs: number;
 }
 
@@ -57,7 +57,7 @@ export interface S3ClientOptions {
 export interface S3Request {
   readonly method: 'GET' | 'PUT' | 'DELETE';
   readonly url: URL;
-  /** Names the request in messages, such as `put team-a/x.patch to s3://agents`. */
+  /** Description of the request in messages, such as `put team-a/x.patch to s3://agents`. */
   readonly what: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly content?: Content;
@@ -99,7 +99,7 @@ export class S3Client {
     });
   }
 
-  /** Rejects with the signal's reason or a StoreFailure. All our requests may be repeated: they say what must be, not what to add. */
+  /** Rejects with the signal's reason or a StoreFailure. All requests are idempotent: they set a state. */
   async request(wanted: S3Request, signal?: AbortSignal): Promise<S3Answer> {
     const { clock, random, maxWaitMs } = this.#options;
     const backoff = new Backoff(retries, clock, random);
@@ -177,7 +177,7 @@ function reasonOf(error: unknown): string {
   return [message, inner, code].find((words) => words !== '') ?? 'the connection failed';
 }
 
-/** The error in an answer; what is longer than any error of S3 is cut. */
+/** Reads the error in an answer, cut to the length of any error of S3. */
 async function beginningOf(response: Dispatcher.ResponseData): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -202,7 +202,7 @@ export interface BucketAddress {
 /** Translates keys of the store to keys, addresses and URLs of the bucket. */
 interface Location {
   readonly bucket: string;
-  /** What all keys in the bucket begin with: empty, or ending in `/`. */
+  /** Prefix of all keys in the bucket: empty, or ending in `/`. */
   readonly prefix: string;
   keyUrl(key: string): URL;
   bucketUrl(query: Readonly<Record<string, string>>): URL;
@@ -248,7 +248,7 @@ function escaped(key: string): string {
 }
 
 export interface S3StoreOptions extends S3ClientOptions, BucketAddress {
-  /** Folder for what arrives as a stream. */
+  /** Folder for streamed content. */
   readonly spool: string;
 }
 
@@ -307,7 +307,7 @@ export class S3Store implements ArtifactStore {
       const query = { 'list-type': '2', prefix: whole, ...(next === undefined ? {} : { 'continuation-token': next }) };
       const { body } = await this.#client.request({ method: 'GET', url: this.#location.bucketUrl(query), what }, signal);
       const read = readPage(body.toString('utf8'), what);
-      // A key that ends in `/` is how some programs mark a folder; ours never do.
+      // Some programs mark a folder by a key that ends in `/`; this one never does.
       for (const { key, ...reported } of read.entries) {
         if (key.startsWith(whole) && !key.endsWith('/')) found.set(key.slice(own), { ...reported, key: key.slice(own) });
       }

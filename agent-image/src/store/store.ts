@@ -12,11 +12,11 @@ export interface StoredArtifact {
   readonly bytes: number;
 }
 
-/** A key and what the store knows of it. */
+/** A key and the store's metadata. */
 export interface StoredEntry {
   readonly key: string;
   readonly bytes: number;
-  /** When it was last put, ms since 1970 by the clock of the store; S3 knows whole seconds. */
+  /** When it was last put, ms since 1970 by the clock of the store; S3 has whole seconds. */
   readonly modifiedAt: number;
 }
 
@@ -27,15 +27,15 @@ export interface ArtifactStore {
   get(key: string, signal?: AbortSignal): Promise<Buffer>;
   /** Keys under a prefix, sorted. */
   list(prefix: string, signal?: AbortSignal): Promise<readonly string[]>;
-  /** The same with sizes and times. */
+  /** Like {@link list}, with sizes and times. */
   entries(prefix: string, signal?: AbortSignal): Promise<readonly StoredEntry[]>;
   /** Removes keys; those that are not there are no error. */
   remove(keys: readonly string[], signal?: AbortSignal): Promise<void>;
 }
 
 /**
- * Why a store did not do what it was asked, independent of what kind of store it is.
- * `Unavailable`: it did not answer, or asked to come back later, for as long as we tried.
+ * Why a store failed, independent of its kind. `Unavailable`: it did not answer, or asked for a later retry, for as
+ * long as we tried.
  */
 export type StoreFailureCode =
   'Corrupt' | 'Credential' | 'Denied' | 'Full' | 'InvalidKey' | 'NoBucket' | 'NotFound' | 'Refused' | 'TooLarge' | 'Unavailable';
@@ -53,7 +53,7 @@ const cures: Readonly<Record<StoreFailureCode, string>> = {
   Unavailable: 'check that the store runs and that the worker may reach it',
 };
 
-/** A refusal of a store. The message says what and where and holds no secret. */
+/** A refusal of a store. The message names fault and place and holds no secret. */
 export class StoreFailure extends Error {
   readonly code: StoreFailureCode;
   readonly cure: string;
@@ -78,8 +78,8 @@ export interface Content extends AsyncDisposable {
 }
 
 /**
- * Makes content sendable: what comes as a stream is first written to a file in `spool`, because a
- * signature needs its hash and a second try needs it again. @throws StoreFailure `TooLarge`
+ * Makes content sendable: a stream is first written to a file in `spool`, because a signature needs its hash and a
+ * retry needs it again. @throws StoreFailure `TooLarge`
  */
 export async function readContent(from: Uint8Array | string | Readable, spool: string, signal?: AbortSignal): Promise<Content> {
   if (from instanceof Readable) return spoolContent(from, spool, signal);
@@ -137,11 +137,11 @@ export const unfinishedFolder = '.agentfleet-unfinished';
 
 /** S3 allows 1024 bytes, prefix of the pool included. */
 const maxKeyBytes = 768;
-/** What a file system allows for a name. */
+/** Limit of file systems for a name. */
 const maxPartBytes = 255;
 const controlCharacter = /\p{Cc}/u;
 
-/** Refuses what not every store can hold or what could lead out of one. @throws StoreFailure `InvalidKey` */
+/** Refuses keys that not every store can hold or that could lead out of one. @throws StoreFailure `InvalidKey` */
 export function assertKey(key: string): void {
   const why = faultOf(key);
   if (why !== null) throw new StoreFailure('InvalidKey', `key ${JSON.stringify(key.slice(0, 200))}: ${why}`);

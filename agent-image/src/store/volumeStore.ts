@@ -19,7 +19,7 @@ export interface VolumeStoreOptions {
   readonly folder: string;
   /** Name of its PersistentVolumeClaim. */
   readonly claim: string;
-  /** Folder for what arrives as a stream. */
+  /** Folder for streamed content. */
   readonly spool: string;
   readonly clock: Clock;
 }
@@ -27,7 +27,7 @@ export interface VolumeStoreOptions {
 /** Age of an unfinished file whose writer cannot live any more, ms. */
 const abandonedMs = 60 * 60_000;
 
-/** Somebody may remove an emptied folder between making it and using it; more often than this nobody does. */
+/** Another process may remove an emptied folder between its creation and use, but not more often than this. */
 const tries = 5;
 
 /** Artifacts as files. A file has its name only when it is complete and on disk. */
@@ -63,7 +63,7 @@ export class VolumeStore implements ArtifactStore {
     try {
       await using handle = await open(await this.#path(key), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
       if (!(await handle.stat()).isFile()) throw new StoreFailure('NotFound', `${key} is not a file`);
-      // A stream that begins with a signal that is over fails before anybody listens, and ends the process.
+      // A stream that begins with an aborted signal fails before it has a listener, and ends the process.
       signal?.throwIfAborted();
       return await collect(handle.createReadStream({ autoClose: false, ...(signal === undefined ? {} : { signal }) }));
     } catch (error) {
@@ -143,7 +143,7 @@ export class VolumeStore implements ArtifactStore {
     }
   }
 
-  /** Removes what killed workers left, once per process. Somebody else may sweep at the same time. */
+  /** Removes leftovers of killed workers, once per process. Others may sweep at the same time. */
   async #sweep(folder: string): Promise<void> {
     for (const name of await readdir(folder)) {
       const found = await lstat(join(folder, name)).catch(() => null);
@@ -174,20 +174,20 @@ export class VolumeStore implements ArtifactStore {
       try {
         await rmdir(join(this.#options.folder, folder));
       } catch {
-        return; // not empty, or somebody else was faster: both are fine
+        return; // not empty, or removed by another process: both are fine
       }
     }
   }
 }
 
-/** What says that a key is not there when it is to be removed; a folder of other keys is none. */
+/** Errors for a key that is missing when it is removed; a folder of other keys is no key. */
 const notThere = new Set(['ENOENT', 'ENOTDIR', 'EISDIR']);
 
 function linked(key: string): StoreFailure {
   return new StoreFailure('InvalidKey', `key ${key}: a symbolic link is in its way`);
 }
 
-/** Whether keys below a folder can begin with the prefix. */
+/** Reports whether keys below a folder can begin with the prefix. */
 function mayLead(folder: string, prefix: string): boolean {
   return folder.startsWith(prefix) || prefix.startsWith(folder);
 }

@@ -4,13 +4,13 @@ import type { Clock } from '@agentfleet/kube';
 import { StoreFailure } from './store.ts';
 import { readSession, type Session } from './xml.ts';
 
-/** What the cloud's webhook writes into the environment of a pod whose account has a role. */
+/** Variables that the cloud's webhook sets in a pod whose account has a role. */
 export interface WebIdentitySettings {
   readonly roleArn: string;
   /** Token of the account; the kubelet renews it. */
   readonly tokenFile: string;
   readonly sessionName: string;
-  /** Of the token service; default: that of AWS for the region. */
+  /** URL of the token service; default: that of AWS for the region. */
   readonly endpoint?: string;
 }
 

@@ -1,7 +1,7 @@
 import { XMLParser } from 'fast-xml-parser';
 import { StoreFailure, type StoredEntry, type StoreFailureCode } from './store.ts';
 
-/** What S3 says about a request that it refused. */
+/** Error body of S3. */
 export interface S3Error {
   /** Such as `NoSuchKey`; empty when the answer is not S3's. */
   readonly code: string;
@@ -11,7 +11,7 @@ export interface S3Error {
 /** One page of a listing. */
 export interface Page {
   readonly entries: readonly StoredEntry[];
-  /** Where the next page begins; absent on the last one. */
+  /** Start of the next page; absent on the last one. */
   readonly next?: string;
 }
 
@@ -37,7 +37,7 @@ function decode(text: string): string {
   });
 }
 
-/** The error in the body of an answer; what is not XML of S3 (a proxy's page, nothing) has no code. */
+/** Parses the error in the body of an answer; a body that is not XML of S3 (a proxy's page, empty) has no code. */
 function readError(text: string): S3Error {
   try {
     const { Error: error } = parse(text) as { Error?: { Code?: unknown; Message?: unknown } };
@@ -68,7 +68,7 @@ interface Listed {
   readonly LastModified?: unknown;
 }
 
-/** What a server does not say of a key is 0: then it is old and small. */
+/** A missing value is 0: then the key is old and small. */
 function entryOf({ Key, Size, LastModified }: Listed): StoredEntry[] {
   if (typeof Key !== 'string') return [];
   const [bytes, modifiedAt] = [Number(word(Size)), Date.parse(word(LastModified))];
@@ -146,7 +146,7 @@ const byCode: Readonly<Record<string, StoreFailureCode>> = {
   XAmzContentSHA256Mismatch: 'Corrupt',
 };
 
-/** Without a code of S3. 404 is not among them: it may come from a proxy that knows no bucket at all. */
+/** For answers without a code of S3. 404 is not among them: it may come from a proxy that knows no bucket at all. */
 const byStatus: Readonly<Record<number, StoreFailureCode>> = {
   401: 'Credential',
   403: 'Denied',
@@ -163,10 +163,7 @@ const cures: Readonly<Record<string, string>> = {
   RequestTimeTooSkewed: 'correct the clock of the node or of the store',
 };
 
-/**
- * The failure that an answer stands for, with S3's own words. `secret` is taken out of them, whatever the server
- * says; `what` names the request.
- */
+/** Returns the failure for an answer, with S3's own message. `secret` is removed from it; `what` names the request. */
 export function refusalOf(what: string, answer: Answer, secret: string | undefined): Refusal {
   const { code, message } = readError(answer.body);
   const kind = byCode[code] ?? byStatus[answer.status] ?? (answer.status >= 500 ? 'Unavailable' : 'Refused');

@@ -7,7 +7,7 @@ const action = `sha256:${'ab'.repeat(32)}`;
 const pendingApproval = { action, summary: 'run: rm -r legacy', evidence: 'it deletes', expires: '2030-01-01T00:15:00Z' };
 const approval: Approval = { action, decision: 'Approved', orderRef: { name: 'yes' }, requester: 'ann', at: '2030-01-01T00:01:00Z' };
 
-/** As the operator writes it. */
+/** Like the operator. */
 function decide(bed: WorkerBed): Promise<unknown> {
   const patch = { status: { approvals: [approval] } };
   return bed.tasks.patch({ name: 'fix', namespace: 'team' }, patch, { subresource: 'status', fieldManager: 'agentfleet-operator' });

@@ -50,7 +50,7 @@ export class Newest {
   }
 }
 
-/** What the engine is given of messages: those of `status.messages` that no report of this task has named as taken. */
+/** Returns the messages for the engine: those of `status.messages` that no report of this task has named as taken. */
 export function messagesOf(
   newest: Pick<Newest, 'messages'>,
   reporter: Pick<Reporter, 'run' | 'report'>,
@@ -104,7 +104,7 @@ const stopMs = 60_000;
 const rollbackTries = 5;
 const retries = { baseMs: 1000, factor: 2, capMs: 15_000, jitter: 0.2, resetMs: 600_000 };
 
-/** One task under one epoch: its report, the way to its sandbox, and what each directive makes of it. */
+/** One task under one epoch: its report, the connection to its sandbox, and the execution of each directive. */
 export class AssignmentRunner {
   readonly #options: AssignmentRunnerOptions;
   readonly #life = new AbortController();
@@ -112,7 +112,7 @@ export class AssignmentRunner {
   readonly #used: ReturnType<typeof usedSoFar>;
   readonly #newest: Newest;
   readonly #copies: Copies;
-  /** An engine of this tenure was asked to stop: it has stored what a stop stores. */
+  /** An engine of this assignment was asked to stop: it has stored what a stop stores. */
   #engineStopped = false;
 
   constructor(options: AssignmentRunnerOptions, task: AgentTask) {
@@ -130,8 +130,8 @@ export class AssignmentRunner {
   }
 
   /**
-   * Follows one directive to its end, and until what it reported is written. The signal's reason is the next directive,
-   * or `'Lost'`. Never two calls at a time.
+   * Follows one directive to its end, and until its report is written. The signal's reason is the next directive, or
+   * `'Lost'`. Never two calls at a time.
    */
   async follow(directive: Directive, task: AgentTask, signal: AbortSignal): Promise<void> {
     const stop = new AbortController();
@@ -160,7 +160,7 @@ export class AssignmentRunner {
     this.#life.abort();
   }
 
-  /** Ends reports and connections; to be called when nothing runs any more. */
+  /** Ends reports and connections; call it when nothing runs any more. */
   async close(): Promise<void> {
     this.drop();
     await this.#options.link.close();
@@ -200,7 +200,7 @@ export class AssignmentRunner {
       this.#options.mirror?.close();
       watching.abort();
     }
-    // What an engine says that was asked to stop counts only when stopping was the order.
+    // The outcome of an engine that was asked to stop counts only when stopping was the directive.
     if (!stop.aborted || stop.reason === 'Stop') this.#end(outcome, began);
   }
 
@@ -213,7 +213,7 @@ export class AssignmentRunner {
     this.#end(outcome?.result === 'Stopped' ? outcome : stopped, began);
   }
 
-  /** Nothing runs here: an engine that is called with a signal that says Stop already stores trace and patch. */
+  /** Nothing runs here: an engine that is called with a signal whose reason is already Stop stores trace and patch. */
   async #stopEngine(task: AgentTask, stop: AbortSignal, began: number): Promise<Outcome | undefined> {
     const limit = deadline(this.#options.clock, stopMs, stop);
     try {
@@ -251,7 +251,7 @@ export class AssignmentRunner {
     }
   }
 
-  /** The operator decides what follows; it must not wait for ever. */
+  /** The operator decides the next step; it must not wait for ever. */
   #notRestored(message: string): void {
     const { reporter } = this.#options;
     const snapshot = reporter.run.snapshots?.initial;
@@ -260,13 +260,13 @@ export class AssignmentRunner {
     reporter.report({ outcome, ...rollback }, { urgent: true });
   }
 
-  /** What an earlier process of this pod left running is ended. */
+  /** Ends what an earlier process of this pod left running. */
   async #endCommand({ keeper }: Sandbox, signal: AbortSignal): Promise<void> {
     const { running } = await keeper.info(signal);
     if (running !== null) await keeper.cancel(running);
   }
 
-  /** Ends the command, keeps the tree as a snapshot, copies all there is, and says so. Without a copy the sandbox has to stay. */
+  /** Ends the command, keeps the tree as a snapshot, copies everything, and reports it. Without a copy the sandbox must stay. */
   async #quiesce(stop: AbortSignal): Promise<void> {
     const { clock, random, log, reporter } = this.#options;
     const backoff = new Backoff(retries, clock, random);
@@ -310,7 +310,7 @@ export class AssignmentRunner {
     const { keeper } = sandbox;
     const decisionModels = openDecisionModels(task, signal);
     const report = (change: Report, options?: { readonly urgent?: boolean }): void => {
-      // How it ended and what a Rollback restored are said once, by this runtime: the operator acts on them.
+      // The outcome and the snapshot of a Rollback are reported once, by this runtime: the operator acts on them.
       const { outcome: _, rollback: __, quiescedAt: ___, ...rest } = change;
       const usage = rest.usage && withWallSeconds(rest.usage, this.#used.before, clock.monotonic() - began);
       const snapshots = rest.snapshots && { snapshots: this.#copies.named(rest.snapshots) };
@@ -347,7 +347,7 @@ export class AssignmentRunner {
     log.info('the attempt has ended', { result: outcome.result, class: outcome.class, reason: outcome.reason });
   }
 
-  /** What became of copies; reported with what is written anyway, so that they cost no write. */
+  /** Results of copies; reported with the next write, so that they cost none. */
   get #shadowed(): Report {
     const shadow = this.#options.mirror?.counts;
     return shadow === undefined ? {} : { shadow };
@@ -365,7 +365,7 @@ const successes: Readonly<Record<string, string>> = {
   AnswerAccepted: 'the answer is there',
 };
 
-/** What `kubectl get` shows of the end. */
+/** Returns the short form for `kubectl get`. */
 function inBrief({ result, reason }: Outcome): string {
   if (result === 'Succeeded') return `done: ${successes[reason] ?? 'all checks hold'}`;
   return result === 'Stopped' ? 'stopped as directed' : `ended: ${reason}`;

@@ -1,4 +1,4 @@
-// What a worker copies, when, and what it reports of it.
+// Copies of a worker: what, when, and how they are reported.
 import { describe, expect, it } from 'vitest';
 import { eventually, outcomes, running, succeeded, WorkerBed } from '../testing/bed.ts';
 

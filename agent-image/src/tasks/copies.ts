@@ -7,7 +7,7 @@ import { isSuperseded } from './sandbox/failures.ts';
 import type { Sandbox } from './sandbox/connect.ts';
 
 export interface CopiesOptions {
-  /** The durable copies of the task; `onWritten` is to be informed of each checkpoint. */
+  /** Opens the durable copies of the task; `onWritten` is called for each checkpoint. */
   readonly open: (onWritten: (written: Written) => void) => Durability;
   /** Called when an attempt has ended and was copied. */
   readonly onCopied: () => void;
@@ -16,11 +16,11 @@ export interface CopiesOptions {
   readonly log: Log;
 }
 
-/** What the last copy of an attempt may take, and that of one that is handed over, ms. */
+/** Time limit of an attempt's last copy, and of one that is handed over, ms. */
 const endMs = 120_000;
 const handOverMs = 12_000;
 
-/** When the sandbox of a task is copied, and what is reported of it. */
+/** Decides when the sandbox of a task is copied, and reports it. */
 export class Copies {
   readonly #options: CopiesOptions;
   readonly #durability: Durability;
@@ -43,8 +43,8 @@ export class Copies {
   }
 
   /**
-   * Does what changes the sandbox while it is copied, and copies it once more at the end. A sandbox that knows nothing of the
-   * task goes on from the newest copy first. A copy that fails is reported, and no failure.
+   * Runs work in the sandbox while it is copied, and copies it once more at the end. An empty sandbox adopts the newest
+   * copy first. A failed copy is reported, and is no failure of the task.
    */
   async during<T>(task: AgentTask, sandbox: Sandbox, stop: AbortSignal, work: () => Promise<T>): Promise<T> {
     await this.#durability.attach(sandbox.keeper, stop);
@@ -76,7 +76,7 @@ export class Copies {
     const limit = deadline(clock, stop.aborted ? handOverMs : endMs, lost);
     const goesOn = stop.aborted && stop.reason !== 'Stop';
     try {
-      // While it goes on nobody knows how long it is needed; at the end the spec says so.
+      // While the task is active the expiry is unknown; at the end the spec has it.
       await this.#durability.checkpoint(limit.signal, goesOn ? undefined : spec.retention.snapshotsSeconds * 1000);
       if (!goesOn) this.#options.onCopied();
     } catch (error) {

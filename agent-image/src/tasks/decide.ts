@@ -1,15 +1,15 @@
 import type { AgentTask, Directive } from '@agentfleet/protocol/api';
 
-/** What one task is to this worker, read from the object. */
+/** State of one task for this worker, read from the object. */
 export interface Seen {
   readonly uid: string;
   readonly epoch: number;
   readonly directive: Directive;
-  /** Whether the report of this attempt and epoch says already that the directive is fulfilled. */
+  /** Whether the report of this attempt and epoch already shows the directive as fulfilled. */
   readonly fulfilled: boolean;
 }
 
-/** What this process does for the task. */
+/** What this process runs for the task. */
 export interface Known {
   readonly uid: string;
   readonly epoch: number;
@@ -19,7 +19,7 @@ export interface Known {
   readonly state: 'Active' | 'Ending' | 'Done' | 'Spent';
 }
 
-/** What holds for the whole worker. */
+/** State of the whole worker. */
 export interface Gate {
   /** False while the Lease is stale: nothing may run. */
   readonly fresh: boolean;
@@ -33,9 +33,9 @@ export type Decision =
   | { readonly type: 'None' }
   /** Follow the directive, as a new tenure when there was none under this epoch. */
   | { readonly type: 'Start' }
-  /** All places are taken; asked again when one is free. */
+  /** All places are taken; retried when one is free. */
   | { readonly type: 'Wait' }
-  /** Stop what runs, because another directive came; what was reported stays. */
+  /** Stop what runs, because another directive came; reports stay. */
   | { readonly type: 'Interrupt'; readonly reason: Directive }
   /** Stop what runs and forget it: nothing more is written under its epoch. */
   | { readonly type: 'Drop' };
@@ -43,9 +43,9 @@ export type Decision =
 const none: Decision = { type: 'None' };
 
 /**
- * Decides for one task. Level-triggered: it is asked after every change of the object, of the lease and of what runs,
- * and its answer depends on the present state only. At most one engine call runs, because nothing starts before what
- * was there is Done.
+ * Decides for one task. Level-triggered: it is called after every change of the object, of the lease and of what runs,
+ * and its result depends on the present state only. At most one engine call runs, because nothing starts before the
+ * previous one is Done.
  */
 export function decide(known: Known | undefined, seen: Seen | undefined, gate: Gate): Decision {
   if (known === undefined) return seen === undefined ? none : begin(seen, gate);
@@ -69,7 +69,7 @@ export function see(task: AgentTask | undefined, pod: { readonly name: string; r
   const { assignment, finished, run, attempts } = task?.status ?? {};
   if (task === undefined || assignment === undefined || finished === 'true') return undefined;
   if (assignment.worker !== pod.name || assignment.workerNamespace !== pod.namespace) return undefined;
-  // Its sandbox never came to work and is given back: waiting for it would hold a place for ever.
+  // Its sandbox never became ready and was released: waiting for it would hold a place for ever.
   const last = attempts?.at(-1);
   if (last?.started === false && last.number === assignment.attempt) return undefined;
   const current = run !== undefined && run.epoch === assignment.epoch && run.attempt === assignment.attempt ? run : undefined;
@@ -84,8 +84,8 @@ function fulfilled(directive: Directive, run: NonNullable<AgentTask['status']>['
 }
 
 /**
- * What `Rollback` restores. `Keep` is never asked for; the initial snapshot is the safe answer to it. A task that an
- * order cancelled shows that only in its last attempt: reason Cancelled and no class of failure.
+ * Returns the snapshot that `Rollback` restores. `Keep` is never requested; the initial snapshot is the safe default. A
+ * task that an order cancelled shows that only in its last attempt: reason Cancelled and no class of failure.
  */
 export function rollbackTarget({ spec, status }: Pick<AgentTask, 'spec' | 'status'>): 'Initial' | 'LastGreen' {
   const last = status?.attempts?.at(-1);

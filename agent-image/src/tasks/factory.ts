@@ -57,7 +57,7 @@ export interface AssignmentRunnerFactoryOptions {
   readonly keeperPort?: number;
 }
 
-/** Makes tenures, and holds what they share: clients, tokens, open stores. */
+/** Creates assignment runners, and holds what they share: clients, tokens, open stores. */
 export class AssignmentRunnerFactory {
   readonly #options: AssignmentRunnerFactoryOptions;
   readonly #tokens: TokenSource;
@@ -65,7 +65,7 @@ export class AssignmentRunnerFactory {
   readonly #stores = new Map<string, ArtifactStore>();
   readonly #shelves = new Shelves();
   readonly #sweeper: Sweeper;
-  /** What verifiers read; see `FleetOptions.reads`. */
+  /** Features that verifiers read; see `FleetOptions.reads`. */
   readonly #reads: NonNullable<FleetOptions['reads']> = new Map();
   readonly #lane = new Lane();
   readonly #copies: CopyClient;
@@ -134,7 +134,7 @@ export class AssignmentRunnerFactory {
     return new ChatModelsClient({ ...own, ...(dispatcher !== undefined && { dispatcher }) });
   }
 
-  /** Copies requests of a task that was assigned in the shadow phase of a rollout, as long as the brief says that it lasts. */
+  /** Copies requests of a task that was assigned in the shadow phase of a rollout, as long as the brief has that phase. */
   #mirror({ status }: AgentTask, log: Log): Mirror | undefined {
     const { brief, clock } = this.#options;
     const rollout = status?.assignment?.shadow;
@@ -204,7 +204,7 @@ export class AssignmentRunnerFactory {
           const message = `there is no ConfigMap ${name} in namespace ${namespace}; create it before the task`;
           throw new AttemptFailure('InvalidInput', 'ConfigMapNotFound', message);
         }
-        // The operator lets us read what tasks name, and the task may be newer than that.
+        // The operator grants access to objects that tasks name, and the task may be newer than that.
         if (!isApiError(error) || error.code !== 403 || clock.monotonic() - began > permissionMs) throw error;
       }
       await sleep(clock, permissionRetryMs);
@@ -212,16 +212,16 @@ export class AssignmentRunnerFactory {
   }
 }
 
-/** What lines about an attempt have, whatever logs them. */
+/** Ids for log lines about an attempt. */
 function idsOf(task: AgentTask, of: { readonly epoch: number; readonly attempt: number }): Readonly<Record<string, unknown>> {
   return { task: keyOf(task), namespace: task.metadata.namespace, ...of, trace: traceOfTask(task).root.traceId };
 }
 
-/** How long the permission to read what a task names may be on its way, ms. */
+/** How long the permission to read a task's objects may be delayed, ms. */
 const permissionMs = 30_000;
 const permissionRetryMs = 500;
 
-/** An engine that begins nothing: nobody else's proposals may be counted for the revision that is not known. */
+/** An engine that starts nothing: proposals of others must not be counted for an unknown revision. */
 function withoutRevision(engine: AttemptEngine, message: string): AttemptEngine {
   return {
     run: () => Promise.resolve({ result: 'Failed', class: 'Infrastructure', reason: 'RevisionUnknown', message }),

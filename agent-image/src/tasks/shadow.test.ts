@@ -15,7 +15,7 @@ const act: ActInQuestion = {
   features: {},
 };
 
-/** With time for a machine that is busy. */
+/** With time for a busy machine. */
 function patient(server: PartsServer): ReturnType<PartsServer['pool']> {
   const { experts, verifier } = server.pool();
   return { experts, verifier: verifier === null ? null : { ...verifier, timeoutMillis: 30_000 } };

@@ -4,7 +4,7 @@ import type { AgentTask, Directive } from '@agentfleet/protocol/api';
 import { decide, see, type Decision, type Known } from './decide.ts';
 import { resources } from '../base/resources.ts';
 
-/** What the table drives; a `AssignmentRunner` is one. */
+/** Work that the table drives; an `AssignmentRunner` is one. */
 export interface TaskWork {
   /** Reported of every newer state of the task. */
   see(task: AgentTask): void;
@@ -38,7 +38,7 @@ interface Entry {
   spent: boolean;
 }
 
-/** All tasks of this worker. Does what `decide` says, one task after the other, never two things for one task. */
+/** All tasks of this worker. Executes the results of `decide`, one task after the other, never two steps at once for one task. */
 export class TaskTable {
   readonly #options: TaskTableOptions;
   readonly #entries = new Map<string, Entry>();
@@ -56,7 +56,7 @@ export class TaskTable {
     return active;
   }
 
-  /** Brings one task to what its object, the lease and the process ask for. Returns at once. */
+  /** Brings one task to the state that its object, the lease and the process demand. Returns at once. */
   sync(key: string): void {
     const { find, fresh, pod, concurrency } = this.#options;
     const task = find(key);
@@ -67,14 +67,14 @@ export class TaskTable {
     this.#apply(key, decide(entry, see(task, pod), gate), entry, task);
   }
 
-  /** All tasks that are known here, and the given ones. */
+  /** Syncs all known tasks, and the given ones. */
   syncAll(keys: Iterable<string>): void {
     for (const key of new Set([...this.#entries.keys(), ...keys])) this.sync(key);
   }
 
   /**
-   * SandboxSession all tasks over: nothing new begins, engines finish their step. Resolves when all have ended and said so, or
-   * after `ms`; then everything is dropped.
+   * Hands all tasks over: nothing new begins, engines finish their step. Resolves when all have ended and reported it,
+   * or after `ms`; then everything is dropped.
    */
   async handOver(ms: number): Promise<void> {
     this.#accepting = false;
@@ -148,7 +148,7 @@ export class TaskTable {
     this.#count();
     if (entry.dropped && !entry.spent) this.#forget(key, entry);
     else this.sync(key);
-    // A copy: who still has to wait is put back.
+    // A copy: tasks that still have to wait are added again.
     const waiting = Array.from(this.#waiting);
     for (const key of waiting) this.sync(key);
   }
@@ -243,7 +243,7 @@ export class TaskWatches {
     return [...this.#watched.values()].flatMap(({ informer }) => informer.lister.list().map((task) => keyOf(task)));
   }
 
-  /** Namespaces whose first list has not come yet. */
+  /** Namespaces whose first list is still missing. */
   get unsynced(): readonly string[] {
     return [...this.#watched].filter(([, { informer }]) => !informer.hasSynced()).map(([namespace]) => namespace);
   }

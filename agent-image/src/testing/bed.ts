@@ -110,7 +110,7 @@ export class WorkerBed implements AsyncDisposable {
     });
   }
 
-  /** A sandbox pod that is ready: the operator tells the worker where it is. */
+  /** Creates a ready sandbox pod: the operator writes its address into the task. */
   async sandbox(name: string): Promise<OpenSandbox> {
     const open = { uid: randomUUID(), address: '127.0.0.1' };
     this.#sandboxes.set(name, open);
@@ -123,7 +123,7 @@ export class WorkerBed implements AsyncDisposable {
     await this.#tell(name);
   }
 
-  /** Writes into the tasks of a sandbox what has become of it. */
+  /** Writes the state of a sandbox into its tasks. */
   async #tell(sandbox: string): Promise<void> {
     const open = this.#sandboxes.get(sandbox) ?? null;
     for (const { metadata, status } of this.server.objects(resources.agentTasks))
@@ -135,7 +135,7 @@ export class WorkerBed implements AsyncDisposable {
     return this.assign(name, assignment);
   }
 
-  /** Writes the assignment, as the operator does; what is not named stays as in a first attempt. */
+  /** Writes the assignment, like the operator; omitted fields are those of a first attempt. */
   assign(name: string, assignment: Partial<Assignment>): Promise<AgentTask> {
     const first = {
       attempt: 1,

@@ -3,18 +3,18 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { epochHeader, type KeeperInfo } from '@agentfleet/protocol/keeper';
 
-/** What a fake keeper answers; change it at any time. */
+/** Answers of a fake keeper; change them at any time. */
 export interface KeeperFacts {
   epoch: number;
   level: NonNullable<KeeperInfo['isolation']>['level'] | undefined;
   network: KeeperInfo['network']['state'];
   running: string | null;
   readonly snapshots: unknown[];
-  /** Whether its log holds nothing of a task. */
+  /** Whether its log has no record of a task. */
   fresh: boolean;
 }
 
-/** One request that it was sent. */
+/** One request to it. */
 export interface KeeperCall {
   readonly method: string;
   readonly path: string;
@@ -71,7 +71,7 @@ function take(facts: KeeperFacts): unknown {
   return record;
 }
 
-/** One record, so that it is a keeper that knows the task. */
+/** One record, so that the keeper has a history of the task. */
 function answerOf(path: string, { snapshots, fresh }: KeeperFacts): string {
   if (path === '/v1/snapshots') return JSON.stringify({ items: snapshots });
   const from = Number(new URL(path, 'http://keeper').searchParams.get('from') ?? 1);

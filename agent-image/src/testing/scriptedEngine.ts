@@ -1,6 +1,6 @@
 import type { AttemptContext, AttemptEngine, Outcome, Restored } from '../attempt/ports.ts';
 
-/** One engine call that is going on or has ended. */
+/** One engine call, running or ended. */
 export interface EngineCall {
   readonly kind: 'run' | 'Initial' | 'LastGreen';
   readonly context: AttemptContext;
@@ -12,16 +12,16 @@ export interface EngineCall {
   fail(error: Error): void;
 }
 
-/** An engine that does what a test says, and notes when a task has two calls at a time. */
+/** An engine with scripted results, which records when a task has two calls at a time. */
 export class ScriptedEngine implements AttemptEngine {
   readonly calls: EngineCall[] = [];
   /** Two calls of one task at a time; must stay empty. */
   readonly overlaps: string[] = [];
   /** Answers of rollbacks, in order; the last one stays. */
   restored: readonly (Restored | Error)[] = [{ snapshot: 's0000', verified: true }];
-  /** What a run says when it is asked to stop; undefined: it rejects. */
+  /** Outcome of a run that is asked to stop; undefined: it rejects. */
   onStop: Outcome | undefined;
-  /** What a run says when it is asked to end for another reason; undefined: it rejects. */
+  /** Outcome of a run that is asked to end for another reason; undefined: it rejects. */
   onOther: Outcome | undefined;
   /** Resolved when runs that are aborted may end. */
   mayEnd: Promise<void> = Promise.resolve();

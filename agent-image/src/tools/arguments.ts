@@ -28,8 +28,8 @@ interface Schema {
 const maxFaults = 5;
 
 /**
- * Makes the function that reads the arguments of a tool as a model wrote them. Numbers in quotes are taken as numbers, and
- * `null` as absent. It throws an ArgumentError that names each field, what came, and what is expected.
+ * Returns the function that reads a model's arguments of a tool. Numbers in quotes are taken as numbers, and `null` as
+ * absent. It throws an ArgumentError that names each field, its value, and the expected form.
  */
 export function argumentReader(definition: ToolDefinition): (text: string) => Arguments {
   const ajv = new Ajv({ strict: false, allErrors: true, coerceTypes: true, verbose: true });
@@ -100,7 +100,7 @@ function placeOf(pointer: string): string {
   return rest.reduce((place, part) => (/^\d+$/.test(part) ? `${place}[${part}]` : `${place}.${part}`), first);
 }
 
-/** What fits a schema, in words. */
+/** Describes the values that fit a schema. */
 function expected(schema: Schema): string {
   if (schema.enum !== undefined) return `one of ${schema.enum.map((one) => JSON.stringify(one)).join(', ')} is expected`;
   const { type = 'value', minimum, maximum, minLength = 0, maxLength, maxItems, pattern } = schema;
@@ -146,13 +146,13 @@ export function anyPath(session: SandboxSession, path: string): string {
   return posix.resolve(session.root.path, path);
 }
 
-/** The same path as a model best reads it: relative where it is below the workspace. */
+/** Returns the path in the form that a model reads best: relative where it is below the workspace. */
 export function shownPath(session: SandboxSession, path: string): string {
   const { path: root } = session.root;
   return plain(path === root ? '.' : path.startsWith(`${root}/`) ? path.slice(root.length + 1) : path);
 }
 
-/** Cures for a model of refusals that are about what it asked for; the keeper's own speak of its requests. */
+/** Cures for refusals of a model's request; the keeper's own cures are about its API. */
 const cures: Readonly<Record<string, string>> = {
   AF_PATH_OUTSIDE_ROOTS: 'give a path below the workspace; read other files with a command',
   AF_FILE_NOT_FOUND: 'search for it, or list its folder',
@@ -164,7 +164,7 @@ const cures: Readonly<Record<string, string>> = {
   AF_QUOTA_EXCEEDED: 'delete what is not needed by edits, or go back with undo',
 };
 
-/** Runs a call of the keeper; a refusal of what the model asked for becomes an ArgumentError with a cure that it can follow. */
+/** Runs a call of the keeper; a refusal of the model's request becomes an ArgumentError with a cure that it can follow. */
 export async function forModel<T>(field: string, call: () => Promise<T>): Promise<T> {
   try {
     return await call();
@@ -175,7 +175,7 @@ export async function forModel<T>(field: string, call: () => Promise<T>): Promis
   }
 }
 
-/** What a refusal says, without its code and cure. */
+/** Returns a refusal's message, without its code and cure. */
 export function wordsOf({ code, message, cure }: KeeperRefusal): string {
   return plain(message.replace(`${code}: `, '').replace(` (${cure})`, ''));
 }

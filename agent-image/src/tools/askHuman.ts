@@ -2,7 +2,7 @@ import { toolDefinition } from '@agentfleet/protocol/chat';
 import { questionDigest } from '../attempt/notes.ts';
 import { plain, type Tool } from './tool.ts';
 
-/** Asks a person; the clocks of the task stand still until an answer comes, or the time for it is over. */
+/** Asks a person; the clocks of the task stop until an answer arrives, or its time is over. */
 export const askHuman: Tool = {
   definition: toolDefinition('ask_human'),
   offered: ({ context }) => context.task.spec.policy.approvals !== undefined,

@@ -181,7 +181,7 @@ async function run({ shell, max }: Means, args: BashArguments, context: ToolCont
   return { text: report(stdout, end, { seconds: timeoutSeconds, max }), ok: end.exitCode === 0, changed: true };
 }
 
-/** Runs a command with what the task lets it reach; what it does outside of the sandbox is in the log before and after it. */
+/** Runs a command with the task's reach; its effects outside of the sandbox are in the log before and after it. */
 async function perform(context: ToolContext, command: string, line: SessionCommand): Promise<ExecResult> {
   const { scope, gate, approved, identity } = context;
   const { stdin } = line;

@@ -18,7 +18,7 @@ const edit = (name: string, args: unknown, text: Case['text'], more: Partial<Cas
 const refused = { ok: false, leaves: { 'src/a.py': py } } as const;
 const path = 'src/a.py';
 
-/** Where the machine is busy, a keeper's first parse takes longer than it may, and what it is about is not checked. */
+/** On a busy machine, a keeper's first parse exceeds its limit, and the edit is not checked. */
 const parserReady = async ({ harness }: ToolBed): Promise<void> => {
   const parsed = () => harness.client().writeFile(`${harness.workspace}/other.py`, 'x = 1\n', undefined, 'Check');
   await waitUntil(async () => (await parsed()).syntax === 'Checked', 60_000);

@@ -13,7 +13,7 @@ interface EditArguments {
   readonly all?: boolean;
 }
 
-/** What an edit comes to: the file, and the lines (from 1) on which new text begins. */
+/** Result of an edit: the file, and the lines (from 1) on which new text begins. */
 interface Edit {
   readonly rewrite: Rewrite;
   readonly places: readonly number[];
@@ -95,7 +95,7 @@ function lineAt(text: string, at: number): number {
   return line;
 }
 
-/** The file is looked at as the model may see it. */
+/** Reads the file in the form that the model may see. */
 async function closest(path: string, old: string, { scope }: ToolContext): Promise<string> {
   const { text } = await forModel('path', () => linesAt(scope.session, path));
   return plain(nearMiss(text, old));
@@ -114,7 +114,7 @@ async function run(args: EditArguments, context: ToolContext): Promise<Observati
   return { text, ok: true, changed: true };
 }
 
-/** Writes the file. Returns what is wrong with its syntax and was not before; null where nothing is, or nobody can tell. */
+/** Writes the file. Returns its new syntax errors; null without any, or where no parser knows. */
 async function write({ scope }: ToolContext, path: string, after: Buffer): Promise<string | null> {
   try {
     await forModel('path', () => scope.session.write(path, after, 'Check'));
@@ -126,7 +126,7 @@ async function write({ scope }: ToolContext, path: string, after: Buffer): Promi
   }
 }
 
-/** The lines around what changed, as the file has them now, without secrets. */
+/** Returns the lines around the changes, as the file has them now, without secrets. */
 async function regions({ scope }: ToolContext, path: string, places: readonly number[], size: number): Promise<readonly string[]> {
   const shown: string[] = [];
   for (const place of places.slice(0, maxPlaces)) {

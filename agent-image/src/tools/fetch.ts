@@ -4,7 +4,7 @@ import { reachOfActs } from '../attempt/acts.ts';
 import { getPage, PageFault, type Page } from '../egress/index.ts';
 import { boundOf, plain, ArgumentError, type Observation, type Tool, type ToolContext } from './tool.ts';
 
-/** Elements whose content nobody reads. */
+/** Elements whose content is not text. */
 const unread = /<(script|style|noscript|template|svg)\b[^<>]*>[^]*?(?:<\/\1\s*>|$)/gi;
 const comments = /<!--[^]*?(?:-->|$)/g;
 const blocks =
@@ -57,7 +57,7 @@ export const fetchPage: Tool = {
   },
 };
 
-/** That something is sent out stands in the durable log before it is. */
+/** The durable log has the intent before anything is sent out. */
 async function get(url: string, maxBytes: number, { scope }: ToolContext): Promise<Page> {
   const { context, session, options } = scope;
   const reach = reachOfActs(context);
@@ -91,7 +91,7 @@ function observationOf({ status, type, body, cut, url }: Page, maxBytes: number)
   return { ok: status < 400 && isText, text: text === '' ? last : `${text}\n${last}` };
 }
 
-/** Without the character that a cut went through. */
+/** Drops the character that a cut went through. */
 function trimmed(body: Buffer): Buffer {
   for (let left = 0; left < 4; left += 1) {
     const whole = body.subarray(0, body.length - left);

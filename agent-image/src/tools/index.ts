@@ -1,7 +1,7 @@
 /**
- * What a model can do: one tool a file, listed in `registry.ts`; names, descriptions and schemas are in
- * `@agentfleet/protocol/chat`. A tool does what it is called for and describes it in plain text; it judges nothing: gates,
- * snapshots, bounds of observations and the log are the loop's.
+ * The tools of a model, one a file, listed in `registry.ts`; names, descriptions and schemas are in
+ * `@agentfleet/protocol/chat`. A tool executes a call and describes the result in plain text; it judges nothing: gates,
+ * snapshots, bounds of observations and the log belong to the loop.
  *
  * May import `attempt`, `checks`, `egress`, `protocol` and the keeper's client; never `loop` or `models`.
  */

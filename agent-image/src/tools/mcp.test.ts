@@ -135,7 +135,7 @@ describe.skipIf(binary === '')('an MCP server of its own process', () => {
     expect(listing.tools.map(({ name }) => name)).toEqual(['echo', 'count', 'authority', 'fail', 'refuse', 'slow', 'die', 'big']);
     expect(listing.warnings).toEqual(['tool bad of MCP server docs is left out: its schema is no JSON Schema of an object']);
     const [echo] = servers.tools(listing);
-    // The server says that it only reads, which counts for nothing.
+    // The server claims that it only reads, which is ignored.
     expect(echo?.definition).toMatchObject({ name: 'docs__echo', description: 'Does echo.', risk: 'Execute' });
     expect(await echo?.propose?.({ words: 'a' }, {} as never)).toEqual({ rewrites: [], acts: [], outside: ['mcp docs__echo {"words":"a"}'] });
     expect(await call('echo', { words: 'yes' })).toEqual({ ok: true, changed: false, text: 'said: yes!' });

@@ -10,7 +10,7 @@ import { HostList, type AddressRules } from '../egress/index.ts';
 import { McpConnection, McpFault, type McpServer } from './mcpConnection.ts';
 import { isAllowed, plain, type Observation, type Tool, type ToolContext } from './tool.ts';
 
-/** A tool of a server as the log keeps it: what models see of it, equal in all workers. */
+/** A server's tool in the log: the models' view of it, equal in all workers. */
 export interface McpToolRecord {
   readonly server: string;
   readonly name: string;
@@ -18,18 +18,18 @@ export interface McpToolRecord {
   readonly parameters: Readonly<Record<string, unknown>>;
 }
 
-/** What the servers of a task listed at the start of a conversation. */
+/** The listings of a task's servers at the start of a conversation. */
 export interface McpListing {
   readonly tools: readonly McpToolRecord[];
-  /** What was left out and why, a line each. */
+  /** Tools left out and why, a line each. */
   readonly warnings: readonly string[];
 }
 
 export const nothingListed: McpListing = { tools: [], warnings: [] };
 
-/** Bounds of what servers may add to each request. */
+/** Bounds of the schemas that servers may add to each request. */
 export const mcpBounds = { tools: 64, perServer: 32, description: 1024, schemaBytes: 8192, allBytes: 65_536 } as const;
-/** Characters of a call that gates, people and the log see; what is longer is named by its digest. */
+/** Characters of a call that gates, people and the log see; a longer one is named by its digest. */
 const shownCall = 2000;
 const defaultSeconds = 60;
 
@@ -137,7 +137,7 @@ export class McpServers {
     };
   }
 
-  /** That something is asked of another machine stands in the durable log before it is. */
+  /** The durable log has the intent before another machine is called. */
   async #run(record: McpToolRecord, args: Readonly<Record<string, unknown>>, context: ToolContext): Promise<Observation> {
     const { scope, approved, identity } = context;
     const server = this.#servers.find(({ name }) => name === record.server);
@@ -195,7 +195,7 @@ function callText(name: string, args: Readonly<Record<string, unknown>>): string
 const goodName = /^[a-zA-Z0-9_-]+$/;
 const mostName = 64;
 
-/** The tools of a server that may be offered beside those that are, and what is wrong with the others. Pure. */
+/** Returns the tools of a server that may be offered beside the existing ones, and the faults of the others. Pure. */
 export function fitting(server: string, found: readonly unknown[], before: readonly McpToolRecord[]): McpListing {
   const tools: McpToolRecord[] = [];
   const warnings: string[] = [];
@@ -256,13 +256,13 @@ function recordOf(server: string, one: unknown): McpToolRecord | string {
   return { server, name, description: cut, parameters: JSON.parse(json) as McpToolRecord['parameters'] };
 }
 
-/** Only looked at: a schema that others wrote is not compiled. */
+/** Only inspected: a foreign schema is not compiled. */
 function isSchema(schema: object): boolean {
   const ajv = new Ajv({ strict: false, logger: false, validateFormats: false });
   return ajv.validateSchema(schema) === true;
 }
 
-/** The parts of an answer as text; what is no text is named. */
+/** Returns the parts of an answer as text; other parts are named. */
 function textOf({ content, structured }: { readonly content: readonly unknown[]; readonly structured: unknown }): string {
   const parts = content.map(partText);
   if (parts.length === 0 && structured !== undefined) parts.push(JSON.stringify(structured));

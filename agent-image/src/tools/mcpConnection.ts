@@ -14,7 +14,7 @@ export interface McpServer extends McpServerBrief {
   readonly rules: AddressRules;
 }
 
-/** What connections work with. */
+/** Ports of connections. */
 export interface McpPorts {
   readonly openDialer: OpenDialer;
   readonly authorities?: string;
@@ -23,7 +23,7 @@ export interface McpPorts {
   readonly signal: AbortSignal;
 }
 
-/** Why a server did not do what it was asked. */
+/** Why a server did not do what was requested. */
 export class McpFault extends Error {
   /** It may have done it all the same. */
   readonly maybeDone: boolean;
@@ -39,7 +39,7 @@ export class McpFault extends Error {
 const maxAnswerBytes = 4 * 1024 * 1024;
 const connectSeconds = 20;
 const maxPages = 8;
-/** How long an answer may take after the end of the stream that had it, ms. */
+/** How long an answer may take after the end of its stream, ms. */
 const settleMs = 200;
 
 /** How long a server may take to end a session, ms. */
@@ -61,7 +61,7 @@ export class McpConnection {
   readonly #server: McpServer;
   readonly #ports: McpPorts;
   #opened: Opened | null = null;
-  /** Values of its headers: a server may say what it was sent. */
+  /** Values of its headers: a server may repeat what it was sent. */
   #secrets: readonly string[] = [];
   /** Ends the request that is under way. */
   #under: AbortController | null = null;
@@ -71,7 +71,7 @@ export class McpConnection {
     this.#ports = ports;
   }
 
-  /** The tools as the server lists them; nothing of them is checked. @throws McpFault */
+  /** Returns the tools as the server lists them, unchecked. @throws McpFault */
   async list(): Promise<readonly unknown[]> {
     const tools: unknown[] = [];
     let cursor: string | undefined;
@@ -85,7 +85,7 @@ export class McpConnection {
     return tools;
   }
 
-  /** Calls a tool, once: what breaks is not tried again. @throws McpFault */
+  /** Calls a tool, once: a failure is not retried. @throws McpFault */
   call(
     name: string,
     args: Readonly<Record<string, unknown>>,
@@ -105,7 +105,7 @@ export class McpConnection {
     await opened.way.close().catch(() => undefined);
   }
 
-  /** A server keeps a session until it is ended, or for a time of its own. */
+  /** A server keeps a session until it is ended, or for a time of its choice. */
   async #endSession({ transport }: Opened): Promise<void> {
     if (transport.sessionId === undefined) return;
     const over = new Promise<void>((resolve) => void this.#ports.clock.after(endMs, resolve));
@@ -139,7 +139,7 @@ export class McpConnection {
     const library = await loadLibrary();
     const trusted = authorities === undefined ? {} : { authorities };
     const way = originFetch(url, { dialer: openDialer(rules), maxBytes: maxAnswerBytes, signal, ...trusted });
-    // What a server sends by itself nobody reads.
+    // Unsolicited messages of a server are not read.
     const fetch: typeof way.fetch = async (to, init) =>
       init?.method === 'GET' ? new Response(null, { status: 405 }) : way.fetch(to, init);
     const transport = new library.StreamableHTTPClientTransport(new URL(url), {

@@ -1,11 +1,11 @@
 import { linesOf, numbered } from './tool.ts';
 
-/** Places that a message shows, lines of one of them, and lines of a file that are looked at. */
+/** Places that a message shows, lines of one of them, and lines of a file that are searched. */
 const maxPlaces = 2;
 const maxShown = 12;
 const maxLooked = 50_000;
 
-/** Says why a text does not occur in a file, and where what is closest to it stands. Both without secrets. */
+/** Explains why a text does not occur in a file, and where the closest text is. Both without secrets. */
 export function nearMiss(content: string, old: string): string {
   const slip = slipOf(content, old);
   if (slip !== null) return slip;
@@ -15,7 +15,7 @@ export function nearMiss(content: string, old: string): string {
   return `closest:\n${places.map((at) => shown(file, wanted, at)).join('\n')}`;
 }
 
-/** What models do to texts that they copy. */
+/** Typical slips of models that copy text. */
 function slipOf(content: string, old: string): string | null {
   if (/\[REDACTED(?::\w+)?\]/.test(old))
     return 'old_text holds a mark [REDACTED…], which stands for a secret that is in the file; choose lines without it';

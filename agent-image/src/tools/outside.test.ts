@@ -13,7 +13,7 @@ describe.skipIf(binary === '')('ask_human', () => {
   const approvals = { require: ['Destructive'], timeoutSeconds: 60 };
   const policy = { profile: 'Default', network: { mode: 'None' }, approvals } as never;
 
-  /** A person who decides as soon as somebody is asked. */
+  /** A person who decides as soon as there is a question. */
   const person = (decision: object): BedOptions => {
     const decided: object[] = [];
     const report = ({ pendingApproval }: { readonly pendingApproval?: { readonly action: string } | undefined }): void => {
@@ -65,7 +65,7 @@ describe.skipIf(binary === '')('fetch', () => {
     const here = { host: '127.0.0.1', port };
     const resolve = (): Promise<readonly string[]> => Promise.resolve(['10.0.0.7']);
     const judged = createDialer({ clock: systemClock, env: {}, resolve })({ open: [here] });
-    // One name leads here; the other to a private address, which its own rules judge.
+    // One name resolves to this machine; the other to a private address, which its own rules judge.
     const dialer: Dialer = { dial: (to, signal) => judged.dial(to.host === 'docs.example' ? here : to, signal) };
     return { spec: { policy }, engine: { openEgress: createEgress(() => dialer), web: { openDialer: () => dialer } } };
   }; // prettier-ignore

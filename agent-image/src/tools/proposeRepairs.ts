@@ -32,7 +32,7 @@ function searchers({ experts }: Pick<PoolBrief, 'experts'>): readonly ExpertEndp
   return experts.filter(({ engine, role }) => engine === 'Synth' && (role === 'Generalist' || role === 'Specialist'));
 }
 
-/** Where failing tests point to on the tree as it is; null when none fails. */
+/** Returns the places that failing tests point to on the current tree; null when none fails. */
 async function focusOf({ scope, baseline }: ToolContext): Promise<Focus | null> {
   const runs = [];
   for (const judged of baseline.checks) {

@@ -22,10 +22,10 @@ interface ReadArguments {
   readonly handle?: string;
 }
 
-/** What one call shows: lines, and characters together. Below what the loop would cut. */
+/** Lines, and characters together, that one call shows. Below the loop's cut. */
 const maxLines = 400;
 const maxCharacters = 12_000;
-/** What a listing of a folder shows. */
+/** Bounds of a folder's listing. */
 const listed = { depth: 2, entries: 200 } as const;
 
 /** Lines of a file, the entries of a folder, or the text of an observation that was cut. */
@@ -70,7 +70,7 @@ function cut(line: string): string {
   return line.length <= maxLine ? line : `${line.slice(0, maxLine)}[… ${line.length - maxLine} more characters]`;
 }
 
-/** As many of the lines as fit, and on the last line what is left. */
+/** Returns as many of the lines as fit, and a last line about the rest. */
 function window(name: string, lines: readonly string[], { from, all }: { readonly from: number; readonly all: number }): Observation {
   if (all === 0) return { ok: true, text: `[${name} is empty]` };
   if (from > all) throw new ArgumentError(`from_line: ${name} has ${count(all, 'line')}, ${from} is after the last`);

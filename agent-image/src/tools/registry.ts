@@ -26,7 +26,7 @@ export interface ResolvedCall {
 /** The tools of one attempt. They are the same for every worker that runs it, as prompts are cached by them. */
 export interface ToolSet {
   readonly definitions: readonly ToolDefinition[];
-  /** The tool of a call, and its arguments as JSON text. @throws ArgumentError naming what is wrong, and what is expected */
+  /** Returns the tool of a call, and its arguments as JSON text. @throws ArgumentError naming the fault, and the expected form */
   resolve(name: string, argumentsText: string): ResolvedCall;
 }
 

@@ -7,7 +7,7 @@ import { count, plain, putBack, treeNow, ArgumentError, type Tool, type ToolCont
 const maxNamed = 20;
 const maxOutput = 4000;
 
-/** Runs the task's checks on the tree as it is, and puts back what they write. */
+/** Runs the task's checks on the current tree, and reverts their changes. */
 export const runChecks: Tool = {
   definition: toolDefinition('run_checks'),
   run: async (args, context) => {
@@ -62,13 +62,13 @@ function describe(proof: Proof): string {
   return [head, ...changes, ...reason, ...(good ? [] : ['end of its output:', outputOf(run.output)])].join('\n');
 }
 
-/** What is no test of its own: the command as a whole, and groups, whose tests are named by themselves. */
+/** Ids that are no tests: the command as a whole, and groups, whose tests are named separately. */
 function groupsOf({ judged, run }: Proof): ReadonlySet<string> {
   const runs = [run, ...judged.baseline].flatMap(({ results }) => results.tests);
   return new Set([wholeRun, ...runs.filter(({ kind }) => kind === 'Group').map(({ id }) => id)]);
 }
 
-/** All that ran, as the lists only have what changed; nothing where the runner names no test. */
+/** Counts of all tests, as the lists only have changed ones; empty where the runner names no test. */
 function countsOf({ run: { results } }: Proof): readonly string[] {
   const counts = countTests(results);
   const shown = (['passed', 'failed', 'errored', 'skipped'] as const).filter((state) => counts[state] > 0);

@@ -1,7 +1,7 @@
 import { toolDefinition } from '@agentfleet/protocol/chat';
 import type { Tool } from './tool.ts';
 
-/** Ends the work of the model with an answer in words; whether it holds is for verification. */
+/** Ends the work of the model with a textual answer; verification decides whether it holds. */
 export const submit: Tool = {
   definition: toolDefinition('submit'),
   run: ({ answer, unreachable }) => {

@@ -8,7 +8,7 @@ import type { DiffEntry, ExecEnd } from '@agentfleet/protocol/keeper';
 import type { SandboxSession } from '../attempt/sandboxSession.ts';
 import type { AttemptContext } from '../attempt/ports.ts';
 
-/** What a tool works with: the attempt, and which call this is. */
+/** Context of a tool: the attempt, and the current call. */
 export interface ToolContext {
   readonly scope: Scope;
   readonly prepared: Prepared;
@@ -17,19 +17,19 @@ export interface ToolContext {
   readonly callKey: string;
   /** ULID for the n-th command of this call (0, 1, …): a keeper that knows it replays the command and never runs it again. */
   execId(n: number): string;
-  /** What other tools keep in the conversation: plan, outputs that were cut, snapshots. */
+  /** State that other tools keep in the conversation: plan, cut outputs, snapshots. */
   readonly memory: LoopMemory;
-  /** Names what a command does outside of the sandbox, for the journal of effects. It judged the call already. */
+  /** Names a command's effects outside of the sandbox, for the journal of effects. It has already judged the call. */
   readonly gate: Gate;
   /** A person allowed the call. */
   readonly approved: boolean;
-  /** Of commands that must not be run twice: stands in the log before they begin. */
+  /** For commands that must not be run twice: recorded in the log before they begin. */
   readonly identity?: ActIdentity;
 }
 
 /** A process that runs beside the conversation. */
 export interface BackgroundProcess {
-  /** As the model calls it. */
+  /** The name that the model calls. */
   readonly name: string;
   readonly execId: string;
   /** Number of the last event of its output that the model has seen. */
@@ -52,7 +52,7 @@ export interface PlanItem {
   readonly state: 'Open' | 'Active' | 'Done';
 }
 
-/** What survives in the event log beside the messages; a worker that takes over has the same. */
+/** State that survives in the event log beside the messages; a worker that takes over has the same. */
 export interface LoopMemory {
   /** The plan that the model wrote last. */
   plan: readonly PlanItem[];
@@ -64,19 +64,19 @@ export interface LoopMemory {
   stored(handle: string): string | null;
 }
 
-/** What a call would do to the sandbox, for the gates: files first, then commands. Empty for what only reads. */
+/** Planned changes of a call in the sandbox, for the gates: files first, then commands. Empty for reading calls. */
 export interface Proposed {
   readonly rewrites: readonly Rewrite[];
   readonly acts: readonly CommandAct[];
-  /** Calls of other machines, a line each: what they do there is done outside of the sandbox. */
+  /** Calls of other machines, a line each: their effects are outside of the sandbox. */
   readonly outside?: readonly string[];
 }
 
-/** What the model gets to see of a call. */
+/** The part of a call's result that the model sees. */
 export interface Observation {
   /** Plain text, not yet cut: the loop cuts it to head and tail and keeps the rest under a handle. */
   readonly text: string;
-  /** False: the call did not do what it was asked for. */
+  /** False: the call failed. */
   readonly ok: boolean;
   /** The tree may have changed. */
   readonly changed?: boolean;
@@ -86,15 +86,15 @@ export interface Observation {
   readonly submission?: Submission;
   /** Set by `undo`: the snapshot that the tree is again. */
   readonly restored?: UndoPoint;
-  /** Set by `bash`: a background process was started or looked at. */
+  /** Set by `bash`: a background process was started or checked. */
   readonly process?: BackgroundProcess;
 }
 
-/** What a model hands in. */
+/** Final submission of a model. */
 export interface Submission {
-  /** In words; what an investigation found, or what was done. */
+  /** Text: the findings of an investigation, or the work done. */
   readonly answer: string;
-  /** The model says that the goal cannot be reached. */
+  /** The model reports that the goal cannot be reached. */
   readonly unreachable?: true;
 }
 
@@ -112,16 +112,16 @@ export class ArgumentError extends Error {
  */
 export interface Tool {
   readonly definition: ToolDefinition;
-  /** Whether policy and pool of the attempt leave it to the model; absent: always. */
+  /** Returns whether policy and pool of the attempt offer it to the model; absent: always. */
   offered?(scope: Scope): boolean;
-  /** False: arguments are any object, as whoever does the call judges them. */
+  /** False: arguments are any object, which the executor validates. */
   readonly validates?: false;
-  /** What it would do, for both gates; absent for tools of the risks Read and Control. @throws ArgumentError */
+  /** Returns its planned changes, for both gates; absent for tools of the risks Read and Control. @throws ArgumentError */
   propose?(args: Readonly<Record<string, unknown>>, context: ToolContext): Promise<Proposed>;
   /**
-   * Does it, after the gates let it. Rejects with an ArgumentError for the model, or an AttemptFailure that ends the attempt.
-   * A worker that takes over calls it again: commands run under `context.execId`, which the keeper replays; a call of risk
-   * Edit does the same on the same tree, so that tree is restored first.
+   * Executes it, after the gates passed it. Rejects with an ArgumentError for the model, or an AttemptFailure that ends
+   * the attempt. A worker that takes over calls it again: commands run under `context.execId`, which the keeper
+   * replays; a call of risk Edit does the same on the same tree, so that tree is restored first.
    */
   run(args: Readonly<Record<string, unknown>>, context: ToolContext): Promise<Observation>;
 }
@@ -135,10 +135,10 @@ const ansi =
 const overstruck = /[^\n\u0008]\u0008/g;
 // oxlint-disable-next-line no-control-regex
 const control = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
-/** What is not seen and may hide text: marks of direction, tags, width zero. The two joiners are letters of some scripts. */
+/** Invisible characters that may hide text: marks of direction, tags, width zero. The two joiners are letters of some scripts. */
 const hidden = /(?![\u200c\u200d])[\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-/** The text without what only a terminal obeys; characters that hide text are shown as `\u{…}`. */
+/** Returns the text without terminal control sequences; characters that hide text are shown as `\u{…}`. */
 export function plain(text: string): string {
   return text
     .replaceAll(ansi, '')
@@ -151,7 +151,7 @@ export function plain(text: string): string {
     .toWellFormed();
 }
 
-/** What a line shows at last of which parts were drawn over each other, as progress bars are. */
+/** Returns the final state of a line whose parts were drawn over each other, as by progress bars. */
 function lastDrawn(line: string): string {
   if (!line.includes('\r')) return line;
   return line.split('\r').findLast((part) => part !== '') ?? '';
@@ -177,7 +177,7 @@ export function linesOf(text: string): readonly string[] {
 
 const verbs = { A: 'new', M: 'changed', D: 'deleted', T: 'replaced' } as const;
 
-/** Changes as `a.py (changed)`, from the older tree to the newer; folders of files that are named say nothing more. */
+/** Lists changes as `a.py (changed)`, from the older tree to the newer; folders of named files are left out. */
 export function namedChanges(session: SandboxSession, entries: readonly DiffEntry[]): readonly string[] {
   const files = entries.filter(({ path }) => !entries.some((other) => other.path.startsWith(`${path}/`)));
   return files.map(({ op, path }) => `${plain(session.relative(path) ?? path)} (${verbs[op]})`);
@@ -186,7 +186,7 @@ export function namedChanges(session: SandboxSession, entries: readonly DiffEntr
 /** Characters of one line that a tool shows. */
 export const maxLine = 1000;
 
-/** Lines of a text that is read by its handle. One that is too long is shown in pieces: nothing else reads the rest of it. */
+/** Splits a text that is read by its handle into lines. A long one is shown in pieces: no other tool reads the rest of it. */
 export function keptLines(text: string): readonly string[] {
   return linesOf(text).flatMap((line) => line.match(new RegExp(`[^]{1,${maxLine}}`, 'gu')) ?? ['']);
 }
@@ -198,12 +198,12 @@ export async function treeNow({ scope, memory }: ToolContext): Promise<string> {
   return (await scope.session.snapshot('before checks')).id;
 }
 
-/** Puts the tree back: what ran under one check is not there for the next, nor for the model. */
+/** Restores the tree: files written under one check must not reach the next, nor the model. */
 export async function putBack({ scope }: ToolContext, tree: string): Promise<void> {
   if ((await scope.session.diff(tree)).entries.length > 0) await scope.session.restore(tree);
 }
 
-/** How long a command could take, and the most that it may be given, seconds. */
+/** Default and largest time limit of a command, seconds. */
 export interface Limit {
   readonly seconds: number;
   readonly max: number;
@@ -255,12 +255,12 @@ function howItEnded(end: ExecEnd, { seconds, max }: Limit): string {
 
 type Said = Pick<AttemptContext, 'task' | 'pool'>;
 
-/** Whether neither pool nor task denies a tool. Pure. */
+/** Reports whether neither pool nor task denies a tool. Pure. */
 export function isAllowed({ task, pool }: Said, name: string): boolean {
   return ![...(pool.tools?.deny ?? []), ...(task.spec.tools?.deny ?? [])].includes(name);
 }
 
-/** Most seconds of one call: what the task asks for, and never more than the pool allows, which may have less since. Pure. */
+/** Returns the most seconds of one call: the task's value, and never more than the pool's, which may have decreased since. Pure. */
 export function boundOf({ task, pool }: Said, tool: BoundedTool): number {
   const most = pool.tools?.timeouts[tool] ?? usualBounds[tool];
   return Math.min(task.spec.tools?.timeouts?.[tool] ?? most, most);

@@ -74,7 +74,7 @@ function isGone(error: unknown): boolean {
   return error instanceof KeeperRefusal && error.code === 'AF_SNAPSHOT_UNKNOWN';
 }
 
-/** From the older tree to the one as it is. */
+/** From the older tree to the current one. */
 function changesOf(session: SandboxSession, entries: readonly DiffEntry[]): string {
   const files = namedChanges(session, entries);
   return `${count(files.length, 'change')}: ${files.slice(0, maxNamed).join(', ')}${files.length > maxNamed ? ', …' : ''}`;

@@ -28,7 +28,7 @@ interface OutcomeNote extends Attempt {
   readonly checks?: readonly (NonNullable<Check['end']> & { readonly name: string })[];
 }
 
-/** All kinds of notes that a trace is made of. */
+/** All kinds of notes in a trace. */
 interface Notes extends Omit<LoopNotes, 'ModelAsked' | 'TextKept' | 'ConversationCompacted'> {
   readonly TaskBegan: TaskBeganNote;
   readonly Baseline: BaselineNote;
@@ -44,17 +44,17 @@ interface Notes extends Omit<LoopNotes, 'ModelAsked' | 'TextKept' | 'Conversatio
 type Kind = keyof Notes;
 type Visit<K extends Kind> = (data: Notes[K], at: { readonly attempt: number; readonly time: string }) => void;
 
-/** What the task says about the use of its trace; undefined: its log does not say, which is no consent. Pure. */
+/** Returns the task's consent to the use of its trace; undefined: its log has none, which is no consent. Pure. */
 export function consentOf(records: readonly AuditRecord[]): TraceConsent | undefined {
   const first = records.find(({ type, body }) => type === 'Noted' && body['kind'] === 'TaskBegan');
   return (first?.body['data'] as TaskBeganNote | undefined)?.consent;
 }
 
 /**
- * The trace of one task, its header first. Pure: equal logs give equal lines.
+ * Returns the trace of one task, its header first. Pure: equal logs give equal lines.
  *
  * @param records of a log whose chain was checked
- * @throws Error for a log that does not say of which task it is
+ * @throws Error for a log that does not name its task
  */
 export function traceOf(records: readonly AuditRecord[], checked: TraceHeader['log']['checked']): readonly TraceLine[] {
   const fold = new Fold();

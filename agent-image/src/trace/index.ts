@@ -1,7 +1,7 @@
 /**
- * The trace of a task, read out of its event log: by the reducer that workers read conversations with, so that its prompts are
+ * The trace of a task from its event log: by the reducer with which workers read conversations, so that its prompts are
  * those that were sent. Pure; the command line tool imports it.
  *
- * May import `attempt/notes`, `attempt/taskBegan` and `loop/transcript`, of which nothing reaches outside, and `protocol`.
+ * May import `attempt/notes`, `attempt/taskBegan` and `loop/transcript`, which have no side effects, and `protocol`.
  */
 export { consentOf, traceOf } from './fold.ts';

@@ -1,6 +1,6 @@
 import type { WeightsFault } from '@agentfleet/protocol/weights';
 
-/** Weights that cannot be used. The message says what, where and what to do. */
+/** Weights that cannot be used. The message names fault, place and cure. */
 export class WeightsFailure extends Error {
   readonly fault: WeightsFault;
 

@@ -37,11 +37,11 @@ export async function inspectWeights(folder: string, expected: Expected, signal:
 interface WeightsFile {
   /** Relative, with `/`. */
   readonly path: string;
-  /** Without links. */
+  /** Path with links resolved. */
   readonly file: string;
 }
 
-/** Files in the order of their names as bytes; parts of a fetch and what file systems keep for themselves are none. */
+/** Lists files in the order of their names as bytes; parts of a fetch and files of the file system itself are skipped. */
 async function filesBelow(folder: string): Promise<readonly WeightsFile[]> {
   const root = await realpath(folder);
   const names = await readdir(root, { recursive: true });

@@ -9,19 +9,19 @@ import { BucketSource, fetchWeights, type Progress, HubSource, type WeightsSourc
 import { asWeightsFailure } from './failure.ts';
 import { inspectWeights } from './inspect.ts';
 
-/** What the job works on. */
+/** Inputs of the job. */
 export interface WeightsConfig {
   readonly uri: string;
-  /** Folder with the files, or that they come to. */
+  /** Folder with the files, or their destination. */
   readonly folder: string;
   readonly digest: string | undefined;
-  /** File that the report goes to. */
+  /** File for the report. */
   readonly report: string;
-  /** Port on which it tells how far it is; 0: a free one. */
+  /** Port on which it reports its progress; 0: a free one. */
   readonly port: number;
-  /** Of s3://. */
+  /** For s3://. */
   readonly bucket: { readonly endpoint: string; readonly region: string; readonly forcePathStyle: boolean } | undefined;
-  /** Of hf://, an origin. */
+  /** For hf://, an origin. */
   readonly hub: string;
   readonly credentialFile: string | undefined;
 }
@@ -102,7 +102,7 @@ async function work(
   return inspectWeights(config.folder, config, signal);
 }
 
-/** Where they are fetched from; undefined when they are in the folder already. */
+/** Returns the source of the files; undefined when they are in the folder already. */
 function sourceOf({ uri, bucket, hub, credentialFile }: WeightsConfig, clock: Clock): WeightsSource | undefined {
   if (bucket !== undefined)
     return new BucketSource({

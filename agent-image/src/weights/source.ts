@@ -4,7 +4,7 @@ import { readFile, mkdir, open, rename, stat } from 'node:fs/promises';
 import { sleep, type Clock } from '@agentfleet/kube';
 import { dirname, join } from 'node:path';
 
-/** A file that is to be fetched. */
+/** A file to fetch. */
 interface RemoteFile {
   /** Relative, with `/`, without `.` and `..`. */
   readonly path: string;
@@ -147,10 +147,10 @@ export class HubSource implements WeightsSource {
   }
 }
 
-/** Bytes of one request: what is asked for again when a connection breaks. */
+/** Bytes of one request: the part that is requested again when a connection breaks. */
 const partBytes = 32 * 2 ** 20;
 
-/** How far a fetch is. */
+/** Progress of a fetch. */
 export interface Progress {
   readonly bytesDone: number;
   readonly bytesTotal: number;
@@ -158,15 +158,15 @@ export interface Progress {
 
 export interface FetchOptions {
   readonly source: WeightsSource;
-  /** Folder that the files come to; what is there of an earlier try is kept. */
+  /** Destination folder; files of an earlier try are kept. */
   readonly folder: string;
   readonly onProgress: (progress: Progress) => void;
   readonly signal: AbortSignal;
 }
 
 /**
- * Fetches the files of a model into a folder. A file has its name only when it is whole; a part of it goes on where it was
- * left, in this process or a later one. Rejects with a WeightsFailure.
+ * Fetches the files of a model into a folder. A file has its name only when it is complete; a partial one is continued,
+ * in this process or a later one. Rejects with a WeightsFailure.
  */
 export async function fetchWeights({ source, folder, onProgress, signal }: FetchOptions): Promise<void> {
   const files = filesOf(await source.list(signal));
@@ -192,7 +192,7 @@ async function fetchFile({ path, bytes }: RemoteFile, { source, folder, advance,
   const part = `${target}.part`;
   await using file = await open(part, 'a+');
   const { size } = await file.stat();
-  // More than the whole is of another file that had the name.
+  // A longer part belongs to another file that had the name.
   const start = size <= bytes ? size : 0;
   if (start !== size) await file.truncate(0);
   advance(start);

@@ -13,12 +13,12 @@ import { configMapEntries, inlineEntries } from './entries/inline.ts';
 /** Bytes that a workspace may have, its Git history included. */
 export const maxWorkspaceBytes = 2 * 1024 ** 3;
 
-/** What an import uses of the world. */
+/** Ports of an import. */
 export interface WorkspacePorts {
   readonly keeper: TreeWriter;
   /** Data of a ConfigMap in the task's namespace; rejects with an AttemptFailure when there is none. */
   readonly readConfigMap: (name: string) => Promise<Readonly<Record<string, string>>>;
-  /** Folder of the worker for temporary files; what is put there is removed again. */
+  /** Folder of the worker for temporary files, which are removed again. */
   readonly scratch: string;
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -28,15 +28,15 @@ export interface WorkspacePorts {
   readonly git?: string;
   /** PEM file with the authorities to trust instead of the system's. */
   readonly authorities?: string;
-  /** What the pool may send to which hosts; default: nothing. */
+  /** Credentials that the pool may send to which hosts; default: none. */
   readonly credentials?: PoolBrief['credentials'];
   /** Default {@link maxWorkspaceBytes}. */
   readonly limitBytes?: number;
-  /** How long git may take for one step; default 15 minutes. */
+  /** Time limit of git for one step; default 15 minutes. */
   readonly timeoutMs?: number;
 }
 
-/** What was put into the workspace. */
+/** Result of an import. */
 export interface Imported {
   readonly type: Workspace['type'];
   /** For people: the commit, the ConfigMap or the number of files. */
@@ -56,8 +56,8 @@ interface Source {
 /**
  * Puts the workspace of a task into the sandbox. Files that are there already stay: restore `empty` before.
  *
- * @throws AttemptFailure `InvalidInput` when the task asks for what is not there or too large, `Infrastructure` when
- * another try may do; the signal's reason when it was aborted; the keeper's refusals as they are.
+ * @throws AttemptFailure `InvalidInput` when the requested content is missing or too large, `Infrastructure` when
+ * another try may succeed; the signal's reason when it was aborted; the keeper's refusals unchanged.
  */
 export async function importWorkspace(workspace: Workspace, ports: WorkspacePorts): Promise<Imported> {
   ports.signal.throwIfAborted();
@@ -68,7 +68,7 @@ export async function importWorkspace(workspace: Workspace, ports: WorkspacePort
     const sent = await sendEntries(keeper, workspaceDir, entries, { limitBytes, mtime: new Date(clock.now()), signal });
     return { type: workspace.type, ...facts, ...sent };
   } catch (error) {
-    // What an abort breaks reports a broken pipe or a killed child; the abort is the reason.
+    // After an abort the error is a broken pipe or a killed child; the abort is the reason.
     ports.signal.throwIfAborted();
     throw error;
   } finally {
@@ -92,7 +92,7 @@ async function sourceOf(workspace: Workspace, scratch: string, ports: WorkspaceP
   try {
     return await gitEntries(workspace.git, { program: git, scratch, proxy, clock, signal, limitBytes, timeoutMs, ...optional });
   } finally {
-    await proxy.close(); // what is left to do is done with what was fetched
+    await proxy.close(); // the remaining steps work on the fetched repository
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * What an attempt starts from: files of the task, of a ConfigMap or of a Git repository, put into the sandbox as one tar
- * stream. Git runs in the worker, never in the sandbox, and never checks anything out: what a repository holds is read
+ * The initial workspace of an attempt: files of the task, of a ConfigMap or of a Git repository, put into the sandbox
+ * as one tar stream. Git runs in the worker, never in the sandbox, and never checks anything out: a repository is read
  * as objects only, so that no filter, hook, link or submodule of it can act.
  *
  * May import `protocol`, `kube` (clock) and the attempt's failures.

@@ -74,7 +74,7 @@ export interface Baseline {
   readonly tests: ReadonlyMap<string, BaselineTest>;
   /** The command as a whole failed in every run, or in none. */
   readonly run: BaselineTest;
-  /** False when a run did not come to its end: more tests may exist. */
+  /** False when a run was cut off: more tests may exist. */
   readonly complete: boolean;
   /** The least of all runs. */
   readonly unnamed: Counts;
@@ -132,10 +132,10 @@ export function failingIds({ tests, run }: Baseline): string[] {
 }
 
 /**
- * Judges a check before any budget is spent. `InvalidInput` is the spec's fault: a command that cannot
- * run, results that cannot be believed, or a check that passes although it has to fail first.
+ * Judges a check before any budget is spent. `InvalidInput` is the spec's fault: a command that cannot run, untrusted
+ * results,  or a check that passes although it has to fail first.
  *
- * @param runs one or more runs at snapshot 0; what differs between them is flaky
+ * @param runs one or more runs at snapshot 0; tests that differ between them are flaky
  */
 export function judgeBaseline(runs: readonly CheckRun[], expect: Expect): BaselineJudgement {
   const [first] = runs;

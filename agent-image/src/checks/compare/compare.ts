@@ -3,7 +3,7 @@ import { failingIds, type Baseline, type BaselineTest, judgeBaseline, mergeBasel
 import { problemReasons, reason, testReasons } from './reasons.ts';
 import type { CheckClass, CheckRun, Expect, Reason, Verdict } from './types.ts';
 
-/** What became of each baseline test. */
+/** Outcome of each baseline test. */
 interface Lists {
   readonly newlyPassing: string[];
   readonly stillFailing: string[];
@@ -34,7 +34,7 @@ function placeTest(lists: Lists, id: string, before: BaselineTest, after: TestRe
   const inside = opened.get(id);
   if (after === undefined) {
     if (inside !== undefined) return placeContainer(lists, id, inside);
-    // A folded skip is a place, not a test; what ran only sometimes may be gone.
+    // A folded skip is a place, not a test; a test that ran only sometimes may be missing.
     if (before.kind === 'Location' || !before.always) return;
     // With counts only, a test that no longer fails has no name.
     lists.missing.push(id);
@@ -62,7 +62,7 @@ function openContainers({ tests }: Baseline, now: ReadonlyMap<string, TestResult
   for (const [id, { state, kind }] of tests) {
     if (state !== 'Failing' || now.has(id)) continue;
     const inside = separators.flatMap((separator) => startingWith(fresh, `${id}${separator}`));
-    // node:test does not name files; what is new may come from any that failed to load.
+    // node:test does not name files; a new test may come from any file that failed to load.
     const found = inside.length > 0 || kind !== 'Container' || !/\.[cm]?[jt]sx?$/.test(id) ? inside : fresh;
     if (found.length > 0) opened.set(id, found);
   }
@@ -84,8 +84,8 @@ function startingWith(sorted: readonly TestResult[], prefix: string): TestResult
 }
 
 function placeAdded(lists: Lists, { tests, complete }: Baseline, now: ReadonlyMap<string, TestResult>, opened: Opened): void {
-  // Folded skips are places, and places move with the code: more of them than before hide a test that
-  // ran, unless tests came that nobody had seen.
+  // Folded skips are places, and places move with the code: more of them than before hide a test that ran, unless new
+  // tests appeared.
   const places = (ids: Iterable<readonly [string, { readonly kind: TestResult['kind'] }]>): number =>
     [...ids].filter(([, { kind }]) => kind === 'Location').length;
   const more = opened.size === 0 && complete && places(now) > places(tests);
@@ -121,15 +121,14 @@ function placeUnnamed(lists: Lists, baseline: Baseline, results: ParsedResults):
 }
 
 /**
- * What the run of a check after an attempt proves, against one or more runs at snapshot 0.
+ * Compares the run of a check after an attempt with one or more runs at snapshot 0.
  *
- * `FailThenPass`: every baseline test still runs, none is newly skipped, none went from passing to
- * failing, at least one went from failing to passing, and the exit code agrees. `Pass`: the same but
- * for the last but one, and no test fails. Tests that differ between baseline runs count for nothing.
+ * `FailThenPass`: every baseline test still runs, none is newly skipped, none went from passing to failing, at least
+ * one went from failing to passing, and the exit code agrees. `Pass`: the same without the demand for a newly passing
+ * test, and no test fails. Tests that differ between baseline runs are ignored.
  *
- * @example
- * compare([run(1, 'not ok 1 - adds')], run(0, 'ok 1 - adds'), 'Auto');
- * // { proved: true, class: null, newlyPassing: ['adds'], … }
+ * @example compare([run(1, 'not ok 1 - adds')], run(0, 'ok 1 - adds'), 'Auto'); // { proved: true, class: null,
+ * newlyPassing: ['adds'], … }
  */
 export function compare(baseline: readonly CheckRun[], result: CheckRun, expect: Expect): Verdict {
   const judged = judgeBaseline(baseline, expect);
@@ -157,7 +156,7 @@ function verdict(
   return { proved: cls === null, class: cls, reasons, evidence: results.evidence, ...lists, flaky };
 }
 
-/** A baseline without names was only an exit code: any result says at least as much. */
+/** A baseline without names was only an exit code: any result has at least as much information. */
 const onlyExit = ({ format }: Baseline): boolean => format === 'Exit';
 
 function comparable(baseline: Baseline, results: ParsedResults): boolean {
@@ -169,10 +168,10 @@ function comparable(baseline: Baseline, results: ParsedResults): boolean {
   );
 }
 
-/** No test that did not fail had a name: whether the runner names those that pass was not to be seen. */
+/** All named tests failed: the baseline does not show whether the runner names passing ones. */
 const noNames = ({ tests }: Baseline): boolean => [...tests.values()].every(({ state }) => state === 'Failing');
 
-/** Where the baseline could not show how much is named, the result's way of naming counts. */
+/** Where the baseline does not show how much is named, the result decides. */
 function comparedTo(baseline: Baseline, results: ParsedResults): Baseline {
   if (onlyExit(baseline)) return baseline;
   return noNames(baseline) ? { ...baseline, evidence: results.evidence } : baseline;

@@ -1,6 +1,6 @@
 /**
- * What runs of one check say beside those at snapshot 0, and whether they can be trusted.
- * Part of `checks`: may import protocol, kube and the keeper's client.
+ * Compares runs of one check with those at snapshot 0, and judges whether they can be trusted. Part of `checks`: may
+ * import protocol, kube and the keeper's client.
  */
 export { judgeBaseline, badEnd } from './baseline.ts';
 export { compare } from './compare.ts';

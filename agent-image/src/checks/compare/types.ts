@@ -1,7 +1,7 @@
 import type { ExecEnd } from '@agentfleet/protocol/keeper';
 import type { ParsedResults, ProblemCode, ResultFormat } from '../parse/results.ts';
 
-/** How a command ended: the keeper's facts that decide who is to blame. */
+/** How a command ended: the keeper's facts that decide whose fault it is. */
 export type RunEnd = Pick<ExecEnd, 'exitCode' | 'signal' | 'timedOut' | 'killed' | 'oom' | 'error' | 'interrupted'>;
 
 /** One run of one check. */
@@ -40,7 +40,7 @@ export interface Reason {
   readonly check: string;
   /** Test id, where it is about one test. */
   readonly test?: string;
-  /** What and where. */
+  /** Fault and place. */
   readonly message: string;
   readonly cure: string;
 }
@@ -49,7 +49,7 @@ export interface BaselineJudgement {
   readonly accepted: boolean;
   /** Null when accepted. */
   readonly class: CheckClass | null;
-  /** What `Auto` means here. */
+  /** The resolved value of `Auto`. */
   readonly expect: 'Pass' | 'FailThenPass';
   /** Parse the results of attempts with it. */
   readonly format: ResultFormat;
@@ -58,7 +58,7 @@ export interface BaselineJudgement {
   readonly reasons: readonly Reason[];
 }
 
-/** What the run after an attempt proves, test by test. Lists hold test ids, sorted. */
+/** Result of comparing the run after an attempt with the baseline, test by test. Lists hold test ids, sorted. */
 export interface Verdict {
   readonly proved: boolean;
   /** Null when proved. */

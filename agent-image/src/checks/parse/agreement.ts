@@ -2,8 +2,8 @@ import { countTests, failing, type CommandOutput, type Counts, type ParsedResult
 import { linesOf } from './collector.ts';
 
 /**
- * What every format has to satisfy: something ran, the exit code agrees with the tests, and nothing
- * was dropped on the way. Printed text can be forged; the exit code comes from the runner.
+ * Demands on every format: something ran, the exit code agrees with the tests, and nothing was dropped on the way.
+ * Printed text can be forged; the exit code comes from the runner.
  */
 export function withAgreement(results: ParsedResults, output: CommandOutput): ParsedResults {
   const missing = runnerMissing(output);
@@ -14,7 +14,7 @@ export function withAgreement(results: ParsedResults, output: CommandOutput): Pa
   return { ...results, complete: false, problems: [...problems, cut] };
 }
 
-/** What runners and shells say when they cannot even begin; most of them end with 1 or 2, not 127. */
+/** Messages of runners and shells that cannot even start; most of them end with 1 or 2, not 127. */
 const cannotBegin = [
   /^\S*python[\d.]*(?:\.exe)?: No module named (?:pytest|unittest|nose2|tox|coverage)$/,
   /^(?:ERROR: usage: |\S*pytest(?:\.py)?: error: )/,
@@ -56,7 +56,7 @@ function disagreements(results: ParsedResults, { exitCode }: CommandOutput): Pro
   return problems;
 }
 
-/** A report file and what the runner printed must tell the same story: code under test can write either. */
+/** Checks that a report file and the printed output agree: code under test can write either. */
 export function crossCheck(file: ParsedResults, printed: ParsedResults): Problem[] {
   if (!printed.complete || printed.evidence === 'Exit') return [];
   const [a, b] = [countTests(file), countTests(printed)];

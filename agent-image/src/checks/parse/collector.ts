@@ -5,7 +5,7 @@ import { noCounts, type Counts, type Outcome, type ParsedResults, type Problem, 
  * Output as lines. Everything here takes linear time: the output is written by code under test.
  */
 
-/** What is read of each stream; a longer one is incomplete. */
+/** Characters that are read of each stream; a longer one is incomplete. */
 export const maxCharacters = 48 << 20;
 
 /** A longer line is noise: no runner prints one as a result. */
@@ -75,7 +75,7 @@ export interface Found {
   readonly seconds?: number;
 }
 
-/** Gathers what a parser finds, within bounds, and makes ids distinct. */
+/** Collects a parser's findings, within bounds, and makes ids distinct. */
 export class Collector {
   readonly #found: Found[] = [];
   readonly #problems: Problem[] = [];

@@ -16,7 +16,7 @@ interface Sign {
 
 const some = (pattern: RegExp) => (lines: readonly string[]) => lines.some((line) => line.length < 1000 && pattern.test(line));
 
-/** In this order: a runner's own first lines before its summary, structured before text. */
+/** In this order: a runner's first lines before its summary, structured output before text. */
 const signs: readonly Sign[] = [
   { format: 'Pytest', why: 'pytest prints its session', seen: some(/^=+ test session starts =+$/) },
   { format: 'GoTest', why: 'standard output holds events of go test -json', seen: some(/^\{"(?:Time|ImportPath)":.*"Action":"/) },
@@ -46,7 +46,7 @@ const signs: readonly Sign[] = [
   { format: 'Pytest', why: 'the last line of pytest', seen: (lines) => lines.some((line) => tallyOf(line) !== null) },
 ];
 
-/** Chooses by what the runner printed; report files decide when nothing else is known. */
+/** Chooses the format by the printed output; report files decide when it shows none. */
 export function detect(output: CommandOutput): Detection {
   const { lines } = linesOf(output.stdout);
   const found = signs.find(({ seen }) => seen(lines, output));

@@ -1,7 +1,7 @@
 import { wholeRun, type CommandOutput, type ParsedResults } from './results.ts';
 import { Collector } from './collector.ts';
 
-/** Nothing is read: the command passes with exit code 0. */
+/** Reads nothing: the command passes with exit code 0. */
 export function parseExit({ exitCode }: CommandOutput): ParsedResults {
   const collector = new Collector();
   collector.evidence = 'Exit';

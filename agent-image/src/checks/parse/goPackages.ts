@@ -15,7 +15,7 @@ interface GoPackage {
 
 const cure = 'use go test -json, and let tests not print lines like `--- PASS`';
 
-/** What happened in each package. One test has one end: a second, different one is forged. */
+/** Results by package. One test has one end: a second, different one is forged. */
 export class GoPackages {
   readonly #packages = new Map<string, GoPackage>();
   readonly #collector = new Collector();
@@ -79,7 +79,7 @@ export class GoPackages {
     return collector.finish('GoTest');
   }
 
-  /** A package without a failing test that failed all the same is a result of its own. */
+  /** A package that failed without a failing test is a separate result. */
   #finishPackage(name: string, { tests, outcome, message }: GoPackage): void {
     const collector = this.#collector;
     if (!this.#verbose && outcome !== null && outcome !== 'Skipped') {

@@ -57,10 +57,10 @@ function take(packages: GoPackages, { action, name, test, output, elapsed, faile
 }
 
 /**
- * go test: events of `-json` (pkg.go.dev/cmd/test2json) where there are any, else the text of `-v`,
- * else the packages alone. Ids are `package TestName/subtest`.
+ * go test: events of `-json` (pkg.go.dev/cmd/test2json) where there are any, else the text of `-v`, else only the
+ * packages. Ids are `package TestName/subtest`.
  *
- * The output of several packages has no last line: only `truncated` tells that some were cut off.
+ * The output of several packages has no last line: only `truncated` shows that some were cut off.
  */
 export function parseGoTest({ stdout, stderr, exitCode }: CommandOutput): ParsedResults {
   const { lines, ended, cut } = linesOf(stdout);
@@ -68,7 +68,7 @@ export function parseGoTest({ stdout, stderr, exitCode }: CommandOutput): Parsed
   const whole = ended || lines.length === 0 ? lines : lines.slice(0, -1);
   if (lines.some((line) => line.startsWith('{"'))) goJson(packages, whole);
   else goText(packages, whole);
-  // Without a package that fails the run may end anywhere: its exit code must say that it did well.
+  // Without a failing package the run may end anywhere: its exit code must report success.
   const results = packages.finish(exitCode);
   if (ended && !cut) return results;
   const why = stdout === '' ? `no output: ${stderr.trim().slice(0, 200)}` : 'the last line has no line end';

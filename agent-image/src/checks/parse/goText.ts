@@ -4,8 +4,8 @@ import type { GoPackages } from './goPackages.ts';
 const outcomes: Readonly<Record<string, Outcome>> = { PASS: 'Passed', FAIL: 'Failed', SKIP: 'Skipped' };
 
 /**
- * The text of `go test -v`. A package's name comes after its tests. Where a test leaves its last line
- * open, `--- PASS` stands in the middle of one.
+ * The text of `go test -v`. A package's name comes after its tests. Where a test leaves its last line open, `--- PASS`
+ * is in the middle of a line.
  */
 export function goText(packages: GoPackages, lines: readonly string[]): void {
   let pending: { readonly test: string; readonly outcome: Outcome | null; readonly seconds: number | null }[] = [];

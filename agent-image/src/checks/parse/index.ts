@@ -1,4 +1,4 @@
-/** Output of test runners as results, one format a file. Pure. Imports nothing of the worker. */
+/** Parses the output of test runners, one format a file. Pure. Imports nothing of the worker. */
 import type { CommandOutput, ParsedResults, ResultFormat } from './results.ts';
 import { withAgreement } from './agreement.ts';
 import { detect } from './detect.ts';
@@ -21,14 +21,13 @@ const parsers: Readonly<Record<ResultFormat, (output: CommandOutput) => ParsedRe
 };
 
 /**
- * Reads what a check's command left behind. Never throws; what cannot be believed is in `problems`.
+ * Reads the results of a check's command. Never throws; untrusted results are listed in `problems`.
  *
- * For the result of an attempt pass the format that the baseline had, not `Auto`: the output is the
- * attempt's, and could choose a weaker one.
+ * For the result of an attempt pass the format that the baseline had, not `Auto`: the attempt controls the output, and
+ * could choose a weaker one.
  *
- * @example
- * parseResults('TAP', { exitCode: 0, stdout: '1..1\nok 1 - adds\n', stderr: '' });
- * // { format: 'TAP', evidence: 'Tests', complete: true, tests: [{ id: 'adds', outcome: 'Passed', … }], … }
+ * @example parseResults('TAP', { exitCode: 0, stdout: '1..1\nok 1 - adds\n', stderr: '' }); // { format: 'TAP',
+ * evidence: 'Tests', complete: true, tests: [{ id: 'adds', outcome: 'Passed', … }], … }
  */
 export function parseResults(format: ResultFormat | 'Auto', output: CommandOutput): ParsedResults {
   if (format !== 'Auto') return withAgreement(parsers[format](output), output);

@@ -15,10 +15,10 @@ const maxXmlBytes = 32 << 20;
 type Node = Readonly<Record<string, unknown>>;
 
 /**
- * Reads a document without entities: a DOCTYPE is refused (no XXE, no entity expansion), only the five
- * predefined entities and character references are decoded, nesting is bounded at 100.
+ * Reads a document without entities: a DOCTYPE is refused (no XXE, no entity expansion), only the five predefined
+ * entities and character references are decoded, nesting is bounded at 100.
  *
- * @throws Error with what is wrong; truncated documents are not well-formed.
+ * @throws Error with the fault; truncated documents are not well-formed.
  */
 function readXml(text: string): XmlElement {
   const prolog = text.slice(0, Math.max(0, text.search(/<[A-Za-z_]/)));
@@ -79,7 +79,7 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 
 const predefined: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" };
 
-/** XML 1.0 §4.1 and §4.6, in one pass: what comes out is not decoded again. */
+/** XML 1.0 §4.1 and §4.6, in one pass: decoded text is not decoded again. */
 function decode(text: string): string {
   return text.replace(/&(?:#(\d{1,7})|#x([0-9A-Fa-f]{1,6})|([a-z]{2,4}));/g, (whole, decimal?: string, hex?: string, name?: string) => {
     if (name !== undefined) return predefined[name] ?? whole;
@@ -91,9 +91,9 @@ function decode(text: string): string {
 const cure = 'let the runner write one whole JUnit file per run, and remove old ones before it';
 
 /**
- * JUnit XML in the dialects of pytest, vitest, jest-junit, node:test, Surefire and go-junit-report
- * (there is no standard; the schema of Jenkins' xUnit plugin is the common ground).
- * Report files are preferred; without any, standard output may be the document itself.
+ * JUnit XML in the dialects of pytest, vitest, jest-junit, node:test, Surefire and go-junit-report (there is no
+ * standard; the schema of Jenkins' xUnit plugin is the common ground). Report files are preferred; without any,
+ * standard output may be the document.
  */
 export function parseJUnit(output: CommandOutput): ParsedResults {
   const collector = new Collector();
@@ -210,7 +210,7 @@ function caseId(attributes: XmlElement['attributes'], suites: readonly string[])
 const within = (classname: string, suite: string): boolean =>
   classname === suite || classname.endsWith(`.${suite}`) || classname.startsWith(`${suite}.`);
 
-/** One id both passing and failing in two files: one of them is old or forged. */
+/** Reports an id that both passes and fails in two files: one of them is old or forged. */
 function conflicts(collector: Collector, path: string, from: number, seen: Map<string, { path: string; outcome: Outcome }>): void {
   for (const { id, outcome } of collector.found.slice(from)) {
     const before = seen.get(id);

@@ -79,7 +79,7 @@ function takeLine(reading: Reading, line: string): void {
   push(reading, { name, indent, outcome, seconds, message, group });
 }
 
-/** Opens a group; before Node 22 its end had the same sign, and no outcome of its own. */
+/** Opens a group; before Node 22 its end had the same sign, and no separate outcome. */
 function takeGroup(reading: Reading, name: string, indent: number, seconds: number | null): void {
   const group = seconds === null ? null : closing(reading, name, indent);
   if (group !== null)
@@ -149,7 +149,7 @@ function parsePrinted(stdout: string): ParsedResults {
   return lines.some((line) => /^TAP version 1[34]$/.test(line)) ? parseTapReport(lines, ended) : parseSpec(lines, ended);
 }
 
-/** The tap reporter turns what tests print into comments; only those after the plan are its summary. */
+/** The tap reporter turns printed output of tests into comments; only those after the plan are its summary. */
 function parseTapReport(lines: readonly string[], ended: boolean): ParsedResults {
   const collector = new Collector();
   const document = tapTree(lines);
@@ -172,7 +172,7 @@ function parseSpec(lines: readonly string[], ended: boolean): ParsedResults {
   return finish(collector);
 }
 
-/** Points are tests and suites; the reporter does not tell a suite from a test with subtests. */
+/** Points are tests and suites; the reporter does not distinguish a suite from a test with subtests. */
 function checkTally(collector: Collector, tally: NodeTally): void {
   const { found } = collector;
   const bad = found.filter(({ outcome }) => failing(outcome));

@@ -134,7 +134,7 @@ test('noise never throws, and every answer has distinct ids', () => {
   );
 });
 
-/** Counted in work, not in time: what is quadratic would run for minutes here. */
+/** Counted in work, not in time: quadratic work would run for minutes here. */
 test.each([
   ['brackets', '['.repeat(2_000_000)],
   ['escapes', '\u001B['.repeat(1_000_000)],

@@ -3,7 +3,7 @@ import type { CommandOutput, Counts, Outcome, ParsedResults } from './results.ts
 import { crossCheck } from './agreement.ts';
 import { parseJUnit } from './junit.ts';
 
-/** What pytest's last line counts. */
+/** Counts in pytest's last line. */
 interface Tally {
   readonly passed: number;
   readonly failed: number;
@@ -30,9 +30,9 @@ interface Ending {
 }
 
 /**
- * Finds the parts of pytest's report (docs.pytest.org, "Managing pytest's output"). Text that tests
- * printed is shown in "Captured" sections and cannot pass for the last line; a second last line
- * outside of them can only be forged, or another run's, and is a fault.
+ * Finds the parts of pytest's report (docs.pytest.org, "Managing pytest's output"). Text that tests printed is shown in
+ * "Captured" sections and cannot be taken for the last line; a second last line outside of them is forged or from
+ * another run, and is a fault.
  */
 function pytestSession(stdout: string): PytestSession {
   const { lines, ended } = linesOf(stdout);
@@ -125,7 +125,7 @@ function summaryEntry(line: string): Entry | null {
   return { ...entry, word, times: 1, kind: word === 'ERROR' && !entry.id.includes('::') ? 'Container' : 'Test' };
 }
 
-/** Where the node id starts after `SUBFAILED(i=1) ` or `SUBFAILED[msg] (i=1) `. */
+/** Returns where the node id starts after `SUBFAILED(i=1) ` or `SUBFAILED[msg] (i=1) `. */
 function subtestEnd(line: string): number {
   const path = /[)\]] (?=[^\s()[\]]+::)/.exec(line);
   return path === null ? -1 : path.index + 2;
@@ -262,7 +262,7 @@ const outcomes: Readonly<Record<PytestWord, Outcome>> = {
 };
 const rank: Readonly<Record<Outcome, number>> = { Passed: 0, Skipped: 1, Failed: 2, Errored: 3 };
 
-/** One result per id: a test that passes and then errors at its teardown errored. */
+/** Merges to one result per id: a test that passes and then errors at its teardown errored. */
 function merged(entries: readonly Entry[]): Found[] {
   const tests = new Map<string, Found>();
   const places: Found[] = [];

@@ -1,7 +1,7 @@
-/** What became of one test. `Errored`: it could not be run to its end (set-up, collection, build, crash). */
+/** Outcome of one test. `Errored`: it could not be run to its end (set-up, collection, build, crash). */
 export type Outcome = 'Passed' | 'Failed' | 'Skipped' | 'Errored';
 
-/** How a check's results are written. `Unittest` (Python's own text) is never asked for: `Auto` finds it. */
+/** Format of a check's results. `Unittest` (Python's own text) is never requested: `Auto` finds it. */
 export type ResultFormat = 'Exit' | 'JUnit' | 'TAP' | 'Pytest' | 'NodeTest' | 'GoTest' | 'Unittest';
 
 export interface TestResult {
@@ -30,7 +30,7 @@ export interface Counts {
 export interface Problem {
   readonly code: ProblemCode;
   readonly severity: 'Note' | 'Distrust';
-  /** What and where. */
+  /** Fault and place. */
   readonly message: string;
   readonly cure: string;
 }
@@ -51,14 +51,14 @@ export type ProblemCode =
   | 'NamesMissing'
   | 'RunnerMissing';
 
-/** What a run of a check's command said, as far as it can be believed. */
+/** Results of a run of a check's command, with their trustworthiness. */
 export interface ParsedResults {
   readonly format: ResultFormat;
-  /** Report files that the runner wrote, or what it printed. */
+  /** Files that the runner wrote, or its printed output. */
   readonly source: 'Files' | 'Output';
   /**
-   * How much is known. `Tests`: each test has an id. `Counts`: only failing tests are named, the
-   * others are in `unnamed`. `Exit`: nothing but the exit code, or whole packages.
+   * How much is known. `Tests`: each test has an id. `Counts`: only failing tests are named, the others are in
+   * `unnamed`. `Exit`: only the exit code, or whole packages.
    */
   readonly evidence: 'Tests' | 'Counts' | 'Exit';
   readonly tests: readonly TestResult[];
@@ -70,7 +70,7 @@ export interface ParsedResults {
   readonly chosen?: string;
 }
 
-/** Input of a parser: what the command left behind. */
+/** Input of a parser: the output of the command. */
 export interface CommandOutput {
   /** Null when a signal or a time-out ended it. */
   readonly exitCode: number | null;
@@ -101,17 +101,17 @@ export function countTests(results: Pick<ParsedResults, 'tests' | 'unnamed'>): C
 
 const counter = { Passed: 'passed', Failed: 'failed', Skipped: 'skipped', Errored: 'errored' } as const;
 
-/** Whether the results may be used as proof: complete, and without a reason for distrust. */
+/** Reports whether the results may be used as proof: complete, and without a reason for distrust. */
 export function trusted(results: ParsedResults): boolean {
   return results.complete && results.problems.every((problem) => problem.severity === 'Note');
 }
 
 /**
- * Variables that make runners name every test instead of counting those that pass, so that a check
- * like `pytest -q` can be compared test by test. Added to what the environment already says.
+ * Returns variables that make runners name every test instead of counting the passing ones, so that a check like
+ * `pytest -q` can be compared test by test. Added to existing values of the environment.
  *
- * pytest reads PYTEST_ADDOPTS (docs.pytest.org, "Configuration"), go test GOFLAGS (`go help environment`).
- * `-json` is not for GOFLAGS: with it `go vet` always succeeds.
+ * pytest reads PYTEST_ADDOPTS (docs.pytest.org, "Configuration"), go test GOFLAGS (`go help environment`). `-json` is
+ * not for GOFLAGS: with it `go vet` always succeeds.
  */
 export function namingEnvironment(environment: Readonly<Record<string, string | undefined>>): Readonly<Record<string, string>> {
   const added = (name: string, option: string): string => [environment[name] ?? '', option].join(' ').trim();

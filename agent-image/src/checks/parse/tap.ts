@@ -70,7 +70,7 @@ interface TapPoint {
   readonly number: number | null;
   readonly name: string;
   readonly directive: Directive;
-  /** From the YAML block of node:test: `suite` or `test`. */
+  /** `suite` or `test`, from the YAML block of node:test. */
   type: string | null;
   seconds: number | null;
   message: string | null;
@@ -96,8 +96,8 @@ interface Level {
 const maxDepth = 64;
 
 /**
- * Builds the tree of TAP 14: subtests are indented by four more spaces and end with their parent's
- * test point. Anything else in between is noise, as the specification asks.
+ * Builds the tree of TAP 14: subtests are indented by four more spaces and end with their parent's test point. Anything
+ * else in between is noise, according to the specification.
  */
 export function tapTree(lines: readonly string[]): TapDocument {
   const reader = new TapReader();
@@ -173,7 +173,7 @@ class TapReader {
     return this.#levels[depth] ?? { points: [], plan: null };
   }
 
-  /** Ends the levels below `depth`: what they hold belongs to the point that comes now. */
+  /** Ends the levels below `depth`: their points belong to the point that follows. */
   #close(depth: number): readonly TapPoint[] {
     const [direct, ...deeper] = this.#levels.splice(depth + 1);
     if (deeper.some(({ points }) => points.length > 0)) this.#faults.add('subtests without their parent');
@@ -208,7 +208,7 @@ export function parseTap({ stdout }: CommandOutput): ParsedResults {
   return collector.finish('TAP');
 }
 
-/** What holds for every producer: one plan that is kept, no loose subtests, no bail out, no cut line. */
+/** Checks for every producer: one plan that is kept, no loose subtests, no bail out, no cut line. */
 export function checkDocument(collector: Collector, { points, plan, bail, faults, any }: TapDocument, ended: boolean): void {
   for (const fault of faults) collector.distrust('CountsDisagree', fault, cure);
   if (bail !== null) {

@@ -66,7 +66,7 @@ interface Head {
   readonly rest: string;
 }
 
-/** A result may come lines after its test: of what the test prints in between nothing is believed. */
+/** A result may be printed lines after its test: output of the test in between is not trusted. */
 function readBody(lines: readonly string[]): Entry[] {
   const entries: Entry[] = [];
   let open: Head | null = null;
@@ -81,7 +81,7 @@ function readBody(lines: readonly string[]): Entry[] {
       open = null;
       continue;
     }
-    // Inside a test only its subtests count; when one failed, the test has no line of its own.
+    // Inside a test only its subtests count; when one failed, the test has no separate line.
     if (open !== null && !subtests && head.kind === 'Test') continue;
     if (head.kind === 'Subtest') subtests = true;
     else {
@@ -120,7 +120,7 @@ function wordOf(text: string): Word | null {
 function addsUp(entries: readonly Entry[], footer: Footer): boolean {
   const sum = (...words: readonly Word[]): number => entries.filter(({ word }) => words.includes(word)).length;
   const fixtures = entries.filter(({ kind }) => kind === 'Fixture').length;
-  // A test with failing subtests has no line of its own.
+  // A test with failing subtests has no separate line.
   const ids = new Set(entries.filter(({ kind }) => kind !== 'Fixture').map(({ id }) => id)).size;
   return (
     (ids === footer.ran || entries.length - fixtures === footer.ran) &&
@@ -155,7 +155,7 @@ function merged(entries: readonly Entry[]): Found[] {
   return found;
 }
 
-/** Without `-v` the sections `FAIL: test_a (mod.Cls.test_a)` name what failed, and the footer counts. */
+/** Without `-v` the sections `FAIL: test_a (mod.Cls.test_a)` name the failed tests, and the footer has the counts. */
 function nameFailuresOnly(collector: Collector, lines: readonly string[], footer: Footer): void {
   const named: Entry[] = [];
   lines.forEach((line, at) => {

@@ -1,6 +1,6 @@
 /** One simple command of a check, after wrappers and assignments. */
 export interface SimpleCommand {
-  /** Without its directory. */
+  /** Name without its directory. */
   readonly tool: string;
   /** As written: `./run.sh`, `pytest`. */
   readonly program: string;
@@ -10,7 +10,7 @@ export interface SimpleCommand {
 const shells = new Set(['sh', 'bash', 'dash', 'zsh', 'ash', 'ksh']);
 const maxWords = 4096;
 
-/** What runs another command: how many of its own words come before it. */
+/** Programs that run another command, with the number of their own words before it. */
 const wrappers: ReadonlyMap<string, number> = new Map([
   ...[
     'env',
@@ -62,9 +62,9 @@ export function commandsOf(argv: readonly string[]): SimpleCommand[] {
 }
 
 /**
- * The simple commands of a script, by its words alone: no expansion, no functions. A quoted text is one word, so that a
- * program in quotes (`python3 -c '…'`) names no commands; what runs inside double quotes (`"$(…)"`) does. The lines of a
- * here-document count where a shell reads them.
+ * Returns the simple commands of a script, by its words only: no expansion, no functions. A quoted text is one word, so
+ * that a program in quotes (`python3 -c '…'`) names no commands; commands inside double quotes (`"$(…)"`) are named.
+ * The lines of a here-document count where a shell reads them.
  */
 export function shellCommands(script: string): SimpleCommand[] {
   return new ScriptReader(script.slice(0, 1 << 20).replaceAll('\\\n', ' ')).read();
@@ -74,7 +74,7 @@ export function shellCommands(script: string): SimpleCommand[] {
 const blank = /[ \t\r]/;
 const separator = /[;|&()`\n]/;
 
-/** One pass over a script, character by character. */
+/** Reads a script once, character by character. */
 class ScriptReader {
   readonly #script: string;
   readonly #found: SimpleCommand[] = [];
@@ -150,7 +150,7 @@ class ScriptReader {
     this.#word = (this.#word ?? '') + text;
   }
 
-  /** Where a text begins that comes next; the end where it does not come. */
+  /** Returns where a text begins next; the end when it does not occur. */
   #find(text: string): number {
     const at = this.#script.indexOf(text, this.#at);
     return at === -1 ? this.#script.length : at;

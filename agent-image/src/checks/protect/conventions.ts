@@ -12,10 +12,9 @@ const test = (why: string, globs: readonly string[]): Convention => ({ globs, pr
 const settings = (why: string, globs: readonly string[]): Convention => ({ globs, protection: { kind: 'Settings', why } });
 
 /**
- * Where tests and their settings are by convention. Sources: pytest "Configuration" and "Conventions
- * for test discovery", unittest discovery, node:test "Running tests from the command line", the
- * defaults of jest, vitest, mocha and ava, `go help test`, the Cargo book "Package layout", Maven
- * "Standard directory layout", RSpec, PHPUnit.
+ * Conventional places of tests and their settings. Sources: pytest "Configuration" and "Conventions for test
+ * discovery", unittest discovery, node:test "Running tests from the command line", the defaults of jest, vitest, mocha
+ * and ava, `go help test`, the Cargo book "Package layout", Maven "Standard directory layout", RSpec, PHPUnit.
  */
 export const conventions: readonly Convention[] = [
   test('it is in a directory of tests', [
@@ -91,7 +90,7 @@ export const conventions: readonly Convention[] = [
   },
 ];
 
-/** Modules of tests by their own name: what a project adds beside a change. Not what is loaded before tests, nor data of tests. */
+/** Modules of tests by their name: what a project adds beside a change. Not modules loaded before tests, nor data of tests. */
 export const testModules: Convention = test('it is a test module', [
   '**/test_*.py',
   '**/*_test.{py,go,rb}',
@@ -112,15 +111,15 @@ export const toolConventions: Readonly<Record<string, Convention>> = {
   bazel: settings('a check calls bazel', ['**/{BUILD,BUILD.bazel,WORKSPACE,MODULE.bazel}']),
 };
 
-/** Lock files decide what a check that installs gets. */
+/** Lock files decide what a check with an installation gets. */
 export const installConvention: Convention = settings('a check installs from it', [
   '**/{package-lock.json,npm-shrinkwrap.json,yarn.lock,pnpm-lock.yaml,bun.lock,uv.lock,poetry.lock,Pipfile,Pipfile.lock,Gemfile,Gemfile.lock,go.sum}',
   '**/*requirements*.{txt,in}',
 ]);
 
 /**
- * Left behind by running tests. A forged one can stand for a test (a `.pyc` with the right time and
- * size) or for a report, so it is deleted before checks run.
+ * Leftovers of test runs. A forged one can replace a test (a `.pyc` with the right time and size) or a report, so it is
+ * deleted before checks run.
  */
 export const derivedGlobs: readonly string[] = [
   '**/__pycache__/**',

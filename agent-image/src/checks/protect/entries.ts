@@ -14,7 +14,7 @@ const packageManagers = new Set(['npm', 'yarn', 'pnpm', 'bun']);
 const installing = /^(?:ci|install|i|sync|add|clean-install)$/;
 const maxDepth = 5;
 
-/** What the checks run, found from their commands and, through `read`, from the scripts these call. */
+/** Files that the checks run, found from their commands and, through `read`, from the scripts these call. */
 export interface Entries {
   /** File → the check that runs it. */
   readonly files: ReadonlyMap<string, string>;
@@ -51,7 +51,7 @@ class Finder {
         command.words.some((word) => installing.test(word)) &&
         /^(?:npm|yarn|pnpm|bun|pip[\d.]*|uv|poetry|bundle|go|python[\d.]*)$/.test(command.tool);
       for (const file of filesOf(command)) this.#file(check, file, depth);
-      // What is not there is read once it is.
+      // A missing file is read once it exists.
       for (const word of command.words) {
         const path = normal(/^--env-file-if-exists=(.+)$/.exec(word)?.[1] ?? '');
         if (path !== null && path !== '' && !this.files.has(path)) this.files.set(path, check);
@@ -131,7 +131,7 @@ function filesOf({ tool, program, words }: SimpleCommand): string[] {
   return files;
 }
 
-/** All plain arguments up to the first that is no option: `node --test a.js` runs a.js. */
+/** Returns all plain arguments up to the first that is no option: `node --test a.js` runs a.js. */
 function scriptArgument(words: readonly string[]): string[] {
   if (words.includes('-c') || words.includes('-e') || words.includes('-m')) return [];
   const first = words.find((word) => !word.startsWith('-') && word !== 'run');

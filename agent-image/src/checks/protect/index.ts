@@ -1,4 +1,7 @@
-/** What a change may not do to the checks: protected files, sections of settings, tampering with results. Pure. Imports `protocol` only. */
+/**
+ * Limits of a change with respect to the checks: protected files, sections of settings, tampering with results. Pure.
+ * Imports `protocol` only.
+ */
 export { resultTampering, type Writing, judgeChanges } from './judge.ts';
 export { protectedPaths } from './protected.ts';
 export { editable } from './sections.ts';

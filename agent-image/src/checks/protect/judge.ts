@@ -7,7 +7,7 @@ const ask = 'undo it; if the task needs it, its author sets spec.protect';
 
 /**
  * Judges what an attempt changed, by path: tests may not be changed, deleted, moved or hidden, new test modules are set
- * aside; new files may not take the place of what the checks use. Class: PolicyViolation.
+ * aside; new files may not shadow files that the checks use. Class: PolicyViolation.
  *
  * Report a rename as Delete and Add, a link with the operation of its own path.
  */
@@ -60,28 +60,28 @@ interface Sign {
   readonly what: string;
   /** The rest that counts where whole programs are written; null: nothing does. */
   readonly ofPrograms?: RegExp | null;
-  /** What may be written instead. */
+  /** Advice: the allowed alternative. */
   readonly instead?: string;
-  /** What programs may write of it. */
+  /** Uses of it that programs may write. */
   readonly free?: RegExp;
 }
 
 /**
- * What is being written. `Edits`: small changes of code under test, as a search makes them, which need none of what could
- * forge a result. `Programs`: whole files by a model, where processes, threads, messages on the error output and a status at
- * the end of the main program are plain work.
+ * Kind of the written text. `Edits`: small changes of code under test by a search, which need nothing that could forge
+ * a result. `Programs`: whole files by a model, where processes, threads, messages on the error output and a status at
+ * the end of the main program are ordinary.
  */
 export type Writing = 'Edits' | 'Programs';
 
 const mainGuard = "Return from functions, and end the program below `if __name__ == '__main__':`, where sys.exit(…) is free.";
 const failing = 'A status from 1 to 255 is free: process.exit(1), process.exitCode = 1.';
 
-/** A file of tests that a model tries things with; without a hold on `unittest` itself it changes nothing of other tests. */
+/** A model's file of its own trial tests; unless it modifies `unittest`, it does not affect other tests. */
 const ownTests = /^import unittest[ \t]*$|^class \w+\(unittest\.TestCase\):/gm;
 
 /**
- * What code under test has no business with: it runs in the same process as its tests, so that it could say what the
- * runner says. None of these is proof of a cheat, so they count only where an edit brings them in.
+ * Constructs that code under test does not need: it runs in the same process as its tests, so that it could imitate the
+ * runner. None of these proves cheating, so they count only where an edit adds them.
  */
 const python: readonly Sign[] = [
   { pattern: /\b(?:unittest|_?pytest|nose2?|doctest|pluggy)\b/, what: 'names a test runner', free: ownTests, instead: 'Free are `import unittest`, `class …(unittest.TestCase):` and, below `if __name__ == "__main__":`, unittest.main().' },
@@ -138,22 +138,22 @@ const signs: Readonly<Record<string, readonly Sign[]>> = {
   '.go': go,
 };
 
-/** Where the main program of a file stands, which no test runs by loading the file. */
+/** Start of the main program of a file; no test runs it by loading the file. */
 const mainPrograms: Readonly<Record<string, RegExp>> = {
   '.py': /^if\s+__name__\s*==\s*(['"])__main__\1\s*:[^\n]*(?:\n(?:[ \t][^\n]*)?)*/gm,
   '.go': /^func main\(\) \{\n(?:(?:[ \t][^\n]*)?\n)*\}/gm,
 };
 
-/** What the main program of a file may do, as no test runs it. */
+/** Allowed in the main program of a file, because no test runs it. */
 const freeInMain: ReadonlySet<string> = new Set(['ends its process with a status that may be 0', 'names a test runner']);
 
 /**
- * Why an edit of a source file could make tests look passed without doing the work; null when nothing says so. A
- * sign counts when the file holds it more often than before. What is put together while it runs hides from
- * this: the fresh container, the comparison of names and the exit status are what is left then.
+ * Returns why an edit of a source file could make tests look passed without doing the work; null without a sign of it.
+ * A sign counts when the file holds it more often than before. Code assembled at run time evades this; the fresh
+ * container, the comparison of names and the exit status remain.
  *
- * @example
- * resultTampering('calc.py', 'def f(): ...', 'import os\nos._exit(0)'); // 'calc.py: it ends or replaces its process (_exit)'
+ * @example resultTampering('calc.py', 'def f(): ...', 'import os\nos._exit(0)'); // 'calc.py: it ends or replaces its
+ * process (_exit)'
  */
 export function resultTampering(path: string, before: string, after: string, writing: Writing = 'Edits'): string | null {
   const extension = extname(path).toLowerCase();

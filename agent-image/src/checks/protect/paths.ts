@@ -12,7 +12,7 @@ export function normal(path: string): string | null {
   return parts.length === 0 ? null : parts.join('/');
 }
 
-/** The directories that a path lies in, nearest last: `a/b/c` → `a`, `a/b`. */
+/** Returns the directories above a path, nearest last: `a/b/c` → `a`, `a/b`. */
 export function parentsOf(path: string): string[] {
   const parts = path.split('/');
   return parts.slice(1).map((_, at) => parts.slice(0, at + 1).join('/'));

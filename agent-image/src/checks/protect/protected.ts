@@ -15,8 +15,8 @@ const pythonModules = new Set(
 );
 
 /**
- * New files that would be found instead of what the checks use. `trees` is the tree of snapshot 0:
- * what was there already is the project's own.
+ * Lists new files that would be found instead of those that the checks use. `trees` is the tree of snapshot 0: existing
+ * files belong to the project.
  */
 function shadowing(tree: readonly string[], testFiles: readonly string[], entries: Entries): (path: string) => string | null {
   const existing = new Set(tree.flatMap((path) => [path, ...parentsOf(path)]));
@@ -28,7 +28,7 @@ function shadowing(tree: readonly string[], testFiles: readonly string[], entrie
   };
 }
 
-/** The workspace, source roots, and where test files are and lie under (pytest's `rootdir` and `prepend` import mode). */
+/** Returns the workspace, source roots, and the folders of test files and above (pytest's `rootdir` and `prepend` import mode). */
 function importRoots(testFiles: readonly string[]): ReadonlySet<string> {
   const roots = new Set(['', 'src', 'lib', 'python']);
   for (const path of testFiles) {
@@ -78,14 +78,13 @@ interface Rule {
 }
 
 /**
- * What an attempt may not touch, from the tree of snapshot 0: tests, their settings, what the checks
- * run, installed packages, and `protect.paths`. `mode: None` leaves only the latter.
+ * Returns the paths that an attempt may not touch, from the tree of snapshot 0: tests, their settings, files that the
+ * checks run, installed packages, and `protect.paths`. `mode: None` leaves only the latter.
  *
  * @param tree paths relative to the workspace
  * @param read contents of snapshot 0; with it the scripts that scripts call are found too
- * @example
- * const set = protectedPaths(['a.py', 'tests/test_a.py'], [{ name: 'unit', command: ['pytest'] }], { mode: 'Default', paths: [] });
- * set.why('tests/conftest.py'); // { kind: 'Test', why: 'it is in a directory of tests' }
+ * @example const set = protectedPaths(['a.py', 'tests/test_a.py'], [{ name: 'unit', command: ['pytest'] }], { mode:
+ * 'Default', paths: [] }); set.why('tests/conftest.py'); // { kind: 'Test', why: 'it is in a directory of tests' }
  */
 export function protectedPaths(
   tree: readonly string[],
@@ -131,7 +130,7 @@ function ruleFor(rules: readonly Rule[], path: string): Protection | null {
 function listed(globs: readonly string[]): Rule[] {
   return globs.map((glob) => {
     const clean = glob.replace(/^\.?\//, '');
-    // A directory's name stands for all in it.
+    // A directory's name matches all in it.
     const matches = picomatch([clean, `${clean.replace(/\/$/, '')}/**`], { dot: true });
     return { matches, protection: { kind: 'Listed', why: `spec.protect.paths has ${glob}` } };
   });

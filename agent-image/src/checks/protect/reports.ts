@@ -4,8 +4,8 @@ import { normal } from './paths.ts';
 const options = /^--(?:junitxml|junit-xml|junitfile|log-junit|outputFile(?:\.junit)?|output-file|test-reporter-destination|xunit-file)$/;
 
 /**
- * Report files that a check's command names, relative to the workspace where they lie in it. Remove them before the run
- * and pass them to `parseResults` after it: a report that lay there before proves nothing.
+ * Returns the report files that a check's command names, relative to the workspace where they are in it. Remove them
+ * before the run and pass them to `parseResults` after it: a report from before proves nothing.
  */
 export function reportFiles(command: readonly string[]): string[] {
   return [...new Set(commandsOf(command).flatMap(reportsOf))].sort();

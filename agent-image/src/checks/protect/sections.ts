@@ -1,9 +1,8 @@
 import { baseName } from './commands.ts';
 
 /**
- * Whether a change of a shared settings file leaves alone what bears on tests. Decided by allow-lists:
- * a part that is not known to be harmless is not. Where real parsers read a line otherwise than we
- * do, ours must be the one that refuses.
+ * Reports whether a change of a shared settings file cannot affect tests. Decided by allow-lists: an unknown part
+ * counts as harmful. Where real parsers read a line differently, this one must refuse.
  */
 export function harmless(path: string, before: string, after: string): boolean {
   const name = baseName(path);
@@ -14,7 +13,7 @@ export function harmless(path: string, before: string, after: string): boolean {
   return false;
 }
 
-/** Whether parts of a settings file of this name may change. */
+/** Reports whether parts of a settings file of this name may change. */
 export function editable(path: string): boolean {
   const name = baseName(path);
   return name === 'package.json' || name === 'go.mod' || Object.hasOwn(sections, name);
@@ -45,7 +44,7 @@ const packageKeys = new Set([
 ]);
 const dependencyKeys = new Set(['dependencies', 'optionalDependencies', 'peerDependencies', 'peerDependenciesMeta']);
 
-/** Scripts, runners' settings and what decides how modules are found must stay; dependencies may change by version only. */
+/** Scripts, runners' settings and settings of module resolution must stay; dependencies may change by version only. */
 function harmlessPackage(before: string, after: string): boolean {
   const [old, now] = [objectOf(before), objectOf(after)];
   if (old === null || now === null) return false;
@@ -86,7 +85,7 @@ function sameSections(before: string, after: string, allowed: RegExp): boolean {
   return guarded(before, allowed) === guarded(after, allowed);
 }
 
-/** What must not change: lines outside of allowed sections, headers, and risky keys. */
+/** Returns the text that must not change: lines outside of allowed sections, headers, and risky keys. */
 function guarded(text: string, allowed: RegExp): string {
   const kept: string[] = [];
   let inside = false;

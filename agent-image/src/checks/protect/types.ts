@@ -1,4 +1,4 @@
-/** A check, as far as protection is concerned. */
+/** A check, reduced to what protection needs. */
 export interface CheckCommand {
   readonly name: string;
   readonly command: readonly string[];
@@ -18,7 +18,7 @@ export interface Change {
   /** Relative to the workspace, with `/`. */
   readonly path: string;
   readonly op: Operation;
-  /** Contents let files that hold more than test settings be judged by what changed in them. */
+  /** With contents, files that hold more than test settings are judged by what changed in them. */
   readonly before?: string;
   readonly after?: string;
 }
@@ -26,7 +26,7 @@ export interface Change {
 /** Reads a file of snapshot 0; undefined when it is not there or not text. */
 export type ReadFile = (path: string) => string | undefined;
 
-/** What an attempt may not change, add or delete; made once, at snapshot 0. */
+/** Files that an attempt may not change, add or delete; computed once, at snapshot 0. */
 export interface ProtectedSet {
   /** Why this path is protected; null when it is not. */
   readonly why: (path: string) => Protection | null;
@@ -36,11 +36,11 @@ export interface ProtectedSet {
   readonly addable: (path: string) => boolean;
   /** Files made by running the checks: deleted before checks run, never a violation. */
   readonly derived: (path: string) => boolean;
-  /** A path that protected paths lie under. */
+  /** Reports whether protected paths are below a path. */
   readonly holdsProtected: (path: string) => boolean;
   /**
-   * Report files that the checks' commands, and scripts these call, name: remove them before a run
-   * and pass them to `parseResults` after it. What lay there before proves nothing.
+   * Report files named by the checks' commands and the scripts they call: remove them before a run and pass them to
+   * `parseResults` after it. A report from before proves nothing.
    */
   readonly reports: readonly string[];
   /** The files of the tree that are protected, sorted. */
@@ -49,7 +49,7 @@ export interface ProtectedSet {
 
 export interface Protection {
   readonly why: string;
-  /** `Settings`: only what bears on tests is protected, where contents are known. */
+  /** `Settings`: only parts that affect tests are protected, where contents are known. */
   readonly kind: 'Test' | 'Settings' | 'Entry' | 'Dependency' | 'Listed';
 }
 
@@ -59,7 +59,7 @@ export interface Violation {
   readonly code: 'Protected' | 'Shadow' | 'ReplacesParent' | 'OutsideWorkspace';
   readonly message: string;
   readonly cure: string;
-  /** What puts it right without the agent: take the file of snapshot 0, or remove the new one. */
+  /** Remedy without the agent: take the file of snapshot 0, or remove the new one. */
   readonly remedy: 'Restore' | 'Remove';
 }
 

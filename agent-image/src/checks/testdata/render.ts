@@ -2,7 +2,7 @@ import type { CommandOutput, Outcome, ResultFormat } from '../parse/results.ts';
 import { parseResults } from '../parse/index.ts';
 import type { CheckRun, RunEnd } from '../compare/index.ts';
 
-/** What a runner writes for given results. Used by tests only. */
+/** Output of a runner for given results. Used by tests only. */
 export type Rendered = readonly (readonly [id: string, outcome: Outcome])[];
 
 export const cleanEnd: RunEnd = { exitCode: 0, signal: null, timedOut: false, killed: null, oom: false };
@@ -32,7 +32,7 @@ export function pytest(tests: Rendered): string {
 
 export const pytestRun = (tests: Rendered, exitCode = exitOf(tests)): CheckRun => run('Pytest', output(exitCode, pytest(tests)));
 
-/** TAP 14 with escapes; `Errored` has no form of its own. */
+/** TAP 14 with escapes; `Errored` has no separate form. */
 export function tap(tests: Rendered): string {
   const escape = (name: string): string => name.replace(/[\\#]/g, String.raw`\$&`);
   const points = tests.map(

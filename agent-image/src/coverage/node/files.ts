@@ -18,7 +18,7 @@ export class Files {
     this.#root = root;
   }
 
-  /** Adds what was executed. */
+  /** Adds the executed ranges. */
   add(scripts: readonly Profiler.ScriptCoverage[], lines: Lines): void {
     for (const script of scripts) {
       const file = this.#file(script);

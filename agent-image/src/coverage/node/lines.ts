@@ -1,9 +1,9 @@
 import type { Profiler } from 'node:inspector';
 
-/** Nothing that can be wrong: blank, brackets alone, or a comment's line. */
+/** Lines without code: blank, brackets alone, or a comment. */
 const idle = /^\s*(?:[\s{}()[\];,]*|\/[/*].*|\*(?:[\s/].*)?)$/;
 
-/** Brackets and separators: they may stand outside of the range of what they end. */
+/** Brackets and separators: they may be outside of the range that they end. */
 const mark = /[\s{}()[\];,]/;
 
 /** A source, line by line, as offsets of UTF-16 units: those that V8 counts in. */
@@ -24,7 +24,7 @@ export class SourceLines {
     this.#lines = lines.filter((one) => !one.idle);
   }
 
-  /** Lines of which something was executed. Inner ranges stand after outer ones and win. */
+  /** Returns the lines of which something was executed. Inner ranges come after outer ones and take precedence. */
   covered(functions: readonly Profiler.FunctionCoverage[]): readonly number[] {
     const counted = new Uint8Array(this.length);
     for (const { ranges } of functions) {

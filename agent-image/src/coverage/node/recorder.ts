@@ -8,7 +8,7 @@ export const testVariable = 'AGENTFLEET_TRACE_TEST';
 const [open, write, close, env] = [openSync, writeSync, closeSync, process.env];
 const maxId = 512;
 const maxLines = 100_000;
-/** What one process may write. */
+/** Output limit of one process. */
 const maxBytes = 48 * 1024 * 1024;
 
 /** Which lines each test of this process executes, and the file they go to. Tests at the same time share their lines. */
@@ -56,7 +56,7 @@ export class Recorder {
     this.#save({ test, outcome: failed ? 'Failed' : 'Passed', covered: reported(lines) });
   }
 
-  /** All that this process executed since the last test, as one run or as a part of the test that started it. */
+  /** Reports all that this process executed since the last test, as one run or as a part of the test that started it. */
   whole(test: string, outcome: 'Passed' | 'Failed' | null): void {
     const lines: Lines = new Map();
     this.files.add(this.#take(), lines);

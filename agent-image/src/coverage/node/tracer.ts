@@ -13,7 +13,7 @@ type Reported = TestContext & { readonly passed: boolean };
 
 /**
  * Hooks of node:test are registered when the program first asks for it: in other programs they would print a summary of
- * no tests. A Node without such hooks of resolution (before 22.15) tells each process as one run.
+ * no tests. A Node without such hooks of resolution (before 22.15) reports each process as one run.
  */
 function watchTests(recorder: Recorder): void {
   let asked = false;
@@ -39,7 +39,7 @@ function watchEnd(recorder: Recorder, hasTests: () => boolean): void {
     if (recorder.begun > 0 || main === '') return;
     recorder.whole(recorder.files.relative(main) ?? basename(main), failed ? 'Failed' : 'Passed');
   };
-  // node:test throws what a test file throws once more: that process ends without the event `exit`.
+  // node:test rethrows errors of a test file: that process ends without the event `exit`.
   process.on('uncaughtExceptionMonitor', () => {
     if (startedBy === undefined && hasTests()) tell(true);
   });

@@ -36,7 +36,7 @@ export class LocalKeeper {
     for (const [path, content] of Object.entries(files)) await this.writeFile(`${workspaceDir}/${path}`, content);
   }
 
-  /** What a run of the command gives; the fields that matter to the collector. */
+  /** Runs the command; returns the fields that the collector needs. */
   run(body: ExecRequest, signal?: AbortSignal): Promise<ExecResult> {
     const known = this.#running.get(body.execId);
     if (known !== undefined) return known.done;
@@ -69,7 +69,7 @@ export class LocalKeeper {
     });
     this.#running.set(body.execId, { pid, done });
     if (signal === undefined) return done;
-    // Like the client: an abort cuts the stream, the command goes on.
+    // Like the client: an abort cuts the stream, the command continues.
     const aborted = new Promise<never>((_, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
     });

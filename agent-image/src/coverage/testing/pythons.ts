@@ -32,7 +32,7 @@ export async function pythons(): Promise<readonly Python[]> {
   return [...found.values()].sort((a, b) => a.version[1] - b.version[1]);
 }
 
-/** One Python for each way of seeing lines: before 3.12, and since. */
+/** One Python for each tracing API: before 3.12, and since. */
 export async function oneOfEachWay(): Promise<readonly Python[]> {
   const all = await pythons();
   const choose = (these: readonly Python[]): readonly Python[] =>

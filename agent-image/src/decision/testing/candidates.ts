@@ -3,7 +3,7 @@ import type { Candidate } from '@agentfleet/protocol/inference';
 
 const hex = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** A candidate that a test tells from others by its operator: `name` takes the place of `old` at the begin of `f.py`. */
+/** A candidate that a test identifies by its operator: `name` replaces `old` at the beginning of `f.py`. */
 export function candidate(name: string, change: Partial<Candidate> = {}): Candidate {
   return {
     id: `sha256:${hex(name)}`,

@@ -16,7 +16,7 @@ import type { ComputeBrief, PoolBrief } from '@agentfleet/protocol/pool';
 
 type Failure = 'Silent' | 'Refuses' | 'Nonsense';
 
-/** What the parts say; change it at any time. */
+/** Answers of the parts; change them at any time. */
 export interface Script {
   energy: (item: ScoreItem) => number;
   pSuccess: (item: ScoreItem) => number | null;
@@ -27,7 +27,7 @@ export interface Script {
   risk: number;
   deliberate: boolean;
   shadow: string | null;
-  /** Weights of experts by name; the others share what is left. */
+  /** Weights of experts by name; the others share the rest. */
   experts: Readonly<Record<string, number>>;
   unsafe: number;
   gain: (id: string) => number | null;
@@ -36,7 +36,7 @@ export interface Script {
   failing: Partial<Record<Capability, Failure>>;
 }
 
-/** One server for all learned parts, over real HTTP; it says what a test wants. */
+/** One server for all learned parts, over real HTTP; it gives the answers that a test sets. */
 export interface PartsServer extends AsyncDisposable {
   readonly url: string;
   readonly script: Script;

@@ -9,14 +9,14 @@ export interface Answer {
   readonly body: unknown;
 }
 
-/** Asks the API; the path is below its root. @throws AttemptFailure of class Infrastructure when nobody answers as a forge does */
+/** Asks the API; the path is below its root. @throws AttemptFailure of class Infrastructure when no forge answers */
 export type Call = (method: 'GET' | 'POST', path: string, body?: Readonly<Record<string, unknown>>) => Promise<Answer>;
 
 export interface CallOptions {
   /** Root of the API. */
   readonly root: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** What must be in no message. */
+  /** Texts that no message may hold. */
   readonly secrets: readonly string[];
   readonly dialer: Dialer;
   /** PEM certificates that are trusted; default: those of Node. */
@@ -96,7 +96,7 @@ export function refusal(what: string, { status, body }: Answer, right: string, s
   return new AttemptFailure('InvalidInput', 'PullRequestRefused', `${heard}; the branch is pushed: open the pull request by hand`);
 }
 
-/** What an error body says, of each forge's form. */
+/** Returns the text of an error body, in each forge's form. */
 function said(body: unknown): string {
   if (typeof body !== 'object' || body === null) return '';
   const { message, error, errors } = body as { readonly message?: unknown; readonly error?: unknown; readonly errors?: unknown };

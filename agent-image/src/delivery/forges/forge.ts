@@ -9,7 +9,7 @@ export interface Listed {
   readonly body: string;
 }
 
-/** A pull request that is to be opened. */
+/** A pull request to open. */
 export interface PullRequestOrder {
   readonly title: string;
   readonly body: string;
@@ -21,13 +21,13 @@ export interface PullRequestOrder {
 
 /** The pull requests of one repository. */
 export interface PullRequests {
-  /** Those whose source is a branch of the repository, closed ones too. @throws AttemptFailure */
+  /** Lists those whose source is a branch of the repository, closed ones too. @throws AttemptFailure */
   list(branch: string): Promise<readonly Listed[]>;
   /** Returns the address. @throws AttemptFailure */
   open(order: PullRequestOrder): Promise<string>;
 }
 
-/** One kind of forge: where its API is, how it is recognised, how it is asked. */
+/** One kind of forge: its API's address, detection and requests. */
 export interface ForgeKind {
   readonly name: Forge;
   /** Hosts that are known without asking. */
@@ -49,7 +49,7 @@ export function pathOf({ pathname }: URL): string {
     .replace(/\.git$/, '');
 }
 
-/** Owner and name, which stand last, and what stands before them where the forge lies below a path. */
+/** Returns owner and name, the last two parts, and the prefix where the forge is below a path. */
 export function partsOf(repository: URL): { readonly prefix: string; readonly owner: string; readonly name: string } {
   const parts = pathOf(repository).split('/');
   const [owner = '', name = ''] = parts.slice(-2);

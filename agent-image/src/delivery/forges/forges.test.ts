@@ -15,14 +15,14 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** One request that has to come, and its answer. */
+/** One expected request, and its answer. */
 type Exchange = readonly [request: string, status: number, answer: unknown, sent?: object];
 
 interface Asked {
   readonly forge?: Forge;
   readonly credential?: 'token' | 'robot';
   readonly hosts?: readonly string[];
-  /** That each request to the API carries. */
+  /** Header that each request to the API carries. */
   readonly authorization?: string;
 }
 

@@ -1,7 +1,7 @@
 import { fieldOf, listOf, refusal } from './call.ts';
 import { partsOf, type ForgeKind } from './forge.ts';
 
-/** Most pages of pull requests that are looked through for the one of a branch; fifty each, the newest first. */
+/** Most pages of pull requests that are searched for the one of a branch; fifty each, the newest first. */
 const maxPages = 10;
 
 /** Gitea and Forgejo: the API of version 1. */

@@ -15,7 +15,7 @@ import { gitlab } from './gitlab.ts';
 export type { Listed, PullRequestOrder, PullRequests } from './forge.ts';
 
 const kinds: readonly ForgeKind[] = [github, gitlab, gitea];
-/** Those whose probe stands at the root of the host come first. */
+/** Forges whose probe is at the root of the host come first. */
 const probed: readonly ForgeKind[] = [gitlab, gitea, github];
 
 export interface ForgeOptions extends Pick<CallOptions, 'dialer' | 'authorities' | 'signal' | 'fetch'> {

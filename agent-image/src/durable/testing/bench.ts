@@ -20,7 +20,7 @@ export interface Elsewhere {
   attach(): Promise<void>;
 }
 
-/** Whether a keeper holds nothing but what it wrote by itself. */
+/** Reports whether a keeper holds only its own records. */
 export async function knowsNothing({ keeper }: Elsewhere): Promise<boolean> {
   const own = new Set(['KeeperStarted', 'ToolsConnected', 'NetworkProbed', 'EpochRaised']);
   return (await keeper.client(2).snapshots()).length === 0 && (await records(keeper, 2)).every(({ type }) => own.has(type));
@@ -41,7 +41,7 @@ export class DurableBench implements AsyncDisposable {
     return harness;
   }
 
-  /** A worker of its own: it knows nothing but what it is reported. */
+  /** Starts a separate worker: it knows only what `change` reports. */
   worker(change: Partial<DurabilityOptions> = {}): Durability {
     const shelf = new PackShelf(this.store, createSealer(this.key, this.earlierKeys));
     return new Durability({
@@ -59,7 +59,7 @@ export class DurableBench implements AsyncDisposable {
     });
   }
 
-  /** What a worker receives that finds the newest checkpoint in the report. */
+  /** Options of a worker that finds the newest checkpoint in the report. */
   get reported(): DurabilityOptions['reported'] {
     const last = this.written.at(-1);
     return last === undefined ? {} : { checkpointURI: last.uri, auditRoot: last.head.hash };
@@ -70,7 +70,7 @@ export class DurableBench implements AsyncDisposable {
     return this.store.keys('.json').at(-1) ?? '';
   }
 
-  /** Changes the last bit of what is stored under a key. */
+  /** Flips the last bit of the blob under a key. */
   alter(key: string): void {
     const object = this.store.objects.get(key);
     if (object === undefined) throw new Error(`no ${key}`);

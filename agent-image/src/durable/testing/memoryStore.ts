@@ -6,9 +6,9 @@ import { StoreFailure, type ArtifactStore, type StoredArtifact, type StoredEntry
 /** A store in memory that a test can take away, fill, damage and put back. */
 export class MemoryStore implements ArtifactStore {
   readonly objects = new Map<string, { content: Buffer; modifiedAt: number }>();
-  /** What was asked of it, such as `put packs/ab.pack`. */
+  /** Calls so far, such as `put packs/ab.pack`. */
   readonly calls: string[] = [];
-  /** Called before each call; what it throws is the answer. */
+  /** Called before each call; an error that it throws is the answer. */
   before: (call: string) => void = () => undefined;
   now = 1_000_000;
 

@@ -14,7 +14,7 @@ export function probeIn(cwd: string, env: Readonly<Record<string, string>> = {})
     });
 }
 
-/** An event log in memory, and what the journal and a rollback need of it. */
+/** An event log in memory, as the journal and a rollback use it. */
 export class Log {
   readonly records: AuditRecord[] = [];
   #ids = 0;
@@ -26,7 +26,7 @@ export class Log {
   };
   newId = (): string => `effect-${(this.#ids += 1)}`;
 
-  /** `kind` and what matters of it, in the order of the log. */
+  /** `kind` and the key facts of each note, in the order of the log. */
   get kinds(): readonly string[] {
     return this.records.map(({ body }) => (body as { readonly kind: string }).kind);
   }

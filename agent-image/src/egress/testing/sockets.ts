@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
-/** For tests only: a certificate for some names. */
+/** For tests only: returns a certificate for some names. */
 export async function certificate(names: readonly string[]): Promise<{ readonly key: string; readonly cert: string }> {
   const folder = await mkdtemp(join(tmpdir(), 'certificate-'));
   const [key, cert] = [join(folder, 'key'), join(folder, 'cert')];
@@ -48,7 +48,7 @@ export async function socketPair(): Promise<readonly [Socket, Socket]> {
   return [near, far];
 }
 
-/** All that comes until the other side has ended. */
+/** Reads all text until the peer has ended. */
 export async function textOf(socket: NodeJS.ReadableStream): Promise<string> {
   // An iterator would destroy the socket at its end, and so its other direction.
   const parts: Buffer[] = [];

@@ -38,14 +38,17 @@ function binders(node: Node): readonly Node[] {
   }
 }
 
-/** Identifiers of a pattern; what stands to the right of a default is used, and counts as bound: that errs to silence. */
+/**
+ * Returns the identifiers of a pattern; names to the right of a default are uses, but count as bound: that errs on the
+ * side of silence.
+ */
 function namesIn(pattern: Node): readonly string[] {
   return [...walk(pattern)].flatMap(({ type, text }) =>
     type === 'identifier' || type === 'shorthand_property_identifier_pattern' ? [text] : [],
   );
 }
 
-/** How many arguments a function takes at most; Infinity where it may take any number. */
+/** Returns how many arguments a function takes at most; Infinity where it may take any number. */
 export function mostArguments(definition: Node): number {
   const parameters = child(definition, 'parameters');
   if (parameters === null) return child(definition, 'parameter') === null ? Number.POSITIVE_INFINITY : 1;
@@ -99,7 +102,7 @@ export function complexityOf(root: Node): number {
   return [...walk(root)].reduce((sum, node) => sum + Number(decisions.has(node.type) || branching.has(operatorOf(node))), 1);
 }
 
-/** What the usual linters hold against a file, of what is hardly ever meant. */
+/** Returns findings of the usual linters, limited to those that are hardly ever intended. */
 export function findingsOf(root: Node): number {
   return [...walk(root)].reduce((sum, node) => sum + wrong(node), 0) + unused(root);
 }
@@ -109,7 +112,7 @@ const operatorOf = ({ type, children }: Node): string =>
 const text = (node: Node | null): string => node?.text ?? '';
 const parts = (node: Node | null, wanted: string): readonly Node[] => node?.children.filter(({ type }) => type === wanted) ?? [];
 
-/** How much is wrong with one node, without those below it. */
+/** Counts the findings at one node, without those below it. */
 function wrong(node: Node): number {
   switch (node.type) {
     case 'program':
@@ -134,7 +137,7 @@ function wrong(node: Node): number {
   }
 }
 
-/** Statements behind one that never goes on; functions stand anywhere. */
+/** Counts statements after one that never continues; functions may be anywhere. */
 function unreachable(statements: readonly Node[]): number {
   return statements.filter(({ type }, at) => type !== 'function_declaration' && at > 0 && jumps.has(statements[at - 1]?.type ?? '')).length;
 }
@@ -152,7 +155,7 @@ function wrongComparison(node: Node): number {
   return Number(loose) + Number(sides.includes('NaN')) + Number(simple && sides[0] === sides[1]);
 }
 
-/** Imports and variables that stand nowhere but where they are bound. */
+/** Counts imports and variables that occur only where they are bound. */
 function unused(root: Node): number {
   const times = new Map<string, number>();
   for (const { type, text: name } of walk(root))
@@ -168,7 +171,7 @@ function unused(root: Node): number {
   return bound.filter((name) => counts.get(name) === 1 && times.get(name) === 1 && !name.startsWith('_') && !given.has(name)).length;
 }
 
-/** A declaration with one name; what is taken apart may be so for the sake of the rest. */
+/** Returns a declaration's single name; destructuring may be for the sake of the rest. */
 function variablesOf(node: Node): readonly string[] {
   return node.children.flatMap((one) => {
     const name = one.type === 'variable_declarator' ? child(one, 'name') : null;
@@ -181,7 +184,7 @@ function exportedNames(root: Node): ReadonlySet<string> {
   return new Set(names.flatMap(({ type, text: name }) => (type === 'identifier' ? [name] : [])));
 }
 
-/** A source of JavaScript or TypeScript as a tree, or in how many places it cannot be read; null: the parser does not tell. */
+/** A source of JavaScript or TypeScript as a tree, or the number of syntax errors; null: the parser does not know. */
 export type ReadSource = { readonly root: Node } | { readonly broken: number } | null;
 
 /** Most places that are counted. */

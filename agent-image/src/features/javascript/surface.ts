@@ -4,13 +4,13 @@ import { child, walk, type Node } from '../../rails/syntax/node.ts';
 import { bindingsOf, functionsOf } from './findings.ts';
 import type { Surface } from './types.ts';
 
-/** What a module offers: its names, with how many arguments those take that are known to be functions. */
+/** Exports of a module, with argument counts of those known to be functions. */
 interface Offer {
   readonly names: ReadonlySet<string>;
   readonly functions: ReadonlyMap<string, number>;
 }
 
-/** `Absent`: there is no such module. Null: it cannot be known what it offers. */
+/** `Absent`: there is no such module. Null: its exports cannot be known. */
 export type Offered = Offer | 'Absent' | null;
 
 /** Text of a file of the workspace as JavaScript, parsed; null where there is none or it does not parse. */
@@ -25,7 +25,7 @@ const compiled = new Map([
 ]);
 const builtins = new Set(builtinModules);
 
-/** What a module offers, as a file asks for it by name. Packages are not looked into. */
+/** Returns the exports of a module that a file imports by name. Packages are not read. */
 async function offerOf(name: string, from: string, parse: ParseFile): Promise<Offered> {
   if (name.startsWith('.')) return offerOfFile(posix.join(posix.dirname(from), name), parse);
   const plain = name.replace(/^node:/, '');
@@ -47,7 +47,7 @@ async function offerOfFile(base: string, parse: ParseFile): Promise<Offered> {
   return /\.(?![cm]?[jt]sx?$)\w+$/.test(base) ? null : 'Absent';
 }
 
-/** Names that a file exports; null where it hands on what others export, or is no module of the standard. */
+/** Returns the names that a file exports; null where it re-exports, or is no ES module. */
 export function exportsOf(root: Node): Offer | null {
   const names = new Set<string>();
   const statements = root.children.filter(({ type }) => type === 'export_statement');
@@ -75,7 +75,7 @@ function exported(node: Node): readonly string[] {
   return [...bindingsOf(declaration).keys()];
 }
 
-/** Most modules that are looked at for one file. */
+/** Most modules that are read for one file. */
 const maxModules = 24;
 
 /** Names that test runners, bundlers and browsers give. */
@@ -99,7 +99,7 @@ const prototypes = new Map<string, object>([
   ['Date', Date.prototype],
 ]);
 
-/** What a parsed file uses that is not there. Never runs it. */
+/** Returns uses of missing names in a parsed file. Never runs it. */
 export async function surfaceOf(root: Node, path: string, parse: ParseFile): Promise<Pick<Surface, 'mismatches' | 'broken'>> {
   const { missing, modules, functions } = await importsOf(root, path, parse);
   const bindings = bindingsOf(root);
@@ -119,7 +119,7 @@ interface Use {
   /** Modules by the name under which the file has them whole. */
   readonly modules: ReadonlyMap<string, Offer>;
   readonly functions: ReadonlyMap<string, number>;
-  /** Prototypes of names that are bound once, to a value whose text tells its class. */
+  /** Prototypes of names that are bound once, to a value whose class its text shows. */
   readonly kinds: ReadonlyMap<string, object>;
 }
 
@@ -159,7 +159,7 @@ function specify(specifier: Node, { names, functions }: Offer, into: Map<string,
   return names.has(name) ? 0 : 1;
 }
 
-/** Prototypes of values whose class their text tells. */
+/** Returns the prototypes of values whose class their text shows. */
 function kindsOf(root: Node, bindings: ReadonlyMap<string, number>): ReadonlyMap<string, object> {
   const found = new Map<string, object>();
   for (const node of walk(root)) {
@@ -198,6 +198,6 @@ function wrongMember(node: Node, { bindings, modules, kinds }: Use): number {
 function unboundNames(root: Node, bindings: ReadonlyMap<string, number>): number {
   const used = new Set<string>();
   for (const { type, text } of walk(root)) if (type === 'identifier' || type === 'shorthand_property_identifier') used.add(text);
-  // What is exported under a name is used under its own one.
+  // A name exported with an alias is used under its own name.
   return [...used].filter((name) => !bindings.has(name) && !(name in globals) && !given.has(name)).length;
 }

@@ -1,8 +1,8 @@
 import type { Features } from '@agentfleet/protocol/inference';
 
 /**
- * What the text of changed sources tells. The first two are known before anything runs; a model reads the others beside what a run
- * measured.
+ * Features from the text of changed sources. The first two are known before anything runs; a model reads the others
+ * beside the measurements of a run.
  */
 export type SourceFeatures = Pick<Features, 'apiMismatch' | 'brokenNodes' | 'complexityDelta' | 'lintDelta'>;
 
@@ -14,7 +14,7 @@ export interface SourceChange {
   readonly after: string;
 }
 
-/** One source; null: it cannot be known. */
+/** One source; null: unknown. */
 export interface Surface {
   /** Uses of names, arity and keywords that are not there. */
   readonly mismatches: number | null;
@@ -22,11 +22,11 @@ export interface Surface {
   readonly broken: number | null;
   /** Cyclomatic complexity of the whole file. */
   readonly complexity: number | null;
-  /** What a linter would hold against it. */
+  /** Number of a linter's findings. */
   readonly findings: number | null;
 }
 
-/** Of a file that is no program. */
+/** For a file that is no program. */
 export const plain: Surface = { mismatches: 0, broken: 0, complexity: 0, findings: 0 };
 
 export const unreported: Surface = { mismatches: null, broken: null, complexity: null, findings: null };

@@ -3,7 +3,7 @@ import { chatRoutes, type TokenUsage } from '@agentfleet/protocol/chat';
 import type { ModelProposal } from '../../models/models.ts';
 import { count, list, members, text, type Members } from './value.ts';
 
-/** What an answer says, as far as it is charged and recorded. */
+/** Parts of an answer that are charged and recorded. */
 export interface Answered {
   readonly proposals: readonly ModelProposal[];
   /** Null: it does not report any. */
@@ -14,15 +14,15 @@ export interface Answered {
 
 /** Reads the events of one stream. */
 export interface StreamReader {
-  /** What the stream failed by, where this event says so. */
+  /** Returns the error of the stream in this event, if any. */
   add(event: Members): Members | null;
-  /** What has come by now. */
+  /** Returns the answer so far. */
   answered(): Answered;
 }
 
-/** What the endpoint has to know of an API. */
+/** Properties of an API that the endpoint needs. */
 export interface ProgramApi {
-  /** Where requests are posted that a model answers. */
+  /** Path of requests that a model answers. */
   readonly path: string;
   /** Others that are passed on, and cost nothing. */
   readonly free: readonly string[];
@@ -157,7 +157,7 @@ function blockCall({ id, name, input }: Members): Call {
   return { id: text(id), name: text(name), arguments: JSON.stringify(input ?? {}) };
 }
 
-/** The API counts what was read from and written to a cache apart from the input. */
+/** The API counts tokens read from and written to a cache separately from the input. */
 function messagesUsage(value: unknown): TokenUsage | null {
   const usage = members(value);
   const cachedInput = count(usage['cache_read_input_tokens']);
@@ -186,7 +186,7 @@ class MessagesReader implements StreamReader {
     if (delta['type'] === 'text_delta') this.#words += text(delta['text']);
     const call = this.#calls.get(index);
     if (call !== undefined && delta['type'] === 'input_json_delta') call.arguments += text(delta['partial_json']);
-    // That of the beginning is an estimate.
+    // The usage at the beginning is an estimate.
     if (type === 'message_delta') this.#usage = messagesUsage(event['usage']) ?? this.#usage;
     this.#cut ||= delta['stop_reason'] === 'max_tokens';
     return null;

@@ -21,19 +21,19 @@ import { bodyOf, modelList, relay, Refusal } from './relay.ts';
 export interface ModelEndpointOptions {
   readonly scope: Pick<Scope, 'context' | 'session' | 'meter'>;
   readonly models: ChatModels;
-  /** Who answers, whatever model a program names. */
+  /** The answering expert, whatever model a program names. */
   readonly expert: ChatExpert;
   readonly api: Exclude<HarnessApi, 'None'>;
   /** Answers at `mcpPath`, where the program acts by tools. */
   readonly acts?: Acts;
 }
 
-/** Requests of MCP, whose keys were looked at. */
+/** MCP requests, whose keys were checked. */
 interface Acts {
   serve(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void>;
 }
 
-/** Lets one after the other work, in the order in which they came. */
+/** Runs one job after the other, in the order of arrival. */
 export class Turn {
   #last: Promise<void> = Promise.resolve();
 
@@ -57,19 +57,19 @@ export interface EndpointRefusal {
   readonly message: string;
 }
 
-/** Where a program inside the sandbox finds its model. */
+/** How a program inside the sandbox finds its model. */
 export interface ModelEndpoint {
   /** `http://127.0.0.1:<port>`, without a path. */
   readonly url: string;
-  /** What the program sends as its key; it opens nothing else, and nothing once the endpoint is closed. */
+  /** The program's key; it opens nothing else, and nothing once the endpoint is closed. */
   readonly key: string;
   /** Variables by which libraries of the API find it. */
   readonly environment: Readonly<Record<string, string>>;
   /** For `own` of the program's command. */
   readonly own: ServeOwn;
-  /** Whether a request is under way. */
+  /** Whether a request is in progress. */
   readonly busy: boolean;
-  /** When the last request came or ended, by the monotonic clock, ms; null: none did. */
+  /** When the last request arrived or ended, by the monotonic clock, ms; null: none did. */
   readonly lastAt: number | null;
   /** Answers of the model up to now. */
   readonly answers: number;
@@ -79,15 +79,15 @@ export interface ModelEndpoint {
   readonly failure: AttemptFailure | null;
   /** Resolves when nothing is under way. */
   settled(): Promise<void>;
-  /** Ends all requests. What was asked and not answered is charged as reserved. */
+  /** Ends all requests. Unanswered ones are charged as reserved. */
   close(): Promise<void>;
 }
 
 const maxRefusals = 20;
 
 /**
- * Opens the endpoint of one attempt; charges of an earlier worker of the attempt, and what earlier attempts did not report, are
- * read from the event log.
+ * Opens the endpoint of one attempt; charges of an earlier worker of the attempt, and unreported ones of earlier
+ * attempts, are read from the event log.
  *
  * @throws AttemptFailure InvalidInput PriceMissing, Infrastructure GatewayMissing
  */
@@ -137,7 +137,7 @@ class Endpoint implements ModelEndpoint {
     const ended = new Promise<void>((resolve) => void tunnel.once('close', () => resolve()));
     this.#tunnels.add(tunnel);
     this.#server.emit('connection', tunnel);
-    // Its head was looked at, and it was paused for that.
+    // Its head was read, and it was paused for that.
     tunnel.resume();
     await ended;
     this.#tunnels.delete(tunnel);
@@ -166,7 +166,7 @@ class Endpoint implements ModelEndpoint {
     this.#touch();
     const gone = new AbortController();
     response.once('close', () => gone.abort());
-    response.on('error', () => undefined); // its close tells
+    response.on('error', () => undefined); // its close event reports it
     const signal = AbortSignal.any([gone.signal, this.#ending.signal, this.#options.scope.context.signal]);
     try {
       await this.#route(request, response, signal);
@@ -209,7 +209,7 @@ class Endpoint implements ModelEndpoint {
   }
 
   #refuse(response: ServerResponse, error: unknown): void {
-    // Who asked went away.
+    // The caller disconnected.
     if (response.destroyed && !(error instanceof Refusal || error instanceof AttemptFailure)) return;
     const refusal = refusalOf(error);
     if (refusal.failure !== null) this.#failure = refusal.failure;
@@ -239,7 +239,7 @@ function refusalOf(error: unknown): Refusal {
     return new Refusal(500, 'Internal', 'the endpoint failed on this request: the log of the worker says why', { headers });
   const isSpent = error.failureClass === 'BudgetExceeded';
   if (isSpent) return new Refusal(403, error.reason, error.message, { headers, failure: error });
-  // The model is away for a while: who asks again may get an answer.
+  // The model is unavailable for a while: a retry may get an answer.
   const status = error.failureClass === 'Infrastructure' ? 503 : 400;
   return new Refusal(status, error.reason, error.message, { failure: error });
 }

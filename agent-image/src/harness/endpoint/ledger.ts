@@ -12,7 +12,7 @@ const nothing = { input: 0, cachedInput: 0, output: 0, estimated: false };
 /** Characters that are kept of a text of an answer that is too large for one note. */
 const keptCharacters = 8000;
 
-/** Charges of the requests of one program: each is in the event log before it is sent, and again with what came of it. */
+/** Charges of the requests of one program: each is in the event log before it is sent, and again with its result. */
 export class Ledger {
   readonly #scope: Pick<Scope, 'context' | 'session' | 'meter'>;
   readonly #transcript: Transcript;

@@ -12,14 +12,14 @@ import { count, list, members, text, type Members } from './value.ts';
 
 /** Largest request, and largest answer or event; bytes. */
 const maxBytes = 16 * 1024 * 1024;
-/** On the low side: an estimate is rather too high than too low. */
+/** A low value: an estimate should rather be too high than too low. */
 const bytesPerToken = 3;
 
 export interface RefusalOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** Body of the gateway's refusal; default: one in the form of the API. */
   readonly body?: unknown;
-  /** What it means for the attempt; default: nothing. */
+  /** Its effect on the attempt; default: none. */
   readonly failure?: AttemptFailure;
 }
 
@@ -55,7 +55,7 @@ export interface Relaying {
 export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Fires when the program goes away. */
+  /** Fires when the program disconnects. */
   readonly signal: AbortSignal;
 }
 
@@ -85,13 +85,14 @@ export async function relay(relaying: Relaying, exchange: Exchange): Promise<voi
     if (!isStream) return await whole(relaying, answer, exchange, outcome);
     await stream(relaying, answer, exchange, { outcome, wantsUsage: wantsUsage(body) });
   } catch (error) {
-    // Whoever fails before an answer began owes nothing but where the program went away: then the provider may have answered.
+    // A failure before an answer costs nothing, except when the program disconnected: then the provider may have
+    // answered.
     await (error instanceof AttemptFailure ? outcome.released() : outcome.lost());
     throw error;
   }
 }
 
-/** What came of a reservation; the first word counts. */
+/** Result of a reservation; the first call decides. */
 class Outcome {
   readonly #ledger: Ledger;
   readonly #reserved: Reserved;
@@ -108,7 +109,7 @@ class Outcome {
     if (this.#begin()) await this.#ledger.settle(this.#reserved, answer);
   }
 
-  /** The rest of an answer did not come: the prompt is owed, and what came. */
+  /** The answer was cut off: the prompt and the received part are charged. */
   async cutOff({ proposals, usage, model }: Answered): Promise<void> {
     const output = Math.ceil(JSON.stringify(proposals).length / bytesPerToken);
     const estimate: TokenUsage = { input: this.#promptTokens, cachedInput: 0, output, estimated: true };
@@ -130,7 +131,7 @@ class Outcome {
   }
 }
 
-/** Whether a program of the Chat API asks for the usage of a stream; the gateway always reports it. */
+/** Returns whether a program of the Chat API asks for the usage of a stream; the gateway always reports it. */
 function wantsUsage(body: Members): boolean {
   return members(body['stream_options'])['include_usage'] === true;
 }
@@ -251,7 +252,7 @@ function addTo(reader: StreamReader, event: Members | null): Members | null {
   return event === null ? null : reader.add(event);
 }
 
-/** By which programs know that an answer is whole. */
+/** Marker by which programs know that an answer is complete. */
 function isLast(event: string): boolean {
   return /^data: \[DONE\]|^event: (?:message_stop|response\.(?:completed|incomplete))$/m.test(event);
 }

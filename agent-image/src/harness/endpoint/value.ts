@@ -1,4 +1,4 @@
-/** A JSON object of others, whose members are looked at one by one. */
+/** A foreign JSON object, whose members are checked one by one. */
 export type Members = Readonly<Record<string, unknown>>;
 
 export function members(value: unknown): Members {

@@ -6,7 +6,7 @@ import { maxArtifactBytes, type ArtifactStore } from '../store.ts';
 /** An empty store of one kind. */
 export interface Bench {
   readonly store: ArtifactStore;
-  /** What all addresses begin with, such as `s3://bucket/prefix/`. */
+  /** Prefix of all addresses, such as `s3://bucket/prefix/`. */
   readonly uri: string;
   close(): Promise<void>;
 }
@@ -152,7 +152,7 @@ function survivesTrouble(bench: () => Bench): void {
   });
 }
 
-/** What not every store can hold, none takes. */
+/** A key that some store cannot hold is refused by all. */
 function refusesKeys(bench: () => Bench): void {
   it.each(['', '/', 'a//b', '../x', 'a/../../x', './x', 'a/', '/etc/x', 'a\0b', 'a\nb', 'x'.repeat(256), 'y/'.repeat(400) + 'y', '\uD800'])(
     'refuses the key %j',
@@ -165,7 +165,7 @@ function refusesKeys(bench: () => Bench): void {
   );
 }
 
-/** What every store must do, whatever it is made of. */
+/** The contract of every kind of store. */
 export function storeContract(kind: string, open: () => Promise<Bench>): void {
   describe(`the store in ${kind}`, () => {
     let opened: Bench;

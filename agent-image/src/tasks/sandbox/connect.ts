@@ -7,13 +7,13 @@ import { asError, Backoff, sleep, type Clock, type Random, type TokenSource, fin
 import { KeeperClient } from '@agentfleet/keeper/client';
 import { isSuperseded } from './failures.ts';
 
-/** The stronger of what the pool and the task demand. */
+/** Returns the stronger demand of pool and task. */
 export function floorOf(pool: Pick<PoolBrief, 'minIsolation'>, task: Pick<AgentTask, 'spec'>): IsolationLevel {
   const own = task.spec.policy.minIsolation ?? 'Container';
   return isolationLevels.indexOf(own) > isolationLevels.indexOf(pool.minIsolation) ? own : pool.minIsolation;
 }
 
-/** `status.run.isolation` of what the keeper found; undefined while it is still finding out. */
+/** Returns `status.run.isolation` from the keeper's report; undefined while it is still probing. */
 export function probed({ isolation, network }: Pick<KeeperInfo, 'isolation' | 'network'>): Run['isolation'] | undefined {
   if (isolation === null || network.state === 'Probing') return undefined;
   const { level, runtimeClass } = isolation;
@@ -21,8 +21,8 @@ export function probed({ isolation, network }: Pick<KeeperInfo, 'isolation' | 'n
 }
 
 /**
- * Why nothing may run behind this wall; undefined when all is well. It is a failure of the infrastructure: the same task
- * may run on another node.
+ * Returns why nothing may run under this isolation; undefined when it suffices. It is a failure of the infrastructure:
+ * the same task may run on another node.
  */
 export function tooWeak(
   found: NonNullable<Run['isolation']>,
@@ -125,7 +125,7 @@ export class SandboxLink {
   constructor(options: ConnectorOptions, ref: SandboxRef) {
     this.#options = options;
     this.#ref = ref;
-    const silence = 3 * execBounds.keepaliveSeconds * 1000; // three missed keepalives: nobody is there any more
+    const silence = 3 * execBounds.keepaliveSeconds * 1000; // three missed keepalives: the peer is gone
     this.#dispatcher = new Agent({ connect: { timeout: 5000 }, bodyTimeout: silence, headersTimeout: 120_000, keepAliveTimeout: 10_000 });
     this.#pod = new SandboxPod(ref.name);
   }
@@ -134,7 +134,7 @@ export class SandboxLink {
     return this.#pod.lost;
   }
 
-  /** Takes note of a newer state of the task, which tells where the sandbox is. */
+  /** Updates from a newer state of the task, which has the sandbox's address. */
   see(task: AgentTask): void {
     this.#pod.see(task);
   }
@@ -190,7 +190,7 @@ export class SandboxLink {
 
 type Isolation = NonNullable<Run['isolation']>;
 
-/** How often the keeper is asked how its wall is, ms; it probes by itself once a minute. */
+/** Interval of reading the keeper's isolation, ms; the keeper probes once a minute. */
 const everyMs = 30_000;
 
 /** The wall as it may be reported: not as enforced while the operator knows of a policy that opens it. Pure. */
@@ -201,7 +201,7 @@ export function reportedWall(found: Isolation, task: AgentTask): Isolation {
 
 export interface WallWatchOptions {
   readonly keeper: Pick<KeeperClient, 'info'>;
-  /** As it was when the sandbox was opened. */
+  /** The isolation when the sandbox was opened. */
   readonly found: Isolation;
   /** The newest known state of the task. */
   readonly task: () => AgentTask;
@@ -211,8 +211,8 @@ export interface WallWatchOptions {
 }
 
 /**
- * Reports a wall that opens, or closes, while there is work behind it, until the signal; the operator then ends the
- * attempt where the pool demands a wall. Never rejects: a keeper that is away is the business of who works with it.
+ * Reports isolation that opens, or closes, while work runs behind it, until the signal; the operator then ends the
+ * attempt where the pool demands isolation. Never rejects: other callers handle an unavailable keeper.
  */
 export async function watchWall({ keeper, found, task, report, clock, log }: WallWatchOptions, signal: AbortSignal): Promise<void> {
   let reported = reportedWall(found, task());

@@ -3,14 +3,14 @@ import { KeeperRefusal } from '@agentfleet/keeper/client';
 import { AttemptFailure } from '../../base/failure.ts';
 import type { Outcome } from '../../attempt/ports.ts';
 
-/** An error and what caused it, at most eight deep. */
+/** Returns an error and its causes, at most eight deep. */
 function chain(error: unknown): readonly unknown[] {
   const found: unknown[] = [];
   for (let next = error; next !== undefined && found.length < 8; next = next instanceof Error ? next.cause : undefined) found.push(next);
   return found;
 }
 
-/** Whether the keeper knows a newer assignment: then this worker has to stop, as after a lost lease. */
+/** Reports whether the keeper has seen a newer assignment: then this worker must stop, as after a lost lease. */
 export function isSuperseded(error: unknown): boolean {
   return chain(error).some((one) => one instanceof KeeperRefusal && one.code === 'AF_EPOCH_STALE');
 }
@@ -27,7 +27,7 @@ function isOutside(error: unknown): boolean {
   );
 }
 
-/** The outcome of an attempt whose engine threw. What lies outside of us is the infrastructure's, the rest is our fault. */
+/** Returns the outcome of an attempt whose engine threw. External failures are Infrastructure, the rest are internal. */
 export function outcomeOf(error: unknown): Outcome {
   if (error instanceof AttemptFailure) {
     return { result: 'Failed', class: error.failureClass, reason: error.reason, message: error.message };

@@ -38,7 +38,7 @@ export interface BedOptions {
   readonly files?: Files;
   readonly spec?: Partial<AgentTaskSpec>;
   readonly pool?: Partial<PoolBrief>;
-  /** In the place of what the bed has for the attempt. */
+  /** Replaces parts of the bed's context for the attempt. */
   readonly context?: Partial<AttemptContext>;
   readonly engine?: Partial<Scope['options']>;
 }
@@ -82,7 +82,7 @@ function taskOf(spec: Partial<AgentTaskSpec>, files: Files): AgentTask {
   return task as unknown as AgentTask;
 }
 
-/** Tools on a real keeper and a real runner, without a cluster: what a loop does between two requests to a model. */
+/** Tools on a real keeper and a real runner, without a cluster: the work of a loop between two requests to a model. */
 export class ToolBed implements AsyncDisposable {
   readonly harness: Harness;
   readonly scope: Scope;
@@ -139,7 +139,7 @@ export class ToolBed implements AsyncDisposable {
     return { scope, prepared, baseline, memory, callKey, execId, gate: this.#gate, approved: false };
   }
 
-  /** Calls a tool by what a model would write. A fault of the call is an observation, as in the loop. */
+  /** Calls a tool with a model's text. A fault of the call is an observation, as in the loop. */
   async call(name: string, args: unknown, callKey?: string): Promise<Observation> {
     try {
       const { tool, args: read } = this.tools.resolve(name, typeof args === 'string' ? args : JSON.stringify(args));
@@ -162,7 +162,7 @@ export class ToolBed implements AsyncDisposable {
     }
   }
 
-  /** What the loop keeps of an observation. */
+  /** Keeps the parts of an observation that the loop keeps. */
   async #remember({ changed, process }: Observation): Promise<void> {
     if (process !== undefined) {
       const known = this.memory.processes.findIndex(({ name }) => name === process.name);
@@ -177,7 +177,7 @@ export class ToolBed implements AsyncDisposable {
     return readFile(join(this.harness.workspace, path), 'utf8').catch(() => null);
   }
 
-  /** As somebody else would write it: nothing of it is recorded. */
+  /** Writes like another process: nothing is recorded. */
   async write(path: string, content: string | Uint8Array): Promise<void> {
     const file = join(this.harness.workspace, path);
     await mkdir(dirname(file), { recursive: true });

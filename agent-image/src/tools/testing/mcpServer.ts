@@ -1,6 +1,6 @@
 /**
- * An MCP server of its own process for tests: `node mcpServer.ts [authorization]`. Prints its port. Each request has a server of
- * its own, by the SDK.
+ * An MCP server as a separate process for tests: `node mcpServer.ts [authorization]`. Prints its port. Each request
+ * gets a new server of the SDK.
  */
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -13,7 +13,7 @@ const [, , authorization] = process.argv;
 let counted = 0;
 const text = (words: string): object => ({ content: [{ type: 'text', text: words }] });
 
-/** By name; what they do when they are called. */
+/** Tools by name, and their behaviour. */
 const calls: Readonly<Record<string, (args: Readonly<Record<string, unknown>>) => object | Promise<object>>> = {
   echo: ({ words }) => text(`said: ${String(words)}\u001b[31m!\u001b[0m`),
   count: () => text(`call ${(counted += 1)}`),
@@ -42,7 +42,7 @@ const stateless = toNodeHandler(createMcpHandler(server));
 /** By id; only of clients that send the path `/session`. */
 const sessions = new Map<string, NodeStreamableHTTPServerTransport>();
 
-/** Keeps a session for each client, as the protocol lets servers do; tells on `/sessions` how many there are. */
+/** Keeps a session for each client, as the protocol allows; reports their number on `/sessions`. */
 async function stateful(request: IncomingMessage, response: ServerResponse): Promise<void> {
   if (request.url === '/sessions') return void response.end(String(sessions.size));
   const id = String(request.headers['mcp-session-id'] ?? '');

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { afterAll, afterEach, expect } from 'vitest';
 import { builtRunner, ToolBed, type BedOptions, type Files } from './bed.ts';
 
-/** A call, and what its observation is: durations do not count. */
+/** A call, and its observation: durations do not count. */
 export interface Case {
   readonly name: string;
   readonly tool: string;
@@ -16,7 +16,7 @@ export interface Case {
   readonly leaves?: Readonly<Record<string, string | null>>;
 }
 
-/** What tests of tools share: whether this machine can run them, a fresh bed for each, and a table's row played. */
+/** Shared by tests of tools: whether this machine can run them, a fresh bed for each, and the play of a table's row. */
 export interface Stage {
   /** Empty where the runner cannot be used: the tests are skipped. */
   readonly binary: string;

@@ -21,7 +21,7 @@ export interface Entry {
 /** Most files and folders of a workspace: each costs an object in every snapshot. */
 export const maxEntries = 1_000_000;
 
-/** What takes the stream: the keeper's client. */
+/** Destination of the stream: the keeper's client. */
 export interface TreeWriter {
   writeTree(path: string, tar: Readable, signal?: AbortSignal): Promise<TreeWritten>;
 }
@@ -31,7 +31,10 @@ export interface Sent {
   readonly bytes: number;
 }
 
-/** Sends entries as one tar stream. The first of the two sides that fails tells why. @throws AttemptFailure when it is too large */
+/**
+ * Sends entries as one tar stream. The first of the two sides that fails gives the error. @throws AttemptFailure when
+ * it is too large
+ */
 export async function sendEntries(
   keeper: TreeWriter,
   folder: string,
@@ -92,7 +95,7 @@ function headerOf({ path, kind, mode, size, target }: Entry): TarHeader {
 
 type TarHeader = Partial<Header> & Pick<Header, 'name'>;
 
-/** Waits until the stream has room again, so that a repository never lies in memory. */
+/** Waits until the stream has room again, so that a repository is never whole in memory. */
 async function append(packer: Pack, header: TarHeader, entry: Entry): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const sink = packer.entry(header, (error) => (error ? reject(error) : resolve()));

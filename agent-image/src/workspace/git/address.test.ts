@@ -13,7 +13,7 @@ import { dialerTo, startGitServer, type GitServer } from '../testing/gitServer.t
 import { TestRepository } from '../testing/repository.ts';
 
 let dir: string;
-/** One that the pool may list, and one that it never does, with a certificate that nobody trusts. */
+/** A server that the pool may list, and one that it never does, with an untrusted certificate. */
 let server: GitServer;
 let stranger: GitServer;
 const redirects: Record<string, string> = {};
@@ -39,7 +39,7 @@ afterAll(async () => {
   await rm(dir, { recursive: true, force: true });
 });
 
-/** Class, reason and words of a failed import, without what the task has written itself. */
+/** Class, reason and message of a failed import, without the task's own text. */
 async function failureOf(url: string, dialer: Dialer): Promise<readonly string[]> {
   const error: unknown = await importWorkspace(
     { type: 'Git', git: { url, ref: 'main' } },
@@ -62,7 +62,7 @@ async function failureOf(url: string, dialer: Dialer): Promise<readonly string[]
 
 const portOf = ({ origin }: GitServer): string => new URL(origin).port;
 
-/** A port where nobody listens. */
+/** Returns a port without a listener. */
 async function freePort(): Promise<number> {
   const probe = createServer();
   const port = await listening(probe);

@@ -5,17 +5,17 @@ import type { PoolBrief } from '@agentfleet/protocol/pool';
 import { AttemptFailure } from '../../base/failure.ts';
 import type { GitCredential, GitSource } from './settings.ts';
 
-/** For servers that take a token and do not look at the name. */
+/** User name for servers that only check a token. */
 const anyUser = 'git';
 
 interface Asked extends Pick<GitSource, 'url'> {
   readonly credential?: string | undefined;
-  /** That names the credential. */
+  /** Field that names the credential. */
   readonly field?: string;
 }
 
 /**
- * The credential that a repository's host may be sent; undefined when the task names none. The file holds a user name, a
+ * Returns the credential for a repository's host; undefined when the task names none. The file holds a user name, a
  * colon and a password, or a token alone.
  *
  * @throws AttemptFailure when the pool has no such credential, or not for this host, or not over https
@@ -46,8 +46,8 @@ export async function credentialFor(
 }
 
 /**
- * Writes what `git credential-store` reads: one line for the repository's host and port, readable by the worker alone. Git
- * asks it again for every host that it is redirected to, and finds nothing there for others.
+ * Writes a file for `git credential-store`: one line for the repository's host and port, readable by the worker alone.
+ * Git asks it again for every host of a redirect, and finds nothing there for others.
  */
 export async function writeStore(url: string, folder: string, { username, password }: GitCredential): Promise<string> {
   const { host } = new URL(url);

@@ -45,7 +45,7 @@ const again = 'the attempt is repeated; look at the server when it stays';
 
 const other = 'name another one in spec.output.git.branch of a new task';
 
-/** Of a push alone, before those of every step. */
+/** For a push only, before those of every step. */
 const pushCauses: readonly Cause[] = [
   invalid(
     /\((?:stale info|fetch first|non-fast-forward|already exists)\)|reference already exists|cannot lock ref/i,
@@ -68,7 +68,7 @@ const pushCauses: readonly Cause[] = [
   invalid(/\[remote rejected\]|pre-receive hook declined/i, 'PushRefused', 'the server refuses the push', 'see its words'),
 ];
 
-/** In order: the first that fits. Words of git and of curl with OpenSSL or GnuTLS, both with LC_ALL=C. */
+/** In order: the first match counts. Messages of git and of curl with OpenSSL or GnuTLS, both with LC_ALL=C. */
 const causes: readonly Cause[] = [
   later(/(?:GnuTLS|SSL)[ _]?(?:recv|read|send) error|SSL_(?:read|write)/i, 'ConnectionLost', 'the connection broke', again),
   later(
@@ -136,14 +136,14 @@ const causes: readonly Cause[] = [
   ),
 ];
 
-/** A failed run as a failure of the attempt: what, the remote's words, cure. */
+/** Returns a failed run as a failure of the attempt: fault, the remote's message, cure. */
 export function explain(fault: GitFault): AttemptFailure {
   const { step, missing, timedOut } = fault;
   const url = scrub(fault.url, fault.secrets);
   if (missing) return failure('Infrastructure', 'GitMissing', 'the worker has no git program; use an agent image that has it');
   if (timedOut) return failure('Infrastructure', 'GitTimeout', `git ${step} of ${url} took too long and was ended; ${again}`);
   const { decision, why } = fault.fault ?? {};
-  // Nothing of what git saw is reported: it is the same whatever stands at the address.
+  // No detail of git's result is reported: the message is the same whatever is at the address.
   if (decision === 'Forbidden') return failure('InvalidInput', 'HostNotAllowed', `${url}: ${why ?? ''}`);
   const heard = decision === 'Unreachable' ? `fatal: ${why ?? ''}` : fault.words;
   const words = scrub(telling(heard), fault.secrets);
@@ -156,7 +156,7 @@ function failure(failureClass: Cause['failureClass'], reason: Reason, message: s
   return new AttemptFailure(failureClass, reason, message);
 }
 
-/** The lines that tell why: errors, and what the server said; at most 500 characters. */
+/** Returns the lines with the reason: errors, and the server's message; at most 500 characters. */
 function telling(words: string): string {
   const lines = words
     .split('\n')

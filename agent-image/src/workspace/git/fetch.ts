@@ -7,12 +7,12 @@ import { scrub } from './failures.ts';
 import type { Git } from './program.ts';
 import type { GitSource } from './settings.ts';
 
-/** Where the work starts. */
+/** Start of the work. */
 export interface Start {
   readonly commit: string;
   /** Full name of the branch or tag; undefined for a commit. */
   readonly name?: string;
-  /** What `name` points at: the commit, or an annotated tag. */
+  /** Target of `name`: the commit, or an annotated tag. */
   readonly object: string;
   readonly objectFormat: 'sha1' | 'sha256';
 }
@@ -25,7 +25,7 @@ export async function fetchCommit(git: Git, { ref, depth, subPath }: GitSource):
   const { name, object } = await resolveRef(git, ref);
   const objectFormat = object.length === 64 ? 'sha256' : 'sha1';
   await git.run(['init', '--quiet', '--bare', `--object-format=${objectFormat}`, git.folder]);
-  // Without `.git` nobody sees the history.
+  // Without `.git` the history is not visible.
   const commits = subPath === undefined ? depth : 1;
   await withSizeLimit(git, (signal) =>
     git.run(
@@ -71,7 +71,7 @@ function refNotFound(git: Git, ref: string, why: string): AttemptFailure {
   return new AttemptFailure('InvalidInput', 'RefNotFound', `${where} has no ref ${ref}: ${why}; correct spec.workspace.git.ref`);
 }
 
-/** Git has no limit for what it fetches: the growing pack is watched, and git ended when it is too large. */
+/** Git has no limit for a fetch: the growing pack is watched, and git is ended when it is too large. */
 async function withSizeLimit(git: Git, fetch: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
   const { clock, limitBytes } = git.settings;
   const over = new AbortController();
@@ -95,7 +95,7 @@ async function withSizeLimit(git: Git, fetch: (signal: AbortSignal) => Promise<u
 
 async function bytesBelow(folder: string): Promise<number> {
   let sum = 0;
-  // Files come and go while git works.
+  // Files appear and vanish while git works.
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
   for (const entry of entries) {
     const size = (await lstat(join(entry.parentPath, entry.name)).catch(() => null))?.size;

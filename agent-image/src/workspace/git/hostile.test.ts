@@ -146,7 +146,7 @@ describe('what git calls dangerous is refused', () => {
     await expect(start()).rejects.toMatchObject({ failureClass: 'InvalidInput', reason: 'NameNotUTF8' });
   });
 
-  // Not more levels: should git ever unfold them, the machine has to survive it.
+  // Not more levels: if git ever unfolds them, the machine must survive it.
   test('a few trees that name millions of files', async () => {
     let object = await repository.object('blob', Buffer.from('0123456789'));
     const names = 'abcdefghij'.split('');

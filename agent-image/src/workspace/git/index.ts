@@ -14,7 +14,7 @@ export { prepare as openGit, type Git } from './program.ts';
 
 /**
  * Fetches what the task names and lists it: the commit's files, and without a `subPath` the repository itself below
- * `.git`, so that history and `git diff` are at hand.
+ * `.git`, so that history and `git diff` are available.
  *
  * @throws AttemptFailure
  */

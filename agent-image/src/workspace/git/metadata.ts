@@ -6,8 +6,8 @@ import type { Start } from './fetch.ts';
 import type { Git } from './program.ts';
 
 /**
- * The `.git` of the workspace, made of an allow-list: packs, shallow marks, an index, and a configuration and refs that
- * are written here. Nothing of the worker (paths, settings, credentials, logs) can be in it.
+ * The `.git` of the workspace, made from an allowlist: packs, shallow marks, an index, and a configuration and refs
+ * that are written here. No state of the worker (paths, settings, credentials, logs) can be in it.
  */
 export async function* metadataEntries(git: Git, url: string, start: Start): AsyncGenerator<Entry> {
   for (const folder of ['', '/objects', '/objects/info', '/objects/pack', '/refs', '/refs/heads', '/refs/tags', '/info']) {

@@ -8,8 +8,8 @@ import { explain } from './failures.ts';
 import type { GitSettings } from './settings.ts';
 
 /**
- * Old commits of many honest repositories carry these flaws; none of them can act on a reader. Everything else that
- * `git fsck` calls an error refuses the repository.
+ * Old commits of many honest repositories carry these flaws; none of them affects a reader. Every other error of `git
+ * fsck` refuses the repository.
  */
 const harmless = [
   'badDate',
@@ -28,7 +28,7 @@ const harmless = [
   'zeroPaddedFilemode',
 ];
 
-/** Everything git reads comes from here: no file of the machine or its user, and no variable of the worker. */
+/** All settings of git come from here: no file of the machine or its user, and no variable of the worker. */
 const settled: Readonly<Record<string, string>> = {
   'core.askPass': '',
   'core.attributesFile': '/dev/null',
@@ -42,7 +42,7 @@ const settled: Readonly<Record<string, string>> = {
   'credential.helper': '',
   'fetch.fsckObjects': 'true',
   'fetch.recurseSubmodules': 'false',
-  // One pack whatever its size, so that what is sent on is a handful of files.
+  // One pack whatever its size, so that only a few files are sent.
   'fetch.unpackLimit': '1',
   'fetch.writeCommitGraph': 'false',
   'gc.auto': '0',
@@ -85,7 +85,7 @@ function environmentOf({ scratch, proxy, authorities }: GitSettings, credentials
     GIT_OPTIONAL_LOCKS: '0',
     GIT_NO_REPLACE_OBJECTS: '1',
     GIT_CEILING_DIRECTORIES: scratch,
-    // Not on the command line: everybody on the machine may read that.
+    // Not on the command line, which every user of the machine may read.
     GIT_CONFIG_COUNT: String(config.size),
     ...Object.fromEntries(entries.flat()),
   };
@@ -108,7 +108,7 @@ export interface Git {
   readonly folder: string;
   /** Runs git to its end and returns standard output. @throws AttemptFailure when it fails */
   run(args: readonly string[], options?: Omit<GitRun, 'args'>): Promise<Buffer>;
-  /** Runs git and gives its standard output as it comes. @throws AttemptFailure when it fails */
+  /** Runs git and streams its standard output. @throws AttemptFailure when it fails */
   stream(args: readonly string[], options?: Omit<GitRun, 'args'>): AsyncGenerator<Buffer>;
 }
 
@@ -143,7 +143,7 @@ async function* output(run: GitRun, url: string, settings: GitSettings): AsyncGe
   const child = spawn(settings.program, run.args, {
     cwd: run.cwd,
     env: run.env,
-    detached: true, // a process group of its own: git starts programs for the transport
+    detached: true, // a new process group: git starts programs for the transport
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   const watch = supervise(child, run, settings);
@@ -197,7 +197,7 @@ function supervise(child: ChildProcess, run: GitRun, { clock, signal, timeoutMs 
     finish(null);
   });
   child.once('close', finish);
-  child.stdin?.on('error', () => undefined); // git ended before it read all: its exit code tells
+  child.stdin?.on('error', () => undefined); // git ended before it read all: its exit code has the reason
   if (run.stdin === undefined) child.stdin?.end();
   else if (child.stdin !== null) run.stdin.pipe(child.stdin);
   return { ended, kill, facts: () => ({ words, timedOut, missing }) };
@@ -211,7 +211,7 @@ function killGroup(pid: number): void {
   }
 }
 
-/** What must never be in a message. */
+/** Returns the texts that no message may hold. */
 function secretsOf({ credential }: GitSettings): readonly string[] {
   if (credential === undefined) return [];
   return [credential.password, Buffer.from(`${credential.username}:${credential.password}`).toString('base64')];

@@ -11,7 +11,7 @@ import { dialerTo, startGitServer, type GitServer, type Intercept } from '../tes
 import { TestRepository } from '../testing/repository.ts';
 
 const secret = 'correct-horse';
-/** For processes to come and go, on a machine that is busy. */
+/** Time for processes to start and end on a busy machine. */
 const retryWhileUnavailable = { timeout: 30_000 };
 const basic = `Basic ${Buffer.from(`robot:${secret}`).toString('base64')}`;
 

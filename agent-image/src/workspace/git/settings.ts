@@ -12,12 +12,12 @@ export interface GitSettings {
   readonly program: string;
   /** Folder of this import alone. */
   readonly scratch: string;
-  /** All connections go through it; it judges where they lead. */
+  /** All connections go through it; it judges their destinations. */
   readonly proxy: Pick<LocalProxy, 'url' | 'takeFault'>;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly limitBytes: number;
-  /** For one run of git. */
+  /** Time limit of one run of git. */
   readonly timeoutMs: number;
   readonly authorities?: string;
   readonly credential?: GitCredential;

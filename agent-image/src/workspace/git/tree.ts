@@ -58,7 +58,7 @@ class ByteReader {
   }
 }
 
-/** The tree of a commit, or of one folder in it. @throws AttemptFailure when there is no such folder */
+/** Returns the tree of a commit, or of one folder in it. @throws AttemptFailure when there is no such folder */
 export async function treeOf(git: Git, commit: string, subPath: string | undefined): Promise<string> {
   const revision = subPath === undefined ? `${commit}^{tree}` : `${commit}:${subPath}`;
   // `--batch-check` answers "missing" where `rev-parse` would fail with words that change.
@@ -70,7 +70,7 @@ export async function treeOf(git: Git, commit: string, subPath: string | undefin
   throw new AttemptFailure('InvalidInput', 'SubPathNotFound', `folder ${subPath ?? '/'} ${what} in commit ${commit}; ${cure}`);
 }
 
-/** What a tree says about one path. */
+/** Entry of a tree for one path. */
 export interface Listed {
   readonly mode: string;
   readonly type: string;
@@ -80,8 +80,8 @@ export interface Listed {
 }
 
 /**
- * Files, folders and links of a tree, with contents as they lie in the repository: no filter, no line-end conversion,
- * no large file storage. A submodule becomes an empty folder.
+ * Yields files, folders and links of a tree, with contents as stored in the repository: no filter, no line-end
+ * conversion, no large file storage. A submodule becomes an empty folder.
  */
 export async function* treeEntries(git: Git, listed: readonly Listed[]): AsyncGenerator<Entry> {
   const blobs = listed.filter(({ type }) => type === 'blob');
@@ -97,8 +97,8 @@ export async function* treeEntries(git: Git, listed: readonly Listed[]): AsyncGe
 }
 
 /**
- * All paths of a tree. A few small trees that hold each other can name billions of files, and git unfolds them into memory: the list is cut where the
- * workspace would be, before git itself unfolds the tree. @throws AttemptFailure
+ * Lists all paths of a tree. A few small trees that hold each other can name billions of files, and git unfolds them
+ * into memory: the list is cut where the workspace would be, before git itself unfolds the tree. @throws AttemptFailure
  */
 export async function listTree(git: Git, tree: string): Promise<readonly Listed[]> {
   const listed: Listed[] = [];
@@ -132,7 +132,7 @@ async function blob(reader: ByteReader, { mode, object, size, path }: Listed): P
   return { path, kind: 'Link', mode: 0o777, size: 0, target };
 }
 
-/** `<mode> <type> <object> <size>\t<path>`, ended by a zero byte, folders before what is in them. */
+/** Yields `<mode> <type> <object> <size>\t<path>`, ended by a zero byte, folders before their content. */
 async function* list(git: Git, tree: string): AsyncGenerator<Listed> {
   const reader = new ByteReader(git.stream(['ls-tree', '-r', '-t', '-z', '-l', '--full-tree', tree], { cwd: git.folder }), 0);
   for (let bytes = await reader.record(); bytes !== null; bytes = await reader.record()) {

@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import type { TreeWritten } from '@agentfleet/protocol/keeper';
 import type { TreeWriter } from '../entries/entry.ts';
 
-/** Unpacks what it is sent into a folder with the system's tar. */
+/** Unpacks a received tar into a folder with the system's tar. */
 export class FolderKeeper implements TreeWriter {
   readonly folder: string;
   path = '';

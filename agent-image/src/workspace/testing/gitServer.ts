@@ -15,7 +15,7 @@ export interface GitServer {
   readonly origin: string;
   /** PEM file of the authority that signed the server's certificate. */
   readonly authorities: string;
-  /** Lines `METHOD path`, and the Authorization header when one came. */
+  /** Lines `METHOD path`, and the Authorization header when present. */
   readonly requests: readonly string[];
   close(): Promise<void>;
 }
