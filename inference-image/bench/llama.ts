@@ -1,6 +1,6 @@
-// What the likelihoods of a small language model do to Synth's order, on bugs of our own.
-// Run: node inference-image/bench/llama.ts [python|javascript] [dev|heldout] [window] [--verbose],
-// after node hack/bootstrap.mjs hack/images/main.ts llama.
+// Measures how the likelihoods of a small language model change Synth's order, on bugs written for this project. Run:
+// node inference-image/bench/llama.ts [python|javascript] [dev|heldout] [window] [--verbose], after node
+// hack/bootstrap.mjs hack/images/main.ts llama.
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { argv, stdout } from 'node:process';

@@ -15,7 +15,7 @@ function solved(ranks: readonly (number | null)[], within: number): string {
   return `${count}/${ranks.length}`;
 }
 
-/** Median with what was never found as the last; "–" when that is the middle. */
+/** Returns the median; ranks never found count as the last; "–" when the median is one of them. */
 function median(ranks: readonly (number | null)[]): string {
   const sorted = ranks.map((rank) => rank ?? Infinity).sort((a, b) => a - b);
   const middle = sorted[Math.floor((sorted.length - 1) / 2)] ?? Infinity;
@@ -52,7 +52,7 @@ async function bench(corpus: Corpus, half: Half): Promise<void> {
 
 const corpora: Readonly<Record<string, Corpus>> = { python: pythonCorpus, javascript: javascriptCorpus };
 
-/** What the arguments name, or all. */
+/** Returns the names in the arguments, or all. */
 function chosen<Name extends string>(names: readonly Name[]): readonly Name[] {
   const named = names.filter((name) => argv.includes(name));
   return named.length === 0 ? names : named;

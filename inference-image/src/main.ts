@@ -18,7 +18,7 @@ function loggerOf(level: LogLevel): Log {
   );
 }
 
-/** The process: environment in, JSON lines out; SIGTERM ends it when what waits is answered. */
+/** The process: environment in, JSON lines out; SIGTERM ends it when waiting requests are answered. */
 async function main(): Promise<void> {
   const config = readConfig(env);
   const logger = loggerOf(config.logLevel);
@@ -39,7 +39,7 @@ async function main(): Promise<void> {
   process.on('SIGINT', stop);
 }
 
-/** Stands between the workers of a pool and models. Its libraries are loaded by no other process of this image. */
+/** Serves the gateway between the workers of a pool and models. No other process of this image loads its libraries. */
 async function serveModels(): Promise<void> {
   const { readGateway, startGateway } = await import('./gateway/index.ts');
   const config = readGateway(env);
@@ -55,15 +55,15 @@ async function serveModels(): Promise<void> {
   process.once('SIGINT', stop);
 }
 
-/** Where the kubelet reads the last words of a container. */
+/** The container's termination message file. */
 const lastWords = '/dev/termination-log';
 
 /** Holds a GPU or looks at it, and serves nothing. */
 async function lookAtGpu(task: GpuTask): Promise<void> {
   const ended = new Promise<void>((resolve) => {
     if (task !== 'hold-gpu') return resolve();
-    const awake = setInterval(() => {}, 2 ** 30); // nothing else keeps the process alive
-    // Its tenants end too, and the GPU is theirs until they have: the grace period of the pod says when it is over.
+    const awake = setInterval(() => {}, 2 ** 30); // keeps the process alive
+    // Its tenants end too, and use the GPU until then: the pod's grace period ends this process.
     process.on('SIGTERM', () => {});
     process.once('SIGINT', () => {
       clearInterval(awake);

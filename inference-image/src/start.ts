@@ -11,7 +11,7 @@ import { errorFields, type Log } from '@agentfleet/protocol/log';
 
 export interface RunningServer {
   readonly addresses: readonly string[];
-  /** Refuses what is new, finishes what waits, closes. */
+  /** Refuses new requests, finishes waiting ones, closes. */
   stop(): Promise<void>;
 }
 
@@ -55,7 +55,7 @@ async function pause(millis: number, signal: AbortSignal): Promise<void> {
   await delay(millis, undefined, { signal }).catch(() => undefined);
 }
 
-/** A socket that an earlier process left is removed; anything else in its place is not. */
+/** A socket of an earlier process is removed; anything else in its place is not. */
 async function listenOnSocket(app: FastifyInstance, path: string): Promise<string> {
   const stale = await lstat(path).catch(() => null);
   if (stale?.isSocket() === true) await unlink(path);

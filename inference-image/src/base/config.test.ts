@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ConfigError } from '@agentfleet/protocol/environment';
 import { readConfig as readAll } from './config.ts';
 
-/** What the operator tells a server in a pod of who may call it. */
+/** The operator's access settings for a server in a pod. */
 const access = {
   AGENTFLEET_ISSUER: 'https://cluster.test',
   AGENTFLEET_AUDIENCE: 'agentfleet-experts:fleet',

@@ -16,7 +16,7 @@ import { readAccess, type AccessConfig } from '@agentfleet/protocol/tokens';
 
 // Configuration of the server, from its environment.
 
-/** @throws Error for what is not from 1 to 999999 */
+/** @throws Error for numbers outside 1 to 999999 */
 export function parseCount(value: string): number {
   const count = Number(value);
   if (!/^\d{1,6}$/.test(value) || count === 0) throw new Error(`"${value}" is not a number from 1 to 999999`);
@@ -34,7 +34,7 @@ export interface BuiltinConfig {
   readonly role: BuiltinRole;
   /** Folder of the weights; null = beside the code. */
   readonly weights: string | null;
-  /** Name behind builtin://. */
+  /** Name after builtin://. */
   readonly artifact: string;
   /** `sha256:` that the artifact must have; null = whatever is there. */
   readonly digest: string | null;
@@ -80,11 +80,11 @@ export interface EngineEnvironment {
   readonly env: Env;
   readonly faults: string[];
   readonly read: Read;
-  /** As asked for; null = what the engine is for. */
+  /** As configured; null = all roles of the engine. */
   readonly roles: readonly Role[] | null;
 }
 
-/** The engine and its roles; what does not fit goes to `faults`. */
+/** Reads the engine and its roles; invalid combinations are added to `faults`. */
 function readEngine(given: EngineEnvironment): { readonly config: EngineConfig; readonly roles: readonly Role[] } {
   const { faults, read } = given;
   const type = read<EngineType>('AGENTFLEET_ENGINE', oneOf(engineTypes), 'Synth');
@@ -135,7 +135,7 @@ function vllmOf({ read }: EngineEnvironment): VllmConfig {
   };
 }
 
-/** Who may set what: a variable that nobody would obey is a mistake. */
+/** Engines that read each variable: setting one that no engine reads is an error. */
 const owners: readonly { readonly name: string; readonly engines: readonly EngineType[]; readonly role?: Role }[] = [
   { name: 'AGENTFLEET_REPLAY', engines: ['Replay'] },
   { name: 'AGENTFLEET_THREADS', engines: ['Llama'] },
@@ -208,13 +208,13 @@ function parseHeads(value: string): EnergyWeighting['heads'] {
   return heads;
 }
 
-/** Everything the server takes from its environment. */
+/** The server's configuration from its environment. */
 export interface Config {
   readonly version: string;
   readonly listen: Listen;
   /** Path of a Unix socket to listen on as well; null = none. */
   readonly socket: string | null;
-  /** By which tokens it lets in; null = everybody who reaches its loopback address. The socket is guarded by its file mode. */
+  /** Accepted tokens; null = all callers of its loopback address. The socket is guarded by its file mode. */
   readonly access: AccessConfig | null;
   readonly engine: EngineConfig;
   readonly roles: readonly Role[];
@@ -222,7 +222,7 @@ export interface Config {
   readonly queueLimit: number;
   /** Requests that an engine gets at once. */
   readonly batchLimit: number;
-  /** How long requests that wait may take after the word to stop. */
+  /** How long waiting requests may take after the signal to stop. */
   readonly drainSeconds: number;
   /** Folder of the grammars; null = where the packages are installed. */
   readonly grammars: string | null;

@@ -9,14 +9,14 @@ import type {
 } from '@agentfleet/protocol/inference';
 import { createHash } from 'node:crypto';
 
-/** What an engine answers; who asked is added by the server. */
+/** The engine's part of an answer; the server adds requestId and engine. */
 export type Generated = Omit<GenerateResponse, 'requestId' | 'engine' | 'modelDigest'>;
 
-/** What generates candidates. One server holds one engine. */
+/** An engine that generates candidates. One server holds one engine. */
 export interface Engine {
   readonly name: EngineType;
   readonly roles: readonly GeneratingRole[];
-  /** `sha256:` of what determines the answers: code and weights or record. */
+  /** `sha256:` of everything that determines the answers: code and weights or record. */
   readonly modelDigest: string;
   readonly learned: boolean;
   readonly languages: readonly string[];
@@ -25,9 +25,9 @@ export interface Engine {
    * Long searches give way to other work at least every few milliseconds.
    */
   generate(batch: readonly GenerateRequest[], signal: AbortSignal): Promise<readonly Outcome[]>;
-  /** Generates a real answer to a small example of its own. @throws Error when that fails */
+  /** Generates a real answer to a small built-in example. @throws Error when that fails */
   prove(): Promise<void>;
-  /** What it reported of its memory when it was proved last; undefined: nothing. */
+  /** Its memory as reported when it was last proved; undefined: unknown. */
   memory?(): EngineMemory | undefined;
   close(): Promise<void>;
 }

@@ -6,12 +6,12 @@ export interface InferenceErrorOptions {
   readonly retryAfterSeconds?: number;
 }
 
-/** A refusal with a code of the contract. `message` names what and where. */
+/** A refusal with a code of the contract. `message` names fault and place. */
 export class InferenceError extends Error {
   readonly code: InferenceErrorCode;
   readonly field: string | null;
   readonly cure: string;
-  /** When to ask again; undefined: it does not say. */
+  /** When to retry; undefined: unknown. */
   readonly retryAfterSeconds: number | undefined;
 
   constructor(code: InferenceErrorCode, message: string, options: InferenceErrorOptions = {}) {
@@ -32,7 +32,7 @@ export class InferenceError extends Error {
   }
 }
 
-/** Any thrown value as a coded refusal; what was not expected tells no details. */
+/** Maps any thrown value to a coded refusal; unexpected ones show no details. */
 export function asInferenceError(error: unknown): InferenceError {
   if (error instanceof InferenceError) return error;
   return new InferenceError('AF_INTERNAL', 'the server failed on this request', { cause: error });

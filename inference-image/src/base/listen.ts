@@ -1,12 +1,12 @@
 import type { FastifyInstance } from 'fastify';
 
-/** Where a server listens. */
+/** Address of a server. */
 export interface Listen {
   readonly host: string;
   readonly port: number;
 }
 
-/** @throws Error for what is no address */
+/** @throws Error for an invalid address */
 export function parseListen(value: string): Listen {
   const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d{1,5})$/.exec(value);
   const port = Number(match?.[3]);

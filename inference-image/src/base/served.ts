@@ -20,18 +20,18 @@ import { createHash } from 'node:crypto';
 import { glob, readFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 
-/** What an engine says to one request of a batch. */
+/** An engine's answer to one request of a batch. */
 export type Answer<T> = { readonly answer: T } | { readonly error: unknown };
 
 /**
- * Answers the requests of one batch, in their order; the refusal of one leaves the others alone. What a request gets never
- * depends on its neighbours.
+ * Answers the requests of one batch, in their order; the refusal of one leaves the others alone. An answer never
+ * depends on the other requests.
  */
 export type Ability<Request, Result> = (batch: readonly Request[], signal: AbortSignal) => Promise<readonly Answer<Result>[]>;
 
 type Own<Response> = Omit<Response, 'requestId' | 'modelDigest' | 'shadow'>;
 
-/** Request and own part of the answer, by capability; the server adds who asked and who answered. */
+/** Request and the engine's part of the answer, by capability; the server adds request and model. */
 export interface Exchanges {
   readonly Generate: { readonly request: GenerateRequest; readonly result: Generated };
   readonly Prior: { readonly request: PriorRequest; readonly result: Own<PriorResponse> };
@@ -43,12 +43,12 @@ export interface Exchanges {
 
 export type Abilities = { readonly [C in Capability]?: Ability<Exchanges[C]['request'], Exchanges[C]['result']> };
 
-/** What one server serves. */
+/** The engine of one server. */
 export interface ServedEngine {
   readonly name: EngineType;
   /** Roles that it can play. */
   readonly roles: readonly Role[];
-  /** `sha256:` of what determines the answers: code and weights or record. */
+  /** `sha256:` of everything that determines the answers: code and weights or record. */
   readonly modelDigest: string;
   readonly learned: boolean;
   readonly languages: readonly string[];
@@ -56,14 +56,14 @@ export interface ServedEngine {
   readonly about: InferenceInfo['about'];
   readonly calibration?: InferenceInfo['calibration'];
   readonly abilities: Abilities;
-  /** Proves by an example of its own what the general example of a capability cannot. @throws Error when that fails */
+  /** Proves by a separate example what the general example of a capability cannot. @throws Error when that fails */
   prove?(): Promise<void>;
-  /** As in `Engine`. */
+  /** Like in `Engine`. */
   memory?(): InferenceInfo['memory'];
   close(): Promise<void>;
 }
 
-/** One request after the other: what it says to one is what it says to it in any batch. */
+/** Runs one request after the other: the answer to one is the same in any batch. */
 export function alone<Request, Result>(run: (request: Request, signal: AbortSignal) => Result | Promise<Result>): Ability<Request, Result> {
   return async (batch, signal) => {
     const answers: Answer<Result>[] = [];
@@ -78,7 +78,7 @@ export function alone<Request, Result>(run: (request: Request, signal: AbortSign
   };
 }
 
-/** A generating engine, with whatever else it can do. */
+/** Wraps a generating engine, with its other abilities. */
 export function generating(
   engine: Engine,
   more: { readonly abilities?: Abilities; readonly about?: InferenceInfo['about'] } = {},
@@ -104,13 +104,12 @@ export function generating(
 }
 
 /**
- * Digest of an engine's code and weights: `sha256:` over names and contents in the order of the
- * names. Inside the image the code is the bundle; from the sources it is the engine's folder
- * without tests.
+ * Returns the digest of an engine's code and weights: `sha256:` over names and contents in the order of the names.
+ * Inside the image the code is the bundle; from the sources it is the engine's folder without tests.
  *
  * @param folder the engine's folder, when run from the sources
  * @param weights files that determine answers besides the code
- * @param settings what else determines them, as text
+ * @param settings other text that determines them
  */
 export async function codeDigest(folder: string, weights: readonly string[], settings = ''): Promise<string> {
   const own = import.meta.filename;

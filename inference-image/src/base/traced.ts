@@ -9,8 +9,8 @@ declare module 'fastify' {
 }
 
 /**
- * Ids of the task in what requests log, and a span of each that asks for work. It goes to the sink, or into a header of the
- * answer, because experts may reach nobody but who asks them.
+ * Adds the ids of the task to the logs of requests, and a span of each request for work. The span goes to the sink, or
+ * into a header of the answer, because experts may only reach their callers.
  */
 export function traceRequests(app: FastifyInstance, sink: SpanSink | 'Header', now: () => number = Date.now): void {
   app.decorateRequest('served', null);

@@ -9,31 +9,31 @@ import { compileAnswer, compileRequest } from './schema.ts';
 type Request<C extends Capability> = Exchanges[C]['request'];
 type Result<C extends Capability> = Exchanges[C]['result'];
 
-/** Everything that makes a capability what it is. */
+/** Definition of a capability. */
 export interface CapabilitySpec<C extends Capability> {
   readonly name: C;
   readonly request: TSchema;
-  /** Of the engine's own part of the answer. */
+  /** Schema of the engine's part of the answer. */
   readonly result: TSchema;
-  /** What a schema cannot say about a request. @throws InferenceError */
+  /** Checks of a request beyond its schema. @throws InferenceError */
   readonly checkRequest?: (request: Request<C>, info: InferenceInfo) => void;
-  /** What a schema cannot say about an answer: a sentence, or null. */
+  /** Checks of an answer beyond its schema: a sentence, or null. */
   readonly checkResult?: (request: Request<C>, result: Result<C>) => string | null;
-  /** What the answer has besides requestId and modelDigest. */
+  /** Members of the answer besides requestId and modelDigest. */
   readonly envelope?: (info: InferenceInfo) => object;
   /** Joins requests of several callers for at most this long; absent: those of the same turn. */
   readonly lingerMs?: number;
-  /** Counts what is particular to the capability. */
+  /** Counts metrics of the capability. */
   readonly onAnswer?: (result: Result<C>, metrics: InferenceMetrics) => void;
-  /** Members of one request that are worked upon, for the metric of batches. */
+  /** Work items in one request, for the metric of batches. */
   readonly items: (request: Request<C>) => number;
   /** A real request that every engine with this capability answers; absent: each engine has its own. */
   readonly example?: Request<C>;
-  /** What must hold in the answer to the example: a sentence that says what does not, or null. */
+  /** Checks the answer to the example: a sentence with the fault, or null. */
   readonly plausible?: (result: Result<C>) => string | null;
 }
 
-/** What a capability is served with. */
+/** Context of a served capability. */
 export interface CapabilityContext {
   readonly info: InferenceInfo;
   readonly queueLimit: number;
@@ -52,7 +52,7 @@ export interface Service {
   readonly retryAfterSeconds: number;
   /** @throws InferenceError */
   answer(body: unknown, signal: AbortSignal): Promise<object>;
-  /** Answers the example through queue and checks. @throws Error that says what does not hold */
+  /** Answers the example through queue and checks. @throws Error with the fault */
   prove(): Promise<void>;
   close(now: AbortSignal): Promise<void>;
 }

@@ -37,7 +37,7 @@ const Generated = Type.Object(
   exactly,
 );
 
-/** Candidates for a step. Each engine proves itself by an example of its own: what Replay has is in its record. */
+/** Candidates for a step. Each engine has a separate example: Replay's is in its record. */
 export const generate = capability({
   name: 'Generate',
   request: GenerateRequest,

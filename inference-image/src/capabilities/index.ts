@@ -1,4 +1,7 @@
-/** What a server can be asked for: one file each, and one line here. Routes are in `http`, which imports this. May import `queue`, `base` and `protocol`; no engine. */
+/**
+ * The capabilities of a server: one file each, and one line here. Routes are in `http`, which imports this. May import
+ * `queue`, `base` and `protocol`; no engine.
+ */
 import type { CapabilityModule } from './capability.ts';
 import { control } from './control.ts';
 import { embed } from './embed.ts';

@@ -21,7 +21,7 @@ const Judged = Type.Object(
   { additionalProperties: false },
 );
 
-/** What kind of act it is, and how unsafe. */
+/** The kind of an act, and how unsafe it is. */
 export const judge = capability({
   name: 'Judge',
   request: JudgeRequest,

@@ -2,7 +2,7 @@ import { Ajv, type ErrorObject } from 'ajv';
 import type { TSchema } from 'typebox';
 import { InferenceError } from '../base/failure.ts';
 
-/** Nothing is coerced, removed or ignored; NaN and infinities are no numbers. */
+/** Nothing is coerced, removed or ignored; NaN and infinities are not numbers. */
 const rules = { strict: false, strictNumbers: true } as const;
 
 /** Checks bodies of requests; defaults are filled in. Compiled once. The check throws InferenceError `AF_INVALID`. */
@@ -15,7 +15,7 @@ export function compileRequest(schema: TSchema): (body: unknown) => unknown {
   };
 }
 
-/** Checks answers of engines: a sentence that says what does not fit, or null. Compiled once. */
+/** Compiles a check of an engine's answers: a sentence with the fault, or null. */
 export function compileAnswer(schema: TSchema): (answer: unknown) => string | null {
   const validate = new Ajv(rules).compile(schema);
   return (answer) => (validate(answer) ? null : explain(validate.errors?.[0]).message);
@@ -36,7 +36,7 @@ export function refuseTwice(list: string, member: string, values: readonly strin
   }
 }
 
-/** Whether an answer has the items of the request, in their order. */
+/** Reports whether an answer has the items of the request, in their order. */
 export function sameOrder(asked: readonly { readonly id: string }[], reported: readonly { readonly id: string }[]): string | null {
   if (asked.length !== reported.length) return `${reported.length} answers to ${asked.length} items`;
   const at = asked.findIndex(({ id }, index) => reported[index]?.id !== id);

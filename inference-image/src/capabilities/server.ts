@@ -1,4 +1,4 @@
-/** Puts the capabilities of one engine together, and says whether they are ready. No HTTP. */
+/** Assembles the capabilities of one engine, and reports whether they are ready. No HTTP. */
 import { capabilities, type Capability, type InferenceInfo } from '@agentfleet/protocol/inference';
 import { capabilityModules, type Service } from './index.ts';
 import type { Config } from '../base/config.ts';
@@ -58,12 +58,12 @@ export class Readiness {
   }
 }
 
-/** What the routes work with. */
+/** The server as the routes use it. */
 export interface Server {
   readonly info: InferenceInfo;
-  /** The part of info that is known when the engine has come up. */
+  /** The part of info that is known after the engine has started. */
   readonly memory: () => InferenceInfo['memory'];
-  /** What this server can be asked for. */
+  /** Services of this server. */
   readonly services: ReadonlyMap<Capability, Service>;
   readonly readiness: Readiness;
   readonly metrics: InferenceMetrics;

@@ -14,7 +14,7 @@ import { bundledGrammars, Grammars, installedGrammars, SynthEngine } from './syn
 
 type EngineOptions = Pick<Config, 'engine' | 'grammars'>;
 
-/** What an engine tells that it could not do on its own account. */
+/** Receives errors of an engine's background work. */
 export type OnEngineError = (error: unknown) => void;
 
 /** The engine that the configuration names, loaded. @throws Error when its files are absent or wrong */
@@ -26,7 +26,7 @@ export async function createEngine({ engine, grammars }: EngineOptions, now: () 
   return generating(await createSynth(grammars, now));
 }
 
-/** Llama fails for what its image lacks: the engine that was asked for is then the wrong one for this image. */
+/** Llama fails for files that its image lacks: the configured engine is then wrong for this image. */
 async function createLlama({ weights, threads, contextTokens }: LlamaConfig, now: () => number): Promise<ServedEngine> {
   const model = join(weightsFolder({ weights }), llamaWeights);
   const engine = await createLlamaEngine({ model, threads, contextTokens, now }).catch((error: unknown) => {

@@ -1,4 +1,4 @@
-// Who may ask the gateway, and how it reaches providers: engines of vLLM, private authorities, proxies.
+// Access to the gateway, and its connections to providers: engines of vLLM, private authorities, proxies.
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage } from 'node:http';

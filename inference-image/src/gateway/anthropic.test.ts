@@ -1,4 +1,5 @@
-// The gateway in front of the Messages API: what is sent, what comes back, and what comes back again.
+// The gateway in front of the Messages API: the requests sent, the answers, and the state returned with the next
+// request.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { WireMessage } from '@agentfleet/protocol/chat';
 import { FakeProvider, raw, refuse } from './testing/provider.ts';

@@ -12,9 +12,9 @@ import type { Gateway } from './gateway.ts';
 import type { Chunk } from './providers/index.ts';
 import type { Caller } from './route.ts';
 
-/** A long conversation with what its commands printed. */
+/** Enough for a long conversation with the output of its commands. */
 const bodyLimit = 64 * 1024 * 1024;
-/** For the request to come; its answer may take as long as the model does. */
+/** Time limit for receiving a request; its answer may take as long as the model does. */
 const requestTimeoutMs = 120_000;
 
 export interface AppOptions {
@@ -23,15 +23,15 @@ export interface AppOptions {
   readonly logger: Log;
   /** Fires when the gateway takes no more requests. */
   readonly stopping: AbortSignal;
-  /** Fires when what is under way has to end. */
+  /** Fires when running requests must end. */
   readonly ended: AbortSignal;
   /** Monotonic milliseconds. */
   readonly now: () => number;
-  /** Where spans go; absent: nowhere. */
+  /** Exporter of spans; absent: none are sent. */
   readonly tracing?: Tracing;
 }
 
-/** The APIs of models behind a gate. Not listening yet. */
+/** Creates the HTTP server of the model APIs behind a gate. Not listening yet. */
 export function createGatewayApp(options: AppOptions): FastifyInstance {
   const app = fastify({
     logger: false,
@@ -116,7 +116,7 @@ function addressed({ body, headers }: FastifyRequest): unknown {
   return typeof expert === 'string' && typeof body === 'object' && body !== null ? { ...body, model: expert } : body;
 }
 
-/** Sends chunks as events. What fails before the first one is refused by its status, what fails later is the last event. */
+/** Sends chunks as events. A failure before the first one becomes the status, a later one the last event. */
 async function sendStream(
   { logger }: AppOptions,
   reply: FastifyReply,
@@ -137,7 +137,7 @@ async function sendStream(
       settle(resultOf(reply, error));
       yield* writer.fail(failure);
     } finally {
-      // Without an end before: who reads it went away between two chunks.
+      // Not ended before: the reader disconnected between two chunks.
       settle(gone);
       await rest.return?.();
     }
@@ -152,7 +152,7 @@ function resultOf({ raw }: FastifyReply, error: unknown): string {
   return raw.destroyed ? gone : asGatewayError(error).code;
 }
 
-/** The label of a request: nobody adds values to it by asking for what is not there. */
+/** Returns the label of a request: requests for unknown models must not add values. */
 function knownModel(body: unknown, names: readonly string[]): string {
   const { model } = (body ?? {}) as { readonly model?: unknown };
   return names.find((name) => name === model) ?? 'unknown';

@@ -6,18 +6,18 @@ import { readTracing, type TracedProcess, type TracingConfig } from '@agentfleet
 import { parseListen, type Listen } from '../base/listen.ts';
 import { parseCount } from '../base/config.ts';
 
-/** Everything the gateway takes from its environment. Models and keys are in files, which may change while it runs. */
+/** The gateway's configuration from its environment. Models and keys are in files, which may change while it runs. */
 export interface GatewayConfig {
   readonly listen: Listen;
   readonly access: AccessConfig | null;
   readonly modelsFile: string;
   /** Folder that every exchange is written to, one file for each conversation; null = none. */
   readonly recordTo: string | null;
-  /** How long requests under way may take after the word to stop. */
+  /** How long running requests may take after the signal to stop. */
   readonly drainSeconds: number;
-  /** Where spans go; null: nowhere. */
+  /** Destination of spans; null: none are sent. */
   readonly tracing: TracingConfig | null;
-  /** As what it is traced. */
+  /** Its identity in traces. */
   readonly process: TracedProcess;
   readonly logLevel: LogLevel;
 }

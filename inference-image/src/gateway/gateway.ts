@@ -10,7 +10,7 @@ import { chunkOf, chunkOfChoice, Streamed, sumOf, usageOf, type Chunk, type Prov
 import type { Recorder } from './record.ts';
 import { withRetries, type RetryPolicy, Route, type Caller, type Attempt } from './route.ts';
 
-/** A stream whose first chunk has come: from here on nothing is tried again. */
+/** A stream with its first chunk: from here on nothing is retried. */
 interface OpenStream {
   readonly attempt: Attempt;
   readonly first: Chunk;
@@ -30,8 +30,8 @@ async function openStream(attempt: Attempt, chunks: AsyncIterable<Chunk>): Promi
 }
 
 /**
- * The chunks of a stream up to its end, and after them what the provider wants back. The usage is kept in `streamed`.
- * @throws GatewayError for a stream that falls silent or ends in the middle
+ * Yields the chunks of a stream up to its end, and then the provider's state. The usage is kept in `streamed`.
+ * @throws GatewayError for a stream that becomes silent or ends in the middle
  */
 async function* chunksOf({ attempt, first, rest }: OpenStream, streamed: Streamed, silenceMs: number): AsyncIterable<Chunk> {
   const { model } = attempt.ask;
@@ -50,7 +50,7 @@ async function* chunksOf({ attempt, first, rest }: OpenStream, streamed: Streame
   }
 }
 
-/** What servers of the OpenAI API want back is known when all of a message has come. */
+/** The state of servers of the OpenAI API is known when the whole message has arrived. */
 function* statesOf({ ask: { model } }: Attempt, streamed: Streamed): Iterable<Chunk> {
   if (model.engine !== 'OpenAI') return;
   for (const { index, message } of streamed.choices(model.model ?? ''))
@@ -72,7 +72,7 @@ async function soon<T>(wanted: Promise<T>, silenceMs: number, name: string): Pro
 /** Names of the semantic conventions where these know the provider. */
 const providers: Readonly<Record<ChatEngine, string>> = { OpenAI: 'openai', Anthropic: 'anthropic', Replay: 'replay' };
 
-/** The span of one request to a provider: numbers and names, nothing of the conversation. */
+/** Starts the span of one request to a provider: numbers and names, nothing of the conversation. */
 function askSpan({ model, url, body }: Ask, { conversation }: Caller): { readonly name: string; readonly attributes: Attributes } {
   const asked = model.model ?? model.name;
   const host = URL.canParse(url) ? { host: new URL(url).hostname } : {};
@@ -81,7 +81,7 @@ function askSpan({ model, url, body }: Ask, { conversation }: Caller): { readonl
   return { name: ask.name(asked), attributes: { ...ask.request({ ...facts, maxTokens }), 'agentfleet.expert': model.name } };
 }
 
-/** What its answer used. */
+/** Attributes of its answer's usage. */
 function answerAttributes({ model, choices, usage }: Answered): Attributes {
   const { cached, input, output } = partsOf(usage);
   const finishReasons = choices.flatMap(({ finish_reason: reason }) => (typeof reason === 'string' ? [reason] : []));
@@ -94,7 +94,7 @@ export interface GatewayOptions {
   readonly models: ModelsFile;
   readonly providers: Readonly<Record<ChatEngine, Provider>>;
   readonly policy: RetryPolicy;
-  /** Silence of a stream after which it is given up, ms. */
+  /** Silence after which a stream is aborted, ms. */
   readonly silenceMs: number;
   readonly recorder: Recorder | null;
   /** Monotonic milliseconds. */
@@ -103,7 +103,7 @@ export interface GatewayOptions {
   readonly random: () => number;
 }
 
-/** What no other model mends. */
+/** Failures that another model would repeat. */
 const final: ReadonlySet<GatewayError['code']> = new Set([
   'InvalidRequest',
   'ContextExceeded',
@@ -129,7 +129,7 @@ export class Gateway {
     return [...(await this.#options.models.current()).keys()];
   }
 
-  /** Whether the models are known. */
+  /** Whether the models are loaded. */
   async isReady(): Promise<boolean> {
     return this.names().then(
       () => true,
@@ -148,7 +148,7 @@ export class Gateway {
   }
 
   /**
-   * The same in chunks; the last one has the usage. Nothing is repeated once a chunk has come.
+   * Like {@link complete}, in chunks; the last one has the usage. Nothing is retried once a chunk has been sent.
    * @throws GatewayError, or the reason of the caller's signal
    */
   async *stream(request: ChatRequest, caller: Caller): AsyncIterable<Chunk> {
@@ -239,7 +239,7 @@ export class Gateway {
     return route;
   }
 
-  /** As many choices as were asked for, also from a provider that gives one at a time. */
+  /** Returns as many choices as requested, also from a provider that gives one at a time. */
   async #several(route: Route, body: ChatRequest, caller: Caller): Promise<Metered> {
     const wanted = body.n ?? 1;
     const one = (): Promise<Metered> => this.#retried(route, { ...body, n: 1 }, caller);
@@ -329,7 +329,7 @@ function allOf(failures: readonly GatewayError[]): GatewayError {
 
 type Content = Exclude<WireMessage['content'], undefined>;
 
-/** Messages without secrets in their texts. Calls, ids and states are left as they are: providers want them back unchanged. */
+/** Returns messages with secrets redacted in their texts. Calls, ids and states stay: providers need them unchanged. */
 function withoutSecrets(messages: readonly WireMessage[], onRedacted: (kind: RedactionKind) => void): WireMessage[] {
   const redacting = new Redaction(onRedacted).open();
   return messages.map(({ content, ...message }) => ({

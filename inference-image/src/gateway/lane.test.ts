@@ -6,7 +6,7 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 const now = (): number => Date.now();
 const signal = new AbortController().signal;
-/** Lets what has been resolved go on. */
+/** Lets resolved promises continue. */
 const settle = (): Promise<unknown> => vi.advanceTimersByTimeAsync(0);
 
 /** Enters, and writes down when it may. */

@@ -62,9 +62,9 @@ export class GatewayMetrics {
     gauge('agentfleet_gateway_waiting', 'Requests that wait for their model', ({ waiting }) => waiting);
   }
 
-  /** Counts what an answer used. */
+  /** Counts the usage of an answer. */
   used(model: string, price: Price | undefined, task: string | undefined, usage: WireUsage): void {
-    // Not `namespace`: a scrape gives that label the namespace of the pod.
+    // Not `namespace`: a scrape sets that label to the namespace of the pod.
     const task_namespace = this.#namespaceOf(task);
     const { cached, input, output } = partsOf(usage);
     this.tokens.inc({ model, kind: 'input', task_namespace }, input);
@@ -91,7 +91,7 @@ export function partsOf(usage: WireUsage): { readonly input: number; readonly ca
   return { input: usage.prompt_tokens, cached, output: usage.completion_tokens };
 }
 
-/** What an answer costs, in the currency of the price. Pure. */
+/** Returns the cost of an answer, in the currency of the price. Pure. */
 export function costOf(price: Price, usage: WireUsage): number {
   const { input, cached, output } = partsOf(usage);
   const sum = (input - cached) * Number(price.input) + cached * Number(price.cachedInput) + output * Number(price.output);

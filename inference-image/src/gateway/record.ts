@@ -15,7 +15,7 @@ export class Recorder {
     this.#onError = onError;
   }
 
-  /** Never rejects: a record that cannot be written costs nobody an answer. */
+  /** Never rejects: a failed record must not fail the answer. */
   add(conversation: string, { messages, tools = [] }: ChatRequest, response: ChatCompletion): Promise<void> {
     const exchange: RecordedExchange = { messages, tools: tools.map(({ function: { name } }) => name), response };
     const name = `${createHash('sha256').update(conversation).digest('hex').slice(0, 16)}.jsonl`;

@@ -1,4 +1,4 @@
-// Recorded conversations: what is played, what is refused, and that live traffic becomes a recording that plays.
+// Recorded conversations: playing, refusals, and turning live traffic into a recording that plays.
 import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { conversationOf, type ChatCompletion, type RecordedExchange, type WireMessage } from '@agentfleet/protocol/chat';

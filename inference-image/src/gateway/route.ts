@@ -14,12 +14,12 @@ type Fetch = typeof globalThis.fetch;
 /** An answer without an end is cut here. The request has its own limits of time. */
 const limits = { headersTimeout: 0, bodyTimeout: 0, maxResponseSize: 64 * 1024 * 1024 } as const;
 
-/** How the provider of a model is reached: with which authorities, through which proxy. Connections are kept between requests. */
+/** Transport to the provider of a model: authorities and proxy. Connections are kept between requests. */
 class Transport {
   #kept: { readonly key: string; readonly dispatcher: Dispatcher } | null = null;
 
   /**
-   * A `fetch` that follows no redirect: a key goes to the host that it is for, and nowhere else.
+   * Returns a `fetch` that follows no redirect: a key is only sent to its host.
    * @throws GatewayError when the file of the authorities cannot be read
    */
   async fetchOf({ name, caFile, proxy }: GatewayModel): Promise<Fetch> {
@@ -31,7 +31,7 @@ class Transport {
       );
     const key = JSON.stringify([authority, proxy ?? null]);
     if (this.#kept?.key !== key) {
-      // What is under way on the old connections ends on them.
+      // Running requests end on the old connections.
       void this.#kept?.dispatcher.close();
       this.#kept = { key, dispatcher: dispatcherOf(authority, proxy) };
     }
@@ -60,16 +60,16 @@ const waitingForEach = 16;
 const minuteMs = 60_000;
 
 /**
- * The requests of one model: so many under way, so many begun in any minute, the others in the order in which they came.
+ * Limits the requests of one model: running ones, and those started in any minute; others wait in the order of arrival.
  * Limits are those of this process; they may change while requests wait.
  */
 export class Lane {
   readonly #now: () => number;
   #limits: LaneLimits;
   #underWay = 0;
-  /** What lets each go. */
+  /** Callbacks that start waiting requests. */
   readonly #waiting: (() => void)[] = [];
-  /** When the requests of the last minute began. */
+  /** Start times of requests in the last minute. */
   #begun: number[] = [];
   #timer: NodeJS.Timeout | null = null;
 
@@ -93,7 +93,7 @@ export class Lane {
   }
 
   /**
-   * Resolves when the request may begin, with what ends it.
+   * Resolves with a release function when the request may begin.
    * @throws GatewayError when too many wait; the signal's reason
    */
   async enter(signal: AbortSignal): Promise<() => void> {
@@ -147,7 +147,7 @@ export class Lane {
     this.#timer.unref();
   }
 
-  /** How long until the rate allows one more, ms. */
+  /** Returns how long until the rate allows one more, ms. */
   #untilNext(): number {
     const { requestsPerMinute } = this.#limits;
     const from = this.#now() - minuteMs;
@@ -169,8 +169,9 @@ interface Replica {
 }
 
 /**
- * Replicas of one model. Requests of one conversation go to one replica, whose prefix cache knows it: by rendezvous hashing, so
- * that a replica that comes or goes moves few conversations. One that is much busier than others, or failed, is passed over.
+ * Replicas of one model. Requests of one conversation go to one replica, whose prefix cache has it: by rendezvous
+ * hashing, so that adding or removing a replica moves few conversations. One that is much busier than others, or
+ * failed, is skipped.
  */
 export class Replicas {
   readonly #now: () => number;
@@ -181,7 +182,7 @@ export class Replicas {
     this.#now = now;
   }
 
-  /** Those there are now; the load of those that stay is kept. */
+  /** Sets the current replicas; the load of remaining ones is kept. */
   set urls(urls: readonly string[]) {
     this.#all = urls.map((url) => this.#all.find((one) => one.url === url) ?? { url, load: 0, failedAt: Number.NEGATIVE_INFINITY });
   }
@@ -212,7 +213,7 @@ function ranked(replicas: readonly Replica[], conversation: string): readonly Re
     .map(({ one }) => one);
 }
 
-/** Who asks. */
+/** The caller of a request. */
 export interface Caller {
   /** `namespace/name` of the task, for meters. */
   readonly task: string | undefined;
@@ -225,7 +226,7 @@ export interface Caller {
 /** An attempt under way. */
 export interface Attempt {
   readonly ask: Ask;
-  /** Ends it; with what it failed by, as a GatewayError, or the reason of the caller's signal. */
+  /** Ends it; returns its failure as a GatewayError, or the reason of the caller's signal. */
   readonly fail: (error: unknown) => unknown;
   readonly done: () => void;
 }
@@ -334,7 +335,7 @@ export interface RetryPolicy {
 
 export const retryPolicy: RetryPolicy = { attempts: 4, firstDelayMs: 500, longestDelayMs: 8_000, longestRetryAfterMs: 30_000 };
 
-/** How long to wait after the n-th failure (1, 2, …), ms; null: not again. Pure. `random` is from 0 to below 1. */
+/** Returns the delay after the n-th failure (1, 2, …), ms; null: no retry. Pure. `random` is from 0 to below 1. */
 export function delayAfter(failure: GatewayError, failures: number, random: number, policy: RetryPolicy): number | null {
   // Each timeout has cost the whole patience of the model.
   const attempts = failure.code === 'ProviderTimeout' ? Math.min(2, policy.attempts) : policy.attempts;

@@ -25,9 +25,9 @@ export interface GatewayStart {
   readonly logger: Log;
   /** Times between requests to a provider that failed. */
   readonly policy?: RetryPolicy;
-  /** Silence of a stream after which it is given up, ms; default: a minute. */
+  /** Silence after which a stream is aborted, ms; default: a minute. */
   readonly silenceMs?: number;
-  /** Milliseconds since 1970, by which files are looked at again. */
+  /** Milliseconds since 1970, for reloading files. */
   readonly clock?: () => number;
 }
 

@@ -7,7 +7,7 @@ interface VisibleGpu {
   readonly pciBusID: string;
 }
 
-/** Where GPUs show. */
+/** Paths that show GPUs. */
 interface GpuPlaces {
   /** One folder for each GPU, by its place on the bus. */
   readonly driver: string;
@@ -19,7 +19,7 @@ export const gpuPlaces: GpuPlaces = { driver: '/proc/driver/nvidia/gpus', device
 const uuidPattern = /^GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const busPattern = /^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$/;
 
-/** Whether it names a whole GPU. */
+/** Reports whether it names a whole GPU. */
 function isGpuUuid(text: string): boolean {
   return uuidPattern.test(text);
 }
@@ -44,7 +44,7 @@ async function driverGpus({ driver }: GpuPlaces): Promise<readonly VisibleGpu[]>
   );
 }
 
-/** How many GPUs this container sees: by their device files, or by what the driver says. */
+/** Counts the GPUs visible in this container: by their device files, or by the driver's list. */
 async function visibleGpus(places: GpuPlaces): Promise<number> {
   const files = (await listed(places.devices)).filter((name) => /^nvidia\d+$/.test(name));
   return Math.max(files.length, (await driverGpus(places)).length);
@@ -57,7 +57,7 @@ export interface HeldGpu {
 }
 
 /**
- * Which GPU the device plugin gave, from what it put into the environment and what the driver shows. Pure.
+ * Returns the GPU that the device plugin allocated, from the environment and the driver's list. Pure.
  * @throws Error when it is not exactly one whole GPU, with the cure
  */
 export function heldGpu(named: string | undefined, shown: readonly VisibleGpu[]): HeldGpu {
@@ -92,28 +92,28 @@ function only(named: string | undefined, shown: readonly VisibleGpu[]): HeldGpu 
   return { uuid: gpu.uuid, pciBusID: gpu.pciBusID };
 }
 
-/** What a container does with the GPU that it has instead of serving: the word after the program's name. */
+/** Tasks of a container that has a GPU and does not serve: the first argument of the program. */
 export const gpuTasks = ['tell-gpu', 'hold-gpu', 'probe-gpu'] as const;
 export type GpuTask = (typeof gpuTasks)[number];
 
 export interface GpuTaskOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly places: GpuPlaces;
-  /** Where the kubelet reads the last words of a container. */
+  /** The container's termination message file. */
   readonly lastWords: string;
   /** Resolves when the container has to end. */
   readonly ended: Promise<unknown>;
 }
 
-/** Of the command line; undefined: the process serves. */
+/** Parses the command line; undefined: the process serves. */
 export function gpuTaskOf(args: readonly string[]): GpuTask | undefined {
   return gpuTasks.find((task) => task === args[0]);
 }
 
 /**
- * `tell-gpu` says which GPU the pod has by the device plugin and ends; `hold-gpu` keeps it and does nothing else;
- * `probe-gpu` says how many GPUs a pod sees that asked for them by its environment. The answers are the last words of the
- * container, which the API server shows: nobody has to reach it. Resolves with the exit code.
+ * `tell-gpu` reports which GPU the pod has by the device plugin and ends; `hold-gpu` keeps it and does nothing else;
+ * `probe-gpu` reports how many GPUs a pod sees that requested them by its environment. The answers are the container's
+ * termination message, which the API server shows, so that no connection to it is needed. Resolves with the exit code.
  */
 export async function runGpuTask(task: GpuTask, { env, places, lastWords, ended }: GpuTaskOptions): Promise<number> {
   if (task === 'hold-gpu') {

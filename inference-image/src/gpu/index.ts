@@ -1,4 +1,3 @@
-// What the image does for the operator on nodes whose GPUs a device plugin hands out: it holds one, says which, and looks
-// whether a pod gets one by its environment. No engine, no port.
-// May import protocol.
+// Tasks of the image for the operator on nodes with a GPU device plugin: it holds a GPU, reports which, and checks
+// whether a pod gets one by its environment. No engine, no port. May import protocol.
 export { gpuTaskOf, runGpuTask, type GpuTask, gpuPlaces } from './held.ts';

@@ -12,7 +12,7 @@ import { guard } from './guard.ts';
 const bodyLimit = 32 * 1024 * 1024;
 const requestTimeoutMs = 120_000;
 
-/** The HTTP API behind a gate. Not listening yet. */
+/** Creates the HTTP API behind a gate. Not listening yet. */
 export function createApp(server: Server, gate: Gate): FastifyInstance {
   const app = fastify({
     logger: false,
@@ -33,7 +33,7 @@ export function createApp(server: Server, gate: Gate): FastifyInstance {
   return app;
 }
 
-/** A route of the contract, also where this server lacks the capability: it then says so. */
+/** Adds a route of the contract; a server without the capability answers with a refusal. */
 function capabilityRoute(app: FastifyInstance, server: Server, { name, route }: CapabilityModule): void {
   const { metrics, now, services, info } = server;
   const service = services.get(name);
@@ -79,7 +79,7 @@ function stateRoutes(app: FastifyInstance, server: Server): void {
 
   app.get('/readyz', async (_request, reply) => {
     const reason = await server.readiness.check();
-    // Whoever asks learns no reason: it is in the log, once for each change.
+    // The caller gets no reason: it is in the log, once for each change.
     if (reason !== reported) server.logger[reason === null ? 'info' : 'warn'](reason ?? 'ready');
     reported = reason;
     return reply.code(reason === null ? 200 : 503).send({ ready: reason === null });
@@ -97,7 +97,7 @@ function answer(server: Server, reply: FastifyReply, error: unknown): void {
   void reply.code(failure.status).type('application/json').send(failure.body);
 }
 
-/** The framework's own refusals (size, syntax, media type) as ours. */
+/** Maps the framework's refusals (size, syntax, media type) to an InferenceError. */
 function fromFastify(error: unknown): InferenceError | null {
   if (!(error instanceof Error) || error instanceof InferenceError) return null;
   if (!('statusCode' in error) || typeof error.statusCode !== 'number' || error.statusCode >= 500) return null;

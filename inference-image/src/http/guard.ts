@@ -2,11 +2,11 @@ import type { FastifyInstance } from 'fastify';
 import { TokenRefused, type AccessKind, type Gate } from '@agentfleet/protocol/tokens';
 import { InferenceError } from '../base/failure.ts';
 
-/** For the kubelet, which has no token; their answers tell whether, and nothing else. */
+/** For the kubelet, which has no token; they only report success or failure. */
 const probes: ReadonlySet<string> = new Set(['/healthz', '/livez', '/readyz']);
 const reads: ReadonlySet<string> = new Set(['/metrics', '/v1/info', '/v1/children', '/v1/members']);
 
-/** What a request needs a token for; null: none. A path that is not served is no exception. */
+/** Returns the required token for a request; null: none. An unknown path requires one too. */
 function kindOf(method: string, route: string | undefined): AccessKind | null {
   if (method !== 'GET' || route === undefined) return 'Work';
   if (probes.has(route)) return null;
@@ -27,7 +27,7 @@ export function guard(app: FastifyInstance, gate: Gate): void {
   });
 }
 
-/** Answers refusals where an app has no other errors of its own. */
+/** Answers refusals of an app without other errors. */
 export function answerRefusals(app: FastifyInstance): void {
   app.setErrorHandler((error, _request, reply) => {
     if (!(error instanceof InferenceError)) throw error;

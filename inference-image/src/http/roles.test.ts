@@ -7,7 +7,7 @@ import { createServer, type Server } from '../capabilities/server.ts';
 import { createLog } from '@agentfleet/protocol/log';
 import { createApp } from './index.ts';
 
-/** A server whose engine says what a test wants. */
+/** Starts a server whose engine gives the test's answers. */
 function serve(
   abilities: Abilities,
   roles: ServedEngine['roles'] = ['Verifier'],

@@ -48,7 +48,7 @@ export class BatchQueue<Request, Result> {
     return Math.min(60, Math.max(1, Math.ceil((this.#waiting.length * this.#millis) / 1000)));
   }
 
-  /** @throws InferenceError `AF_QUEUE_FULL`, `AF_STOPPING`, or what the engine refuses with */
+  /** @throws InferenceError `AF_QUEUE_FULL`, `AF_STOPPING`, or the engine's refusal */
   submit(request: Request, signal: AbortSignal): Promise<Result> {
     if (this.#closed) return Promise.reject(new InferenceError('AF_STOPPING', 'the server is stopping'));
     if (this.#waiting.length >= this.#options.limit) {
@@ -62,7 +62,7 @@ export class BatchQueue<Request, Result> {
     return answer;
   }
 
-  /** Takes nothing more and finishes what waits; `now` gives that up. */
+  /** Takes no more requests and finishes waiting ones; `now` drops them. */
   async close(now: AbortSignal): Promise<void> {
     this.#closed = true;
     const giveUp = (): void => {
@@ -75,7 +75,7 @@ export class BatchQueue<Request, Result> {
   }
 
   async #run(): Promise<void> {
-    // Requests of the same turn come together into one batch.
+    // Requests of the same turn join one batch.
     await Promise.resolve();
     while (this.#waiting.length > 0) {
       await this.#gather();
@@ -115,7 +115,7 @@ export class BatchQueue<Request, Result> {
   }
 }
 
-/** Fires when nobody waits for the batch any more. */
+/** Fires when no caller waits for the batch any more. */
 function allAborted(signals: readonly AbortSignal[]): AbortSignal {
   const all = new AbortController();
   const check = (): void => {

@@ -1,6 +1,6 @@
 /**
- * The engine Builtin: one role per server, each with weights of ours or a small model that the image brings.
- * Part of `engines`: may import `base`, `gpu`, `models` and protocol.
+ * The engine Builtin: one role per server, each with the project's weights or a small model in the image. Part of
+ * `engines`: may import `base`, `gpu`, `models` and protocol.
  */
 import type { BuiltinRole } from '@agentfleet/protocol/inference';
 import type { BuiltinConfig } from '../../base/config.ts';

@@ -2,7 +2,7 @@ import type { InferenceInfo } from '@agentfleet/protocol/inference';
 import type { BuiltinConfig } from '../../base/config.ts';
 import { codeDigest, type Abilities, type ServedEngine } from '../../base/served.ts';
 
-/** What differs between the roles of the engine Builtin. */
+/** Differences between the roles of the engine Builtin. */
 export interface BuiltinParts {
   /** Folder of its code, from `engines` on. */
   readonly folder: string;

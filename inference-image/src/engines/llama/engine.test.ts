@@ -10,7 +10,7 @@ const present = existsSync(model) && existsSync(llamaLibrary());
 const options = { threads: 1, contextTokens: 1024, now: () => performance.now() };
 const { signal } = new AbortController();
 const [file = { path: '', content: '' }] = example.files;
-/** One line is looked at: writing takes seconds. */
+/** Only one line: writing takes seconds. */
 const spectrum = { passed: 0, failed: 1, lines: [{ path: file.path, line: 3, passed: 0, failed: 1 }] };
 const request = asking(file, {
   k: 1,

@@ -33,7 +33,7 @@ export interface LlamaOptions {
 }
 
 /**
- * A small language model on the CPU. Its likelihoods order the candidates of others; what it writes itself is weak. One
+ * A small language model on the CPU. Its likelihoods order the candidates of others; its own proposals are weak. One
  * request at a time: it has one context, which takes all its threads.
  */
 export class LlamaEngine implements Engine {

@@ -1,7 +1,7 @@
 /**
- * A small language model on the CPU (llama.cpp through node-llama-cpp): likelihoods of candidates, and weak proposals of
- * its own. The package and the weights are in the image inference-llama only; nothing here is loaded elsewhere.
- * Part of `engines`: may import `base`, `gpu`, `models` and protocol.
+ * A small language model on the CPU (llama.cpp through node-llama-cpp): likelihoods of candidates, and weak proposals
+ * of its own. The package and the weights are only in the image inference-llama; other images load nothing of it. Part
+ * of `engines`: may import `base`, `gpu`, `models` and protocol.
  */
 import { access } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -14,16 +14,14 @@ export type { Priors } from './likelihood.ts';
 /** Name of the weights below the folder of weights. */
 export const llamaWeights = 'smollm2-135m-instruct-q4_1.gguf';
 
-/**
- * Where the package is: beside the bundle in the image; for sources where `hack/images/main.ts llama` puts it.
- */
+/** Returns the package's path: next to the bundle in the image; for sources the destination of `hack/images/main.ts llama`. */
 export function llamaLibrary(): string {
   const own = import.meta.filename;
   if (!own.endsWith('.ts')) return 'node-llama-cpp';
   return join(dirname(own), '../../../llama/node_modules/node-llama-cpp/dist/index.js');
 }
 
-/** The engine with its weights loaded. @throws Error naming the image that has what is missing */
+/** Creates the engine with its weights loaded. @throws Error naming the image that has the missing files */
 export async function createLlamaEngine(
   options: Omit<LlamaOptions, 'modelDigest' | 'library'> & { readonly library?: string },
 ): Promise<LlamaEngine> {

@@ -6,7 +6,7 @@ import { textPair } from './window.ts';
 
 export type Token = number;
 
-/** What is asked of one token, and reported about its successor. */
+/** A token to evaluate, and the requested facts about its successor. */
 type ControlledInput = readonly [
   Token,
   {
@@ -69,7 +69,7 @@ export async function loadLibrary(specifier: string): Promise<Library> {
   }
 }
 
-/** What a language model says about tokens; one caller at a time. */
+/** Log probabilities of tokens by a language model; one caller at a time. */
 export interface Likelihood {
   tokenize(text: string): readonly Token[];
   /**
@@ -77,13 +77,13 @@ export interface Likelihood {
    * Neighbouring calls that share a prefix share its evaluation.
    */
   logProbs(tokens: readonly Token[], from: number, count: number): Promise<readonly number[]>;
-  /** Forgets what is evaluated, so that answers do not depend on what was asked before. */
+  /** Forgets evaluated tokens, so that answers do not depend on earlier requests. */
   reset(): Promise<void>;
   /** Tokens evaluated since the model was loaded. */
   readonly evaluated: number;
 }
 
-/** A sequence of llama.cpp that remembers what it holds. */
+/** A sequence of llama.cpp that tracks its tokens. */
 export class SequenceLikelihood implements Likelihood {
   readonly #model: Model;
   readonly #sequence: Sequence;
@@ -147,7 +147,7 @@ function asking(token: Token, next: Token): ControlledInput {
   return [token, { generateNext: { logits: { filter: { tokens: [next], includeSelected: true } }, totalLogitWeight: true } }];
 }
 
-/** Without sampling the selected token is the greatest, which is why it has to be among the logits. */
+/** Without sampling the selected token is the greatest, so it must be among the logits. */
 function logProb(next: { logits?: ReadonlyMap<Token, number>; totalLogitWeight?: number } | undefined, token: Token): number {
   const own = next?.logits?.get(token);
   if (own === undefined || next?.logits === undefined || next.totalLogitWeight === undefined) {
@@ -158,7 +158,7 @@ function logProb(next: { logits?: ReadonlyMap<Token, number>; totalLogitWeight?:
 
 export type Priors = Omit<PriorResponse, 'requestId' | 'modelDigest'>;
 
-/** When to stop, and what tells the time. */
+/** Bounds of the time, and the clock. */
 export interface Limits {
   /** Monotonic milliseconds. */
   readonly now: () => number;
@@ -169,9 +169,9 @@ export interface Limits {
 const group = 16;
 
 /**
- * How much likelier each candidate makes its text: ln p over `windowTokens` tokens from the first one that differs,
- * after minus before. Edits of one candidate are measured one by one and added. The first candidates come first, in
- * groups; those that the budget cuts off have no figure. Equal requests get equal figures.
+ * Returns how much likelier each candidate makes its text: ln p over `windowTokens` tokens from the first one that
+ * differs, after minus before. Edits of one candidate are measured separately and added. The first candidates are
+ * measured first, in groups; those that the budget cuts off have no figure. Equal requests get equal figures.
  */
 export async function prior(request: PriorRequest, likelihood: Likelihood, { now, signal }: Limits): Promise<Priors> {
   const started = now();
@@ -212,7 +212,7 @@ function compare(a: PlacedEdit | undefined, b: PlacedEdit | undefined): number {
   return a.start - b.start;
 }
 
-/** Measures edits; what the text says without them is measured once per place. */
+/** Measures edits; the unedited text is measured once per place. */
 class Meter {
   readonly #likelihood: Likelihood;
   readonly #window: number;

@@ -3,7 +3,7 @@ import type { PriorRequest } from '@agentfleet/protocol/inference';
 import { type Likelihood, prior } from './likelihood.ts';
 import { replacing } from '../testing/request.ts';
 
-/** Tokens are characters; each has its own ln p wherever it stands. Tells what was asked. */
+/** Tokens are characters; each has a fixed ln p. Records its requests. */
 class Letters implements Likelihood {
   evaluated = 0;
   readonly asked: string[] = [];
@@ -33,7 +33,7 @@ test('a gain is the difference over the window that begins at the first token th
   const letters = new Letters();
   const request = asked([[replacing(file, ' - ', ' + ')], [replacing(file, ' - ', ' * ')]]);
   expect(await gains(request, letters)).toEqual([2, -5]);
-  // What stands there is asked once, for both.
+  // The original text is evaluated once, for both.
   expect(letters.asked).toEqual(['- b\n', '+ b\n', '* b\n']);
 });
 

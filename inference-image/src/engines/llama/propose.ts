@@ -9,7 +9,7 @@ const around = 10;
 const maxLineChars = 200;
 const maxWordsChars = 400;
 
-/** What a reply must be: one line of the file, rewritten. */
+/** Schema of a reply: one line of the file, rewritten. */
 export const replySchema = {
   type: 'object',
   properties: { text: { type: 'string', maxLength: maxLineChars } },
@@ -17,7 +17,10 @@ export const replySchema = {
   additionalProperties: false,
 } as const;
 
-/** The prompt for one line, in the chat format of SmolLM2. Only the format's own marks are special tokens: what comes from the request cannot end a turn. */
+/**
+ * Returns the prompt for one line, in the chat format of SmolLM2. Only the format's own marks are special tokens: text
+ * of the request cannot end a turn.
+ */
 function promptTokens(model: Pick<Model, 'tokenize'>, request: GenerateRequest, suspect: Suspect): Token[] {
   const mark = (text: string): Token[] => model.tokenize(text, true);
   const plain = (text: string): Token[] => model.tokenize(text);
@@ -69,7 +72,7 @@ function lineEdit({ path, content }: FocusFile, line: number, reply: string): Ed
   };
 }
 
-/** What writes one reply that fits the schema. */
+/** Writes one reply that fits the schema. */
 export interface Writer {
   readonly tokenize: Model['tokenize'];
   /** The likeliest text that the grammar allows; null when it is not ended after `maxTokens` or at the deadline. */
@@ -93,8 +96,8 @@ const validate = new Ajv().compile<{ text: string }>(replySchema);
 type Found = Omit<Candidate, 'rank' | 'score'> & { readonly energy: number };
 
 /**
- * Rewrites the most suspicious lines one by one, each greedily: at most one candidate per line. A model of this size
- * seldom repairs anything; what it writes is judged like all candidates.
+ * Rewrites the most suspicious lines separately, each greedily: at most one candidate per line. A model of this size
+ * seldom repairs anything; its proposals are judged like all candidates.
  */
 export async function propose(request: GenerateRequest, writer: Writer, { now, signal }: Limits): Promise<Generated> {
   const started = now();

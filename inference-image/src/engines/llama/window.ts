@@ -4,11 +4,11 @@ import type { PlacedEdit } from './place.ts';
 export interface TextPair {
   readonly before: string;
   readonly after: string;
-  /** Where both begin in the file. */
+  /** Common start of both in the file. */
   readonly from: number;
 }
 
-/** How far the text before an edit reaches back, in lines: at least `near`, at most `near + step − 1`. */
+/** Lines of context before an edit: at least `near`, at most `near + step − 1`. */
 const near = 24;
 const step = 24;
 /** Bound on that text, for files with long lines. */
@@ -17,8 +17,8 @@ const maxBackChars = 4096;
 const charsPerToken = 12;
 
 /**
- * Cuts a file around an edit. Texts begin at every `step`-th line, so that edits near each other begin alike and share
- * the evaluation of what stands before them; they end at the same place of the file.
+ * Cuts a file around an edit. Texts begin at every `step`-th line, so that edits near each other share the evaluation
+ * of the lines before them; they end at the same place of the file.
  */
 export function textPair({ content, start, end, after }: PlacedEdit, windowTokens: number): TextPair {
   const from = beginning(content, start);

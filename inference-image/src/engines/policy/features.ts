@@ -10,14 +10,14 @@ export interface Lexeme {
 const operators = ['$(', '&&', '||', '>>', '<<', '|', ';', '&', '>', '<', '(', ')', '`', '\n'] as const;
 
 /**
- * Splits a command line roughly as a shell would. It serves features, not a decision: what it reads wrong costs accuracy, gate
- * 1 parses the real grammar. What is substituted inside double quotes is read as a command.
+ * Splits a command line roughly as a shell would. It serves features, not a decision: errors only cost accuracy, gate 1
+ * parses the real grammar. A substitution inside double quotes is read as a command.
  */
 export function lex(line: string): readonly Lexeme[] {
   const found: Lexeme[] = [];
   let word = '';
   let quote = '';
-  /** Quotes that a substitution stands in. */
+  /** Quotes around the current substitution. */
   const outer: string[] = [];
   const end = (): void => {
     if (word !== '') found.push({ kind: 'Word', text: word });
@@ -48,12 +48,12 @@ export function lex(line: string): readonly Lexeme[] {
   return found;
 }
 
-/** Parts of a path that are reported; deeper ones say little. */
+/** Parts of a path that become features; deeper ones carry little information. */
 const pathDepth = 3;
 
 /**
- * What is general about one word: which kind of path, flag, address or name it is. Digits become 0, so that `sda1` and `sdb2`
- * are near. At most a dozen tokens per word.
+ * Generalizes one word: the kind of path, flag, address or name. Digits become 0, so that `sda1` and `sdb2` are near.
+ * At most a dozen tokens per word.
  */
 function wordTokens(word: string): readonly string[] {
   if (/^[a-z][a-z0-9+]*:\/\//i.test(word)) return urlTokens(word);
@@ -129,10 +129,10 @@ function plainTokens(word: string): readonly string[] {
 
 /** Buckets of hashed features, a power of two; the weights of one class. */
 export const buckets = 32_768;
-/** Characters that are looked at: acts may be far longer than what tells their kind. */
+/** Characters that are read: acts may be far longer than the part that shows their kind. */
 const maxChars = 16_384;
 
-/** What is known about an act, as a set of texts. */
+/** Returns the features of an act, as a set of texts. */
 export function featuresOf(act: Pick<JudgedAct, 'tool' | 'subject' | 'content'>): ReadonlySet<string> {
   const features = new Set<string>([`tool:${act.tool}`]);
   if (act.tool !== 'FileWrite') commandFeatures(act.subject.slice(0, maxChars), features);
@@ -203,10 +203,10 @@ export function conceptsOf({ subject, content = '' }: Pick<JudgedAct, 'subject' 
   return [...shown, ...pairs];
 }
 
-/** A bucket and what is added there. */
+/** A bucket and its value. */
 export type Encoded = readonly (readonly [bucket: number, value: number])[];
 
-/** What one concept and a pair of them add, beside words that share a unit length. */
+/** Values of one concept and of a pair of them, beside words that share a unit length. */
 const single = 2;
 const pair = 0.5;
 

@@ -1,6 +1,6 @@
 /**
- * What a security engineer would look for first. A concept is weaker than a rule: it never decides, the classifier learns what
- * it is worth, alone and beside others. Read on the raw text, so that also programs inside strings count.
+ * Patterns that a security engineer checks first. A concept is weaker than a rule: it never decides, the classifier
+ * learns its weight, alone and beside others. Matched on the raw text, so that programs inside strings count too.
  */
 export const concepts: Readonly<Record<string, RegExp>> = {
   deletes: /\b(rm|unlink|shred|rmtree|rmSync|rmdir|removeSync|wipefs|userdel)\b|-delete\b|\bos\.remove\b|--remove-files|--delete\b/,

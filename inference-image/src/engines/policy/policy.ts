@@ -1,7 +1,7 @@
 import { type JudgedAct, type PolicyLabel, policyLabels, type PolicyVerdict } from '@agentfleet/protocol/inference';
 import { lex, buckets, encode } from './features.ts';
 
-/** What decides alone, because it is certain. */
+/** A certain case that decides alone. */
 export interface Rule {
   readonly name: string;
   readonly label: PolicyLabel;
@@ -86,7 +86,7 @@ export function decide(act: JudgedAct): Rule | null {
   return rules.find((rule) => rule.applies(act, commands)) ?? null;
 }
 
-/** The simple commands of a line, without what raises rights before them. */
+/** Returns the simple commands of a line, without prefixes that raise rights. */
 function commandsOf(line: string): readonly (readonly string[])[] {
   const commands: string[][] = [[]];
   for (const { kind, text } of lex(line)) {
@@ -111,7 +111,7 @@ export interface PolicyFile {
   readonly weights: readonly string[];
 }
 
-/** What a rule is believed: nothing that people wrote is surer. */
+/** Probability of a rule: no handwritten rule is more certain. */
 const certain = 0.999;
 
 export interface Policy {

@@ -23,7 +23,7 @@ interface Records {
 
 /**
  * Reads one file, or every `*.json` of a folder (as a ConfigMap is mounted).
- * @throws Error that names the file and what is wrong with it
+ * @throws Error that names the file and its fault
  */
 export async function readRecords(path: string): Promise<Records> {
   const isFolder = (await stat(path)).isDirectory();
@@ -74,7 +74,7 @@ function goalDigest(goal: string): string {
 }
 
 /**
- * Answers with what was recorded for the goal and the step; invents nothing. Under the grammar Edit candidates that act are
+ * Answers with the record for the goal and the step, and nothing else. Under the grammar Edit candidates that act are
  * left out; they stay counted in `considered` and in the mass.
  */
 export class ReplayEngine implements Engine {

@@ -4,7 +4,7 @@ import type { Language } from './language/language.ts';
 import { python } from './python/index.ts';
 import { type GrammarName, SourceParser, type Grammars } from './language/syntax.ts';
 
-/** Every language; a new one takes part once it stands here. */
+/** Every language; a new one is used once it is listed here. */
 export const languages: readonly Language[] = [python, javascript, typescript];
 
 /** The language and grammar of a file by its name, or null for one of no known language. */
@@ -17,7 +17,7 @@ function languageOf(path: string): { readonly language: Language; readonly gramm
   return null;
 }
 
-/** The language of a file and what parses it. */
+/** The language of a file and its parser. */
 export interface Source {
   readonly language: Language;
   readonly parser: SourceParser;

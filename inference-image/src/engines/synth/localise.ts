@@ -1,6 +1,6 @@
 import type { Spectrum } from '@agentfleet/protocol/inference';
 
-/** How suspicious a line is: `ochiai` 0…1, `dstar` ≥ 0 (may be Infinity) to break ties. */
+/** Suspicion of a line: `ochiai` 0…1, `dstar` ≥ 0 (may be Infinity) to break ties. */
 interface Suspicion {
   readonly ochiai: number;
   readonly dstar: number;
@@ -10,7 +10,7 @@ interface Suspicion {
 interface LineSuspicion {
   /** Lines that no test counted: null. */
   at(path: string, line: number): Suspicion | null;
-  /** Of code that every test runs, such as the module's own statements. */
+  /** For code that every test runs, such as the module's own statements. */
   readonly everywhere: Suspicion;
   /** False when the request reported of no failing test's coverage. */
   readonly known: boolean;
@@ -59,12 +59,12 @@ export function suspicionOf(spectrum: Spectrum): LineSuspicion {
 /** Lines named in the traces of failing tests, by path; the last of a trace weighs most. */
 export type TraceLines = ReadonlyMap<string, ReadonlyMap<number, number>>;
 
-/** What an unlocalised request is ranked by: every line alike. */
+/** Ranks of an unlocalised request: every line alike. */
 const unknown: Suspicion = { ochiai: 0.5, dstar: 1 };
 /** A line that only passing tests ran may still matter, for example where a value is made. */
 export const unreached = 0.02;
 const traceBoost = 0.6;
-/** Of failures; the end of a trace tells most. */
+/** Number of failure texts; the end of a trace is the most informative. */
 const maxTexts = 128;
 const maxTextChars = 16_384;
 
@@ -73,7 +73,7 @@ export interface SiteLines {
   /** First and last line, from 1. */
   readonly from: number;
   readonly to: number;
-  /** True when it stands outside of every function: it runs for every test. */
+  /** True when it is outside of every function: it runs for every test. */
   readonly global: boolean;
 }
 
@@ -127,4 +127,4 @@ function frames(text: string): readonly RegExpExecArray[] {
   return [...of(false), ...of(true).reverse()];
 }
 
-/** Where to look: suspicion of lines from a spectrum, and of statements from lines and traces. */
+/** Fault localisation: suspicion of lines from a spectrum, and of statements from lines and traces. */

@@ -1,6 +1,6 @@
 import type { TextEdit } from './language/edit.ts';
 
-/** A candidate before it has a rank: what it does to which file and how likely it is. */
+/** A candidate before it has a rank: its edit, its file and its weight. */
 export interface Entry {
   /** Equal keys mean equal resulting texts. */
   readonly key: string;
@@ -23,7 +23,7 @@ export interface Pool {
   /** Sum of all weights. */
   readonly mass: number;
   readonly parsed: number;
-  /** What ended the search before all was seen; a bound ends it at the same place each time. */
+  /** Why the search ended early; a bound ends it at the same place each time. */
   readonly cut: Cut;
 }
 
@@ -51,7 +51,7 @@ export class PoolBuilder {
   }
 }
 
-/** FNV-1a over the seed and a text: an order that depends on nothing else. */
+/** FNV-1a over the seed and a text: an order that depends only on them. */
 export function seededOrder(seed: number): (key: string) => number {
   return (key) => {
     let hash = (0x811c9dc5 ^ seed) >>> 0;

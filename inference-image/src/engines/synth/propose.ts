@@ -6,13 +6,13 @@ import type { GenerateRequest, Edit } from '@agentfleet/protocol/inference';
 import type { Sources } from './languages.ts';
 import { candidateId } from '../../base/engine.ts';
 
-/** How the search weighs what operators propose. */
+/** Weights of the search for operators' proposals. */
 export interface Weigher {
   /** Suspicion > 0 of the lines of a node. */
   suspicion(lines: NodeLines): number;
-  /** What the failures say of an operator; 1 = nothing. */
+  /** Factor of an operator by the failures; 1 = no information. */
   symptom(operator: string): number;
-  /** Whether failing tests mention a word. */
+  /** Reports whether failing tests mention a word. */
   isMentioned(word: string): boolean;
 }
 

@@ -9,7 +9,7 @@ import type { Sources } from './languages.ts';
 import { mentioned } from './language/language.ts';
 import type { SyntaxNode } from './language/syntax.ts';
 
-/** Bound of one pool, and of the nodes that are looked at. */
+/** Bound of one pool, and of the nodes that are visited. */
 const maxEntries = 20_000;
 const maxNodes = 200_000;
 /** Places that no failing test reached are searched only for a pool smaller than this. */
@@ -25,8 +25,8 @@ export interface SearchLimits {
 }
 
 /**
- * Every candidate for the focus files of a request, weighed and ordered. Pure but for the deadline:
- * a search that was not truncated depends on nothing else than the request.
+ * Returns every candidate for the focus files of a request, weighted and ordered. Pure but for the deadline: a search
+ * that was not truncated depends only on the request.
  *
  * @throws InferenceError `AF_LANGUAGE_UNSUPPORTED` when no focus file can be edited.
  */
@@ -127,7 +127,7 @@ export class PoolCache {
     const known = this.#pools.get(key);
     this.#pools.delete(key);
     const found = known ?? { pool: await make(), wire: new Wire(request) };
-    // What a deadline cut short would be another pool the next time.
+    // A pool cut by a deadline would differ the next time.
     if (found.pool.cut !== 'Deadline') this.#pools.set(key, found);
     const oldest = this.#pools.size > kept ? this.#pools.keys().next() : undefined;
     if (oldest?.done === false) this.#pools.delete(oldest.value);
@@ -135,7 +135,7 @@ export class PoolCache {
   }
 }
 
-/** All that a pool depends on. */
+/** Returns everything that a pool depends on. */
 function poolKey({ files, localisation, maxEdits, seed }: GenerateRequest): string {
   return sha256(JSON.stringify([files, localisation, maxEdits, seed]));
 }

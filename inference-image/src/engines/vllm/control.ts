@@ -5,7 +5,7 @@ export interface Adapter {
   readonly path: string;
 }
 
-/** What is asked of an engine in one conversation. */
+/** One chat request to an engine. */
 export interface ChatRequest {
   readonly model: string;
   readonly messages: readonly { readonly role: 'system' | 'user'; readonly content: string }[];
@@ -23,11 +23,11 @@ export interface ChatRequest {
 export interface ChatReply {
   readonly text: string;
   readonly tokens: number;
-  /** Sum of ln p over its tokens, before a grammar's mask; null where the engine has none, or tells zeros for all. */
+  /** Sum of ln p over its tokens, before a grammar's mask; null where the engine has none, or reports zeros for all. */
   readonly logLikelihood: number | null;
 }
 
-/** An engine that does not do what it was asked. */
+/** An engine that fails a request. */
 export class VllmError extends Error {
   /** HTTP status; undefined when there was no answer. */
   readonly status: number | undefined;
@@ -47,7 +47,7 @@ export interface VllmControlOptions {
 
 const longestAnswer = 4 << 20;
 
-/** Asks an engine over the endpoints of its own server: readiness by a real generation, sleep, adapters. */
+/** Calls an engine's own HTTP API: readiness by a real generation, sleep, adapters. */
 export class VllmControl {
   readonly #options: VllmControlOptions;
 
@@ -68,7 +68,7 @@ export class VllmControl {
 
   /**
    * One generation, as a probe of warmth: an engine that listens and cannot generate is not ready.
-   * @returns whether logprobs came with it; some engines answer with zeros where they have none
+   * @returns whether it had logprobs; some engines answer with zeros where they have none
    */
   async generate(model: string, signal: AbortSignal): Promise<{ readonly tokens: number; readonly logprobs: boolean }> {
     const request = { model, prompt: 'def add(a, b):\n    return', max_tokens: 8, temperature: 0, seed: 1, logprobs: 1 };
@@ -83,7 +83,7 @@ export class VllmControl {
     return { tokens, logprobs: logprobs.some((value) => typeof value === 'number' && value !== 0) };
   }
 
-  /** Tokens whose keys and values it holds at once, by its metrics; undefined when they do not say. */
+  /** Tokens whose keys and values it can hold at once, by its metrics; undefined when they do not have it. */
   async kvTokens(signal: AbortSignal): Promise<number | undefined> {
     const text = await this.#text('GET', '/metrics', undefined, signal);
     const line = text.split('\n').find((known) => known.startsWith('vllm:cache_config_info{'));
@@ -121,7 +121,7 @@ export class VllmControl {
     return choices.flatMap(replyOf);
   }
 
-  /** The weights go to the memory of the host; what was computed of prompts is forgotten. */
+  /** Moves the weights to the memory of the host; the prefix cache is lost. */
   async sleep(signal: AbortSignal): Promise<void> {
     await this.#ask('POST', '/sleep?level=1', undefined, signal);
   }

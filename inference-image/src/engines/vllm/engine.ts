@@ -9,7 +9,7 @@ export interface VllmEngineOptions {
   readonly control: VllmControl;
   /** Name that the engine answers to; with an adapter, the adapter's. */
   readonly model: string;
-  /** What it has to load before it is ready; it forgets it whenever it starts again. */
+  /** Adapter to load before it is ready; a restart loses it. */
   readonly adapter: Adapter | undefined;
   /** Tokens of a request with its answer. */
   readonly contextTokens: number;
@@ -32,8 +32,8 @@ interface ChatLimits {
 type Found = Proposal & { readonly energy: number };
 
 /**
- * A language model behind vLLM's HTTP API. The k candidates of a request are asked for at once, so that their prompt is
- * computed once; an answer that cannot be done in the files as they are is left out.
+ * A language model behind vLLM's HTTP API. The k candidates of a request are requested at once, so that their prompt is
+ * computed once; an answer that does not fit the files is left out.
  */
 export class VllmEngine implements Engine {
   readonly name = 'VLLM';
@@ -63,7 +63,7 @@ export class VllmEngine implements Engine {
     );
   }
 
-  /** One real generation. An engine that sleeps was proved before it did, and is not woken for it. */
+  /** One real generation. A sleeping engine was proved before, and is not woken for it. */
   async prove(): Promise<void> {
     const proof = (): Promise<void> => this.#proof();
     await (this.#options.residency?.prove(proof) ?? proof());
@@ -74,7 +74,7 @@ export class VllmEngine implements Engine {
     const { signal } = new AbortController();
     if (adapter !== undefined) await control.registerAdapters([adapter], signal);
     await control.generate(model, signal);
-    // An engine that does not tell is no worse for it.
+    // An engine without this metric is still ready.
     this.#kvTokens = await control.kvTokens(signal).catch(() => this.#kvTokens);
   }
 
@@ -104,7 +104,7 @@ export class VllmEngine implements Engine {
       n: request.k,
       // One answer is the likeliest; several have to differ.
       temperature: request.k === 1 && request.exclude.length === 0 ? 0 : 0.8,
-      // Asked again, it is to find what it did not find before.
+      // A repeated request should find new answers.
       seed: (request.seed + request.exclude.length) % 4_294_967_295,
       maxTokens: answerTokens,
       timeoutMs: budgetMs,
@@ -120,7 +120,7 @@ export class VllmEngine implements Engine {
   }
 }
 
-/** An engine that is away or overloaded may be asked again; one that refuses what it was sent may not. */
+/** An unavailable or overloaded engine may be retried; one that refuses the request may not. */
 function asRefusal(error: unknown): unknown {
   if (!(error instanceof VllmError)) return error;
   const { status } = error;

@@ -21,7 +21,7 @@ export interface VllmSettings {
   readonly sleepAfterSeconds: number | null;
 }
 
-/** Time for what is no generation, ms: the first one after a start compiles. */
+/** Time limit of other calls than generation, ms: the first one after a start compiles. */
 const controlMs = 60_000;
 
 /** The engine; it need not answer yet. */

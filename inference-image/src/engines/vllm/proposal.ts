@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Edit, FocusFile, GenerateRequest, Location, ShellAct } from '@agentfleet/protocol/inference';
 import { candidateId, suspects } from '../../base/engine.ts';
 
-/** What an answer of the model comes to in the files of the request. */
+/** An answer of the model, applied to the files of the request. */
 export interface Proposal {
   readonly id: string;
   readonly edits: readonly Edit[];
@@ -18,9 +18,9 @@ interface Replacement {
 }
 
 /**
- * Reads an answer. What does not fit is no proposal: text that stands nowhere or twice, edits that overlap or change
- * nothing, commands where none were asked for.
- * @returns null when it proposes nothing that can be done
+ * Reads an answer. It is no proposal if it does not fit: text that occurs nowhere or twice, edits that overlap or
+ * change nothing, commands where none were requested.
+ * @returns null when it proposes nothing applicable
  */
 export function proposalOf(text: string, { files, grammar }: Pick<GenerateRequest, 'files' | 'grammar'>): Proposal | null {
   const answer = parsed(text);
@@ -97,7 +97,7 @@ function locate({ path, range, before }: Edit, files: readonly FocusFile[]): Loc
   return { path, line: lines.length + shift, column: shift > 0 ? 0 : (lines.at(-1)?.length ?? 0) };
 }
 
-/** Characters of a token, at least: what is shown fits when it has at most that many of them. */
+/** Least characters of a token: a text with at most that many per token of room fits. */
 const charsPerToken = 3;
 
 const maxFailures = 4;
@@ -110,7 +110,7 @@ const instructions =
 
 const acting = ' "commands" are command lines for /bin/sh that are run in the project after the edits; leave them out where edits suffice.';
 
-/** What an answer has to be. */
+/** Returns the schema of an answer. */
 export function proposalSchema({ grammar, maxEdits, files }: Pick<GenerateRequest, 'grammar' | 'maxEdits' | 'files'>): object {
   const edit = {
     type: 'object',
@@ -126,7 +126,7 @@ export function proposalSchema({ grammar, maxEdits, files }: Pick<GenerateReques
   return {
     type: 'object',
     properties: {
-      // With the grammar of tools an edit may be as large as it needs: `maxEdits` bounds the search of edits alone.
+      // With the grammar of tools an edit may have any size: `maxEdits` only bounds the search of edits.
       edits: { type: 'array', maxItems: grammar === 'Tool' ? 8 : Math.max(maxEdits, 2), items: edit },
       ...(grammar === 'Tool' && { commands }),
       reason: { type: 'string', maxLength: 300 },
@@ -152,7 +152,7 @@ export function conversation(
   ];
 }
 
-/** Lines of all files while there is room: the most suspicious with what is around them first, reported in their order. */
+/** Returns lines of all files while there is room: the most suspicious with their context first, shown in their order. */
 function shown(request: GenerateRequest, room: number): string {
   const lines = request.files.map(({ content }) => content.split('\n'));
   const chosen = lines.map(() => new Set<number>());

@@ -3,7 +3,7 @@ import { Residency } from './residency.ts';
 
 const { signal } = new AbortController();
 
-/** An engine that tells what it was reported, and a clock that a test turns. */
+/** An engine that records its calls, and a clock under control of the test. */
 function bed() {
   const reported: string[] = [];
   const errors: unknown[] = [];

@@ -1,6 +1,6 @@
 import type { VllmControl } from './control.ts';
 
-/** An engine whose weights go to the memory of the host while nobody asks. */
+/** An engine whose weights go to the memory of the host while it is idle. */
 export interface ResidencyOptions {
   readonly control: Pick<VllmControl, 'sleep' | 'wake' | 'isSleeping'>;
   /** Time without a request after which it sleeps, ms. */
@@ -61,7 +61,7 @@ export class Residency {
     });
   }
 
-  /** One change after the other; the failure of one is reported to whoever asked for it, and the next goes on. */
+  /** Runs one change after the other; the failure of one is reported to its caller, and the next continues. */
   #queue(change: () => Promise<void>): Promise<void> {
     const turn = this.#changing.then(change);
     this.#changing = turn.catch(() => undefined);

@@ -7,7 +7,7 @@ export interface EventWriter {
   chunk(chunk: Chunk): Iterable<string>;
   /** After the last chunk. */
   end(): Iterable<string>;
-  /** In place of the end. */
+  /** Writes an error in place of the end. */
   fail(failure: GatewayError): Iterable<string>;
 }
 
@@ -29,15 +29,15 @@ export interface ClientApi {
   refusal(failure: GatewayError): unknown;
 }
 
-/** A client reads one call at a time: one that goes on later cannot be written any more. */
+/** A client reads one call at a time: an earlier one cannot be continued. */
 export function outOfOrder(): GatewayError {
   return new GatewayError('ProviderMalformed', 'a stream of the provider goes on with a call after the next one began: ask without stream');
 }
 
-/** What the vendors tag by its type: events, blocks, items. */
+/** Values that the vendors tag by type: events, blocks, items. */
 export type Tagged = { readonly type: string; readonly [member: string]: unknown };
 
-/** One server-sent event of an API that names its events. */
+/** Formats one server-sent event of an API with named events. */
 export function namedEvent(data: Tagged): string {
   return `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
 }

@@ -213,7 +213,7 @@ it.each(Object.keys(apis))('redacts, bounds, meters and records alike: %s', asyn
   expect(metrics).toContain('agentfleet_gateway_tokens_total{model="expert",kind="output",task_namespace="demo"} 20');
 });
 
-/** What each library throws. */
+/** Errors of each library. */
 interface Thrown {
   readonly status?: number;
   readonly error?: unknown;

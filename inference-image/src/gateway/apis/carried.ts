@@ -1,17 +1,17 @@
 const prefix = 'agentfleet-state:';
 
 /**
- * Signature of thinking blocks that the gateway writes for models of other vendors. They come back with a carried state, and are
- * dropped then.
+ * Signature of thinking blocks that the gateway writes for models of other vendors. A client returns them with a
+ * carried state, and they are dropped then.
  */
 export const ownSignature = 'agentfleet';
 
-/** What a provider wants back, as a text for the opaque member that a client returns unchanged; null: there is nothing to carry. */
+/** Encodes a provider's state as text for the opaque member that a client returns unchanged; null: there is none. */
 export function carried(state: unknown): string | null {
   return state === undefined || state === null ? null : `${prefix}${Buffer.from(JSON.stringify(state)).toString('base64url')}`;
 }
 
-/** The state in such a text; undefined: it is none of ours, or broken. */
+/** Decodes the state in such a text; undefined: it is foreign or broken. */
 export function uncarried(text: unknown): unknown {
   if (typeof text !== 'string' || !text.startsWith(prefix)) return undefined;
   try {
@@ -21,7 +21,7 @@ export function uncarried(text: unknown): unknown {
   }
 }
 
-/** What a server of the chat API reports of its model's thinking, by the names that servers give it. */
+/** Returns the reasoning of a model, by the names that servers of the chat API give it. */
 export function reasoningOf(message: object): string {
   const { reasoning_content: content, reasoning } = message as { readonly reasoning_content?: unknown; readonly reasoning?: unknown };
   if (typeof content === 'string') return content;

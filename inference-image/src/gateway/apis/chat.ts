@@ -20,7 +20,7 @@ export function chatRequest(body: unknown): ChatRequest {
   return fitting(body, validate);
 }
 
-/** The OpenAI chat API, which is also what providers are asked by. */
+/** The OpenAI chat API, which is also the form of requests to providers. */
 export const chatApi: ClientApi = {
   path: chatRoutes.completions,
   read: (body) => ({ chat: chatRequest(body), answer: (completion) => completion, events: () => chatEvents }),

@@ -1,6 +1,6 @@
 /**
- * The APIs that the gateway serves, one file each with what belongs to it. Each reads a request into the one form that every
- * provider takes, and writes its answer; what happens in between is the same for all. Imports `providers/`, nothing above it.
+ * The APIs that the gateway serves, one file each with its parts. Each reads a request into the one form that every
+ * provider takes, and writes its answer; everything between is shared. Imports `providers/`, nothing above it.
  */
 import type { ClientApi } from './api.ts';
 import { chatApi } from './chat.ts';
@@ -11,5 +11,5 @@ export type { ClientApi, EventWriter } from './api.ts';
 export { chatApi } from './chat.ts';
 export { countTokens, messagesApi } from './messages.ts';
 
-/** In the order in which they are listed to who asks for another one. */
+/** In the order in which a refusal of another API lists them. */
 export const clientApis: readonly ClientApi[] = [chatApi, messagesApi, responsesApi];

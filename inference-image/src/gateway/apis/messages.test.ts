@@ -1,4 +1,4 @@
-// The Messages API: what its clients bring that the chat API has no word for, and what is refused.
+// The Messages API: features that the chat API lacks, and refusals.
 import { Anthropic } from '@anthropic-ai/sdk';
 import { OpenAI } from 'openai';
 import * as fc from 'fast-check';

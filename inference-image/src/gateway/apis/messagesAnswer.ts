@@ -41,7 +41,7 @@ function blocksOf(message: WireMessage, wanted: boolean): readonly unknown[] {
   ];
 }
 
-/** What the provider wants back, where the client will go on with this message or expects thinking. */
+/** Returns the provider's state, where the client will continue with this message or expects thinking. */
 export function carriedBlocks(state: unknown, expected: boolean): readonly Tagged[] {
   const data = expected && !isAnthropicState(state) ? carried(state) : null;
   return data === null ? [] : [{ type: 'redacted_thinking', data }];
@@ -61,7 +61,7 @@ export function stopOf(
     : { stop_reason: 'end_turn', stop_sequence: null };
 }
 
-/** The API counts what was read from and written to a cache apart from the input. Pure. */
+/** The API counts tokens read from and written to a cache separately from the input. Pure. */
 export function usageOf(usage: WireUsage | null | undefined): Readonly<Record<string, number>> {
   const { cached_tokens: cached, cache_write_tokens: written } = (usage?.prompt_tokens_details ?? {}) as Readonly<
     Record<string, number | null | undefined>

@@ -9,14 +9,14 @@ type Choice = Chunk['choices'][number];
 type Open = 'text' | 'thinking' | 'whole' | `call ${number}`;
 type CallPiece = NonNullable<Choice['delta']['tool_calls']>[number];
 
-/** Events of the Messages API. Its blocks come one after the other: a new one ends the one before. */
+/** Events of the Messages API. Its blocks follow one another: a new one ends the one before. */
 export class MessageEvents implements EventWriter {
   readonly #estimated: WireUsage;
   readonly #wanted: boolean;
   #started = false;
   /** Blocks begun up to now. */
   #blocks = 0;
-  /** The block that goes on. */
+  /** The open block. */
   #open: Open | null = null;
   #calls = new Set<number>();
   #finish: string | null = null;
@@ -114,7 +114,7 @@ export class MessageEvents implements EventWriter {
     return [namedEvent({ type: 'content_block_delta', index: this.#blocks - 1, delta })];
   }
 
-  /** Ends the block that goes on. Thinking of other vendors has our signature. */
+  /** Ends the open block. Thinking of other vendors has our signature. */
   *#close(): Iterable<string> {
     if (this.#open === 'thinking') yield* this.#delta({ type: 'signature_delta', signature: ownSignature });
     yield* this.#end();

@@ -36,12 +36,15 @@ export function messagesRequest(body: unknown): MessagesRequest {
 
 /** Members that models of the Messages API alone take, and that no right of the gateway's owner hangs on. */
 const ownOptions = ['temperature', 'top_p', 'top_k', 'thinking', 'metadata'] as const;
-/** Members by which the vendor would work on its own: nothing here would bound or gate what it does. */
+/** Members by which the vendor would act on its own: nothing here would bound or gate its acts. */
 const refusedMembers = ['mcp_servers', 'container'] as const;
-/** Tools that the vendor runs: a model without them answers with what else it has. */
+/** Tools that the vendor runs: a model without them answers with its other tools. */
 const vendorTools = /^(?:web_search|web_fetch|code_execution|tool_search)_/;
 
-/** A request of the Messages API as one of the chat API. @throws GatewayError InvalidRequest for what no provider could keep */
+/**
+ * Converts a request of the Messages API to one of the chat API. @throws GatewayError InvalidRequest for demands that
+ * no provider could meet
+ */
 export function chatOfMessages(body: MessagesRequest): ChatRequest {
   for (const member of refusedMembers)
     if (body[member] !== undefined && body[member] !== null)
@@ -112,7 +115,7 @@ function wireOf(role: 'user' | 'assistant' | 'system', blocks: readonly Block[],
   if (role === 'assistant') return [assistantOf(blocks, at)];
   const results = blocks.flatMap((block, n) => (block.type === 'tool_result' ? [resultOf(block, `${at}.${n}`)] : []));
   const rest = blocks.flatMap((block, n) => (block.type === 'tool_result' ? [] : [partOf(block, `${at}.${n}`)]));
-  // Results follow their calls at once, as the chat API wants it; what the user adds comes after them.
+  // Results follow their calls directly, as the chat API requires; the user's text comes after them.
   return rest.length === 0 && results.length > 0 ? results : [...results, { role, content: contentOf(rest) }];
 }
 
@@ -170,7 +173,7 @@ function partOf(block: Block, at: string): Part {
   throw refused(at, `a block of type ${block.type} is not served here: send text, an image or a document`);
 }
 
-/** A document of text as its text, so that it is redacted; any other goes to models of this API only. */
+/** A document of text becomes text, so that it is redacted; any other goes only to models of this API. */
 function documentOf(block: Block): Part {
   const { source, title } = block;
   const { type, data } = (source ?? {}) as Readonly<Record<string, unknown>>;
@@ -185,7 +188,7 @@ function imageOf({ source }: Block, at: string): string {
   throw refused(`${at}.source`, 'an image has its bytes (base64) or a url here: files of the vendor are not kept');
 }
 
-/** A text where that says all: not every server of the chat API takes parts. */
+/** Returns plain text where that suffices: not every server of the chat API accepts parts. */
 function contentOf(parts: readonly Part[], between = '\n\n'): NonNullable<WireMessage['content']> {
   const isPlain = parts.every((part) => part.type === 'text' && !('cache_control' in part));
   return isPlain ? parts.map(({ text }) => String(text)).join(between) : [...parts];

@@ -1,4 +1,4 @@
-// The Responses API: what its programs bring that the chat API has no word for, and what is refused.
+// The Responses API: features that the chat API lacks, and refusals.
 import { OpenAI } from 'openai';
 import type { ResponseCreateParamsNonStreaming, ResponseInputItem, ResponseStreamEvent } from 'openai/resources/responses/responses';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';

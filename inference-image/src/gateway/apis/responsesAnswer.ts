@@ -6,7 +6,7 @@ import { carried, reasoningOf } from './carried.ts';
 import type { ResponsesRequest } from './responsesRequest.ts';
 import { customInput, type NamedTool } from './responsesTools.ts';
 
-/** What of a request its answer repeats and needs. */
+/** Parts of a request that its answer repeats or needs. */
 export interface ResponsesContext {
   readonly request: ResponsesRequest;
   /** By the names for the model. */
@@ -18,14 +18,14 @@ export function idOf(kind: 'resp' | 'msg' | 'fc' | 'ctc' | 'rs'): string {
   return `${kind}_${randomUUID().replaceAll('-', '')}`;
 }
 
-/** What is known of an answer, at its beginning or its end. */
+/** Known facts of an answer, at its beginning or its end. */
 export interface Known {
   readonly id: string;
   readonly created: number;
   readonly model: string | undefined;
   readonly output: readonly unknown[];
   readonly usage: WireUsage | null;
-  /** Why it ended; null: it goes on. */
+  /** Why it ended; null: it continues. */
   readonly finish: string | null;
 }
 
@@ -114,7 +114,7 @@ export function callItem({ tools }: ResponsesContext, { callId, name, args }: Ca
   return { id: id ?? idOf('fc'), type: 'function_call', status, ...common, arguments: args };
 }
 
-/** What the provider wants back, where the client will go on with this answer or asked for it. */
+/** Returns the provider's state, where the client will continue with this answer or requested it. */
 export function reasoningItems({ request }: ResponsesContext, state: unknown, thought: string, called: boolean): readonly Tagged[] {
   const wanted = called || (request.include ?? []).includes('reasoning.encrypted_content');
   const text = wanted ? carried(state) : null;

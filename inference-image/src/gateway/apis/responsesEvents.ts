@@ -28,7 +28,7 @@ const codes: Readonly<Partial<Record<GatewayError['code'], string>>> = {
   InvalidRequest: 'invalid_prompt',
 };
 
-/** Events of the Responses API. Its items come one after the other: a new one ends the one before. */
+/** Events of the Responses API. Its items follow one another: a new one ends the one before. */
 export class ResponsesEvents implements EventWriter {
   readonly #context: ResponsesContext;
   readonly #created: number;
@@ -115,7 +115,7 @@ export class ResponsesEvents implements EventWriter {
     }
     if (this.#open?.kind !== 'call' || args === '') return;
     this.#open.calling = { ...this.#open.calling, args: this.#open.calling.args + args };
-    // The input of a custom tool stands inside the JSON of its arguments: it is known at their end.
+    // The input of a custom tool is inside the JSON of its arguments: it is known at their end.
     if (!this.#open.isCustom) yield this.#event('response.function_call_arguments.delta', { ...this.#place(this.#open), delta: args });
   }
 

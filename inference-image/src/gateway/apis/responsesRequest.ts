@@ -70,7 +70,7 @@ export function chatOfResponses(body: ResponsesRequest): { readonly chat: ChatRe
   return { chat, tools: new Map(tools.map(({ wire: _wire, ...tool }) => [wireName(tool.name, tool.namespace), tool])) };
 }
 
-/** Not every model takes more than one message of the system: those at the beginning become one. */
+/** Not every model accepts more than one system message: those at the beginning are merged. */
 function leading(messages: readonly WireMessage[]): readonly WireMessage[] {
   const first = messages.findIndex(({ role, content }) => role !== 'system' || typeof content !== 'string');
   const system = messages.slice(0, first === -1 ? undefined : first);
@@ -105,7 +105,7 @@ function messagesOf(input: ResponsesRequest['input']): readonly WireMessage[] {
   return messages.filter(({ role, content, tool_calls: calls }) => role !== 'assistant' || content !== null || calls !== undefined);
 }
 
-/** A second text begins a message of its own, unless calls wait for their results. */
+/** A second text begins a new message, unless calls wait for their results. */
 function isOneTurn(last: WireMessage, next: WireMessage): boolean {
   return last.content === null || next.content === null || last.tool_calls !== undefined;
 }
@@ -122,7 +122,7 @@ function joined(last: Said, next: Said): Said {
   };
 }
 
-/** Null: an item that another provider wants back, and nobody here. */
+/** Null: an item for another provider, which is dropped. */
 function messageOf(item: Item, at: string): WireMessage | null {
   const { type = 'message', call_id: id, output } = item;
   if (type === 'message') return saidOf(item, at);
@@ -150,7 +150,7 @@ function saidOf({ role, content }: Item, at: string): WireMessage {
   return { role: own, content: own === 'assistant' && said === '' ? null : said };
 }
 
-/** Parts as one text where that says all: not every server of the chat API takes parts. */
+/** Returns parts as one text where that suffices: not every server of the chat API accepts parts. */
 function contentOf(content: unknown, at: string, between = '\n\n'): NonNullable<WireMessage['content']> {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) throw refused(at, 'it is a text or a list of parts');

@@ -15,7 +15,7 @@ export interface NamedTool {
   readonly namespace?: string;
 }
 
-/** Tools that the vendor runs: a model without them answers with what else it has. */
+/** Tools that the vendor runs: a model without them answers with its other tools. */
 const vendorTools = /^(?:web_search|file_search|code_interpreter|image_generation|tool_search|programmatic_tool_calling)/;
 
 /** The name of a tool among all of a request. */
@@ -52,7 +52,7 @@ function functionOf({ description, parameters, strict }: ResponsesTool): object 
   };
 }
 
-/** A tool whose input is a text: a function of one text. Its grammar is described, and nobody enforces it. */
+/** A tool whose input is a text: a function of one text. Its grammar is described, but not enforced. */
 function customOf({ description, format }: ResponsesTool): object {
   const { type, syntax, definition } = (format ?? {}) as Readonly<Record<string, unknown>>;
   const grammar = type === 'grammar' ? `The input is a text of this grammar (${String(syntax)}):\n${String(definition)}` : '';
@@ -80,7 +80,7 @@ export function customInput(args: string): string {
   return args;
 }
 
-/** `tool_choice` and what it leaves of the tools. @throws GatewayError InvalidRequest */
+/** Returns `tool_choice` and the tools that it leaves. @throws GatewayError InvalidRequest */
 export function choiceOf(choice: unknown, tools: readonly { readonly wire: unknown }[]): Partial<ChatRequest> {
   const offered = tools.map(({ wire }) => wire) as NonNullable<ChatRequest['tools']>;
   if (offered.length === 0) return {};

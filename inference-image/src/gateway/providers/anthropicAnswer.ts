@@ -30,7 +30,7 @@ function messageOf(content: readonly ContentBlock[], model: string): WireMessage
   };
 }
 
-/** What the model wants back with its message. */
+/** Returns the model's state for its message. */
 export function anthropicState(content: readonly ContentBlock[], model: string): AnthropicState {
   return { engine: 'Anthropic', model, content };
 }
@@ -50,7 +50,7 @@ export function stopOf(reason: StopReason | null, sequence: string | null): { re
 type Counts = Pick<Usage, 'input_tokens' | 'output_tokens'> &
   Partial<Pick<Usage, 'cache_creation_input_tokens' | 'cache_read_input_tokens'>>;
 
-/** The API counts what was read from and written to its cache apart from the input. Null: it reports nothing. Pure. */
+/** The API counts tokens read from and written to its cache separately from the input. Null: it reports nothing. Pure. */
 export function usageOfMessage(usage: Counts | null | undefined): WireUsage | null {
   if (typeof usage?.input_tokens !== 'number') return null;
   const { input_tokens: fresh, output_tokens: output, cache_creation_input_tokens: written, cache_read_input_tokens: read } = usage;

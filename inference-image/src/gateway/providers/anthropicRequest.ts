@@ -14,7 +14,7 @@ import type { Ask } from './provider.ts';
 type Content = WireMessage['content'];
 type Turn = { readonly role: 'user' | 'assistant'; readonly content: ContentBlockParam[] };
 
-/** What is before it in a request is looked up in, and written to, the provider's cache. */
+/** The provider looks up the part of a request before this mark in its cache, and stores it. */
 const cached = { cache_control: { type: 'ephemeral' } } as const;
 /** Turns of the user that are marked: the newest, and the one before, whose mark the last request wrote. */
 const markedTurns = 2;
@@ -27,7 +27,7 @@ export function anthropicRequest({ body, model }: Pick<Ask, 'body' | 'model'>): 
   const first = body.messages.findIndex(({ role }) => role !== 'system' && role !== 'developer');
   const system = body.messages.slice(0, first === -1 ? undefined : first).flatMap(({ content }) => textsOf(content));
   const turns = turnsOf(first === -1 ? [] : body.messages.slice(first), model.model ?? '');
-  // The API takes four marks at most: a client that sets its own has no more of ours.
+  // The API takes four marks at most: a client with its own gets none of ours.
   const isMarked = marksItself(body);
   const users = isMarked ? [] : turns.filter(({ role }) => role === 'user').slice(-markedTurns);
   const { stop } = body as { readonly stop?: unknown };
@@ -51,7 +51,10 @@ function marksItself({ messages, tools = [] }: Ask['body']): boolean {
   );
 }
 
-/** What a client of the Messages API asked for in its terms. Thinking has to fit the bound of tokens, which may be lower than the client's. */
+/**
+ * Returns a client's options that only the Messages API has. Thinking must fit the token limit, which may be lower than
+ * the client's.
+ */
 function ownOptions({ messages_options: own = {}, max_completion_tokens: most, ...body }: Ask['body']): Record<string, unknown> {
   const { output_config: _config, thinking: asked, ...rest } = own;
   const thinking = (asked ?? (body as { readonly thinking?: unknown }).thinking) as
@@ -103,7 +106,7 @@ function outputOf({ response_format: format, ...body }: Ask['body']): Pick<Messa
   };
 }
 
-/** Turns of user and assistant by turns; results of tools stand in those of the user. */
+/** Returns alternating turns of user and assistant; results of tools are in those of the user. */
 function turnsOf(messages: readonly WireMessage[], model: string): readonly Turn[] {
   const turns: Turn[] = [];
   const idOf = idsOf(messages);
@@ -125,7 +128,7 @@ function userBlocks(message: WireMessage, idOf: (id: string) => string): readonl
   return [{ ...result, ...(blocks.length > 0 && { content: [...blocks] }), ...(isError === true && { is_error: true }) }];
 }
 
-/** The blocks that the same model gave, as they were; else text and calls. Blocks of calls that were dropped since are left out. */
+/** Returns the unchanged blocks of the same model; else text and calls. Blocks of dropped calls are left out. */
 function assistantBlocks(message: WireMessage, model: string, idOf: (id: string) => string): readonly ContentBlockParam[] {
   const { content, tool_calls: calls = [], provider_state: state } = message;
   if (isAnthropicState(state) && state.model === model) {
@@ -139,13 +142,13 @@ function useOf({ id, function: { name, arguments: text } }: WireToolCall): Conte
   return { type: 'tool_use', id, name, input: inputOf(text) };
 }
 
-/** Arguments as the API wants them, an object; a text that is none stands in one. */
+/** Returns arguments as an object, as the API requires; a text that is not one is wrapped. */
 export function inputOf(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text === '' ? '{}' : text);
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
   } catch {
-    // What the model wrote is no JSON: it reads so in its conversation.
+    // The model wrote invalid JSON: the conversation keeps it as text.
   }
   return { arguments: text };
 }

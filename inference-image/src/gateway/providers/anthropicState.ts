@@ -7,7 +7,7 @@ export interface AnthropicState {
   readonly content: readonly ContentBlockParam[];
 }
 
-/** Whether a message brings a state of this engine back. */
+/** Reports whether a message carries a state of this engine. */
 export function isAnthropicState(state: unknown): state is AnthropicState {
   return typeof state === 'object' && state !== null && (state as Partial<AnthropicState>).engine === 'Anthropic';
 }

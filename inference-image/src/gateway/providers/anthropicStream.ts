@@ -7,7 +7,7 @@ import type { Chunk } from './provider.ts';
 type Open = { block: ContentBlock; json: string };
 type Counts = NonNullable<Parameters<typeof usageOfMessage>[0]>;
 
-/** Events of the Messages API as chunks of the chat API; what the model wants back comes with the last one. */
+/** Converts events of the Messages API to chunks of the chat API; the model's state comes with the last one. */
 export class AnthropicStream {
   readonly #model: string;
   readonly #blocks = new Map<number, Open>();
@@ -20,7 +20,7 @@ export class AnthropicStream {
     this.#model = model;
   }
 
-  /** The chunks that an event stands for. */
+  /** Yields the chunks of an event. */
   *chunks(event: RawMessageStreamEvent): Iterable<Chunk> {
     if (event.type === 'message_start') {
       this.#usage = event.message.usage;
@@ -60,7 +60,7 @@ export class AnthropicStream {
     } else if (delta.type === 'signature_delta' && block.type === 'thinking') block.signature = delta.signature;
   }
 
-  /** A call without arguments may have come without a piece of them. */
+  /** A call without arguments may have no piece of them. */
   *#stop(index: number): Iterable<Chunk> {
     const open = this.#blocks.get(index);
     if (open?.block.type === 'thinking' || open?.block.type === 'redacted_thinking')

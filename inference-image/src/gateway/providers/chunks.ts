@@ -6,10 +6,10 @@ import { stateOf } from './state.ts';
 /** Thinking of a model of the Messages API, for clients of that API: a piece of its text, or a whole block at its end. */
 export type ThinkingPiece = { readonly text: string } | { readonly block: ThinkingBlock | RedactedThinkingBlock };
 
-/** What one chunk adds to a message. `provider_state` and `thinking` are ours. */
+/** The part of a message in one chunk. `provider_state` and `thinking` are extensions of the gateway. */
 export type Delta = Partial<Chunk['choices'][number]['delta']> & { readonly provider_state?: unknown; readonly thinking?: ThinkingPiece };
 
-/** One chunk of one choice. */
+/** Returns one chunk of one choice. */
 export function chunkOf(model: string, delta: Delta, finish: string | null = null, index = 0): Chunk {
   const choice = { index, delta, finish_reason: finish as Chunk['choices'][number]['finish_reason'] };
   return { id: 'chatcmpl', object: 'chat.completion.chunk', created: 0, model, choices: [choice] };
@@ -35,7 +35,7 @@ interface Partly {
   finish: string | null;
 }
 
-/** What a stream has given up to now: its messages as an answer without streaming would have them. */
+/** The stream so far: its messages as an answer without streaming would have them. */
 export class Streamed {
   readonly #choices = new Map<number, Partly>();
   usage: WireUsage | null = null;
@@ -52,7 +52,7 @@ export class Streamed {
     }
   }
 
-  /** Whether every choice has come to its end. */
+  /** Whether every choice has ended. */
   get isWhole(): boolean {
     return this.#choices.size > 0 && [...this.#choices.values()].every(({ finish }) => finish !== null);
   }
@@ -76,7 +76,7 @@ export class Streamed {
   }
 }
 
-/** Pieces of a member: texts and lists go on, anything else is replaced. */
+/** Joins pieces of a member: texts and lists are appended, anything else is replaced. */
 function joined(before: unknown, piece: unknown): unknown {
   if (typeof before === 'string' && typeof piece === 'string') return before + piece;
   if (Array.isArray(before) && Array.isArray(piece)) return [...(before as unknown[]), ...(piece as unknown[])];

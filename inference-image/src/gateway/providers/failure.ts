@@ -12,7 +12,7 @@ const quotaWords = /insufficient_quota|exceeded your current quota|credit balanc
 const certificateWords = /CERT|SELF_SIGNED|UNABLE_TO_(?:VERIFY|GET_ISSUER)/;
 const shownChars = 300;
 
-/** What a library of a vendor threw, as a failure of the gateway: what, and the cure. A key that a provider quotes is taken out. */
+/** Converts an error of a vendor's library to a failure of the gateway: fault and cure. A key that a provider quotes is removed. */
 export function providerFailure(error: unknown, where: Where): GatewayError {
   if (error instanceof GatewayError) return error;
   if (error instanceof SyntaxError) return malformed(where, 'its answer is not JSON', error);
@@ -83,7 +83,7 @@ function failure(
   cause: unknown,
   options: GatewayErrorOptions = {},
 ): GatewayError {
-  // The cause may quote the request with its key: it goes no further.
+  // The cause may quote the request with its key: it is dropped.
   void cause;
   return new GatewayError(code, `${model.name}: the provider at ${placeOf(url)} ${what}`, options);
 }
@@ -119,7 +119,7 @@ function codeOf(error: unknown): string | null {
   return null;
 }
 
-/** The first cause: libraries wrap it in errors that say less. */
+/** Returns the innermost cause: libraries wrap it in errors with less information. */
 function rootOf(error: unknown): unknown {
   let root = error;
   for (let depth = 0; root instanceof Error && root.cause !== undefined && depth < 8; depth += 1) root = root.cause;
@@ -136,7 +136,7 @@ function redirectOf(error: unknown): string {
   return host;
 }
 
-/** What the provider asks to wait, ms: `retry-after-ms`, or `retry-after` in seconds or as a date. */
+/** Returns the provider's retry delay, ms: `retry-after-ms`, or `retry-after` in seconds or as a date. */
 function retryAfterOf(error: unknown): number | undefined {
   const millis = Number(headerOf(error, 'retry-after-ms') ?? Number.NaN);
   if (millis >= 0) return millis;

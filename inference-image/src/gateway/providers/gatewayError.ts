@@ -4,7 +4,7 @@ interface Kind {
   readonly status: number;
   /** `type` of the body, as the OpenAI API names it. */
   readonly type: string;
-  /** Whether the same request may succeed later, unless the failure says otherwise. */
+  /** Whether the same request may succeed later, unless the failure overrides it. */
   readonly retryable: boolean;
 }
 
@@ -30,7 +30,7 @@ const kinds: Readonly<Record<GatewayErrorCode, Kind>> = {
 export interface GatewayErrorOptions {
   readonly cause?: unknown;
   readonly retryable?: boolean;
-  /** When to ask again, ms; undefined: not known. */
+  /** When to retry, ms; undefined: unknown. */
   readonly retryAfterMs?: number | undefined;
   /** It is a limit of the gateway itself: nothing was sent, and asking at once again is of no use. */
   readonly isOwn?: boolean;
@@ -38,7 +38,7 @@ export interface GatewayErrorOptions {
   readonly status?: number;
 }
 
-/** Why there is no answer. `message` names what and the cure; it never holds a key. */
+/** Why there is no answer. `message` names fault and cure; it never holds a key. */
 export class GatewayError extends Error {
   readonly code: GatewayErrorCode;
   readonly status: number;

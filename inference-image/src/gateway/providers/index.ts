@@ -1,6 +1,6 @@
 /**
- * How models are asked: one file for each engine. What they send and get is the OpenAI chat API; the libraries are the vendors'.
- * Imports `protocol` only.
+ * Requests to models: one file for each engine. Input and output are the OpenAI chat API; the libraries are the
+ * vendors'. Imports `protocol` only.
  */
 import type { ChatEngine } from '@agentfleet/protocol/gateway';
 import { AnthropicProvider } from './anthropic.ts';

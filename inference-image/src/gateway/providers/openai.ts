@@ -10,8 +10,8 @@ import { keepState, restoreState } from './state.ts';
 const validate = new Ajv({ strict: false }).compile<ChatCompletion>(ChatCompletion);
 
 /**
- * An answer of a server of the OpenAI API, with what servers leave out or write in a form of their own put right.
- * @throws GatewayError ProviderMalformed for what is no chat completion
+ * Returns an answer of a server of the OpenAI API, normalized for omissions and deviations of servers.
+ * @throws GatewayError ProviderMalformed when it is no chat completion
  */
 function completionOf(answer: unknown, ask: Ask): ChatCompletion {
   if (typeof answer === 'string' || answer === null || answer === undefined)
@@ -104,7 +104,7 @@ function refusesBound(error: unknown, bound: Bound): boolean {
 function clientOf({ url, key, fetch, model }: Ask): OpenAI {
   return new OpenAI({
     baseURL: url,
-    // The library wants one; the header of a server without keys is left out below.
+    // The library requires one; the header of a server without keys is removed below.
     apiKey: key ?? 'none',
     adminAPIKey: null,
     organization: null,
@@ -132,7 +132,7 @@ function bodyOf({ body, model }: Ask, bound: Bound): Record<string, unknown> {
   };
 }
 
-/** A message without what is of the Messages API alone, which servers of the chat API refuse. */
+/** Returns a message without members of the Messages API, which servers of the chat API refuse. */
 function restored(message: WireMessage, model: string): WireMessage {
   const { provider_state: state, is_error: _error, content, tool_calls: calls, ...bare } = unmarked(message);
   const whole = {
@@ -145,7 +145,7 @@ function restored(message: WireMessage, model: string): WireMessage {
 
 const thoughts: ReadonlySet<string> = new Set(['thinking', 'redacted_thinking']);
 
-/** Texts that had to be apart for a mark or a thought are one text again: not every server takes parts. */
+/** Merges texts that were split for a mark or a thought: not every server accepts parts. */
 function bareContent(content: NonNullable<WireMessage['content']> | null): NonNullable<WireMessage['content']> | null {
   if (!Array.isArray(content)) return content;
   if (content.every((part) => !thoughts.has(part.type) && part.type !== 'document' && !('cache_control' in part))) return content;

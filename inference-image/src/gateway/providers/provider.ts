@@ -12,12 +12,12 @@ export interface Ask {
   /** Null: the provider needs none. */
   readonly key: string | null;
   readonly fetch: typeof globalThis.fetch;
-  /** Without secrets, its bound of tokens set. */
+  /** Without secrets, with a token limit. */
   readonly body: ChatRequest & { readonly max_completion_tokens: number };
   readonly signal: AbortSignal;
 }
 
-/** How models of one engine are asked. Nothing is tried twice here. What they throw becomes a GatewayError by `providerFailure`. */
+/** Client of models of one engine. Nothing is retried here. Its errors become a GatewayError by `providerFailure`. */
 export interface Provider {
   /** Whether one request may ask for several choices. */
   readonly several: boolean;

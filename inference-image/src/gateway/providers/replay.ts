@@ -14,7 +14,7 @@ interface Folder {
   readonly conversations: ReadonlyMap<string, Conversation>;
 }
 
-/** Recorded conversations, played by what a request says; where it is in a conversation nobody has to remember. */
+/** Plays recorded conversations by the content of a request, which shows the position in a conversation; no state is kept. */
 export class ReplayProvider implements Provider {
   readonly several = true;
   readonly #folders = new Map<string, Folder>();

@@ -1,7 +1,7 @@
 import type { ChatCompletion, WireMessage, WireToolCall } from '@agentfleet/protocol/chat';
 import type { GatewayModel } from '@agentfleet/protocol/gateway';
 
-/** What servers of the OpenAI API want back with a message of their model: members beyond those of the API, as reasoning. */
+/** State that servers of the OpenAI API need with a message of their model: extra members, such as reasoning. */
 interface OpenAIState {
   readonly engine: 'OpenAI';
   readonly model: string;
@@ -25,7 +25,7 @@ const messageMembers = new Set([
 ]);
 const callMembers = new Set(['id', 'type', 'function', 'index']);
 
-/** Adds to each message what its server wants back. */
+/** Adds each server's state to its message. */
 export function keepState(completion: ChatCompletion, { model = '' }: GatewayModel): ChatCompletion {
   const choices = completion.choices.map((choice) => {
     const state = stateOf(choice.message, model);

@@ -7,7 +7,7 @@ function tokensOf(value: unknown): number {
   return Math.ceil((typeof value === 'string' ? value : (JSON.stringify(value) ?? '')).length / charsPerToken);
 }
 
-/** Of an image or a document at most so many, however many bytes it has. */
+/** Most tokens of an image or a document, however many bytes it has. */
 const tokensOfPicture = 1600;
 
 function contentTokens(content: WireMessage['content']): number {
@@ -19,7 +19,7 @@ function outputOf({ content, tool_calls: calls }: WireMessage): number {
   return contentTokens(content) + (calls === undefined ? 0 : tokensOf(calls));
 }
 
-/** What a request and its answer used, by their length; marked as an estimate. Pure. */
+/** Estimates the usage of a request and its answer by their length; marked as an estimate. Pure. */
 export function estimate({ messages, tools }: Pick<ChatRequest, 'messages' | 'tools'>, answers: readonly WireMessage[]): WireUsage {
   const prompt = messages.reduce((sum, message) => sum + outputOf(message), 0) + (tools === undefined ? 0 : tokensOf(tools));
   const completion = answers.reduce((sum, message) => sum + outputOf(message), 0);
@@ -36,7 +36,7 @@ export function usageOf(request: ChatRequest, { usage, choices }: ChatCompletion
   );
 }
 
-/** Of several answers to parts of one request. Pure. */
+/** Adds the usage of several answers to parts of one request. Pure. */
 export function sumOf(parts: readonly WireUsage[]): WireUsage {
   const [only] = parts;
   if (only !== undefined && parts.length === 1) return only;

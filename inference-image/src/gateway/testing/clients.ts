@@ -11,13 +11,13 @@ export interface Called {
   readonly input: unknown;
 }
 
-/** A message as all APIs mean it. `raw` is what a client sends back as it got it. */
+/** A message in the common form of all APIs. `raw` is the received form, which a client sends back unchanged. */
 export type Said =
   | { readonly user: string }
   | { readonly result: string; readonly of: string }
   | { readonly text: string; readonly calls: readonly Called[]; readonly raw?: unknown };
 
-/** What a client read of an answer. */
+/** The parts of an answer that a client read. */
 export interface Read {
   readonly text: string;
   readonly calls: readonly Called[];
@@ -27,7 +27,7 @@ export interface Read {
   readonly raw: unknown;
 }
 
-/** One conversation to be continued. */
+/** One conversation to continue. */
 export interface Asking {
   readonly system: string;
   readonly said: readonly Said[];
@@ -109,7 +109,7 @@ export const messagesClient: Client = async (origin, { system, said, tools, stre
   };
 };
 
-/** Results of calls stand in one turn of the user. */
+/** Results of calls are in one turn of the user. */
 function turns(said: readonly Said[]): MessageParam[] {
   const all: MessageParam[] = [];
   for (const one of said) {

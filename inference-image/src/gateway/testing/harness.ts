@@ -33,12 +33,12 @@ export function textOf({ chunks }: Streaming, index = 0): string {
   return deltas.map(({ delta }) => delta.content ?? '').join('');
 }
 
-/** A gateway with files of its own, on a loopback address without tokens. */
+/** A gateway with separate files, on a loopback address without tokens. */
 export class Stage {
   readonly folder: string;
   readonly log: string[] = [];
   #running: RunningGateway | null = null;
-  /** The clock by which files are looked at again, ms. */
+  /** The clock for reloading files, ms. */
   time = 1_000_000;
 
   private constructor(folder: string) {
@@ -97,7 +97,7 @@ export class Stage {
     return { status: response.status, headers: response.headers, body: (isJson ? JSON.parse(text) : {}) as Answer['body'], text };
   }
 
-  /** Asks for a stream: its chunks, and what it ended with. */
+  /** Requests a stream; returns its chunks and its end. */
   async stream(body: Readonly<Record<string, unknown>> = {}): Promise<Streaming> {
     const { status, text, body: refused } = await this.ask({ stream: true, ...body });
     if (status !== 200) return { status, chunks: [], done: false, error: refused.error };

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 
-/** How one request is answered; the last of a list answers all that follow. */
+/** The answer to one request; the last of a list answers all that follow. */
 export type Script = (call: ProviderCall, response: ServerResponse) => void;
 
 /** A request as the provider got it. */
@@ -12,7 +12,7 @@ export interface ProviderCall {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** A provider of the OpenAI chat API without a model: answers by a script, and keeps what it was asked. */
+/** A provider of the OpenAI chat API without a model: answers by a script, and keeps its requests. */
 export class FakeProvider {
   readonly calls: ProviderCall[] = [];
   readonly #server: Server;
@@ -37,7 +37,7 @@ export class FakeProvider {
     await new Promise((resolve) => this.#server.close(resolve));
   }
 
-  /** What the next requests are answered with; forgets those before. */
+  /** Sets the answers to the next requests; drops earlier ones. */
   play(...script: readonly Script[]): void {
     this.#script = [...script];
     this.calls.length = 0;

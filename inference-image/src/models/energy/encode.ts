@@ -1,6 +1,6 @@
 import type { Features, ScoreItem } from '@agentfleet/protocol/inference';
 
-/** Words that mean the same in every program; all other names are one token, so that what is learned carries over. */
+/** Words with the same meaning in every program; all other names become one token, so that weights generalize. */
 const words = `
 False None True and as assert async await break case catch class const continue def del do elif else except export extends
 finally for from function global if import in instanceof is lambda let new nonlocal not null of or pass raise return self
@@ -16,7 +16,7 @@ python python3 pytest rm sed sh ssh sudo tar test touch wget
 
 const known: ReadonlySet<string> = new Set(words.split(/\s+/).filter((word) => word !== ''));
 
-/** Words, numbers and signs of one line, with what is particular to one program taken out. */
+/** Returns words, numbers and signs of one line, without program-specific names. */
 function tokensOf(line: string): string[] {
   const raw = line.match(/[A-Za-z_]\w*|\d+|[^\s\w]{1,2}/g) ?? [];
   return raw.map((token) => {
@@ -27,7 +27,7 @@ function tokensOf(line: string): string[] {
 
 /** Buckets of the hashed n-grams. */
 export const buckets = 1024;
-/** What is read of a text; the rest of a longer one says little more and costs time. */
+/** Characters that are read of a text; the rest of a longer one has little information and costs time. */
 const maxChars = 4000;
 
 type FeatureName = keyof Features;
@@ -67,7 +67,7 @@ export const before: readonly { readonly name: FeatureName; readonly scale: (val
   })),
 ];
 
-/** How many of them models of older features know: the first ones. */
+/** Number of features, from the first, that models of older feature sets have. */
 export const knownBefore = { 'features/v1': 11, 'features/v2': 23, 'features/v3': before.length } as const;
 
 /** One term of f(x): null when a feature that it needs was not measured. */
@@ -103,7 +103,7 @@ function scaled(value: number | undefined, scale: (value: number) => number): nu
   return value === undefined ? null : scale(value);
 }
 
-/** f(x): what was measured when the act ran. The terms of each feature grow with it; their weights keep their signs. */
+/** f(x): measurements of the act's execution. The terms of each feature grow with it; their weights keep their signs. */
 export const executed: readonly Term[] = [
   amount('compileErrors', 1),
   present('compileErrors', 1),
@@ -128,7 +128,7 @@ const executedNames: readonly FeatureName[] = [
   ...(['timedOut', 'crashed', 'complexityDelta', 'lintDelta'] as const),
 ];
 
-/** Whether anything was measured by running the act. */
+/** Reports whether anything was measured by running the act. */
 export function ran(features: Features): boolean {
   return executedNames.some((name) => features[name] !== undefined);
 }

@@ -13,7 +13,7 @@ import { createHash } from 'node:crypto';
 export const wordBuckets = 8192;
 const maxChars = 8192;
 
-/** Linear energy over words of a command or a file and what is known before the act: for heads with little data. */
+/** Linear energy over words of a command or a file and features known before the act: for heads with little data. */
 export interface WordModel {
   /** `wordBuckets` signed bytes, base64. */
   readonly weights: string;
@@ -22,7 +22,7 @@ export interface WordModel {
   /** Per feature of `before`, by name: weight of its value, and of its being there. */
   readonly dense: Readonly<Record<string, readonly [value: number, presence: number]>>;
   readonly offset: number;
-  /** All of the energy is divided by it. */
+  /** Divisor of the energy. */
   readonly temperature: number;
 }
 
@@ -79,7 +79,7 @@ export interface Calibration {
   readonly probabilities: readonly number[];
 }
 
-/** E_model: one hidden layer over n-grams and what is known before the act. */
+/** E_model: one hidden layer over n-grams and features known before the act. */
 export interface ContentModel {
   readonly hidden: number;
   /** By bucket, `hidden` numbers each. */
@@ -108,7 +108,7 @@ export interface EnergyHeadFile {
   /** Weights under which the energies of the calibration are meant. */
   readonly lambdas: { readonly lambda: number; readonly head: number };
   readonly calibration: { readonly before: Calibration | null; readonly after: Calibration | null };
-  /** What the calibration before the act is worth, on acts that neither fit nor calibration saw; absent: it was not measured. */
+  /** Quality of the calibration before the act, on acts that neither fit nor calibration saw; absent: not measured. */
   readonly worth?: HeadWorth | null;
   readonly about: string;
 }
@@ -117,7 +117,7 @@ export type HeadWorth = Pick<HeadCalibration, 'samples' | 'auc' | 'ece' | 'brier
 
 export interface EnergyFile {
   readonly format: typeof energyFormat;
-  /** Those of older features are read, too: what they do not know weighs nothing. */
+  /** Models of older feature sets are read, too: unknown features have no weight. */
   readonly featureSet: keyof typeof knownBefore;
   /** RFC 3339; absent: nothing is informed about the calibration. */
   readonly fittedAt?: string | null;
@@ -224,7 +224,7 @@ function knotsOf({ energies, probabilities }: Calibration): HeadCalibration['kno
   return at.map((place) => ({ energy: energies[place] as number, probability: probabilities[place] as number }));
 }
 
-/** What a server tells of the calibration of its weights; null when they do not say when it was fitted or what it is worth. */
+/** Returns the calibration of the weights as a server reports it; null when they lack the time of the fit or its quality. */
 export function calibrationReported({ featureSet, fittedAt, heads }: EnergyFile): ModelCalibration | null {
   const reported = energyHeads.flatMap((name): readonly HeadCalibration[] => {
     const { worth, calibration } = heads[name];

@@ -20,9 +20,9 @@ export interface EnergyWeights {
 export interface EnergyScorer {
   /** `sha256:` of the file. */
   readonly digest: string;
-  /** What the weights are and what they were measured to do, for people. */
+  /** Description of the weights and their measured quality, for people. */
   readonly about: Readonly<Record<string, string | number | boolean | null>>;
-  /** What `/v1/info` tells; null: nothing was measured. */
+  /** Calibration in `/v1/info`; null: nothing was measured. */
   readonly calibration: ModelCalibration | null;
   /** Pure: depends on the item and the weights only. Lower energy is better. */
   score(item: ScoreItem, weights: EnergyWeights): Omit<EnergyScore, 'id'>;
@@ -101,7 +101,7 @@ function addRow(sums: Float64Array, matrix: readonly number[], from: number, fac
   for (let i = 0; i < sums.length; i += 1) sums[i] = (sums[i] as number) + factor * (matrix[from + i] as number);
 }
 
-/** Value and presence of each feature that is known before the act; a missing one stands at the mean. */
+/** Returns value and presence of each feature known before the act; a missing one has the mean. */
 export function denseInputs({ mean, deviation }: Pick<ContentModel, 'mean' | 'deviation'>, features: Features): number[] {
   return before.flatMap(({ name, scale }, at) => {
     const value = features[name];

@@ -3,9 +3,9 @@ import { stepResults, type ControlStep, type StepResult } from '@agentfleet/prot
 /** Order of the tools in the model. */
 export const tools = ['ExecCode', 'Shell', 'Files', 'Editor'] as const;
 
-/** What a step comes to that does harm. */
+/** Harmful results of a step. */
 const harmful: ReadonlySet<StepResult> = new Set(['Denied', 'Worse', 'Crashed', 'NotVerified']);
-/** What a step comes to that brings the work forward. */
+/** Results of a step that advance the work. */
 const good: ReadonlySet<StepResult> = new Set(['Better', 'Reached']);
 
 export const isHarm = (result: StepResult): boolean => harmful.has(result);
@@ -16,7 +16,7 @@ const signedLog = (value: number): number => Math.sign(value) * Math.log1p(Math.
 const through = (value: number | undefined, scale: (value: number) => number): number | undefined =>
   value === undefined ? undefined : scale(value);
 
-/** What may be unknown; each takes two inputs: the value (0 when unknown) and whether it is known. */
+/** Optional values; each takes two inputs: the value (0 when unknown) and whether it is known. */
 const maybe: readonly Known[] = [
   (step) => (step.entropyNats === undefined ? undefined : step.entropyNats / 4),
   (step) => through(step.marginNats, (value) => Math.log1p(value)),
@@ -40,7 +40,7 @@ const always: readonly ((step: ControlStep) => number)[] = [
 /** Length of the vector of one step. */
 export const inputs = tools.length + stepResults.length + 1 + maybe.length * 2 + always.length;
 
-/** One step as numbers of about one: what ran, what it came to, whether an expert proposed it, measures with their presence. */
+/** Encodes one step as numbers of about one: the act, its result, whether an expert proposed it, measures with their presence. */
 export function encodeStep(step: ControlStep): Float32Array {
   const vector = new Float32Array(inputs);
   vector[tools.indexOf(step.tool)] = 1;
@@ -64,7 +64,7 @@ export function encodeStep(step: ControlStep): Float32Array {
 export const expertInputs = 3;
 
 /**
- * What an expert did lately, as differences from an expert of whom nothing is known: all zero for one that did nothing. The
+ * Encodes an expert's recent results, as differences from an unknown expert: all zero for one without results. The
  * newest steps count most, with a half-life of eight steps.
  */
 export function encodeExperts(steps: readonly ControlStep[], count: number): Float32Array[] {

@@ -4,11 +4,11 @@ import { shapes, sizes, tensorNames, type TensorName, type Weights } from './net
 export const plannerFormat = 'agentfleet.dev/planner/v1';
 const magic = Buffer.from('AFPLAN1\n');
 
-/** What the planner was measured to do on problems that its training never saw. AUC: area under the ROC curve. */
+/** Quality of the planner on problems that its training never saw. AUC: area under the ROC curve. */
 export interface HeldOut {
   readonly steps: number;
   readonly riskAuc: number;
-  /** With the step that is about to be taken in sight. */
+  /** With the planned step as input. */
   readonly riskAucOfPlannedStep: number;
   readonly randomWeightsAuc: number;
   readonly constantAuc: number;
@@ -25,9 +25,9 @@ export interface PlannerHeader {
   /** Digest of the generated data; null: the weights are random. */
   readonly data: string | null;
   readonly heldOut: HeldOut | null;
-  /** P(standstill) above which it says deliberate. */
+  /** P(standstill) above which it demands deliberation. */
   readonly deliberateAbove: number;
-  /** SHA-256 of what follows the header. */
+  /** SHA-256 of the bytes after the header. */
   readonly payload: string;
 }
 

@@ -56,7 +56,7 @@ export function work(weights: Weights, step: Float32Array): Float32Array {
   return z;
 }
 
-/** What the planner sees of `interval` steps: their mean and the last. */
+/** Returns the planner's input of `interval` steps: their mean and the last. */
 export function pool(steps: readonly Float32Array[]): Float32Array {
   const pooled = new Float32Array(sizes.pooled);
   for (const z of steps) for (let i = 0; i < sizes.worker; i += 1) pooled[i] = (pooled[i] as number) + (z[i] as number) / steps.length;
@@ -65,7 +65,7 @@ export function pool(steps: readonly Float32Array[]): Float32Array {
   return pooled;
 }
 
-/** What one tick of the GRU computed; the training needs the parts. */
+/** Intermediate values of one tick of the GRU, for training. */
 export interface Tick {
   readonly reset: Float32Array;
   readonly update: Float32Array;
@@ -97,7 +97,7 @@ export function tick(weights: Weights, state: Float32Array, pooled: Float32Array
   return { reset, update, candidate, inner, state: next };
 }
 
-/** What the heads look at. */
+/** Input of the heads. */
 export interface View {
   readonly plan: Float32Array;
   readonly memory: Float32Array;

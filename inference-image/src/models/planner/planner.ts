@@ -6,9 +6,9 @@ import { addProduct, heads, sigmoid, sizes, softmax, view, type Weights } from '
 export interface Planner {
   /** `sha256:` of the file. */
   readonly digest: string;
-  /** What the weights are and what they were measured to do, for people. */
+  /** Description of the weights and their measured quality, for people. */
   readonly about: Readonly<Record<string, string | number | boolean | null>>;
-  /** Why nobody should act upon what it says; null: act. */
+  /** Why its answers must not be used; null: use them. */
   readonly shadow: string | null;
   /** Pure: depends on the request only. A last step with result `None` is the one that is about to be taken. */
   control(request: Pick<ControlRequest, 'steps' | 'experts'>): Omit<ControlResponse, 'requestId' | 'modelDigest' | 'shadow'>;

@@ -18,7 +18,7 @@ export interface Case {
   readonly repaired: string;
 }
 
-/** What the tests of a case said: of its own text, and of each candidate in turn. */
+/** Test results of a case: of its own text, and of each candidate in turn. */
 export interface Executed {
   readonly runs: readonly TestRun[];
   readonly passed: readonly boolean[];
@@ -32,11 +32,11 @@ export interface TestRun {
   readonly lines: number[];
 }
 
-/** Cases of one language and what runs them. `dev` is for tuning, `heldout` only for looking. */
+/** Cases of one language and their runner. `dev` is for tuning, `heldout` only for measuring. */
 export interface Corpus {
   readonly language: string;
   readonly cases: (half: Half) => Promise<readonly Case[]>;
-  /** With `stop` the first candidate that passes ends it. @throws Error when the language's own program fails */
+  /** With `stop` it ends at the first candidate that passes. @throws Error when the language's own program fails */
   readonly execute: (subject: Case, candidates: readonly string[], stop: boolean) => Promise<Executed>;
 }
 
@@ -73,7 +73,7 @@ export function localise({ path }: Case, runs: readonly TestRun[]): Localisation
   return { spectrum, failingTests: failed.map(({ test, message, trace }) => ({ id: test, message, trace })) };
 }
 
-/** How one case went. Ranks count from 1; null = not among the candidates that were run. */
+/** Result of one case. Ranks count from 1; null = not among the candidates that were run. */
 export interface Result {
   readonly name: string;
   readonly kind: string;
@@ -94,7 +94,7 @@ export interface EvaluateOptions {
   readonly corpus: Corpus;
   /** Candidates that are run at most. */
   readonly tries: number;
-  /** Also runs the same candidates in a random order: all of the pool is then asked for. */
+  /** Also runs the same candidates in a random order, which requests the whole pool. */
   readonly baseline: boolean;
   /** Monotonic milliseconds. */
   readonly now: () => number;

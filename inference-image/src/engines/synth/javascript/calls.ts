@@ -15,7 +15,7 @@ import type { ScriptFile } from './file.ts';
 import { type Operator, bracketed } from './operator.ts';
 import { signOf, calledName, receiverOf, argumentsOf, type SyntaxNode } from './syntax.ts';
 
-/** Optional arguments that change what a call means, by the name of what is called. */
+/** Optional arguments that change the meaning of a call, by the name of the function. */
 const optional: WeighedTable = {
   split: weighed("'' 0.4", "',' 0.3", "' ' 0.2", '2 0.2'),
   join: weighed("'' 1", "',' 0.3", "' ' 0.4", "', ' 0.3"),
@@ -121,7 +121,7 @@ const sliceBounds: Operator = {
     if (list === null || !/^(slice|substring|substr|splice|at)$/.test(method)) return;
     const [from, to] = argumentsOf(node);
     if (from !== undefined && to !== undefined) {
-      // An end that counts from the start is what `slice(at, size)` forgets.
+      // An end that counts from the start is the slip in `slice(at, size)`.
       const isCount = from.type !== 'number' && !to.text.includes(from.text);
       yield replace(to, `${from.text} + ${bracketed(to)}`, isCount ? 3 : 0.1);
       yield replace(to, `${bracketed(to)} - ${bracketed(from)}`, 0.3);
@@ -192,7 +192,7 @@ const spread: Operator = {
       return;
     }
     if (node.type === 'object') {
-      // Later members win: the order of what is merged.
+      // Later members override earlier ones: proposes another order of merging.
       const parts = node.namedChildren;
       for (const [at, part] of parts.entries()) {
         const next = parts[at + 1];
@@ -241,7 +241,7 @@ const pattern: Operator = {
   },
 };
 
-/** A property of what may be absent: `a?.b`. */
+/** A property of a possibly absent value: `a?.b`. */
 const optionalChain: Operator = {
   name: 'optional-chain',
   prior: 0.15,

@@ -57,7 +57,7 @@ const negation: Operator = {
   },
 };
 
-/** Comparisons have their own operator; what is returned is seldom a truth value. */
+/** Comparisons have their own operator; a returned expression is seldom a truth value. */
 function negationWeight(condition: SyntaxNode, holder: SyntaxNode): number {
   if (/^[<>!=]/.test(signOf(condition))) return 0.2;
   return /^(return_statement|arrow_function)$/.test(holder.type) ? 0.3 : 1;
@@ -112,7 +112,7 @@ function tests(value: SyntaxNode, negated: boolean, file: ScriptFile): readonly 
   return kind === 'unknown' ? [...absent, [`${value.text}.length ${more} 0`, 0.3]] : absent;
 }
 
-/** A statement that must run only when what it needs is there: `if (stack.length > 0) stack.pop();`. */
+/** A statement that must run only under a condition: `if (stack.length > 0) stack.pop();`. */
 const guardStatement: Operator = {
   name: 'guard-statement',
   prior: 0.45,
@@ -157,7 +157,7 @@ function when(node: SyntaxNode, file: ScriptFile, condition: string, weight: num
   return guarded(node, file.when(condition, node.text), condition, weight);
 }
 
-/** A missing guard at the start: `if (list.length === 0) return …;` with what the function returns elsewhere. */
+/** A missing guard at the start: `if (list.length === 0) return …;` with the function's return value elsewhere. */
 const baseCase: Operator = {
   name: 'base-case',
   prior: 0.5,
@@ -235,7 +235,7 @@ const elseBranch: Operator = {
   },
 };
 
-/** `else if` that should be tested on its own. */
+/** `else if` that should be tested separately. */
 function* separate(node: SyntaxNode) {
   const clause = node.child('alternative');
   const inner = clause?.namedChildren[0];

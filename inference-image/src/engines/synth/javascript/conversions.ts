@@ -81,7 +81,7 @@ const changing: ReadonlyMap<string, string> = new Map([
   ['splice', 'toSpliced'],
 ]);
 
-/** One value seen under two names, of which one must not change with the other. */
+/** One value under two names, of which one must not change with the other. */
 const missingCopy: Operator = {
   name: 'missing-copy',
   prior: 0.5,
@@ -105,7 +105,7 @@ const missingCopy: Operator = {
   },
 };
 
-/** How likely a place shares its value: stored, returned or iterated while it changes. */
+/** Returns how likely a place shares its value: stored, returned or iterated while it changes. */
 function share(node: SyntaxNode): number {
   const parent = node.parent;
   if (parent === null) return 0;
@@ -118,7 +118,7 @@ function share(node: SyntaxNode): number {
   return (parent.type === 'pair' && node.field === 'value') || parent.type === 'array' ? 0.4 : 0;
 }
 
-/** Whether the function writes into what the name holds. */
+/** Reports whether the function writes into the value of the name. */
 function isChanged(name: SyntaxNode | null): boolean {
   if (name?.type !== 'identifier') return false;
   for (const inner of functionOf(name)?.walk() ?? []) {
@@ -131,14 +131,14 @@ function isChanged(name: SyntaxNode | null): boolean {
   return false;
 }
 
-/** Whether a loop's body changes the size of what it iterates, or calls what may do so. */
+/** Reports whether a loop's body changes the size of the iterated value, or calls a function that may. */
 function changes(loop: SyntaxNode, name: string): boolean {
   const body = loop.child('body')?.text ?? '';
   if (body.includes(`${loop.child('left')?.text ?? ''}(`)) return true;
   return ['splice', 'push', 'pop', 'shift', 'unshift', 'delete', 'add'].some((method) => body.includes(`${name}.${method}(`));
 }
 
-/** A promise that nobody waits for, or several that are waited for as if they were one. */
+/** A promise that is not awaited, or several that are awaited as if they were one. */
 const missingAwait: Operator = {
   name: 'missing-await',
   prior: 0.5,
@@ -179,7 +179,7 @@ function isReceiver(node: SyntaxNode): boolean {
   return node.field === 'object';
 }
 
-/** The promise of the last step is what the caller must wait for. */
+/** The caller must await the promise of the last step. */
 function* awaited(node: SyntaxNode): Generator<ReturnType<typeof replace>> {
   if (node.parent?.type === 'binary_expression') yield replace(node, `(await ${bracketed(node)})`, 0.2);
 }

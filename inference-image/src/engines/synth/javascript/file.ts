@@ -43,7 +43,7 @@ export class ScriptFile extends SourceFile<NameInfo, ScriptFunction> {
     return `if (${condition}) ${text}`;
   }
 
-  /** True when nothing else shares the lines of the statement. */
+  /** True when the lines of the statement hold nothing else. */
   ownsLines(statement: SyntaxNode): boolean {
     const newline = this.source.indexOf('\n', statement.end);
     const rest = this.source.slice(statement.end, newline === -1 ? this.source.length : newline).trim();
@@ -61,7 +61,7 @@ export class ScriptFile extends SourceFile<NameInfo, ScriptFunction> {
   }
 }
 
-/** Names of the parameters in order; '' for a pattern, none for what a rest parameter takes. */
+/** Returns the names of the parameters in order; '' for a pattern, none for a rest parameter. */
 export function parametersOf(definition: SyntaxNode): readonly string[] {
   const single = definition.child('parameter');
   const list = single === null ? (definition.child('parameters')?.namedChildren ?? []) : [single];
@@ -108,7 +108,7 @@ function blockOf(unit: SyntaxNode): SyntaxNode | null {
   return unit.children.find((child) => child.type === 'statement_block') ?? null;
 }
 
-/** A function stands for the first lines that run when it is called; what is in its head for its own too. */
+/** For a function returns the first lines that run when it is called; for nodes in its head, their own too. */
 function bodyStart(unit: SyntaxNode, node: SyntaxNode): NodeLines {
   const body = unit.child('body');
   const first = body?.type === 'statement_block' ? (body.namedChildren[0] ?? body) : (body ?? unit);

@@ -22,12 +22,12 @@ const replaceName: Operator = {
   },
 };
 
-/** Holds a value by then: what is declared later in the same function does not. */
+/** Reports whether the name has a value at the node: one declared later in the same function does not. */
 function isSet(info: NameInfo, node: SyntaxNode): boolean {
   return !info.local || info.boundAt <= node.start;
 }
 
-/** A name that nobody reads is a sign of a mix-up; one that would no longer be read is a sign against it. */
+/** An unread name is a sign of a mix-up; one that would become unread is a sign against it. */
 function freshness(info: NameInfo, old: NameInfo | undefined, node: SyntaxNode): number {
   const unread = info.local && info.reads === 0 ? boosts.unread : 1;
   const derived = old !== undefined && isDerived(info, old) ? boosts.derived : 1;
@@ -57,13 +57,13 @@ function compatibility(kind: Kind, info: NameInfo, node: SyntaxNode, file: Scrip
   if (called)
     return takes(node, info, file) ? (siblings ? boosts.sibling : 1) * (sameArity(file, node.text, info.name) ? 0.8 : 0.2) : boosts.misfit;
   if (node.parent?.type === 'for_in_statement' && ['number', 'boolean'].includes(info.kind)) return 0;
-  // What holds the node is not what it should be replaced by: `const a = a`.
+  // A declaration must not refer to itself: `const a = a`.
   if (functionOf(node)?.child('name')?.text === info.name) return 0;
   const near = (info.local ? 1 : siblings ? boosts.sibling : 0.25) * (node.field === 'object' ? 0.5 : 1);
   return near * kindShare(kind, info.kind);
 }
 
-/** Whether a function of this file takes as many arguments as the call has; what is imported takes any. */
+/** Reports whether a function of this file takes as many arguments as the call has; imported ones take any. */
 function takes(node: SyntaxNode, info: NameInfo, file: ScriptFile): boolean {
   const parameters = file.functions.get(info.name)?.node.child('parameters')?.namedChildren;
   const given = node.parent?.child('arguments')?.namedChildren;
@@ -116,7 +116,7 @@ const property: Operator = {
       (text.slice(0, dot).replace('?', '') === object ? same : others).add(last);
     }
     for (const other of [...same].slice(0, mostProperties)) yield replace(name, other, areSiblings(name.text, other) ? 1.5 : 0.5);
-    // Of other objects, such as the parameter of another callback.
+    // Methods of other objects, such as the parameter of another callback.
     for (const other of [...others].filter((text) => !same.has(text)).slice(0, mostProperties)) yield replace(name, other, 0.1);
   },
 };
@@ -170,9 +170,9 @@ const methodFamilies: readonly (readonly string[])[] = [
   ['log2', 'log10', 'log'],
 ];
 
-/** What is called for what it does, not for what it returns. */
+/** Functions called for their effect, not for their result. */
 const acting = /^(push|unshift|pop|shift|splice|sort|reverse|fill|add|delete|set|clear|forEach|assign|then|catch|finally)$/;
-/** What takes no argument, or none that a caller would give. */
+/** Functions that are usually called without an argument. */
 const bare = /^(pop|shift|trim|trimStart|trimEnd|toLowerCase|toUpperCase|reverse|toReversed)$/;
 
 /** Methods that only one kind of value has. */
@@ -203,7 +203,7 @@ const nearMethod: Operator = {
   },
 };
 
-/** Less for a method that the object cannot have, or that wants a function where there is none. */
+/** Lowers the weight of a method that the object cannot have, or that needs a function where there is none. */
 function plausibility(method: string, call: SyntaxNode, file: ScriptFile): number {
   const object = receiverOf(call);
   const first = call.child('arguments')?.namedChildren[0];

@@ -1,7 +1,7 @@
 /**
- * All that knows JavaScript and TypeScript: operators by family (calls, conditions, …), each made of the shared forms in
- * `../language/forms.ts`, the file, its names and its syntax. May import `../language` and nothing else of the engine; a new
- * operator takes part once its family lists it.
+ * JavaScript and TypeScript: operators by family (calls, conditions, …), each made of the shared forms in
+ * `../language/forms.ts`, the file, its names and its syntax. May import `../language` and nothing else of the engine;
+ * a new operator is used once its family lists it.
  */
 import { type Operator, rules, symptomFactors } from './operator.ts';
 import { calls } from './calls.ts';
@@ -37,7 +37,7 @@ const shared: Omit<LanguageDefinition<ScriptFile>, 'name' | 'grammars'> = {
   symptoms: symptomFactors,
 };
 
-/** All that knows JavaScript. */
+/** The language JavaScript. */
 export const javascript = defineLanguage<ScriptFile>({
   ...shared,
   name: 'javascript',

@@ -1,6 +1,6 @@
 import { calledName, type SyntaxNode } from './syntax.ts';
 
-/** What a value most likely is, by how it is made and used. */
+/** Most likely type of a value, by how it is made and used. */
 export type Kind = 'number' | 'string' | 'array' | 'object' | 'map' | 'set' | 'boolean' | 'function' | 'regex' | 'unknown';
 
 const literals: Readonly<Record<string, Kind>> = {

@@ -48,7 +48,7 @@ const fileLiteral: Operator = {
 
 const mostNames = 10;
 
-/** A fixed value where a variable is meant, a variable where a number is, a switch that only goes one way. */
+/** A fixed value where a variable is meant, a variable where a number is, a flag that is only set one way. */
 const literalName: Operator = {
   name: 'literal-name',
   prior: 0.3,
@@ -120,7 +120,7 @@ function startOf(node: SyntaxNode): SyntaxNode | null {
   return isLiteral || /^(-?Infinity|Number\.\w+|new (Map|Set)\(\))$/.test(value.text) ? value : null;
 }
 
-/** Whether the name is later compared: the sign of a minimum or maximum. */
+/** Reports whether the name is later compared: the sign of a minimum or maximum. */
 function isCompared(node: SyntaxNode, name: string): boolean {
   for (const inner of functionOf(node)?.walk() ?? []) {
     const sign = inner.type === 'binary_expression' ? signOf(inner) : '';

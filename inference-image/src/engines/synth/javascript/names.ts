@@ -12,7 +12,7 @@ interface Binding {
   kind: Kind;
   /** Text offset from which it holds a value: a declaration's end, a loop's body, a function's start. */
   readonly boundAt: number;
-  /** Where its value comes from. */
+  /** Expression of its value. */
   readonly value: SyntaxNode | null;
   reads: number;
   writes: number;
@@ -35,7 +35,7 @@ class Scope {
     else if (known.kind === 'unknown') known.kind = kind;
   }
 
-  /** The binding that a name stands for here, by the rules of lexical scope. */
+  /** Resolves a name here, by the rules of lexical scope. */
   resolve(name: string): Binding | null {
     return this.names.get(name) ?? this.parent?.resolve(name) ?? null;
   }
@@ -54,7 +54,7 @@ const openers = new Set([
   'class_static_block',
 ]);
 
-/** Whether a scope of its own begins at the node. A function's body shares the one of its parameters. */
+/** Reports whether a new scope begins at the node. A function's body shares the one of its parameters. */
 function opens(node: SyntaxNode): boolean {
   if (isFunction(node)) return true;
   if (node.type === 'statement_block') return node.parent === null || !isFunction(node.parent);
@@ -86,7 +86,7 @@ function functionScope(scope: Scope): Scope {
   return at;
 }
 
-/** Notes what the node declares, if it declares something. */
+/** Records a declaration at the node, if it is one. */
 function declareAt(node: SyntaxNode, scopes: Map<SyntaxNode, Scope>, outer: Scope | null): void {
   const own = scopes.get(node);
   if (node.type === 'variable_declarator') declareVariable(node, outer);
@@ -186,20 +186,20 @@ export interface NameInfo {
   readonly local: boolean;
   /** Text offset from which it holds a value; parameters and functions count from their scope's start. */
   readonly boundAt: number;
-  /** Where its value comes from, if that is one expression. */
+  /** Expression of its value, if there is exactly one. */
   readonly value: SyntaxNode | null;
-  /** How often the file reads it, and writes it after its declaration. */
+  /** Number of reads in the file, and of writes after its declaration. */
   readonly reads: number;
   readonly writes: number;
 }
 
-/** Whether the node is a name that is read: neither a binding, a property nor a label. */
+/** Reports whether the node is a name that is read: neither a binding, a property nor a label. */
 export function isRead(node: SyntaxNode): boolean {
   if (node.type === 'shorthand_property_identifier') return true;
   return node.type === 'identifier' && !isBound(node) && !/^import_|^namespace_|^export_specifier$/.test(node.parent?.type ?? '');
 }
 
-/** Whether the identifier is given a value or a meaning here. */
+/** Reports whether the identifier is bound or assigned here. */
 export function isBound(node: SyntaxNode): boolean {
   if (node.type === 'shorthand_property_identifier_pattern') return true;
   let at = node;

@@ -67,7 +67,7 @@ function functionAround(node: Node): Node | null {
   return at;
 }
 
-/** `await` stands in an async function, or outside of all in a module. */
+/** `await` is only allowed in an async function, or at the top level of a module. */
 function mayAwait(node: Node): boolean {
   const around = functionAround(node);
   return around === null || around.children.some((child) => child.type === 'async');
@@ -83,7 +83,7 @@ function mixesWell(node: Node): boolean {
   return sign !== '**' || (left?.type !== 'unary_expression' && left?.type !== 'await_expression');
 }
 
-/** Nothing is assigned to `a?.b`, to a call or to a literal. */
+/** `a?.b`, a call or a literal cannot be assigned. */
 function isTarget(node: Node | null): boolean {
   if (node === null) return false;
   const inner = node.type === 'parenthesized_expression' ? (node.namedChildren[0] ?? node) : node;
@@ -132,10 +132,7 @@ const checks: Readonly<Record<string, (node: Node) => boolean>> = {
   lexical_declaration: isInitialised,
 };
 
-/**
- * What JavaScript asks beyond its grammar. A file in which the grammar does not know something is
- * still repaired elsewhere.
- */
+/** Rules of JavaScript beyond its grammar. A file with a construct unknown to the grammar is still repaired elsewhere. */
 export const rules: SyntaxRules = {
   checked: Object.keys(checks),
   isPlacedWell: (node) => checks[node.type]?.(node) ?? true,
@@ -163,7 +160,7 @@ const table: SymptomTable = [
   [/timed? ?out|Timeout/i, { increment: 4, update: 2, comparison: 1.5, 'loop-exit': 2, 'statement-copy': 1.5, 'loop-bounds': 2 }],
 ];
 
-/** Factor of an operator, given the failures; 1 when they say nothing about it. */
+/** Returns the factor of an operator, given the failures; 1 when they have no information about it. */
 export function symptomFactors(tests: readonly FailingTest[]): (operator: string) => number {
   const factors = tableFactors(table, tests, 0);
   return (operator) => factors.get(operator) ?? 1;

@@ -27,7 +27,7 @@ const statementCopy: Operator = {
     for (const [text, from] of copied(scope, file).slice(0, mostCopies)) {
       if (text === node.text) continue;
       const before = siblingsOf(node)[siblingsOf(node).indexOf(node) - 1];
-      // What a loop does at each turn is often due once more behind it.
+      // A statement at each turn of a loop is often needed once more after it.
       const isDue = node.type === 'return_statement' && before !== undefined && before.start < from.start && from.end < before.end;
       const weight = (from.parent === node.parent ? 0.4 : 1) * (isDue ? 2 : 1) * (before?.text === text ? 0.3 : 1);
       yield insertBefore(file, node, text, weight * (node.type === 'return_statement' ? 1.5 : 0.6));
@@ -36,7 +36,7 @@ const statementCopy: Operator = {
   },
 };
 
-/** Simple statements of one line with a meaning of their own, each text once, and resets of what changes. */
+/** Returns simple statements of one line that can be repeated, each text once, and resets of changing variables. */
 function copied(scope: SyntaxNode, file: ScriptFile): readonly (readonly [string, SyntaxNode])[] {
   const found = new Map<string, SyntaxNode>();
   for (const node of scope.walk(types)) {
@@ -112,7 +112,7 @@ function* out(file: ScriptFile, node: SyntaxNode, isLast: boolean): Generator<Pr
   }
 }
 
-/** To the end of the block before it. */
+/** Moves it to the end of the block before it. */
 function* into(file: ScriptFile, node: SyntaxNode, previous: SyntaxNode): Generator<Proposal> {
   for (const block of previous.walk()) {
     const last = block.type === 'statement_block' ? block.namedChildren.at(-1) : undefined;

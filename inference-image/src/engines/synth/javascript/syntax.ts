@@ -2,7 +2,7 @@ import type { SyntaxNode } from '../language/syntax.ts';
 
 export { find, type SyntaxNode } from '../language/syntax.ts';
 
-/** What type stripping removes: never looked at. */
+/** Nodes that type stripping removes: never edited. */
 export const types: ReadonlySet<string> = new Set([
   'type_annotation',
   'type_arguments',
@@ -56,7 +56,7 @@ export function functionOf(node: SyntaxNode): SyntaxNode | null {
 
 const lists = new Set(['program', 'statement_block', 'switch_case', 'switch_default']);
 
-/** Whether the node stands in a list of statements, where others may stand before and after it. */
+/** Reports whether the node is in a list of statements, where others may come before and after it. */
 export function isListed(node: SyntaxNode): boolean {
   if (node.parent === null || !lists.has(node.parent.type)) return false;
   return node.parent.child('value') !== node;
@@ -117,7 +117,7 @@ export function conditionOf(node: SyntaxNode): SyntaxNode | null {
   return inner === undefined ? null : unwrap(inner);
 }
 
-/** The name of what is called, without its object: `push` of `list.push(x)`. */
+/** Returns the name of the called function, without its object: `push` of `list.push(x)`. */
 export function calledName(call: SyntaxNode): SyntaxNode | null {
   const callee = call.child('function') ?? call.child('constructor');
   if (callee?.type === 'member_expression') return callee.child('property');

@@ -3,7 +3,7 @@ import type { Proposal } from './language.ts';
 import type { SourceFile } from './sourceFile.ts';
 import type { SyntaxNode } from './syntax.ts';
 
-// The forms that operators of all languages share: what a proposal replaces, inserts, moves or exchanges.
+// The forms that operators of all languages share: replacing, inserting, moving or exchanging nodes.
 
 /** Replaces a node. */
 export function replace(node: SyntaxNode, after: string, weight = 1, rationale?: string): Proposal {
@@ -35,7 +35,7 @@ export function* otherTexts(node: SyntaxNode, texts: Weighed, share = 1): Genera
   for (const [after, weight] of texts) if (after !== node.text) yield replace(node, after, weight * share);
 }
 
-/** What may stand in the place of a sign or a name. */
+/** Replacements of a sign or a name, with weights. */
 export type WeighedTable = Readonly<Record<string, Weighed>>;
 
 /** Replaces each sign of a node that the table has. */
@@ -67,7 +67,7 @@ export function linesOf(file: SourceFile, statement: SyntaxNode): TextEdit {
   return { start: file.lineStart(statement), end: newline === -1 ? file.source.length : newline + 1, after: '' };
 }
 
-/** A statement at another place: what inserts it there, and what removes it here. */
+/** Moves a statement: inserts it there, and removes it here. */
 export function moved(node: SyntaxNode, inserted: Proposal, removed: TextEdit): Proposal {
   return { ...inserted, edits: [...inserted.edits, removed], rationale: `move ${brief(node.text)}` };
 }
@@ -148,7 +148,7 @@ export function* reused(node: SyntaxNode, texts: Iterable<string>): Generator<Pr
 
 /** A call with one more argument at its end. */
 export function withArgument(list: SyntaxNode, extra: string, weight: number): Proposal {
-  // The only argument of Python's is a generator without brackets of its own.
+  // A single argument of Python's may be a generator without brackets of its own.
   if (list.type === 'generator_expression') return replace(list, `(${list.text}, ${extra})`, weight);
   return replace(list, `(${[...list.namedChildren.map((argument) => argument.text), extra].join(', ')})`, weight);
 }
@@ -161,7 +161,7 @@ export function* withParameter(list: SyntaxNode, argument: string, kind: string)
   yield withArgument(list, `${argument} - 1`, 0.6);
 }
 
-/** A call with an optional argument that the table knows for what is called. */
+/** Yields a call with an optional argument that the table has for the called function. */
 export function* withOptional(list: SyntaxNode, called: string, table: WeighedTable): Generator<Proposal> {
   if (!Object.hasOwn(table, called)) return;
   for (const [extra, weight] of table[called] ?? []) if (!list.text.includes(extra)) yield withArgument(list, extra, weight);
@@ -190,16 +190,16 @@ export function* likeliest<Info>(
   for (const { info, weight } of weighed.slice(0, 16)) if (weight > 0.02) yield made(info, weight);
 }
 
-/** Weights of names in another's place, by what they have to do with it. */
+/** Weights of replacement names, by their relation to the original. */
 export const boosts = { unread: 4, derived: 2, sibling: 2, misfit: 0.03 } as const;
 
-/** How well two kinds go together. */
+/** Returns how well two kinds fit together. */
 export function kindShare(kind: string, other: string): number {
   if (kind === other) return kind === 'unknown' ? 0.8 : 1;
   return kind === 'unknown' || other === 'unknown' ? 0.6 : 0.12;
 }
 
-/** Whether two functions of the file take as many arguments. */
+/** Reports whether two functions of the file take as many arguments. */
 export function sameArity(file: SourceFile, one: string, other: string): boolean {
   const count = file.functions.get(one)?.parameters.length;
   return count !== undefined && count === file.functions.get(other)?.parameters.length;
@@ -219,13 +219,13 @@ export function firsts(
   return found;
 }
 
-/** What a function returns, then the usual values that it does not. */
+/** Yields a function's return values, then the usual values that it does not return. */
 export function withUsual(found: Iterable<string>, usual: Weighed): Weighed {
   const own = new Set(found);
   return [...[...own].map((text) => [text, 1] as const), ...usual.filter(([text]) => !own.has(text))];
 }
 
-/** A loop whose body always ends by leaving it never comes to its second round. */
+/** Reports whether a loop's body always leaves it in the first round. */
 export function endsLoop(node: SyntaxNode, holder: SyntaxNode): boolean {
   return /^(for|for_in|while)_statement$/.test(holder.type) && /^(return|break)_/.test(node.type) && node.parent?.parent === holder;
 }
@@ -239,15 +239,13 @@ function wordsOf(name: string): readonly string[] {
     .filter((word) => word !== '');
 }
 
-/** Whether a name is written as constants are, in capitals. */
+/** Reports whether a name is written like a constant, in capitals. */
 export const isConstant = (name: string): boolean => /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*$/.test(name) && name.length > 1;
 
 /**
- * Whether two names look like members of one family: written in the same way, with the same first or last word.
+ * Reports whether two names look like members of one family: written in the same way, with the same first or last word.
  *
- * @example
- * areSiblings('ROUND_DOWN', 'ROUND_HALF_UP'); // true
- * areSiblings('read_text', 'write_text'); // true
+ * @example areSiblings('ROUND_DOWN', 'ROUND_HALF_UP'); // true areSiblings('read_text', 'write_text'); // true
  */
 export function areSiblings(one: string, other: string): boolean {
   if (one === other || isConstant(one) !== isConstant(other) || /^[A-Z]/.test(one) !== /^[A-Z]/.test(other)) return false;

@@ -5,19 +5,19 @@ import type { FailingTest } from '@agentfleet/protocol/inference';
 /** One way to change the program at one node. */
 export interface Proposal {
   readonly edits: readonly TextEdit[];
-  /** What was done, for people. */
+  /** Description of the change, for people. */
   readonly rationale: string;
   /** Share within this operator at this node, relative to 1. */
   readonly weight: number;
 }
 
 /**
- * A kind of small repair. Operators are pure: they see one node and its file and know nothing of
- * tests or suspicion. What does not parse afterwards is dropped later.
+ * A kind of small repair. Operators are pure: they get one node and its file, without tests or suspicion. Results that
+ * do not parse are dropped later.
  */
 export interface Operator<File> {
   readonly name: string;
-  /** How often people's bugs are of this kind, relative to 1: a judgement, not a measurement. */
+  /** How common this kind of bug is, relative to 1: a judgement, not a measurement. */
   readonly prior: number;
   /** Types of the nodes it looks at. */
   readonly on: readonly string[];
@@ -31,25 +31,25 @@ export interface NodeLines {
   readonly global: boolean;
 }
 
-/** All that the engine knows of a language: data and operators. */
+/** Definition of a language for the engine: data and operators. */
 export interface LanguageDefinition<File> {
-  /** As `/v1/info` tells it. */
+  /** Name in `/v1/info`. */
   readonly name: string;
-  /** The grammar of a file, by how its name ends, such as `.py`. */
+  /** The grammar of a file, by the end of its name, such as `.py`. */
   readonly grammars: Readonly<Record<string, GrammarName>>;
   readonly syntax: SyntaxRules;
   readonly operators: readonly Operator<File>[];
   /** A file as its operators see it. */
   open(source: string, root: SyntaxNode): File;
-  /** Types of nodes that are never looked at, with all below them, such as types. */
+  /** Types of nodes that are skipped, with all below them, such as types. */
   readonly skipped?: ReadonlySet<string>;
   /** The lines that speak for a node. */
   lines(node: SyntaxNode): NodeLines;
-  /** Factor > 0 of an operator, given what failed; 1 when that says nothing about it. */
+  /** Returns the factor > 0 of an operator, given the failures; 1 when they have no information about it. */
   symptoms(tests: readonly FailingTest[]): (operator: string) => number;
 }
 
-/** What one operator proposes at one node. */
+/** A proposal of one operator at one node. */
 export interface Proposed {
   readonly operator: string;
   readonly prior: number;
@@ -61,7 +61,7 @@ export interface LanguageFile {
   propose(node: SyntaxNode): Iterable<Proposed>;
 }
 
-/** A language without the type of its files: what the search works with. */
+/** A language without the type of its files, as the search uses it. */
 export interface Language extends Omit<LanguageDefinition<never>, 'open' | 'operators'> {
   open(source: string, root: SyntaxNode): LanguageFile;
 }
@@ -81,7 +81,7 @@ export function defineLanguage<File>(definition: LanguageDefinition<File>): Lang
   return { ...definition, open };
 }
 
-/** What a failure says, and which operators answer to it: a judgement, not a measurement. */
+/** Patterns of failures, with the operators that they favour: a judgement, not a measurement. */
 export type SymptomTable = readonly (readonly [RegExp, Readonly<Record<string, number>>])[];
 
 /**

@@ -3,7 +3,7 @@ import type { SyntaxNode } from './syntax.ts';
 /** A name that can be read at a place. */
 export interface NameFacts {
   readonly name: string;
-  /** What it holds, in the words of its language. */
+  /** Type of its value, in the terms of its language. */
   readonly kind: string;
   readonly reads: number;
 }
@@ -15,12 +15,12 @@ export interface FunctionFacts {
   readonly node: SyntaxNode;
 }
 
-/** A parsed file and what operators of every language ask of it; every answer is computed once. */
+/** A parsed file with the queries of operators of every language; every result is computed once. */
 export abstract class SourceFile<Info extends NameFacts = NameFacts, Definition extends FunctionFacts = FunctionFacts> {
   readonly source: string;
   readonly root: SyntaxNode;
   readonly newline: string;
-  /** What ends a statement here. */
+  /** Terminator of a statement. */
   abstract readonly end: string;
   readonly #skipped: ReadonlySet<string>;
   readonly #texts = new Map<string, ReadonlyMap<string, number>>();
@@ -63,7 +63,7 @@ export abstract class SourceFile<Info extends NameFacts = NameFacts, Definition 
     return functions;
   }
 
-  /** Where the line begins on which a statement begins. */
+  /** Returns the start of the statement's first line. */
   lineStart(statement: SyntaxNode): number {
     return this.source.lastIndexOf('\n', statement.start - 1) + 1;
   }
@@ -73,7 +73,7 @@ export abstract class SourceFile<Info extends NameFacts = NameFacts, Definition 
     return /^[ \t]*/.exec(this.source.slice(this.lineStart(statement), statement.start))?.[0] ?? '';
   }
 
-  /** True when nothing stands before the statement on its first line. */
+  /** True when the statement is the first on its line. */
   startsLine(statement: SyntaxNode): boolean {
     return this.source.slice(this.lineStart(statement), statement.start).trim() === '';
   }

@@ -7,16 +7,16 @@ import type { TextEdit } from './edit.ts';
 export const grammarNames = ['python', 'javascript', 'typescript', 'tsx'] as const;
 export type GrammarName = (typeof grammarNames)[number];
 
-/** The parser's runtime and one file per grammar; inside the image all lie beside the bundle. */
+/** The parser's runtime and one file per grammar; in the image all are next to the bundle. */
 export type GrammarFiles = Readonly<Record<GrammarName | 'runtime', string>>;
 
-/** Where npm put them, for a run from the sources. */
+/** Paths in npm's folders, for a run from the sources. */
 export function installedGrammars(): GrammarFiles {
   const { resolve } = createRequire(import.meta.url);
   return filesOf(resolve('web-tree-sitter/web-tree-sitter.wasm'), (file) => resolve(`@vscode/tree-sitter-wasm/wasm/${file}`));
 }
 
-/** Where the image has them. */
+/** Paths in the image. */
 export function bundledGrammars(folder: string): GrammarFiles {
   return filesOf(join(folder, 'web-tree-sitter.wasm'), (file) => join(folder, file));
 }
@@ -32,7 +32,7 @@ function filesOf(runtime: string, place: (file: string) => string): GrammarFiles
   };
 }
 
-/** Grammars by name, each loaded when the first file that needs it comes: one takes megabytes. */
+/** Grammars by name, each loaded for the first file that needs it: one takes megabytes. */
 export class Grammars {
   readonly #files: GrammarFiles;
   readonly #parsers = new Map<GrammarName, Promise<Parser>>();
@@ -47,7 +47,7 @@ export class Grammars {
     return new Grammars(files);
   }
 
-  /** Names of what was loaded so far. */
+  /** Names of the grammars loaded so far. */
   get loaded(): readonly GrammarName[] {
     return [...this.#parsers.keys()];
   }
@@ -161,21 +161,21 @@ export function find(node: SyntaxNode, type: string): SyntaxNode | null {
   return null;
 }
 
-/** What a language asks beyond its grammar. */
+/** Rules of a language beyond its grammar. */
 export interface SyntaxRules {
   /** Types of the nodes that `isPlacedWell` looks at. */
   readonly checked: readonly string[];
-  /** What the grammar lets through and the language does not, such as a stray `break`. */
+  /** Checks constructs that the grammar accepts and the language does not, such as a stray `break`. */
   isPlacedWell(node: Node): boolean;
   /** True: a file whose other parts cannot be parsed is still repaired where it can. */
   readonly tolerant: boolean;
-  /** True: an edit misplaces nothing but what it touches and what that stands in; only this is looked at. */
+  /** True: an edit can only misplace nodes that it touches and those around them; only these are checked. */
   readonly local: boolean;
 }
 
 /** A text of which edits are tried. */
 export interface Draft {
-  /** True when the language would take the text with this edit; what was wrong before may stay wrong. */
+  /** True when the language would accept the text with this edit; earlier faults may stay. */
   accepts(edit: TextEdit): boolean;
   close(): void;
 }
@@ -214,7 +214,7 @@ export class SourceParser {
     }
   }
 
-  /** True for a text that the language would take, as far as its syntax tells. */
+  /** True for a text that the language would accept, by its syntax. */
   accepts(source: string): boolean {
     const tree = this.#parser.parse(source);
     if (tree === null) return false;
@@ -233,7 +233,7 @@ export class SourceParser {
     return { accepts: (edit) => this.#acceptsEdit(source, base, faults, edit), close: () => base.delete() };
   }
 
-  /** Parses only what the edit changes: the rest comes from the tree of the unedited text. */
+  /** Parses only the edited part: the rest comes from the tree of the unedited text. */
   #acceptsEdit(source: string, base: Tree, faults: number, { start, end, after }: TextEdit): boolean {
     const text = source.slice(0, start) + after + source.slice(end);
     const newEnd = start + after.length;
@@ -263,7 +263,7 @@ function pointOf(source: string, offset: number): Point {
   return { row, column: offset - line };
 }
 
-/** Nodes that stand for what was not understood or is missing. */
+/** Counts nodes of errors or missing tokens. */
 function faultsOf(root: Node): number {
   if (!root.hasError) return 0;
   const cursor = root.walk();

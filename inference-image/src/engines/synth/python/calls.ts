@@ -5,7 +5,7 @@ import { isRead } from './names.ts';
 import { type Operator, bracketed } from './operator.ts';
 import type { SyntaxNode } from '../language/syntax.ts';
 
-/** Optional arguments that change what a call means, by the name of what is called. */
+/** Optional arguments that change the meaning of a call, by the name of the function. */
 const optional: WeighedTable = {
   split: weighed('1 1', "',' 0.1"),
   rsplit: weighed('1 1'),
@@ -143,7 +143,7 @@ const convert: Operator = {
   },
 };
 
-/** One value seen under two names, of which one must not change with the other. */
+/** One value under two names, of which one must not change with the other. */
 const missingCopy: Operator = {
   name: 'missing-copy',
   prior: 0.5,
@@ -159,7 +159,7 @@ const missingCopy: Operator = {
   },
 };
 
-/** How likely a place shares its value: stored, returned or iterated while it changes. */
+/** Returns how likely a place shares its value: stored, returned or iterated while it changes. */
 function share(node: SyntaxNode): number {
   const parent = node.parent;
   if (parent === null) return 0;
@@ -171,7 +171,7 @@ function share(node: SyntaxNode): number {
   return parent.type === 'pair' || parent.type === 'list' || parent.type === 'tuple' ? 0.4 : 0;
 }
 
-/** Whether a loop's body changes the size of what it iterates. */
+/** Reports whether a loop's body changes the size of the iterated value. */
 function changes(loop: SyntaxNode, name: string): boolean {
   const body = loop.child('body')?.text ?? '';
   return (

@@ -57,7 +57,7 @@ const negation: Operator = {
   },
 };
 
-/** Comparisons have their own operator; what is returned is seldom a truth value. */
+/** Comparisons have their own operator; a returned expression is seldom a truth value. */
 function negationWeight(condition: SyntaxNode, holder: SyntaxNode): number {
   if (condition.type === 'comparison_operator') return 0.3;
   return holder.type === 'return_statement' && condition.type !== 'boolean_operator' ? 0.2 : 1;
@@ -74,7 +74,7 @@ function negated(node: SyntaxNode): readonly SyntaxNode[] {
 
 const simple = ['expression_statement', 'delete_statement', 'raise_statement', 'return_statement', 'break_statement'];
 
-/** A statement that must run only when what it needs is there: `if stack: stack.pop()`. */
+/** A statement that must run only under a condition: `if stack: stack.pop()`. */
 const guardStatement: Operator = {
   name: 'guard-statement',
   prior: 0.45,
@@ -104,7 +104,7 @@ function wrap(node: SyntaxNode, file: PythonFile, condition: string, weight: num
   return guarded(node, `if ${condition}:${file.newline}${file.deeper(node)}${node.text}`, condition, weight);
 }
 
-/** A missing guard at the start: `if not items: return …` with what the function returns elsewhere. */
+/** A missing guard at the start: `if not items: return …` with the function's return value elsewhere. */
 const baseCase: Operator = {
   name: 'base-case',
   prior: 0.5,

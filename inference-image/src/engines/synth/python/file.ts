@@ -21,7 +21,7 @@ export class PythonFile extends SourceFile<NameInfo> {
     return this.names(node).filter((info) => info.local && info.boundAt < node.start && info.kind !== 'callable');
   }
 
-  /** One level deeper than the statement. */
+  /** Indentation one level deeper than the statement. */
   deeper(statement: SyntaxNode): string {
     const indent = this.indent(statement);
     return `${indent}${indent.includes('\t') ? '\t' : '    '}`;
@@ -49,7 +49,7 @@ export function lines(node: SyntaxNode): NodeLines {
   const statement = statementOf(node) ?? node;
   const body = statement.child('body') ?? statement.child('consequence') ?? statement.children.find((child) => child.type === 'block');
   const global = functionOf(statement) === null;
-  // Defaults matter to those who call the function.
+  // Defaults matter to callers of the function.
   if (statement.type === 'function_definition') return bodyStart(statement);
   if (body == null) return { from: statement.row + 1, to: statement.endRow + 1, global };
   // A clause such as `elif` or `except` has its own line.
@@ -57,7 +57,7 @@ export function lines(node: SyntaxNode): NodeLines {
   return { from: statement.row + 1, to: Math.max(statement.row, body.row - 1) + 1, global };
 }
 
-/** A function stands for the first lines that run when it is called. */
+/** For a function returns the first lines that run when it is called. */
 function bodyStart(definition: SyntaxNode): NodeLines {
   const body = definition.child('body');
   const first = body?.namedChildren.find((statement) => statement.namedChildren[0]?.type !== 'string') ?? definition;
@@ -68,7 +68,7 @@ const loops = new Set(['for_statement', 'while_statement']);
 const functions = new Set(['function_definition', 'lambda']);
 const checked = ['block', 'break_statement', 'continue_statement', 'return_statement', 'yield'];
 
-/** What the grammar lets through and Python does not: empty blocks, stray `break` and `return`. */
+/** Checks constructs that the grammar accepts and Python does not: empty blocks, stray `break` and `return`. */
 function isPlacedWell(node: Node): boolean {
   if (node.type === 'block') return node.namedChildren.some((child) => child.type !== 'comment');
   const jumps = node.type === 'break_statement' || node.type === 'continue_statement';
@@ -80,5 +80,5 @@ function isPlacedWell(node: Node): boolean {
   return false;
 }
 
-/** What Python asks beyond its grammar; a file that it would not compile is not repaired. */
+/** Rules of Python beyond its grammar; a file that it would not compile is not repaired. */
 export const rules: SyntaxRules = { checked, isPlacedWell, tolerant: false, local: false };

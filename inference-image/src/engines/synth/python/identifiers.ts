@@ -35,7 +35,7 @@ function isVisible(info: NameInfo, node: SyntaxNode): boolean {
   return info.boundAt <= node.start || (loop !== null && info.boundAt < loop.end && info.boundAt > start && loop.child('right') !== node);
 }
 
-/** A name that nobody reads is a sign of a mix-up; one that would no longer be read is a sign against it. */
+/** An unread name is a sign of a mix-up; one that would become unread is a sign against it. */
 function freshness(info: NameInfo, names: readonly NameInfo[], node: SyntaxNode): number {
   const old = names.find((known) => known.name === node.text);
   const unread = info.local && info.reads === 0 ? boosts.unread : 1;
@@ -70,7 +70,7 @@ function isIterated(node: SyntaxNode): boolean {
   return node.field === 'right' && ['for_statement', 'for_in_clause'].includes(node.parent?.type ?? '');
 }
 
-/** Whether a function of this file takes as many arguments as the call has; what is imported takes any. */
+/** Reports whether a function of this file takes as many arguments as the call has; imported ones take any. */
 function takes(node: SyntaxNode, info: NameInfo, file: PythonFile): boolean {
   const parameters = file.functions.get(info.name)?.node.child('parameters')?.namedChildren;
   const given = node.parent?.child('arguments')?.namedChildren;

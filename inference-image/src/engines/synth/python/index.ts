@@ -1,7 +1,7 @@
 /**
- * All that knows Python: operators by family (calls, conditions, …), each made of the shared forms in
- * `../language/forms.ts`, the file, its names and its syntax. May import `../language` and nothing else of the engine; a new
- * operator takes part once its family lists it.
+ * Python: operators by family (calls, conditions, …), each made of the shared forms in `../language/forms.ts`, the
+ * file, its names and its syntax. May import `../language` and nothing else of the engine; a new operator is used once
+ * its family lists it.
  */
 import { type Operator, symptomFactors } from './operator.ts';
 import { calls } from './calls.ts';
@@ -19,7 +19,7 @@ export const operators: readonly Operator[] = [...calls, ...conditions, ...exits
   (one, other) => (one.name < other.name ? -1 : 1),
 );
 
-/** All that knows Python. */
+/** The language Python. */
 export const python = defineLanguage<PythonFile>({
   name: 'python',
   grammars: { '.py': 'python' },

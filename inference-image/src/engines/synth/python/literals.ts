@@ -51,7 +51,7 @@ const fileLiteral: Operator = {
 
 const mostNames = 10;
 
-/** A fixed number where a variable is meant, a variable where a number is, a switch that only goes one way. */
+/** A fixed number where a variable is meant, a variable where a number is, a flag that is only set one way. */
 const literalName: Operator = {
   name: 'literal-name',
   prior: 0.3,
@@ -94,7 +94,7 @@ const initialValue: Operator = {
   },
 };
 
-/** Whether the name is later compared: the sign of a minimum or maximum. */
+/** Reports whether the name is later compared: the sign of a minimum or maximum. */
 function isCompared(node: SyntaxNode, name: string): boolean {
   for (const inner of functionOf(node)?.walk() ?? []) {
     if (inner.type === 'comparison_operator' && inner.namedChildren.some((child) => child.text === name)) return true;

@@ -28,7 +28,7 @@ export function isCompound(statement: SyntaxNode): boolean {
   return compound.has(statement.type);
 }
 
-/** What a name most likely holds, by how it is assigned and used. */
+/** Most likely type of a name's value, by how it is assigned and used. */
 export type Kind = 'number' | 'string' | 'list' | 'dict' | 'set' | 'bool' | 'callable' | 'unknown';
 
 export interface NameInfo {
@@ -38,7 +38,7 @@ export interface NameInfo {
   readonly local: boolean;
   /** Text offset from which the first binding can be read; parameters count as the function's start. */
   readonly boundAt: number;
-  /** How often the scope binds and reads it. */
+  /** Number of bindings and reads in the scope. */
   readonly bindings: number;
   readonly reads: number;
 }
@@ -86,7 +86,7 @@ export function kindOf(node: SyntaxNode): Kind {
   return kinds.find((kind) => kind !== 'unknown') ?? 'unknown';
 }
 
-/** Whether the node is a name that is read: not a binding, attribute, keyword or import. */
+/** Reports whether the node is a name that is read: not a binding, attribute, keyword or import. */
 export function isRead(node: SyntaxNode): boolean {
   if (node.type !== 'identifier') return false;
   const parent = node.parent;
@@ -99,7 +99,7 @@ export function isRead(node: SyntaxNode): boolean {
   );
 }
 
-/** Whether the identifier is given a value here. */
+/** Reports whether the identifier is assigned here. */
 export function isBound(node: SyntaxNode): boolean {
   let at = node;
   while (
@@ -155,7 +155,7 @@ function bindings(scope: SyntaxNode): readonly NameInfo[] {
   return [...found].map(([name, info]) => ({ name, local: false, ...info, reads: reads.get(name) ?? 0 }));
 }
 
-/** Notes what the identifier binds in the scope, if it binds something. */
+/** Records a binding by the identifier in the scope, if it is one. */
 function bindAt(node: SyntaxNode, scope: SyntaxNode, found: Map<string, Binding>): void {
   const bind = (kind: Kind, boundAt: number): void => {
     const known = found.get(node.text) ?? { kind, boundAt, bindings: 0 };
@@ -174,10 +174,10 @@ function bindAt(node: SyntaxNode, scope: SyntaxNode, found: Map<string, Binding>
 /** The module of `from module import name`, which binds nothing. */
 const isModuleName = (node: SyntaxNode): boolean => node.field === 'module_name';
 
-/** What is imported in capitals is a constant of some kind, all else most likely a function, a class or a module. */
+/** An import in capitals is a constant, others are most likely a function, a class or a module. */
 const importedKind = (node: SyntaxNode): Kind => (isConstant(node.text) ? 'unknown' : 'callable');
 
-/** An assignment can be read behind it, the target of a loop in its body. */
+/** An assignment can be read after it, the target of a loop in its body. */
 function readableFrom(node: SyntaxNode): number {
   const holder = node.ancestor('assignment', 'augmented_assignment', 'for_statement', 'with_statement', 'except_clause');
   if (holder === null) return node.start;

@@ -39,7 +39,7 @@ const table: SymptomTable = [
   [/timed? ?out|Timeout/i, { increment: 4, comparison: 1.5, update: 2, 'loop-exit': 2, 'statement-copy': 1.5 }],
 ];
 
-/** Factor of an operator, given the failures; 1 when they say nothing about it. */
+/** Returns the factor of an operator, given the failures; 1 when they have no information about it. */
 export function symptomFactors(tests: readonly FailingTest[]): (operator: string) => number {
   const factors = tableFactors(table, tests, -1);
   // An exception that an `except` of the program should have caught.

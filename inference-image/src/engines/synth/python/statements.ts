@@ -34,7 +34,7 @@ const statementCopy: Operator = {
   },
 };
 
-/** Binds a name that nothing else binds: to bind it again changes nothing. */
+/** The only binding of a name: repeating it changes nothing. */
 function isOnce(statement: SyntaxNode, file: PythonFile): boolean {
   const [assignment] = statement.namedChildren;
   const left = assignment?.type === 'assignment' ? assignment.child('left') : null;
@@ -110,7 +110,7 @@ const statementMove: Operator = {
 function* out(file: PythonFile, node: SyntaxNode, block: SyntaxNode): Generator<Proposal> {
   let holder = block.parent === null ? null : statementOf(block.parent);
   for (let depth = 0; holder !== null && depth < 3 && /^(if|for|while|with|try)_/.test(holder.type); depth += 1) {
-    // Inserted behind the block's last line, which the removal of the statement itself would cut.
+    // Inserted after the block's last line, which the removal of the statement itself would cut.
     const indent = file.indent(holder);
     const lone = block.namedChildren.length === 1;
     if (holder.end === node.end && !lone) {
@@ -127,7 +127,7 @@ function* out(file: PythonFile, node: SyntaxNode, block: SyntaxNode): Generator<
   }
 }
 
-/** To the end of the block before it. */
+/** Moves it to the end of the block before it. */
 function* into(file: PythonFile, node: SyntaxNode, previous: SyntaxNode): Generator<Proposal> {
   for (const block of previous.walk()) {
     const last = block.type === 'block' ? block.namedChildren.at(-1) : undefined;

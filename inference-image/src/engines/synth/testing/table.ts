@@ -28,7 +28,7 @@ export function parserOf(grammar: GrammarName, rules: SyntaxRules): () => Source
   return () => parser;
 }
 
-/** Tests every operator by rows of its name; what it must make must also parse. */
+/** Tests every operator by rows of its name; each expected result must also parse. */
 export function testOperators<File>(
   language: TableLanguage<File>,
   operators: readonly Operator<File>[],

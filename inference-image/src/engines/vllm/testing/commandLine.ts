@@ -1,4 +1,4 @@
-/** What an engine was started with. */
+/** Command line of an engine. */
 export interface EngineCommand {
   /** Folder of the weights. */
   readonly model: string;
@@ -70,8 +70,9 @@ const switches = new Set([
 ]);
 
 /**
- * Reads what follows `vllm serve`: one folder of weights, and flags that it has. Some versions refuse `--model`, and this one does.
- * @throws {CommandLineError} a word that vLLM does not understand
+ * Reads the arguments of `vllm serve`: one folder of weights, and flags that it has. Some versions refuse `--model`,
+ * and this one does.
+ * @throws {CommandLineError} a word unknown to vLLM
  */
 export function readCommandLine(words: readonly string[]): EngineCommand {
   const flags = new Map<string, readonly string[]>();
@@ -94,7 +95,7 @@ export function readCommandLine(words: readonly string[]): EngineCommand {
   return { model, flags };
 }
 
-/** How many words a flag takes, at most. */
+/** Returns how many words a flag takes at most. */
 function roomOf(name: string): number {
   if (switches.has(name)) return 0;
   return several.has(name) ? Number.POSITIVE_INFINITY : 1;

@@ -18,14 +18,14 @@ export interface EngineFaults {
   wake?: number;
 }
 
-/** What an engine has of the memory of its GPU. */
+/** GPU memory of an engine. */
 export interface GpuMemory {
-  /** Whether there was room; whoever has it already keeps it. */
+  /** Returns whether there was room; an owner that already has it keeps it. */
   take(who: string): Promise<boolean>;
   free(who: string): Promise<void>;
 }
 
-/** How an engine is, and what it has. */
+/** Behaviour and memory of an engine. */
 export interface EngineOptions {
   /** Further names that it answers to. */
   readonly aliases?: readonly string[];
@@ -41,7 +41,7 @@ export interface EngineOptions {
   readonly answerMs?: number;
 }
 
-/** What a test asks of a running engine, and how it is: `POST /testing`. */
+/** Test control of a running engine, and its state: `POST /testing`. */
 export interface EngineState {
   readonly held: boolean;
   /** Chats that wait for {@link FakeEngine.release}. */
@@ -55,10 +55,10 @@ export class FakeEngine {
   readonly #models: readonly string[];
   readonly #options: EngineOptions;
   readonly #adapters = new Set<string>();
-  /** Whether it takes adapters. */
+  /** Whether it accepts adapters. */
   adapters = true;
   sleeping = false;
-  /** Blocks of 16 tokens that it tells to have; undefined: it has no metrics. */
+  /** Blocks of 16 tokens that it reports; undefined: it has no metrics. */
   kvBlocks: number | undefined = 7500;
   /** Whether chats wait for {@link release}. */
   held = false;
@@ -68,7 +68,7 @@ export class FakeEngine {
   cuts = 0;
   /** It found no room to wake: it answers nothing but errors. */
   #dead = false;
-  /** What chats are answered with, one after the other; the last again and again. */
+  /** Replies to chats, in order; the last is repeated. */
   replies: readonly string[] = ['{"edits":[]}'];
   /** Bodies of the chats that were asked. */
   readonly chats: Record<string, unknown>[] = [];
@@ -97,7 +97,7 @@ export class FakeEngine {
     return this.#models[0] ?? '';
   }
 
-  /** What a new process of it knows: no adapter, and it is awake. */
+  /** State of a new process: no adapter, and awake. */
   restart(): void {
     this.#adapters.clear();
     this.sleeping = false;
@@ -128,7 +128,7 @@ export class FakeEngine {
     if (this.#options.sleeps === false || !(await this.#sleep(route, searchParams, response))) send(response, 404, { detail: 'Not Found' });
   }
 
-  /** Whether that was about sleep. */
+  /** Returns whether the request was about sleep. */
   async #sleep(route: string, query: URLSearchParams, response: ServerResponse): Promise<boolean> {
     let status = 200;
     if (route === 'POST /sleep') status = this.faults.sleep ?? (await this.#fallAsleep(query.get('level') !== null));
@@ -193,7 +193,7 @@ export class FakeEngine {
     const logprob = this.faults.zeroLogprobs === true ? 0 : -0.25;
     const choices = Array.from({ length: Number(body['n']) }, (_, index) => {
       const content = this.replies[Math.min(index, this.replies.length - 1)] ?? '';
-      // The later an answer, the longer and so the less likely it is to be asked.
+      // Later answers are longer and so less likely.
       const tokens = Array.from({ length: index + 2 }, () => ({ token: 'x', logprob }));
       return {
         index,
@@ -205,7 +205,7 @@ export class FakeEngine {
     send(response, 200, { choices });
   }
 
-  /** Whether it may answer; if not, it has refused. */
+  /** Returns whether it may answer; if not, it has refused. */
   #knows(body: Record<string, unknown>, response: ServerResponse): boolean {
     const model = String(body['model']);
     if (this.faults.generate !== undefined) send(response, this.faults.generate, { message: 'EngineDeadError' });

@@ -11,21 +11,21 @@ function devices(): readonly string[] {
   return Object.entries(env).flatMap(([name, value]) => (/^GPU_DEVICE_\d+$/.test(name) && value !== undefined ? [value] : []));
 }
 
-/** What an engine cannot start without. */
+/** Returns what an engine lacks for a start. */
 function lackOf({ model }: EngineCommand): string | undefined {
   if (devices().length === 0) return 'Failed to infer device type';
   if (!existsSync(join(model, 'config.json'))) return `there is no config.json in ${model}`;
   return readdirSync(model).some((name) => name.endsWith('.safetensors')) ? undefined : `there are no weights in ${model}`;
 }
 
-/** What a test gives to an engine by `--additional-config`. */
+/** Settings of a test for an engine by `--additional-config`. */
 interface Stage {
   /** Time that loading takes, ms. */
   readonly loadMs?: number;
   readonly answerMs?: number;
 }
 
-/** Memory that says when it is taken and freed: who reads the logs of several engines sees who had the GPU when. */
+/** Memory that logs when it is taken and freed: the logs of several engines show which had the GPU when. */
 function recorded(reported: boolean): GpuMemory {
   let held = false;
   const tell = (gpu: 'taken' | 'freed'): void => {

@@ -5,7 +5,7 @@ import { execPath } from 'node:process';
 import { createInterface } from 'node:readline';
 import { readCases, type Case, type Corpus, type Executed, type TestRun } from '../../evaluation/evaluate.ts';
 
-/** Of wall time for one test or candidate: then the process is killed, and the next ones go on in another. */
+/** Wall time for one test or candidate: then the process is killed, and the next ones run in another. */
 const limitMillis = 10_000;
 const flags = ['--experimental-vm-modules', '--max-old-space-size=256', '--disable-warning=ExperimentalWarning'];
 
