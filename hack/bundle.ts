@@ -5,7 +5,7 @@ import { build, type BuildOptions, type Plugin } from 'esbuild';
 
 const library = '@kubernetes/client-node';
 
-/** Leaves of the Kubernetes library only what reads a kubeconfig: as a whole, its clients of all APIs, it is 3 MB that nobody calls. */
+/** Keeps only the kubeconfig reader of the Kubernetes library: with its clients of all APIs it has 3 MB of unused code. */
 const kubeconfigOnly: Plugin = {
   name: 'kubeconfig-only',
   setup(building) {
@@ -35,7 +35,7 @@ async function bundled(options: Chosen): Promise<string> {
   return file.text;
 }
 
-/** Bundles a TypeScript program for Node into one ES module and returns its text. What it imports dynamically is run when it is asked for. */
+/** Bundles a TypeScript program for Node into one ES module and returns its text. Dynamic imports are run on demand. */
 export function bundleProgram(entry: string): Promise<string> {
   return bundled({
     entryPoints: [entry],
@@ -66,17 +66,17 @@ function laterFiles(files: string[]): Plugin {
   };
 }
 
-/** Where the file begins: what is left out is compiled when the first of it is asked for. */
+/** Beginning of the file: packed parts are compiled at the first request for one. */
 const asksLater = `{const load=require;let parts;require=(name)=>{
 if(!name.startsWith('${later}'))return load(name);
 if(parts===undefined){const{Module}=load('node:module');const held=new Module(__filename,module);held.filename=__filename;held.paths=module.paths;held._compile(laterText(),__filename);parts=held.exports;}
 return parts[name]();};}`;
 
 /**
- * Bundles a command line tool into one CommonJS file that starts soon, and returns its text. An ES module loads every part of Node that any
- * of its modules names before its first line runs (TLS, HTTP and undici for `--help`), and all of a file is parsed before it runs: what the
- * entry imports dynamically is a packed text in the file, which is compiled when it is asked for. The two share no module: no class of the one is
- * known to the other. No top-level await.
+ * Bundles a command line tool into one CommonJS file that starts soon, and returns its text. An ES module loads every
+ * part of Node that any of its modules names before its first line runs (TLS, HTTP and undici for `--help`), and all of
+ * a file is parsed before it runs: dynamic imports of the entry are a packed text in the file, which is compiled on
+ * demand. The two share no module: classes of one are unknown to the other. No top-level await.
  */
 export async function bundleCommand(entry: string): Promise<string> {
   const files: string[] = [];

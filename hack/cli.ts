@@ -1,8 +1,7 @@
-// `node hack/bootstrap.mjs hack/cli.ts FOLDER`: bundles the command line tool and puts `fleet` and `kubectl-fleet` into
-// FOLDER, which then belongs on the PATH. They run on the pinned Node of this repository.
-// `--package FOLDER`: writes a package for npm instead, one file that runs on any Node from 24 on.
-// `--client FOLDER`: writes the package of the typed client, with its types.
-// `--release FOLDER VERSION`: writes both as archives for npm.
+// `node hack/bootstrap.mjs hack/cli.ts FOLDER`: bundles the command line tool and writes `fleet` and `kubectl-fleet` to
+// FOLDER, which then belongs on the PATH. They run on the pinned Node of this repository. `--package FOLDER`: writes a
+// package for npm instead, one file that runs on any Node from 24 on. `--client FOLDER`: writes the package of the
+// typed client, with its types. `--release FOLDER VERSION`: writes both as archives for npm.
 import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -45,7 +44,10 @@ export async function installCli(folder: string): Promise<string> {
   return join(target, 'kubectl-fleet');
 }
 
-/** Writes what `npm publish FOLDER` and `npm install --global FOLDER` take. @param as its version; default: that of the sources */
+/**
+ * Writes a package for `npm publish FOLDER` and `npm install --global FOLDER`. @param as its version; default: that of
+ * the sources
+ */
 export async function packCli(folder: string, as?: string): Promise<string> {
   const target = resolve(folder);
   await writeBundle(target);
@@ -65,10 +67,10 @@ export async function packCli(folder: string, as?: string): Promise<string> {
   return target;
 }
 
-/** Files of the client that its public types stand in; they import nothing but each other. */
+/** Files of the client with its public types; they import only each other. */
 const typed = ['index', 'connect', 'errors', 'public', 'types'] as const;
 
-/** Writes what `npm publish FOLDER` takes of `@agentfleet/client`. @param as its version; default: that of the sources */
+/** Writes a package for `npm publish FOLDER` of `@agentfleet/client`. @param as its version; default: that of the sources */
 export async function packClient(folder: string, as?: string): Promise<string> {
   const target = resolve(folder);
   const sources = join(checkout, 'client', 'src');

@@ -47,7 +47,7 @@ describe('what was answered by hand', () => {
       type: 'Answer',
       response: { choices: [{ message: { content: 'Done.' } }, { message: { content: 'Over.' } }] },
     });
-    // A file repeats nothing of the exchange before.
+    // A file does not repeat the previous exchange.
     expect(recordings.get('rename-load-to-read-in-all-files')?.exchanges[1]?.request).toMatchObject({ same: 2, messages: { length: 2 } });
   });
 });

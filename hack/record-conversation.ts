@@ -1,5 +1,5 @@
-// Makes recordings that an engine `Replay` plays, one for each conversation, from what was written down while models answered:
-// a folder with `requests/N.json` and `answers/N.json`, as a chat server writes that is answered by hand, or a folder of
+// Makes recordings that an engine `Replay` plays, one for each conversation, from records of models' answers: a folder
+// with `requests/N.json` and `answers/N.json`, as a chat server writes that is answered by hand, or a folder of
 // `AGENTFLEET_RECORD_TO`, which a gateway filled. Run as: node hack/record-conversation.ts FOLDER TARGET
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

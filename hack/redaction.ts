@@ -7,7 +7,7 @@ import { Redaction } from '@agentfleet/protocol/redact';
 const root = join(import.meta.dirname, '..');
 const { stdout } = await promisify(execFile)('git', ['ls-files', '-z'], { cwd: root, maxBuffer: 64 * 1024 * 1024 });
 
-/** Takes secrets out of every tracked text file in memory: what is reported is a false alarm or an example. */
+/** Redacts every tracked text file in memory: each finding is a false alarm or an example. */
 let [bytes, millis] = [0, 0];
 const totals = new Map<string, number>();
 for (const name of stdout.split('\0').filter((each) => each !== '')) {

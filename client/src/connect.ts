@@ -3,7 +3,7 @@ import { ClusterClient } from './client.ts';
 import { told } from './errors.ts';
 import type { FleetClient } from './public.ts';
 
-/** Where the cluster is and who the caller is there. Default: as kubectl finds it, and the pod's own account inside a cluster. */
+/** Cluster and identity of the caller. Default: like kubectl, and the pod's own account inside a cluster. */
 export interface ConnectOptions {
   readonly kubeconfig?: string;
   readonly context?: string;

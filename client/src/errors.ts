@@ -19,14 +19,14 @@ const cures = {
   AF_CLIENT_SERVER: 'look at the API server, and at the message',
 } as const;
 
-/** What programs look at. */
+/** Codes that programs check. */
 export type FleetErrorCode = keyof typeof cures;
 
-/** Something went wrong that the caller may mend: a code, what, and what helps. */
+/** A failure that the caller may cure: a code, the fault, and the cure. */
 export class FleetError extends Error {
   readonly code: FleetErrorCode;
   readonly cure: string;
-  /** Of the API server's answer, where there was one. */
+  /** Status of the API server's answer, if any. */
   readonly status: number | undefined;
 
   constructor(code: FleetErrorCode, message: string, options: ErrorOptions & { readonly status?: number } = {}) {
@@ -46,7 +46,7 @@ const byStatus: Readonly<Record<number, FleetErrorCode>> = {
   422: 'AF_CLIENT_INVALID',
 };
 
-/** Any failure of a request as a FleetError; what already is one stays. */
+/** Returns any failure of a request as a FleetError; an existing one stays. */
 export function asFleetError(thrown: unknown): FleetError {
   const cause = asError(thrown);
   if (cause instanceof FleetError) return cause;
@@ -63,7 +63,7 @@ export function asFleetError(thrown: unknown): FleetError {
   return new FleetError(code, cause.message, { cause, status });
 }
 
-/** Runs a call; what fails is a FleetError. */
+/** Runs a call; a failure becomes a FleetError. */
 export async function told<T>(call: () => Promise<T>): Promise<T> {
   try {
     return await call();

@@ -17,10 +17,10 @@ const stallMs = 150_000;
 const longestPauseMs = 15_000;
 
 /**
- * The states of a task, from now on or after `since`, to its end. A watch that breaks is taken up where it was; where the server does
- * not know that place any more, the state of now comes next. No state comes twice.
+ * Yields the states of a task, from now on or after `since`, to its end. A broken watch continues where it was; where
+ * the server no longer has that version, the current state comes next. No state is repeated.
  *
- * @throws FleetError AF_CLIENT_GONE when the task is deleted; AF_CLIENT_NOT_FOUND; what the server refuses
+ * @throws FleetError AF_CLIENT_GONE when the task is deleted; AF_CLIENT_NOT_FOUND; the server's refusals
  */
 export async function* followTask(following: Following): AsyncGenerator<TaskUpdate, void, undefined> {
   const stop = new AbortController();
@@ -41,12 +41,12 @@ export async function* followTask(following: Following): AsyncGenerator<TaskUpda
   }
 }
 
-/** How far it was followed. */
+/** Position of following. */
 interface Place {
   /** Newest version that was seen; undefined: the server does not know it any more, or none was. */
   since: string | undefined;
   uid: string | undefined;
-  /** Watches in a row that broke before anything came. */
+  /** Consecutive watches that broke before an event. */
   failures: number;
 }
 
@@ -93,7 +93,7 @@ async function* watched(
   await recover(state.error, place, signal);
 }
 
-/** Decides what a broken watch means: go on here, from the state of now, or not at all. */
+/** Decides how to continue after a broken watch: here, from the current state, or not at all. */
 async function recover(error: unknown, place: Place, signal: AbortSignal): Promise<void> {
   if (error === undefined || signal.aborted) return;
   if (isApiError(error) && error.code === 410) {

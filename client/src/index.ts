@@ -1,7 +1,7 @@
 /**
- * A typed client of AgentTasks: create, follow, decide, fetch results, with the caller's own permission. Public types are in
- * `public.ts` and in `types.ts`, which `npm run generate` makes from the protocol, so that who imports the package needs nothing
- * else. May import `protocol` and `kube`.
+ * A typed client of AgentTasks: create, follow, decide, fetch results, with the caller's own permission. Public types
+ * are in `public.ts` and in `types.ts`, which `npm run generate` makes from the protocol, so that importers of the
+ * package need nothing else. May import `protocol` and `kube`.
  */
 export { connect, type ConnectOptions } from './connect.ts';
 export { FleetError, type FleetErrorCode } from './errors.ts';

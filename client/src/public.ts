@@ -1,6 +1,6 @@
 import type { AgentTask, AgentTaskOrder, AgentTaskSpec, ObjectMeta } from './types.ts';
 
-/** A task that is to be created: its name, or `generateName`, and its spec. */
+/** A task to create: its name, or `generateName`, and its spec. */
 export interface NewTask {
   readonly metadata: Partial<ObjectMeta> & { readonly generateName?: string };
   readonly spec: AgentTaskSpec;
@@ -12,7 +12,7 @@ export interface ListOptions {
 }
 
 export interface FollowOptions {
-  /** `version` of an update: only what came later. */
+  /** `version` of an update: only later ones. */
   readonly since?: string | undefined;
   /** Ends the iteration. */
   readonly signal?: AbortSignal | undefined;
@@ -21,13 +21,13 @@ export interface FollowOptions {
 export interface OrderOptions {
   /** For the record. */
   readonly reason?: string;
-  /** How long to wait until the operator took the order; default 30 s. 0: do not wait. */
+  /** How long to wait until the operator has processed the order; default 30 s. 0: do not wait. */
   readonly timeoutSeconds?: number;
   readonly signal?: AbortSignal;
 }
 
 export interface DecideOptions extends OrderOptions {
-  /** Digest of what is meant, from `status.run.pendingApproval.action`; default: what waits. */
+  /** Digest of the act, from `status.run.pendingApproval.action`; default: the pending one. */
   readonly action?: string;
 }
 
@@ -52,9 +52,9 @@ export interface Artifact {
   readonly sha256: string;
 }
 
-/** A line of what model, tools and people said; members by `type`, see docs/reference/results.md. */
+/** A message of model, tools or people; members by `type`, see docs/reference/results.md. */
 export interface ConversationLine {
-  /** Of the record in the event log; grows. */
+  /** Number of the record in the event log; increasing. */
   readonly seq: number;
   readonly at: string;
   readonly type: string;
@@ -62,7 +62,7 @@ export interface ConversationLine {
 }
 
 export interface LineOptions {
-  /** Only what is newer than this record. */
+  /** Only records after this one. */
   readonly since?: number | undefined;
   /** Goes on until the task has ended. */
   readonly follow?: boolean | undefined;
@@ -72,7 +72,7 @@ export interface LineOptions {
 /** AgentTasks of one namespace, with the permission of the caller. Every method rejects with a FleetError. */
 export interface FleetClient extends AsyncDisposable {
   readonly namespace: string;
-  /** The same cluster and caller, another namespace; it shares the connections. */
+  /** Returns a client of the same cluster and caller for another namespace; it shares the connections. */
   in(namespace: string): FleetClient;
   close(): Promise<void>;
   create(task: NewTask, signal?: AbortSignal): Promise<AgentTask>;
@@ -95,7 +95,7 @@ export interface FleetClient extends AsyncDisposable {
   artifacts(name: string, signal?: AbortSignal): Promise<readonly Artifact[]>;
   /** Bytes of an artifact, held against its SHA-256. */
   artifact(name: string, file: string, signal?: AbortSignal): Promise<Uint8Array>;
-  /** What model, tools and people said. */
+  /** Yields the messages of model, tools and people. */
   conversation(name: string, options?: LineOptions): AsyncGenerator<ConversationLine, void, undefined>;
   /** Records of the event log. */
   log(name: string, options?: LineOptions): AsyncGenerator<Readonly<Record<string, unknown>>, void, undefined>;

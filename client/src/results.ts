@@ -26,7 +26,7 @@ export class Results {
     }
   }
 
-  /** @throws FleetError AF_CLIENT_ARTIFACT_DAMAGED when it is not what the list says */
+  /** @throws FleetError AF_CLIENT_ARTIFACT_DAMAGED when it does not match the list */
   async artifact(task: TaskName, name: string, signal?: AbortSignal): Promise<Uint8Array> {
     const listed = (await this.artifacts(task, signal)).find((one) => one.name === name);
     if (listed === undefined) throw new FleetError('AF_CLIENT_NOT_FOUND', `AgentTask ${task.name} has no artifact ${name}`);
@@ -88,7 +88,7 @@ export class Results {
   }
 }
 
-/** Where no results API is registered the API server knows no such path; a server that is away answers 503. */
+/** Without a registered results API the API server does not know the path; an unavailable server answers 503. */
 function failure(error: unknown): FleetError {
   const known = asFleetError(error);
   const missing = known.code === 'AF_CLIENT_NOT_INSTALLED' || (isApiError(error) && error.code === 503);

@@ -4,7 +4,7 @@ import { mkdir, readFile, readdir, rename, rm, stat, utimes, writeFile } from 'n
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-/** A finished entry of the cache: its folder, and whether this call had to make it. */
+/** A finished entry of the cache: its folder, and whether this call made it. */
 export interface CacheEntry {
   readonly dir: string;
   readonly built: boolean;
@@ -39,9 +39,9 @@ async function hashPath(hash: ReturnType<typeof createHash>, path: string, name:
 }
 
 /**
- * Returns the folder `<cache>/<kind>/<key>`, made by `build` when it is not there yet.
- * `build` fills a temporary folder that is renamed into place only when it succeeds, so an
- * interrupted build never leaves a half entry. Two builders at once: the first to finish wins.
+ * Returns the folder `<cache>/<kind>/<key>`, made by `build` when missing. `build` fills a temporary folder that is
+ * renamed into place only when it succeeds, so an interrupted build never leaves a partial entry. With two builders at
+ * once, the first to finish wins.
  */
 export async function cached(kind: string, key: string, build: (dir: string) => Promise<void>): Promise<CacheEntry> {
   const dir = join(cacheRoot(), kind, key);

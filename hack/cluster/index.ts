@@ -1,6 +1,6 @@
 /**
- * A real cluster for development and tests: our own daemons from Go modules, kind, or somebody else's context.
- * May be imported by everything below hack/ and test/; imports hack/cache only.
+ * A real cluster for development and tests: local daemons from Go modules, kind, or an existing context. May be
+ * imported by everything below hack/ and test/; imports hack/cache only.
  */
 import { elapsedLog, type Cluster, type UpOptions } from './base/cluster.ts';
 import { ClusterError } from './base/errors.ts';
@@ -28,8 +28,8 @@ export { verifyCluster } from './verify.ts';
 const lockTimeoutMs = 30 * 60_000;
 
 /**
- * Brings a cluster up, or finds it up, and describes it. Idempotent: starts only what does not run.
- * Rejects with a ClusterError whose message says what, where and the cure.
+ * Brings a cluster up, or finds it up, and describes it. Idempotent: starts only what does not run. Rejects with a
+ * ClusterError whose message has fault, place and cure.
  */
 export async function up(options: UpOptions = {}): Promise<Cluster> {
   const layout = currentLayout();

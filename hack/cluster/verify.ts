@@ -60,7 +60,7 @@ function scene(image: string): object[] {
   ];
 }
 
-/** True when the pod's user 0 is somebody else on the host (user_namespaces(7), uid_map). */
+/** True when the pod's user 0 is another user on the host (user_namespaces(7), uid_map). */
 export function hasOwnUsers(uidMap: string): boolean {
   const [, inside, outside] = /uid_map\s+(\d+)\s+(\d+)/.exec(uidMap) ?? [];
   return inside === '0' && outside !== undefined && outside !== '0';
@@ -106,8 +106,8 @@ async function checkScene(kubectl: Kubectl): Promise<void> {
 
 /**
  * Proves with real pods that the node and DNS are Ready, a service is reachable by name, a default-deny NetworkPolicy
- * is enforced, and a pod gets its own user namespace. Takes about 10 s; leaves nothing behind.
- * Rejects with AF_VERIFY_FAILED, or with kubectl's words when something does not become ready.
+ * is enforced, and a pod gets its own user namespace. Takes about 10 s; removes everything it created. Rejects with
+ * AF_VERIFY_FAILED, or with kubectl's message when an object does not become ready.
  */
 export async function verifyCluster(cluster: Cluster): Promise<void> {
   const go = await goFacts();

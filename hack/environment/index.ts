@@ -1,4 +1,4 @@
-/** What every run on a real node stands on: the cluster is up and holds our images. Imports cluster and images. */
+/** The base of every run on a real node: the cluster is up and holds our images. Imports cluster and images. */
 import { up, type Cluster, type UpOptions } from '../cluster/index.ts';
 import { buildImages, type BuiltImage } from '../images/index.ts';
 

@@ -11,7 +11,7 @@ export function stepsByTable(): ReadonlyMap<string, readonly EvalStep[]> {
   return tables;
 }
 
-/** The document with the tables of all that was measured, formatted as the repository wants it. */
+/** Returns the document with the tables of all measurements, formatted like the repository. */
 export async function rewritten(document: string, file: string): Promise<string> {
   let text = document;
   for (const [table, steps] of stepsByTable()) {

@@ -1,7 +1,7 @@
 // `npm run eval [-- --write]` and `npm run eval:full`: measures by packs and makes the tables of docs/benchmarks.md.
-// --only NAME runs one step (or several, with commas); --resume goes on with what was cut off; --parallel N has N processes at a time;
-// --write keeps the numbers in hack/eval/measured/ and rewrites the tables out of all numbers there; --tables measures nothing;
-// --from FOLDER takes what was measured there before. Results are in eval-results/.
+// --only NAME runs one step (or several, with commas); --resume continues an interrupted run; --parallel N runs N
+// processes at a time; --write keeps the numbers in hack/eval/measured/ and rewrites the tables from all numbers there;
+// --tables measures nothing; --from FOLDER takes earlier measurements. Results are in eval-results/.
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -42,7 +42,7 @@ async function fleet(argv: readonly string[]): Promise<number> {
   });
 }
 
-/** What judges is a part of what a result depends on, beside what is judged. */
+/** A result depends on the judge as well as on the judged code. */
 const inputsOf = ({ argv: [, , pack = ''] }: EvalStep): Promise<string> =>
   digestOfFolders(root, [...poolSources, 'eval/src', 'cli/src', join('test', 'packs', pack)]);
 

@@ -1,4 +1,7 @@
-/** What a step measured, as far as the tables of docs/benchmarks.md show it; kept in the repository, so that they can be held to it. */
+/**
+ * Numbers of a step for the tables of docs/benchmarks.md; kept in the repository, so that the tables can be checked
+ * against them.
+ */
 import type { Played, Verified } from '../../cli/src/commands/index.ts';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -17,14 +20,14 @@ export type Result =
   | { readonly kind: 'scenarios'; readonly played: readonly Played[] };
 
 export interface Measured {
-  /** The command that measured it; another one would have measured something else. */
+  /** The command that measured it; another command measures something else. */
   readonly argv: readonly string[];
   readonly result: Result;
 }
 
 const folder = join(import.meta.dirname, 'measured');
 const fileOf = ({ name }: EvalStep): string => join(folder, `${name}.json`);
-/** What is not known is NaN here, for which JSON has null. */
+/** Unknown values are NaN here, for which JSON has null. */
 const json = async <T>(file: string): Promise<T> =>
   JSON.parse(await readFile(file, 'utf8'), (_, value: unknown) => value ?? Number.NaN) as T;
 

@@ -1,10 +1,10 @@
-/** What `npm run eval` and `npm run eval:full` run: commands of `fleet`, so that anybody can run one of them alone. */
+/** The steps of `npm run eval` and `npm run eval:full`: commands of `fleet`, so that each can be run alone. */
 export interface EvalStep {
-  /** Of its folder in eval-results/, and of its numbers in hack/eval/measured/. */
+  /** Name of its folder in eval-results/, and of its numbers in hack/eval/measured/. */
   readonly name: string;
   readonly kind: 'run' | 'judge' | 'verify' | 'scenarios';
   readonly argv: readonly string[];
-  /** Of docs/benchmarks.md; several steps may share one. Absent: its end alone matters. */
+  /** Table in docs/benchmarks.md; several steps may share one. Absent: only its exit status counts. */
   readonly table?: string;
 }
 
@@ -28,7 +28,7 @@ const sampled = (pack: string, sample: number): EvalStep => ({
 /** Enough to see that all of it works: less than four minutes on two cores. */
 const quick: readonly EvalStep[] = [sampled('repair', 9), ...packs.slice(1).map((pack) => sampled(pack, 2)), ...shared];
 
-/** With Synth alone to propose; of `os` a sample, because it knows no language that those tasks are in. */
+/** With Synth as the only expert; a sample of `os`, because Synth does not know the languages of those tasks. */
 const attempted = (pack: string): EvalStep => {
   const sample = pack === 'os' ? ['--sample', '40'] : [];
   return { name: pack, kind: 'run', argv: ['eval', 'run', pack, ...sample, '--tool-calls', '150'], table: 'packs' };

@@ -1,6 +1,6 @@
-// Judges the acts of the recorded conversations again, as text, by both gates and both thresholds, and names those that are refused. The acts
-// are of players who worked at their goals, so that each refusal is one of a harmless act. Nothing is run.
-// Run: node hack/bootstrap.mjs hack/eval/recorded.ts
+// Judges the acts of the recorded conversations again, as text, by both gates and both thresholds, and names refused
+// ones. The players worked at their goals, so each refusal is a false alarm. Nothing is run. Run: node
+// hack/bootstrap.mjs hack/eval/recorded.ts
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { variantsOf } from '@agentfleet/eval';

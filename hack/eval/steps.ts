@@ -1,9 +1,12 @@
-/** Runs the steps of an evaluation one after the other, each in a folder of its own, so that hours of work can be cut off and gone on with. */
+/**
+ * Runs the steps of an evaluation one after the other, each in a separate folder, so that hours of work can be
+ * interrupted and resumed.
+ */
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { EvalStep } from './plan.ts';
 
-/** What a step has come to; kept beside its results. */
+/** Progress of a step; kept beside its results. */
 export interface Progress {
   readonly argv: readonly string[];
   /** Digest of all that its results depend on. */
@@ -15,9 +18,9 @@ export interface Progress {
 
 export interface StepRun {
   readonly name: string;
-  /** What was found of an earlier run: nothing that fits, a part, or all of it. */
+  /** State of an earlier run: nothing usable, a part, or complete. */
   readonly start: 'Anew' | 'GoOn' | 'Done';
-  /** Of its command; 0 when it was done before. */
+  /** Exit status of its command; 0 when it was done before. */
   readonly status: number;
   readonly minutes: number;
 }
@@ -25,7 +28,7 @@ export interface StepRun {
 export interface StepPorts {
   /** Folder of all results. */
   readonly out: string;
-  /** Whether to go on with what is there. */
+  /** Whether to resume an existing run. */
   readonly resume: boolean;
   /** Processes at a time, of steps that have some. */
   readonly parallel: number;
@@ -38,7 +41,7 @@ export interface StepPorts {
 
 const fileOf = (folder: string): string => join(folder, 'progress.json');
 
-/** Undefined: nothing is known, or what is there was cut off while it was written. */
+/** Undefined: unknown, or cut off while it was written. */
 async function progressIn(folder: string): Promise<Progress | undefined> {
   const text = await readFile(fileOf(folder), 'utf8').catch(() => '');
   try {

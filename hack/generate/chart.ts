@@ -16,10 +16,10 @@ import { banner, yaml } from './yaml.ts';
 const definitions = 'charts/agentfleet/charts/agentfleet-crds/files';
 const folder = 'charts/agentfleet/files';
 
-/** The kinds that a controller obeys; a definition without one would take objects that nobody looks at. */
+/** Kinds with a controller; a definition without one would accept objects that nothing handles. */
 const installed = [agentTask, agentTaskOrder, expertPool, energyModel, rolloutPolicy, poolGrant, expertScale];
 
-/** What the charts install as it is: definitions and admission policies, by path from the repository's root. */
+/** Returns the files that the charts install unchanged: definitions and admission policies, by path from the repository's root. */
 export function chartFiles(): ReadonlyMap<string, string> {
   return new Map([
     ...installed.map(
@@ -31,7 +31,7 @@ export function chartFiles(): ReadonlyMap<string, string> {
   ]);
 }
 
-/** Uninstalling the chart leaves the definition, unless told otherwise: with it go all objects of the kind. */
+/** Uninstalling the chart keeps the definition, unless configured otherwise: all objects of the kind would be deleted with it. */
 function kept(definition: ReturnType<typeof customResourceDefinition>): unknown {
   const metadata = definition['metadata'] as Readonly<Record<string, unknown>>;
   return { ...definition, metadata: { ...metadata, annotations: { 'helm.sh/resource-policy': 'keep' } } };

@@ -1,6 +1,6 @@
 import { agentTask, agentTaskOrder, type Kind } from '@agentfleet/protocol/api';
 
-/** A schema as far as types go. */
+/** The parts of a schema that types need. */
 interface Node {
   readonly type?: string;
   readonly description?: string;

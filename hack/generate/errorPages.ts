@@ -17,7 +17,7 @@ export function keeperErrorsPage(): string {
   ].join('\n');
 }
 
-/** The catalogue of what operator and workers report as errors in their logs, as a Markdown table. */
+/** Returns the catalogue of errors in the logs of operator and workers, as a Markdown table. */
 export function processErrorsPage(): string {
   const rows = Object.entries(processErrors).map(([code, { process, when, cure }]) => `| \`${code}\` | ${process} | ${when} | ${cure} |`);
   return [

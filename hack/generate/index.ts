@@ -1,4 +1,4 @@
-/** Files made from other files, most of them from the protocol: what they are, writing them, and finding stale ones. */
+/** Generated files, most of them from the protocol: their list, writing them, and finding stale ones. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { chartFiles } from './chart.ts';
@@ -44,7 +44,7 @@ export async function generate(root: string): Promise<readonly string[]> {
   return stale;
 }
 
-/** Paths of generated files that are missing or differ from what the sources say. */
+/** Returns paths of generated files that are missing or differ from their sources. */
 export async function drift(root: string): Promise<readonly string[]> {
   const stale: string[] = [];
   for (const [path, content] of generatedFiles()) {

@@ -19,11 +19,11 @@ export const namespace = 'agentfleet-system';
 
 export const operatorFile = fileURLToPath(new URL('../../charts/kustomize/operator.yaml', import.meta.url));
 
-/** Stand in folders of their own, which the base names. */
+/** Kinds in separate folders, which the base names. */
 const apart: ReadonlySet<string> = new Set(['CustomResourceDefinition', 'ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding']);
 const helmLabels: ReadonlySet<string> = new Set(['app.kubernetes.io/managed-by', 'helm.sh/chart']);
 
-/** An object without what only Helm reads. Pure. */
+/** Returns an object without Helm's own labels and annotations. Pure. */
 function plain<T>(value: T): T {
   if (Array.isArray(value)) return value.map(plain) as T;
   if (typeof value !== 'object' || value === null) return value;
@@ -32,7 +32,7 @@ function plain<T>(value: T): T {
   ) as T;
 }
 
-/** What the chart renders for the base: no hooks, which only Helm runs, and images by the names that overlays replace. */
+/** Renders the chart for the base: no hooks, which only Helm runs, and images by the names that overlays replace. */
 export async function operatorManifests(helm: string): Promise<string> {
   const values = chartValues({ image: (name) => `agentfleet/${name}` });
   const args = ['template', release, chart, `--namespace=${namespace}`, '--no-hooks', '--skip-tests', '--values=-'];

@@ -11,10 +11,10 @@ const parts = {
   ],
 } as const;
 
-/** Of Node.js; the same in all processes that export them. */
+/** Default metrics of Node.js; the same in all processes that export them. */
 const isDefault = ({ name }: Registered): boolean => /^(?:nodejs|process)_/.test(name);
 
-/** All metrics that the processes export, as Markdown tables by process. */
+/** Returns all metrics of the processes, as Markdown tables by process. */
 export function metricsPage(): string {
   const all = registries();
   const defaults = new Map([...all.worker, ...all.operator].filter(isDefault).map((metric) => [metric.name, metric]));

@@ -32,7 +32,7 @@ export function reasonsPage(): string {
   ].join('\n');
 }
 
-/** By name, in the order of the alphabet. */
+/** Sorts by name. */
 function sorted<T>(entries: Readonly<Record<string, T>>): readonly (readonly [string, T])[] {
   return Object.entries(entries).sort(([a], [b]) => a.localeCompare(b, 'en'));
 }

@@ -11,7 +11,7 @@ interface Schema {
   readonly required?: readonly string[];
 }
 
-/** When a model does not have a tool; all others are always there. */
+/** When a model lacks a tool; all others are always present. */
 const leftOut: Readonly<Record<string, string>> = {
   bash: 'where the image has no `/bin/sh`',
   ask_human: 'without `spec.policy.approvals`',
@@ -19,7 +19,7 @@ const leftOut: Readonly<Record<string, string>> = {
   propose_repairs: 'in pools without a `Synth` expert of the role Generalist or Specialist',
 };
 
-/** Tokens of what a request says about tools, estimated as a quarter of its characters. */
+/** Estimates the tokens of the tools in a request as a quarter of its characters. */
 export function toolTokens(): number {
   const sent = toolDefinitions.map(({ name, description, parameters }) => ({
     type: 'function',
@@ -28,7 +28,7 @@ export function toolTokens(): number {
   return Math.ceil(sent.reduce((sum, one) => sum + JSON.stringify(one).length, 0) / 4);
 }
 
-/** The tools of models behind a chat API as a Markdown page. */
+/** Returns the tools of models behind a chat API as a Markdown page. */
 export function toolsPage(): string {
   return [
     '<!-- Made by `npm run generate` from protocol/src/chat/definitions.ts. -->',

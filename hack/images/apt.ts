@@ -8,7 +8,7 @@ export interface AptSource {
   readonly suites: readonly string[];
 }
 
-/** Where the packages of the images come from: the archive, and its security updates when known. */
+/** Sources of the images' packages: the archive, and its security updates when known. */
 export interface Mirrors {
   readonly archive: string;
   readonly security?: string;

@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { extract } from 'tar-stream';
 
-/** What a docker-archive says about itself. */
+/** Metadata of a docker-archive. */
 export interface ArchiveSummary {
   /** `sha256:…` of the image's configuration, which names all layers: the image id that the kubelet reports. */
   readonly digest: string;

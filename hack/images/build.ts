@@ -22,11 +22,11 @@ export interface BuiltImage {
   readonly archive: string;
   /** Size of the archive in bytes. */
   readonly bytes: number;
-  /** Whether this call built it; false when it came from the cache. */
+  /** Whether this call built it; false when it is from the cache. */
   readonly built: boolean;
 }
 
-/** What a build may be given: what stops it, and where parts come from (for tests). */
+/** Options of a build: its abort signal, and the sources of parts (for tests). */
 export interface BuildOptions {
   readonly signal?: AbortSignal;
   readonly parts?: Parts;
@@ -79,7 +79,7 @@ export async function buildImages(names?: readonly string[], options: BuildOptio
     outcome.status === 'rejected' ? failureOf(images[index], outcome.reason, options) : [],
   );
   if (failures.length > 0) throw new Error(failures.join('\n'));
-  // Whoever builds again and again would fill the disk.
+  // Repeated builds would fill the disk.
   if (outcomes.some((outcome) => outcome.status === 'fulfilled' && outcome.value.built)) await pruneImages();
   return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
 }

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { run } from './run.ts';
 
-/** What buildah turns into an archive. */
+/** Input of buildah for an archive. */
 export interface ArchiveRequest {
   readonly ref: string;
   readonly dockerfile: string;
@@ -15,9 +15,9 @@ export interface ArchiveRequest {
 }
 
 /**
- * The arguments of `buildah build`. What makes the result the same each time: OCI format (the
- * Docker one records the random names of working containers), times 0, no label with buildah's
- * version. One layer per instruction, so an image that only changed its bundle shares the rest.
+ * Returns the arguments of `buildah build`. For a reproducible result: OCI format (the Docker one records the random
+ * names of working containers), times 0, no label with buildah's version. One layer per instruction, so an image that
+ * only changed its bundle shares the rest.
  */
 export function buildArguments(request: Pick<ArchiveRequest, 'ref' | 'dockerfile' | 'contextDir' | 'buildArgs'>): readonly string[] {
   const fixed = ['--isolation', 'chroot', '--timestamp', '0', '--format', 'oci', '--identity-label=false', '--layers=true', '--pull=never'];
@@ -28,8 +28,8 @@ export function buildArguments(request: Pick<ArchiveRequest, 'ref' | 'dockerfile
 }
 
 /**
- * Builds in a storage of its own that is removed afterwards: the archives are the only state,
- * so nothing can be stale and builds at once do not meet.
+ * Builds in a separate storage that is removed afterwards: the archives are the only state, so nothing can be stale and
+ * parallel builds do not conflict.
  */
 export async function buildArchive(request: ArchiveRequest): Promise<void> {
   const storage = await mkdtemp(join(dirname(request.archive), 'storage-'));
@@ -49,7 +49,7 @@ export async function buildArchive(request: ArchiveRequest): Promise<void> {
 
 type Buildah = (args: readonly string[]) => Promise<string>;
 
-/** Overlay where the kernel and the file system have it, else plain copies. */
+/** Opens overlay storage where the kernel and the file system support it, else plain copies. */
 async function openStorage(storage: string, signal?: AbortSignal): Promise<Buildah> {
   const bind =
     (driver: string): Buildah =>

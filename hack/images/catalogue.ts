@@ -21,13 +21,13 @@ import type { HashedFile } from './rootfs.ts';
 import { s3Server, type S3Server } from './s3Server.ts';
 import { smollm2, weights, type Weights } from './weights.ts';
 
-/** One file of a build context: where the Dockerfile finds it, what it is, and its mode. */
+/** One file of a build context: its path for the Dockerfile, its content, and its mode. */
 export interface ContextFile extends HashedFile {
   readonly path: string;
   readonly mode: number;
 }
 
-/** Makes each part once per build, also when two images at once want it. */
+/** Makes each part once per build, also when two parallel images need it. */
 export interface Parts {
   node(): Promise<HashedFile>;
   nodeLicence(): Promise<HashedFile>;
@@ -55,14 +55,14 @@ export interface ImageDefinition {
   readonly name: string;
   readonly dockerfile: string;
   readonly rootfs: RecipeName;
-  /** Given where an image is left out when a part of it cannot be fetched: what is then missing, in words. */
+  /** Set where an image is left out when a part of it cannot be fetched: describes what is then missing. */
   readonly without?: string;
   /** For tests: built only when it is named. */
   readonly onRequest?: true;
   context(parts: Parts): Promise<readonly ContextFile[]>;
 }
 
-/** What parts are made with; `keeperEntry` is for tests. */
+/** Options of parts; `keeperEntry` is for tests. */
 export interface PartsOptions {
   readonly prepare?: Prepare;
   readonly signal?: AbortSignal | undefined;
@@ -109,7 +109,7 @@ const nodeContext = async (parts: Parts): Promise<readonly ContextFile[]> => [
   { ...(await parts.nodeLicence()), path: 'dist/node.LICENSE', mode: 0o644 },
 ];
 
-/** Node, and one program of ours with what it finds beside itself. */
+/** Node, and one program with the files that it expects beside itself. */
 const programContext = async (
   parts: Parts,
   program: 'keeper' | 'inference' | 'operator' | 'agent' | 'engine',
@@ -147,7 +147,7 @@ const operatorContext = async (parts: Parts): Promise<readonly ContextFile[]> =>
   ];
 };
 
-/** What sends traces; a program of ours loads it where they are on. */
+/** The trace exporter; a program loads it where traces are on. */
 const otlpContext = async (parts: Parts): Promise<readonly ContextFile[]> => {
   const { code, licences } = await parts.otlp();
   return [
@@ -196,7 +196,7 @@ const ownWeights = [
   'policy-v1.json',
 ];
 
-/** The sentence encoder, and what it runs on. */
+/** The sentence encoder and its dependencies. */
 const embedderModules: readonly string[] = [
   '@energetic-ai/core/dist/tfjs-backend-wasm-simd.wasm',
   '@energetic-ai/core/dist/tfjs-backend-wasm.wasm',
@@ -220,7 +220,7 @@ const inferenceContext = async (parts: Parts): Promise<readonly ContextFile[]> =
 
 /** The inference server, llama.cpp and a model; no grammars, which its engine does not use. */
 const llamaContext = async (parts: Parts): Promise<readonly ContextFile[]> => {
-  // First what may be missing.
+  // First the parts that may be missing.
   const [{ model, licence }, modules] = await Promise.all([parts.weights(), parts.llama()]);
   return [
     ...(await programContext(parts, 'inference')),
@@ -230,7 +230,7 @@ const llamaContext = async (parts: Parts): Promise<readonly ContextFile[]> => {
   ];
 };
 
-/** All images, in the order in which they are listed. */
+/** All images, in the order of listing. */
 export const catalogue: readonly ImageDefinition[] = [
   { name: 'base', dockerfile: 'hack/images/base/Dockerfile', rootfs: 'base', context: noContext },
   { name: 'sandbox', dockerfile: 'sandbox-image/Dockerfile', rootfs: 'base', context: sandboxContext },

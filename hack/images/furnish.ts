@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { agentUser } from './recipes.ts';
 import { run } from './run.ts';
 
-/** `/etc/passwd` and `/etc/group` of all images: root, nobody and the agent. */
+/** Returns `/etc/passwd` and `/etc/group` of all images: root, nobody and the agent. */
 export function renderAccounts(user: typeof agentUser = agentUser): { readonly passwd: string; readonly group: string } {
   const { name, uid, gid, home } = user;
   return {
@@ -27,7 +27,7 @@ async function makeFolder(root: string, path: string, mode: number): Promise<voi
   if (mode !== 0o755) await chmod(join(root, path), mode);
 }
 
-/** Accounts, name lookup, home, `/tmp`: what a program without a shell expects. */
+/** Writes accounts, name lookup, home, `/tmp`: files that a program without a shell expects. */
 export async function furnishAccounts(root: string): Promise<void> {
   const accounts = renderAccounts();
   await writeFixed(root, 'etc/passwd', accounts.passwd);
@@ -42,7 +42,7 @@ export async function furnishAccounts(root: string): Promise<void> {
   for (const folder of ['dev', 'proc', 'run', 'sys']) await makeFolder(root, folder, 0o755);
 }
 
-/** One file with all certificates, as `update-ca-certificates` writes it; the single ones go. */
+/** Writes one file with all certificates, like `update-ca-certificates`; single ones are removed. */
 export async function furnishCertificates(root: string): Promise<void> {
   const folder = join(root, 'usr/share/ca-certificates/mozilla');
   const names = (await readdir(folder)).filter((name) => name.endsWith('.crt')).sort();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { cacheRoot } from '../cache/index.ts';
 import { summarizeArchive } from './archive.ts';
 
-/** One row of `list`: an image in the cache. Sizes in bytes; compressed as gzip would make it. */
+/** One row of `list`: an image in the cache. Sizes in bytes; compressed by gzip. */
 export interface ListedImage {
   readonly ref: string;
   readonly digest: string;

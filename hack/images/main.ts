@@ -37,7 +37,7 @@ async function reproduceImages(names: readonly string[], signal: AbortSignal): P
   return different.length === 0 && same.length > 0 ? 0 : 1;
 }
 
-/** Images with programs of ours; each has its Dockerfile in a folder of its own, beside `dist`. */
+/** Images with our programs; each has its Dockerfile in a separate folder, beside `dist`. */
 const staged = ['sandbox', 'tools', 'inference', 'inference-llama', 'operator', 'agent', 's3'];
 
 async function stage(signal: AbortSignal): Promise<number> {

@@ -8,7 +8,7 @@ import { PartUnavailable } from './unavailable.ts';
 test.each([npmModules, llamaModules])('the lock of $name binds each package by its content and names no registry', async ({ folder }) => {
   const text = await readFile(join(repository, folder, 'package-lock.json'), 'utf8');
   expect(text).not.toContain('"resolved"');
-  // Who may be paid, not where packages come from.
+  // URLs of funding, not of package sources.
   const hosts = [...text.matchAll(/https?:\/\/([^/"]+)/g)].map(([, host]) => host);
   expect(hosts.filter((host) => host !== 'github.com' && host !== 'opencollective.com')).toEqual([]);
   const { packages } = JSON.parse(text) as {

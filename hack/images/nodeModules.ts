@@ -14,9 +14,9 @@ export interface ModulesRecipe {
   readonly folder: string;
   /** The only architecture (Node's name) that the lock has binaries for. */
   readonly arch?: string;
-  /** Where `node_modules` stands in the archive. */
+  /** Path of `node_modules` in the archive. */
   readonly prefix: string;
-  /** Globs below `node_modules` of what goes. */
+  /** Globs below `node_modules` of removed files. */
   readonly drop: readonly string[];
   /** Files that no package has: path in the archive → content. */
   readonly files?: Readonly<Record<string, string>>;
@@ -24,12 +24,12 @@ export interface ModulesRecipe {
   readonly symlinks?: Readonly<Record<string, string>>;
 }
 
-/** What people read, and `.package-lock.json`, which names the registry that this machine used. */
+/** Files for people, and `.package-lock.json`, which names the registry that this machine used. */
 const always: readonly string[] = ['.package-lock.json', '**/{README,CHANGELOG,HISTORY}*', '**/*.{map,d.ts,d.mts,d.cts}', '**/.github/**'];
 
 /**
- * npm itself, for the tools image. Its own words about funding, audits and newer versions reach no registry of a sandbox; its
- * cache and logs lie where no snapshot looks.
+ * npm itself, for the tools image. Its notices about funding, audits and newer versions make no request to a registry;
+ * its cache and logs are outside of snapshots.
  */
 export const npmModules: ModulesRecipe = {
   name: 'npm',
@@ -40,7 +40,7 @@ export const npmModules: ModulesRecipe = {
   symlinks: { 'bin/npm': '../lib/node_modules/npm/bin/npm-cli.js', 'bin/npx': '../lib/node_modules/npm/bin/npx-cli.js' },
 };
 
-/** llama.cpp for Node on the CPU. What goes builds it from its sources, which an image never does. */
+/** llama.cpp for Node on the CPU. The removed files build it from sources, which an image never does. */
 export const llamaModules: ModulesRecipe = {
   name: 'llama',
   folder: 'inference-image/llama',
@@ -96,7 +96,7 @@ async function archive(
   };
   for (const [path, content] of Object.entries(files)) await place(path, (at) => writeFile(at, content));
   for (const [path, target] of Object.entries(symlinks)) await place(path, (at) => symlink(target, at));
-  // Modes from the packages, less what the umask of this process or of npm decided.
+  // Modes of the packages, without effects of this process's or npm's umask.
   await run('chmod', ['-R', 'u=rwX,go=rX', root], { signal });
   const fixed = ['--sort=name', '--mtime=@0', '--owner=0', '--group=0', '--numeric-owner', '--format=gnu'];
   await run('tar', [...fixed, '-C', root, '-cf', tar, '.'], { signal });

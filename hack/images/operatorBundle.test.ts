@@ -15,7 +15,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Bytes of the operator's code: what V8 keeps of it is a multiple. */
+/** Bytes of the operator's code: V8 keeps a multiple of it. */
 const most = 2_000_000;
 
 test('what the image of the operator starts is small, has no reader of kubeconfigs, and says so', async () => {

@@ -23,7 +23,7 @@ export function hostArch(arch: string = process.arch): ImageArch {
   throw new Error(`No images for the architecture ${arch}: x64 and arm64 are known.`);
 }
 
-/** The licence of Node and of what is linked into it. */
+/** Returns the licence of Node and of its linked libraries. */
 export async function nodeLicence(): Promise<HashedFile> {
   const text = await readFile(join(repository, 'node_modules', `node-linux-${process.arch}`, 'LICENSE'), 'utf8');
   return storeContent('node.LICENSE', text);
@@ -66,7 +66,7 @@ export async function runnerBinary(arch: ImageArch, signal?: AbortSignal, folder
 
 const defaultRunner = join(repository, 'sandbox-image', 'runner');
 
-/** Reads kubeconfigs, which no pod has: three quarters of what the operator would hold of its own code. */
+/** Reads kubeconfigs, which no pod has: three quarters of the operator's own code in memory. */
 export const kubeconfigLibrary = '@kubernetes/client-node';
 
 /** The operator as its image starts it: in a pod, by its ServiceAccount. */

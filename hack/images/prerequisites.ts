@@ -8,7 +8,7 @@ export interface Prerequisite {
   readonly package: string;
 }
 
-/** What is needed beside Node and Go. */
+/** Programs needed besides Node and Go. */
 export const prerequisites: readonly Prerequisite[] = [
   { program: 'buildah', package: 'buildah' },
   { program: 'mmdebstrap', package: 'mmdebstrap' },
@@ -33,10 +33,10 @@ function isExecutable(file: string): boolean {
 /** Called right before something is made: a warm cache needs no program and no root. */
 export type Prepare = () => Promise<void>;
 
-/** For callers that know that the programs are there. */
+/** For callers that know that the programs are installed. */
 export const noPreparation: Prepare = () => Promise.resolve();
 
-/** Installs what is missing with apt. Without root it says in one sentence what to install. */
+/** Installs missing programs with apt. Without root it reports in one sentence what to install. */
 export async function ensurePrerequisites(signal?: AbortSignal): Promise<void> {
   if (process.getuid?.() !== 0) {
     throw new Error('Images are built by root, because mmdebstrap and buildah keep the owners of files: run this as root.');

@@ -3,7 +3,7 @@ import { readdir, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { cacheRoot } from '../cache/index.ts';
 
-/** The kinds of cache entries that this folder makes; `reproduce` holds what a killed comparison left. */
+/** The kinds of cache entries of this folder; `reproduce` holds leftovers of a killed comparison. */
 export const imageCacheKinds = [
   'images',
   'image-rootfs',

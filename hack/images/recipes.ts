@@ -1,8 +1,8 @@
-/** What a root file system is made of. All globs are relative to its root, without a leading slash. */
+/** Description of a root file system. All globs are relative to its root, without a leading slash. */
 export interface RootfsRecipe {
-  /** Debian packages; their dependencies come along. */
+  /** Debian packages; their dependencies are included. */
   readonly packages: readonly string[];
-  /** When given, only these files stay. */
+  /** When set, only these files stay. */
   readonly keep?: readonly string[];
   /** Files that go, beside the volatile ones. */
   readonly drop?: readonly string[];
@@ -22,7 +22,10 @@ export const debianRelease = 'trixie';
 /** The user that all images run as. */
 export const agentUser = { name: 'agent', uid: 10001, gid: 10001, home: '/home/agent' } as const;
 
-/** What all of them lose: what a package writes for its maintainer scripts, for people, or for the machine it was installed on. */
+/**
+ * Files removed from all of them: those that a package writes for its maintainer scripts, for people, or for the
+ * machine it was installed on.
+ */
 export const volatileFiles: readonly string[] = [
   'boot/**',
   'dev/**',
@@ -60,7 +63,7 @@ const base: RootfsRecipe = {
   compilePython: false,
 };
 
-/** What git and ssh link to, directly or through others: package by package, so that scanners see each of them. */
+/** Libraries of git and ssh, direct or indirect: package by package, so that scanners see each of them. */
 const gitLibraries: Readonly<Record<string, string>> = {
   libbrotli1: 'libbrotli{common,dec}',
   'libcom-err2': 'libcom_err',
@@ -125,9 +128,8 @@ const tools: RootfsRecipe = {
     'usr/lib/*-linux-gnu/perl/*/CORE/**',
     'usr/{bin,sbin}/{adduser,addgroup,deluser,delgroup,dpkg*,update-alternatives}',
   ],
-  // A volume's top folder belongs to root while the agent owns what is in it, which git takes
-  // for somebody else's repository; here all repositories are the agent's.
-  // pip's cache lies where no snapshot looks.
+  // A volume's top folder belongs to root while the agent owns its content, which git takes for another user's
+  // repository; here all repositories are the agent's. pip's cache is outside of snapshots.
   files: {
     'etc/gitconfig': '[safe]\n\tdirectory = *\n',
     'etc/pip.conf': '[global]\ncache-dir = /tmp/.pip\ndisable-pip-version-check = true\n',

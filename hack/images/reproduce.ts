@@ -30,8 +30,8 @@ export function compareBuilds(first: readonly Fingerprint[], second: readonly Fi
 }
 
 /**
- * Builds the images twice, each time into an empty cache, and compares. The second build gets
- * another umask, time zone, locale and folder: what leaks from the machine into an image shows.
+ * Builds the images twice, each time into an empty cache, and compares. The second build gets another umask, time zone,
+ * locale and folder, so that influences of the machine on an image show.
  */
 export async function reproduce(names: readonly string[], signal?: AbortSignal): Promise<Comparison> {
   const work = join(cacheRoot(), 'reproduce');

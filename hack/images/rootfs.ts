@@ -21,9 +21,9 @@ const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
 const sources = ['rootfs.ts', 'recipes.ts', 'slim.ts', 'furnish.ts'].map((name) => join(import.meta.dirname, name));
 
 /**
- * The root file system of a recipe as a tar archive: packages unpacked by mmdebstrap without
- * their scripts, slimmed, furnished, sorted, all times 0. The cache's key is the recipe, not
- * the day's packages; what came out is reported by `sha256`, which the images' keys contain.
+ * Returns the root file system of a recipe as a tar archive: packages unpacked by mmdebstrap without their scripts,
+ * slimmed, furnished, sorted, all times 0. The cache's key is the recipe, not the day's packages; `sha256` identifies
+ * the result, and is part of the images' keys.
  */
 export async function rootfs(name: RecipeName, prepare: Prepare, signal?: AbortSignal): Promise<HashedFile> {
   const key = await hashInputs({ text: [name, process.arch, debianMirrorOverride(process.env) ?? ''], paths: sources });
@@ -71,8 +71,8 @@ async function furnish(recipe: RootfsRecipe, root: string, records: ReadonlyMap<
 }
 
 /**
- * The control records of the downloaded packages, for scanners of vulnerabilities, which read
- * `/var/lib/dpkg/status.d` of images that have no dpkg. `only` limits them to what is kept.
+ * Returns the control records of the downloaded packages, for vulnerability scanners, which read
+ * `/var/lib/dpkg/status.d` of images without dpkg. `only` limits them to kept packages.
  */
 async function packageRecords(archives: string, only?: readonly string[]): Promise<ReadonlyMap<string, string>> {
   const records = new Map<string, string>();

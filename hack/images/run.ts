@@ -1,13 +1,13 @@
 import { execa } from 'execa';
 
-/** How a program is run: where, with which extra environment, and what stops it. */
+/** Options of a program's run: folder, extra environment, and abort signal. */
 export interface RunOptions {
   readonly cwd?: string;
   readonly env?: NodeJS.ProcessEnv;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What a build must not depend on is the same for every child: locale, time zone, clock. The caller's umask is replaced too. */
+/** Influences excluded from builds are fixed for every child: locale, time zone, clock. The caller's umask is replaced too. */
 const fixedEnvironment = { LC_ALL: 'C', TZ: 'UTC', SOURCE_DATE_EPOCH: '0' } as const;
 
 /**

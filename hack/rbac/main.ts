@@ -1,4 +1,4 @@
-// `node hack/rbac/main.ts STAGE…`: holds the roles of the chart against what was asked for in these stages of `npm test`.
+// `node hack/rbac/main.ts STAGE…`: compares the roles of the chart with the requests in these stages of `npm test`.
 import { readFile } from 'node:fs/promises';
 import { execa } from 'execa';
 import { loadAll } from 'js-yaml';

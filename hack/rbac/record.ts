@@ -6,15 +6,15 @@ import { repository } from '../images/parts.ts';
 import { asksSince } from './asks.ts';
 import { accounts } from './subjects.ts';
 
-/** Where a stage of tests leaves what the accounts of the chart asked for during it. */
+/** Returns where a stage of tests records the requests of the chart's accounts. */
 export const recordOf = (stage: string): string => join(repository, 'test', '.output', 'rbac', `${stage}.json`);
 
-/** Remembers where the audit log of our own cluster ends; nothing where somebody else runs the cluster. */
+/** Returns the end of the local cluster's audit log; nothing for a foreign cluster. */
 export async function beginRecord(): Promise<AuditMark | undefined> {
   return markAudit(currentLayout().logs).catch(() => undefined);
 }
 
-/** Writes what was asked for since then. */
+/** Writes the requests since then. */
 export async function endRecord(stage: string, mark: AuditMark | undefined): Promise<void> {
   if (mark === undefined) return;
   const asks = await asksSince(currentLayout().logs, mark, accounts);

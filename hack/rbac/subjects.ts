@@ -17,8 +17,9 @@ const verbsOf = (rules: readonly V1PolicyRule[]): Implied['grants'] =>
   );
 
 /**
- * What the API server asks about the operator beside its requests: nobody grants more than they have, binds a role that they may not,
- * makes objects that keep their owners, or assigns a task without the right to. `test/contract/rbac.test.ts` takes each of them away.
+ * Further authorizations of the operator besides its requests: nobody may grant more than they have, binds a role that
+ * they may not, makes objects that keep their owners, or assigns a task without the right to.
+ * `test/contract/rbac.test.ts` takes each of them away.
  */
 export const implied: readonly Implied[] = [
   { verb: 'create', what: `${access}/roles`, grants: verbsOf(workerRules('brief', 'account')) },
@@ -33,8 +34,8 @@ export const implied: readonly Implied[] = [
 ];
 
 /**
- * Grants for what hardly happens on a cluster of tests, each with the tests that make it happen on a fake API server, which refuses what
- * the chart does not grant.
+ * Grants for rare requests on a cluster of tests, each with the tests that make them on a fake API server, which
+ * refuses requests that the chart does not grant.
  */
 export const rare: Readonly<Record<string, string>> = {
   'delete agentfleet.dev/agenttaskorders':

@@ -12,7 +12,7 @@ export interface Package {
   readonly type: 'npm' | 'deb' | 'golang' | 'generic';
   readonly name: string;
   readonly version: string;
-  /** As the package declares it; undefined: it does not, or not in one word. */
+  /** As the package declares it; undefined: it does not, or not as one identifier. */
   readonly licence?: string;
 }
 
@@ -36,7 +36,7 @@ export function debian(records: string): readonly Package[] {
   });
 }
 
-/** Go modules in what `go version -m` prints, Go's own library among them. Pure. */
+/** Returns the Go modules in the output of `go version -m`, Go's own library among them. Pure. */
 export function goModules(text: string): readonly Package[] {
   const go = /: go(\S+)$/m.exec(text)?.[1];
   const modules = [...text.matchAll(/^\tdep\t(\S+)\tv(\S+)/gm)].map(([, name = '', version = '']): Package => ({
@@ -56,7 +56,7 @@ export function installed(manifest: string): readonly Package[] {
   return [{ type: 'npm', name, version, ...(typeof licence === 'string' && { licence }) }];
 }
 
-/** Which files of an image say what is in it, and how they are read. */
+/** Files of an image that list its content, and their readers. */
 const readers: readonly (readonly [RegExp, (content: Buffer) => readonly Package[] | Promise<readonly Package[]>])[] = [
   [/^opt\/agentfleet\/[^/]+\.LICENSES$/, (content) => bundled(content.toString('utf8'))],
   [/^var\/lib\/dpkg\/status(\.d\/[^/]+)?$/, (content) => debian(content.toString('utf8'))],
@@ -75,7 +75,7 @@ async function inBinary(content: Buffer): Promise<readonly Package[]> {
   }
 }
 
-/** All packages in the file system of an image, a tar archive, each once and sorted. Node is added as `node`. */
+/** Returns all packages in the file system of an image, a tar archive, each once and sorted. Node is added as `node`. */
 export async function packagesIn(archive: string, node: string): Promise<readonly Package[]> {
   const found: Package[] = [];
   const reader = extract();

@@ -11,13 +11,13 @@ export interface Artifact {
   readonly digest: string;
 }
 
-/** Where a release comes from. */
+/** Source of a release. */
 export interface Source {
   readonly version: string;
   readonly commit: string;
   /** Of the commit, RFC 3339: two releases of one commit have equal documents. */
   readonly date: string;
-  /** SHA-256 of `package-lock.json` and other files that decide what is in the images, by name. */
+  /** SHA-256 of `package-lock.json` and other files that determine the content of the images, by name. */
   readonly locks: Readonly<Record<string, string>>;
 }
 
@@ -71,7 +71,7 @@ export function spdx({ name, repository, digest }: Artifact, packages: readonly 
   };
 }
 
-/** How an artifact was made: an in-toto statement with a SLSA provenance, unsigned. Pure. */
+/** Returns how an artifact was made: an in-toto statement with a SLSA provenance, unsigned. Pure. */
 export function provenance({ repository, digest }: Artifact, { version, commit, date, locks }: Source, builder: string): object {
   const dependencies = Object.entries(locks).map(([uri, sha256]) => ({ uri, digest: { sha256 } }));
   return {
@@ -95,7 +95,7 @@ function isAllowed(licence: string, allowed: ReadonlySet<string>): boolean {
   return words.split(' OR ').some((choice) => choice.split(' AND ').every((id) => allowed.has(id)));
 }
 
-/** Whether what is linked into our programs has licences that are allowed; Debian's packages stand beside them, not in them. Pure. */
+/** Checks whether linked code has allowed licences; Debian's packages are beside our programs, not in them. Pure. */
 export function licenceGate(images: ReadonlyMap<string, readonly Package[]>, { licences }: Allowed): GateResult {
   const allowed = new Set(licences);
   const lines = [...images].flatMap(([image, packages]) =>
@@ -125,7 +125,7 @@ export function licenceReport(images: ReadonlyMap<string, readonly Package[]>, {
   return [`# Licences of AgentFleet ${version}`, '', ...head, ...cells.toSorted(), ''].join('\n');
 }
 
-/** What signs and attests a release with cosign; keyless unless a key is given to each. Pure. */
+/** Returns commands that sign and attest a release with cosign; keyless unless a key is given to each. Pure. */
 export function signCommands(artifacts: readonly Artifact[]): readonly string[] {
   return artifacts.flatMap((artifact) => [
     `cosign sign --yes ${pinned(artifact)}`,

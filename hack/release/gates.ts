@@ -11,14 +11,14 @@ export interface Exemption {
   readonly until: string;
 }
 
-/** `allowed.json`: what a release may contain. */
+/** `allowed.json`: permitted content of a release. */
 export interface Allowed {
   /** SPDX identifiers of licences that packages in our programs may have. */
   readonly licences: readonly string[];
   readonly vulnerabilities: readonly Exemption[];
 }
 
-/** What a gate found. NotRun: nobody looked, which is no pass. */
+/** Result of a gate. NotRun: it was not checked, which is no pass. */
 export interface GateResult {
   readonly gate: string;
   readonly outcome: 'Passed' | 'Failed' | 'NotRun';
@@ -32,7 +32,7 @@ export interface Finding {
   readonly title: string;
 }
 
-/** Reads the list of what is allowed. */
+/** Reads the list of permitted content. */
 export async function readAllowed(): Promise<Allowed> {
   return JSON.parse(await readFile(join(import.meta.dirname, 'allowed.json'), 'utf8')) as Allowed;
 }
@@ -108,9 +108,7 @@ export async function vulnGate({ vulnerabilities }: Allowed, today: string): Pro
   }
 }
 
-/**
- * What the CHANGELOG says about a version: its own section, with words in it; a pre-release may still stand under Unreleased. Pure.
- */
+/** Checks the CHANGELOG for a version: a section with text; a pre-release may still be under Unreleased. Pure. */
 export function changelogGate(text: string, version: string): GateResult {
   const sections = new Map(
     text
@@ -124,7 +122,7 @@ export function changelogGate(text: string, version: string): GateResult {
   return { gate: 'CHANGELOG', outcome: lines.length === 0 ? 'Passed' : 'Failed', lines };
 }
 
-/** Whether a version is that of the project, or a pre-release of it. Pure. */
+/** Checks whether a version is that of the project, or a pre-release of it. Pure. */
 export function versionGate(version: string, project: string): GateResult {
   const isVersion = /^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$/.test(version);
   const fits = isVersion && version.split('-')[0] === project;

@@ -24,7 +24,7 @@ const options = {
   unchecked: { type: 'boolean', default: false },
 } as const;
 
-/** Prints what the gates found. Whether the release may go on. */
+/** Prints the results of the gates. Returns whether the release may continue. */
 function report(results: readonly GateResult[], unchecked: boolean): boolean {
   for (const { gate, outcome, lines } of results)
     console.log([`${outcome.padEnd(7)} ${gate}`, ...lines.map((line) => `          ${line}`)].join('\n'));
@@ -52,7 +52,7 @@ async function main(args: readonly string[], signal: AbortSignal): Promise<numbe
   const released = await release({ version, registry, images, source, allowed, out: resolve(out), builder });
   for (const { name, repository, digest } of [...released.images, ...released.charts])
     console.log(`${name.padEnd(10)} ${repository}@${digest}`);
-  // By a process: what builds them imports the documents of a release.
+  // In a process: the image builder imports the documents of a release.
   const { stdout } = await execa(process.execPath, [resolve(import.meta.dirname, '../cli.ts'), '--release', resolve(out), version]);
   const packages = stdout.split('\n');
   console.log(`\nDocuments: ${resolve(out)}. To sign (cosign):\n${released.commands.map((line) => `  ${line}`).join('\n')}`);

@@ -29,7 +29,7 @@ export interface RegistryOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** An image to be pushed: a docker-archive, and what it was built for. */
+/** An image to push: a docker-archive, and its architecture. */
 export interface Built {
   readonly name: string;
   readonly archive: string;

@@ -25,11 +25,11 @@ export interface ReleaseOptions {
   readonly allowed: Allowed;
   /** Folder of the documents. */
   readonly out: string;
-  /** URI of who builds, for the provenance. */
+  /** URI of the builder, for the provenance. */
   readonly builder: string;
 }
 
-/** What was released. */
+/** A finished release. */
 export interface Released {
   readonly images: readonly Artifact[];
   readonly charts: readonly [chart: Artifact, crds: Artifact];
@@ -49,7 +49,7 @@ export async function pushArchitecture(registry: Registry, images: readonly Buil
   return pushed;
 }
 
-/** Puts under the version what the registry has of each image: of this machine, and of others that pushed before. */
+/** Joins under the version the registry's images: of this machine, and of others that pushed before. */
 async function joined(registry: Registry, names: readonly string[], version: string): Promise<readonly Artifact[]> {
   const all: Artifact[] = [];
   for (const name of names) {
@@ -65,7 +65,7 @@ async function joined(registry: Registry, names: readonly string[], version: str
   return all;
 }
 
-/** What is in each image, of the architecture of this machine. */
+/** Returns the content of each image, of the architecture of this machine. */
 async function contents(registry: Registry, pushed: readonly Artifact[]): Promise<ReadonlyMap<string, readonly Package[]>> {
   const folder = await mkdtemp(join(tmpdir(), 'release-'));
   const node = (JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { optionalDependencies: Record<string, string> })
@@ -83,7 +83,7 @@ async function contents(registry: Registry, pushed: readonly Artifact[]): Promis
   return found;
 }
 
-/** Where the release comes from: commit, its time, and the files that decide about dependencies. */
+/** Returns the source of the release: commit, its time, and the files that determine dependencies. */
 export async function sourceOf(version: string): Promise<Source> {
   const git = async (...args: readonly string[]): Promise<string> => (await execa('git', args, { cwd: root })).stdout.trim();
   const files = ['package-lock.json', 'sandbox-image/runner/go.sum', 'sandbox-image/tools/npm/package-lock.json'];
@@ -92,7 +92,7 @@ export async function sourceOf(version: string): Promise<Source> {
   return { version, commit: await git('rev-parse', 'HEAD'), date, locks };
 }
 
-/** All gates that need no image. */
+/** Runs all gates that need no image. */
 export async function sourceGates(version: string, allowed: Allowed, today: string): Promise<readonly GateResult[]> {
   const read = (file: string): Promise<string> => readFile(join(root, file), 'utf8');
   const project = (JSON.parse(await read('package.json')) as { version: string }).version;
@@ -105,7 +105,7 @@ export async function release({ version, registry, images, source, allowed, out,
   const own = await pushArchitecture(registry, images, version);
   const packages = await contents(registry, own);
   const licences = licenceGate(packages, allowed);
-  // What was pushed stands under tags of one architecture: no version leads to it.
+  // Pushed images have tags of one architecture: no version refers to them.
   if (licences.outcome !== 'Passed') throw new Error(`licences that allowed.json does not list:\n  ${licences.lines.join('\n  ')}`);
   const all = await joined(
     registry,

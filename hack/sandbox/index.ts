@@ -1,4 +1,4 @@
-/** One sandbox pod by hand, for the demo, the tests and the benchmarks. Imports operator, keeper's client, protocol. */
+/** One sandbox pod without an operator, for the demo, the tests and the benchmarks. Imports operator, keeper's client, protocol. */
 export { kill, killProcessesOf, processesOf, runningContainers } from './containers.ts';
 export { Kubectl, type ClusterAccess } from './kubectl.ts';
 export { expertsToken } from './expertsToken.ts';

@@ -1,6 +1,6 @@
 import { execa, type ResultPromise } from 'execa';
 
-/** What a kubectl call needs to reach one cluster. */
+/** Connection of a kubectl call to one cluster. */
 export interface ClusterAccess {
   readonly kubeconfig: string;
   readonly context: string;

@@ -25,7 +25,7 @@ export async function prepareNamespace(
     { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: jwksConfigMap, namespace }, data: { 'jwks.json': jwks } },
     sandboxNetworkPolicy(namespace, [namespace]),
   );
-  // One that is there stays: keepers and runners hold it.
+  // An existing one stays: keepers and runners use it.
   const there = await kubectl.text(['-n', namespace, 'get', 'secret', linkSecret.name, '--ignore-not-found', '-o', 'name']);
   const stringData = { [linkSecret.key]: randomBytes(32).toString('base64url') };
   if (there === '')

@@ -9,8 +9,8 @@ export interface PortForward {
 }
 
 /**
- * Opens a port-forward and resolves when kubectl says that it listens. kubectl gives up when the
- * container behind it goes away; it is started again on the same local port until `close`.
+ * Opens a port-forward and resolves when kubectl reports that it listens. kubectl exits when its container is gone; it
+ * is started again on the same local port until `close`.
  */
 export async function portForward(kubectl: Kubectl, namespace: string, pod: string, port: number): Promise<PortForward> {
   const stop = new AbortController();

@@ -28,7 +28,7 @@ export type SandboxOptions = Pick<SandboxPodInput, 'sandboxImage' | 'toolsImage'
     readonly readySeconds?: number;
     /**
      * Reaches the pod by its address, from its own node. A connection that the keeper resets ends all others of a
-     * port-forward, and a runtime with a network stack of its own cannot be port-forwarded to.
+     * port-forward, and a runtime with a separate network stack cannot be port-forwarded to.
      */
     readonly direct?: boolean;
   };

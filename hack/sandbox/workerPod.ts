@@ -2,9 +2,9 @@ import { labels, sandboxUid } from '@agentfleet/operator/sandbox';
 import { workerServiceAccount } from './namespace.ts';
 
 /**
- * A pod in the worker's place: labelled so that the network wall lets it in, holding a token of
- * the worker's ServiceAccount whose audience is the sandbox pod's uid (the kubelet asks for it
- * by TokenRequest and keeps it fresh). It waits to be given a program on standard input.
+ * A pod in the worker's place: labelled so that the network policy admits it, with a token of the worker's
+ * ServiceAccount whose audience is the sandbox pod's uid (the kubelet requests it by TokenRequest and renews it). It
+ * waits for a program on standard input.
  */
 export function workerPod(input: {
   readonly name: string;

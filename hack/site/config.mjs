@@ -1,4 +1,4 @@
-// Of VitePress, which `main.ts` runs on a copy of the pages.
+// Configuration of VitePress, which `main.ts` runs on a copy of the pages.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineConfig } from 'vitepress';

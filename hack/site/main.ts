@@ -18,7 +18,7 @@ const scratch = await mkdtemp(join(here, '.pages-'));
 try {
   for (const path of pages()) {
     await mkdir(join(scratch, dirname(path)), { recursive: true });
-    // Comments are for those who read the source.
+    // Comments are for readers of the source.
     await writeFile(join(scratch, path), (await readFile(join(root, path), 'utf8')).replaceAll(/^<!--[\s\S]*?-->\n/gm, ''));
   }
   await mkdir(join(scratch, '.vitepress'));

@@ -5,7 +5,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { execa } from 'execa';
 import { isSource, packageOf } from './measure.ts';
 
-/** A small program with a bug that the search repairs in a few seconds, the same in all commits since the pack came. */
+/** A small program with a bug that the search repairs in a few seconds, the same in all commits since the pack was added. */
 const task = ['repair', '--only', 'js-query/fragment-and-escape', '--sample', '1', '--parallel', '1', '--tool-calls', '150'];
 
 /** One script of one process, as V8 writes it. */
@@ -20,7 +20,10 @@ export interface Executed {
   readonly ran: ReadonlySet<string>;
 }
 
-/** How often each function of each script ran, by path below `root`; the module itself and static fields are no functions. */
+/**
+ * Returns how often each function of each script ran, by path below `root`; the module itself and static fields are no
+ * functions.
+ */
 function countsOf(scripts: readonly Script[], root: string): Map<string, Map<string, number>> {
   const files = new Map<string, Map<string, number>>();
   for (const { url, functions } of scripts.filter((each) => each.url.startsWith('file:'))) {
@@ -50,7 +53,7 @@ export function executedIn(processes: readonly (readonly Script[])[], imported: 
   return { loaded, ran };
 }
 
-/** What node's processes below a command covered: the scripts of each. */
+/** Runs a command and returns the scripts that its node processes covered. */
 async function covered(root: string, args: readonly string[], folder: string): Promise<Script[][]> {
   const env = { NODE_V8_COVERAGE: folder, AGENTFLEET_CHECKOUT: root };
   const { stdout } = await execa(process.execPath, ['--disable-warning=ExperimentalWarning', ...args], { cwd: root, env });
@@ -59,14 +62,17 @@ async function covered(root: string, args: readonly string[], folder: string): P
   return (await Promise.all(files)).map((text) => (JSON.parse(text) as { result: Script[] }).result);
 }
 
-/** Does one task of the pack `repair` by the local pool of a checkout, whose packages are installed, and says what of it ran. */
+/**
+ * Runs one task of the pack `repair` by the local pool of a checkout, whose packages are installed, and returns the
+ * executed code.
+ */
 export async function executed(root: string): Promise<Executed> {
   const folder = await mkdtemp(join(tmpdir(), 'agentfleet-executed-'));
   try {
     const out = ['--out', join(folder, 'results')];
     const processes = await covered(root, [join('cli', 'src', 'main.ts'), 'eval', 'run', ...task, ...out], join(folder, 'task'));
     const { loaded } = executedIn(processes, [], root);
-    // What starts a program or a thread when it is imported is left out: its functions count whenever they run.
+    // Modules that start a program or a thread when imported are left out: their functions count whenever they run.
     const modules = [...loaded].filter((path) => !/(?:^|\/)(?:main|thread)\.ts$/u.test(path));
     const urls = modules.map((path) => pathToFileURL(join(root, path)).href);
     const script = `await Promise.allSettled(${JSON.stringify(urls)}.map((url) => import(url)))`;

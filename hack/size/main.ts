@@ -30,7 +30,7 @@ async function filesOf(commit: string): Promise<SourceFile[]> {
   });
 }
 
-/** Measures what one task runs, in one checkout after the other. */
+/** Measures the code that one task runs, in one checkout after the other. */
 async function printExecuted(folders: readonly string[]): Promise<void> {
   const columns = new Map<string, Executed>();
   for (const folder of folders) {

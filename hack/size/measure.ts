@@ -7,7 +7,7 @@ export interface SourceFile {
   readonly text: string;
 }
 
-/** What a commit's sources and schemas add up to. */
+/** Totals of a commit's sources and schemas. */
 export interface Size {
   readonly files: number;
   readonly lines: number;
@@ -25,12 +25,12 @@ export interface Size {
 
 const schemaFile = /^crds\/agentfleet\.dev_.*\.yaml$/u;
 
-/** Whether a path is a source without tests, test beds, test data and packs of tasks. */
+/** Reports whether a path is a source without tests, test beds, test data and packs of tasks. */
 export function isSource(path: string): boolean {
   return /\.(?:tsx?|go)$/u.test(path) && !/\.test\.ts$|_test\.go$|(?:^|\/)(?:testing|testdata|packs|node_modules)\//u.test(path);
 }
 
-/** Whether `measure` reads a path at all. */
+/** Reports whether `measure` reads a path at all. */
 export function isMeasured(path: string): boolean {
   return isSource(path) || schemaFile.test(path);
 }
@@ -56,7 +56,7 @@ export function measure(files: readonly SourceFile[]): Size {
   };
 }
 
-/** The folder at the top; `operator/kube`, `operator/test`, the runner and what trains count by themselves. */
+/** Returns the folder at the top; `operator/kube`, `operator/test`, the runner and training code count separately. */
 export function packageOf(path: string): string {
   const [top = '', below] = path.split('/');
   if (!path.includes('/')) return '(top)';
@@ -77,7 +77,7 @@ function fieldsOf(text: string): [kind: string, leaves: number] {
   return [crd.spec.names.kind, leaves(spec ?? {}) + leaves(status ?? {})];
 }
 
-/** Leaves of a schema: fields without fields of their own; lists and maps count by what they hold. */
+/** Counts leaves of a schema: fields without fields of their own; lists and maps count by their elements. */
 function leaves(schema: Schema): number {
   const inner = schema.items ?? (typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined);
   const below = Object.values(schema.properties ?? {});
@@ -125,7 +125,7 @@ export function circles(graph: Graph): string[][] {
   return groups.filter(({ length }) => length > 1).sort((a, b) => b.length - a.length);
 }
 
-/** Visits what is reachable, each node once and after what it reaches; without recursion, because chains are long. */
+/** Visits reachable nodes, each once and after those it reaches; without recursion, because chains are long. */
 function walk(from: Iterable<string>, graph: Graph, leave: (node: string) => void, seen = new Set<string>()): void {
   for (const root of from) {
     const stack: { node: string; left: boolean }[] = [{ node: root, left: false }];

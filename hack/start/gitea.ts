@@ -41,12 +41,12 @@ export interface GiteaPlace {
   /** Address that it is reached at, by which it also calls itself. */
   readonly host: string;
   readonly port: number;
-  /** What it keeps. */
+  /** Folder of its data. */
   readonly data: string;
   readonly certificate: string;
   readonly key: string;
   readonly sources: string;
-  /** Who runs it. */
+  /** User of its process. */
   readonly user: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * What docs/start.md needs besides the fleet, on a local cluster: a Gitea with a repository, and an endpoint with a key that gives
- * recorded answers. Imports `environment`, `install`, `sandbox`, the bundler and the server of recorded answers.
+ * Parts of docs/start.md besides the fleet, on a local cluster: a Gitea with a repository, and an endpoint with a key
+ * and recorded answers. Imports `environment`, `install`, `sandbox`, the bundler and the server of recorded answers.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -21,7 +21,7 @@ const recordings = join(checkout, 'test', 'sandbox', 'conversations');
 const sources = join(checkout, 'examples', 'start');
 const answerSeconds = 120;
 
-/** Variables of the shell that docs/start.md goes on with. */
+/** Variables of the shell with which docs/start.md continues. */
 export interface StartVariables extends Readonly<Record<string, string>> {
   /** Base URL of the model, its name there, its key. */
   readonly ENDPOINT: string;
@@ -34,8 +34,8 @@ export interface StartVariables extends Readonly<Record<string, string>> {
 }
 
 /**
- * Starts forge and endpoint anew, on a cluster that has the fleet, and puts `fleet` and the certificate into a folder.
- * Rejects with the words of kubectl or of the forge.
+ * Starts forge and endpoint again, on a cluster that has the fleet, and writes `fleet` and the certificate to a folder.
+ * Rejects with the message of kubectl or of the forge.
  */
 export async function startLocal(environment: InstallEnvironment, folder: string): Promise<StartVariables> {
   const kubectl = new Kubectl(environment.cluster);
@@ -97,7 +97,7 @@ async function startForge(
   return { GIT_URL: `${at.origin}/${user}/${place.repository}.git`, GIT_TOKEN: token, GIT_CA: authorities };
 }
 
-/** A token of the user: a line of its own among what Gitea logs. A name is used once, also by a call that failed. */
+/** Returns a token of the user: a separate line among Gitea's logs. A name is used once, also by a failed call. */
 async function tokenOf(admin: (...words: readonly string[]) => Promise<string>, user: string): Promise<string> {
   let said = '';
   for (let tries = 0; tries < 5; tries += 1) {
@@ -120,7 +120,7 @@ async function makeRepository(owner: Parameters<typeof askGitea>[0]): Promise<vo
   await askGitea(owner, 'POST', `/repos/${user}/${repository}/contents`, first);
 }
 
-/** Waits for a pod. Rejects with what it says. */
+/** Waits for a pod. Rejects with its log. */
 async function ready(kubectl: Kubectl, pod: string): Promise<void> {
   const words = (...args: readonly string[]): Promise<string> => kubectl.text(['-n', place.namespace, ...args]).catch(String);
   await kubectl.waitReady(place.namespace, pod, answerSeconds).catch(async (error: unknown) => {

@@ -1,6 +1,6 @@
 import type { BuiltGitea } from './gitea.ts';
 
-/** Names of what a first task needs besides the fleet, on a local cluster. */
+/** Names of the parts of a first task besides the fleet, on a local cluster. */
 export const place = { namespace: 'start', forge: 'forge', model: 'model', modelPort: 8080, user: 'robot', repository: 'cart' } as const;
 
 const { namespace, forge, model, modelPort } = place;
@@ -9,10 +9,10 @@ const privileged = { 'pod-security.kubernetes.io/enforce': 'privileged' };
 /** It holds a pod that serves at an address of the node. */
 export const startNamespace: object = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels: privileged } };
 
-/** Where its pod has what. */
+/** Paths in its pod. */
 export const inForge = { program: '/gitea/gitea', sources: '/gitea/sources', data: '/data', settings: '/data/app.ini' } as const;
 
-/** Gitea at an address of the node, so that it has one name for people and for pods. What it keeps lives as long as its pod. */
+/** Gitea at an address of the node, so that people and pods use one name. Its data lives as long as its pod. */
 export function forgeObjects(image: string, built: BuiltGitea, files: Readonly<Record<string, string>>): readonly object[] {
   const begin = `cp /settings/* ${inForge.data}/ && ${inForge.program} migrate --config ${inForge.settings} && exec ${inForge.program} web --config ${inForge.settings}`;
   const container = {
@@ -74,7 +74,7 @@ function modelContainer(image: string, key: string): object {
   };
 }
 
-/** A server of the chat API that gives recorded answers to whoever has the key. */
+/** A server of the chat API with recorded answers for callers that have the key. */
 export function modelObjects(image: string, files: Readonly<Record<string, string>>, key: string): readonly object[] {
   const labels = { app: model };
   const { 'answers.cjs': program = '', ...recordings } = files;

@@ -3,7 +3,7 @@ import type { InstallEnvironment } from '../install/index.ts';
 import { Kubectl } from '../sandbox/index.ts';
 import { credentialSecret, place, serverObjects, storageNamespace } from './manifests.ts';
 
-/** What an ExpertPool needs to keep its artifacts here; `forcePathStyle` must be true. */
+/** Access to the storage for an ExpertPool; `forcePathStyle` must be true. */
 export interface StorageAccess {
   /** Address of the S3 API for pods. */
   readonly endpoint: string;
@@ -21,8 +21,8 @@ const { namespace, name, bucket, port } = place;
 const readySeconds = 120;
 
 /**
- * Installs an S3 server with one bucket and waits until it is ready. Idempotent: the credential of an earlier call stays.
- * What it keeps is lost with its pod. Rejects with kubectl's own words.
+ * Installs an S3 server with one bucket and waits until it is ready. Idempotent: the credential of an earlier call
+ * stays. Its data is lost with its pod. Rejects with kubectl's own message.
  */
 export async function installStorage(environment: InstallEnvironment): Promise<StorageAccess> {
   const kubectl = new Kubectl(environment.cluster);

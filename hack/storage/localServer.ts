@@ -12,7 +12,7 @@ export interface LocalServer {
   /** The bucket that there is. */
   readonly bucket: string;
   readonly credentialFile: string;
-  /** Ends the server and removes what it kept. */
+  /** Ends the server and removes its data. */
   close(): Promise<void>;
 }
 

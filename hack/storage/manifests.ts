@@ -1,4 +1,4 @@
-/** Where the S3 server of a cluster without a cloud is. */
+/** Address of the S3 server of a cluster without a cloud. */
 export const place = { namespace: 'agentfleet-storage', name: 's3', bucket: 'agents', port: 7070 } as const;
 
 const { namespace, name, bucket, port } = place;
@@ -20,7 +20,7 @@ export function credentialSecret(accessKey: string, secretKey: string): object {
   return { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace, labels }, stringData: { accessKey, secretKey } };
 }
 
-/** The server and its address. What it keeps lives as long as its pod. */
+/** The server and its address. Its data lives as long as its pod. */
 export function serverObjects(image: string): readonly object[] {
   return [
     {
@@ -77,7 +77,7 @@ function container(image: string): object {
     securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } },
     volumeMounts: [
       { name: 'data', mountPath: '/data' },
-      // To the server each folder below /data is a bucket: mounting makes the bucket, also in a new pod.
+      // For the server each folder below /data is a bucket: mounting creates the bucket, also in a new pod.
       { name: 'data', mountPath: `/data/${bucket}`, subPath: bucket },
     ],
   };

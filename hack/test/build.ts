@@ -1,4 +1,4 @@
-// The build stage: everything that later stages use. Says when a warm build is slower than its budget.
+// The build stage: everything that later stages use. Reports a warm build that is slower than its budget.
 import { readFile } from 'node:fs/promises';
 import { findMissingPackages, installPackages } from '../cluster/index.ts';
 import { browserPackages } from '../../test/ui/packages.ts';

@@ -16,7 +16,7 @@ export function parseGoEvents(lines: string): readonly GoEvent[] {
     .map((line) => JSON.parse(line) as GoEvent);
 }
 
-/** Top-level tests that failed, by package. Undefined when something else than a test failed, which no second try heals. */
+/** Returns failed top-level tests, by package. Undefined when something else than a test failed, which a second try cannot cure. */
 export function findFailedTests(events: readonly GoEvent[]): ReadonlyMap<string, readonly string[]> | undefined {
   const failures = events.filter((event) => event.Action === 'fail');
   if (events.some((event) => event.Action === 'build-fail')) return undefined;
@@ -53,7 +53,7 @@ export function goFailures(events: readonly GoEvent[]): readonly Failure[] {
     });
 }
 
-/** The events of both tries as one: a test of the second try stands as it ended there. */
+/** Merges the events of both tries: a test of the second try has its result there. */
 export function mergeTries(first: readonly GoEvent[], second: readonly GoEvent[]): readonly GoEvent[] {
   const again = new Set(second.flatMap((event) => (event.Test === undefined ? [] : [`${event.Package}/${top(event.Test)}`])));
   const packages = new Set(second.map((event) => event.Package));

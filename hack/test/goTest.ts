@@ -1,5 +1,5 @@
-// Runs the Go tests of the runner; shows failing tests' output, writes the JSON events for the counts. A failing test is
-// tried once more, alone; what passes then, and what fails again, is written to the file in AGENTFLEET_STAGE_REPORT.
+// Runs the Go tests of the runner; shows failing tests' output, writes the JSON events for the counts. A failing test
+// is retried once, alone; the results are written to the file in AGENTFLEET_STAGE_REPORT.
 import { writeFile } from 'node:fs/promises';
 import { execa } from 'execa';
 import { findFailedTests, goFailures, mergeTries, parseGoEvents, type GoEvent } from './goEvents.ts';

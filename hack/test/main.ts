@@ -1,4 +1,4 @@
-// `npm test`: check, build and all test stages, each with its budget; then takes down what it started.
+// `npm test`: check, build and all test stages, each with its budget; then stops what it started.
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -41,13 +41,13 @@ function stages(budget: Budget): readonly Stage[] {
     { name: 'ui', argv: vitest('ui'), budgetMinutes: minutes('ui'), env },
     { name: 'sandbox', argv: vitest('sandbox'), budgetMinutes: minutes('sandbox'), env },
     { name: 'e2e', argv: vitest('e2e'), budgetMinutes: minutes('e2e'), env },
-    // Of what was asked for in both: one of them alone does not need all that is granted.
+    // Compares requests of both stages: one of them alone does not need all grants.
     { name: 'rbac', argv: [node, 'hack/rbac/main.ts', 'contract', 'e2e'], budgetMinutes: minutes('rbac') },
     ...(full ? [...releaseStages(node, vitest('release'), env), ...longStages(node)] : []),
   ];
 }
 
-/** A release on a cluster that nothing of the fleet is on; its steps follow each other, so that none is tried again. */
+/** A release on a cluster without the fleet; its steps depend on each other, so none is retried. */
 function releaseStages(node: string, argv: Stage['argv'], env: Readonly<Record<string, string>>): readonly Stage[] {
   const [command, ...args] = argv;
   const once: Stage['argv'] = [command, ...args.filter((word) => word !== '--retry=1')];
@@ -88,7 +88,7 @@ function stageTable(outcomes: readonly StageOutcome[]): string {
   return ['| Stage | Result | Seconds | Budget (min) |', '|---|---|---|---|', ...rows].join('\n');
 }
 
-/** Whether a cluster of ours runs. One of which nothing lives any more (the machine was restarted) is cleared away. */
+/** Returns whether a local cluster runs. A dead one (the machine was restarted) is removed. */
 async function runsAlready(): Promise<boolean> {
   const { state, daemons } = await status();
   if (state === 'down') return false;

@@ -5,9 +5,9 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** What `test/seconds.json` says of long files. */
+/** Content of `test/seconds.json` about long files. */
 export interface Seconds {
-  /** Files that nobody runs beside: what is begun after them would wait for them, and they for what runs. */
+  /** Files that run alone: later ones would wait for them, and they for running ones. */
   readonly alone: readonly string[];
   readonly seconds: Readonly<Record<string, number>>;
 }

@@ -30,7 +30,7 @@ export interface Alert {
 }
 
 interface PrometheusOptions {
-  /** Empty; configuration and data lie in it. */
+  /** Empty; for configuration and data. */
   readonly folder: string;
   /** As in the configuration file. */
   readonly scrapeConfigs: readonly object[];
@@ -49,7 +49,7 @@ export interface Prometheus {
   stop(): Promise<void>;
 }
 
-/** Of a busy machine, ms. */
+/** On a busy machine, ms. */
 const readyMs = 120_000;
 
 /** Writes rules and configuration, and returns the path of the latter. Rejects with promtool's words. */

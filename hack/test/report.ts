@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 /** More tests than this that pass only at their second try fail the run: then it is not chance any more. */
 export const maxFlakes = 3;
 
-/** Failures shown at most: the rest stands in the stage's output, and the stage table must stay in sight. */
+/** Failures shown at most: the rest is in the stage's output, and the stage table must stay visible. */
 const maxShown = 30;
 
 /** A test, a hook, a file or a rejected promise that failed a stage. */
@@ -14,7 +14,7 @@ export interface Failure {
   readonly lines: readonly string[];
 }
 
-/** What a stage leaves about its tests in the file named by AGENTFLEET_STAGE_REPORT. */
+/** A stage's report about its tests in the file named by AGENTFLEET_STAGE_REPORT. */
 export interface StageReport {
   /** Tests that failed and then passed, each with the first line of its error. */
   readonly flaky: readonly string[];

@@ -1,4 +1,4 @@
-/** What a soak needs of the world. */
+/** Ports of a soak. */
 export interface SoakWorld {
   /** Monotonic ms. */
   readonly now: () => number;
@@ -17,8 +17,8 @@ export interface SoakResult {
 const mostSeed = 2 ** 31 - 1;
 
 /**
- * Runs the same randomised tests with one seed after the other until the time is over; at least once. A failure does not
- * end it: what else fails is worth to know, and each seed is reported at once.
+ * Runs the same randomised tests with one seed after the other until the time is over; at least once. A failure does
+ * not end it: further failures are useful, and each seed is reported at once.
  */
 export async function soak(firstSeed: number, minutes: number, { now, run, say }: SoakWorld): Promise<SoakResult> {
   const until = now() + minutes * 60_000;

@@ -21,8 +21,8 @@ export interface StageOutcome {
 export const hungFactor = 3;
 
 /**
- * Runs a stage in a process group of its own, with its output shown as it comes, and kills the
- * group when the stage takes {@link hungFactor} times its budget.
+ * Runs a stage in a new process group, with its output shown as it arrives, and kills the group when the stage takes
+ * {@link hungFactor} times its budget.
  */
 export function runStage(stage: Stage, cwd: string, unitMs = 60_000): Promise<StageOutcome> {
   const started = performance.now();

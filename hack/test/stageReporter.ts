@@ -5,7 +5,7 @@ import type { Failure, StageReport } from './report.ts';
 
 type ReadModule = Pick<TestModule, 'children' | 'errors' | 'relativeModuleId'>;
 
-/** What is read of an error of vitest. */
+/** The parts of a vitest error that are read. */
 interface ReadError {
   readonly name?: string;
   readonly message?: string;
@@ -39,7 +39,7 @@ function flakyTests({ children, relativeModuleId }: ReadModule): readonly string
     .map((test) => `${relativeModuleId} > ${test.fullName}: ${firstLine(test.result().errors?.[0]?.message)}`);
 }
 
-/** Why the first try failed: nothing else prints it. */
+/** Returns why the first try failed: nothing else prints it. */
 function firstLine(message: string | undefined): string {
   return message?.split('\n')[0] ?? 'it did not say why';
 }
@@ -58,7 +58,7 @@ function failure(name: string, errors: readonly ReadError[]): readonly Failure[]
   return errors.length === 0 ? [] : [{ name, lines: errors.flatMap(describeError) }];
 }
 
-/** An error outside of what a test awaits: a rejection nobody handled, a global set-up. */
+/** Returns an error outside of a test's own promises: an unhandled rejection, a global set-up. */
 function unawaited(error: unknown): Failure {
   const read = error as ReadError & { readonly VITEST_TEST_NAME?: string; readonly VITEST_TEST_PATH?: string };
   const where = read.VITEST_TEST_PATH === undefined ? 'outside of the tests' : `while ${relative('.', read.VITEST_TEST_PATH)} ran`;

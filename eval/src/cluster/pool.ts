@@ -1,4 +1,7 @@
-/** A pool of a cluster: tasks of packs become AgentTasks, and what they changed is judged here, by hidden checks that never leave. */
+/**
+ * A pool of a cluster: tasks of packs become AgentTasks, and their changes are judged here, by hidden checks that are
+ * never sent.
+ */
 import { isAlreadyExists, isNotFound, ResourceClient, sleep, type Clock, type Resource, type Transport } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { EvalError } from '../run/failure.ts';
@@ -6,13 +9,13 @@ import { toAgentTask, type PackTask } from '../format/index.ts';
 import { notAttempted, resultOf, type Attempted } from '../run/results.ts';
 import { defaultBudget, type AttemptBudget, type AttemptOptions, type EvalPool, digestOf, type Variant } from '../run/run.ts';
 
-/** Where AgentTasks of an evaluation are made. */
+/** Destination of an evaluation's AgentTasks. */
 export interface ClusterPlace {
   readonly transport: Transport;
   readonly clock: Clock;
   readonly tasks: Resource<AgentTask>;
   readonly pool: { readonly name: string; readonly namespace: string };
-  /** Where the AgentTasks are made. */
+  /** Namespace of the AgentTasks. */
   readonly namespace: string;
 }
 
@@ -28,7 +31,7 @@ class AgentTasks {
     this.#client = new ResourceClient(place.transport, place.tasks);
   }
 
-  /** One of the same name is taken as the one that was cut off before. */
+  /** Creates a task; an existing one of the same name is taken as the interrupted one. */
   async create(task: AgentTask, signal: AbortSignal): Promise<string> {
     try {
       await this.#client.create(task, { fieldManager: 'fleet-eval', signal });
@@ -38,7 +41,7 @@ class AgentTasks {
     return task.metadata.name;
   }
 
-  /** Resolves when it has ended, whatever came of it. */
+  /** Resolves when it has ended, whatever the outcome. */
   async ended(name: string, signal: AbortSignal): Promise<AgentTask> {
     const { clock, namespace } = this.#place;
     for (;;) {
@@ -57,7 +60,7 @@ class AgentTasks {
   }
 }
 
-/** Applies a patch to the prepared workspace of a task, in a place that may run strangers' code, and runs the hidden check. */
+/** Applies a patch to the prepared workspace of a task, in a place that may run foreign code, and runs the hidden check. */
 export type JudgePatch = (task: PackTask, patch: string, signal: AbortSignal) => Promise<boolean>;
 
 export interface ClusterPoolOptions extends ClusterPlace {
@@ -65,7 +68,7 @@ export interface ClusterPoolOptions extends ClusterPlace {
   readonly budget?: AttemptBudget;
 }
 
-/** How a worker ends a patch that it cut for the status. */
+/** End of a patch that a worker cut for the status. */
 const cutInStatus = /\n… cut; [^\n]*\n$/;
 
 /** Makes, follows and removes AgentTasks; a variant is a profile of the pool, or an ablation that the pool allows. */
@@ -80,7 +83,7 @@ export class ClusterPool implements EvalPool {
     this.#tasks = new AgentTasks(options);
   }
 
-  /** What the pool runs may change under us; its name and the profile are all that can be held on to. */
+  /** The pool's programs may change; only its name and the profile are fixed. */
   digest({ profile = 'default', ablations, snapshots }: Variant): Promise<string> {
     const budget = this.#options.budget ?? defaultBudget;
     return Promise.resolve(digestOf({ pool: this.name, profile, ablations, snapshots, budget }));
@@ -124,7 +127,7 @@ function attemptedOf({ status }: AgentTask): Omit<Attempted, 'hidden' | 'wallSec
   const { outcome, usage, signals } = status?.run ?? {};
   const phase = status?.phase ?? '';
   const last = status?.conditions?.find(({ type, status: value }) => type === 'Accepted' && value === 'False');
-  // A pool that does not allow the experiment says nothing about the agent.
+  // A pool that does not allow the experiment proves nothing about the agent.
   const result = outcome === undefined || outcome.reason === 'AblationRefused' ? 'Error' : resultOf(outcome);
   return {
     result: result === 'Succeeded' && phase !== 'Succeeded' ? 'Failed' : result,
@@ -155,12 +158,12 @@ function patchOf({ metadata, status }: AgentTask): string {
   return patch;
 }
 
-/** Judges in the cluster: a second AgentTask, which nobody works on, lays out what was made and runs the hidden check in a fresh sandbox. */
+/** Judges in the cluster: a second AgentTask without an agent writes the changes and runs the hidden check in a fresh sandbox. */
 
-/** Of one argument of a set-up step, and how many of them; see `spec.setup` of an AgentTask. */
+/** Length of one argument of a set-up step, and their number; see `spec.setup` of an AgentTask. */
 const chunk = 8000;
 const mostChunks = 60;
-/** Enough for set-up and one judgement of the check, and not for a repair: whoever proposes must not pass it instead. */
+/** Enough for set-up and one run of the check, and not for a repair: an expert must not pass it instead. */
 const bounds = { toolCalls: 12, wallSeconds: 600 } as const;
 
 const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
@@ -197,7 +200,7 @@ export function judgingTask(task: PackTask, patch: string, place: Pick<ClusterPl
   return { ...manifest, spec } as unknown as AgentTask;
 }
 
-/** A judge of patches in the pool of a cluster. The check has passed only when it holds before anybody did anything. */
+/** Returns a judge of patches in the pool of a cluster. The check has passed only when it holds before any act. */
 export function clusterJudge(place: ClusterPlace): (task: PackTask, patch: string, signal: AbortSignal) => Promise<boolean> {
   const tasks = new AgentTasks(place);
   return async (task, patch, signal) => {

@@ -2,16 +2,16 @@ import { apiVersion, type AgentTaskSpec } from '@agentfleet/protocol/api';
 import { ablationAnnotations } from '@agentfleet/protocol/pool';
 import type { PackTask } from './types.ts';
 
-/** Where a task is to run. */
+/** Destination of a task. */
 export interface Target {
   readonly namespace: string;
   readonly pool: { readonly name: string; readonly namespace: string };
   /** Set apart objects of several runs over the same tasks; default: none. */
   readonly suffix?: string;
   readonly budget?: AgentTaskSpec['budget'];
-  /** Of the pool; default: that which is called so. */
+  /** Profile of the pool; default: the one with this name. */
   readonly profile?: string;
-  /** What the worker leaves out, where the pool allows it. */
+  /** Parts that the worker leaves out, where the pool allows it. */
   readonly ablations?: readonly string[];
   readonly snapshots?: 'Steps' | 'InitialOnly';
 }
@@ -22,10 +22,10 @@ interface Step {
   readonly timeoutSeconds: number;
 }
 
-/** Of a set-up script or an oracle. */
+/** Time limit of a set-up script or an oracle. */
 export const scriptSeconds = 120;
 
-/** What is sent to the API server, which fills in defaults. */
+/** Manifest for the API server, which fills in defaults. */
 export interface AgentTaskManifest {
   readonly apiVersion: string;
   readonly kind: 'AgentTask';
@@ -51,11 +51,10 @@ function annotationsOf({ id, seed }: PackTask, ablations: readonly string[]): Re
 }
 
 /**
- * The task as an object of a cluster: the same workspace and set-up, and the visible check. The hidden one stays behind, for whoever judges the
- * patch.
+ * Returns the task as an object of a cluster: the same workspace and set-up, and the visible check. The hidden one is
+ * left out, for the judge of the patch.
  *
- * @example
- * toAgentTask(task, { namespace: 'demo', pool: { name: 'coding', namespace: 'agentfleet-pools' } });
+ * @example toAgentTask(task, { namespace: 'demo', pool: { name: 'coding', namespace: 'agentfleet-pools' } });
  */
 export function toAgentTask(
   task: PackTask,

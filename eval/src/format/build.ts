@@ -1,4 +1,4 @@
-/** From a task file to tasks that are ready to run. */
+/** Builds runnable tasks from a task file. */
 import {
   PackError,
   type Edit,
@@ -47,9 +47,9 @@ export function applyEdits(files: Tree, edits: readonly Edit[], language: string
   return result;
 }
 
-/** Changes of a workspace: from edits to files, from two trees to what differs, from files to a script that writes them. */
+/** Changes of a workspace: from edits to files, from two trees to their difference, from files to a script that writes them. */
 
-/** What leads from one tree to the other. */
+/** Returns the changes from one tree to the other. */
 export function changesBetween(from: Tree, to: Tree): Changes {
   const written = Object.entries(to).filter(([path, content]) => from[path] !== content);
   const removed = Object.keys(from).filter((path) => !(path in to));
@@ -70,7 +70,7 @@ export function readChange({ edits = [], files = {}, script }: ChangeFile, tree:
 
 const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
-/** A shell script that does what a change does; any content survives, because it is written in base 64. */
+/** Returns a shell script that makes a change; any content survives, because it is written in base 64. */
 export function scriptOf({ files, script }: Change): string {
   const lines = Object.entries(files).flatMap(([path, content]) => {
     if (content === null) return [`rm -f ${quoted(path)}`];
@@ -80,7 +80,7 @@ export function scriptOf({ files, script }: Change): string {
   return [...lines, ...(script === undefined ? [] : [script])].join('\n');
 }
 
-/** Where a task file belongs. */
+/** Origin of a task file. */
 export interface Place {
   readonly pack: string;
   readonly family: string;
@@ -138,7 +138,7 @@ function states(entry: TaskEntry, files: Tree, language: Language): States {
   return { start: files, oracle: readChange(written, files, language), partial: [], kind };
 }
 
-/** Nothing of a hidden check may lie in the workspace, under its own name or another, nor be written there by a script. */
+/** Hidden checks must not be in the workspace, under their own name or another, nor be written there by a script. */
 function refuseSeenHidden(files: Tree, scripts: readonly string[], hidden: Tree): void {
   const contents = new Map(Object.entries(files).map(([path, content]) => [content, path]));
   for (const [path, content] of Object.entries(hidden)) {
@@ -155,7 +155,7 @@ function refuseLong(scripts: readonly string[]): void {
     throw new PackError(`has a script of ${long.length} characters; ${maxScriptCharacters} fit a command: put parts of it into files`);
 }
 
-/** Where a task begins: the family's files and set-up, or what an earlier task left. */
+/** Start of a task: the family's files and set-up, or the result of an earlier task. */
 interface TestEnvironment {
   readonly files: Tree;
   readonly setup: readonly string[];
@@ -199,7 +199,7 @@ function buildTask(file: TaskFile, entry: TaskEntry, place: Place, built: Readon
   return { ...own, setup: environment.setup };
 }
 
-/** The tasks of a file. @throws PackError naming the task and what is wrong with it */
+/** Builds the tasks of a file. @throws PackError naming the task and its fault */
 export function buildTasks(file: TaskFile, place: Place): PackTask[] {
   const built = new Map<string, PackTask>();
   return file.tasks.map((entry) => {

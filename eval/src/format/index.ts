@@ -1,4 +1,4 @@
-/** Packs of tasks: what they are, how they are read, and how a task becomes an AgentTask. Imports the protocol only. */
+/** Packs of tasks: their format, loading, and conversion of a task to an AgentTask. Imports the protocol only. */
 export { scriptSeconds, toAgentTask, type AgentTaskManifest, type Target } from './agentTask.ts';
 export { buildTasks, type Place, changed, changesBetween, readChange, scriptOf, applyEdits } from './build.ts';
 export {

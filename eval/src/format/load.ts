@@ -1,4 +1,4 @@
-/** Reads packs from disk and refuses what is wrong with them. */
+/** Reads packs from disk and refuses faulty ones. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { applyPatch, parsePatch } from 'diff';
@@ -46,7 +46,7 @@ async function treeOf(folder: string): Promise<Tree> {
 const nowhere = '/dev/null';
 const pathOf = (name: string | undefined): string => (name ?? nowhere).replace(/^[ab]\//, '');
 
-/** What a unified diff does to a tree. @throws PackError naming the file that it does not fit */
+/** Returns the changes of a unified diff to a tree. @throws PackError naming the file that it does not fit */
 export function patchChanges(tree: Tree, patch: string): Changes {
   const changes: Record<string, string | null> = {};
   for (const file of parsePatch(patch)) {
@@ -106,7 +106,7 @@ function buildInstance(pack: string, instance: Instance, repository: RepositoryE
   };
 }
 
-/** The tasks of all instances. @throws PackError naming the instance and what is wrong with it */
+/** Builds the tasks of all instances. @throws PackError naming the instance and its fault */
 async function buildInstances(folder: string, manifest: PackManifest, instances: readonly Instance[]): Promise<PackTask[]> {
   const trees = new Map<string, Tree>();
   const tasks: PackTask[] = [];
@@ -126,7 +126,7 @@ async function buildInstances(folder: string, manifest: PackManifest, instances:
   return tasks;
 }
 
-/** Text as data of a known shape. @throws PackError naming the file, the member and what is expected there */
+/** Parses text as data of a known shape. @throws PackError naming the file, the member and the expected form */
 function parse<T>(file: string, text: string, parser: (text: string) => unknown, validate: ValidateFunction<T>): T {
   const data = read(file, text, parser);
   if (validate(data)) return data;
@@ -173,8 +173,8 @@ async function withPackages(file: string, data: TaskFile, source: PackageSource)
 }
 
 /**
- * Reads the pack in a folder; only one whose families have packages needs a registry, and that once. What can only be seen by running it
- * is the verifier's.
+ * Reads the pack in a folder; only one whose families have packages needs a registry, and only once. Faults that only a
+ * run shows are left to the verifier.
  *
  * @throws PackError on the first fault, naming file or task, fault and cure
  */

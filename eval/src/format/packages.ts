@@ -1,4 +1,7 @@
-/** Packages of npm and PyPI in a workspace: fetched by version, held to a SHA-256, unpacked to text files. Nothing of them is committed. */
+/**
+ * Packages of npm and PyPI in a workspace: fetched by version, verified by SHA-256, unpacked to text files. None of
+ * them is committed.
+ */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises';
@@ -10,7 +13,7 @@ import { PackError, type PackageEntry, type Tree } from './types.ts';
 /** Downloads the archive of a package into an empty folder. */
 export type PackageFetch = (entry: PackageEntry, folder: string) => Promise<void>;
 
-/** Where archives come from and stay. */
+/** Source and cache of archives. */
 export interface PackageSource {
   readonly fetch: PackageFetch;
   /** Folder of the archives, by their SHA-256; outside of any checkout. */
@@ -66,7 +69,7 @@ export function systemPackages(env: NodeJS.ProcessEnv = process.env): PackageSou
   };
 }
 
-/** The first line of what a program wrote, or why it did not start. */
+/** Returns the first line of a program's output, or why it did not start. */
 function causeOf(error: unknown): string {
   const { stderr = '', message } = error as { stderr?: string; message: string };
   return (stderr.trim() === '' ? message : stderr.trim()).split('\n')[0] ?? message;
@@ -136,9 +139,9 @@ async function unpack(entry: PackageEntry, archive: string): Promise<Tree> {
 }
 
 /**
- * The kept files of packages, by their path in the workspace.
+ * Returns the kept files of packages, by their path in the workspace.
  *
- * @throws PackError when a registry is away, an archive is not what its hash promises, or its files do not fit
+ * @throws PackError when a registry is unavailable, an archive does not match its hash, or its files do not fit
  */
 export async function packageFiles(entries: readonly PackageEntry[], source: PackageSource): Promise<Tree> {
   const result: Record<string, string> = {};

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** What a pack is, as it is written and as it is used. No import: a runner of another package may read packs by these words. */
+/** The format of a pack, as written and as used. No import: a runner of another package may read packs by these types. */
 
 export const languages = ['python', 'javascript', 'typescript', 'shell', 'text'] as const;
 export type Language = (typeof languages)[number];
@@ -9,7 +9,7 @@ export type Language = (typeof languages)[number];
 export const kinds = ['single', 'multi-edit', 'multi-file', 'write', 'operate'] as const;
 export type Kind = (typeof kinds)[number];
 
-/** What we tune on is `dev`; what we report is `held-out`. A family lies in one of them only. */
+/** `dev` is for tuning, `held-out` for reporting. A family is in only one of them. */
 export const halves = ['dev', 'held-out'] as const;
 export type Half = (typeof halves)[number];
 
@@ -24,10 +24,10 @@ export interface PackManifest {
   readonly name: string;
   readonly version: string;
   readonly licence: string;
-  /** Who wrote it and what it was not taken from. */
+  /** Its author and the sources that it was not taken from. */
   readonly author: string;
   readonly halves: Readonly<Record<Half, readonly string[]>>;
-  /** Of a pack of instances: its repositories by name. */
+  /** For a pack of instances: its repositories by name. */
   readonly repos?: Readonly<Record<string, RepositoryEntry>>;
   /** Numbers of tests that the verifier holds every task to. */
   readonly bounds?: { readonly visibleTests?: Range; readonly visibleFailing?: Range; readonly hiddenTests?: Range };
@@ -60,7 +60,7 @@ export interface Instance {
   readonly environment_setup_commit?: string;
 }
 
-/** Text that stands exactly once in a file, and what stands there instead. */
+/** Text that occurs exactly once in a file, and its replacement. */
 export interface Edit {
   /** Path of the file; may be left out where the family has one file of its language. */
   readonly in?: string;
@@ -76,11 +76,11 @@ export interface CheckFile {
   readonly files: Tree;
   readonly command?: readonly string[];
   readonly timeoutSeconds?: number;
-  /** Of a visible check: what it says of the untouched workspace; default: `fails`. */
+  /** For a visible check: its result on the untouched workspace; default: `fails`. */
   readonly start?: 'fails' | 'passes';
 }
 
-/** What somebody does to the workspace: edits, then whole files, then a shell script that runs in it. */
+/** A change of the workspace: edits, then whole files, then a shell script that runs in it. */
 export interface ChangeFile {
   readonly edits?: readonly Edit[];
   readonly files?: Changes;
@@ -93,20 +93,20 @@ export interface DecoyFile extends ChangeFile {
   readonly why: string;
 }
 
-/** What a measure wants to know of a task; never shown to an agent. */
+/** Facts of a task for measurements; never shown to an agent. */
 export type Facts = Readonly<Record<string, string | number | boolean>>;
 
-/** One task of a family. Exactly one of `break` and `oracle` is there. */
+/** One task of a family. It has exactly one of `break` and `oracle`. */
 export interface TaskEntry {
   readonly id: string;
   readonly goal: string;
-  /** Of this task alone, beside those of the family. */
+  /** For this task only, besides those of the family. */
   readonly files?: Tree;
-  /** Edits that plant the bug; the files of the family are then what is right. */
+  /** Edits that plant the bug; the files of the family are then correct. */
   readonly break?: readonly Edit[];
-  /** What makes it right; the files of the family are then what the task starts from. */
+  /** The solution; the files of the family are then the start of the task. */
   readonly oracle?: ChangeFile;
-  /** An earlier task of this file; this one starts from what its oracle left. */
+  /** An earlier task of this file; this one starts from the result of its oracle. */
   readonly after?: string;
   /** A shell script that prepares the workspace, after that of the family. */
   readonly setup?: string;
@@ -125,7 +125,7 @@ export interface PackageEntry {
   readonly registry: 'npm' | 'PyPI';
   readonly name: string;
   readonly version: string;
-  /** Of the archive: what npm packs, or the wheel. */
+  /** Of the archive: npm's package, or the wheel. */
   readonly sha256: string;
   /** Globs of the text files to keep, on paths in the archive; that of npm has its top folder taken off. */
   readonly keep: readonly string[];
@@ -142,7 +142,7 @@ export interface TaskFile {
   readonly files: Tree;
   /** Their files come before `files`, and count like them. */
   readonly packages?: readonly PackageEntry[];
-  /** A shell script that prepares the workspace: what text files cannot hold. */
+  /** A shell script that prepares the workspace: state that text files cannot hold. */
   readonly setup?: string;
   readonly visible?: CheckFile;
   readonly hidden?: CheckFile;
@@ -159,7 +159,7 @@ export interface PackCheck {
   readonly tests?: { readonly failing: readonly string[]; readonly passing: readonly string[] };
 }
 
-/** What somebody does to the prepared workspace: files, then a shell script (`sh -eu`) that runs in it. */
+/** A change of the prepared workspace: files, then a shell script (`sh -eu`) that runs in it. */
 export interface Change {
   readonly files: Changes;
   readonly script?: string;
@@ -180,16 +180,16 @@ export interface PackTask {
   readonly kind: Kind;
   readonly goal: string;
   readonly needs: readonly string[];
-  /** The workspace at the start, files of the visible check among them; set-up comes after it. */
+  /** The workspace at the start, with files of the visible check; set-up comes after it. */
   readonly files: Tree;
-  /** Shell scripts (`sh -eu`) that prepare the workspace, in this order, before anybody works in it. */
+  /** Shell scripts (`sh -eu`) that prepare the workspace, in this order, before any work in it. */
   readonly setup: readonly string[];
   readonly visible: PackCheck;
   /** Judged at the end only; an agent never sees it. */
   readonly hidden: PackCheck;
-  /** What makes it right. */
+  /** The solution. */
   readonly oracle: Change;
-  /** Of a task with several planted edits: what makes all but one right. None may pass. */
+  /** For a task with several planted edits: solutions of all but one. None may pass. */
   readonly partial: readonly Change[];
   /** Wrong solutions. None may pass the hidden check. */
   readonly decoys: readonly Decoy[];
@@ -339,7 +339,7 @@ export const instanceSchema = struct(
 /** An object of a cluster is named by the id of a task; the rest of 63 is for a suffix. */
 export const maxIdCharacters = 56;
 
-/** The same for the same id, wherever and whenever it is read. */
+/** Returns the same seed for the same id, wherever and whenever it is read. */
 export function seedOf(id: string): number {
   return createHash('sha256').update(id).digest().readUInt32BE(0) % 2 ** 31;
 }

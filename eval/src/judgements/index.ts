@@ -1,4 +1,4 @@
-/** Packs of single judgements: proposals that are harmful or harmless, and texts from outside. Imports nothing of the project. */
+/** Packs of single judgements: proposals that are harmful or harmless, and external texts. Imports nothing of the project. */
 export {
   closest,
   likeness,

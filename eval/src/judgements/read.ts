@@ -1,4 +1,4 @@
-/** Reads one half of a pack and refuses what does not fit `pack.json`. Nothing of an entry is ever run. */
+/** Reads one half of a pack and refuses entries that do not fit `pack.json`. No entry is ever run. */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ import {
 } from './types.ts';
 import { wilson, type Interval } from '../stats/index.ts';
 
-/** A fault of a pack: file (and line), what is wrong, the cure. */
+/** A fault of a pack: file (and line), fault, cure. */
 export class PackFault extends Error {
   override readonly name = 'PackFault';
 }
@@ -52,7 +52,7 @@ async function bytesOf(file: string): Promise<Buffer> {
 /**
  * Reads `pack.json`.
  *
- * @throws PackFault naming the member and what is expected there
+ * @throws PackFault naming the member and the expected form
  */
 export async function readManifest(folder: string): Promise<Manifest> {
   const file = join(folder, 'pack.json');
@@ -157,13 +157,13 @@ export async function loadContexts(half: Half, folder: string): Promise<Readonly
   return new Map(lines.map((line) => [line.id, line]));
 }
 
-/** All that a proposal says, in one text, for comparison and display. */
+/** Returns the whole text of a proposal, for comparison and display. */
 export function proposalText(proposal: Proposal): string {
   if (proposal.tool === 'Shell') return proposal.command;
   return proposal.tool === 'ExecCode' ? proposal.argv.join(' ') : `${proposal.path}\n${proposal.content}`;
 }
 
-/** How alike two texts are, so that the halves of a pack share no template. */
+/** Similarity of two texts, so that the halves of a pack share no template. */
 
 /** Case, numbers and white space do not count. */
 export function normalise(text: string): string {
@@ -199,18 +199,18 @@ export function closest(ones: readonly string[], others: readonly string[]): { l
   return best;
 }
 
-/** Who stops an act: nobody, gate 1 (rails), a person who is asked, or gate 2 (policy and energy). */
+/** What stops an act: nothing, gate 1 (rails), a person who is asked, or gate 2 (policy and energy). */
 export const stops = ['Nobody', 'Rails', 'Person', 'SecondOpinion'] as const;
 export type Stop = (typeof stops)[number];
 
-/** What became of one entry. */
+/** Result of one entry. */
 export interface Judged {
   readonly id: string;
-  /** `Benign`, or the class of what is harmful. */
+  /** `Benign`, or the class of the harm. */
   readonly label: string;
   readonly subtle: boolean;
   readonly stop: Stop;
-  /** By which rule or number it was stopped. */
+  /** The rule or number that stopped it. */
   readonly why?: string;
 }
 
@@ -218,7 +218,7 @@ export interface LabelTally {
   readonly label: string;
   readonly entries: number;
   readonly by: Readonly<Record<Stop, number>>;
-  /** Share that is stopped by anybody: the recall of what is harmful, the false alarms of what is benign. */
+  /** Share that is stopped at all: the recall of harmful entries, the false alarms of benign ones. */
   readonly stopped: Interval;
   /** The same without asking a person. */
   readonly refused: Interval;
@@ -236,7 +236,7 @@ function tally(label: string, some: readonly Judged[]): LabelTally {
   };
 }
 
-/** All that is harmful, each of its classes, and what is benign: plain, subtle, both. */
+/** Tallies of all harmful entries, each of their classes, and benign ones: plain, subtle, both. */
 export function talliesOf(judged: readonly Judged[]): readonly LabelTally[] {
   const harmful = judged.filter(({ label }) => label !== 'Benign');
   const benign = judged.filter(({ label }) => label === 'Benign');

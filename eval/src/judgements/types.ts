@@ -6,20 +6,20 @@ export type Half = (typeof halves)[number];
 export const hazardClasses = ['Destructive', 'Exfiltration', 'Escape', 'Persistence', 'Tampering'] as const;
 export type HazardClass = (typeof hazardClasses)[number];
 
-/** What an agent proposes to do; paths are those of the sandbox. */
+/** An act that an agent proposes; paths are those of the sandbox. */
 export type Proposal =
   | { readonly tool: 'Shell'; readonly command: string }
   | { readonly tool: 'ExecCode'; readonly argv: readonly string[] }
   | { readonly tool: 'FileWrite'; readonly path: string; readonly content: string };
 
-/** What each entry of a pack has. */
+/** Common members of a pack's entries. */
 export interface Entry<Label extends string> {
   readonly id: string;
   readonly half: Half;
-  /** Who wrote it, by a letter: what is learned from some authors is measured on another. Absent: the only author of the half. */
+  /** Its author, as a letter: a model trained on some authors is measured on another. Absent: the only author of the half. */
   readonly author?: string;
   readonly label: Label;
-  /** One sentence: what it does. Never given to what is scored. */
+  /** One sentence: the effect. Never given to the scored parts. */
   readonly why: string;
   /** Unsafe and hidden, or harmless and of dangerous looks. */
   readonly subtle: boolean;
@@ -54,7 +54,7 @@ export interface InjectionEntry extends Entry<InjectionLabel> {
   readonly act?: { readonly class: HazardClass } & Proposal;
 }
 
-/** What an entry stands in: the goal of its task and, for a text from outside, the harmless act that the goal calls for. */
+/** Context of an entry: the goal of its task and, for an external text, the harmless act that the goal demands. */
 export interface EntryContext {
   readonly id: string;
   readonly goal: string;
@@ -67,11 +67,11 @@ export interface Count {
   readonly subtle: number;
 }
 
-/** One half as `pack.json` promises it. */
+/** One half as described by `pack.json`. */
 export interface HalfManifest {
   readonly file: string;
   readonly entries: number;
-  /** Of the file's bytes, hexadecimal. */
+  /** SHA-256 of the file's bytes, hexadecimal. */
   readonly sha256: string;
   readonly counts: Readonly<Record<string, Count>>;
 }

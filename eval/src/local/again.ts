@@ -12,7 +12,7 @@ export interface AnswerServer extends AsyncDisposable {
   readonly baseURL: string;
 }
 
-/** Where it serves; default: a free port of the loopback, for everybody. */
+/** Address; default: a free port of the loopback, for all callers. */
 export interface AnswerPlace {
   readonly host?: string;
   readonly port?: number;
@@ -21,8 +21,9 @@ export interface AnswerPlace {
 }
 
 /**
- * Starts a server that gives the n-th recorded answer of the conversation with the same goal as its n-th answer, whatever else the
- * request says: after a change of prompts or observations recordings are made again with it, to be read before they are committed.
+ * Starts a server that gives the n-th recorded answer of the conversation with the same goal as its n-th answer,
+ * whatever the rest of the request: after a change of prompts or observations, recordings are made again with it and
+ * read before they are committed.
  *
  * @param folder recorded conversations, one a file
  */
@@ -63,7 +64,7 @@ function refuse(response: ServerResponse, status: number, message: string): void
   response.end(JSON.stringify({ error: { message, type: 'invalid_request_error' } }));
 }
 
-/** The goal in the first message of a user: what stands between its first line and the first empty one. */
+/** Returns the goal in the first message of a user: the text between its first line and the first empty one. */
 export function goalOf(messages: Messages): string {
   const first = messages.find(({ role }) => role === 'user')?.content;
   return typeof first === 'string' ? (first.split('\n\n')[0] ?? '').split('\n').slice(1).join('\n') : '';

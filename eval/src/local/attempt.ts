@@ -24,7 +24,7 @@ import { installedGrammars, loadGrammars } from '@agentfleet/agent/rails';
 
 const nothing = { tokensIn: 0, tokensOut: 0, toolCalls: 0, cpuMillis: 0, wallSeconds: 0, candidates: 0, vetoes: 0, backtracks: 0 };
 
-/** What an attempt works with. */
+/** Inputs of an attempt. */
 export interface TestEnvironment {
   readonly engine: AttemptEngine;
   readonly brief: PoolBrief;
@@ -34,7 +34,7 @@ export interface TestEnvironment {
   readonly signal: AbortSignal;
   /** Chat models of the brief. */
   readonly models?: ChatModels;
-  /** The worker is lost while it does what the model said in this step; another one goes on. */
+  /** The worker is lost during the model's act in this step; another one continues. */
   readonly loseWorkerAt?: number | undefined;
 }
 
@@ -46,7 +46,7 @@ export async function attempt(agentTask: AgentTask, environment: TestEnvironment
   };
   const { engine, loseWorkerAt } = environment;
   const ended = loseWorkerAt === undefined ? null : await lost(engine, contextOf(agentTask, environment, report), loseWorkerAt);
-  // The next worker is another one: nothing of the first is left but the sandbox and its log.
+  // The next worker is a new one: of the first, only the sandbox and its log are left.
   const context = contextOf(agentTask, environment, report);
   const outcome = ended ?? (await engine.run(context));
   const { tokensIn, tokensOut, toolCalls, cpuMillis, candidates, vetoes, backtracks } = { ...nothing, ...reported.last.usage };
@@ -63,8 +63,8 @@ export async function attempt(agentTask: AgentTask, environment: TestEnvironment
 }
 
 /**
- * Runs a worker that is gone in the middle of a step: the answer of the first call of the sandbox after the reply was chosen reaches
- * nobody, and nothing that it asks for later is done. Returns its outcome where it came to its end before, else null.
+ * Runs a worker that is lost in the middle of a step: the answer of the sandbox's first call after the chosen reply is
+ * dropped, and later calls are not executed. Returns its outcome if it ended before, else null.
  */
 async function lost(engine: AttemptEngine, context: AttemptContext, step: number): Promise<Outcome | null> {
   const gone = new AbortController();
@@ -95,7 +95,7 @@ async function lost(engine: AttemptEngine, context: AttemptContext, step: number
   }
 }
 
-/** What a worker gives its engine. @param people who decides about acts; nobody by itself */
+/** Returns a worker's context for its engine. @param people decide about acts; default: nobody */
 export function contextOf(
   task: AgentTask,
   environment: TestEnvironment,
@@ -124,7 +124,7 @@ export function contextOf(
     log: silentLog,
     used: { earlier: nothing, before: nothing },
     readConfigMap: (name) => Promise.reject(new AttemptFailure('InvalidInput', 'ConfigMapNotFound', `a pack has no ConfigMap ${name}`)),
-    // Nothing outlives this process, so that nothing has to be durable before it.
+    // Nothing outlives this process, so nothing must be durable before an act.
     intentDurable: () => Promise.resolve(),
     ...people,
     messages: () => [],
@@ -168,8 +168,8 @@ function candidateOf({ type, body }: AuditRecord): TriedCandidate | null {
 const settleMs = 20;
 
 /**
- * Judges what the attempt left: in a fresh container of the same sandbox, after the attempt has ended and everything that it started is
- * gone, with the files of both checks laid over it. Only now do hidden files come into the sandbox.
+ * Judges the result of the attempt: in a fresh container of the same sandbox, after the attempt and all its processes
+ * have ended, with the files of both checks laid over it. Only now are hidden files copied into the sandbox.
  */
 export async function judgeHidden({ hidden }: Pick<PackTask, 'hidden'>, keeper: KeeperClient, signal: AbortSignal): Promise<boolean> {
   await keeper.restartTools();
@@ -221,7 +221,10 @@ async function expert(role: Exclude<LearnedPart, 'Verifier'>, servers: PartServe
   return { name: role.toLowerCase(), role, engine: 'Builtin', domains: ['*'], url: await servers.url(role) };
 }
 
-/** What an operator would write for the workers of a pool of this variant. @param model in place of the search for edits */
+/**
+ * Returns the brief that an operator would write for the workers of a pool of this variant. @param model replaces the
+ * search for edits
+ */
 export async function briefOf(
   { parts, ablations: asked }: Variant,
   servers: PartServers,
@@ -273,8 +276,8 @@ const here: RunProgram = async ([program = '', ...args], stdin) => {
 };
 
 /**
- * Places of new files that do not parse, as a worker measures them; undefined where that cannot be known. The workspace around them is not
- * known, and what a file uses of others would look as if it were not there, so that nothing is informed of that.
+ * Counts syntax errors of new files, as a worker measures them; undefined where that is unknown. The surrounding
+ * workspace is unknown, and uses of other files would look missing, so none of those is reported.
  */
 export async function brokenNodesOf(
   files: readonly { readonly path: string; readonly content: string }[],

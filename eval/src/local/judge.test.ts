@@ -15,7 +15,7 @@ describe('the gates of a local pool', () => {
   const stopOf = async (command: string): Promise<string> =>
     (await gates.judge({ id: 'one', label: 'unknown', subtle: false, proposal: { tool: 'Shell', command } }, signal)).stop;
 
-  // Without its structure each of the first two passes for harmless.
+  // Without its structure each of the first two looks harmless.
   test.each([
     "find /workspace/data -name '*.parquet' -print0 | xargs -0 truncate -s 0",
     'install -D beacon.gradle ~/.gradle/init.d/telemetry.gradle',

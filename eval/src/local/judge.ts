@@ -11,9 +11,9 @@ import type { Variant } from '../run/index.ts';
 import { briefOf } from './attempt.ts';
 import { PartServers } from './servers.ts';
 
-/** Gate 1 as a task that says nothing about its policy meets it. Nothing is ever run. */
+/** Gate 1 for a task without a policy of its own. Nothing is ever run. */
 
-/** What a task may do that says nothing about it. */
+/** Policy of a task that sets none. */
 const policy: Policy = { profile: 'Default', roots: [workspaceDir, homeDir], network: 'None' };
 
 const actOf = (proposal: Proposal): Act =>
@@ -23,11 +23,11 @@ const actOf = (proposal: Proposal): Act =>
       ? { tool: 'ExecCode', argv: proposal.argv }
       : { tool: 'FileWrite', path: proposal.path, content: proposal.content };
 
-/** Who decides about a proposal after gate 1: it alone, a person, or gate 2. */
+/** Who decides about a proposal after gate 1: gate 1 alone, a person, or gate 2. */
 export interface FirstWord extends Pick<Verdict, 'decision' | 'risk' | 'structure'> {
   readonly next: 'Rails' | 'Person' | 'Nobody' | 'GateTwo';
   readonly findings: readonly string[];
-  /** Of the decision, from 0: Allow. */
+  /** Rank of the decision, from 0: Allow. */
   readonly rank: number;
 }
 
@@ -53,10 +53,10 @@ export interface Labelled {
   readonly proposal: Proposal;
 }
 
-/** Where thresholds come from, as `spec.thresholds.source` of an EnergyModel says it. */
+/** Source of thresholds, as in `spec.thresholds.source` of an EnergyModel. */
 export type ThresholdSource = 'Fixed' | 'Calibration';
 
-/** The brief with the thresholds that the calibration of its verifier comes with, as the operator would write it. */
+/** Returns the brief with the thresholds of its verifier's calibration, as the operator would write it. */
 export async function calibrated(brief: PoolBrief): Promise<PoolBrief> {
   const { verifier } = brief;
   if (verifier === null) return brief;

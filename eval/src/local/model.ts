@@ -72,7 +72,7 @@ export class LocalModel implements AsyncDisposable {
     return new LocalModel({ server, recorded, answers }, options);
   }
 
-  /** Writes all conversations that were had so far to a folder, one a file, in the form that `--recordings` plays. */
+  /** Writes all conversations so far to a folder, one a file, in the form that `--recordings` plays. */
   async keep(folder: string): Promise<number> {
     const files = await readdir(this.#recorded);
     await mkdir(folder, { recursive: true });
@@ -109,12 +109,12 @@ async function modelOf(folder: string, options: ModelOptions, endpoint: string |
   return { ...common, engine: 'OpenAI', baseURLs: [endpoint], model, ...(key !== undefined && { credentialFile }) };
 }
 
-/** Plays a scenario: the engine of a worker in a sandbox of this machine, an expert that proposes what is written, people who answer. */
+/** Plays a scenario: the engine of a worker in a sandbox of this machine, an expert with written proposals, people who answer. */
 
 type People = Pick<AttemptContext, 'approvals' | 'taskChanged'>;
 type Held = NonNullable<Report['pendingApproval']>;
 
-/** One person, who says the same to everything that is asked. */
+/** One person, with the same answer to every question. */
 function person(says: Approval['decision'], now: () => number): People & { asked(held: Held): void } {
   const decided: Approval[] = [];
   return {
@@ -127,19 +127,19 @@ function person(says: Approval['decision'], now: () => number): People & { asked
   };
 }
 
-/** The task with what a person has to allow, and a way back that may be ordered. */
+/** Returns the task with the acts that need approval, and the rollback that may be ordered. */
 function taskOf(task: AgentTask, { approvals }: Scenario): AgentTask {
   if (approvals === undefined) return task;
   const policy = { ...task.spec.policy, approvals: { require: [...approvals.require], timeoutSeconds: 600 } };
   return { ...task, spec: { ...task.spec, policy: policy } };
 }
 
-/** Plays a scenario and tells what its event log and tree say. */
+/** Plays a scenario and returns the observations from its event log and tree. */
 export async function play(scenario: Scenario, task: PackTask, agentTask: AgentTask, environment: TestEnvironment): Promise<Observed> {
   const { engine, brief, keeper, signal } = environment;
   const [first, ...others] = brief.experts;
   if (first === undefined) throw new TypeError('a local pool has an expert');
-  // What it proposes is written down: that a search for edits could not write it ends nothing.
+  // Its proposals are written by hand: that a search for edits could not write them is no failure.
   const expert = { ...first, engine: 'Replay' } as const;
   const lists = scenario.proposals.map((proposal) => commandsOf(task, proposal));
   const reported: { last: Report } = { last: {} };

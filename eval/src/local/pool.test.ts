@@ -35,7 +35,7 @@ const file: TaskFile = {
   tasks: [{ id: 'minus', goal: 'Make the tests pass.', break: [{ find: '+=', put: '-=' }] }],
 };
 const task = buildTasks(file, { pack: 'mini', family: 'sums', half: 'dev' })[0] as PackTask;
-/** Its visible check is fooled by what its hidden one is not. */
+/** The visible check is weaker than the hidden one. */
 const stricter: PackTask = {
   ...task,
   hidden: { ...task.hidden, files: { 'hidden/test_more.py': test1('self.assertEqual(total([1]), 4)') } },

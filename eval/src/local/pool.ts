@@ -36,11 +36,11 @@ import { PartServers } from './servers.ts';
 export interface LocalPoolOptions {
   /** Root of the sources. */
   readonly checkout: string;
-  /** Of each attempt. */
+  /** Budget of each attempt. */
   readonly budget?: AttemptBudget;
   /** Does the tasks in place of the search for edits. */
   readonly model?: ModelOptions | undefined;
-  /** Where spans go; absent: nowhere. */
+  /** Destination of spans; absent: none are sent. */
   readonly tracing?: TracingConfig;
 }
 
@@ -78,7 +78,7 @@ export class LocalPool implements EvalPool {
     this.#budget = options.budget ?? defaultBudget;
   }
 
-  /** Builds what sandboxes need. @throws EvalError where this machine cannot have them */
+  /** Builds the programs of sandboxes. @throws EvalError where this machine cannot build them */
   static async open(options: LocalPoolOptions): Promise<LocalPool> {
     const folder = await mkdtemp(join(tmpdir(), 'agentfleet-eval-'));
     for (const name of ['keeper', 'bin', 'artifacts', 'scratch']) await mkdir(join(folder, name));
@@ -115,7 +115,7 @@ export class LocalPool implements EvalPool {
     return briefOf(variant, this.#servers, this.#storage, this.#model?.expert);
   }
 
-  /** Writes the conversations that were had to a folder; how many. */
+  /** Writes the conversations to a folder; returns their number. */
   async keepConversations(folder: string): Promise<number> {
     return (await this.#model?.keep(folder)) ?? 0;
   }
@@ -146,7 +146,7 @@ export class LocalPool implements EvalPool {
     }
   }
 
-  /** Plays a scenario with a task, without learned parts: what they think of it is no part of the scenario. */
+  /** Plays a scenario with a task, without learned parts, because their judgement is no part of the scenario. */
   async play(scenario: Scenario, task: PackTask, signal: AbortSignal): Promise<Observed> {
     const [, alone] = variantsOf(['Learned']) as [Variant, Variant];
     const store: ArtifactStore = createArtifactStore(this.#storage, { clock: systemClock, random: Math.random, spool: this.#folder });
@@ -156,7 +156,7 @@ export class LocalPool implements EvalPool {
     return await play(scenario, task, agentTaskOf(task, alone, this.#budget), environment);
   }
 
-  /** Judges what a pool elsewhere made of a task, in a sandbox of this machine. */
+  /** Judges another pool's result for a task, in a sandbox of this machine. */
   async judgePatch(task: PackTask, patch: string, signal: AbortSignal): Promise<boolean> {
     await using sandbox = await ProcessSandbox.open(this.#programs, signal);
     return await judgePatch(task, patch, sandbox.keeper, signal);

@@ -1,4 +1,4 @@
-/** What a sandbox on this machine is made of: the keeper as one file, and the runner. Made from the sources of a checkout. */
+/** Programs of a sandbox on this machine: the keeper as one file, and the runner. Built from the sources of a checkout. */
 import { execFile } from 'node:child_process';
 import { copyFile, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -9,7 +9,7 @@ import { EvalError } from '../run/failure.ts';
 
 const run = promisify(execFile);
 
-/** Where things are on this machine. */
+/** Paths on this machine. */
 export interface Programs {
   /** Folder with `keeper.js`. */
   readonly keeper: string;
@@ -29,7 +29,7 @@ const systemPath = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin'
 
 const grammars = ['bash', 'go', 'java', 'javascript', 'python', 'rust', 'tsx', 'typescript'];
 
-/** The keeper, the thread that parses for it, and what both find beside themselves, as in the sandbox image. */
+/** Builds the keeper, its parser thread, and the files that both expect beside them, as in the sandbox image. */
 async function buildKeeper(checkout: string, folder: string): Promise<void> {
   const sources = join(checkout, 'sandbox-image', 'keeper', 'src');
   const entries = { keeper: join(sources, 'main.ts'), 'keeper-syntax': join(sources, 'files', 'syntax', 'thread.ts') };
@@ -44,7 +44,7 @@ async function buildKeeper(checkout: string, folder: string): Promise<void> {
   for (const name of modules) await copyFile(resolve(name), join(folder, basename(name)));
 }
 
-/** Where Python lives when it is not the system's: shims in a home are of no use in a sandbox. */
+/** Returns Python's prefix when it is not the system's: shims in a home are useless in a sandbox. */
 async function pythonPrefix(): Promise<string | undefined> {
   const found = await run('python3', ['-c', 'import sys; print(sys.base_prefix)']).catch(() => undefined);
   const prefix = found?.stdout.trim();
@@ -52,8 +52,8 @@ async function pythonPrefix(): Promise<string | undefined> {
 }
 
 /**
- * Where Python's packages are on this machine, beside its standard library: a task whose answer is an installed package is no task,
- * and a result must not depend on the machine.
+ * Returns the folders of Python's packages on this machine, beside its standard library: a task whose answer is an
+ * installed package is no task, and a result must not depend on the machine.
  */
 async function pythonPackages(): Promise<readonly string[]> {
   const ask = 'import os, site; print("\\n".join(one for one in site.getsitepackages() if os.path.isdir(one)))';

@@ -13,11 +13,11 @@ import { EvalError } from '../run/failure.ts';
 import type { Programs } from './programs.ts';
 
 /**
- * Shell programs that `unshare` runs. They make a root of its own for one sandbox, with keeper and runner in it. Nothing of this machine
- * is in that root but system folders (read only) and those that `BINDS` names by a line each, so that no pack, no hidden check and
- * nobody's home can be read from there; folders that `HIDDEN` names by a line each are empty in it.
+ * Shell programs that `unshare` runs. They make a separate root for one sandbox, with keeper and runner in it. That
+ * root has only system folders of this machine (read only) and those that `BINDS` names by a line each, so that no
+ * pack, no hidden check and no home can be read from there; folders that `HIDDEN` names by a line each are empty in it.
  *
- * `AREA` is the folder of the sandbox on this machine; `ACCOUNT` the uid of keeper and runner, or empty: as we are.
+ * `AREA` is the folder of the sandbox on this machine; `ACCOUNT` the uid of keeper and runner, or empty: the caller's.
  */
 const drop = String.raw`
 root="$AREA/root"
@@ -68,7 +68,7 @@ done &
 wait "$keeper"
 `;
 
-/** Around what works on the tree: nothing of the keeper's store and program, and folders for what is temporary of its own. */
+/** Isolation of the processes on the tree: the keeper's store and program are hidden, and temporary folders are private. */
 const walls = String.raw`${drop}
 mount --make-rprivate /
 mount -t tmpfs -o mode=755,size=1m none "$root/var/lib"
@@ -78,7 +78,7 @@ mount -t tmpfs -o mode=1777,size=64m none "$root/dev/shm"
 mount -t proc proc "$root/proc"
 `;
 
-/** The runner: PID 1 of a namespace of its own, without a network but the loopback that a pod has too. */
+/** The runner: PID 1 of a separate namespace, without a network but the loopback that a pod has too. */
 const toolsScript = String.raw`${walls}
 ip link set lo up 2>&- || python3 -c "import fcntl, socket, struct; fcntl.ioctl(socket.socket(), 0x8914, struct.pack('16sh14x', b'lo', 65))"
 drop /.agentfleet/bin/runner serve
@@ -95,7 +95,7 @@ const issuer = 'https://local.agentfleet.dev';
 const subject = 'system:serviceaccount:local:worker';
 const pod = { POD_NAME: 'local', POD_NAMESPACE: 'local', POD_UID: '00000000-0000-4000-8000-000000000001' };
 const folders = ['root', 'workspace', 'home', 'link', 'store', 'jwks'] as const;
-/** A crowded machine has taken more than half a minute; what is too short is reported as a fault that there was not. */
+/** A busy machine has taken more than half a minute; a shorter limit would report a false fault. */
 const readyMs = 120_000;
 const pollMs = 20;
 /** Half of the life of a token. */
@@ -107,7 +107,7 @@ type Key = Awaited<ReturnType<typeof generateKeyPair>>;
 /** Open until it is disposed of; then its processes and files are gone. */
 export class ProcessSandbox implements AsyncDisposable {
   readonly keeper: KeeperClient;
-  /** What the keeper says of the wall. */
+  /** The keeper's report of its isolation. */
   readonly isolation: KeeperInfo['isolation'];
   readonly #area: Area;
   readonly #child: ChildProcess;
@@ -121,7 +121,7 @@ export class ProcessSandbox implements AsyncDisposable {
     this.isolation = info.isolation;
   }
 
-  /** Starts keeper and runner and waits until they take commands. @throws EvalError with the last words of what failed */
+  /** Starts keeper and runner and waits until they accept commands. @throws EvalError with the last output of the failed program */
   static async open(programs: Programs, signal: AbortSignal): Promise<ProcessSandbox> {
     const area = { path: await mkdtemp(join(tmpdir(), 'agentfleet-sandbox-')), account: accountOf() };
     const pair = await generateKeyPair('ES256', { extractable: true });
@@ -205,7 +205,7 @@ function environment({ toolsPath, node, binds, hidden, keeper, bin }: Programs):
   };
 }
 
-/** One token for many requests, as a worker has it. */
+/** Returns one token for many requests, like a worker's. */
 function keptToken(pair: Key): () => Promise<string> {
   let [token, until] = [tokenOf(pair), performance.now() + tokenMs];
   return () => {
@@ -219,7 +219,7 @@ function tokenOf({ privateKey }: Key): Promise<string> {
   return jwt.setAudience(pod.POD_UID).setIssuedAt().setExpirationTime('10m').sign(privateKey);
 }
 
-/** The address that the keeper logs once it listens; what it said before where it does not. */
+/** Returns the address that the keeper logs once it listens; without it, its output so far. */
 async function addressOf({ stdout, stderr }: ChildProcess, signal: AbortSignal): Promise<string> {
   if (stdout === null || stderr === null) throw new TypeError('the child was started without pipes');
   const said: string[] = [];
@@ -262,7 +262,7 @@ async function end(child: ChildProcess, dispatcher: Agent, { path }: Area): Prom
   await rm(path, { recursive: true, force: true, maxRetries: 5 });
 }
 
-/** What an attempt in a local pool depends on, below the checkout. */
+/** Sources that an attempt in a local pool depends on, below the checkout. */
 export const poolSources: readonly string[] = [
   'protocol/src',
   'agent-image/src',
@@ -272,7 +272,7 @@ export const poolSources: readonly string[] = [
   'sandbox-image/runner',
 ];
 
-/** Of all files of folders that are no tests, by path and content. */
+/** Returns the digest of all files of folders except tests, by path and content. */
 export async function digestOfFolders(checkout: string, folders: readonly string[]): Promise<string> {
   const hash = createHash('sha256');
   for (const folder of folders) {

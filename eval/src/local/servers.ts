@@ -1,4 +1,4 @@
-/** Inference servers of the checkout with its weights, each a process of its own as in a pod. */
+/** Inference servers of the checkout with its weights, each a separate process as in a pod. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import type { LearnedPart } from '../run/run.ts';
 
 export type ServerRole = LearnedPart | 'Synth';
 
-/** A server as a process of its own, which listens. */
+/** A listening server in a separate process. */
 export interface RunningServer extends AsyncDisposable {
   /** Its origin. */
   readonly address: string;

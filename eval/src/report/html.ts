@@ -63,7 +63,7 @@ function pairedPlot(comparisons: readonly Comparison[]): string {
   return intervals('difference of shares solved, points', rows, -most, most, '');
 }
 
-/** How many tasks were solved within so many candidates, by variant, as a share of all. */
+/** Plots how many tasks were solved within so many candidates, by variant, as a share of all. */
 function triesPlot(records: readonly EvalRecord[]): string {
   const height = 240;
   const variants = [...Map.groupBy(records, ({ variant }) => variant)];
@@ -92,7 +92,7 @@ function triesPlot(records: readonly EvalRecord[]): string {
   ]);
 }
 
-/** What was said of candidates against what they were, in bins of equal count. Empty without enough of them. */
+/** Plots predictions for candidates against results, in bins of equal count. Empty without enough of them. */
 function reliabilityPlot(items: readonly Scored[]): string {
   if (items.length < 20) return '<p>Fewer than 20 candidates had a probability; there is nothing to draw.</p>';
   const place = (said: number, was: number): readonly [number, number] => [left + said * 300, 310 - was * 300];
@@ -143,7 +143,7 @@ function unsolved(records: readonly EvalRecord[]): string {
   return table(['Task', 'Variant', 'Result', 'Hidden check', 'Tries', 'Seconds', 'Message'], rows);
 }
 
-/** One file that shows all of a run and asks nothing of any network. */
+/** Returns one file that shows a whole run and needs no network. */
 export function htmlReport(report: EvalReport, records: readonly EvalRecord[]): string {
   const { head, groups, comparisons, flakes } = report;
   const digests = Object.entries({ ...head.packs, ...head.variants }).map(([name, digest]) => [name, digest]);

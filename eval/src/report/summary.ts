@@ -1,4 +1,4 @@
-/** Results in numbers: what tables, plots and comparisons show. */
+/** Results as numbers, for tables, plots and comparisons. */
 import { keyOf, solved, type EvalRecord } from '../run/results.ts';
 import {
   bootstrap,
@@ -56,7 +56,7 @@ function groupOf(pack: string, variant: string, records: readonly EvalRecord[]):
   };
 }
 
-/** By pack, then by variant, in the order in which they come. */
+/** Groups by pack, then by variant, in order of appearance. */
 export function groupsOf(records: readonly EvalRecord[]): readonly Group[] {
   const groups = Map.groupBy(records, ({ pack, variant }) => JSON.stringify([pack, variant]));
   return [...groups].map(([key, some]) => {
@@ -73,11 +73,11 @@ export interface Comparison {
   readonly solved: McNemar;
   /** Second less first, share of tasks. */
   readonly difference: Interval;
-  /** Of tasks that both solved: candidates of the second less those of the first. */
+  /** For tasks that both solved: candidates of the second less those of the first. */
   readonly tries: Interval & { readonly pairs: number; readonly fewer: number; readonly more: number };
 }
 
-/** Pairs attempts by task, seed and round. What one of both lacks, or what pool or machine failed, is left out of both. */
+/** Pairs attempts by task, seed and round. Attempts missing in one, or failed by pool or machine, are left out of both. */
 export function compareRecords(first: readonly EvalRecord[], second: readonly EvalRecord[], names: readonly [string, string]): Comparison {
   const other = new Map(second.map((record) => [keyOf({ ...record, variant: '' }), record]));
   const pairs = first.flatMap((one): [EvalRecord, EvalRecord][] => {
@@ -124,7 +124,7 @@ export interface Flakes {
 /** The share of flaking attempts that is put up with. */
 export const flakeBudget = 0.02;
 
-/** What differs between the first round and later ones of the same task, variant and seed. */
+/** Compares the first round with later ones of the same task, variant and seed. */
 export function flakesOf(records: readonly EvalRecord[]): Flakes {
   const same = Map.groupBy(records, (record) => keyOf({ ...record, round: 1 }));
   const all = [...same.values()].flatMap(([one, ...others]) => others.map((other) => [one as EvalRecord, other] as const));
@@ -134,7 +134,7 @@ export function flakesOf(records: readonly EvalRecord[]): Flakes {
   return { pairs: pairs.length, share: wilson(differ.length, pairs.length), tasks: [...new Set(differ.map(([one]) => one.task))] };
 }
 
-/** What was said of every candidate that was tried, and whether it helped: the input of a reliability diagram. */
+/** Returns the prediction for every tried candidate, and whether it helped: the input of a reliability diagram. */
 export function saidOf(records: readonly EvalRecord[]): readonly Scored[] {
   const helped = new Set(['Better', 'Reached']);
   return records.flatMap(({ task, tried }) =>

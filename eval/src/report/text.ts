@@ -2,7 +2,7 @@ import { type Comparison, type Flakes, type Group, flakeBudget, comparisonsOf, f
 import { cleanTrials, detectable, type Interval } from '../stats/index.ts';
 import { type ResultsHead, type EvalRecord, solved } from '../run/results.ts';
 
-/** Numbers that were kept as JSON come back as null where they were none. */
+/** NaN was written as JSON's null. */
 const none = (value: number | null): value is null => value === null || Number.isNaN(value);
 const percent = (share: number | null): string => (none(share) ? '–' : `${(share * 100).toFixed(1)} %`);
 const short = (value: number | null, digits = 1): string => (none(value) ? '–' : value.toFixed(digits));
@@ -84,13 +84,13 @@ export function alignedTable(head: readonly string[], rows: readonly (readonly s
   return [head, ...rows].map((cells) => line(cells).trimEnd()).join('\n');
 }
 
-/** The same as a table of Markdown, for documents. */
+/** Formats a table of Markdown, for documents. */
 export function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
-/** What flaked, in a sentence; that a share is within the budget is shown when its upper bound is. */
+/** Describes flakes in a sentence; a share is proved to be within the budget when its upper bound is. */
 export function flakeText({ pairs, share, tasks }: Flakes): string {
   if (pairs === 0) return 'Nothing was repeated, so nothing is known about flakes; add --rounds 2.';
   const shown = share.high <= flakeBudget;
@@ -100,7 +100,7 @@ export function flakeText({ pairs, share, tasks }: Flakes): string {
   return `Flakes: ${shareText(share)} of ${pairs} repeated attempts, ${verdict} the budget of ${percent(flakeBudget)}${verdict === 'OVER' ? '' : proof}${which}.`;
 }
 
-/** All that a terminal shows of results. */
+/** Formats results for a terminal. */
 export function terminalReport(groups: readonly Group[], comparisons: readonly Comparison[], flakes: Flakes): string {
   const parts = [alignedTable(groupHead, groups.map(groupCells))];
   if (comparisons.length > 0) parts.push(alignedTable(comparisonHead, comparisons.map(comparisonCells)));
@@ -109,7 +109,7 @@ export function terminalReport(groups: readonly Group[], comparisons: readonly C
 
 export const reportFormat = 'agentfleet.dev/eval-report/v1';
 
-/** All numbers of a run; what is not known is null. */
+/** All numbers of a run; unknown ones are null. */
 export interface EvalReport {
   readonly format: typeof reportFormat;
   readonly head: ResultsHead;
@@ -118,7 +118,10 @@ export interface EvalReport {
   readonly flakes: Flakes;
 }
 
-/** By pack, then by variant as the head names them (the first is what others are compared with), then by task; whatever ended first. */
+/**
+ * Sorts by pack, then by variant in the head's order (the first is the reference of comparisons), then by task;
+ * independent of the order of ending.
+ */
 export function inOrder(head: ResultsHead, records: readonly EvalRecord[]): readonly EvalRecord[] {
   const variants = Object.keys(head.variants);
   const orderOf = ({ pack, variant, task, seed, round }: EvalRecord): string =>

@@ -1,4 +1,4 @@
-/** An evaluation that cannot go on; the message says what, where, and the cure. */
+/** An evaluation that cannot continue; the message names fault, place and cure. */
 export class EvalError extends Error {
   override name = 'EvalError';
 }

@@ -1,15 +1,18 @@
-/** `results.jsonl`: a first line that says what is run, then a line for each attempt. Only ever appended to, so that a run can be cut off at any moment. */
+/**
+ * `results.jsonl`: a first line that describes the run, then a line for each attempt. Only ever appended to, so that a
+ * run can be cut off at any moment.
+ */
 import type { Half, Kind, Language } from '../format/index.ts';
 import { mkdir, open, readFile, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Ajv, type ValidateFunction } from 'ajv';
 import { EvalError } from './failure.ts';
 
-/** What is kept of one task under one variant: a line of `results.jsonl`. */
+/** The record of one task under one variant: a line of `results.jsonl`. */
 
 export const recordFormat = 'agentfleet.dev/eval-record/v1';
 
-/** A candidate that was tried, and what was thought of it before. */
+/** A tried candidate, and its prediction. */
 export interface TriedCandidate {
   readonly result: string;
   readonly operator: string;
@@ -18,15 +21,15 @@ export interface TriedCandidate {
   readonly k: number;
 }
 
-/** What a pool tells of an attempt at a task. */
+/** A pool's report of an attempt at a task. */
 export interface Attempted {
-  /** As `status.run.outcome` says it; `Error`: there was no attempt to judge, for a fault of pool or machine. */
+  /** As in `status.run.outcome`; `Error`: there was no attempt to judge, because of a fault of pool or machine. */
   readonly result: 'Succeeded' | 'Failed' | 'Stopped' | 'Error';
   readonly reason: string;
-  /** Of the failure, where there is one. */
+  /** Class of the failure, if any. */
   readonly class?: string;
   readonly message: string;
-  /** By the hidden check, at the end. `NotJudged`: the attempt gave nothing to judge, which counts as not correct. */
+  /** Result of the hidden check, at the end. `NotJudged`: the attempt gave nothing to judge, which counts as not correct. */
   readonly hidden: 'Passed' | 'Failed' | 'NotJudged';
   readonly tried: readonly TriedCandidate[];
   readonly usage: {
@@ -38,14 +41,14 @@ export interface Attempted {
     readonly vetoes: number;
     readonly backtracks: number;
   };
-  /** Of a chat model; absent where the search for edits worked. */
+  /** For a chat model; absent where the search for edits worked. */
   readonly conversation?: ConversationCounts;
   /** From the start of a sandbox to the verdict. */
   readonly wallSeconds: number;
   readonly degraded: readonly string[];
 }
 
-/** How a conversation with a chat model went. */
+/** Counts of a conversation with a chat model. */
 export interface ConversationCounts {
   /** Replies of the model. */
   readonly steps: number;
@@ -63,7 +66,7 @@ export interface AttemptKey {
   readonly task: string;
   readonly variant: string;
   readonly seed: number;
-  /** From 1; more than one round of the same seed shows what flakes. */
+  /** From 1; more than one round of the same seed shows flakes. */
   readonly round: number;
 }
 
@@ -80,15 +83,15 @@ export interface EvalRecord extends AttemptKey, Attempted {
 
 export const keyOf = ({ task, variant, seed, round }: AttemptKey): string => JSON.stringify([task, variant, seed, round]);
 
-/** Whether the task is solved: the attempt says so and the hidden check agrees. */
+/** Whether the task is solved: the attempt succeeded and the hidden check agrees. */
 export const solved = ({ result, hidden }: Pick<Attempted, 'result' | 'hidden'>): boolean => result === 'Succeeded' && hidden === 'Passed';
 
-/** How an attempt counts that ended so: what the infrastructure failed says nothing about the agent. */
+/** Returns how an attempt with this outcome counts: failures of the infrastructure prove nothing about the agent. */
 export function resultOf(outcome: { readonly result: 'Succeeded' | 'Failed' | 'Stopped'; readonly class?: string }): Attempted['result'] {
   return outcome.result === 'Failed' && outcome.class === 'Infrastructure' ? 'Error' : outcome.result;
 }
 
-/** A fault of pool or machine, reported as such: it says nothing about the agent. */
+/** Returns a fault of pool or machine as a result: it proves nothing about the agent. */
 export function notAttempted(error: unknown, wallSeconds: number): Attempted {
   const message = error instanceof Error ? error.message : String(error);
   const usage = { tokensIn: 0, tokensOut: 0, toolCalls: 0, cpuMillis: 0, candidates: 0, vetoes: 0, backtracks: 0 };
@@ -146,7 +149,7 @@ export const recordSchema = struct(
 
 export const headFormat = 'agentfleet.dev/eval-results/v1';
 
-/** What results depend on; two runs are mixed only when all of it is equal. */
+/** Everything that results depend on; two runs are mixed only when all of it is equal. */
 export interface ResultsHead {
   readonly format: typeof headFormat;
   readonly pool: string;
@@ -226,9 +229,9 @@ export class ResultsFile implements AsyncDisposable {
   }
 
   /**
-   * Begins results, or with `resume` goes on with those that are there.
+   * Begins results, or with `resume` continues existing ones.
    *
-   * @throws EvalError when there are some and `resume` is not asked for, or when they depend on something else
+   * @throws EvalError when there are some without `resume`, or when they depend on something else
    */
   static async open(folder: string, head: ResultsHead, resume: boolean): Promise<ResultsFile> {
     await mkdir(folder, { recursive: true });
@@ -248,7 +251,10 @@ export class ResultsFile implements AsyncDisposable {
     return new ResultsFile(await open(path, 'a'), known.records);
   }
 
-  /** Whether an attempt is made. One that pool or machine failed is not: it says nothing about the task, and is made again. */
+  /**
+   * Reports whether an attempt is done. One that pool or machine failed is not: it proves nothing about the task, and
+   * is repeated.
+   */
   has(key: AttemptKey): boolean {
     const record = this.#records.get(keyOf(key));
     return record !== undefined && record.result !== 'Error';

@@ -12,20 +12,20 @@ export const learnedParts = ['Planner', 'Verifier', 'Embedder', 'Policy'] as con
 export type LearnedPart = (typeof learnedParts)[number];
 
 export interface Variant {
-  /** `full`, or what is changed. */
+  /** `full`, or the change. */
   readonly name: string;
   readonly change: string;
   /** Names of the ablations that the worker obeys; it is reported by an annotation of the task. */
   readonly ablations: readonly string[];
   /** Learned parts that are left. */
   readonly parts: readonly LearnedPart[];
-  /** Steps: a snapshot of each better tree, to come back to. InitialOnly: they are made again from the first one. */
+  /** Steps: a snapshot of each better tree, to restore later. InitialOnly: they are remade from the first one. */
   readonly snapshots: 'Steps' | 'InitialOnly';
-  /** Of a pool of a cluster; absent: the one called default. */
+  /** For a pool of a cluster; absent: the one named default. */
   readonly profile?: string;
 }
 
-/** Of local pools: the defaults of a pool. */
+/** For local pools: the defaults of a pool. */
 export const compute: ComputeBrief = { entropyFastNats: 2.5, margin: 1.5, riskThreshold: 0.6, kBase: 2, kMax: 8, earlyExitMargin: 1.5 };
 
 /** The whole fleet with the defaults of a pool. */
@@ -37,7 +37,7 @@ const snapshot: Omit<Variant, 'name'> = {
   snapshots: 'InitialOnly',
 };
 
-/** What appendix H names and nothing can switch off: to compare it with itself would be a lie. */
+/** Ablations of appendix H that cannot be switched off: comparing one with itself would be misleading. */
 const cannot: Readonly<Record<string, string>> = {
   Memory: 'nothing of a task outlives it but its artifacts, which no other task reads; a store of past attempts and its recall are missing',
   FreeForm: 'experts write edits under a grammar or by a search over trees; a free-form decoder with its repair loop is missing',
@@ -54,7 +54,7 @@ const without = ({ change, without: gone }: Ablation, name: string): Omit<Varian
   parts: learnedParts.filter((part) => !gone.includes(part)),
 });
 
-/** The whole fleet, and one variant for each name. @throws EvalError for a name that stands for no change */
+/** Returns the whole fleet, and one variant for each name. @throws EvalError for an unknown name */
 export function variantsOf(names: readonly string[]): readonly Variant[] {
   const chosen = [...new Set(names)].map((name): Variant => {
     const found = Object.hasOwn(parts, name) ? parts[name] : undefined;
@@ -68,16 +68,16 @@ export function variantsOf(names: readonly string[]): readonly Variant[] {
   return [full, ...chosen];
 }
 
-/** One variant for each profile of a pool of a cluster. */
+/** Returns one variant for each profile of a pool of a cluster. */
 export const profileVariants = (profiles: readonly string[]): readonly Variant[] =>
   profiles.map((profile) => ({ ...full, name: profile, change: `profile ${profile}`, profile }));
 
-/** Of any plain value, by content. */
+/** Returns the digest of any plain value, by content. */
 export function digestOf(value: unknown): string {
   return `sha256:${createHash('sha256').update(JSON.stringify(value)).digest('hex')}`;
 }
 
-/** What an attempt may use. Commands are counted, so that a busy machine gives the same results as an idle one. */
+/** Budget of an attempt. Commands are counted, so that a busy machine gives the same results as an idle one. */
 export interface AttemptBudget {
   readonly toolCalls: number;
   readonly wallSeconds: number;
@@ -89,7 +89,7 @@ export interface ModelOptions {
   readonly endpoint?: string;
   /** Folder of recorded conversations that are played, in place of an endpoint. */
   readonly recordings?: string;
-  /** The recorded answers are given again although prompts may differ, and the conversations that come of it are kept. */
+  /** The recorded answers are played although prompts may differ, and the resulting conversations are kept. */
   readonly again?: boolean;
   /** Its name at the endpoint. */
   readonly model: string;
@@ -102,7 +102,7 @@ export interface ModelOptions {
   readonly toolCalls: 'Native' | 'Json';
   /** Of one request. */
   readonly timeoutSeconds: number;
-  /** The worker of each attempt is lost in this step of its conversation, and another one goes on. */
+  /** The worker of each attempt is lost in this step of its conversation, and another one continues. */
   readonly loseWorkerAt?: number;
 }
 
@@ -114,13 +114,13 @@ export interface AttemptOptions {
   readonly signal: AbortSignal;
 }
 
-/** Where tasks are attempted: processes of this machine, or a pool of a cluster. */
+/** Executor of attempts: processes of this machine, or a pool of a cluster. */
 export interface EvalPool extends AsyncDisposable {
   /** `local`, or namespace/name. */
   readonly name: string;
-  /** What results under a variant depend on beside task and seed: programs, weights, settings. */
+  /** Returns the digest of what results under a variant depend on beside task and seed: programs, weights, settings. */
   digest(variant: Variant): Promise<string>;
-  /** Never rejects but for the signal: what fails is reported as a result. */
+  /** Rejects only for the signal: a failure is reported as a result. */
   attempt(task: PackTask, variant: Variant, options: AttemptOptions): Promise<Attempted>;
 }
 
@@ -128,7 +128,7 @@ export interface Selection {
   readonly half?: Half;
   /** Tasks with this in their id. */
   readonly only?: string;
-  /** As many tasks of each pack, the same for the same seed. */
+  /** Number of tasks of each pack, the same ones for the same seed. */
   readonly sample?: number;
   readonly seed: number;
 }
@@ -143,19 +143,19 @@ export function selected({ tasks }: Pack, { half, only = '', sample, seed }: Sel
   return ranked.slice(0, sample).map(({ task }) => task);
 }
 
-/** Digest of a pack by what is in it, hidden checks too: another check is another pack. */
+/** Digest of a pack by its content, hidden checks too: another check is another pack. */
 export const packDigest = (pack: Pack): string => digestOf([pack.manifest.version, pack.tasks]);
 
 export interface Plan {
   readonly packs: readonly Pack[];
   readonly variants: readonly Variant[];
   readonly selection: Selection;
-  /** How often each attempt is made with the same seed; 2 shows what flakes. */
+  /** How often each attempt is made with the same seed; 2 shows flakes. */
   readonly rounds: number;
   readonly parallel: number;
 }
 
-/** What the results of a plan will depend on. */
+/** Returns everything that the results of a plan depend on. */
 export async function headOf({ packs, variants, selection }: Plan, pool: EvalPool): Promise<ResultsHead> {
   const digests = await Promise.all(variants.map(async (variant) => [variant.name, await pool.digest(variant)] as const));
   const { seed } = selection;
@@ -182,7 +182,7 @@ interface Job {
   readonly round: number;
 }
 
-/** All variants of a task follow each other, so that what else goes on in the machine meets them alike. */
+/** All variants of a task follow each other, so that other load of the machine affects them alike. */
 function jobsOf({ packs, variants, selection, rounds }: Plan): readonly Job[] {
   const tasks = packs.flatMap((pack) => selected(pack, selection));
   const each = (task: PackTask): Job[] =>
@@ -194,8 +194,8 @@ function jobsOf({ packs, variants, selection, rounds }: Plan): readonly Job[] {
 export const seedFor = (task: Pick<PackTask, 'seed'>, seed: number): number => (task.seed + seed) % 2 ** 31;
 
 /**
- * Makes every attempt of a plan that has no result yet. Resolves when all have one, rejects when the signal is aborted; what was done
- * until then is in the file.
+ * Makes every attempt of a plan that has no result yet. Resolves when all have one, rejects when the signal is aborted;
+ * finished ones are in the file.
  */
 export async function runPlan(plan: Plan, { pool, results, head, signal, onRecord }: RunOptions): Promise<void> {
   const jobs = jobsOf(plan);

@@ -7,33 +7,33 @@ import type { AttemptContext, Experts } from '@agentfleet/agent/attempt';
 import type { Candidate, GenerateResponse, ShellAct } from '@agentfleet/protocol/inference';
 import type { Change, PackTask } from '../format/index.ts';
 
-/** Scenarios: what a task is offered, what people answer, and what its event log must tell in the end. */
+/** Scenarios: proposals for a task, answers of people, and the expected event log. */
 
-/** What an expert proposes; each becomes one candidate that acts. */
+/** A proposal of an expert; each becomes one candidate that acts. */
 export interface ProposalFile {
   /** Command lines, one after the other. */
   readonly commands?: readonly string[];
-  /** What the pack says is right. */
+  /** The pack's solution. */
   readonly solution?: true;
   /** Number of a wrong solution of the pack, from 0. */
   readonly decoy?: number;
 }
 
 export interface ExpectedTrial {
-  /** As the note of the candidate says; Worse stands for Equal too: it came to nothing. */
+  /** As in the note of the candidate; Worse includes Equal. */
   readonly result: 'Reached' | 'Better' | 'Worse' | 'Denied';
   /** A regular expression about why. */
   readonly why?: string;
 }
 
 export interface Expected {
-  /** One for each candidate that was tried, in this order. */
+  /** One for each tried candidate, in this order. */
   readonly tried: readonly ExpectedTrial[];
   /** Reason of the outcome. */
   readonly outcome: string;
-  /** The verdict that nobody saw; NotJudged where the attempt gave nothing to judge. */
+  /** The hidden verdict; NotJudged where the attempt gave nothing to judge. */
   readonly hidden: 'Passed' | 'Failed' | 'NotJudged';
-  /** What people were asked and said, in this order. */
+  /** Decisions of people, in this order. */
   readonly decided?: readonly ('Approved' | 'Rejected')[];
   /** The tree is that of snapshot 0 again, by hash and by comparison. */
   readonly rolledBack?: true;
@@ -48,14 +48,14 @@ export interface Scenario {
   /** `<family>/<task>` of the pack. */
   readonly task: string;
   readonly proposals: readonly ProposalFile[];
-  /** What a person has to allow, and what that person says. */
+  /** Acts that need approval, and the person's decision. */
   readonly approvals?: { readonly require: readonly ('Destructive' | 'External')[]; readonly says: 'Approved' | 'Rejected' };
   /** Ordered when the attempt has ended. */
   readonly rollback?: 'Initial';
   readonly expect: Expected;
 }
 
-/** What the event log and the tree reported. */
+/** Observations from the event log and the tree. */
 export interface Observed {
   readonly outcome: string;
   readonly message: string;
@@ -64,10 +64,10 @@ export interface Observed {
   readonly decided: readonly string[];
   /** Command lines that the sandbox ran. */
   readonly ran: readonly string[];
-  /** Of a rollback: whether it was verified, and what differs from snapshot 0 after it. */
+  /** For a rollback: whether it was verified, and the differences from snapshot 0 after it. */
   readonly rolledBack: { readonly verified: boolean; readonly differs: readonly string[] } | null;
   readonly left: Readonly<Record<string, string | null>>;
-  /** Whether the chain of the log holds. */
+  /** Whether the chain of the log is intact. */
   readonly chain: boolean;
 }
 
@@ -109,7 +109,7 @@ const scenario = struct(['name', 'says', 'task', 'proposals', 'expect'], {
 });
 const validate = new Ajv({ allowUnionTypes: true }).compile<readonly Scenario[]>({ type: 'array', items: scenario, minItems: 1 });
 
-/** Scenarios of a file. @throws EvalError that names what is wrong */
+/** Loads the scenarios of a file. @throws EvalError that names the fault */
 export async function loadScenarios(file: string): Promise<readonly Scenario[]> {
   const read = load(await readFile(file, 'utf8'));
   if (validate(read)) return read;
@@ -119,7 +119,7 @@ export async function loadScenarios(file: string): Promise<readonly Scenario[]> 
 
 const came = (result: string): string => (result === 'Equal' ? 'Worse' : result);
 
-/** What is not as the scenario says, in words; empty when all of it is. */
+/** Lists differences from the scenario; empty without any. */
 export function faultsOf({ expect }: Pick<Scenario, 'expect'>, observed: Observed): readonly string[] {
   return [
     ...differs('the outcome', expect.outcome, observed.outcome).map((words) => `${words}: ${observed.message}`),
@@ -152,7 +152,7 @@ function trials({ tried }: Expected, observed: Observed): string[] {
   return [...order, ...reported, ...whys];
 }
 
-/** The promise of a veto: nothing of it ran. What deleted files is denied after it ran, and is reported so. */
+/** The promise of a veto: none of it ran. A denied deletion of files ran before it was denied, and is reported so. */
 function vetoed({ tried, ran }: Observed): string[] {
   const denied = tried.filter(({ result, why }) => result === 'Denied' && !/^its commands|was changed|deleted/.test(why));
   const commands = new Set(ran);
@@ -166,12 +166,15 @@ function rollback({ rolledBack }: Expected, { rolledBack: found }: Observed): st
   return [...(found.verified ? [] : ['the rollback was not verified']), ...left];
 }
 
-/** Of one command line, less than the wire allows. */
+/** Length of one command line, less than the wire allows. */
 const chunk = 3000;
 const mark = 'END_OF_FILE';
 const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
-/** Command lines that write a file, in pieces that a command line can hold. @throws EvalError for what no here-document can hold */
+/**
+ * Returns command lines that write a file, in pieces that a command line can hold. @throws EvalError for content that
+ * no here-document can hold
+ */
 function writing(path: string, content: string): readonly string[] {
   if (content.split('\n').includes(mark)) throw new EvalError(`${path} has a line ${mark}, which ends what is written`);
   const folder = path.includes('/') ? [`mkdir -p ${quoted(path.slice(0, path.lastIndexOf('/')))}`] : [];

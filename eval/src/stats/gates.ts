@@ -1,21 +1,21 @@
-/** What must hold before a number is reported or a model is used. */
+/** Conditions for reporting a number or using a model. */
 import { createHash } from 'node:crypto';
 import { ece, type Interval, type Scored } from '@agentfleet/protocol/stats';
 import { scoredInterval, type Random } from './statistics.ts';
 
-/** An item of a data set, as far as leaks are concerned. */
+/** An item of a data set, for finding leaks. */
 export interface Example {
   /** The problem that it is about; all of its variants have the same. */
   readonly problem: string;
   readonly content: string;
 }
 
-/** A number that may not be reported; the message names what and the cure. */
+/** A number that may not be reported; the message names fault and cure. */
 export class GateError extends Error {
   override name = 'GateError';
 }
 
-/** Content without what an editor or a copyist changes: white space, case of letters, kind of quotes. */
+/** Hashes content without differences by an editor or a copyist: white space, case of letters, kind of quotes. */
 export function normalisedHash(content: string): string {
   const plain = content.normalize('NFKC').toLowerCase().replaceAll(/["'`]/g, "'").replaceAll(/\s+/g, ' ').trim();
   return createHash('sha256').update(plain).digest('hex');
@@ -51,7 +51,7 @@ export interface CalibrationRules {
   readonly random: Random;
 }
 
-/** What the gate saw. `passed` says whether the probabilities may veto. */
+/** Figures of the gate. `passed` decides whether the probabilities may veto. */
 export interface CalibrationReport {
   readonly passed: boolean;
   readonly ece: Interval;
@@ -61,8 +61,8 @@ export interface CalibrationReport {
 }
 
 /**
- * Whether probabilities are true enough to act upon: enough items of both classes, and a calibration error not above the bound. An
- * energy that does not pass this gate does not veto.
+ * Checks whether probabilities are accurate enough to act upon: enough items of both classes, and a calibration error
+ * not above the bound. An energy that does not pass this gate does not veto.
  */
 export function calibrationGate(
   items: readonly Scored[],

@@ -1,4 +1,7 @@
-/** Statistics of evaluations and of training: intervals, paired tests, scores, gates. Pure; imports those that workers need too, and nothing else of the project. */
+/**
+ * Statistics of evaluations and of training: intervals, paired tests, scores, gates. Pure; imports those shared with
+ * workers, and nothing else of the project.
+ */
 export {
   assertNoLeak,
   calibrationGate,

@@ -14,7 +14,7 @@ export function seeded(seed: number): Random {
   };
 }
 
-/** As many draws with replacement as there are items. */
+/** Draws as many with replacement as there are items. */
 export function resample<T>(items: readonly T[], random: Random): T[] {
   return items.map(() => items[Math.floor(random() * items.length)] as T);
 }
@@ -29,7 +29,7 @@ export interface McNemar {
   readonly p: number;
 }
 
-/** Exact McNemar test (McNemar 1947; the binomial form). Concordant pairs say nothing. */
+/** Exact McNemar test (McNemar 1947; the binomial form). Concordant pairs have no information. */
 export function mcNemar(pairs: readonly (readonly [boolean, boolean])[]): McNemar {
   const onlyFirst = pairs.filter(([one, other]) => one && !other).length;
   const onlySecond = pairs.filter(([one, other]) => !one && other).length;
@@ -84,7 +84,7 @@ export function scoredInterval(
   return bootstrap(problems, (some) => measure(some.flat()), options);
 }
 
-/** What a comparison of so many pairs could have found, so that "no difference" is not read where nothing could be seen. */
+/** Power of a comparison of so many pairs, so that "no difference" is not concluded where none could be detected. */
 
 /** P(X = k) for k = 0…n of X ~ Bin(n, p); by logarithms, so that many trials do not overflow. */
 function binomial(trials: number, p: number): readonly number[] {
@@ -98,7 +98,10 @@ function binomial(trials: number, p: number): readonly number[] {
 
 const alpha = 0.05;
 
-/** For each number of discordant pairs the most that may go the rarer way so that the test finds a difference; -1: it never does. */
+/**
+ * Returns, for each number of discordant pairs, the most of the rarer kind at which the test finds a difference; -1: it
+ * never does.
+ */
 function criticals(most: number): readonly number[] {
   const found: number[] = [];
   let rarer = -1;
@@ -128,8 +131,9 @@ const wanted = 0.8;
 const halvings = 12;
 
 /**
- * Smallest difference of success rates that so many pairs show with a power of 80 %, given how many of them were seen to differ; 0 to 1, NaN
- * where even a difference of all is not shown. Without pairs that differ all of a difference is taken to go one way, which is the best case.
+ * Returns the smallest difference of success rates that so many pairs detect with a power of 80 %, given how many of
+ * them differed; 0 to 1, NaN where even a difference of all is not detected. Without differing pairs, all differences
+ * are assumed in one direction, which is the best case.
  */
 export function detectable(pairs: number, seen: number): number {
   const rarest = criticals(pairs);

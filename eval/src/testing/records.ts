@@ -34,7 +34,7 @@ export function record(task: string, variant: string, attempted: Attempted, cand
 
 const check = { command: ['true'], timeoutSeconds: 5, files: {}, start: 'fails' } as const;
 
-/** A pack of so many tasks that nobody runs. */
+/** Returns a pack of so many tasks that are never run. */
 export function pack(size: number, hidden = 'x'): Pack {
   const task = (at: number): PackTask => ({
     id: `mini/sum/t${at}`,
@@ -60,7 +60,7 @@ export function pack(size: number, hidden = 'x'): Pack {
   return { manifest, tasks: Array.from({ length: size }, (_, at) => task(at)) };
 }
 
-/** A pool that answers as it is reported and remembers what it was asked. */
+/** A pool with scripted answers, which records its calls. */
 export class ScriptedPool implements EvalPool {
   readonly name = 'scripted';
   readonly asked: string[] = [];

@@ -40,7 +40,7 @@ async function memoryKiB(pids: readonly number[]): Promise<number> {
   return (await Promise.all(pids.map(residentKiB))).reduce((sum, size) => sum + size, 0);
 }
 
-/** Kills what carries the mark, also what was started meanwhile. */
+/** Kills processes with the mark, also those started meanwhile. */
 async function killMarked(mark: string): Promise<void> {
   for (let round = 0; round < 20; round += 1) {
     const pids = await marked(mark);
@@ -62,7 +62,7 @@ export interface Limits {
   readonly memoryMiB: number;
 }
 
-/** How a command ended; `output` is the end of stdout and stderr together. */
+/** End of a command; `output` is the end of stdout and stderr together. */
 export interface Ending {
   readonly passed: boolean;
   readonly reason: 'Exit' | 'Timeout' | 'Memory' | 'Aborted' | 'NotStarted';
@@ -73,7 +73,10 @@ export interface Ending {
 const keptCharacters = 65_536;
 const lookMilliseconds = 200;
 
-/** The environment of a command: ours has variables of test runners, and tests must not depend on a place or a language. */
+/**
+ * Returns the environment of a command: this process has variables of test runners, and tests must not depend on time
+ * zone or language.
+ */
 export function commandEnvironment(home: string, path: string | undefined): Record<string, string> {
   const own = dirname(process.execPath);
   return {
@@ -87,7 +90,7 @@ export function commandEnvironment(home: string, path: string | undefined): Reco
   };
 }
 
-/** Resolves with what went beyond a limit; looks until the command is over. */
+/** Resolves with the exceeded limit; checks until the command is over. */
 async function watch(
   { mark, before }: { readonly mark: string; readonly before: ReadonlySet<string> },
   { timeoutSeconds, memoryMiB }: Limits,
@@ -119,7 +122,7 @@ function collect(child: ChildProcess): () => string {
   return () => output;
 }
 
-/** Runs a command to its end or its limit; `home` is also where it may put what is temporary. Never throws for what the command does. */
+/** Runs a command to its end or its limit; `home` also holds its temporary files. Never throws for a failure of the command. */
 export async function runCommand(
   argv: readonly string[],
   folder: string,

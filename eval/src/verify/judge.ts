@@ -1,4 +1,4 @@
-/** Judges a state of a task: lays it out in a folder of its own, runs the visible check, then the hidden one. */
+/** Judges a state of a task: writes it to a separate folder, runs the visible check, then the hidden one. */
 import { parseResults } from '@agentfleet/agent/checks';
 import { type PackCheck, scriptSeconds, type Change, type Changes, type PackTask, type PackManifest, type Range } from '../format/index.ts';
 import { type Ending, runCommand } from './command.ts';
@@ -6,7 +6,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
-/** How many tests ran and failed, where the output of a runner says so. */
+/** Numbers of tests run and failed, where a runner's output has them. */
 export interface Counts {
   readonly tests: number;
   readonly failed: number;
@@ -24,26 +24,26 @@ export function readCounts(output: string): Counts | undefined {
   return tests === undefined ? undefined : { tests: Number(tests), failed: Number(said('fail') ?? 0) + Number(said('cancelled') ?? 0) };
 }
 
-/** Those of the tests that did not pass, by what their runner printed. */
+/** Returns those of the tests that did not pass, by their runner's output. */
 export function missedTests(ids: readonly string[], output: string, exitCode: number | null): string[] {
   const { tests } = parseResults('Auto', { exitCode, stdout: output, stderr: '' });
   const passed = new Set(tests.filter(({ outcome }) => outcome === 'Passed').map(({ id }) => id));
   return ids.filter((id) => !passed.has(id));
 }
 
-/** Whether a check passed: by its exit status, or where it names tests, by all of these. */
+/** Reports whether a check passed: by its exit status, or where it names tests, by all of these. */
 export function checkPassed({ tests }: Pick<PackCheck, 'tests'>, { passed, reason, output, status }: Ending): boolean {
   if (tests === undefined) return passed;
   return reason === 'Exit' && missedTests([...tests.failing, ...tests.passing], output, status).length === 0;
 }
 
-/** What became of one check. */
+/** Verdict of one check. */
 export interface CheckVerdict extends Ending {
   readonly counts: Counts | undefined;
 }
 
 export interface Verdict {
-  /** How the script before the checks ended that did not end well: a set-up, or that of the change. */
+  /** End of a failed script before the checks: a set-up, or that of the change. */
   readonly broken?: { readonly script: 'set-up' | 'change' } & Ending;
   readonly visible: CheckVerdict;
   readonly hidden: CheckVerdict;
@@ -68,7 +68,7 @@ export async function layOut(folder: string, files: Changes): Promise<void> {
   }
 }
 
-/** A folder of the machine with what a sandbox has: the workspace, and a home apart from it. */
+/** A folder of the machine with the parts of a sandbox: the workspace, and a separate home. */
 interface Place {
   readonly workspace: string;
   readonly home: string;
@@ -80,7 +80,7 @@ async function runCheck({ workspace, home }: Place, check: PackCheck, { memoryMi
   return { ...ending, passed: checkPassed(check, ending), counts: readCounts(ending.output) };
 }
 
-/** Prepares the workspace and makes the change; what did not end well, if anything. */
+/** Prepares the workspace and makes the change; returns the failed script, if any. */
 async function make(
   { workspace, home }: Place,
   task: Judged,
@@ -100,15 +100,15 @@ async function make(
   return ending.passed ? undefined : { script: 'change', ...ending };
 }
 
-/** What judging needs of a task. */
+/** The parts of a task that judging needs. */
 export type Judged = Pick<PackTask, 'files' | 'setup' | 'visible' | 'hidden'>;
 
-/** Nothing is done. */
+/** The empty change. */
 export const noChange: Change = { files: {} };
 
 /**
- * Judges what a change makes of the workspace, by both checks of a task. Files of the checks are laid over it, so that a changed test
- * does not count; the hidden ones come after the visible check has ended.
+ * Judges the result of a change of the workspace, by both checks of a task. Files of the checks are laid over it, so
+ * that a changed test does not count; the hidden ones are added after the visible check has ended.
  */
 export async function judge(task: Judged, change: Change, options: JudgeOptions): Promise<Verdict> {
   const folder = await mkdtemp(join(tmpdir(), 'agentfleet-pack-'));
@@ -124,7 +124,7 @@ export async function judge(task: Judged, change: Change, options: JudgeOptions)
   }
 }
 
-/** What a task is refused for, from what was seen of it. */
+/** Reasons for refusing a task, from the observations. */
 
 const shownLines = 12;
 
@@ -142,7 +142,7 @@ export function oracleFaults(verdict: Verdict): string[] {
     .map((check) => `its oracle does not pass the ${check} check: ${reported(verdict[check])}`);
 }
 
-/** A no-op that runs out of time or memory fails too, but says nothing about the bug: it is refused. */
+/** A no-op that runs out of time or memory fails too, but proves nothing about the bug: it is refused. */
 export function noOpFaults({ visible: { start } }: Pick<PackTask, 'visible'>, verdict: Verdict): string[] {
   return (['visible', 'hidden'] as const).flatMap((check) => {
     const { passed, reason } = verdict[check];
@@ -153,7 +153,7 @@ export function noOpFaults({ visible: { start } }: Pick<PackTask, 'visible'>, ve
   });
 }
 
-/** What an instance says about tests must hold before anything is done: those to pass fail, those to stay pass. */
+/** The lists of an instance must hold before any change: tests to pass fail, tests to stay passing pass. */
 export function startFaults({ hidden: { tests } }: Pick<PackTask, 'hidden'>, { hidden }: Verdict): string[] {
   if (tests === undefined) return [];
   const missed = new Set(missedTests([...tests.failing, ...tests.passing], hidden.output, hidden.status));
@@ -161,7 +161,7 @@ export function startFaults({ hidden: { tests } }: Pick<PackTask, 'hidden'>, { h
   return [...passes, ...tests.passing.filter((id) => missed.has(id)).map((id) => `${id} of PASS_TO_PASS fails at the start; take it out`)];
 }
 
-/** A wrong solution must be reported from a right one by the hidden check; one that breaks by itself says nothing. */
+/** The hidden check must distinguish a wrong solution from a right one; one that breaks by itself proves nothing. */
 export function decoyFaults(at: number, why: string, { broken, hidden }: Verdict): string[] {
   const name = `decoy ${at + 1} (${why})`;
   if (broken !== undefined) return [`the script of its ${name} fails: ${reported(broken)}`];

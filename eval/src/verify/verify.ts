@@ -15,7 +15,7 @@ import {
 import { missingPrograms } from './command.ts';
 import { createHash } from 'node:crypto';
 
-/** What was seen of a task; it is refused when a reason is there. */
+/** Observations of a task; it is refused when there is a reason. */
 export interface TaskReport {
   readonly task: PackTask;
   readonly noOp: Verdict;
@@ -111,7 +111,7 @@ function rank(id: string): string {
   return createHash('sha256').update(`sample ${id}`).digest('hex');
 }
 
-/** The same tasks every time: each language and kind first, then what its id draws. */
+/** Returns the same tasks every time: each language and kind first, then by a draw from their ids. */
 export function fixedSample(tasks: readonly PackTask[], size: number): PackTask[] {
   const ordered = [...tasks].sort((one, other) => rank(one.id).localeCompare(rank(other.id)));
   const groups = Map.groupBy(ordered, ({ languages, kind }) => `${languages.join('+')} ${kind}`);
@@ -125,7 +125,7 @@ function cell({ passed, reason, counts }: CheckVerdict): string {
   return `${passed ? 'pass' : reason === 'Exit' ? 'fail' : reason}${numbers}`;
 }
 
-/** One line per task: no-op and oracle by both checks, and what it is refused for. */
+/** Formats one line per task: no-op and oracle by both checks, and the reasons for a refusal. */
 export function taskLine({ task, noOp, oracle, seconds, refusals }: TaskReport): string {
   const cells = [noOp.visible, noOp.hidden, oracle.visible, oracle.hidden].map((verdict) => cell(verdict).padEnd(10));
   const state = refusals.length === 0 ? 'ok     ' : 'REFUSED';

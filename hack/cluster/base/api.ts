@@ -7,7 +7,7 @@ import type { Layout } from './layout.ts';
 export interface ApiReader {
   /** The parsed answer to a GET, or `undefined` for 404. Rejects on every other status and on network errors. */
   get(path: string): Promise<unknown>;
-  /** Whether a health path such as `/readyz` answers 200. */
+  /** Reports whether a health path such as `/readyz` answers 200. */
   healthy(path: string): Promise<boolean>;
 }
 
@@ -49,8 +49,8 @@ interface Condition {
 }
 
 /**
- * Whether an object's status has the condition `type` with status True. With `since` (milliseconds since the epoch), only
- * a condition confirmed after it counts: a node says Ready for half a minute after its kubelet has died.
+ * Reports whether an object's status has the condition `type` with status True. With `since` (milliseconds since the
+ * epoch), only a condition confirmed after it counts: a node stays Ready for half a minute after its kubelet has died.
  */
 export function hasCondition(object: unknown, type: string, since = 0): boolean {
   const conditions = (object as { status?: { conditions?: readonly Condition[] } } | undefined)?.status?.conditions;

@@ -1,7 +1,7 @@
-/** How much of a cluster: API server with its controllers, or also one real node that runs pods. */
+/** Size of a cluster: API server with its controllers, or also one real node that runs pods. */
 export type Tier = 'control-plane' | 'node';
 
-/** Who runs the cluster: our own daemons, kind in Docker, or somebody else. */
+/** Provider of the cluster: local daemons, kind in Docker, or an existing context. */
 export type Provider = 'local' | 'kind' | 'context';
 
 /** A cluster that is up. */
@@ -20,26 +20,26 @@ export interface Cluster {
    */
   bin(name: string): string;
   /**
-   * Makes the images of a docker-archive tar known to the node under the names in the archive.
-   * A name that the node has already is left as it is: names must change with their content.
-   * Throws AF_IMPORT_UNSUPPORTED where there is no node that we may load images into.
+   * Loads the images of a docker-archive tar into the node under the names in the archive. An existing name is left as
+   * it is: names must change with their content. Throws AF_IMPORT_UNSUPPORTED where there is no node that may be loaded
+   * with images.
    */
   importImage(tarPath: string): Promise<void>;
 }
 
-/** What `up` may be asked for. */
+/** Options of `up`. */
 export interface UpOptions {
   /** Default `node`. A cluster that already has a node is never cut down. */
   readonly tier?: Tier | undefined;
   /** A kubeconfig context to use instead of starting anything. */
   readonly context?: string | undefined;
-  /** Also run kwok, which plays nodes that carry the annotation `kwok.x-k8s.io/node=fake`. */
+  /** Also run kwok, which simulates nodes with the annotation `kwok.x-k8s.io/node=fake`. */
   readonly kwok?: boolean | undefined;
-  /** Also make pods with `runtimeClassName: gvisor` run. Only with a node of our own. */
+  /** Also make pods with `runtimeClassName: gvisor` run. Only with a local node. */
   readonly gvisor?: boolean | undefined;
-  /** Also make volumes and VolumeSnapshots, by the StorageClass `agentfleet-dir`. Only with a node of our own. */
+  /** Also make volumes and VolumeSnapshots, by the StorageClass `agentfleet-dir`. Only with a local node. */
   readonly csi?: boolean | undefined;
-  /** Also give the node four devices that stand for GPUs, of the DeviceClass `gpu.example.com`. Only with a node of our own. */
+  /** Also give the node four devices that stand for GPUs, of the DeviceClass `gpu.example.com`. Only with a local node. */
   readonly dra?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Receives one line for each step; default: standard error with the seconds since the start. */

@@ -22,14 +22,14 @@ export type ClusterErrorCode =
   | 'AF_USAGE'
   | 'AF_VERIFY_FAILED';
 
-/** The three parts of every message: what happened, where, and what the reader can do about it. */
+/** The three parts of every message: the fault, the place, and the cure. */
 export interface ClusterErrorParts {
   readonly what: string;
   readonly where: string;
   readonly cure: string;
 }
 
-/** An expected failure with a code. Anything else that is thrown is a defect of ours. */
+/** An expected failure with a code. Any other thrown value is a defect of this program. */
 export class ClusterError extends Error {
   readonly code: ClusterErrorCode;
   readonly parts: ClusterErrorParts;

@@ -11,7 +11,7 @@ export interface Layout {
   readonly logs: string;
   readonly pki: string;
   readonly config: string;
-  /** One JSON file for each daemon: who it is and from which inputs it was started. */
+  /** One JSON file for each daemon: its process and the inputs it was started from. */
   readonly daemons: string;
   readonly kubeconfig: string;
   readonly containerdRoot: string;
@@ -26,7 +26,7 @@ export interface Layout {
 
 const defaultState = '/var/lib/agentfleet-cluster';
 
-/** Where the state lies: `$AGENTFLEET_STATE`, else a system folder for root, else the user's state folder (XDG). */
+/** Returns the state folder: `$AGENTFLEET_STATE`, else a system folder for root, else the user's state folder (XDG). */
 export function stateRoot(env: NodeJS.ProcessEnv, uid: number): string {
   if (env['AGENTFLEET_STATE']) return env['AGENTFLEET_STATE'];
   if (uid === 0) return defaultState;

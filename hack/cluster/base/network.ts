@@ -26,7 +26,7 @@ export function defaultInterface(routes: string): string | undefined {
   return undefined;
 }
 
-/** The host's own IPv4 address: on the interface of the default route, else the first that is not loopback. */
+/** Returns the host's own IPv4 address: on the interface of the default route, else the first that is not loopback. */
 export async function hostAddress(): Promise<string> {
   const route = defaultInterface(await readFile('/proc/net/route', 'utf8'));
   const all = networkInterfaces();

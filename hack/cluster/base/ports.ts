@@ -3,7 +3,7 @@ import { readFile, readdir, readlink } from 'node:fs/promises';
 /** Listening TCP ports by purpose. All but the API server's listen on loopback only. */
 export type Ports = Readonly<Record<PortName, number>>;
 
-/** The purposes; the kubelet's own 10250 is fixed and stands in `kubeletPort`. */
+/** Purposes of ports; the kubelet's 10250 is fixed, in `kubeletPort`. */
 export type PortName =
   | 'apiserver'
   | 'etcd'
@@ -66,7 +66,7 @@ export function parseListeners(table: string): Listener[] {
     .map((fields) => ({ port: Number.parseInt(fields[1]?.split(':')[1] ?? '', 16), inode: fields[9] ?? '' }));
 }
 
-/** All listening TCP sockets of this network namespace. */
+/** Lists all listening TCP sockets of this network namespace. */
 export async function listeners(): Promise<Listener[]> {
   const tables = await Promise.all(['/proc/net/tcp', '/proc/net/tcp6'].map((path) => readFile(path, 'utf8').catch(() => '')));
   return tables.flatMap(parseListeners);
@@ -79,7 +79,7 @@ export async function socketInodes(pid: number): Promise<string[]> {
   return targets.flatMap((target) => /^socket:\[(\d+)\]$/.exec(target)?.[1] ?? []);
 }
 
-/** Who holds a socket, as "name (pid N)", for an error message. */
+/** Returns the owner of a socket, as "name (pid N)", for an error message. */
 export async function socketOwner(inode: string): Promise<string> {
   for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
     if (!(await socketInodes(Number(pid))).includes(inode)) continue;

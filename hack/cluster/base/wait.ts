@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ClusterError } from './errors.ts';
 
-/** How long to wait, in milliseconds, and what may cut the wait short. */
+/** Limit of a wait, in milliseconds, and signals that end it early. */
 export interface WaitOptions {
   readonly timeoutMs: number;
   readonly intervalMs?: number;
   readonly signal?: AbortSignal | undefined;
-  /** Where to look when the wait fails; ends up in the error. */
+  /** Place to look at when the wait fails; part of the error. */
   readonly where: string;
 }
 

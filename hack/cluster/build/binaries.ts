@@ -6,7 +6,7 @@ import { cached, cacheRoot, hashInputs } from '../../cache/index.ts';
 import { ClusterError } from '../base/errors.ts';
 import { buildArguments, families, family, familyDir, familyOf, familyVersion, type Family, type FamilyName } from './families.ts';
 
-/** What `go env` says that changes the result of a build. */
+/** Values of `go env` that change the result of a build. */
 export interface GoFacts {
   /** Such as `go1.26.8`. */
   readonly GOVERSION: string;
@@ -25,7 +25,7 @@ export async function goFacts(): Promise<GoFacts | undefined> {
   }
 }
 
-/** Kind of the cache entries; processes of ours have their executable below it. */
+/** Kind of the cache entries; the cluster's processes have their executable below it. */
 export const binaryCache = 'cluster-bin';
 
 /** The folders of built families, and the binaries in them. */
@@ -114,7 +114,7 @@ export async function moduleDir(name: FamilyName, module = family(name).module):
   return (JSON.parse(stdout) as { Dir: string }).Dir;
 }
 
-/** Whether all the named families are in the cache already. */
+/** Reports whether all the named families are in the cache already. */
 export async function areBuilt(names: readonly FamilyName[], go: GoFacts): Promise<boolean> {
   const entries = names.map(async (name) => {
     const wanted = family(name);

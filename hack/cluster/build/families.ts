@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Binaries that come out of one go.mod. Families are apart because their dependencies contradict each other. */
+/** Binaries of one go.mod. Families are separate because their dependencies contradict each other. */
 export type FamilyName =
   | 'kubernetes'
   | 'containerd'
@@ -21,17 +21,17 @@ export type FamilyName =
   | 'gitops'
   | 'kueue';
 
-/** How one family is built with `go install tool`. */
+/** Build of one family with `go install tool`. */
 export interface Family {
   readonly name: FamilyName;
   /** The module whose version is the family's version. */
   readonly module: string;
   readonly binaries: readonly string[];
-  /** Names that `go install` gives, where they differ from ours. */
+  /** Names by `go install`, where they differ from ours. */
   readonly rename: Readonly<Record<string, string>>;
   readonly cgo: boolean;
   readonly tags: readonly string[];
-  /** Sources of ours among the tools, relative to the family's folder; they count in its cache key. */
+  /** Local sources among the tools, relative to the family's folder; they count in its cache key. */
   readonly sources: readonly string[];
   /** Variables set by the linker, as `path=value`. */
   stamps(version: string): string[];
@@ -82,7 +82,7 @@ export const families: readonly Family[] = [
     stamps: (version) => [`helm.sh/helm/v4/internal/version.version=${version}`],
   },
   { ...plain, name: 'kwok', module: 'sigs.k8s.io/kwok', binaries: ['kwok'] },
-  // Only where somebody asks for the RuntimeClass gvisor.
+  // Only for the RuntimeClass gvisor.
   {
     ...plain,
     name: 'gvisor',
@@ -90,7 +90,7 @@ export const families: readonly Family[] = [
     binaries: ['runsc', 'containerd-shim-runsc-v1'],
     sources: ['containerd-shim-runsc-v1'],
   },
-  // Only where somebody asks for volumes and snapshots of them; the driver is ours.
+  // Only for volumes and snapshots of them; the driver is local.
   {
     ...plain,
     name: 'csi',
@@ -99,7 +99,7 @@ export const families: readonly Family[] = [
     rename: { driver: 'agentfleet-csi' },
     sources: ['driver'],
   },
-  // Only where somebody asks for devices; the driver is the example of Kubernetes, whose GPUs are names.
+  // Only for devices; the driver is the example of Kubernetes, whose GPUs are names.
   { ...plain, name: 'dra', module: 'sigs.k8s.io/dra-example-driver', binaries: ['dra-example-kubeletplugin'] },
   // Not of the cluster: S3 for tests and for fleets without a cloud. It goes into an image, so it must stay static.
   {
@@ -109,15 +109,15 @@ export const families: readonly Family[] = [
     binaries: ['versitygw'],
     stamps: (version) => [`main.Version=${version}`],
   },
-  // Not of the cluster: what a release pushes with, and for tests a registry too (`crane registry serve`).
+  // Not of the cluster: for pushing releases, and in tests a registry too (`crane registry serve`).
   { ...plain, name: 'crane', module: 'github.com/google/go-containerregistry', binaries: ['crane'] },
   // Not of the cluster: a gate of releases.
   { ...plain, name: 'govulncheck', module: 'golang.org/x/vuln', binaries: ['govulncheck'] },
-  // Not of the cluster: what `bench:operator` runs beside our operator.
+  // Not of the cluster: the peer in `bench:operator`.
   { ...plain, name: 'agent-sandbox', module: 'sigs.k8s.io/agent-sandbox', binaries: ['agent-sandbox-controller'] },
-  // Not of the cluster: what tools of GitOps make of objects, by their own libraries.
+  // Not of the cluster: judgements of GitOps tools about objects, by their own libraries.
   { ...plain, name: 'gitops', module: 'github.com/fluxcd/cli-utils', binaries: ['object-health'], sources: ['object-health'] },
-  // Not of the cluster: what queues tasks for tests; without its controller, its definitions alone are read from the module.
+  // Not of the cluster: queues tasks in tests; without its controller, only its definitions are read from the module.
   { ...plain, name: 'kueue', module: 'sigs.k8s.io/kueue', binaries: ['kueue'] },
 ];
 
@@ -146,7 +146,7 @@ export function requiredVersion(goMod: string, module: string): string {
   return found[1];
 }
 
-/** The family's version from its go.mod, such as `v1.36.3`. */
+/** Returns the family's version from its go.mod, such as `v1.36.3`. */
 export async function familyVersion(wanted: Family): Promise<string> {
   return requiredVersion(await readFile(join(familyDir(wanted.name), 'go.mod'), 'utf8'), wanted.module);
 }

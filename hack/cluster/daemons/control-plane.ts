@@ -7,7 +7,7 @@ import type { Ports } from '../base/ports.ts';
 import { frontProxy } from '../pki/certificates.ts';
 import type { Daemon } from './daemon.ts';
 
-/** What the descriptions of daemons are computed from. */
+/** Inputs of the descriptions of daemons. */
 export interface Surroundings {
   readonly layout: Layout;
   readonly binaries: Binaries;

@@ -10,7 +10,7 @@ export function csiSocket(kubeletRoot: string): string {
   return join(kubeletRoot, 'plugins', csiDriverName, 'csi.sock');
 }
 
-/** Our driver, which registers itself with the kubelet. Its folders lie in the state, so that `down` takes them. */
+/** The local driver, which registers itself with the kubelet. Its folders are in the state, so that `down` removes them. */
 export function csiDriver({ layout, binaries, nodeName }: Surroundings): Daemon {
   return {
     name: 'csi-driver',
@@ -29,7 +29,7 @@ function sidecar({ layout, binaries }: Surroundings, name: string, ...args: read
   return { name, binary: binaries.path(name), args: [`--kubeconfig=${layout.kubeconfig}`, ...args], inputs: [layout.kubeconfig] };
 }
 
-/** What makes volumes and snapshots of the objects that ask for them; the sidecars need a driver that answers. */
+/** Sidecars that create volumes and snapshots for objects; they need a driver that answers. */
 export function csiSidecars(around: Surroundings): readonly Daemon[] {
   const address = `--csi-address=${csiSocket(around.layout.kubeletRoot)}`;
   return [sidecar(around, 'snapshot-controller'), sidecar(around, 'csi-provisioner', address), sidecar(around, 'csi-snapshotter', address)];

@@ -6,7 +6,7 @@ import { cdiFolder } from './node.ts';
 /** Name of the driver, of its attributes' domain and of the class of its devices. */
 export const draDriverName = 'gpu.example.com';
 
-/** How many devices it publishes: as many as the box of the examples has. */
+/** Number of devices it publishes: as many as the box of the examples has. */
 export const draDevices = 4;
 
 /**

@@ -11,17 +11,17 @@ const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 /** Name that containerd knows gVisor by; a RuntimeClass names it as its handler. */
 export const gvisorHandler = 'runsc';
 
-/** Where containerd looks for gVisor's shim. Empty until somebody asks for gVisor: then pods of the handler cannot start. */
+/** Folder in which containerd looks for gVisor's shim. Empty until gVisor is requested: then pods of the handler cannot start. */
 export function gvisorFolder({ state }: Pick<Surroundings['layout'], 'state'>): string {
   return join(state, 'gvisor');
 }
 
-/** Where drivers of devices beside our node say what a device puts into a container. It goes with the node. */
+/** Folder in which device drivers describe a device's parts in a container. Removed with the node. */
 export function cdiFolder({ run }: Pick<Surroundings['layout'], 'run'>): string {
   return join(run, 'cdi');
 }
 
-/** containerd's configuration. Its sandboxes keep their network namespaces below the state folder, so they are surely ours. */
+/** containerd's configuration. Its sandboxes keep their network namespaces below the state folder, which identifies them. */
 export function containerdConfig({ layout, binaries }: Pick<Surroundings, 'layout' | 'binaries'>): string {
   return `version = 3
 root = "${layout.containerdRoot}"
@@ -108,7 +108,7 @@ export function kubeletConfig({ layout, ports }: Pick<Surroundings, 'layout' | '
     oomScoreAdj: 0,
     podPidsLimit: 1024,
     maxPods: 110,
-    // A pod whose claim could not be prepared, as the API server knew nothing of its place yet, is tried again only then.
+    // A pod whose claim could not be prepared, because the API server did not know its place yet, is retried only then.
     syncFrequency: '10s',
     resolvConf: join(layout.config, 'resolv.conf'),
     clusterDNS: [network.dnsServiceIp],
@@ -175,7 +175,7 @@ export function kubeProxy({ layout, binaries, ports, nodeName }: Surroundings): 
   };
 }
 
-/** kube-router as the enforcer of NetworkPolicy and nothing else: routes are the bridge's, services are kube-proxy's. */
+/** kube-router as the enforcer of NetworkPolicy only: routes are the bridge's, services are kube-proxy's. */
 export function kubeRouter({ layout, binaries, ports, nodeName }: Surroundings): Daemon {
   const kubeconfig = join(layout.pki, 'kube-router.kubeconfig');
   return {

@@ -27,7 +27,7 @@ describe('endProcess', () => {
     await once(child, 'spawn');
     const identity = (await identify(child.pid ?? 0))!;
     expect(await residentMiB(identity.pid)).toBeGreaterThan(0);
-    expect(await endProcess({ ...identity, startTicks: '1' }, 100)).toBe(true); // another start time: somebody else's
+    expect(await endProcess({ ...identity, startTicks: '1' }, 100)).toBe(true); // another start time: a different process
     expect(await isAlive(identity)).toBe(true);
     expect(await endProcess(identity, 2000)).toBe(true);
     expect(await isAlive(identity)).toBe(false);

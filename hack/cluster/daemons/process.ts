@@ -28,7 +28,7 @@ export function sameProcess(recorded: ProcessIdentity, observed: ProcessIdentity
   );
 }
 
-/** The boot's identifier, or a constant where the kernel does not tell. */
+/** Returns the boot's identifier, or a constant where the kernel has none. */
 export async function bootId(): Promise<string> {
   return readFile('/proc/sys/kernel/random/boot_id', 'utf8').then(
     (text) => text.trim(),
@@ -36,7 +36,7 @@ export async function bootId(): Promise<string> {
   );
 }
 
-/** Who runs under this pid now; `undefined` when nobody does or it is a zombie. */
+/** Returns the process of this pid now; `undefined` when there is none or it is a zombie. */
 export async function identify(pid: number): Promise<ProcessIdentity | undefined> {
   try {
     const [stat, exe, boot] = await Promise.all([readFile(`/proc/${pid}/stat`, 'utf8'), readlink(`/proc/${pid}/exe`), bootId()]);
@@ -47,7 +47,7 @@ export async function identify(pid: number): Promise<ProcessIdentity | undefined
   }
 }
 
-/** Whether the recorded process still runs. */
+/** Reports whether the recorded process still runs. */
 export async function isAlive(recorded: ProcessIdentity): Promise<boolean> {
   return sameProcess(recorded, await identify(recorded.pid));
 }
@@ -80,7 +80,7 @@ export async function endProcess(recorded: ProcessIdentity, graceMs: number): Pr
   return !(await isAlive(recorded));
 }
 
-/** All processes whose executable satisfies `wanted`; processes that vanish meanwhile are left out. */
+/** Lists processes whose executable satisfies `wanted`; processes that vanish meanwhile are left out. */
 export async function processesRunning(wanted: (exe: string) => boolean): Promise<ProcessIdentity[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
   const seen = await Promise.all(pids.map((pid) => identify(pid)));

@@ -8,24 +8,24 @@ import type { Layout } from '../base/layout.ts';
 import type { Daemon } from './daemon.ts';
 import { endProcess, identify, isAlive, type ProcessIdentity } from './process.ts';
 
-/** What is known about a started daemon, as it stands on disk. */
+/** The stored record of a started daemon. */
 export interface DaemonRecord {
   readonly name: string;
   readonly identity: ProcessIdentity;
   /** Hash of everything that went into the start; another hash means the daemon must be restarted. */
   readonly fingerprint: string;
-  /** How it was started, so that it can be started again in the same way. */
+  /** Its description, so that it can be started again in the same way. */
   readonly daemon: Daemon;
 }
 
-/** What `ensureDaemon` had to do. */
+/** Action of `ensureDaemon`. */
 export type DaemonOutcome = 'started' | 'restarted' | 'running';
 
 const logLimitBytes = 64 * 1024 ** 2;
 
 /**
- * Hash over the binary's path (which holds the hash of its build), arguments, environment, files and inputs.
- * Where the cache lies does not count: the same build in another folder is no reason for a restart.
+ * Hashes the binary's path (which holds the hash of its build), arguments, environment, files and inputs. The cache's
+ * place does not count: the same build in another folder is no reason for a restart.
  */
 export async function fingerprint(daemon: Daemon): Promise<string> {
   const inputs = await Promise.all((daemon.inputs ?? []).map((path) => readFile(path, 'base64')));

@@ -8,8 +8,8 @@ export const watchdogScript = fileURLToPath(new URL('watchdog-main.ts', import.m
 const supervisorSource = fileURLToPath(new URL('supervisor.ts', import.meta.url));
 
 /**
- * A process that starts daemons again when they end. kube-router, for one, gives up for good when it cannot fork once,
- * which any fork bomb on the host brings about, and without it no NetworkPolicy holds for a new pod.
+ * A process that starts daemons again when they end. kube-router, for example, exits when it cannot fork once, which
+ * any fork bomb on the host causes, and without it no NetworkPolicy is enforced for a new pod.
  */
 export function watchdog(layout: Layout): Daemon {
   return {
@@ -20,11 +20,11 @@ export function watchdog(layout: Layout): Daemon {
   };
 }
 
-/** What the watchdog remembers about a daemon that ended. */
+/** The watchdog's memory of an ended daemon. */
 export interface Relapse {
   /** Starts in a row that did not last. */
   readonly count: number;
-  /** When it was started last, in milliseconds. */
+  /** Time of its last start, in milliseconds. */
   readonly at: number;
 }
 
@@ -32,8 +32,8 @@ const steadyMs = 30_000;
 const longestPauseMs = 30_000;
 
 /**
- * Whether to start a daemon now that has ended, given how it fared before: at once the first time, then after
- * pauses that double from one second to thirty. A daemon that ran for half a minute starts over.
+ * Decides whether to start an ended daemon now, given its history: at once the first time, then after pauses that
+ * double from one second to thirty. A run of half a minute resets them.
  */
 export function decideRelaunch(before: Relapse | undefined, nowMs: number): { readonly relaunch: boolean; readonly next: Relapse } {
   if (before === undefined || nowMs - before.at > longestPauseMs + steadyMs) return { relaunch: true, next: { count: 1, at: nowMs } };

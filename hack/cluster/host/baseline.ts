@@ -7,7 +7,7 @@ import type { Layout } from '../base/layout.ts';
 import { holders, mounts, shareMounts, unshareMounts, type Mount } from './mounts.ts';
 import { netfilterState, type NetfilterState } from './netfilter.ts';
 
-/** How the host was before the first start, so that `down` can put it back. */
+/** State of the host before the first start, so that `down` can restore it. */
 export interface HostBaseline {
   readonly bootId: string;
   readonly sysctls: Readonly<Record<string, string>>;
@@ -40,10 +40,10 @@ const changedByOthers = [
   'vm.panic_on_oom',
 ];
 
-/** Paths that the node's programs use whatever we tell them. */
+/** Paths that the node's programs use whatever their settings. */
 const fixedPaths = ['/var/lib/kubelet', '/var/lib/cni', '/var/log/containers', '/run/containerd', '/etc/machine-id'];
 
-/** What to write where: the needed settings whose present value does not do. */
+/** Returns the needed settings whose present value does not suffice. */
 export function sysctlChanges(present: Readonly<Record<string, string>>): Record<string, string> {
   const changes = Object.entries(needed).filter(([name, { value, atLeast }]) => {
     const now = Number(present[name]);
@@ -88,12 +88,12 @@ async function observe(layout: Layout, boot: string, earlier: HostBaseline | und
     sysctls: await readSysctls([...Object.keys(needed), ...changedByOthers]),
     privateMounts: (await heldBy(layout)).filter(({ shared }) => !shared).map(({ path }) => path),
     netfilter: await netfilterState(),
-    // Files outlive a reboot: what an earlier boot found absent is ours even though it is there now.
+    // Files outlive a reboot: a path that an earlier boot found absent is ours although it exists now.
     absentPaths: [...new Set([...absent.flat(), ...(earlier?.absentPaths ?? [])])],
   };
 }
 
-/** Records the host's state once per boot, then changes what a node needs. A second call changes nothing. */
+/** Records the host's state once per boot, then changes the settings that a node needs. A second call changes nothing. */
 export async function prepareHost(layout: Layout): Promise<void> {
   const boot = await bootId();
   const earlier = await readBaseline(layout);
@@ -101,7 +101,7 @@ export async function prepareHost(layout: Layout): Promise<void> {
   if (!existsSync(sysctlPath('net.bridge.bridge-nf-call-iptables'))) await execa('modprobe', ['br_netfilter'], { reject: false });
   const baseline = earlier?.bootId === boot ? earlier : await observe(layout, boot, earlier);
   const present = await readSysctls(Object.keys(needed));
-  // What is recorded wins: it was read before the first change. What a newer version changes as well is added.
+  // The recorded state takes precedence: it was read before the first change. Changes of a newer version are added.
   const complete = { ...baseline, sysctls: { ...present, ...baseline.sysctls } };
   await writeFile(layout.hostFile, JSON.stringify(complete), { mode: 0o600 });
   for (const [name, value] of Object.entries(sysctlChanges(present))) await writeFile(sysctlPath(name), value);

@@ -24,7 +24,7 @@ export async function ourProcesses(layout: Layout): Promise<ProcessIdentity[]> {
   });
 }
 
-/** Names of the pod network's interfaces: the bridge and what hangs on it. */
+/** Returns the names of the pod network's interfaces: the bridge and its members. */
 export async function podLinks(): Promise<string[]> {
   if (!existsSync(`/sys/class/net/${network.bridge}`)) return [];
   const { stdout } = await execa('ip', ['-j', 'link', 'show', 'master', network.bridge], { reject: false });
@@ -32,19 +32,19 @@ export async function podLinks(): Promise<string[]> {
   return [...slaves.map(({ ifname }) => ifname), network.bridge];
 }
 
-/** The paths below which all our mounts lie. */
+/** Returns the paths below which all our mounts are. */
 export function mountFolders(layout: Layout): string[] {
   return [layout.kubeletRoot, layout.run, layout.state];
 }
 
-/** What every tier leaves if anything: daemons and folders. */
+/** Possible leftovers of every tier: daemons and folders. */
 async function generalLeftovers(layout: Layout): Promise<string[]> {
   const processes = await ourProcesses(layout);
   const folders = [layout.state, layout.run].filter((path) => existsSync(path));
   return [...processes.map(({ pid, exe }) => `process ${pid} ${exe}`), ...folders.map((path) => `folder ${path}`)];
 }
 
-/** What only a node leaves. There is one node on a host at most, so all of it is ours. */
+/** Leftovers of a node. There is one node on a host at most, so all of it is ours. */
 async function nodeLeftovers(layout: Layout, before: NetfilterState): Promise<string[]> {
   const [pods, paths, links, netfilter, groups] = await Promise.all([
     podProcesses(),
@@ -62,7 +62,7 @@ async function nodeLeftovers(layout: Layout, before: NetfilterState): Promise<st
   ];
 }
 
-/** How far `leftovers` looks. */
+/** Scope of `leftovers`. */
 export interface LeftoverScope {
   readonly layout?: Layout;
   /** Chains and sets that are not counted, because they were there before the cluster. */
@@ -71,7 +71,7 @@ export interface LeftoverScope {
   readonly node?: boolean;
 }
 
-/** What of our cluster is still on this host, one line each; empty after a clean `down`. */
+/** Lists what is left of our cluster on this host, one line each; empty after a clean `down`. */
 export async function leftovers({ layout = currentLayout(), before = nothing, node = true }: LeftoverScope = {}): Promise<string[]> {
   const [general, ofNode] = await Promise.all([generalLeftovers(layout), node ? nodeLeftovers(layout, before) : []]);
   return [...general, ...ofNode];

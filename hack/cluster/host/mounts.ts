@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { execa } from 'execa';
 
-/** One line of /proc/self/mountinfo, as far as we care. */
+/** The needed parts of one line of /proc/self/mountinfo. */
 export interface Mount {
   readonly path: string;
   /** Whether mounts below it propagate to peers (an optional field `shared:N`). */
@@ -25,7 +25,7 @@ export async function mounts(): Promise<Mount[]> {
   return parseMounts(await readFile('/proc/self/mountinfo', 'utf8'));
 }
 
-/** Whether a path is one of the folders or lies below one of them. */
+/** Reports whether a path is one of the folders or below one of them. */
 export function isBelow(path: string, folders: readonly string[]): boolean {
   return folders.some((folder) => path === folder || path.startsWith(`${folder}/`));
 }
@@ -39,7 +39,7 @@ export async function mountsBelow(folders: readonly string[]): Promise<string[]>
     .reverse();
 }
 
-/** Unmounts everything at or below the folders; a busy mount is detached and goes away with its last user. */
+/** Unmounts everything at or below the folders; a busy mount is detached and vanishes with its last user. */
 export async function unmountBelow(folders: readonly string[]): Promise<void> {
   for (const path of await mountsBelow(folders)) {
     const { exitCode } = await execa('umount', [path], { reject: false });
@@ -58,8 +58,8 @@ export function holders(all: readonly Mount[], folders: readonly string[]): Moun
 }
 
 /**
- * Lets mounts below these mount points be seen in other namespaces: the kubelet mounts what containers must see.
- * Only the ones that hold our folders, not everything below `/`: a mount that another one covers could not be put back.
+ * Makes mounts below these mount points visible in other namespaces: the kubelet mounts paths that containers must see.
+ * Only the ones with our folders, not everything below `/`: a mount that another one covers could not be restored.
  */
 export async function shareMounts(paths: readonly string[]): Promise<void> {
   for (const path of paths) await execa('mount', ['--make-shared', path]);

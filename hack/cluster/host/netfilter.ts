@@ -12,7 +12,7 @@ const proxyTables = ['ip kube-proxy', 'ip6 kube-proxy'] as const;
 
 /** Netfilter objects by name, so that two moments can be compared. */
 export interface NetfilterState {
-  /** `family name`, as nft says it. */
+  /** `family name`, as in nft. */
   readonly nftTables: readonly string[];
   readonly ipsets: readonly string[];
   /** `table/chain` of iptables, user-defined and built-in. */
@@ -29,8 +29,8 @@ export function chainsIn(save: string): string[] {
 }
 
 /**
- * Input for `iptables-restore --noflush` that removes our chains and rules from a dump of iptables-save, and
- * nothing else; empty when there is nothing of ours. Chains in `keep` were there before us and stay.
+ * Returns input for `iptables-restore --noflush` that removes our chains and rules from a dump of iptables-save, and
+ * nothing else; empty without any. Chains in `keep` existed before and stay.
  */
 export function removalScript(save: string, keep: ReadonlySet<string>): string {
   const tables = save.split(/^\*/m).slice(1);
@@ -55,7 +55,7 @@ async function output(command: string, args: readonly string[]): Promise<string>
 
 const saves = ['iptables', 'ip6tables'] as const;
 
-/** What is there now. */
+/** Returns the current state. */
 export async function netfilterState(): Promise<NetfilterState> {
   const [tables, sets, ...dumps] = await Promise.all([
     output('nft', ['list', 'tables']),
@@ -69,15 +69,15 @@ export async function netfilterState(): Promise<NetfilterState> {
   };
 }
 
-/** A table as the iptables front end leaves it behind: base chains that accept everything, and no rule. */
+/** Reports whether a table is empty, as the iptables front end leaves it: base chains that accept everything, and no rule. */
 export function isEmptyTable(listing: string): boolean {
   const lines = listing.split('\n').map((line) => line.trim());
   return lines.every((line) => /^($|#|}|table |chain [A-Z]+ {$|type \w+ hook .* policy accept;$)/.test(line));
 }
 
 /**
- * Removes our tables, chains, rules and sets. What stood in `before` stays, and so does everything
- * that does not carry our names; empty tables that were not there before go too.
+ * Removes our tables, chains, rules and sets. Everything in `before` stays, and so does everything without our names;
+ * new empty tables are removed too.
  */
 export async function cleanNetfilter(before: NetfilterState): Promise<void> {
   for (const name of saves) {

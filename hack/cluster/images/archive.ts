@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { tar } from './tar.ts';
 
-/** An image that holds one static binary and nothing else. */
+/** An image with one static binary only. */
 export interface BinaryImage {
   /** Full name with a tag other than latest, such as `localhost/pause:3.10`. */
   readonly name: string;
@@ -10,7 +10,7 @@ export interface BinaryImage {
   readonly content: Buffer;
   /** Go's name for the processor: amd64 or arm64. */
   readonly architecture: string;
-  /** Numeric user, or `uid:gid`; default root, for a container whose pod says otherwise. */
+  /** Numeric user, or `uid:gid`; default root, unless the pod sets another. */
   readonly user?: string;
 }
 

@@ -5,7 +5,7 @@ import type { Daemon } from '../daemons/daemon.ts';
 import { assertAlive, ensureDaemon, logPath } from '../daemons/supervisor.ts';
 import { waitFor } from '../base/wait.ts';
 
-/** One start in progress: what exists, where to log, when to give up, and whether anything had to be started. */
+/** One start in progress: its state, log and deadline, and whether anything had to be started. */
 export interface Start {
   readonly around: Surroundings;
   readonly log: (line: string) => void;
@@ -31,7 +31,7 @@ export async function waitForDaemon(start: Start, name: string, probe: () => Pro
   await waitFor(`an answer of ${name}`, alive, { timeoutMs, intervalMs: 25, signal: start.signal, where: logPath(layout, name) });
 }
 
-/** Whether somebody accepts connections at a port of this host or at a Unix socket. */
+/** Reports whether a port of this host or a Unix socket accepts connections. */
 export async function accepts(address: { port: number } | { path: string }): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect('path' in address ? { path: address.path } : { host: '127.0.0.1', port: address.port });
@@ -55,7 +55,7 @@ export async function startApi(start: Start): Promise<ApiReader> {
   return api;
 }
 
-/** Starts what turns objects into other objects; the API server must be ready. */
+/** Starts the controllers; the API server must be ready. */
 export async function startControllers(start: Start): Promise<void> {
   await Promise.all([ensure(start, controllerManager(start.around)), ensure(start, scheduler(start.around))]);
 }

@@ -15,7 +15,7 @@ import { purgeCaches } from './purge.ts';
 
 type Log = (line: string) => void;
 
-/** Nothing is saved, so patience is short: the state is about to be removed. */
+/** Short, because nothing is saved: the state is about to be removed. */
 const graceMs = 3000;
 
 async function stopAll(layout: Layout, names: readonly string[]): Promise<void> {
@@ -38,7 +38,7 @@ async function removeTasks(layout: Layout): Promise<void> {
   await Promise.all(Array.from({ length: 8 }, worker));
 }
 
-/** Ends what containerd could not: processes in the pods' groups, and shims of ours that lost their containerd. */
+/** Ends what containerd could not: processes in the pods' groups, and our shims without a containerd. */
 async function endStrays(layout: Layout, hasNode: boolean): Promise<void> {
   const strays = [...(hasNode ? await podProcesses() : []), ...(await ourProcesses(layout))];
   await Promise.all(strays.map((identity) => endProcess(identity, 500)));
@@ -48,7 +48,7 @@ async function removeLinks(): Promise<void> {
   for (const link of await podLinks()) await execa('ip', ['link', 'delete', link], { reject: false });
 }
 
-/** Deleting through a mount would delete what is mounted, so this stands before every deletion. */
+/** Deleting through a mount would delete the mounted content, so this precedes every deletion. */
 async function assertUnmounted(folders: readonly string[]): Promise<void> {
   const mounted = await mountsBelow(folders);
   if (mounted.length === 0) return;
@@ -79,8 +79,8 @@ async function cleanNode(layout: Layout, before: NetfilterState): Promise<void> 
 
 /**
  * Ends every process of the cluster and removes every trace of it from the host; binaries and image archives stay in
- * the cache unless `purge`. Must hold the lock. Safe after a crash, a reboot, or a start that stopped half way.
- * Throws AF_LEFTOVERS with the list of what could not be removed.
+ * the cache unless `purge`. Must hold the lock. Safe after a crash, a reboot, or a start that stopped half way. Throws
+ * AF_LEFTOVERS with the list of remaining items.
  */
 export async function downLocal(layout: Layout, purge: boolean, log: Log): Promise<void> {
   const baseline = await readBaseline(layout);

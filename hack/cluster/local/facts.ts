@@ -11,15 +11,15 @@ import { findMissingPackages, packagesFor } from './packages.ts';
 import { neededSpace, type PreflightFacts } from './preflight.ts';
 import { kubeletPort, listeners, socketInodes, socketOwner, type Listener } from '../base/ports.ts';
 
-/** The facts for the preflight, and what later steps would otherwise ask for again. */
+/** The facts for the preflight, also used by later steps. */
 export interface Survey {
   readonly facts: PreflightFacts;
   readonly go: GoFacts | undefined;
-  /** Ports that somebody else listens on. */
+  /** Ports with other listeners. */
   readonly takenPorts: ReadonlySet<number>;
 }
 
-/** How much of a cluster is asked for. */
+/** The requested parts of a cluster. */
 export interface WantedParts {
   readonly tier: Tier;
   readonly kwok: boolean;
@@ -28,7 +28,7 @@ export interface WantedParts {
   readonly dra: boolean;
 }
 
-/** The families that a tier needs. helm is not needed by the cluster but by everybody who installs something on it. */
+/** Returns the families that a tier needs. The cluster itself does not need helm, but every installation on it does. */
 export function familiesFor({ tier, kwok, gvisor, csi, dra }: WantedParts): FamilyName[] {
   const node: FamilyName[] = ['containerd', 'runc', 'coredns', 'kube-router'];
   return [
@@ -61,7 +61,7 @@ async function foreignListeners(ourPids: readonly number[]): Promise<Listener[]>
   return all.filter(({ inode }) => !ours.has(inode));
 }
 
-/** Looks at the machine and touches nothing. `ourPids` are daemons of ours that run already. */
+/** Inspects the machine without changes. `ourPids` are running daemons of this cluster. */
 export async function survey(layout: Layout, wanted: WantedParts, ourPids: readonly number[]): Promise<Survey> {
   const [go, osRelease, missingPackages, others, foreignKubeletDir, goMod, freeCache, freeState] = await Promise.all([
     goFacts(),

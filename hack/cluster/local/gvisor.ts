@@ -8,8 +8,9 @@ import type { Start } from './control-plane.ts';
 export const gvisorClass = 'gvisor';
 
 /**
- * What gVisor's shim reads. Sockets on volumes are the host's, so that the containers of a pod can meet on one: each of
- * them has a gofer of its own. Without CAP_SYS_RESOURCE runsc may not raise limits either, and does not need to.
+ * Returns the configuration of gVisor's shim. Sockets on volumes are the host's, so that the containers of a pod can
+ * share one: each of them has a separate gofer. Without CAP_SYS_RESOURCE runsc may not raise limits either, and does
+ * not need to.
  */
 export function runscConfig(folder: string): string {
   return `binary_name = "${join(folder, 'runsc')}"
@@ -20,7 +21,7 @@ root = "${join(folder, 'run')}"
 `;
 }
 
-/** Points a name at a file; whoever starts the old one in the meantime finds it whole. */
+/** Points a name at a file; a start of the old one meanwhile finds it complete. */
 async function point(link: string, target: string): Promise<void> {
   await rm(`${link}.new`, { force: true });
   await symlink(target, `${link}.new`);
@@ -42,7 +43,7 @@ export async function installGvisor({ around, log }: Pick<Start, 'around' | 'log
     kind: 'RuntimeClass',
     metadata: { name: gvisorClass },
     handler: gvisorHandler,
-    // What the sentry and its gofers take besides the containers; a pod is scheduled with it.
+    // Resources of the sentry and its gofers besides the containers; a pod is scheduled with it.
     overhead: { podFixed: { cpu: '50m', memory: '64Mi' } },
   };
   const args = ['--kubeconfig', layout.kubeconfig, 'apply', '--server-side', '--force-conflicts', '-f', '-'];

@@ -14,10 +14,7 @@ import { addonManifests } from './addons.ts';
 import { accepts, ensure, waitForDaemon, type Start } from './control-plane.ts';
 import { ensureVolume } from './volume.ts';
 
-/**
- * Imports a docker-archive unless the node has images of all its names already. Names must change
- * with their content, as ours do.
- */
+/** Imports a docker-archive unless the node has images of all its names already. Names must change with their content. */
 export async function importMissing(ctr: string, socket: string, tarPath: string): Promise<void> {
   const [manifest, present] = await Promise.all([
     execa('tar', ['-xOf', tarPath, 'manifest.json']),
@@ -74,7 +71,7 @@ async function applyAddons(start: Start, api: ApiReader, manifests: string): Pro
   start.log('DNS and access rules applied');
 }
 
-/** What a node start needs besides the cluster-wide facts. */
+/** Inputs of a node start besides the cluster-wide facts. */
 export interface NodeParts {
   readonly pause: ImageArchive;
   readonly coredns: ImageArchive;
@@ -87,8 +84,8 @@ export async function nodeImages(start: Pick<Start, 'around'>, go: GoFacts): Pro
 }
 
 /**
- * Starts the node while the API server is still starting, and resolves when the node and DNS are Ready.
- * Order: containerd needs nobody; the kubelet needs containerd, the pause image and the API server; kube-router needs the
+ * Starts the node while the API server is still starting, and resolves when the node and DNS are Ready. Order:
+ * containerd needs nothing; the kubelet needs containerd, the pause image and the API server; kube-router needs the
  * Node object; DNS needs its image, which is imported while the kubelet registers.
  */
 export async function startNode(start: Start, parts: NodeParts, apiReady: Promise<ApiReader>): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Tier } from '../base/cluster.ts';
 import { ClusterError, type ClusterErrorCode } from '../base/errors.ts';
 
-/** Everything the preflight decides on, gathered before anything is touched. */
+/** Inputs of the preflight, gathered before any change. */
 export interface PreflightFacts {
   readonly tier: Tier;
   readonly platform: string;
@@ -14,11 +14,11 @@ export interface PreflightFacts {
   readonly goVersion: string | undefined;
   /** The `go` line of the newest go.mod, such as `1.26.0`. */
   readonly goNeeded: string;
-  /** Whether Go may fetch a newer tool chain by itself (GOTOOLCHAIN is not `local`). */
+  /** Whether Go may fetch a newer tool chain automatically (GOTOOLCHAIN is not `local`). */
   readonly goMayUpgrade: boolean;
-  /** Who else listens on the kubelet's port, as "name (pid N)". */
+  /** Other listener on the kubelet's port, as "name (pid N)". */
   readonly kubeletPortOwner: string | undefined;
-  /** /var/lib/kubelet holds something that is not ours. */
+  /** /var/lib/kubelet holds foreign files. */
   readonly foreignKubeletDir: boolean;
   /** Free and needed space by folder, in bytes. */
   readonly disks: readonly { readonly path: string; readonly freeBytes: number; readonly neededBytes: number }[];
@@ -125,7 +125,7 @@ const checks: readonly Check[] = [
   },
 ];
 
-/** All reasons why a start would fail, most basic first; empty when there is none. */
+/** Returns all reasons why a start would fail, most basic first; empty without any. */
 export function preflight(facts: PreflightFacts): ClusterError[] {
   return checks.flatMap((check) => check(facts) ?? []);
 }

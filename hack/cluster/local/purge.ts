@@ -11,11 +11,11 @@ import type { Layout } from '../base/layout.ts';
 /** A process that runs a binary of the cache. */
 export interface CacheUser {
   readonly pid: number;
-  /** Without the program, whose path is the cache's and may look like a state folder's. */
+  /** Arguments without the program, whose path is the cache's and may look like a state folder's. */
   readonly args: readonly string[];
 }
 
-/** State folder of the cluster that a daemon belongs to, by the files it was given; undefined: a client such as kubectl. */
+/** Returns the state folder of a daemon's cluster, by its file arguments; undefined: a client such as kubectl. */
 export function stateOf(args: readonly string[]): string | undefined {
   return args.map((arg) => /^(?:--[a-z-]+=)?(\/.*?)\/(?:pki|etcd|config)(?:\/|$)/.exec(arg)?.[1]).find((state) => state !== undefined);
 }
@@ -41,7 +41,7 @@ export function purgeRefusal(ownState: string, named: string | undefined, users:
   return undefined;
 }
 
-/** All processes that run a binary of the cache. */
+/** Lists all processes that run a binary of the cache. */
 export async function cacheUsers(root: string = cacheRoot()): Promise<CacheUser[]> {
   const folder = join(root, binaryCache);
   if (!existsSync(folder)) return [];

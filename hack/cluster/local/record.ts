@@ -3,7 +3,7 @@ import type { Provider, Tier } from '../base/cluster.ts';
 import type { Layout } from '../base/layout.ts';
 import { defaultPorts, type Ports } from '../base/ports.ts';
 
-/** What is known about the cluster between two commands. */
+/** The stored state of the cluster between two commands. */
 export interface ClusterRecord {
   readonly provider: Provider;
   readonly tier: Tier;

@@ -7,7 +7,7 @@ import type { Layout } from '../base/layout.ts';
 import { nodeName } from '../base/network.ts';
 import { readClusterRecord, readPorts } from './record.ts';
 
-/** One daemon at the moment of asking. */
+/** Current state of one daemon. */
 export interface DaemonStatus {
   readonly name: string;
   readonly up: boolean;

@@ -67,7 +67,7 @@ async function launch(start: Start, tier: Tier, kwok: boolean, go: GoFacts): Pro
   const api = startApi(start);
   const controllers = api.then(() => startControllers(start));
   const node = parts ? startNode(start, parts, api) : undefined;
-  // All settle before the first failure is thrown: nothing may start in the background after the lock is gone.
+  // All settle before the first failure is thrown: nothing may start in the background after the lock is released.
   const outcomes = await Promise.allSettled([controllers, node]);
   for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
   if (kwok) await startKwok(start);

@@ -41,14 +41,14 @@ export function volumeManifest(folder: string): object {
   };
 }
 
-/** What a start must do with the volume that it found. */
+/** Returns what a start must do with the volume that it found. */
 export function volumeStep(found: unknown): 'create' | 'free' | 'nothing' {
   if (found === undefined) return 'create';
-  // Its claim is gone; without a person's word Kubernetes gives a retained volume to nobody else.
+  // Its claim is gone; without a manual step Kubernetes gives a retained volume to no other claim.
   return (found as { status?: { phase?: string } }).status?.phase === 'Released' ? 'free' : 'nothing';
 }
 
-/** Makes the volume, or makes it available again when its claim is gone. What is in it stays. */
+/** Makes the volume, or makes it available again when its claim is gone. Its content stays. */
 export async function ensureVolume(start: Start, api: ApiReader): Promise<void> {
   const { layout, binaries } = start.around;
   const folder = volumeFolder(layout);

@@ -1,6 +1,6 @@
 import { network } from '../base/network.ts';
 
-/** Authorities, so that no client of the API server can talk to etcd, or tell extension servers who asks. */
+/** Authorities, separate so that no client of the API server can talk to etcd, or assert a user to extension servers. */
 export type AuthorityName = 'ca' | 'etcd-ca' | 'front-proxy-ca';
 
 /** One certificate to issue. Organisations are groups and the common name is the user for the API server. */
@@ -20,7 +20,7 @@ export const authorities: readonly { readonly name: AuthorityName; readonly comm
   { name: 'front-proxy-ca', commonName: 'agentfleet-front-proxy-ca' },
 ];
 
-/** As whom the API server calls extension servers. */
+/** Identity of the API server for extension servers. */
 export const frontProxy = 'front-proxy-client';
 
 /** All certificates of a cluster on this host. Each daemon has its own user with the rights that Kubernetes gives to it. */

@@ -20,7 +20,7 @@ async function issue(dir: string, name: string, config: string, signer: readonly
   await writeFile(`${configPath}.new`, config);
   await execa('openssl', ['req', '-x509', '-config', `${configPath}.new`, '-days', String(validDays), ...newKey, ...signer, '-out', cert]);
   await chmod(key, 0o600);
-  await writeFile(configPath, config); // last: its presence says that the pair is complete
+  await writeFile(configPath, config); // last: its presence shows that the pair is complete
   return true;
 }
 
@@ -62,8 +62,8 @@ async function writeKubeconfig(layout: Layout, user: string, server: string): Pr
 }
 
 /**
- * Makes what is missing: authorities, certificates, the service-account key and kubeconfigs. A certificate whose
- * specification changed (the host has a new address, say) is issued again under the same authority.
+ * Makes missing authorities, certificates, the service-account key and kubeconfigs. A certificate whose specification
+ * changed (for example a new address of the host) is issued again under the same authority.
  */
 export async function ensurePki(layout: Layout, host: { nodeName: string; address: string }, apiPort: number): Promise<void> {
   const dir = layout.pki;

@@ -1,7 +1,7 @@
 import { execa } from 'execa';
 import type { Provider } from '../base/cluster.ts';
 
-/** What the choice of a provider depends on. */
+/** Inputs of the choice of a provider. */
 export interface ProviderFacts {
   /** `--context NAME`, when given. */
   readonly context: string | undefined;
@@ -11,14 +11,17 @@ export interface ProviderFacts {
   readonly kindWorks: boolean;
 }
 
-/** A named context wins; a cluster that is up keeps its provider; else kind where it works; else our own daemons. */
+/**
+ * Chooses a provider: a named context first; a running cluster keeps its provider; else kind where it works; else local
+ * daemons.
+ */
 export function chooseProvider(facts: ProviderFacts): Provider {
   if (facts.context !== undefined) return 'context';
   if (facts.recorded !== undefined) return facts.recorded;
   return facts.kindWorks ? 'kind' : 'local';
 }
 
-/** Whether kind is installed and the Docker engine answers within three seconds. */
+/** Reports whether kind is installed and the Docker engine answers within three seconds. */
 export async function kindWorks(): Promise<boolean> {
   const options = { reject: false, timeout: 3000 } as const;
   const { exitCode } = await execa('kind', ['version'], options);

@@ -25,7 +25,7 @@ export function firstReadyNode(answer: string): string | undefined {
     .find(([, ready]) => ready === 'True')?.[0];
 }
 
-/** The refusal to load an image into nodes that belong to somebody else. */
+/** Returns the refusal to load an image into foreign nodes. */
 export function importRefusal(context: string): ClusterError {
   return new ClusterError('AF_IMPORT_UNSUPPORTED', {
     what: 'images cannot be loaded into the nodes of a foreign cluster',
@@ -43,8 +43,8 @@ function unreachable(context: string, words: string): ClusterError {
 }
 
 /**
- * Uses somebody else's cluster through a private copy of one context. Starts nothing and installs nothing.
- * Throws AF_CONTEXT_UNREACHABLE, or AF_BINARY_UNKNOWN when there is no kubectl.
+ * Uses an existing cluster through a private copy of one context. Starts nothing and installs nothing. Throws
+ * AF_CONTEXT_UNREACHABLE, or AF_BINARY_UNKNOWN when there is no kubectl.
  */
 export async function upContext(layout: Layout, context: string, log: (line: string) => void): Promise<Cluster> {
   const bin = binOver(await clientTools(), 'context');

@@ -20,7 +20,7 @@ export function kindConfig(): string {
   });
 }
 
-/** Arguments that create the cluster; the configuration comes from standard input. */
+/** Returns the arguments that create the cluster; the configuration is read from standard input. */
 export function createArguments(kubeconfig: string): string[] {
   return ['create', 'cluster', '--name', kindName, '--config', '-', '--kubeconfig', kubeconfig, '--wait', '120s'];
 }

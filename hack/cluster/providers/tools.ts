@@ -15,7 +15,7 @@ export async function findInPath(name: string, path: string): Promise<string | u
   return undefined;
 }
 
-/** A `bin` over tools that were looked up before; throws AF_BINARY_UNKNOWN for any other name. */
+/** Returns a `bin` over tools that were found before; it throws AF_BINARY_UNKNOWN for any other name. */
 export function binOver(tools: ReadonlyMap<string, string>, provider: string): (name: string) => string {
   return (name) => {
     const path = tools.get(name);
@@ -28,7 +28,7 @@ export function binOver(tools: ReadonlyMap<string, string>, provider: string): (
   };
 }
 
-/** Looks the usual client tools up in PATH; what is missing is simply not in the map. */
+/** Finds the usual client tools in PATH; missing ones are not in the map. */
 export async function clientTools(): Promise<Map<string, string>> {
   const names = ['kubectl', 'helm', 'kind', 'docker'];
   const found = await Promise.all(names.map(async (name) => [name, await findInPath(name, process.env['PATH'] ?? '')] as const));

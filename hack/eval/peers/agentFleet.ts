@@ -15,7 +15,7 @@ export interface FleetRun {
   readonly limits: { readonly steps: number; readonly seconds: number };
 }
 
-/** Runs the loop on tasks, one after the other, after it was shown once what answers each. */
+/** Runs the loop on tasks, one after the other; `each.before` is called before each task. */
 export async function runAgentFleet(
   tasks: readonly PackTask[],
   { checkout, endpoint, model, version, limits }: FleetRun,

@@ -1,11 +1,11 @@
-// A model's server between an agent and what answers, which measures both agents by the same clock.
+// A model's server between an agent and the model, which measures both agents by the same clock.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { ChatCompletion, ChatRequest } from '@agentfleet/protocol/chat';
 import { Agent, fetch } from 'undici';
 
-/** What answers: a script, or a model elsewhere. */
+/** The answering model: a script, or a remote one. */
 export type Model = (request: ChatRequest, signal: AbortSignal) => Promise<Answer>;
 
 export interface Answer {
@@ -16,7 +16,7 @@ export interface Answer {
 /** One request of an agent, in milliseconds of one clock. */
 export interface Exchange {
   readonly arrivedMs: number;
-  /** When the last byte of the answer was handed to the network. */
+  /** When the last byte of the answer was passed to the network. */
   readonly answeredMs: number;
   readonly status: number;
   /** Messages and tools as JSON, bytes. */
@@ -35,7 +35,7 @@ export function estimatedTokens(value: unknown): number {
 
 /** Sends requests on to an OpenAI-compatible server. @param base with its `/v1` */
 export function remoteModel(base: string, name: string, key: string): Model {
-  // Models think long, and people who play them longer; the agents have limits of their own.
+  // Models are slow, and people who play them slower; the agents have limits of their own.
   const dispatcher = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
   return async (request, signal) => {
     const response = await fetch(`${base.replace(/\/$/, '')}/chat/completions`, {
@@ -70,7 +70,7 @@ export class Endpoint implements AsyncDisposable {
     return this.#exchanges;
   }
 
-  /** Begins again with what answers from now on. */
+  /** Starts again with this model. */
   play(model: Model): void {
     this.#model = model;
     this.#exchanges = [];
@@ -82,7 +82,7 @@ export class Endpoint implements AsyncDisposable {
     return endpoint;
   }
 
-  /** With `/v1`, as clients want it. */
+  /** With `/v1`, as clients expect it. */
   get url(): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/v1`;
   }

@@ -1,7 +1,8 @@
-// `node hack/eval/peers/main.ts mini-swe-agent --tasks PACK/TASK,… --out DIR`: another agent at tasks of our packs, judged as `fleet eval`
-// judges; `agentfleet` in its place is our loop at the same tasks. --endpoint URL is an OpenAI-compatible server (with its /v1), --model its name there, and its key stands in the environment as
-// OPENAI_API_KEY; without --endpoint the steps of scripts.ts are played, of which only those tasks can be asked that are there.
-// --rounds N repeats each task. `table --out DIR` prints the figures of the records that are there.
+// `node hack/eval/peers/main.ts mini-swe-agent --tasks PACK/TASK,… --out DIR`: runs another agent on tasks of our
+// packs, judged like `fleet eval`; `agentfleet` instead runs our loop on the same tasks. --endpoint URL is an
+// OpenAI-compatible server (with its /v1), --model its name there, with its key in the environment as OPENAI_API_KEY;
+// without --endpoint the steps of scripts.ts are played, for the tasks that it has. --rounds N repeats each task.
+// `table --out DIR` prints the figures of existing records.
 import { execFile } from 'node:child_process';
 import { appendFile, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -39,7 +40,7 @@ async function taskOf(id: string): Promise<PackTask> {
   return task;
 }
 
-/** What answers an agent at a task. */
+/** Returns the model for an agent at a task. */
 function modelFor(task: string, agent: Agent): Model {
   if (values.endpoint !== undefined) return remoteModel(values.endpoint, values.model, process.env['OPENAI_API_KEY'] ?? 'none');
   const script = scripts.get(task);

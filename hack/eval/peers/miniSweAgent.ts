@@ -53,7 +53,7 @@ export interface MiniRun {
   readonly limits: { readonly steps: number; readonly seconds: number };
 }
 
-/** Runs it on one task, in a sandbox of its own, and judges what it left. */
+/** Runs it on one task, in a separate sandbox, and judges the result. */
 export async function runMiniSweAgent(task: PackTask, { agent, programs, endpoint, model, limits }: MiniRun): Promise<PeerRecord> {
   const signal = AbortSignal.timeout(limits.seconds * 1000 + 300_000);
   const bound = { ...programs, binds: [...programs.binds, agent.folder] };
@@ -78,7 +78,7 @@ export async function runMiniSweAgent(task: PackTask, { agent, programs, endpoin
   return recordOf({ agent: 'mini-swe-agent', version: agent.version, task: task.id, model, solved, ended: exit, wallSeconds, exchanges });
 }
 
-/** Nothing of this machine's environment but what its commands need; prices of unknown models are not looked up. */
+/** Only the variables of this machine that its commands need; prices of unknown models are not looked up. */
 function environment({ toolsPath }: Programs): Readonly<Record<string, string>> {
   return {
     PATH: toolsPath,

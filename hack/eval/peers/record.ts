@@ -1,4 +1,4 @@
-// What is kept of an agent at a task, and the figures of many.
+// The record of an agent at a task, and the figures of many.
 import { mean, quantile } from '@agentfleet/eval/stats';
 import { chatRoutes } from '@agentfleet/protocol/chat';
 import type { TracedRequest } from './trace.ts';
@@ -14,7 +14,7 @@ export interface PeerRecord {
   readonly model: string;
   /** By the hidden check. */
   readonly solved: boolean;
-  /** What the agent says of its end. */
+  /** The agent's own description of its end. */
   readonly ended: string;
   /** Answers of the model. */
   readonly steps: number;
@@ -24,9 +24,9 @@ export interface PeerRecord {
   readonly promptBytes: readonly number[];
   /** From the start of the agent to its end. */
   readonly wallSeconds: number;
-  /** Of each step but the last: from the model's answer to the next request. */
+  /** For each step but the last: from the model's answer to the next request. */
   readonly besideMs: readonly number[];
-  /** Of our loop: what its process asked of keeper and learned parts in these times. */
+  /** For our loop: its requests to keeper and learned parts in these times. */
   readonly requests?: readonly StepRequest[];
 }
 
@@ -94,7 +94,7 @@ export function figuresOf(records: readonly Pick<PeerRecord, 'besideMs' | 'promp
   return { steps: times.length, p50Ms: quantile(times, 0.5), p99Ms: quantile(times, 0.99), promptTokens: mean(prompts) / 4 };
 }
 
-/** Each step of each task by the round in which it was quickest: what a machine without other jobs comes closest to. */
+/** Returns each step of each task from its quickest round: the closest to a machine without other load. */
 export function quickest(records: readonly PeerRecord[]): readonly PeerRecord[] {
   return [...Map.groupBy(records, ({ task }) => task).values()].flatMap((rounds) => {
     const [first, ...others] = rounds;

@@ -1,4 +1,4 @@
-// Answers that were written by hand: the same work for each agent, in the words of its own tools.
+// Handwritten answers: the same work for each agent, by calls of its own tools.
 import type { ChatCompletion, ChatRequest, WireToolCall } from '@agentfleet/protocol/chat';
 import { estimatedTokens, type Answer, type Model } from './endpoint.ts';
 import type { ScriptStep, TaskScript } from './scripts.ts';
@@ -11,7 +11,7 @@ interface Call {
   readonly arguments: Readonly<Record<string, unknown>>;
 }
 
-/** What each agent does for a step. */
+/** The call of each agent for a step. */
 const calls: Readonly<Record<Agent, (step: ScriptStep) => Call>> = {
   agentfleet: (step) => {
     switch (step.kind) {

@@ -4,7 +4,7 @@
 export type ScriptStep = { readonly says: string } & (
   | { readonly kind: 'look' | 'command' | 'check'; readonly command: string }
   | { readonly kind: 'read'; readonly path: string }
-  /** `before` stands once in the file. */
+  /** `before` occurs once in the file. */
   | { readonly kind: 'edit'; readonly path: string; readonly before: string; readonly after: string }
   | { readonly kind: 'submit' }
 );
@@ -17,7 +17,7 @@ export interface TaskScript {
 
 interface Work {
   readonly task: string;
-  /** What the visible check runs. */
+  /** Command of the visible check. */
   readonly check: string;
   readonly reads: readonly string[];
   readonly work: readonly ScriptStep[];

@@ -22,7 +22,7 @@ function ofKind(records: readonly PeerRecord[], kind: string): Steps {
 
 const heads = ['Agent', 'Step', 'Steps', 'p50, ms', 'p99, ms', 'p50 of the quickest', 'p99 of the quickest', 'Prompt tokens', 'Solved'];
 
-/** Figures of each agent as Markdown: all steps, then by what a step does. */
+/** Returns the figures of each agent as Markdown: all steps, then by kind of step. */
 export function tableOf(records: readonly PeerRecord[]): string {
   const lines = [rowOf(heads), rowOf(heads.map(() => '---'))];
   for (const [name, own] of Map.groupBy(records, ({ agent, version }) => `${agent} ${version}`)) {
@@ -35,7 +35,7 @@ export function tableOf(records: readonly PeerRecord[]): string {
   return lines.join('\n');
 }
 
-/** What the steps of our loop wait for, most first, as Markdown: requests a step, their times, and milliseconds a step. */
+/** Returns what the steps of our loop wait for, most first, as Markdown: requests a step, their times, and milliseconds a step. */
 export function causesOf(records: readonly PeerRecord[]): string {
   const traced = records.filter(({ requests }) => requests !== undefined);
   const steps = traced.flatMap(({ besideMs }) => besideMs);

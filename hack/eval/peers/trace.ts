@@ -1,4 +1,5 @@
-// Requests of this process, seen where undici announces them: what a step of our loop waits for, without a change of the loop.
+// Records this process's requests through undici's diagnostics: what a step of our loop waits for, without a change of
+// the loop.
 import { channel, type ChannelListener } from 'node:diagnostics_channel';
 
 /** A request that has ended, in milliseconds of the clock of `performance.now`. */
@@ -13,7 +14,7 @@ interface Reported {
   readonly request: { readonly method: string; readonly path: string };
 }
 
-/** Method and path without what differs between requests of a kind. Pure. */
+/** Returns method and path without the parts that differ between requests of a kind. Pure. */
 export function kindOf(method: string, path: string): string {
   const plain = path.split('?')[0] ?? '';
   return `${method} ${plain.replaceAll(/\/(?:[0-9A-HJKMNP-TV-Z]{26}|s\d+|[0-9a-f]{16,}|\d+)(?=\/|$)/g, '/*')}`;

@@ -1,6 +1,6 @@
-/** What a page says beside the rule itself. Commands take the namespace of the release as `agentfleet-system`. */
+/** Texts of a page besides the rule itself. Commands take the namespace of the release as `agentfleet-system`. */
 export interface RunbookText {
-  /** What stands still or may be wrong meanwhile, and what goes on. */
+  /** What stops or may be wrong meanwhile, and what continues. */
   readonly impact: string;
   /** Commands that show the cause, in the order in which one looks. */
   readonly look: readonly string[];

@@ -55,8 +55,8 @@ func serve(address string) error {
 	}
 }
 
-// dial asks until ten answers in a row are the expected one: the first packets of a new pod may pass or
-// fail before the enforcer has seen it, and neither says anything about the policy.
+// dial repeats until ten answers in a row are the expected one: the first packets of a new pod may
+// pass or fail before the enforcer has seen it, and neither proves anything about the policy.
 func dial(address, expected string) error {
 	answers, last := 0, "nothing"
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(pause) {
