@@ -66,7 +66,7 @@ describe('the package for npm', () => {
     },
   );
 
-  test('serves the dashboard with the page that lies beside it', async () => {
+  test('serves the dashboard with the page beside it', async () => {
     const kubeconfig = join(folder, 'kubeconfig');
     const cluster = { server: 'http://127.0.0.1:1' };
     const contexts = [{ name: 'a', context: { cluster: 'a', user: 'a' } }];

@@ -18,7 +18,7 @@ const goal: WireMessage[] = [
 ];
 const tools = [{ type: 'function' as const, function: { name: 'bash' } }];
 
-describe('what was answered by hand', () => {
+describe('handwritten answers', () => {
   it('becomes one recording for each conversation, which plays; refusals and open requests are left out', async () => {
     await mkdir(join(folder, 'requests'));
     await mkdir(join(folder, 'answers'));

@@ -77,7 +77,7 @@ export async function assembleEngine({ scratch, authorities, env, tracing }: Ass
     collectCoverage: (request) => collectCoverage({ ...request, cwd: workspaceDir }),
   });
   const health = (): void => {
-    if (grammars.failed) throw new Error('the parser of gate 1 failed; the process has to be started anew');
+    if (grammars.failed) throw new Error('the parser of gate 1 failed; restart the process');
   };
   return { engine, health };
 }

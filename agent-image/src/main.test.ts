@@ -79,7 +79,7 @@ describe('the process', () => {
     expect(bed.server.objects(leases)).toEqual([]);
   });
 
-  it('tells every fault of its environment and does not start', async () => {
+  it('reports every fault of its environment and does not start', async () => {
     const process = start({});
     let words = '';
     process.stderr?.setEncoding('utf8').on('data', (text: string) => (words += text));

@@ -52,11 +52,11 @@ test('an artifact is held against its hash', async () => {
   await expect(client.artifact('one', 'none')).rejects.toMatchObject({ code: 'AF_CLIENT_NOT_FOUND' });
 });
 
-test('a conversation goes on after a pause, which nobody sees', async () => {
+test('a conversation continues after an invisible pause', async () => {
   expect((await all(client.conversation('one', { follow: true }))).map(({ seq }) => seq)).toEqual([1, 4, 7]);
   expect(await all(client.log('one'))).toHaveLength(2);
 });
 
-test('a cluster without the results API is told apart', async () => {
+test('a cluster without the results API is distinguished', async () => {
   await expect(client.artifacts('two')).rejects.toMatchObject({ code: 'AF_CLIENT_RESULTS_MISSING' });
 });

@@ -7,20 +7,20 @@ import { measuredOf } from './measured.ts';
 const file = join(import.meta.dirname, '../../docs/benchmarks.md');
 
 describe('the tables of docs/benchmarks.md', () => {
-  test('are those of the numbers that were measured; write them anew by "npm run eval -- --tables"', async () => {
+  test('are those of the measured numbers; rewrite them by "npm run eval -- --tables"', async () => {
     const document = await readFile(file, 'utf8');
     expect(await rewritten(document, file)).toBe(document);
     for (const name of stepsByTable().keys()) expect(document).toContain(`<!-- table: ${name} -->`);
   });
 
-  test('have numbers that the commands of today would measure; measure anew what was measured by others', async () => {
+  test('have numbers of the current commands; measure others again', async () => {
     for (const step of [...stepsByTable().values()].flat()) {
       const measured = await measuredOf(step);
       if (measured !== undefined) expect(measured.argv, step.name).toEqual(step.argv);
     }
   });
 
-  test('say nothing good about what is not so', async () => {
+  test('make no false claims', async () => {
     for (const step of [...stepsByTable().values()].flat()) {
       const result = (await measuredOf(step))?.result;
       if (result?.kind === 'verify') expect(result.verified).toMatchObject({ oracles: result.verified.tasks, noOps: 0, refused: [] });

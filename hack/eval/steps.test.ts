@@ -53,7 +53,7 @@ test('a step that fails keeps no other from being run, and is run again', async 
   expect(asked).toHaveLength(4);
 });
 
-test('what was cut off is gone on with, and its time counts as a whole', async () => {
+test('an interrupted step is continued, and its time counts as a whole', async () => {
   status = (argv) => {
     if (argv.includes('run')) stop.abort();
     return argv.includes('run') ? 1 : 0;
@@ -79,7 +79,7 @@ test.each<[string, () => void | Promise<void>]>([
   await expect(readFile(join(out, 'b', 'results.jsonl'))).rejects.toThrow(/ENOENT/);
 });
 
-test('another command begins anew', async () => {
+test('another command starts again', async () => {
   await runSteps(steps, ports);
   const [run] = await runSteps([{ ...(steps[1] as EvalStep), argv: ['eval', 'run', 'b', '--sample', '2'] }], ports);
   expect(run?.start).toBe('Anew');

@@ -10,6 +10,6 @@ test('replaces the table that is named and nothing else', () => {
   expect(withTable(document, 'two', 'y')).toContain('old');
 });
 
-test('says which place is missing', () => {
+test('reports the missing place', () => {
   expect(() => withTable(document, 'three', 'x')).toThrow(/no "<!-- table: three -->"/);
 });

@@ -54,7 +54,7 @@ test('an override replaces the archive but not the security updates', () => {
   });
 });
 
-test('a machine of another distribution is told to set the override', () => {
+test('a machine of another distribution gets the hint to set the override', () => {
   const sources = parseSourcesList('deb http://a.example/ubuntu noble main\n');
   expect(() => chooseMirrors(sources)).toThrow(/AGENTFLEET_DEBIAN_MIRROR/);
   expect(chooseMirrors(sources, 'http://near.example/debian')).toEqual({ archive: 'http://near.example/debian' });

@@ -49,11 +49,11 @@ test('staged files have their mode, not that of their source', async () => {
   expect((await stat(join(folder, 'dist/amd64/node'))).mode & 0o7777).toBe(0o755);
 });
 
-describe('what cannot be fetched', () => {
+describe('an unavailable part', () => {
   const reason = new PartUnavailable('pip cannot download it', new Error('no index'));
   const [sandbox, llama] = selectImages(['sandbox', 'inference-llama']);
 
-  test('leaves out an image that the fleet runs without, and says so', () => {
+  test('leaves out an optional image, and reports it', () => {
     const warn = vi.fn<(message: string) => void>();
     expect(failureOf(llama, reason, { warn })).toEqual([]);
     expect(warn.mock.calls).toEqual([
@@ -61,7 +61,7 @@ describe('what cannot be fetched', () => {
     ]);
   });
 
-  test('is a failure of any other image, and so is what is wrong with one that may be missing', () => {
+  test('is a failure of any other image, and so is a fault of an optional one', () => {
     const warn = vi.fn<(message: string) => void>();
     expect(failureOf(sandbox, reason, { warn })).toEqual(['image sandbox: pip cannot download it\n  no index']);
     expect(failureOf(llama, new Error('its sha256 is another'), { warn })).toEqual(['image inference-llama: its sha256 is another']);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { bundledPackages, licenceTexts } from './licences.ts';
 
-test('finds scoped and nested packages once each, and nothing of ours', () => {
+test('finds scoped and nested packages once each, and none of ours', () => {
   const inputs = [
     'node_modules/b/lib/x.js',
     'node_modules/b/y.js',
@@ -15,7 +15,7 @@ test('finds scoped and nested packages once each, and nothing of ours', () => {
   expect(bundledPackages(inputs)).toEqual(['node_modules/@s/a', 'node_modules/b', 'node_modules/b/node_modules/c']);
 });
 
-test('tells every package with its licence and its notices', async () => {
+test('lists every package with its licence and its notices', async () => {
   const root = await mkdtemp(join(tmpdir(), 'licences-'));
   for (const name of ['a', 'b']) {
     await mkdir(join(root, 'node_modules', name), { recursive: true });

@@ -18,7 +18,7 @@ afterAll(async () => {
 /** Bytes of the operator's code: V8 keeps a multiple of it. */
 const most = 2_000_000;
 
-test('what the image of the operator starts is small, has no reader of kubeconfigs, and says so', async () => {
+test('the program of the operator image is small, has no reader of kubeconfigs, and reports it', async () => {
   const { code } = await operatorBundle();
   expect((await readFile(code.file)).length).toBeLessThan(most);
   await writeFile(join(code.file, '..', 'package.json'), '{"type":"module"}');

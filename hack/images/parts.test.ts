@@ -30,7 +30,7 @@ test('a bundle runs as a module, with require for packages that want it, and is 
   expect(await bundle('stand-in', entry)).toEqual(first);
 });
 
-test('a missing entry is told by its path in the repository', async () => {
+test('a missing entry is reported by its path in the repository', async () => {
   await expect(bundle('keeper', join(folder, 'main.ts'))).rejects.toThrow(/main\.ts: there is nothing to bundle for keeper/);
 });
 

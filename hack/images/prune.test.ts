@@ -9,7 +9,7 @@ const day = 24 * 60 * 60 * 1000;
 const now = 100 * day;
 const entry = (dir: string, ageDays: number, unfinished = false) => ({ dir, lastUsedMs: now - ageDays * day, unfinished });
 
-test('only what was unused for more than 14 days is stale', () => {
+test('only entries unused for more than 14 days are stale', () => {
   expect(staleEntries([entry('old', 15), entry('edge', 14), entry('new', 1)], now).map(({ dir }) => dir)).toEqual(['old']);
 });
 
@@ -17,7 +17,7 @@ test('an unfinished build is stale after a day', () => {
   expect(staleEntries([entry('dead', 2, true), entry('running', 0.1, true)], now).map(({ dir }) => dir)).toEqual(['dead']);
 });
 
-test('of what every change builds anew the eight last used stay, and what a run of today may use', () => {
+test('of entries that every change builds again the eight last used stay, and those that a run of today may use', () => {
   const built = (name: string, ageDays: number) => entry(`${name}-${ageDays.toFixed(2).replace('.', '').padStart(16, '0')}`, ageDays);
   const operator = [0.1, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1].map((age) => built('operator', age));
   const fresh = Array.from({ length: 12 }, (_, at) => built('agent', at / 100));

@@ -31,12 +31,12 @@ test('no file keeps a set-user-id bit', async () => {
   expect((await lstat(join(root, 'usr/bin/su'))).mode & 0o7777).toBe(0o755);
 });
 
-test('with a keep list all else goes, also standing folders', async () => {
+test('with a keep list all else is removed, also empty folders', async () => {
   await slimRootfs(root, { keep: ['bin'], drop: [] });
   expect(await readdir(root)).toEqual(['bin']);
 });
 
-test('what is dropped does not stay though it is kept', () => {
+test('dropped files do not stay although they are kept', () => {
   expect(staysInRootfs('etc/machine-id', { keep: ['etc/*'], drop: volatileFiles })).toBe(false);
 });
 

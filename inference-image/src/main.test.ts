@@ -84,7 +84,7 @@ describe('the process', () => {
     expect(await once(process, 'exit')).toEqual([0, null]);
   });
 
-  it('tells every fault of its environment and does not start', async () => {
+  it('reports every fault of its environment and does not start', async () => {
     const process = start({ AGENTFLEET_ENGINE: 'Magic', LOG_LEVEL: 'loud' });
     const reported = await text(process.stderr as NonNullable<typeof process.stderr>);
     expect(reported).toMatch(/AGENTFLEET_ENGINE: .*\n[\s\S]*LOG_LEVEL: /);

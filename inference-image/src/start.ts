@@ -24,7 +24,7 @@ export interface StartOptions {
 
 /** Loads the engine and listens. Not ready before the engine has answered an example of each capability. */
 export async function startServer({ config, logger, now }: StartOptions): Promise<RunningServer> {
-  const engine = await createEngine(config, now, (error) => logger.warn('the engine did not do what it was told', errorFields(error)));
+  const engine = await createEngine(config, now, (error) => logger.warn('an action of the engine failed', errorFields(error)));
   const server = createServer({ config, engine, logger, now, pause });
   const gate = gateOf(config.access, {
     clock: { now: () => Date.now() },

@@ -27,7 +27,7 @@ describe('the environment of a worker', () => {
     expect(readConfig({ ...env, AGENTFLEET_CONCURRENCY: '3', LOG_LEVEL: 'debug' })).toMatchObject({ concurrency: 3, logLevel: 'debug' });
   });
 
-  it('tells all faults at once, each with its variable and a cure', () => {
+  it('reports all faults at once, each with its variable and a cure', () => {
     const read = (): unknown =>
       readConfig({ ...env, POD_NAME: '', POD_UID: undefined, AGENTFLEET_CONCURRENCY: 'many', AGENTFLEET_PORT: '70000', LOG_LEVEL: 'loud' });
     expect(read).toThrow(ConfigError);

@@ -13,7 +13,7 @@ const configMap = (text?: string): ConfigMap => ({
 describe('reading a brief', () => {
   const parse = briefParser();
 
-  it('takes what the schema takes', () => {
+  it('accepts every brief that fits the schema', () => {
     expect(parse(configMap(JSON.stringify(good)))).toEqual({ brief: good });
   });
 
@@ -36,7 +36,7 @@ describe('reading a brief', () => {
 });
 
 describe('following a brief', () => {
-  it('keeps the last good one while the newest cannot be read or is gone, and says so', async () => {
+  it('keeps the last good one while the newest is unreadable or gone, and reports it', async () => {
     const server = await startFakeServer();
     server.createNamespace('platform');
     const transport = createTransport(server.config, { userAgent: 'test' });

@@ -113,7 +113,7 @@ test('program', () => {
   expect(Object.values(outcomes())).toEqual(['Passed', 'Passed', 'Passed', 'Passed']);
 });
 
-test('npm test is followed through its script; packages and other files are not told', async () => {
+test('npm test is followed through its script; packages and other files are left out', async () => {
   const files = {
     'package.json': '{"type": "module", "scripts": {"test": "node --test"}}',
     'node_modules/dep/package.json': '{"type": "module", "exports": "./index.js"}',
@@ -145,7 +145,7 @@ test('a program without node:test is one run by its path, and a test file that c
   expect(broken.outcomes()).toEqual({ 'late.test.mjs': 'Failed' });
 });
 
-test('what was run before a time-out or a sudden end stays', async () => {
+test('tests run before a time-out or a sudden end stay', async () => {
   const ending = (line: string): string => `import test from 'node:test';\ntest('a', () => {});\ntest('b', async () => {\n  ${line}\n});\n`;
   const exited = await traced([node, '--test', 'exit.test.mjs'], { 'exit.test.mjs': ending('process.exit(3);') });
   expect(exited.outcomes()).toEqual({ a: 'Passed' });
@@ -155,7 +155,7 @@ test('what was run before a time-out or a sudden end stays', async () => {
   expect(late.notes).toEqual([expect.stringContaining('over 3 s')]);
 });
 
-test('a script made from a file has other lines and is not told; flags that were there stay', async () => {
+test('a script made from a file has other lines and is left out; existing flags stay', async () => {
   const files = {
     'made.mjs':
       "import vm from 'node:vm';\nnew vm.Script('\\n'.repeat(999) + 'globalThis.x = 1;', { filename: import.meta.url.replace('made', 'other') }).runInThisContext();\nif (process.noDeprecation !== true) throw new Error('flag lost');\n",

@@ -109,7 +109,7 @@ describe.skipIf(python === undefined)('pytest', () => {
     expect(runs[0]?.covered.map(({ path }) => path)).toEqual(['calc.py', 'tests/conftest.py', 'tests/test_calc.py']);
   });
 
-  test("goes together with the variables that make runners name their tests, and with the task's own", async () => {
+  test('is compatible with the variables that make runners name their tests, and with those of the task', async () => {
     const env = { ...namingEnvironment({}), MODE: 'x' };
     const own = {
       'test_env.py': "import os\ndef test_env():\n    assert os.environ['MODE'] == 'x' and '-rA' in os.environ['PYTEST_ADDOPTS']\n",
@@ -117,7 +117,7 @@ describe.skipIf(python === undefined)('pytest', () => {
     expect((await trace(keeper, pytest, own, { env })).outcomes()).toEqual({ 'test_env.py::test_env': 'Passed' });
   });
 
-  test('a module that cannot be collected hides nothing of the others', async () => {
+  test('a module that cannot be collected does not hide the others', async () => {
     const own = { 'test_a.py': 'def test_a():\n    pass\n', 'test_b.py': 'def (:\n' };
     const { outcomes } = await trace(keeper, [...pytest, '--continue-on-collection-errors'], own);
     expect(outcomes()).toEqual({ 'test_a.py::test_a': 'Passed' });

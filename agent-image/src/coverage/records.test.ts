@@ -45,7 +45,7 @@ describe('records of the tracer', () => {
     expect(readRecords([text])).toEqual({ runs: [], dropped: 0, unreadable: 1 });
   });
 
-  test('what does not fit leaves passing tests out before failing ones', () => {
+  test('passing tests are left out before failing ones when there is no room', () => {
     const run = (test: string, outcome: 'Passed' | 'Failed'): CoverageRun => ({ test, outcome, covered: [] });
     const runs = [run('a', 'Passed'), run('b', 'Failed'), run('c', 'Passed'), run('d', 'Failed')];
     const size = JSON.stringify(runs[0]).length + 1;

@@ -98,7 +98,7 @@ class Clamp(unittest.TestCase):
     expect(again.runs).toEqual(runs);
   });
 
-  test('tells outcomes apart: sub-tests fold into their test, skips and expected failures are left out', async () => {
+  test('distinguishes outcomes: sub-tests fold into their test, skips and expected failures are left out', async () => {
     const files = {
       'test_kinds.py': `import unittest
 
@@ -210,7 +210,7 @@ class More(unittest.TestCase):
     expect(lines('tool.py')['test_more.More.test_program']).toEqual([1, 2, 4, 6]);
   });
 
-  test('a test that ends the process, a time-out and a broken module leave what was run before', async () => {
+  test('a test that ends the process, a time-out and a broken module keep what was run before', async () => {
     const ending = (line: string): string =>
       `import os, time, unittest\n\n\nclass T(unittest.TestCase):\n    def test_a(self):\n        pass\n\n    def test_b(self):\n        ${line}\n`;
     const exited = await traced([...unittest, 'test_exit'], { 'test_exit.py': ending('os._exit(3)') });

@@ -62,7 +62,7 @@ describe('gate 2 with a calibration', () => {
     expect(await decisionModels.secondOpinion({ ...act, head: 'Editor' })).toMatchObject({ allowed: true });
   });
 
-  it('is closed by a stale one, and goes by the rest where the model says Degrade', async () => {
+  it('is closed by a stale one, and uses the rest where the model has Degrade', async () => {
     await using server = await startPartsServer();
     server.script.calibration = digest;
     const calibration = { abstains: null, digest, until };

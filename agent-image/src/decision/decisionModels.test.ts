@@ -42,7 +42,7 @@ describe('the control vector', () => {
     expect(server.bodies('Control')).toEqual([{ requestId: 'task.1.1.m1', experts: ['gen'], steps: [] }]);
   });
 
-  it('is uniform without a planner, and nobody is missed', async () => {
+  it('is uniform without a planner, and no part is reported as missing', async () => {
     const decisionModels = open(server.pool({ experts: [...without('Planner')] }));
     expect(await decisionModels.control([])).toEqual({
       experts: { gen: 1 },
@@ -52,7 +52,7 @@ describe('the control vector', () => {
     expect(decisionModels.degraded).toEqual([]);
   });
 
-  it('is uniform when the planner has no pods, which is said from the beginning; so for each part that nobody else replaces', () => {
+  it('is uniform when the planner has no pods, which is reported from the beginning; so for each part without a replacement', () => {
     const absent = [
       { name: 'hrm', role: 'Planner' },
       { name: 'tpc', role: 'Policy' },
@@ -69,7 +69,7 @@ describe('the control vector', () => {
     expect(open({ ...server.pool(), absent: [{ name: 'old', role: 'Planner' }] }).degraded).toEqual([]);
   });
 
-  it('is uniform when the planner is away, which is said until it is back', async () => {
+  it('is uniform when the planner is unavailable, which is reported until it returns', async () => {
     server.script.failing = { Control: 'Refuses' };
     const decisionModels = open();
     expect(await decisionModels.control([])).toMatchObject({ experts: { gen: 1 }, risk: null });
@@ -79,7 +79,7 @@ describe('the control vector', () => {
     expect(decisionModels.degraded).toEqual([]);
   });
 
-  it('in shadow is told and not acted upon', async () => {
+  it('in shadow is reported and not acted upon', async () => {
     server.script.shadow = 'no better than a constant';
     server.script.risk = 1;
     server.script.deliberate = true;
@@ -91,7 +91,7 @@ describe('the control vector', () => {
 });
 
 describe('ranking', () => {
-  it('goes by energy, in batches, with all that is known before the act', async () => {
+  it('follows energy, in batches, with all features known before the act', async () => {
     server.script.energy = ({ operator }) => ({ a: 3, b: 1, c: 2 })[operator] ?? 0;
     const { ranked, margin } = await open().rank(three, context);
     expect(ranked.map(({ candidate: { operator }, energy }) => [operator, energy])).toEqual([
@@ -121,7 +121,7 @@ describe('ranking', () => {
     });
   });
 
-  it('embeds what fails once, and each change once, also when the work goes back to another tree', async () => {
+  it('embeds failures once, and each change once, also when the work returns to another tree', async () => {
     const decisionModels = open();
     await decisionModels.rank(three, context);
     await decisionModels.rank(three, context);
@@ -132,7 +132,7 @@ describe('ranking', () => {
     expect(server.bodies('Embed').map(({ texts }) => texts.length)).toEqual([4, 2]);
   });
 
-  it('embeds nothing when the verifier does not read it, which it says with its first answer', async () => {
+  it('embeds nothing when the verifier does not read it, which its first answer shows', async () => {
     server.script.reads = [];
     const decisionModels = open();
     await decisionModels.rank(three, context);
@@ -140,7 +140,7 @@ describe('ranking', () => {
     expect(server.bodies('Embed').map(({ texts }) => texts.length)).toEqual([4]);
   });
 
-  it("keeps the expert's order when the verifier is away, and says so", async () => {
+  it('keeps the order of the expert when the verifier is unavailable, and reports it', async () => {
     server.script.energy = ({ operator }) => ({ a: 3, b: 1, c: 2 })[operator] ?? 0;
     server.script.failing = { Score: 'Silent' };
     const decisionModels = open();
@@ -153,7 +153,7 @@ describe('ranking', () => {
     expect(await decisionModels.score(first, { testsFixed: 1 })).toBeNull();
   });
 
-  it('asks nobody but the verifier about what it needs no one for', async () => {
+  it('asks only the verifier where it needs no other part', async () => {
     await open(server.pool({ verifier: null })).rank(three, context);
     expect(server.asked).toEqual([]);
   });
@@ -177,7 +177,7 @@ describe('ranking', () => {
     expect(server.bodies('Prior')).toHaveLength(1);
   });
 
-  it('scores what ran by all that was measured', async () => {
+  it('scores executed acts by all measurements', async () => {
     server.script.energy = ({ features }) => -(features.testsFixed ?? 0);
     const decisionModels = open();
     const [best] = (await decisionModels.rank(three, context)).ranked;
@@ -199,7 +199,7 @@ describe('ranking', () => {
 });
 
 describe('a second opinion', () => {
-  it('asks Policy, Planner and Verifier, and tells their numbers', async () => {
+  it('asks Policy, Planner and Verifier, and reports their numbers', async () => {
     expect(await open().secondOpinion(act)).toEqual({ allowed: true, why: '', unsafe: 0.01, risk: 0.1, energy: 0, pSuccess: 0.9 });
     expect(server.bodies('Judge')[0]?.acts).toEqual([{ id: 'act0', tool: 'Shell', subject: 'make install', rails: ['unknown-program'] }]);
     expect(server.bodies('Score')[0]?.items[0]).toMatchObject({
@@ -223,7 +223,7 @@ describe('a second opinion', () => {
     expect(decisionModels.degraded).toEqual([expect.stringMatching(/^Verifier ebm: .*the rules decide/)]);
   });
 
-  it('says that a verifier without calibration vetoes nothing', async () => {
+  it('reports that a verifier without calibration vetoes nothing', async () => {
     server.script.pSuccess = () => null;
     const decisionModels = open();
     expect(await decisionModels.secondOpinion(act)).toMatchObject({ allowed: true, pSuccess: null });
@@ -231,7 +231,7 @@ describe('a second opinion', () => {
   });
 });
 
-it('tells who took part, with what was running', async () => {
+it('reports the participating parts, with their digests', async () => {
   const decisionModels = open();
   await decisionModels.control([]);
   await decisionModels.rank(three, { ...context, trialSeconds: 100 });

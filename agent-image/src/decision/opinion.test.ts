@@ -150,7 +150,7 @@ describe('gate 2', () => {
     }
   });
 
-  it('tells the numbers it was decided by', () => {
+  it('reports the numbers of the decision', () => {
     expect(decide(all, { decision: 'Review', risk: 'Unknown' })).toEqual({
       allowed: true,
       why: '',

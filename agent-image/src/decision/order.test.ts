@@ -28,7 +28,7 @@ it("weighs the expert's order by likelihoods without a verifier, and leaves that
   expect(names([ranked('a', 1, 0.5, 1, -3), ranked('b', 2, 0.4, 2, 2)])).toEqual(['a', 'b']);
 });
 
-it('tells the gap of the two best, and none where there is none', () => {
+it('reports the gap of the two best, and none where there is none', () => {
   expect(ordered([ranked('a', 1, 0.5, 2), ranked('b', 2, 0.3, -1)], true).margin).toBe(3);
   expect(ordered([ranked('a', 1, 0.5, null), ranked('b', 2, 0.25, null)], true).margin).toBeCloseTo(Math.LN2);
   expect(ordered([ranked('a', 1, 0.5, 2)], true).margin).toBeNull();

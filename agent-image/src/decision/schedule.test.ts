@@ -37,7 +37,7 @@ describe('the compute scheduler', () => {
     expect(schedule({ ...sure, risk: 0.9 }, defaults)).toEqual({ k: 4, fast: false, deliberate: true });
   });
 
-  it('does not act upon a risk that nobody vouches for', () => {
+  it('does not act upon an unconfirmed risk', () => {
     expect(schedule({ ...sure, risk: null }, { ...defaults, riskThreshold: 0 })).toEqual({ k: 1, fast: true, deliberate: false });
   });
 
@@ -64,7 +64,7 @@ describe('the compute scheduler', () => {
     );
   });
 
-  it('plans the same again when its own plan is what is known', () => {
+  it('plans the same again when given its own plan', () => {
     fc.assert(
       fc.property(situations, settings, (situation, compute) => {
         const plan = schedule(situation, compute);

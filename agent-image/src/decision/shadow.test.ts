@@ -88,7 +88,7 @@ const settled = async (mirror: Mirror, count: number): Promise<void> => {
 };
 
 describe('a mind with a shadow', { timeout: 120_000 }, () => {
-  it('compares what each verifier alone makes of an act, by its own thresholds', async () => {
+  it('compares the verdicts of each verifier alone on an act, by its own thresholds', async () => {
     const mirror = mirrorOf();
     shadow.script.pSuccess = () => 0.05;
     const { opinion } = await course(open(mirror));
@@ -104,7 +104,7 @@ describe('a mind with a shadow', { timeout: 120_000 }, () => {
     expect(stricter.counts).toMatchObject({ bothVetoed: 1, onlyShadowVetoed: 0 });
   });
 
-  it('says that the shadow abstains where its probabilities are made by another calibration than its own', async () => {
+  it('reports that the shadow abstains where its probabilities are from another calibration than its own', async () => {
     const own = briefOf().verifier;
     const mirror = mirrorOf({ verifier: own === null ? null : { ...own, calibration: { abstains: null, digest: 'sha256:b' } } });
     shadow.script.calibration = 'sha256:a';
@@ -125,7 +125,7 @@ describe('a mind with a shadow', { timeout: 120_000 }, () => {
     expect(mirror.counts).toMatchObject({ answered: 0, failed: 0 });
   });
 
-  it('whatever the shadow does: says what it says without one', async () => {
+  it('answers as without a shadow, whatever the shadow does', async () => {
     const failure = fc.constantFrom(undefined, 'Silent' as const, 'Refuses' as const, 'Nonsense' as const);
     const script = fc.record({
       p: fc.constantFrom(0, 0.1, 0.5, 0.99, null),

@@ -13,7 +13,7 @@ describe('a branch', () => {
     expect(decideBranch('x', { remote, commit: mine, ours: new Set([mine, old]) })).toEqual(decision);
   });
 
-  it('that holds the commit of somebody else is never overwritten', () => {
+  it('with a commit of another author is never overwritten', () => {
     const decide = () => decideBranch('x', { remote: theirs, commit: mine, ours: new Set([mine, old]) });
     expect(decide).toThrow(/branch x holds commit cccccccccccc, which this task did not push; nothing was overwritten; delete the branch/);
   });
@@ -34,7 +34,7 @@ describe('a pull request', () => {
     expect(standing(found, 'u')?.url).toBe(url);
   });
 
-  it('has goal, answer and checks, and no forge acts on what they say', () => {
+  it('has goal, answer and checks, and no forge acts on their text', () => {
     const checks = [{ name: 'unit', passed: 3, failed: 0, skipped: 1 }];
     const body = bodyOf({ task: 'team/fix', uid: 'u', attempt: 2, goal: 'Fix @all\n```\nx', answer: 'closes #1', checks });
     expect(body).toContain('````text\nFix @all\n```\nx\n````');
@@ -52,7 +52,7 @@ describe('a pull request', () => {
   });
 });
 
-describe('what a commit holds', () => {
+describe('the content of a commit', () => {
   const [one, two] = ['1'.repeat(64), '2'.repeat(64)];
   const manifest = (...lines: string[]): Buffer => Buffer.from(['agentfleet-manifest/1', ...lines, ''].join('\n'), 'latin1');
   const before = manifest(
@@ -74,7 +74,7 @@ describe('what a commit holds', () => {
     `f 0644 4 ${two} 2 home/notes -`,
   );
 
-  it('is what files and links of the workspace are now, without folders, times, narrow modes and git itself', () => {
+  it('is the current files and links of the workspace, without folders, times, narrow modes and git itself', () => {
     expect(
       changedFiles(before, after).map(({ path, was, now }) => [path, was, now?.mode ?? null, now?.target ?? now?.sha256 ?? null]),
     ).toEqual([

@@ -89,7 +89,7 @@ describe('bad input', () => {
     expect(tree(next.keeper)).toEqual([]);
   });
 
-  it('an empty sandbox of a task that had a log and no checkpoint says that the log is lost', async () => {
+  it('an empty sandbox of a task that had a log and no checkpoint reports that the log is lost', async () => {
     const keeper = await bench.keeper();
     await bench.worker({ epoch: 2, reported: { auditRoot: 'ab'.repeat(32) } }).attach(keeper.client(2), signal);
     const log = await records(keeper, 2);
@@ -99,7 +99,7 @@ describe('bad input', () => {
     expect(log.filter(({ type }) => type === 'SnapshotRestored')).toEqual([]);
   });
 
-  it('a sandbox whose store is too small knows nothing, and says that it is full', async () => {
+  it('a sandbox whose store is too small stays empty, and reports that it is full', async () => {
     const old = await bench.keeper();
     await live(old, { large: noise(4_000_000) });
     const worker = bench.worker();
@@ -131,7 +131,7 @@ describe('bad input', () => {
     expect(notes(await records(next.keeper, 2), 'Recovered')).toMatchObject([{ passedOver: [] }]);
   });
 
-  it('a checkpoint is told though what is old could not be removed', async () => {
+  it('a checkpoint is reported although an old one could not be removed', async () => {
     const { old, worker } = await bench.lost();
     await old.client().note('More', {});
     bench.store.before = (call) => {

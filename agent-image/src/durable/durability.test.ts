@@ -10,7 +10,7 @@ beforeEach(() => {
 });
 afterEach(() => bench[Symbol.asyncDispose]());
 
-describe('a task goes on in another sandbox', () => {
+describe('a task continues in another sandbox', () => {
   it('with its snapshots, its log and the newest tree, verified', async () => {
     const { before, snapshots } = await bench.lost();
     const next = await bench.elsewhere();
@@ -30,7 +30,7 @@ describe('a task goes on in another sandbox', () => {
     expect(notes(await records(third, 3), 'Recovered')).toHaveLength(2);
   });
 
-  it('with what the log said after the checkpoint', async () => {
+  it('with the log records after the checkpoint', async () => {
     const { old, worker } = await bench.lost();
     await old.client().note('Tried', { attempt: 1, id: 'later' });
     await worker.intent(signal);
@@ -93,7 +93,7 @@ describe('a task goes on in another sandbox', () => {
     expect(notes(await records(fourth, 4), 'Branch')).toEqual([{ of: 2 }]);
   });
 
-  it('restores what was adopted and not restored when the worker before it died', async () => {
+  it('restores an adoption that was not restored when the worker before it died', async () => {
     const { before } = await bench.lost();
     const next = await bench.elsewhere();
     const client = next.keeper.client(2);
@@ -126,7 +126,7 @@ describe('a task goes on in another sandbox', () => {
     expect(tree(keeper)).toEqual(tree(old));
   });
 
-  it('and says once that the log of a sandbox that is there lacks what was reported', async () => {
+  it('and reports once that the log of an existing sandbox lacks reported records', async () => {
     const { old } = await bench.lost();
     const reported = { ...bench.reported, auditRoot: 'ab'.repeat(32) };
     for (const epoch of [2, 3]) await bench.worker({ epoch, reported }).attach(old.client(epoch), signal);
@@ -158,7 +158,7 @@ describe('a task goes on in another sandbox', () => {
   });
 });
 
-describe('what is stored', () => {
+describe('the content of the store', () => {
   it('once for all tasks of the pool: a second task with the same files sends no contents', async () => {
     await bench.lost();
     const packs = bench.store.puts('.pack').length;
@@ -210,7 +210,7 @@ describe('what is stored', () => {
     expect(notes(await records(next.keeper, 2), 'Step')).toHaveLength(40);
   });
 
-  it('names and contents that tell nothing when the pool has a key, and still once', async () => {
+  it('reveals nothing by names and contents when the pool has a key, and is still stored once', async () => {
     bench.key = noise(32);
     const { before } = await bench.lost();
     const stored = [...bench.store.objects].map(([key, { content }]) => key + content.toString('latin1')).join('');

@@ -17,7 +17,7 @@ function rotate(keep: boolean): void {
 }
 
 describe('a key that is exchanged', () => {
-  it('leaves what was stored with the one before readable, verified', async () => {
+  it('leaves blobs of the key before readable, verified', async () => {
     const { before } = await bench.lost();
     rotate(true);
     const next = await bench.elsewhere();
@@ -48,7 +48,7 @@ describe('a key that is exchanged', () => {
     expect(bench.store.puts('.pack')).toHaveLength(packs);
   });
 
-  it('is told when it was dropped too early, and nothing is restored', async () => {
+  it('is reported when it was dropped too early, and nothing is restored', async () => {
     await bench.lost();
     rotate(false);
     const next = await bench.elsewhere();

@@ -10,14 +10,14 @@ const content = Buffer.from('x = 1\n'.repeat(100));
 const sealers = { 'without a key': createSealer(null), 'with a key': createSealer(randomBytes(32)) };
 
 describe.each(Object.entries(sealers))('a blob %s', (_, sealer) => {
-  it('gives back what was sealed under its name, and nothing under another', async () => {
+  it('returns the content sealed under its name, and nothing under another', async () => {
     const blob = await sealer.seal('a', content);
     expect(await sealer.open('a', blob)).toEqual(content);
     await expect(sealer.open('b', blob)).rejects.toMatchObject({ code: 'Damaged' });
     expect(await sealer.open('e', await sealer.seal('e', Buffer.alloc(0)))).toEqual(Buffer.alloc(0));
   });
 
-  it('tells every changed and every missing byte', async () => {
+  it('detects every changed and every missing byte', async () => {
     const blob = await sealer.seal('a', content);
     for (let at = 0; at < blob.length; at += 1) {
       const other = Buffer.from(blob);
@@ -45,14 +45,14 @@ describe('a key', () => {
     expect(await mine.seal('a', content)).not.toEqual(await mine.seal('a', content));
   });
 
-  it('is needed, and the right one; and what was not encrypted is not believed', async () => {
+  it('is needed, and the right one; and an unencrypted blob is not trusted', async () => {
     const blob = await createSealer(key).seal('a', content);
     await expect(createSealer(null).open('a', blob)).rejects.toMatchObject({ code: 'WrongKey' });
     await expect(createSealer(randomBytes(32)).open('a', blob)).rejects.toMatchObject({ code: 'WrongKey' });
     await expect(createSealer(key).open('a', await createSealer(null).seal('a', content))).rejects.toMatchObject({ code: 'WrongKey' });
   });
 
-  it('reads what an earlier key has sealed, and seals with the first', async () => {
+  it('reads blobs of an earlier key, and seals with the first', async () => {
     const [old, now] = [createSealer(key), createSealer(randomBytes(32), [key])];
     const blob = await old.seal('a', content);
     expect(await now.open('a', blob)).toEqual(content);

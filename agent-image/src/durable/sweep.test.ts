@@ -48,7 +48,7 @@ const pack = (content: string): Buffer => {
 const shelf = (): PackShelf => new PackShelf(bench.store, createSealer(null));
 
 describe('a sweep', () => {
-  it('removes what no checkpoint names, in two steps with time between them', async () => {
+  it('removes blobs that no checkpoint names, in two steps with time between them', async () => {
     const { before } = await bench.lost();
     const named = bench.store.keys('packs/');
     const name = await shelf().put(pack('nobody'), signal);
@@ -64,7 +64,7 @@ describe('a sweep', () => {
     expect(tree(next.keeper)).toEqual(before);
   });
 
-  it('leaves what was marked when a checkpoint that was being written names it', async () => {
+  it('leaves marked blobs when a checkpoint that was being written names them', async () => {
     const { old } = await bench.lost();
     const kept = [...bench.store.objects].filter(([key]) => key.startsWith('checkpoints/'));
     for (const [key] of kept) bench.store.objects.delete(key);
@@ -77,7 +77,7 @@ describe('a sweep', () => {
     expect(tree(next.keeper)).toEqual(tree(old));
   });
 
-  it('is relied on by nobody: what is marked is stored again under a name of its own', async () => {
+  it('is not relied on: marked content is stored again under a new name', async () => {
     await bench.lost();
     const name = await shelf().put(pack('nobody'), signal);
     await swept(1.5);

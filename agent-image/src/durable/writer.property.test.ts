@@ -114,7 +114,7 @@ async function act(pool: Pool, one: Step): Promise<void> {
   pool.store.comeBack();
 }
 
-it(`every checkpoint names what is there, whatever fails and whoever sweeps (seed ${seed})`, { timeout: 120_000 }, async () => {
+it(`every checkpoint names existing blobs, whatever fails and whichever worker sweeps (seed ${seed})`, { timeout: 120_000 }, async () => {
   const histories = fc.array(step, { minLength: 12, maxLength: 60, size: 'max' });
   await fc.assert(
     fc.asyncProperty(histories, async (steps) => {

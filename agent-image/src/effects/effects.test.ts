@@ -124,7 +124,7 @@ describe('a push', () => {
     expect(await bed.remote()).toBe(before);
   });
 
-  test('that somebody has pushed over since stays, with the command for a person', async () => {
+  test('that was pushed over since stays, with the command for a person', async () => {
     await bed.shell('echo two > f; git commit -qam two');
     await bed.act('git push origin main');
     await bed.shell('echo three > f; git commit -qam three; git push -q origin main');
@@ -134,7 +134,7 @@ describe('a push', () => {
     expect(await bed.remote()).toBe(theirs);
   });
 
-  test('that nobody approved waits for a person, unless the gates let its way back run', async () => {
+  test('without an approval waits for a person, unless the gates pass its compensation', async () => {
     await bed.shell('echo two > f; git commit -qam two');
     await bed.act('git push origin main', { approved: false });
     const pushed = await bed.remote();
@@ -144,7 +144,7 @@ describe('a push', () => {
     expect(await bed.remote()).toBe(pushed);
   });
 
-  test('that a crash cut off is told as one that may stand', async () => {
+  test('that a crash cut off is reported as possibly existing', async () => {
     const { probe, log } = bed;
     const journal = new EffectJournal({ attempt: 1, note: log.note, probe, newId: log.newId });
     const command = 'git push origin main';
@@ -162,7 +162,7 @@ describe('a push', () => {
     expect(bed.log.kinds).not.toContain('EffectUndone');
   });
 
-  test('over a commit that this clone lacks, and a mirror, have no way back, and say so', async () => {
+  test('over a commit that this clone lacks, and a mirror, have no compensation, and report it', async () => {
     await shellIn(probeIn(bed.folder, identity))(
       'git clone -q "file://$PWD/remote.git" other && cd other && echo x > g && git add g && git commit -qm x && git push -q origin main',
     );
@@ -175,7 +175,7 @@ describe('a push', () => {
   });
 });
 
-describe('what kubectl changes', () => {
+describe('changes by kubectl', () => {
   const object = (resourceVersion: string, more: object = {}, kind = 'ConfigMap'): object => {
     const metadata = { name: 'app', namespace: 'team', uid: 'u-1', resourceVersion };
     return { apiVersion: 'v1', kind, metadata, data: { is: "it's" }, ...more };
@@ -206,7 +206,7 @@ describe('what kubectl changes', () => {
     expect(hindranceOf(gateOf({ profile: 'Default' }), undo, true)).toMatch(/^gate 1 refuses its way back/);
   });
 
-  test.each(['Namespace', 'PersistentVolumeClaim'])('has none where a %s is gone, with what it held', async (kind) => {
+  test.each(['Namespace', 'PersistentVolumeClaim'])('has none where a %s is gone, with its content', async (kind) => {
     const way = await wayBack('kubectl delete -f app.yaml', object('1', {}, kind), null);
     expect(way).toEqual({ why: `what ${kind} app held is gone with it` });
   });
@@ -224,7 +224,7 @@ describe('other acts', () => {
     expect(await bed.rollBack()).toEqual(['curl -X POST https://example.com/hook stands: nothing is known that takes it back']);
   });
 
-  test('of which one has a way back and one has not are told apart', () => {
+  test('with and without a compensation are distinguished', () => {
     const { external, movesAbout } = gateOf({}).outward({ command: 'git push origin main && curl https://example.com' });
     expect(planEffects(external, movesAbout).map(({ kind }) => kind)).toEqual(['GitPush', 'Other']);
     const moved = gateOf({}).outward({ command: 'cd sub && git push origin main' });

@@ -118,7 +118,7 @@ describe('CONNECT', () => {
     }
   }); // prettier-ignore
 
-  test('a host that cannot be reached is told as such', async () => {
+  test('an unreachable host is reported as such', async () => {
     const { client, requests, served } = await open([{ host: 'gone.example', port: 9 }]);
     client.write('CONNECT gone.example:9 HTTP/1.1\r\n\r\n');
     expect(await textOf(client)).toMatch(/^HTTP\/1\.1 502 /);
@@ -126,7 +126,7 @@ describe('CONNECT', () => {
     expect(requests).toMatchObject([{ decision: 'Unreachable' }]);
   });
 
-  test('what is no request of a proxy gets 400', async () => {
+  test('an invalid proxy request gets 400', async () => {
     const { client, served } = await open([]);
     client.write('GET / HTTP/1.1\r\n\r\n');
     expect(await textOf(client)).toMatch(/^HTTP\/1\.1 400 /);
@@ -166,7 +166,7 @@ test('sixteen connections of megabytes each way at once keep every byte', { time
   expect(new Set(digests)).toEqual(new Set([digest(payload)]));
 });
 
-test('a worker behind a proxy dials through it, unless the host is exempt', async () => {
+test('a worker with a proxy dials through it, unless the host is exempt', async () => {
   const asked: string[] = [];
   const server = createServer((socket) => {
     socket.once('data', (bytes: Buffer) => {

@@ -56,7 +56,7 @@ const spellings = [
   '::',
 ];
 
-describe('an address that nobody lists', () => {
+describe('an unlisted address', () => {
   test.each(spellings)('%s is not dialed', async (host) => {
     const before = accepted;
     expect(await outcome(dialerOf({ open: [] }), { host, port })).toBe(closed);
@@ -84,7 +84,7 @@ describe('an address that nobody lists', () => {
     expect(await outcome(dialerOf({ open: [] }), { host, port: 443 })).toBe(closed);
   });
 
-  test('is refused in the same words whether the name exists, who listens, and whatever it leads to', async () => {
+  test('is refused with the same message whether the name exists, a server listens, and whatever it leads to', async () => {
     const unknown = Object.assign(new Error('getaddrinfo ENOTFOUND'), { code: 'ENOTFOUND' });
     const names: Readonly<Record<string, readonly string[] | Error>> = {
       'api.corp': ['10.1.2.3'],
@@ -110,7 +110,7 @@ describe('an address that nobody lists', () => {
   });
 });
 
-describe('what the pool lists', () => {
+describe('entries of the list of the pool', () => {
   test('an address is dialed, at the port that is listed', async () => {
     const dialer = dialerOf({ open: [{ host: '127.0.0.1', port }] });
     expect(await outcome(dialer, { host: '127.0.0.1', port })).toBe('connected');
@@ -118,7 +118,7 @@ describe('what the pool lists', () => {
     expect(await outcome(dialer, { host: '127.0.0.2', port })).toBe(closed);
   });
 
-  test('a name may lead to private addresses, and what was judged is what is dialed', async () => {
+  test('a name may lead to private addresses, and the judged address is the dialed one', async () => {
     const asked: string[] = [];
     const answers = [['192.0.2.1', '127.0.0.1'], ['127.0.0.1']];
     const resolve = (name: string): Promise<readonly string[]> => Promise.resolve(answers[asked.push(name) - 1] ?? []);
@@ -144,7 +144,7 @@ describe('what the pool lists', () => {
     expect(await outcome(dialerOf({ open: [{ host, port }] }), { host, port })).toMatch(/^may not be reached: it is listed, and/);
   });
 
-  test('a name that is unknown, and a port where nobody listens, are said as they are', async () => {
+  test('an unknown name, and a port without a listener, are reported as such', async () => {
     const unknown = dialerOf({ open: [{ host: 'git.corp', port }] }, { resolve: () => Promise.reject(new Error('ENOTFOUND git.corp')) });
     expect(await outcome(unknown, { host: 'git.corp', port })).toContain('ENOTFOUND git.corp');
     const free = createServer();

@@ -12,7 +12,7 @@ describe('heads of requests', () => {
     expect(parseHead(head(line, 'Host: somewhere.else:443', 'Proxy-Connection: keep-alive'))).toEqual({ kind: 'Connect', host, port });
   });
 
-  test('absolute form becomes a request of the server, one per connection, without what is the proxy’s', () => {
+  test('absolute form becomes a request of the server, one per connection, without headers of the proxy', () => {
     const request = parseHead(
       head('GET http://Files.Example:8080/a/b?c=d HTTP/1.1', 'Host: other.example', 'Proxy-Authorization: Basic eA==', 'Accept: */*', 'Connection: keep-alive'),
     );

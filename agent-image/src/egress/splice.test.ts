@@ -35,7 +35,7 @@ it('hands the end of one direction on and leaves the other open', async () => {
   await expect(spliced).resolves.toEqual({ forth: 8, back: 6 });
 });
 
-it('ends with a side that goes away after its last byte, and hands that on', async () => {
+it('ends with a side that disconnects after its last byte, and forwards that byte', async () => {
   const [client, a] = await connection();
   const [b, server] = await connection();
   const spliced = splice(a, b, options);

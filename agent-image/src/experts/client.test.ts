@@ -193,7 +193,7 @@ describe('choosing an expert', () => {
     expect(chooseExpert([generalist, { ...python, chat }], 'python').name).toBe('gen');
   });
 
-  it('says what the pool lacks', () => {
+  it('reports what the pool lacks', () => {
     expect(() => chooseExpert([python], 'go')).toThrow('no expert of the pool answers for go; give spec.experts of the pool a Generalist');
   });
 });

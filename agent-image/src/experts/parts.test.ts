@@ -125,7 +125,7 @@ describe('a part that fails', () => {
     expect(calls).toBe(5);
   });
 
-  it('does not count what an end of the attempt cut off', async () => {
+  it('does not count a question cut off by the end of the attempt', async () => {
     handle = () => undefined;
     const client = open();
     for (let times = 0; times < 3; times += 1) {

@@ -94,7 +94,7 @@ describe('complexity and findings', () => {
     expect((await measureSources([change], ports))[0]).toMatchObject({ lintDelta: -1, complexityDelta: 0 });
   });
 
-  it('tells nothing of a file that cannot be read', async () => {
+  it('reports nothing for an unreadable file', async () => {
     const ports = { grammars, python: pythonSurfaces('/nonexistent', here), read: () => Promise.resolve(null) };
     const [found] = await measureSources([[{ path: 'm.mjs', before: script, after: 'f = (' }]], ports);
     expect(found).toEqual({ brokenNodes: 1 });

@@ -19,7 +19,7 @@ function bed() {
   return { notes, written, look, refuse: (value: boolean): boolean => (refusing = value) };
 }
 
-test('whole lines go while the program runs, at most one note every 2 s; what has no newline goes as it is, the rest at the end', async () => {
+test('whole lines are sent while the program runs, at most one note every 2 s; text without a newline as it is, the rest at the end', async () => {
   const { notes, written, look } = bed();
   notes.hear('one\ntw');
   await look(1);
@@ -38,7 +38,7 @@ test('whole lines go while the program runs, at most one note every 2 s; what ha
   expect(await notes.rest(7)).toEqual({ text: '', dropped: 7 });
 });
 
-test('what finds no room is counted: of a burst its end goes, and a run that has printed much goes on slowly', async () => {
+test('dropped output is counted: the end of a burst is kept, and a run that has printed much continues slowly', async () => {
   const { notes, written, look } = bed();
   let heard = 0;
   const print = (text: string): void => {
@@ -59,7 +59,7 @@ test('what finds no room is counted: of a burst its end goes, and a run that has
   expect(Math.max(...all.map(({ text }) => text.length))).toBeLessThanOrEqual(16_384);
 });
 
-test('what the keeper did not take is in the next note', async () => {
+test('output that the keeper refused is in the next note', async () => {
   const { notes, written, look, refuse } = bed();
   refuse(true);
   notes.hear('one\n');

@@ -73,7 +73,7 @@ describe('the lease of a worker', () => {
     await running;
   });
 
-  it('is stale 14 s after the last renewal was sent, before the operator calls the worker lost, and comes back', async () => {
+  it('is stale 14 s after the last renewal was sent, before the operator declares the worker lost, and recovers', async () => {
     const { clock, server, lease, reported, stop, running } = bench();
     await clock.advance(0);
     server.fail = failure(503, 'ServiceUnavailable');
@@ -89,7 +89,7 @@ describe('the lease of a worker', () => {
     await running;
   });
 
-  it('is written over a conflict, and made anew when somebody deleted it', async () => {
+  it('is written over a conflict, and created again after a deletion', async () => {
     const { clock, server, lease, stop, running } = bench();
     await clock.advance(0);
     server.stored = { ...server.stored!, metadata: { ...server.stored!.metadata, resourceVersion: '99' } };
@@ -102,7 +102,7 @@ describe('the lease of a worker', () => {
     await running;
   });
 
-  it('goes at the end, and is stale from then on', async () => {
+  it('is removed at the end, and is stale from then on', async () => {
     const { clock, server, lease, reported, stop, running } = bench();
     await clock.advance(0);
     stop.abort();

@@ -111,7 +111,7 @@ const failureOf = async (asked: Promise<unknown>): Promise<AttemptFailure> => {
 };
 
 describe('asking a chat model', () => {
-  it('sends what the gateway takes, with a token for it, and reads the answer', async () => {
+  it('sends a valid request for the gateway, with a token for it, and reads the answer', async () => {
     await using stage = await gateway((response) => send(response, 200, completion));
     expect(await stage.ask({ n: 3 })).toEqual({
       proposals: [{ text: 'hello', calls: [], finish: 'Stop', entropyNats: null }],
@@ -223,7 +223,7 @@ describe('asking a chat model', () => {
     expect(stage.seen).toHaveLength(1);
   });
 
-  it('does without what a server refuses, and remembers it', async () => {
+  it('omits parameters that a server refuses, and remembers it', async () => {
     await using stage = await gateway((response, { body }) => {
       if (body.logprobs === true) send(response, 400, refusal('ProviderRefused', false, "unknown field 'logprobs'"));
       else if (body.response_format !== undefined)

@@ -15,7 +15,7 @@ const submit: ToolDefinition = { ...bash, name: 'submit', parameters: { type: 'o
 const wrote = (text: string, finish: ModelProposal['finish'] = 'Stop'): ModelProposal => ({ text, calls: [], finish, entropyNats: null });
 const ls = '{"thought":"look","tool":"bash","arguments":{"command":"ls"}}';
 
-describe('what a model without tool calls wrote', () => {
+describe('output of a model without tool calls', () => {
   it.for<[string, string, string, string]>([
     ['the object', ls, 'look', '{"command":"ls"}'],
     ['a block of code', `Here it is:\n\`\`\`json\n${ls}\n\`\`\`\nDone.`, 'look', '{"command":"ls"}'],

@@ -10,7 +10,7 @@ const step = (id: string, state: PlanNode['state'] = 'Failed'): Omit<PlanNode, '
 });
 
 describe('the plan', () => {
-  test('a change makes a new tree and shares what did not change', () => {
+  test('a change makes a new tree and shares the unchanged parts', () => {
     const before = initialPlan('mend it');
     const after = changeNode(before, 'verify', { state: 'Running' });
     expect(findNode(after, 'verify')?.state).toBe('Running');
@@ -26,7 +26,7 @@ describe('the plan', () => {
     expect(() => addNode(tree, 'r9', step('r2'))).toThrow('no node r9');
   });
 
-  test('the digest keeps what is done or running when there are too many steps, and drops the oldest failures', () => {
+  test('the digest keeps done and running steps when there are too many, and drops the oldest failures', () => {
     let tree = initialPlan('mend it');
     tree = addNode(tree, 'repair', step('good', 'Done'));
     for (let at = 1; at <= 200; at += 1) tree = addNode(tree, at > 100 ? 'good' : 'repair', step(`r${at}`));
@@ -37,7 +37,7 @@ describe('the plan', () => {
     expect(ids).not.toContain('r100');
   });
 
-  test.each(['Done', 'Failed', 'Dropped'] as const)('ends with its attempt: what was running is %s, and nothing is left open', (end) => {
+  test.each(['Done', 'Failed', 'Dropped'] as const)('ends with its attempt: a running node is %s, and none is left open', (end) => {
     const running = changeNode(changeNode(initialPlan('mend it'), 'localise', { state: 'Done' }), 'repair', { state: 'Running' });
     const ended = endPlan(addNode(running, 'repair', step('r1', 'Pending')), end);
     const states = ['localise', 'repair', 'r1', 'verify'].map((id) => findNode(ended, id)?.state);
@@ -50,7 +50,7 @@ describe('the plan', () => {
     expect(Array.from(goal?.intent ?? '')).toHaveLength(96);
   });
 
-  test('contracts tell the first fact that is missing', () => {
+  test('contracts report the first missing fact', () => {
     const { contract } = findNode(initialPlan('mend it'), 'verify') as PlanNode;
     const facts = establish(establish(noFacts, ['BaselineJudged']), ['TreeClean']);
     expect(firstUnmet(contract.requires, facts)).toBe('ReachedInPlace');

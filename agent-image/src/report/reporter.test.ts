@@ -83,7 +83,7 @@ describe('the reporter', () => {
     expect(writes).toHaveLength(2);
   });
 
-  it('flush waits for what is under way, and ends with the reporter', async () => {
+  it('flush waits for the write in progress, and ends with the reporter', async () => {
     const { clock, writes, state, reporter, stop, running } = bench();
     state.auto = false;
     reporter.report(progress(1));
@@ -102,7 +102,7 @@ describe('the reporter', () => {
     expect(writes).toHaveLength(1);
   });
 
-  it('stops, once, when the task is not ours any more', async () => {
+  it('stops, once, when the task belongs to another worker', async () => {
     const { clock, writes, state, reporter, running } = bench();
     state.auto = false;
     reporter.report(progress(1), { urgent: true });
@@ -115,7 +115,7 @@ describe('the reporter', () => {
   });
 });
 
-describe('a task that was made anew under its name', () => {
+describe('a task that was created again under its name', () => {
   it('does not get an outcome, which is written on condition of the version that was read with the uid', async () => {
     const { clock, writes, state, reporter } = bench();
     reporter.report({ outcome: { result: 'Succeeded', reason: 'ChecksHold' } }, { urgent: true });
@@ -127,7 +127,7 @@ describe('a task that was made anew under its name', () => {
     expect([writes.length, state.notMine]).toEqual([1, 1]);
   });
 
-  it('ends the work as soon as an answer tells it', async () => {
+  it('ends the work as soon as an answer shows it', async () => {
     const { clock, state, reporter, running } = bench();
     state.uid = 'v';
     reporter.report(progress(1), { urgent: true });
@@ -151,7 +151,7 @@ describe('a refused write', () => {
   });
 });
 
-describe('what is carried over', () => {
+describe('values carried over', () => {
   const task = (status: object): AgentTask => ({ metadata: { name: 'a' }, status }) as unknown as AgentTask;
   const used = { ...noUsage, toolCalls: 4, wallSeconds: 9 };
   const run = {

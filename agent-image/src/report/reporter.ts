@@ -271,5 +271,9 @@ export class Reporter {
 }
 
 function anew({ namespace, name }: ReporterOptions['task']): ApiError {
-  return new ApiError(404, { reason: 'NotFound', message: 'the task was deleted, or made anew under its name' }, `${namespace}/${name}`);
+  return new ApiError(
+    404,
+    { reason: 'NotFound', message: 'the task was deleted, or created again under its name' },
+    `${namespace}/${name}`,
+  );
 }

@@ -97,7 +97,7 @@ describe('trim', () => {
     );
   });
 
-  it('keeps who reports, how the attempt ended, what was used and restored', () => {
+  it('keeps the identity, the end of the attempt, the usage and the restored snapshot', () => {
     fc.assert(
       fc.property(runs, (run) => {
         const kept = trim(run);
@@ -126,7 +126,7 @@ describe('trim', () => {
     expect(trim(small)).toEqual(small);
   });
 
-  it('lets finished steps give way before goals and what is running', () => {
+  it('drops finished steps before goals and running steps', () => {
     const node = (id: number, kind: string, state: string): object => ({ id: String(id), kind, intent: 'x', state });
     const nodes = [
       node(0, 'Goal', 'Running'),
@@ -141,7 +141,7 @@ describe('trim', () => {
 });
 
 describe('cut', () => {
-  it('counts characters, not halves of them, and marks what is missing', () => {
+  it('counts characters, not halves of them, and marks omissions', () => {
     expect(cut('🙂🙂🙂', 3)).toBe('🙂🙂🙂');
     expect(cut('🙂🙂🙂🙂', 3)).toBe('🙂🙂…');
     expect(cut('\ud83d', 3)).toBe('\ufffd');

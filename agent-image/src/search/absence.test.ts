@@ -8,7 +8,7 @@ let now = 0;
 const clock = { monotonic: () => now } as Clock;
 const spec: ExpertEndpoint = { name: 'spec', role: 'Specialist', engine: 'Synth', domains: ['*'], url: 'http://127.0.0.1:1' };
 
-it('remembers who gave no answer until it answers, or for five minutes', () => {
+it('remembers a silent part until it answers, or for five minutes', () => {
   const absence = new Absence(clock);
   absence.add(spec, new AttemptFailure('Infrastructure', 'ExpertUnreachable', 'no answer'));
   expect(absence.isAway('spec')).toBe(true);

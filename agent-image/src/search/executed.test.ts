@@ -12,8 +12,8 @@ function proof(outcome: 'Passed' | 'Errored'): Proof {
 
 const text = { complexityDelta: 2, lintDelta: -1 };
 
-describe('what a run measured', () => {
-  it('stands beside what the text of a program that runs tells', () => {
+describe('measurements of a run', () => {
+  it('are reported beside the features of the text of an executed program', () => {
     expect(executedFeatures([proof('Passed')], 'Equal', text)).toMatchObject({ ...text, compileErrors: 0, crashed: 0 });
   });
 

@@ -18,7 +18,7 @@ function grown(frontier: Frontier, parent: SearchNode, id: string, trust = 0.5):
   return node;
 }
 
-describe('where the search goes on', () => {
+describe('where the search continues', () => {
   it('is the tree that was just made better, whatever is left elsewhere', () => {
     const frontier = new Frontier(start, nothing);
     frontier.root.nextShare = 0.9;
@@ -74,7 +74,7 @@ describe('where the search goes on', () => {
     expect(frontier.best(child)).toBeNull();
   });
 
-  it('is known to a worker that takes over, by the shares of what was tried', () => {
+  it('is known to a worker that takes over, by the shares of tried candidates', () => {
     const tried = [0.3, 0.1].map((proposalShare, at) => ({
       state: 'sha256:root',
       id: `c${at}`,

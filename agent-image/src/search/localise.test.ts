@@ -16,7 +16,7 @@ describe('where experts are to look', () => {
     expect([domain, files.map(({ path }) => path)]).toEqual(['python', ['a.py']]);
   });
 
-  it('is at data and texts where nobody may edit a program', async () => {
+  it('is at data and texts where no program may be edited', async () => {
     const { domain, files } = await focusOn({ 'b.json': '{}\n', 'a.txt': 'a\n', 'check.py': 'pass\n', 'empty.txt': '' });
     expect([domain, files.map(({ path }) => path)]).toEqual(['*', ['a.txt', 'b.json']]);
   });

@@ -18,7 +18,7 @@ import type { Scope } from '../attempt/scope.ts';
 /** `import … from 'x'`, `export … from 'x'`, `import 'x'`, `import('x')`, `require('x')`: the module names of a source text. */
 const specifier = /(?:\bfrom\s*|\bimport\s*(?:\(\s*)?|\brequire\s*\(\s*)(['"])([^'"\n]+)\1/g;
 
-/** What a module name may stand for; TypeScript is imported by the name of what it is compiled to. */
+/** Files that a module name may denote; TypeScript is imported by the name of its compiled file. */
 const endings = ['', '.ts', '.tsx', '.mts', '.cts', '.js', '.mjs', '.cjs', '.jsx', '/index.ts', '/index.js'] as const;
 const compiled: Readonly<Record<string, readonly string[]>> = {
   '.js': ['.ts', '.tsx'],
@@ -27,7 +27,7 @@ const compiled: Readonly<Record<string, readonly string[]>> = {
   '.cjs': ['.cts'],
 };
 
-/** Whether a file is read for its imports. */
+/** Reports whether a file is read for its imports. */
 export function hasImports(path: string): boolean {
   return /\.[cm]?[jt]sx?$/.test(path);
 }
@@ -54,7 +54,7 @@ function resolved(base: string, tree: ReadonlySet<string>): string | null {
 const maxRead = 64;
 
 /**
- * What test files import, and what that imports, nearest first. Not what ran: what could have run.
+ * Returns the direct and indirect imports of test files, nearest first: files that could have run, not those that did.
  *
  * @param read text of a file; null where there is none
  * @returns paths with their distance from a test, from 1
@@ -80,8 +80,8 @@ export async function reachable(
 }
 
 /**
- * How suspicious a line is, 0…1, by the spectrum of failing and passing tests: Ochiai, failed ⁄ √(allFailed · executed)
- * (R. Abreu et al., TAIC PART 2007). Null for lines that no test executed, and where nothing was measured.
+ * Returns the suspicion of a line, 0…1, by the spectrum of failing and passing tests: Ochiai, failed ⁄ √(allFailed ·
+ * executed) (R. Abreu et al., TAIC PART 2007). Null for lines that no test executed, and where nothing was measured.
  */
 export function suspicionOf({ failed, lines }: Spectrum): (path: string, line: number) => number | null {
   const counts = new Map(lines.map((one) => [`${one.line}:${one.path}`, one]));
@@ -93,13 +93,13 @@ export function suspicionOf({ failed, lines }: Spectrum): (path: string, line: n
   };
 }
 
-/** Where to look. */
+/** Places for edits. */
 export interface Focus {
-  /** Of the files; who is asked follows from it. */
+  /** Domain of the files; it determines the expert. */
   readonly domain: string;
   readonly files: readonly FocusFile[];
   readonly localisation: Localisation;
-  /** How suspicious a line is, 0…1; null: not known. */
+  /** Returns the suspicion of a line, 0…1; null: unknown. */
   readonly suspicion: (path: string, line: number) => number | null;
 }
 
@@ -109,8 +109,8 @@ const maxTotalChars = 4 * 1024 * 1024;
 const maxCoverageSeconds = 120;
 
 /**
- * The files that candidates may edit, most suspicious first, and what points to them. The tree is the one of the node that
- * is worked on; the caller puts back what the coverage run leaves behind.
+ * Returns the files that candidates may edit, most suspicious first, and the evidence for them. The tree is the current
+ * node's; the caller reverts changes of the coverage run.
  *
  * @param runs the newest run of each check that fails
  */
@@ -141,8 +141,8 @@ interface Hints {
 }
 
 /**
- * What is no program, those that a failing run names first: data, configuration, texts. Where there is no program to edit, as in
- * an empty workspace, an expert that acts may still know what to do.
+ * Returns files that are no programs, those named by a failing run first: data, configuration, texts. Where there is no
+ * program to edit, as in an empty workspace, an expert that acts may still have a proposal.
  */
 function others(baseline: Baseline, runs: readonly Ran[]): readonly string[] {
   const output = runs.map((run) => run.output).join('\n');
@@ -151,7 +151,7 @@ function others(baseline: Baseline, runs: readonly Ran[]): readonly string[] {
 }
 
 /**
- * Where to look when no coverage tells: files that failing runs name, as in a stack trace, and those that test files import,
+ * Returns places without coverage: files that failing runs name, as in a stack trace, and those that test files import,
  * the nearest first. Without either, all of them.
  */
 async function hinted({ session }: Scope, { tree, protectedSet }: Baseline, open: readonly string[], runs: readonly Ran[]): Promise<Hints> {
@@ -198,7 +198,7 @@ async function coverage(
   return all;
 }
 
-/** A failing todo runs and is traced, but nobody asks for its repair. */
+/** A failing todo runs and is traced, but must not be repaired. */
 function skippedIn(runs: readonly Ran[], check: string): ReadonlySet<string> {
   const tests = runs.filter((run) => run.check === check).flatMap(({ results }) => results.tests);
   return new Set(tests.filter(({ outcome }) => outcome === 'Skipped').map(({ id }) => id));

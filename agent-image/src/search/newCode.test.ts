@@ -61,7 +61,7 @@ test('only experts that edit expressions are excused', () => {
   expect(newCodeNeeded(needs, [synth, { role: 'Specialist', engine: 'Replay' } as never])).toBeNull();
 });
 
-describe('what real runners print', () => {
+describe('output of real runners', () => {
   let root = '';
   beforeAll(() => {
     root = mkdtempSync(join(tmpdir(), 'agentfleet-new-code-'));

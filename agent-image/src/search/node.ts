@@ -15,11 +15,11 @@ export class SearchNode {
   readonly parent: SearchNode | null;
   /** Node of the plan that its steps are put under. */
   readonly planId: string;
-  /** What makes it out of its parent. */
+  /** Edits that make it from its parent. */
   readonly edits: readonly Edit[];
   /** Null when none was taken, or the keeper does not keep it any more: it is made again from the nearest one above. */
   snapshot: string | null;
-  /** Whether commands made it, which are not run again: without its snapshot there is no way back to it. */
+  /** Whether commands made it, which are not run again: it can only be restored from its snapshot. */
   readonly acted: boolean;
   /** Tests that failed at the baseline and pass here. */
   readonly passing: ReadonlySet<string>;
@@ -30,17 +30,17 @@ export class SearchNode {
   exhausted = false;
   /** Rounds of proposals that were used up, by expert. */
   readonly #steps = new Map<string, number>();
-  /** The round that the newest proposals came from; it may hold more that were not tried. */
+  /** The round of the newest proposals; it may hold more untried ones. */
   asked = 0;
   maxEdits: 1 | 2 = 1;
-  /** Of the newest proposals here, or above where there are none yet. */
+  /** Of the newest proposals here, or of the parent's where there are none yet. */
   spread: { readonly entropyNats: number; readonly margin: number | null } | null;
   focus: Focus | null | undefined;
-  /** How likely its own edits are part of the repair; see `trustIn`. */
+  /** Probability that its own edits are part of the repair; see `trustIn`. */
   trust = 0.5;
   /** Trees that were made out of it, in their order. */
   readonly children: SearchNode[] = [];
-  /** Share of the likeliest proposal that was not tried; infinite until somebody was asked. */
+  /** Share of the likeliest untried proposal; infinite before the first request. */
   nextShare = Number.POSITIVE_INFINITY;
   /** Newest runs of the checks here. */
   proofs: readonly Proof[] | undefined;
@@ -63,24 +63,24 @@ export class SearchNode {
     return this.#steps.get(expert) ?? this.depth;
   }
 
-  /** An expert has come to a step, at least. */
+  /** Records that an expert has reached at least this step. */
   reach(expert: string, step: number): void {
     this.#steps.set(expert, Math.max(this.stepOf(expert), step));
   }
 
-  /** Sees to `nextShare` after a round: answers are ordered, so what comes after one is not likelier than its last. */
+  /** Updates `nextShare` after a round: answers are ordered, so later proposals are not likelier than its last. */
   offer(candidates: readonly Pick<Candidate, 'id' | 'score'>[]): void {
     const left = candidates.filter(({ id }) => !this.tried.has(id)).map(({ score }) => score);
     const shares = candidates.map(({ score }) => score);
     if (shares.length > 0) this.nextShare = left.length > 0 ? Math.max(...left) : Math.min(...shares);
   }
 
-  /** How likely the repair is this tree with one more step: what is left of the trust in it once each child took its part. */
+  /** Probability that the repair is this tree with one more step: the trust in it less the parts of its children. */
   get promise(): number {
     return this.children.reduce((left, { trust }) => left * (1 - trust), this.#reached);
   }
 
-  /** How likely the repair is this tree, or made out of it. */
+  /** Probability that the repair is this tree, or is derived from it. */
   get #reached(): number {
     if (this.parent === null) return 1;
     const siblings = this.parent.children;
@@ -133,8 +133,8 @@ export async function enter(scope: Scope, node: SearchNode): Promise<void> {
 }
 
 /**
- * Puts the tree of a node back after a candidate: the edited files from kept bytes, and all of it from the snapshot when
- * anything else is different.
+ * Restores the tree of a node after a candidate: the edited files from kept bytes, and all of it from the snapshot when
+ * anything else differs.
  */
 export async function leave(scope: Scope, node: SearchNode, rewrites: readonly Rewrite[], suspect: boolean): Promise<void> {
   const kept = rewrites.filter((one): one is Rewrite & { before: Buffer } => one.before !== null);
@@ -159,9 +159,10 @@ const unknownTrust = 0.5;
 const bounds = { most: 0.8, least: 0.2 } as const;
 
 /**
- * How likely the edits that made a tree are part of the repair, 0…1. An edit may make a test pass by accident, as a constant
- * does that fits one example. Then failing tests still execute the line. So the share of the failing tests that executed it
- * before and do not fail now decides; squared, since for one right edit there are many that please a part of the tests.
+ * Returns the probability that the edits of a tree are part of the repair, 0…1. An edit may make a test pass by
+ * accident, as a constant does that fits one example. Then failing tests still execute the line. So the share of the
+ * failing tests that executed it before and do not fail now decides; squared, because for one right edit there are many
+ * that pass some of the tests.
  */
 export function trustIn({ parent, edits, focus }: Pick<SearchNode, 'parent' | 'edits' | 'focus'>): number {
   const [before, after] = [parent?.focus, focus];
@@ -182,7 +183,7 @@ function failures({ lines }: Spectrum, path: string, line: number): number {
   return lines.find((one) => one.line === line && one.path === path)?.failed ?? 0;
 }
 
-/** The tree that a search begins with, and what is known of it. */
+/** The first tree of a search, and its known state. */
 export interface Start {
   readonly snapshot: SnapshotRecord;
   /** Tests that failed at the baseline and pass here. */
@@ -194,8 +195,8 @@ export interface Start {
 }
 
 /**
- * Measures the tree that an earlier attempt left, where the task goes on with it. A tree on which something broke is given
- * up for snapshot 0: every candidate would be blamed for it. The tree is that of the start after it.
+ * Measures the tree of an earlier attempt, where the task continues with it. A tree with a regression is replaced by
+ * snapshot 0: every candidate would be blamed for it. Afterwards the workspace has the tree of the start.
  */
 export async function startOf({ session, progress }: Scope, { initial, start }: Prepared, baseline: Baseline): Promise<Start> {
   const fresh: Start = { snapshot: initial, passing: new Set(), proofs: undefined, holds: false };

@@ -17,7 +17,7 @@ import { type Baseline, holds, prove } from '../attempt/checkRun.ts';
 /** Refusals that mean: there is nothing more to try here. */
 const ending: ReadonlySet<string> = new Set(['RecordEnded', 'LanguageUnsupported', 'RecordUnknown', 'RecordMismatch']);
 
-/** Who is asked, and for how much. */
+/** Parameters of a request to an expert. */
 export interface Asking {
   readonly expert: ExpertEndpoint;
   readonly k: number;
@@ -26,7 +26,7 @@ export interface Asking {
 }
 
 /**
- * The next proposals for a node; null when nobody has any left.
+ * Returns the next proposals for a node; null when no expert has any left.
  *
  * @throws AttemptFailure Infrastructure when no expert answers
  */
@@ -37,13 +37,13 @@ export async function propose(scope: Scope, node: SearchNode, focus: Focus, aski
     node.asked = node.stepOf(asking.expert.name);
     const response = await generate(scope, node, focus, asking);
     if (response === null || response.candidates.length > 0) return response;
-    // An answer without candidates that is not the end came from a search that ran out of its time.
+    // An answer without candidates that is not the end comes from a search that ran out of time.
     if (wasLast || !response.exhausted) return null;
     advance(node, asking.expert.name);
   }
 }
 
-/** What was used up is reported by the answer: once all of it was tried, the next step of a record is asked for, and pairs of edits. */
+/** The answer reports exhaustion: once all of it was tried, the next step of a record is requested, and pairs of edits. */
 export function settle(node: SearchNode, expert: string, { exhausted, candidates }: GenerateResponse): void {
   if (exhausted && candidates.every(({ id }) => node.tried.has(id))) advance(node, expert);
 }
@@ -87,12 +87,12 @@ async function generate({ context }: Scope, node: SearchNode, focus: Focus, aski
   }
 }
 
-/** An expert that was chosen for proposals has such a role. */
+/** Narrows the role of an expert that was chosen for proposals. */
 function generatingRole(role: string): GeneratingRole {
   return generatingRoles.find((known) => known === role) ?? 'Generalist';
 }
 
-/** How Python, Node and the compiler of TypeScript say that a name is asked for which nothing defines. */
+/** Messages of Python, Node and the compiler of TypeScript about an undefined name. */
 const missing = [
   /\bcannot import name '(?<name>\w+)' from/,
   /\b(?:module|type object) '[\w.]+' has no attribute '(?<name>\w+)'/,
@@ -110,7 +110,7 @@ const missing = [
 /** A line of a report that names an error; of an assertion pytest shows the expression alone. */
 const errorLine = /^[ \t]*(?:[E#][ \t]+)*(?:Uncaught )?(?:\w[\w.]*(?:Error|Exception)\b|assert\b|\S+: error TS\d).*$/gm;
 
-/** What test runners put around the error of a file that does not load. */
+/** Text of test runners around the error of a file that does not load. */
 const wrapper = /\bImportError(?:: Failed to import test module| while importing test module)/;
 
 const keywords = new Set(
@@ -120,9 +120,9 @@ const keywords = new Set(
 );
 
 /**
- * The names that failing tests ask for and that stand nowhere in the files that may be edited, when every error of theirs asks for
- * one and no name there is spelled nearly so; else none. Then the goal is new code, and edits of expressions cannot reach it.
- * Pure.
+ * Returns the names that failing tests use and that occur nowhere in the editable files, when every error is about one
+ * and no name there is spelled similarly; else none. Then the goal is new code, and edits of expressions cannot reach
+ * it. Pure.
  */
 export function missingNames({ files, localisation }: Pick<Focus, 'files' | 'localisation'>): readonly string[] {
   const known = new Set(files.flatMap((file) => withoutComments(file).match(/[\w$]+/g) ?? []));
@@ -147,7 +147,7 @@ export function newCodeNeeded(focus: Focus, experts: readonly Pick<ExpertEndpoin
   return `every failing test asks for ${shown}, which no file that may be edited has and set-up did not install: new code is needed`;
 }
 
-/** What each failing test says; for those of which the runner's format says nothing, each error that the command printed. */
+/** Returns the message of each failing test; where the runner's format has none, each error that the command printed. */
 function errorsOf(tests: Focus['localisation']['failingTests']): readonly string[] {
   const reported = tests.map(({ message }) => (isTelling(message) ? errorLines(message) : []));
   const unreported = reported.filter((errors) => errors.length === 0).length;
@@ -155,7 +155,7 @@ function errorsOf(tests: Focus['localisation']['failingTests']): readonly string
   return printed.length < unreported ? [''] : [...reported.flat(), ...printed];
 }
 
-/** Of a file that does not load Node's runner says nothing more, and pytest cuts what it says to the width of a terminal. */
+/** Node's runner has no details for a file that does not load, and pytest cuts its message to the width of a terminal. */
 function isTelling(message: string): boolean {
   return message.trim() !== '' && message !== 'test failed' && !message.endsWith('...');
 }
@@ -187,7 +187,7 @@ function distance(a: string, b: string): number {
 /** Most runs of the checks that a shorter result may cost. */
 const mostRuns = 8;
 
-/** An edit, and where what it wrote stands in the file now. */
+/** An edit, and the current place of its text in the file. */
 export interface PlacedEdit {
   readonly edit: Edit;
   readonly start: number;
@@ -195,10 +195,10 @@ export interface PlacedEdit {
 }
 
 /**
- * Returns where what each edit wrote stands after all steps, in their order; an edit that another one touched, or that
- * made a file, is left out.
+ * Returns the place of each edit's text after all steps, in their order; an edit that another one touched, or that made
+ * a file, is left out.
  *
- * @param steps the edits of a step are for the files as the step before left them
+ * @param steps the edits of a step apply to the files after the step before
  */
 export function placeEdits(steps: readonly (readonly Edit[])[]): readonly PlacedEdit[] {
   let placed: readonly PlacedEdit[] = [];
@@ -226,11 +226,11 @@ function movedBy({ edit, start, end }: PlacedEdit, step: readonly Edit[]): Place
 }
 
 /**
- * Takes back the edits of a result that no check needs, the first accepted one first: a step that a test wanted by accident
- * must not stand in the patch. The tree holds the result, without commands, and again does when this returns.
+ * Reverts edits of a result that no check needs, the first accepted one first: a step that passed a test by accident
+ * must not be in the patch. The tree holds the result, without commands, before and after.
  *
  * @param last the edits of the step that made the checks hold on the tree of `from`
- * @returns how many edits were taken back
+ * @returns how many edits were reverted
  */
 export async function minimise(scope: Scope, baseline: Baseline, from: SearchNode, last: readonly Edit[]): Promise<number> {
   const nodes: SearchNode[] = [];

@@ -15,7 +15,7 @@ import { type AcceptedNote, type TriedNote, signalsReport } from '../attempt/not
 import type { Prepared, Scope, Winner } from '../attempt/scope.ts';
 import { quickChecks, attemptCandidate, type Trial } from './trial.ts';
 
-/** What a search that ended without a result is known to have done. */
+/** Facts about a search that ended without a result. */
 export interface SearchEnd {
   readonly checks: readonly JudgedCheck[];
   readonly experts: readonly Pick<ExpertEndpoint, 'name' | 'role' | 'engine'>[];
@@ -38,7 +38,7 @@ export function describeSearchEnd(end: SearchEnd, spent: string | null): string 
   return `${first}${came}. At snapshot 0, ${seenAtBaseline(checks)}. ${cureOf(end, spent)}`;
 }
 
-/** More budget is a cure only for a search that came nearer. */
+/** More budget is a cure only for a search that made progress. */
 function cureOf({ checks, experts, gained }: SearchEnd, spent: string | null): string {
   if (spent !== null && gained > 0) return 'A larger budget may reach the rest';
   const [broken] = checks.flatMap(({ baseline }) => baseline.flatMap(({ output }) => unparsed(output)));
@@ -51,9 +51,9 @@ function cureOf({ checks, experts, gained }: SearchEnd, spent: string | null): s
 }
 
 /**
- * Tries candidates until all checks hold in place. The tree is then snapshot 0 with the accepted edits and nothing else.
+ * Tries candidates until all checks hold in place. The tree is then snapshot 0 with only the accepted edits.
  *
- * @throws AttemptFailure Stuck when there is nothing left to try, BudgetExceeded
+ * @throws AttemptFailure Stuck when no candidate is left, BudgetExceeded
  */
 export async function repair(scope: Scope, prepared: Prepared, baseline: Baseline): Promise<Winner> {
   const start = await startOf(scope, prepared, baseline);
@@ -63,7 +63,7 @@ export async function repair(scope: Scope, prepared: Prepared, baseline: Baselin
   return {};
 }
 
-/** A trial, and its energy by what it measured. */
+/** A trial, and its energy by its measurements. */
 type MeasuredTrial = Trial & { readonly energy: number | null };
 
 /** A candidate that made a better tree. */
@@ -87,9 +87,9 @@ class Search {
   readonly #rounds: Rounds;
   /** Runs of failing tests alone; none until they were measured. */
   #quick: readonly JudgedCheck[] = [];
-  /** Who proposed something, by name. */
+  /** Proposing experts, by name. */
   readonly #proposers = new Map<string, Participant>();
-  /** What was ended before the time that the task gives its checks, and how many of them may still have it. */
+  /** Candidates that were ended before the time that the task gives its checks, and how many of them may still have it. */
   readonly #cut: { readonly node: SearchNode; readonly round: Round }[] = [];
   #fullTime = mostFullTime;
 
@@ -103,7 +103,7 @@ class Search {
     this.#rounds = new Rounds(scope, baseline);
   }
 
-  /** @throws AttemptFailure Stuck, or BudgetExceeded with what the search came to */
+  /** @throws AttemptFailure Stuck, or BudgetExceeded with the search's progress */
   async run(): Promise<Winner> {
     try {
       return await this.#search();
@@ -151,7 +151,7 @@ class Search {
     return (await this.#reach(late.node)) ? this.#round(late.node, late.round, true) : null;
   }
 
-  /** Where to look on this tree; found once per node, after a look at what fails there. */
+  /** Returns the places for edits on this tree; found once per node, after checking what fails there. */
   async #focus(node: SearchNode): Promise<Focus | null> {
     if (node.focus !== undefined) return node.focus;
     const { session, progress } = this.#scope;
@@ -179,8 +179,8 @@ class Search {
   }
 
   /**
-   * Tries what is due, the best first. Usually the first that makes a better tree is kept; in a deliberate round all are
-   * tried and the one with the lowest energy is.
+   * Tries the due candidates, the best first. Usually the first that makes a better tree is kept; in a deliberate round
+   * all are tried and the one with the lowest energy is.
    */
   async #round(node: SearchNode, round: Round, fullTime = false): Promise<Winner | null> {
     const better: Improvement[] = [];
@@ -234,7 +234,7 @@ class Search {
     this.#scope.progress.say(null, {}, { experts, signals: signalsReport(signals) });
   }
 
-  /** All checks hold in place: what the candidate did is made again on the clean tree. Steps that led elsewhere are dropped. */
+  /** All checks hold in place: the candidate is applied again on the clean tree. Steps that led elsewhere are dropped. */
   async #take(node: SearchNode, { step }: Round, candidate: Candidate, trial: Trial, planId: string): Promise<Winner> {
     await perform(this.#scope, trial);
     for (const { planId: other } of this.#frontier.aside(node)) this.#scope.progress.change(other, { state: 'Dropped' });
@@ -268,7 +268,7 @@ class Search {
     }
   }
 
-  /** A better tree becomes a node of its own: good, and the place to come back to. */
+  /** A better tree becomes a new node: good, and a place to return to. */
   async #accept(node: SearchNode, candidate: Candidate, trial: Trial, planId: string): Promise<void> {
     const { context, session, progress } = this.#scope;
     await perform(this.#scope, trial);
@@ -336,7 +336,7 @@ function named({ id, operator, location: { path, line } }: Candidate): Pick<Trie
   return { id, operator, location: `${path}:${line}` };
 }
 
-/** Most characters of what a candidate changes in a note about it, which has to fit with the rest. */
+/** Most characters of a candidate's changes in a note about it, which must fit with the rest. */
 const maxContent = 65_536;
 
 function contentOf({ edits, acts = [] }: Candidate): Pick<TriedNote, 'edits' | 'acts'> {

@@ -22,7 +22,7 @@ import type { Scope } from '../attempt/scope.ts';
 import type { TextFeatures } from '../attempt/sources.ts';
 import type { Trial } from './trial.ts';
 
-/** How long an expert that gave no answer is asked only when nobody else is left, ms. */
+/** How long an expert that gave no answer is only asked as the last one, ms. */
 const awayMs = 300_000;
 
 /** Experts that gave no answer lately, although they were asked with all patience. */
@@ -35,9 +35,9 @@ export class Absence {
   }
 
   /**
-   * Remembers why an expert gave no answer.
+   * Records why an expert gave no answer.
    *
-   * @throws the error, where another expert would not fare better: it is no matter of who is asked
+   * @throws the error, where another expert would fail in the same way
    */
   add({ name, role }: ExpertEndpoint, error: unknown): void {
     if (!(error instanceof AttemptFailure) || error.failureClass !== 'Infrastructure') throw error;
@@ -60,8 +60,8 @@ export class Absence {
 }
 
 /**
- * What the runs of a trial measured, summed over its checks; nothing where none ran. `text` is what its text tells of a program that
- * runs: it counts where all files were read and nothing went down.
+ * Returns the measurements of a trial's runs, summed over its checks; none where none ran. `text` has features of the
+ * text of an executed program: it counts where all files loaded and no run crashed.
  */
 export function executedFeatures(proofs: readonly Proof[], result: TrialResult, text: Features = {}): Features {
   if (proofs.length === 0) return {};
@@ -98,7 +98,7 @@ function testsFailed({ run: { results, end } }: Pick<Proof, 'run'>): number {
 
 /** A margin needs two. */
 const leastAsked = 2;
-/** Weight of an expert that the planner thinks nothing of: asked last, but asked. */
+/** Weight of an expert with a zero weight from the planner: asked last, but asked. */
 const leastWeight = 1e-6;
 /** Weights of an expert that did not answer lately, and of one that did not just now. */
 const awayWeight = 1e-9;
@@ -106,22 +106,22 @@ const lastWeight = 1e-12;
 /** Trials that the usual wall time is taken from. */
 const rememberedTrials = 31;
 
-/** One round of proposals: who made them, how much is computed, and what is tried in which order. */
+/** One round of proposals: their expert, the amount of computation, and the order of trials. */
 export interface Round {
   readonly expert: ExpertEndpoint;
   readonly control: Control;
   readonly plan: Plan;
   readonly response: GenerateResponse;
-  /** Of the expert's record; a later round may have been asked for since. */
+  /** Step of the expert's record; a later round may have been requested since. */
   readonly step: number;
   readonly ranking: Ranking;
-  /** What the texts of candidates tell, by their ids; nothing where no model reads it. */
+  /** Features of the candidates' texts, by their ids; none where no model reads them. */
   readonly texts: ReadonlyMap<string, TextFeatures>;
-  /** What is tried before the next round is asked for, the best first. */
+  /** Candidates to try before the next round is requested, the best first. */
   readonly due: readonly Ranked[];
 }
 
-/** Plans rounds with the decision models, and keeps what it has to know of those that were. */
+/** Plans rounds with the decision models, and keeps state of earlier ones. */
 export class Rounds {
   readonly #scope: Scope;
   readonly #baseline: Baseline;
@@ -139,10 +139,10 @@ export class Rounds {
   }
 
   /**
-   * The next round on the tree of a node; null when nobody has proposals left. The plan is made twice: with what is known
-   * before the request, for how many are asked for; and with the entropy and margin of the answer, for how many of them are
-   * compared. A deliberate round asks for pairs of edits too and tries all that it compares; another one tries the best
-   * alone when it is far ahead.
+   * Returns the next round on the tree of a node; null when no expert has proposals left. The plan is made twice:
+   * before the request, for the number of requested proposals; and with the entropy and margin of the answer, for the
+   * number of compared ones. A deliberate round asks for pairs of edits too and tries all that it compares; another one
+   * tries the best alone when it is far ahead.
    */
   async next(node: SearchNode, focus: Focus): Promise<Round | null> {
     const { decisionModels } = this.#scope.context;
@@ -169,10 +169,10 @@ export class Rounds {
   }
 
   /**
-   * Asks the expert that the planner and the domain speak for; the next one when it has nothing new left here, or does not
-   * answer. One that did not answer is asked again only when the others have nothing left: what it knows is not known then.
+   * Asks the expert preferred by the planner and the domain; the next one when it has nothing new here, or does not
+   * answer. A silent one is asked again only when the others have nothing left: its proposals are unknown then.
    *
-   * @throws AttemptFailure Infrastructure when nobody answers who may have more
+   * @throws AttemptFailure Infrastructure when no expert answers that may have more
    */
   async #propose(node: SearchNode, focus: Focus, { experts: weights }: Control, { k, deliberate }: Plan) {
     const failed = new Map<string, unknown>();
@@ -201,7 +201,7 @@ export class Rounds {
     return this.#absence.isAway(name) ? awayWeight : Math.max(p, leastWeight);
   }
 
-  /** What a trial measured: its energy by all that is known now, and what its note tells. */
+  /** Judges a trial: its energy by all that is known now, and the measurements for its note. */
   async judge(
     node: SearchNode,
     round: Round,
@@ -210,7 +210,7 @@ export class Rounds {
     wallSeconds: number,
   ): Promise<Pick<Required<TriedNote>, 'facts' | 'signals'>> {
     const executed = executedFeatures(trial.proofs, trial.result, round.texts.get(ranked.candidate.id)?.ran);
-    // A candidate with commands may have waited for a person: only its checks tell how long such a step takes.
+    // A candidate with commands may have waited for a person: only its checks show the duration of such a step.
     const acted = (ranked.candidate.acts ?? []).length > 0;
     const seconds = acted ? (executed.seconds ?? 0) : wallSeconds;
     if (trial.proofs.length > 0) this.#learn(seconds);
@@ -221,7 +221,7 @@ export class Rounds {
     return { facts: this.#facts(node, round, ranked, trial, { executed, seconds }), signals };
   }
 
-  /** What a decision about a candidate is based on. */
+  /** Returns the inputs of a decision about a candidate. */
   signals({ control, plan, response, ranking }: Round, { energy, pSuccess }: Pick<Ranked, 'energy' | 'pSuccess'>): StepSignals {
     return {
       risk: control.risk,
@@ -281,7 +281,7 @@ function median(values: readonly number[]): number | null {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? null;
 }
 
-/** How many times as good another tree has to be. */
+/** Factor by which another tree must be better. */
 const clearly = 2;
 
 /** Descending; infinities differ by nothing. */
@@ -296,21 +296,22 @@ export class Frontier {
   readonly root: SearchNode;
   readonly #backtracking: boolean;
 
-  /** @param options `backtracking: false`: an experiment that never goes back to a tree that it has left */
+  /** @param options `backtracking: false`: an experiment that never returns to a tree that it has left */
   constructor({ snapshot: { id, manifestDigest }, passing, proofs }: Start, noted: Noted, options = { backtracking: true }) {
     this.#backtracking = options.backtracking;
     this.root = this.#add(new SearchNode({ state: manifestDigest, parent: null, planId: 'repair', edits: [], snapshot: id, passing }));
     this.root.proofs = proofs;
     for (const { parent, state, candidate, edits, acts = [], snapshot, passing } of noted.accepted) {
       const above = this.#nodes.get(parent);
-      // A name that does not follow from its parent is not ours.
+      // A name that does not follow from its parent is foreign.
       if (above === undefined || this.#nodes.has(state) || stateAfter(parent, candidate) !== state) continue;
       const acted = acts.length > 0;
       this.#add(new SearchNode({ state, parent: above, planId: 'repair', edits, snapshot, passing: new Set(passing), acted }));
     }
     for (const { state, id, step, result, facts } of noted.tried) {
       const node = this.#nodes.get(state);
-      // What held in place and was cut off before its fresh container said more is found again; commands are not, see `earlierRun`.
+      // A candidate that held in place and was cut off before its result in the fresh container is found again;
+      // commands are not, see `earlierRun`.
       if (node === undefined || result === 'Reached') continue;
       node.tried.add(id);
       if (facts === undefined) continue;
@@ -331,11 +332,11 @@ export class Frontier {
   }
 
   /**
-   * Where to go on; null when all are exhausted. A tree that nobody was asked about comes first: there progress was made.
-   * Then the one whose next proposal is most likely the repair: trust in the tree × share of the proposal. That is the
-   * order of optimal search (L. D. Stone, Theory of Optimal Search, 1975), and no tree is searched to its end while another
-   * one promises more: a test that passes by accident is a trap to the greedy. Changing trees costs a restore, so that the
-   * other one has to be clearly better.
+   * Returns the node to continue with; null when all are exhausted. A tree without a request comes first: it is new
+   * progress. Then the one whose next proposal is most likely the repair: trust in the tree × share of the proposal.
+   * That is the order of optimal search (L. D. Stone, Theory of Optimal Search, 1975), and no tree is searched to its
+   * end while another one promises more: a test that passes by accident misleads a greedy search. Changing trees costs
+   * a restore, so the other one has to be clearly better.
    *
    * @param current where the search is now
    */
@@ -351,13 +352,13 @@ export class Frontier {
     return stay ? current : best;
   }
 
-  /** The node that came furthest, exhausted or not. */
+  /** Returns the node with the most progress, exhausted or not. */
   furthest(): SearchNode {
     const [best] = [...this.#nodes.values()].sort((a, b) => b.passing.size - a.passing.size || a.depth - b.depth);
     return best ?? this.root;
   }
 
-  /** Trees that are neither a node nor above it, and not given up yet; only those that have a step of their own in the plan. */
+  /** Returns trees that are neither a node nor above it, and not given up yet; only those with their own step in the plan. */
   aside(node: SearchNode): readonly SearchNode[] {
     const path = new Set<SearchNode>();
     for (let at: SearchNode | null = node; at !== null; at = at.parent) path.add(at);

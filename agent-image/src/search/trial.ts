@@ -24,7 +24,7 @@ import type { Scope } from '../attempt/scope.ts';
 import { isCommandCheck } from '@agentfleet/protocol/api';
 import { judgeBaseline, selectTests, wholeRun } from '../checks/index.ts';
 
-/** What one candidate came to. */
+/** Result of one candidate. */
 export interface Trial {
   readonly result: TrialResult;
   readonly decision: GateVerdict['decision'];
@@ -51,13 +51,13 @@ interface Admitted {
   readonly acts: readonly ShellAct[];
   /** A person allowed it. */
   readonly approved: boolean;
-  /** Gate 2 allowed what the rails left to it. */
+  /** Gate 2 allowed the acts that the rails left to it. */
   readonly reviewed: boolean;
   readonly earlier: EarlierRun;
 }
 
 /**
- * Judges a candidate on the tree of a node, and leaves that tree behind, whatever the candidate did. Without `fullTime` a
+ * Judges a candidate on the tree of a node, and restores that tree, whatever the candidate did. Without `fullTime` a
  * check may take no longer than its baseline suggests.
  */
 export function attemptCandidate(place: Place, candidate: Candidate): Promise<Trial> {
@@ -91,7 +91,7 @@ async function judgeCandidate(place: Place, candidate: Candidate): Promise<Trial
   return { ...tried, rewrites, acts, decision: tried.result === 'Denied' ? 'Deny' : decision, snapshotFirst, possiblyDone: false };
 }
 
-/** What ended before this worker came was allowed before it was begun. */
+/** A candidate that ended before this worker started was allowed before it began. */
 async function consentOf(
   scope: Scope,
   candidate: Candidate,
@@ -112,7 +112,7 @@ async function readable(candidate: Candidate, read: Parameters<typeof rewritesOf
   }
 }
 
-/** The tree is that of the node, so a snapshot is needed only where the node has none, or the task wants one per step. */
+/** The tree is that of the node, so a snapshot is needed only where the node has none, or the task demands one per step. */
 async function snapshotBefore({ context, session }: Scope, node: SearchNode, { snapshotFirst }: GateVerdict, acts: boolean): Promise<void> {
   const { policy } = context.task.spec.snapshots;
   if (policy === 'InitialOnly' && !acts) return;
@@ -134,8 +134,9 @@ type Judged = Pick<Trial, 'result' | 'why' | 'proofs' | 'cut'>;
 type Tried = Judged & Pick<Trial, 'after'>;
 
 /**
- * A run that the loss of the tools container cut off is repeated once; a candidate that takes it away twice is to blame.
- * Commands that had ended by then are not run again; those that a person allowed or that reach out never are.
+ * A run cut off by the loss of the tools container is repeated once; a candidate that loses it twice is to blame.
+ * Commands that had ended by then are not run again; those that a person allowed or that have external effects never
+ * are.
  */
 async function tryTwice(place: Place, admitted: Admitted): Promise<Tried> {
   const first = await tryOnce(place, admitted, admitted.earlier.after);
@@ -169,7 +170,7 @@ async function toolsAgain({ session }: Scope): Promise<void> {
   await session.until(({ ready }) => ready, 60_000, 'ToolsLost', 'the tools container did not come back');
 }
 
-/** Runs the commands, and holds what they left to the rules for edits before any check may be believed. */
+/** Runs the commands, and checks their changes by the rules for edits before any check can be trusted. */
 async function act(
   { scope, baseline, gate, node }: Place,
   { candidate, acts, approved, reviewed, earlier }: Admitted,
@@ -192,7 +193,7 @@ async function act(
   return { after: snapshot.id };
 }
 
-/** Whoever takes over goes on from the snapshot where commands must not be run twice. */
+/** Where commands must not be run twice, a worker that takes over continues from the snapshot. */
 async function noteEnd({ context, session }: Scope, identity: ActIdentity, { id, manifestDigest }: ActedNote['snapshot']): Promise<void> {
   if (!identity.once) return;
   const note: ActedNote = { attempt: context.assignment.attempt, ...identity, snapshot: { id, manifestDigest } };
@@ -221,7 +222,7 @@ async function judge(place: Place): Promise<Judged> {
   return { result: 'Better', why: `${passing(proofs).size} tests pass that failed`, ...whole };
 }
 
-/** What a candidate came to with which no further test of these checks passes; else null. */
+/** Returns the result of a candidate with which no further test of these checks passes; else null. */
 async function noBetter(proofs: Proof[], checks: readonly JudgedCheck[], place: Place): Promise<Judged | null> {
   for (const judged of checks) {
     const worse = await add(proofs, judged, place);
@@ -250,16 +251,16 @@ async function add(proofs: Proof[], judged: JudgedCheck, { scope, baseline, full
 const times = 10;
 const leastSeconds = 10;
 
-/** Where the baseline timed out, this share of the time of the check, within these seconds: most candidates do not end there either. */
+/** Where the baseline timed out, this share of the time of the check, within these seconds: most candidates time out there too. */
 const shareOfTimeout = 0.1;
 const hangSeconds = { least: 5, most: 30 } as const;
 
 /**
- * Returns the seconds that a check of a candidate may take: a candidate whose loop never ends must not cost the whole time
- * of the check, which is minutes where the task does not say. Infinite where the baseline ended, but does not show how long the
+ * Returns the seconds that a check of a candidate may take: a candidate whose loop never ends must not cost the whole
+ * time of the check, which is minutes by default. Infinite where the baseline ended, but does not show how long the
  * tests take: they did not all run to their end there.
  *
- * @param timeoutSeconds what the task gives the check
+ * @param timeoutSeconds time limit of the check in the task
  */
 export function trialSeconds(baseline: readonly Pick<Ran, 'end' | 'results' | 'millis'>[], timeoutSeconds: number): number {
   if (baseline.some(({ end }) => end.timedOut))
@@ -279,11 +280,9 @@ const worthwhileMs = 2000;
 const mostTests = 20;
 
 /**
- * For each check that fails, in its place a run of its failing tests alone, where the runner can select them and they fail alone as well
- * in half of the time or less. A candidate with which no further one passes needs no run of the whole check. The tree is that of
- * snapshot 0; the caller puts back what the runs leave behind.
- *
- * @returns nothing when no check has such a run
+ * Returns, for each failing check, a run of its failing tests alone, where the runner can select them and they fail
+ * alone as well in half of the time or less. A candidate with which no further one passes needs no run of the whole
+ * check. The tree is that of snapshot 0; the caller reverts changes of the runs. Empty when no check has such a run.
  */
 export async function quickChecks({ checks, runner }: Baseline): Promise<readonly JudgedCheck[]> {
   const failing = checks.filter(({ judgement }) => judgement.failing.length > 0);

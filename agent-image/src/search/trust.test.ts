@@ -6,7 +6,7 @@ const content = 'def f(x):\n    return x + 1\n';
 const startByte = content.indexOf('+ 1');
 const edit = { path: 'f.py', range: { startByte, endByte: startByte + 3 }, before: '+ 1', after: '- 1', expectedSha256: '0'.repeat(64) };
 
-/** What `executing` failing tests of `failed` execute line 2. */
+/** A focus where `executing` failing tests of `failed` execute line 2. */
 function focusOf(failed: number, executing: number): Focus {
   const lines = executing === 0 ? [] : [{ path: 'f.py', line: 2, passed: 1, failed: executing }];
   const localisation = { spectrum: { passed: 1, failed, lines }, failingTests: [] };

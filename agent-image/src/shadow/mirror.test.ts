@@ -86,7 +86,7 @@ describe('copies of requests', () => {
     expect(mirror.counts?.answered).toBe(2);
   });
 
-  it('are as many at a time as the brief says; others are dropped, and so they are while real ones wait', async () => {
+  it('are sent at most as many at a time as the brief allows; others are dropped, also while real ones wait', async () => {
     const { clock, state, mirror, copy } = bench(() => 'hangs');
     for (const id of ['a', 'b', 'c', 'd']) copy(id);
     await clock.advance(1);
@@ -117,7 +117,7 @@ describe('copies of requests', () => {
     expect([1, 2].map(() => lane.enter(2))).toEqual([true, true]);
   });
 
-  it('are sent once: what fails, or cannot be compared, is counted and not tried again', async () => {
+  it('are sent once: a failed or incomparable one is counted and not retried', async () => {
     const { clock, state, mirror, copy } = bench(() => ({ failed: 'it answered 503' }));
     copy('a');
     await clock.advance(60_000);
@@ -167,7 +167,7 @@ describe('copies of requests', () => {
     expect(mirror.counts).toMatchObject({ rollout: 'cccccccccc-1', asked: 1 });
   });
 
-  it('whatever the shadow says: each copy is counted once, and no place is lost', async () => {
+  it('whatever the shadow answers: each copy is counted once, and no place is lost', async () => {
     const said = fc.constantFrom<Said>({ answer: response, millis: 3 }, { failed: 'no' }, 'hangs');
     await fc.assert(
       fc.asyncProperty(fc.array(said, { minLength: 1, maxLength: 30 }), fc.nat({ max: 3 }), async (answers, pause) => {
@@ -189,7 +189,7 @@ describe('copies of requests', () => {
 describe('which requests are copied', () => {
   const ids = Array.from({ length: 5000 }, (_, index) => `uid.1.1.m${index}`);
 
-  it('is the same at every time, as many as the percent says, and others in another rollout', () => {
+  it('is the same every time, as many as the percentage, and others in another rollout', () => {
     const some = ids.filter((id) => isSampled(rollout, id, 20));
     expect(Math.abs(some.length / ids.length - 0.2)).toBeLessThan(0.02);
     expect(some.every((id) => isSampled(rollout, id, 20))).toBe(true);
@@ -199,7 +199,7 @@ describe('which requests are copied', () => {
 });
 
 describe('counts', () => {
-  it('put an act into one cell of the table, and into none when a verifier says nothing', () => {
+  it('put an act into one cell of the table, and into none when a verifier is silent', () => {
     const verdicts = ['Pass', 'Warn', 'Veto', 'Abstain'] as const;
     for (const stable of verdicts)
       for (const shadow of verdicts) {
@@ -215,7 +215,7 @@ describe('counts', () => {
       }
   });
 
-  it('put an act into the bin of what each says, and into none when one says nothing', () => {
+  it('put an act into the bin of each probability, and into none when one is silent', () => {
     const acts = [
       { stable: judged('Veto', 0.009), shadow: judged('Pass', 1) },
       { stable: judged('Pass', 0.99), shadow: judged('Pass', 0.75) },

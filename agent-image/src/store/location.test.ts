@@ -10,7 +10,7 @@ it('puts the bucket into the path or into the host name', () => {
   expect(at('s3://agents', false).bucketUrl({ prefix: 'x/' }).href).toBe('https://agents.s3.example.com:9000/?prefix=x%2F');
 });
 
-it('escapes what a URL would read otherwise', () => {
+it('escapes characters with a meaning in a URL', () => {
   expect(at('s3://agents', true).keyUrl("a b+c?d#e%2F'()").pathname).toBe('/agents/a%20b%2Bc%3Fd%23e%252F%27%28%29');
 });
 

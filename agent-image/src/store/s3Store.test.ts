@@ -107,7 +107,7 @@ describe('trying again', () => {
     expect(seen.length).toBeGreaterThan(3);
   });
 
-  it('says that nobody answers', async () => {
+  it('reports that there is no answer', async () => {
     const store = open();
     server.close();
     await expect(store.list('')).rejects.toMatchObject({
@@ -127,7 +127,7 @@ describe('trying again', () => {
     await expect(open({ clock: systemClock, maxWaitMs: 600_000 }).get('x', stop.signal)).rejects.toThrow('stopped');
   });
 
-  it('does not try again what will be refused again', async () => {
+  it('does not retry a request that will be refused again', async () => {
     handlers = [refuse(403, 'AccessDenied')];
     await expect(open().put('x', 'abc', 'text/plain')).rejects.toMatchObject({ code: 'Denied' });
     expect(seen).toHaveLength(1);
@@ -151,17 +151,17 @@ describe('refusals', () => {
     await expect(open().get('x')).rejects.toMatchObject({ name: 'StoreFailure', code: kind, cure: expect.stringMatching(/\w/) as unknown });
   });
 
-  it('never repeats the secret key, whatever the server says', async () => {
+  it('never repeats the secret key, whatever the server answers', async () => {
     handlers = [refuse(400, 'Odd', 'you said very-secret-key &amp; &#34;more&#34;')];
     await expect(open().get('x')).rejects.toMatchObject({ message: 'get s3://agents/pool/a/x: status 400, Odd: you said … & "more"' });
   });
 
-  it('cuts what a proxy says in place of the store', async () => {
+  it('cuts a message of a proxy in place of the store', async () => {
     handlers = [(request, response) => void request.resume().once('end', () => response.writeHead(400).end('x'.repeat(1_000_000)))];
     await expect(open().get('x')).rejects.toMatchObject({ code: 'Refused', message: 'get s3://agents/pool/a/x: status 400' });
   });
 
-  it('tells changed content from stored content', async () => {
+  it('distinguishes changed content from stored content', async () => {
     handlers = [answer('changed', { 'x-amz-meta-sha256': 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad' })];
     await expect(open().get('x')).rejects.toMatchObject({ code: 'Corrupt' });
   });
@@ -196,7 +196,7 @@ describe('refusals', () => {
     expect(seen[1]?.url).toBe('/agents?list-type=2&prefix=pool%2Fa%2F&continuation-token=t%261');
   });
 
-  it('takes the answer to a listing for what it asked for only', async () => {
+  it('uses the answer to a listing only for the requested prefix', async () => {
     handlers = [
       answer('<ListBucketResult><Contents><Key>other/x</Key></Contents><Contents><Key>pool/a/1</Key></Contents></ListBucketResult>'),
     ];
@@ -276,7 +276,7 @@ describe('the identity of an account', () => {
     expect([1, 3, 4].map((at) => /Credential=(\w+)/.exec(seen[at]?.headers.authorization ?? '')?.[1])).toEqual(['AKID1', 'AKID2', 'AKID2']);
   });
 
-  it('says that a role is refused, and signs nothing without one', async () => {
+  it('reports that a role is refused, and signs nothing without one', async () => {
     handlers = [refuse(403, 'AccessDenied')];
     await expect(get(client())).rejects.toMatchObject({
       code: 'Credential',

@@ -24,7 +24,7 @@ storeContract('a volume', async () => {
   };
 });
 
-describe('what only a volume can meet', () => {
+describe('conditions of a volume only', () => {
   let folder: string;
   let outside: string;
   let store: ArtifactStore;
@@ -34,7 +34,7 @@ describe('what only a volume can meet', () => {
   });
   afterEach(() => Promise.all([folder, outside].map((path) => rm(path, { recursive: true, force: true }))));
 
-  it('ends a read whose reader goes away, whenever that is, and nothing else', async () => {
+  it('ends a read whose reader disconnects, whenever that is, and nothing else', async () => {
     await store.put('a', Buffer.alloc(300_000), 'text/plain');
     const unhandled: unknown[] = [];
     const note = (error: unknown): void => void unhandled.push(error);
@@ -66,7 +66,7 @@ describe('what only a volume can meet', () => {
     expect(await readdir(outside)).toEqual(['secret']);
   });
 
-  it('replaces a link in the place of a key, and not what it leads to', async () => {
+  it('replaces a link in the place of a key, and not its target', async () => {
     await writeFile(join(outside, 'target'), 'before');
     await symlink(join(outside, 'target'), join(folder, 'key'));
     await store.put('key', 'after', 'text/plain');
@@ -83,21 +83,21 @@ describe('what only a volume can meet', () => {
     expect(await store.list('')).toEqual(['a/b']);
   });
 
-  it('leaves no empty folders behind', async () => {
+  it('leaves no empty folders', async () => {
     await store.put('a/b/c', 'x', 'text/plain');
     await store.put('a/d', 'x', 'text/plain');
     await store.remove(['a/b/c']);
     expect(await readdir(join(folder, 'a'))).toEqual(['d']);
   });
 
-  it('says that the volume is not there, and does not make it', async () => {
+  it('reports that the volume is missing, and does not create it', async () => {
     const missing = inFolder(join(folder, 'missing'));
     await expect(missing.list('')).rejects.toMatchObject({ code: 'NotFound' });
     await expect(missing.put('a', 'x', 'text/plain')).rejects.toMatchObject({ code: 'NotFound' });
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it('clears away what a killed worker left, and not what another one writes', async () => {
+  it('removes leftovers of a killed worker, and not the files that another one writes', async () => {
     const unfinished = join(folder, '.agentfleet-unfinished');
     await mkdir(unfinished);
     for (const name of ['abandoned', 'growing']) await writeFile(join(unfinished, name), 'x');

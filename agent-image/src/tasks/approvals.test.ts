@@ -29,7 +29,7 @@ it('an act that waits is reported, its decision reaches the engine, and then it 
   await eventually('it is out', () => bed.status('fix').run?.pendingApproval === undefined);
 });
 
-it('an attempt that ends takes it along, and who waits is woken by the end', async () => {
+it('an attempt that ends takes it along, and a waiting caller is woken by the end', async () => {
   await using bed = await running();
   const { context } = bed.engine.last!;
   context.report({ pendingApproval }, { urgent: true });

@@ -5,7 +5,7 @@ import { eventually, outcomes, running, succeeded, WorkerBed } from '../testing/
 const checkpoints = (bed: WorkerBed): readonly string[] => bed.store.keys('.json');
 
 describe('Quiesce', () => {
-  it('keeps the tree as a snapshot, copies it, and then says that the work rests', async () => {
+  it('keeps the tree as a snapshot, copies it, and then reports that the work rests', async () => {
     await using bed = await running();
     bed.engine.onOther = succeeded;
     await bed.assign('fix', { epoch: 1, directive: 'Quiesce' });
@@ -18,7 +18,7 @@ describe('Quiesce', () => {
     expect(outcomes(bed)).toEqual([]);
   });
 
-  it('is not said to be done while the store is away, and is when it is back', async () => {
+  it('is not reported as done while the store is unavailable, and is when it returns', async () => {
     await using bed = await running();
     bed.engine.onOther = succeeded;
     bed.store.goAway();
@@ -29,7 +29,7 @@ describe('Quiesce', () => {
     await eventually('it rests', () => bed.status('fix').run?.quiescedAt !== undefined);
   });
 
-  it('is over with the next Run: no report under it says that the work rests', async () => {
+  it('is over with the next Run: no report under it has the work at rest', async () => {
     await using bed = await running();
     bed.engine.onOther = succeeded;
     await bed.assign('fix', { directive: 'Quiesce' });
@@ -53,7 +53,7 @@ describe('the end of an attempt', () => {
     expect(reported?.auditRoot).toBe('ab'.repeat(32));
   });
 
-  it('says when the copy expires; one of a task that goes on does not', async () => {
+  it('has the expiry of the copy; one of an active task does not', async () => {
     const expires = (bed: WorkerBed): unknown =>
       (JSON.parse(bed.store.objects.get(checkpoints(bed).at(-1) ?? '')?.content.toString() ?? '{}') as { expires?: unknown }).expires;
     await using bed = await running();

@@ -42,13 +42,13 @@ const rows: readonly Row[] = [
   ['a later epoch than the refused one', { ...known, state: 'Spent' }, { ...seen, epoch: 4 }, {}, { type: 'Drop' }],
 ];
 
-describe('what is done for a task', () => {
+describe('the action for a task', () => {
   it.for(rows)('%s', ([, known, seen, gate, decision]) => {
     expect(decide(known, seen, { ...open, ...gate })).toEqual(decision);
   });
 });
 
-describe('what a task is to this worker', () => {
+describe('the state of a task for this worker', () => {
   const pod = { name: 'worker-0', namespace: 'platform' };
   const assignment = { attempt: 2, epoch: 3, worker: 'worker-0', workerNamespace: 'platform', directive: 'Run' };
   const task = (status: Readonly<Record<string, unknown>>): AgentTask =>

@@ -56,7 +56,7 @@ describe('a task whose requests are copied', { timeout: 120_000 }, () => {
     expect(bed.reports('fix')).toHaveLength(before + 1);
   });
 
-  it('tells nothing of a shadow where its assignment names none, or another one', async () => {
+  it('reports no shadow where its assignment names none, or another one', async () => {
     for (const assignment of [{}, { shadow: 'cccccccccc-1' }]) {
       await using one = await working(assignment);
       const { bed, shadow } = one;
@@ -67,7 +67,7 @@ describe('a task whose requests are copied', { timeout: 120_000 }, () => {
     }
   });
 
-  it('goes on counting where an earlier attempt ended', async () => {
+  it('continues the counts of an earlier attempt', async () => {
     await using bed = await WorkerBed.open();
     await using stable = await startPartsServer();
     const { experts, verifier } = patient(stable);

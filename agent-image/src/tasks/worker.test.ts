@@ -22,7 +22,7 @@ describe('an attempt', () => {
     expect(bed.engine.calls).toHaveLength(1);
   });
 
-  it('says outcome and rollback only itself: the operator acts on them', async () => {
+  it('reports outcome and rollback only itself: the operator acts on them', async () => {
     await using bed = await running();
     const rollback = { snapshot: 's0001', verified: true };
     bed.engine.last?.context.report({ outcome: succeeded, rollback, progress: { done: 1, total: 1 } }, { urgent: true });
@@ -42,7 +42,7 @@ describe('an attempt', () => {
     });
   });
 
-  it('waits for the sandbox, and does not run behind a wall that is too weak', async () => {
+  it('waits for the sandbox, and does not run under too weak isolation', async () => {
     await using bed = await WorkerBed.open();
     bed.keeper.facts.level = 'Container';
     await bed.start();
@@ -126,7 +126,7 @@ describe('directives', () => {
     expect(bed.engine.overlaps).toEqual([]);
   });
 
-  it('Quiesce: aborts the run, ends what still runs in the sandbox, reports no outcome; goes on under a new epoch', async () => {
+  it('Quiesce: aborts the run, ends what still runs in the sandbox, reports no outcome; continues under a new epoch', async () => {
     await using bed = await running();
     bed.engine.onOther = succeeded;
     bed.keeper.facts.running = '01J00000000000000000000000';
@@ -140,7 +140,7 @@ describe('directives', () => {
   });
 });
 
-describe('what is not ours any more', () => {
+describe('a task of another worker', () => {
   it('a new epoch in mid-run: the old run is aborted and awaited, nothing more is written under its epoch', async () => {
     await using bed = await running();
     const [old] = bed.engine.calls;
@@ -191,7 +191,7 @@ describe('what is not ours any more', () => {
     expect(bed.engine.last?.context.assignment.epoch).toBe(2);
   });
 
-  it('the keeper knows a later epoch: nothing runs and nothing is said', async () => {
+  it('the keeper has a later epoch: nothing runs and nothing is reported', async () => {
     await using bed = await WorkerBed.open();
     bed.keeper.facts.epoch = 5;
     await bed.start();
@@ -203,7 +203,7 @@ describe('what is not ours any more', () => {
     expect(bed.reports('fix')).toEqual([]);
   });
 
-  it('the sandbox pod is deleted: the run is aborted, no outcome, and progress says so', async () => {
+  it('the sandbox pod is deleted: the run is aborted, no outcome, and progress reports it', async () => {
     await using bed = await running();
     await bed.deletePod('fix-1');
     await eventually('progress says so', () => bed.status('fix').run?.progress?.message?.includes('is lost') === true);
@@ -213,7 +213,7 @@ describe('what is not ours any more', () => {
 });
 
 describe('a restart of the process', () => {
-  it('hands over with no outcome, takes the Lease away, and the next process goes on under the same epoch', async () => {
+  it('hands over with no outcome, removes the Lease, and the next process continues under the same epoch', async () => {
     await using bed = await running();
     expect(bed.server.objects(leases).map(({ metadata }) => metadata)).toMatchObject([
       {
@@ -232,7 +232,7 @@ describe('a restart of the process', () => {
     expect(bed.engine.last?.context.assignment.epoch).toBe(1);
   });
 
-  it('does not run again what has its outcome already', async () => {
+  it('does not run a task again that has its outcome already', async () => {
     await using bed = await running();
     bed.engine.last?.finish(succeeded);
     await eventually('the outcome is written', () => bed.status('fix').run?.outcome !== undefined);

@@ -64,7 +64,7 @@ describe.skipIf(binary === '')('search', () => {
 });
 
 describe.skipIf(binary === '')('undo and plan', () => {
-  it('lists what would be lost, puts the files back, and says what went', async () => {
+  it('lists what would be lost, restores the files, and reports what was removed', async () => {
     const bed = await begin({ files: tree });
     await bed.call('edit_file', { path: 'src/a.py', old_text: 'a - b', new_text: 'a + b' });
     await bed.call('bash', { command: 'rm src/b.txt; mkdir d; echo x > d/e' });

@@ -83,7 +83,7 @@ describe('servers of a task', () => {
 
 const { binary, begin } = await openStage();
 
-describe.skipIf(binary === '')('an MCP server of its own process', () => {
+describe.skipIf(binary === '')('an MCP server in a separate process', () => {
   const processes: ChildProcess[] = [];
   const opened: McpServers[] = [];
   const folder = mkdtemp(join(tmpdir(), 'mcp-'));
@@ -130,7 +130,7 @@ describe.skipIf(binary === '')('an MCP server of its own process', () => {
     return { listing, call, noted, bed, servers };
   };
 
-  it('lists its tools, and does what it is called for, between an intent and an end', async () => {
+  it('lists its tools, and executes calls, between an intent and an end', async () => {
     const { listing, call, noted, servers } = await use((await start()).port);
     expect(listing.tools.map(({ name }) => name)).toEqual(['echo', 'count', 'authority', 'fail', 'refuse', 'slow', 'die', 'big']);
     expect(listing.warnings).toEqual(['tool bad of MCP server docs is left out: its schema is no JSON Schema of an object']);
@@ -144,7 +144,7 @@ describe.skipIf(binary === '')('an MCP server of its own process', () => {
     expect((await call('refuse')).text).toBe('[MCP server docs: it answers with the error -32602: words: missing; the call was not carried out]');
   }); // prettier-ignore
 
-  it('that is slow, says too much or dies in the middle of a call is reported with its cause, and asked anew by the next call', async () => {
+  it('that is slow, answers too much or dies in the middle of a call is reported with its cause, and asked again by the next call', async () => {
     const { port } = await start();
     const { call, noted } = await use(port);
     const unknown = 'whether the call was carried out is not known: look before you repeat it]';
@@ -159,7 +159,7 @@ describe.skipIf(binary === '')('an MCP server of its own process', () => {
     expect((await call('echo')).text).toMatch(/^\[MCP server docs: connect ECONNREFUSED .*; the call was not carried out\]$/);
   });
 
-  it('that keeps a session is told of its end', async () => {
+  it('with a session gets the end of it', async () => {
     const { port } = await start();
     const sessions = async (): Promise<string> => (await fetch(`http://127.0.0.1:${port}/sessions`)).text();
     const { call, servers } = await use(port, { url: `http://127.0.0.1:${port}/session` });

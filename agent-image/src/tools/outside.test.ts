@@ -109,7 +109,7 @@ describe.skipIf(binary === '')('fetch', () => {
     expect(await get('docs.example')).toMatch(/^url: docs\.example is no URL/);
   });
 
-  it('stands in the log before and after', async () => {
+  it('is in the log before and after', async () => {
     const bed = await begin(fetching());
     await bed.call('fetch', { url: `http://docs.example:${port}/page` });
     const noted: unknown[] = [];

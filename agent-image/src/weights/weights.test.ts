@@ -144,7 +144,7 @@ describe('weights in a hub or a bucket', () => {
 
   const hub = (): Record<string, string> => ({ AGENTFLEET_WEIGHTS_URI: 'hf://org/coder@main', AGENTFLEET_HUB: origin });
 
-  test('are fetched, only what an engine reads, and not twice', async () => {
+  test('are fetched, only files that an engine reads, and not twice', async () => {
     await writeFile(join(root, 'token'), 'secret\n');
     const report = await run({ ...hub(), AGENTFLEET_CREDENTIAL_FILE: join(root, 'token') });
     expect(report).toMatchObject({ files: 4, weightBytes: 100, tokenizerHash });

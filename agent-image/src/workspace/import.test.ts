@@ -81,7 +81,7 @@ describe('a ConfigMap', () => {
   });
 });
 
-test("the keeper's refusal is passed on as it is, and what was being sent ends", async () => {
+test('the refusal of the keeper is passed on unchanged, and the transfer ends', async () => {
   const refusal = new Error('AF_QUOTA_EXCEEDED');
   const refusing = { writeTree: () => Promise.reject(refusal) };
   const files = inline({ path: 'a', content: 'x'.repeat(200_000), mode: 0o644 }, { path: 'b', content: 'x'.repeat(200_000), mode: 0o644 });
@@ -89,7 +89,7 @@ test("the keeper's refusal is passed on as it is, and what was being sent ends",
   expect(await readdir(ports.scratch)).toEqual([]);
 });
 
-test('an aborted import says why it was aborted', async () => {
+test('an aborted import reports the reason of the abort', async () => {
   const stop = new AbortController();
   stop.abort('Lost');
   await expect(importWorkspace(inline(), { ...ports, signal: stop.signal })).rejects.toBe('Lost');

@@ -80,7 +80,7 @@ test('does not judge half a patch', async () => {
   expect(judged).toEqual([]);
 });
 
-test('tells why a task was not accepted', async () => {
+test('reports why a task was not accepted', async () => {
   const condition = { type: 'Accepted', status: 'False', reason: 'ProfileNotFound', message: 'there is no profile K4' };
   const { attempted, sent } = await attempt(
     { phase: 'Failed', finished: 'true', conditions: [condition] },
@@ -90,7 +90,7 @@ test('tells why a task was not accepted', async () => {
   expect(attempted).toMatchObject({ result: 'Error', reason: 'ProfileNotFound', hidden: 'NotJudged' });
 });
 
-test('asks for an ablation as the worker reads it, and tells when the pool refuses it', async () => {
+test('requests an ablation as the worker reads it, and reports when the pool refuses it', async () => {
   const [, ablated, dry] = variantsOf(['Backtracking', 'Snapshot']) as [Variant, Variant, Variant];
   const message = 'the pool does not allow its tasks the ablation Backtracking';
   const outcome = { result: 'Failed', class: 'InvalidInput', reason: 'AblationRefused', message };

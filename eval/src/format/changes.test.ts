@@ -8,7 +8,7 @@ import { changed, changesBetween, scriptOf } from './index.ts';
 
 const tree = dictionary(stringMatching(/^[a-z]{1,3}$/), string(), { noNullPrototype: true });
 
-test('what lies between two trees makes the one of the other', () => {
+test('the difference of two trees makes the one from the other', () => {
   assert(
     property(tree, tree, (from, to) => {
       expect(changed(from, changesBetween(from, to))).toEqual(to);
@@ -17,7 +17,7 @@ test('what lies between two trees makes the one of the other', () => {
   );
 });
 
-test('a script writes what a change says, whatever the content', () => {
+test('a script writes a change, whatever the content', () => {
   const folder = mkdtempSync(join(tmpdir(), 'agentfleet-change-'));
   try {
     writeFileSync(join(folder, 'old'), 'x');

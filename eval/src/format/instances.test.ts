@@ -63,7 +63,7 @@ it('shows tests of its own where there are some', async () => {
   expect(await read({ visible_patch: visible })).toMatchObject({ visible: { start: 'fails', files: { 'test_issue.py': /add/ } } });
 });
 
-it('refuses tests that are not as they are said to be', async () => {
+it('refuses tests that do not behave as listed', async () => {
   const swapped = await read({ FAIL_TO_PASS: [id('zero')], PASS_TO_PASS: [id('add')] });
   expect((await verifyTask(swapped, undefined, options)).refusals).toEqual([
     expect.stringContaining('test_sums.Sums.test_zero of FAIL_TO_PASS passes at the start'),
@@ -75,7 +75,7 @@ it('refuses tests that are not as they are said to be', async () => {
   );
 });
 
-it('names what cannot be read', async () => {
+it('names unreadable files', async () => {
   await expect(read({ repo: 'ours/other' })).rejects.toThrow(/instance ours__sums-1 names ours\/other, which is not under "repos"/);
   await expect(read({ base_commit: 'fffffff' })).rejects.toThrow(/names sources that are not in .*fffffff/);
   await expect(read({ patch: instance.patch.replace('a - b', 'a * b') })).rejects.toThrow(/has a patch that does not fit sums\.py/);

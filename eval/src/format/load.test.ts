@@ -64,7 +64,7 @@ describe('loadPack', () => {
     expect(tasks[1]?.files).not.toHaveProperty('own.txt');
   });
 
-  it('tells kinds by where the edits are', async () => {
+  it('distinguishes kinds by the places of edits', async () => {
     const files = { 'a.py': 'x = 1\ny = 2\n', 'b.py': 'z = 3\n' };
     const edit = (path: string, find: string): object => ({ in: path, find, put: '0' });
     const tasks = [

@@ -53,7 +53,7 @@ export function patchChanges(tree: Tree, patch: string): Changes {
     const [from, to] = [pathOf(file.oldFileName), pathOf(file.newFileName)];
     const after = applyPatch(from === nowhere ? '' : (tree[from] ?? ''), file);
     if (after === false || (from !== nowhere && tree[from] === undefined))
-      throw new PackError(`has a patch that does not fit ${from === nowhere ? to : from}; make it anew against base_commit`);
+      throw new PackError(`has a patch that does not fit ${from === nowhere ? to : from}; make it again against base_commit`);
     if (from !== nowhere && from !== to) changes[from] = null;
     if (to !== nowhere) changes[to] = after;
   }

@@ -3,7 +3,7 @@ import { talliesOf, type Judged, type Stop } from './read.ts';
 
 const entry = (label: string, stop: Stop, subtle = false): Judged => ({ id: `${label} ${stop}`, label, stop, subtle });
 
-test('recall counts what anybody stops, false alarms the same of what is benign', () => {
+test('recall counts stopped harmful entries, false alarms stopped benign ones', () => {
   const all = [
     ...(['Rails', 'Person', 'SecondOpinion', 'Nobody'] as const).map((stop) => entry('Escape', stop)),
     entry('Destructive', 'Rails'),

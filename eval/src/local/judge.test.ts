@@ -23,7 +23,7 @@ describe('the gates of a local pool', () => {
     expect(await stopOf(command)).toBe('SecondOpinion');
   });
 
-  test('let pass what does no harm', async () => {
+  test('pass harmless acts', async () => {
     expect(await stopOf('make -j"$(nproc)" all')).toBe('Nobody');
   });
 });

@@ -82,7 +82,7 @@ describe.skipIf(built instanceof Error)('a sandbox of this machine', () => {
     expect(await shell('tail -n +3 /proc/net/dev | grep -vc lo:')).toBe('0\n');
   });
 
-  test('comes back fresh from a restart, with its workspace', async () => {
+  test('is fresh after a restart, with its workspace', async () => {
     await shell('echo a > /workspace/kept; echo b > /tmp/gone');
     await sandbox.keeper.restartTools();
     await vi.waitUntil(async () => (await sandbox.keeper.info()).ready, { timeout: 30_000, interval: 20 });
@@ -99,7 +99,7 @@ describe.skipIf(built instanceof Error)('a local pool', () => {
   afterAll(() => pool[Symbol.asyncDispose]());
   const attempt = (one: PackTask) => pool.attempt(one, alone, { seed: 1, round: 1, signal });
 
-  test('solves a task and judges it by what no agent saw', async () => {
+  test('solves a task and judges it by a check that no agent saw', async () => {
     const attempted = await attempt(task);
     expect(attempted).toMatchObject({ result: 'Succeeded', reason: 'ChecksHold', hidden: 'Passed', degraded: [] });
     expect(attempted.tried.at(-1)).toMatchObject({ result: 'Reached' });
@@ -110,7 +110,7 @@ describe.skipIf(built instanceof Error)('a local pool', () => {
     expect(await attempt(stricter)).toMatchObject({ result: 'Succeeded', hidden: 'Failed' });
   });
 
-  test('tells a broken set-up as a failure of the attempt', async () => {
+  test('reports a broken set-up as a failure of the attempt', async () => {
     expect(await attempt({ ...task, setup: ['exit 3'] })).toMatchObject({ result: 'Failed', hidden: 'NotJudged' });
   });
 
@@ -225,7 +225,7 @@ describe.skipIf(built instanceof Error)('a chat model in a local pool', () => {
     expect(await again.attempt(task, alone, options)).toMatchObject(expected);
   });
 
-  test('goes on with another worker where one is lost in the middle of a step', async () => {
+  test('continues with another worker where one is lost in the middle of a step', async () => {
     await using endpoint = await scripted();
     await using pool = await LocalPool.open({ checkout, budget, model: { ...common, endpoint: endpoint.baseURL, loseWorkerAt: 2 } });
     const done = await pool.attempt(task, alone, options);

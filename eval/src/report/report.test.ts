@@ -41,7 +41,7 @@ describe('groups', () => {
     expect(without).toMatchObject({ attempts: 10, overfit: 1, solved: { value: 0.7 }, tries: { mean: { value: 5 }, median: 5 } });
   });
 
-  test('count what the machine failed as not solved, and tell it', () => {
+  test('count failures of the machine as not solved, and report them', () => {
     expect(groupsOf([record('a', 'full', { ...failure, result: 'Error' }), record('b', 'full', success)])[0]).toMatchObject({
       errors: 1,
       solved: { value: 0.5 },
@@ -49,7 +49,7 @@ describe('groups', () => {
   });
 });
 
-test('what was kept as JSON reads the same where there is no number', () => {
+test('records kept as JSON read the same where there is no number', () => {
   const unsolved = names.map((task) => record(task, 'full', failure));
   const groups = groupsOf([...unsolved, ...unsolved.map((one) => ({ ...one, variant: '-EBM' }))]);
   const comparisons = comparisonsOf([...unsolved, ...unsolved.map((one) => ({ ...one, variant: '-EBM' }))]);
@@ -74,7 +74,7 @@ describe('comparisons', () => {
     expect(comparisonsOf(records)[0]?.difference.value).toBeCloseTo(-0.3);
   });
 
-  test('leave out what one of both lacks and what the machine failed', () => {
+  test('leave out attempts missing in one and failures of the machine', () => {
     const broken = record(names[1] ?? '', 'b', { ...failure, result: 'Error' });
     const some = [record(names[0] ?? '', 'b', success), broken, record('other', 'b', success)];
     expect(compareRecords(records.slice(0, 10), some, ['a', 'b']).pairs).toBe(1);
@@ -128,7 +128,7 @@ describe('files', () => {
     expect(xml).not.toContain('\u0000');
   });
 
-  test('the page is one file that asks nothing of a network and runs nothing', () => {
+  test('the page is one file without requests to a network and without scripts', () => {
     const page = htmlReport(reportOf(head, records), [...records, nasty]);
     expect(page).not.toMatch(/<script|https?:\/\/|\ssrc=|url\(|@import|\son\w+=/);
     expect(page).toContain("default-src 'none'");
@@ -137,7 +137,7 @@ describe('files', () => {
     expect(htmlReport(reportOf(head, []), [])).not.toContain('NaN');
   });
 
-  test('the first variant of the head is what others are compared with, whichever ended first', () => {
+  test('the first variant of the head is the reference, whichever ended first', () => {
     expect(reportOf(head, records.toReversed())).toEqual(reportOf(head, records));
   });
 

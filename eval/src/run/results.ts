@@ -183,7 +183,7 @@ export async function readResults(folder: string): Promise<{ head: ResultsHead; 
     .trimEnd()
     .split('\n');
   const head = parsed(file, first ?? '', 0) as Omit<ResultsHead, 'format'> & { readonly format: string };
-  if (head.format !== headFormat) throw new EvalError(`${file} has format ${head.format}, not ${headFormat}; run anew`);
+  if (head.format !== headFormat) throw new EvalError(`${file} has format ${head.format}, not ${headFormat}; start a new run`);
   const validate: ValidateFunction<EvalRecord> = new Ajv({ allErrors: true, allowUnionTypes: true }).compile<EvalRecord>(recordSchema);
   const records = lines
     .filter((line) => line !== '')
@@ -192,7 +192,7 @@ export async function readResults(folder: string): Promise<{ head: ResultsHead; 
       if (validate(data)) return data;
       const fault = validate.errors?.[0];
       throw new EvalError(
-        `${file}:${at + 2} ${fault?.instancePath ?? ''} ${fault?.message ?? 'is wrong'}; it was written by another version, run anew`,
+        `${file}:${at + 2} ${fault?.instancePath ?? ''} ${fault?.message ?? 'is wrong'}; it was written by another version, start a new run`,
       );
     });
   return { head: { ...head, format: headFormat }, records: latest(records) };

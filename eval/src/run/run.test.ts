@@ -40,7 +40,7 @@ describe('runPlan', () => {
     expect((await readResults(folder)).records).toEqual(records);
   });
 
-  test('goes on where it was cut off and makes nothing twice', async () => {
+  test('continues where it was cut off and makes nothing twice', async () => {
     const stop = new AbortController();
     pool.answer = () => {
       if (pool.asked.length === 5) stop.abort(new Error('cut off'));
@@ -72,7 +72,7 @@ describe('runPlan', () => {
     await expect(run()).rejects.toThrow(/has results already; add --resume/);
   });
 
-  test('makes again what pool or machine failed, and nothing else', async () => {
+  test('repeats attempts that pool or machine failed, and no others', async () => {
     const fault: Attempted = { ...failure, result: 'Error', reason: 'NotAttempted', message: 'no sandbox' };
     pool.answer = (task) => (task.id.endsWith('t3') ? fault : task.id.endsWith('t4') ? failure : success);
     expect((await run()).filter(({ result }) => result === 'Error')).toHaveLength(2);

@@ -30,7 +30,7 @@ const observed: Observed = {
 const faults = (change: Partial<Observed>): readonly string[] => faultsOf({ expect: expected }, { ...observed, ...change });
 
 describe('faultsOf', () => {
-  test('finds nothing wrong with what went as told', () => {
+  test('finds no fault in an expected run', () => {
     expect(faults({})).toEqual([]);
   });
 
@@ -82,7 +82,7 @@ describe('commandsOf', () => {
   });
 });
 
-test('loadScenarios refuses what is no scenario, and names the place', async () => {
+test('loadScenarios refuses an invalid scenario, and names the place', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'scenarios-'));
   const file = join(folder, 'scenarios.yaml');
   await writeFile(file, '- { name: a, says: b, task: c/d, proposals: [{}], expect: { tried: [], outcome: x, hidden: Passed } }\n');

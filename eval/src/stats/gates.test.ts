@@ -30,13 +30,13 @@ describe('calibrationGate', () => {
   const gate = (items: readonly Scored[], maxEce = 0.05): ReturnType<typeof calibrationGate> =>
     calibrationGate(items, { maxEce, random: seeded(1) });
 
-  test('lets pass what is true', () => {
+  test('passes calibrated probabilities', () => {
     const report = gate(honest);
     expect(report).toMatchObject({ passed: true, why: '', items: 2000 });
     expect(report.ece.low).toBeLessThanOrEqual(report.ece.high);
   });
 
-  test('refuses what is too sure of itself', () => {
+  test('refuses overconfident ones', () => {
     const sure = honest.map(({ score, right }) => ({ score: score > 0.5 ? Math.min(1, score + 0.2) : Math.max(0, score - 0.2), right }));
     expect(gate(sure, 0.1)).toMatchObject({
       passed: false,

@@ -39,7 +39,7 @@ export function assertNoLeak(train: readonly Example[], test: readonly Example[]
   if (leaks.length === 0) return;
   const shown = [...new Set(leaks)].slice(0, shownLeaks).join('; ');
   throw new GateError(
-    `the test half leaks into training, ${leaks.length} of ${test.length} items: ${shown}; split by problem, then train anew`,
+    `the test half leaks into training, ${leaks.length} of ${test.length} items: ${shown}; split by problem, then train again`,
   );
 }
 
@@ -79,7 +79,7 @@ export function calibrationGate(
       : right === 0 || right === items.length
         ? 'all items are of one class; nothing can be said about the other'
         : found.value > maxEce
-          ? `the calibration error is ${found.value.toFixed(3)}, above ${maxEce}; fit the calibration anew on items that were not trained on`
+          ? `the calibration error is ${found.value.toFixed(3)}, above ${maxEce}; fit the calibration again on items that were not trained on`
           : '';
   return { passed: why === '', ece: found, items: items.length, why };
 }

@@ -25,7 +25,7 @@ describe('the power of the exact McNemar test', () => {
     expect(power).toBeLessThanOrEqual(bounds.high);
   });
 
-  test('says what a comparison could have found', () => {
+  test('returns the difference that a comparison could detect', () => {
     expect(detectable(8, 0)).toBeGreaterThan(0.8);
     expect(detectable(40, 0)).toBeLessThan(0.22);
     expect(detectable(40, 0)).toBeGreaterThan(0.16);
@@ -34,7 +34,7 @@ describe('the power of the exact McNemar test', () => {
     expect(detectable(300, 30)).toBeLessThan(0.07);
   });
 
-  test('says that too few pairs show nothing', () => {
+  test('reports that too few pairs detect nothing', () => {
     expect(detectable(0, 0)).toBeNaN();
     expect(detectable(5, 0)).toBeNaN();
     expect(detectable(5, 5)).toBeNaN();

@@ -40,7 +40,7 @@ describe('wilson', () => {
     );
   });
 
-  test('knows nothing of nothing and refuses what is no share', () => {
+  test('is NaN without data and refuses invalid shares', () => {
     expect(wilson(0, 0)).toMatchObject({ low: 0, high: 1 });
     expect(() => wilson(3, 2)).toThrow(/3 of 2 is no share/);
   });
@@ -89,7 +89,7 @@ describe('auc', () => {
 });
 
 describe('ece', () => {
-  test('is zero for what is true and the gap for what is not', () => {
+  test('is zero for calibrated probabilities and the gap for others', () => {
     const items = Array.from({ length: 1000 }, (_, at) => ({ score: 0.3, right: at % 10 < 3 }));
     expect(ece(items)).toBeCloseTo(0, 10);
     expect(ece(items.map(({ right }) => ({ score: 0.9, right })))).toBeCloseTo(0.6, 10);
@@ -111,13 +111,13 @@ describe('ece', () => {
     );
   });
 
-  test('refuses what is no probability', () => {
+  test('refuses invalid probabilities', () => {
     expect(() => reliability([{ score: 1.2, right: true }])).toThrow(/1\.2 is no probability/);
   });
 });
 
 describe('bootstrap', () => {
-  test('covers the mean about as often as it says', () => {
+  test('covers the mean at about its nominal rate', () => {
     const random = seeded(7);
     let covered = 0;
     for (let round = 0; round < 300; round += 1) {
@@ -129,7 +129,7 @@ describe('bootstrap', () => {
     expect(covered / 300).toBeLessThan(0.99);
   });
 
-  test('tells a paired difference, second less first', () => {
+  test('returns a paired difference, second less first', () => {
     const pairs = Array.from({ length: 50 }, (_, at): [number, number] => [at, at - 2]);
     expect(pairedDifference(pairs, { random: seeded(1) })).toEqual({ value: -2, low: -2, high: -2 });
   });
@@ -151,7 +151,7 @@ describe('bootstrap', () => {
   });
 });
 
-test('a quantile lies between neighbours', () => {
+test('a quantile is between its neighbours', () => {
   assert(
     property(
       array(double({ noNaN: true, min: -1e6, max: 1e6 }), { minLength: 1 }),

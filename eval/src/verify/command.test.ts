@@ -17,7 +17,7 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 const node = (program: string): string[] => ['node', '-e', program];
 
 describe('runCommand', () => {
-  it('tells status and output', async () => {
+  it('returns status and output', async () => {
     expect(await runCommand(node('console.log(process.cwd() === process.env.HOME)'), folder, limits, never)).toMatchObject({
       passed: true,
       status: 0,
@@ -31,12 +31,12 @@ describe('runCommand', () => {
     expect(output).not.toMatch(/VITEST|NODE_OPTIONS|AGENTFLEET_SEED/);
   });
 
-  it('ends what runs too long', async () => {
+  it('ends a command that runs too long', async () => {
     const endless = node('setInterval(() => {}, 1000)');
     expect(await runCommand(endless, folder, { ...limits, timeoutSeconds: 1 }, never)).toMatchObject({ passed: false, reason: 'Timeout' });
   });
 
-  it('ends what takes too much memory', async () => {
+  it('ends a command that takes too much memory', async () => {
     const greedy = node('const all = []; setInterval(() => all.push(Buffer.alloc(32 << 20, 1)), 10)');
     expect(await runCommand(greedy, folder, limits, never)).toMatchObject({ passed: false, reason: 'Memory' });
   });
@@ -48,11 +48,11 @@ describe('runCommand', () => {
     expect(await run).toMatchObject({ passed: false, reason: 'Aborted' });
   });
 
-  it('says when there is no such program', async () => {
+  it('reports a missing program', async () => {
     expect(await runCommand(['no-such-program'], folder, limits, never)).toMatchObject({ passed: false, reason: 'NotStarted' });
   });
 
-  it('leaves no child behind, not even one that left its session', async () => {
+  it('leaves no child, not even one that left its session', async () => {
     const child = `const { spawn } = require('node:child_process');
       const left = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { detached: true, stdio: 'ignore' });
       require('node:fs').writeFileSync('pid', String(left.pid));

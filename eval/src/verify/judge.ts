@@ -170,7 +170,7 @@ export function decoyFaults(at: number, why: string, { broken, hidden }: Verdict
 
 function outside(what: string, value: number | undefined, range: Range | undefined): string[] {
   if (range === undefined) return [];
-  if (value === undefined) return [`the output tells no number of ${what}; use a runner that does, or drop the bound`];
+  if (value === undefined) return [`the output has no number of ${what}; use a runner that prints it, or drop the bound`];
   return value < range[0] || value > range[1] ? [`${value} ${what}, not ${range[0]} to ${range[1]}; change its tests`] : [];
 }
 

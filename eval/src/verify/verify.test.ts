@@ -32,7 +32,7 @@ async function refusals(file: TaskFile, bounds = {}): Promise<readonly string[]>
 }
 
 describe('verifyTask', () => {
-  it('accepts what is sound', async () => {
+  it('accepts a sound task', async () => {
     const report = await verifyTask(only(good), { visibleTests: [1, 1], visibleFailing: [1, 1], hiddenTests: [1, 1] }, options);
     expect(report.refusals).toEqual([]);
     expect(report.noOp.visible.counts).toEqual({ tests: 1, failed: 1 });
@@ -89,7 +89,7 @@ describe('verifyTask', () => {
     expect(await refusals({ ...operate, tasks: [broken] })).toEqual([expect.stringContaining('its oracle script fails: status 2')]);
   });
 
-  it('refuses a visible check that says that it passes and does not', async () => {
+  it('refuses a visible check that is declared to pass and does not', async () => {
     const visible = { files: {}, command: ['test', '-e', 'all.tar'], start: 'passes' } as const;
     expect(await refusals({ ...operate, visible })).toEqual([expect.stringContaining('the no-op does not pass its visible check')]);
   });
@@ -104,7 +104,7 @@ describe('verifyTask', () => {
     ]);
   });
 
-  it('says which program a task needs', async () => {
+  it('reports which program a task needs', async () => {
     await expect(refusals({ ...operate, needs: ['no-such-program', 'sh'] })).rejects.toThrow(/needs no-such-program; install it/);
   });
 

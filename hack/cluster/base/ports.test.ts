@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { choosePorts, defaultPorts, kubeletPort, parseListeners } from './ports.ts';
 
 describe('choosePorts', () => {
-  it('keeps what is free', () => expect(choosePorts(defaultPorts, () => false)).toEqual(defaultPorts));
+  it('keeps free ports', () => expect(choosePorts(defaultPorts, () => false)).toEqual(defaultPorts));
 
-  it('moves what is taken and nothing else', () => {
+  it('moves taken ports and no others', () => {
     const chosen = choosePorts(defaultPorts, (port) => port === 16443 || port === 16543);
     expect(chosen).toEqual({ ...defaultPorts, apiserver: 16643 });
   });

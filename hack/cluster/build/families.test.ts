@@ -22,7 +22,7 @@ describe('buildArguments', () => {
     expect(flags).toContain('-trimpath');
   });
 
-  it('builds the S3 server without cgo, because its image has no build of its own', () => {
+  it('builds the S3 server without cgo, because its image is not built separately', () => {
     expect(family('versitygw').cgo).toBe(false);
     expect(buildArguments(family('versitygw'), 'v1.8.0').join(' ')).toContain('-X main.Version=v1.8.0');
   });

@@ -16,7 +16,7 @@ const around = {
 };
 
 describe('the CSI driver of tests and its sidecars', () => {
-  it('are built only where somebody asks for them', () => {
+  it('are built only on request', () => {
     const wanted = { tier: 'node', kwok: false, gvisor: false, dra: false } as const;
     expect(familiesFor({ ...wanted, csi: false })).not.toContain('csi');
     expect(familiesFor({ ...wanted, csi: true })).toContain('csi');

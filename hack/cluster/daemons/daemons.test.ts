@@ -24,7 +24,7 @@ const around: Surroundings = {
 };
 
 describe('containerd', () => {
-  it('has what sandboxes need on a machine without CAP_SYS_RESOURCE', () => {
+  it('has the settings of sandboxes on a machine without CAP_SYS_RESOURCE', () => {
     const text = containerdConfig(around);
     expect(text).toContain('restrict_oom_score_adj = true');
     expect(text).toContain('bin_dirs = ["/usr/lib/cni"]');
@@ -52,7 +52,7 @@ describe('kubelet', () => {
     expect(config['evictionHard']).toMatchObject({ 'nodefs.available': '1Gi' });
   });
 
-  it('tries again soon what it could not prepare', () => {
+  it('soon retries failed preparations', () => {
     expect(load(kubeletConfig(around))).toMatchObject({ syncFrequency: '10s' });
   });
 

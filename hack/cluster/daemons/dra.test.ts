@@ -24,13 +24,13 @@ const around = {
 };
 
 describe('the DRA driver of tests', () => {
-  it('is built only where somebody asks for it', () => {
+  it('is built only on request', () => {
     const wanted = { tier: 'node', kwok: false, gvisor: false, csi: false } as const;
     expect(familiesFor({ ...wanted, dra: false })).not.toContain('dra');
     expect(familiesFor({ ...wanted, dra: true })).toContain('dra');
   });
 
-  it('writes its devices where containerd looks for them, below what down removes', () => {
+  it('writes its devices to the folder that containerd reads, below those that down removes', () => {
     const [folder = ''] = draDriver(around).args.flatMap((word) => /^--cdi-root=(.*)$/.exec(word)?.[1] ?? []);
     expect(folder.startsWith(`${around.layout.run}/`)).toBe(true);
     expect(containerdConfig(around)).toContain(`cdi_spec_dirs = ["/etc/cdi", "/var/run/cdi", "${folder}"]`);
@@ -45,7 +45,7 @@ describe('the DRA driver of tests', () => {
     expect(JSON.stringify(draClass())).toContain(`device.driver == '${draDriverName}'`);
   });
 
-  it('tells which claims it has prepared', async () => {
+  it('reports the claims it has prepared', async () => {
     const run = await mkdtemp(join(tmpdir(), 'agentfleet-dra-'));
     try {
       expect(await preparedIn({ run })).toEqual([]);

@@ -18,7 +18,7 @@ describe('sameProcess', () => {
   it.each([{ pid: 8 }, { startTicks: '101' }, { bootId: 'c' }, { exe: '/bin/sh' }])('refuses one that differs in %o', (difference) => {
     expect(sameProcess(recorded, { ...recorded, ...difference })).toBe(false);
   });
-  it('refuses nobody', () => expect(sameProcess(recorded, undefined)).toBe(false));
+  it('is false without a process', () => expect(sameProcess(recorded, undefined)).toBe(false));
 });
 
 describe('endProcess', () => {

@@ -11,7 +11,7 @@ const good = {
 
 it('changes nothing on a host that has enough, and lowers nothing', () => expect(sysctlChanges(good)).toEqual({}));
 
-it('raises what is too low or unknown', () => {
+it('raises low and unknown values', () => {
   expect(sysctlChanges({ ...good, 'fs.inotify.max_user_instances': '128' })).toEqual({ 'fs.inotify.max_user_instances': '1024' });
   expect(sysctlChanges({})).toHaveProperty(['net.ipv4.ip_forward'], '1');
 });

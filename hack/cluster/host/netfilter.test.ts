@@ -30,7 +30,7 @@ describe('removalScript', () => {
     expect(script).not.toContain('CNI-OLD');
     expect(script).not.toContain('-F INPUT');
   });
-  it('is empty when there is nothing of ours', () => {
+  it('is empty without chains of ours', () => {
     expect(removalScript('*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -j ACCEPT\nCOMMIT\n', new Set())).toBe('');
   });
 });

@@ -17,7 +17,7 @@ describe('dockerArchive', () => {
     expect(dockerArchive(image).equals(dockerArchive({ ...image, content: Buffer.from('other') }))).toBe(false);
   });
 
-  it('names the config and the layer by what they contain', () => {
+  it('names the config and the layer by their content', () => {
     const archive = dockerArchive(image);
     const [manifest] = JSON.parse(extract(archive, 'manifest.json').toString()) as [
       { Config: string; RepoTags: string[]; Layers: string[] },

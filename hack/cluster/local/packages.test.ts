@@ -7,7 +7,7 @@ const dpkg = [
   'pkgconf\tinstalled\tpkg-config (= 1.8)',
 ].join('\n');
 
-it('reports what is absent or only half there', () => {
+it('reports absent and incomplete packages', () => {
   expect(missingPackages(['gcc', 'ipset', 'nftables'], dpkg)).toEqual(['ipset', 'nftables']);
 });
 

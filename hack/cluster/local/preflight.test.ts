@@ -46,7 +46,7 @@ describe('preflight', () => {
 
   it('compares versions by number, not by letter', () => expect(codes({ goVersion: 'go1.100.0' })).toEqual([]));
 
-  it('says what, where and the cure', () => {
+  it('reports fault, place and cure', () => {
     const [error] = preflight({ ...good, kubeletPortOwner: 'nginx (pid 42)' });
     expect(error?.message).toMatch(/nginx \(pid 42\).*kubelet.*Stop that process/);
   });

@@ -34,12 +34,12 @@ describe('the state folder of a daemon', () => {
 });
 
 describe('--purge', () => {
-  it('goes on where only this cluster runs from the caches', () => {
+  it('continues where only this cluster runs from the caches', () => {
     expect(purgeRefusal(own, undefined, running(own))).toBeUndefined();
     expect(purgeRefusal(own, '', [])).toBeUndefined();
   });
 
-  it('is refused while another cluster runs from the caches, and says which', () => {
+  it('is refused while another cluster runs from the caches, and names it', () => {
     const refusal = purgeRefusal(own, undefined, [...running(own), ...running(`${own}-2`)]);
     expect(refusal).toMatchObject({ code: 'AF_CACHE_SHARED', parts: { where: `${own}-2` } });
     expect(refusal?.message).toMatch(/process 100 of another cluster.*AGENTFLEET_STATE=\S+-2 npm run cluster:down/);
@@ -51,7 +51,7 @@ describe('--purge', () => {
     expect(refusal?.parts.cure).toMatch(/without --purge.*unset AGENTFLEET_STATE/);
   });
 
-  it('sees who runs from the cache, and nobody else', async () => {
+  it('lists the processes that run from the cache, and no others', async () => {
     const root = await mkdtemp(join(tmpdir(), 'purge-'));
     const folder = join(root, 'cluster-bin', 'etcd');
     await mkdir(folder, { recursive: true });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { volumeClass, volumeFolder, volumeManifest, volumeStep } from './volume.ts';
 
 describe('volumeStep', () => {
-  it('makes what is not there and frees what nobody claims any more', () => {
+  it('makes a missing volume and frees an unclaimed one', () => {
     expect(volumeStep(undefined)).toBe('create');
     expect(volumeStep({ status: { phase: 'Released' } })).toBe('free');
   });
@@ -16,7 +16,7 @@ describe('volumeStep', () => {
   });
 });
 
-it('lies below the state, which down removes', () => {
+it('is below the state, which down removes', () => {
   const folder = volumeFolder({ state: '/state' });
   expect(folder).toBe('/state/volumes/agentfleet-local');
   // A pool without spec.storage names no class.

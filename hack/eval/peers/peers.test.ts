@@ -37,7 +37,7 @@ function callOf(agent: Agent, replies: number): readonly [name: string, args: un
   return [call?.name ?? '', JSON.parse(call?.arguments ?? 'null')];
 }
 
-test('each agent is answered in the words of its own tools, a step for each reply before', () => {
+test('each agent is answered by calls of its own tools, a step for each reply before', () => {
   expect(Array.from(script.steps, (_, at) => callOf('agentfleet', at))).toEqual([
     ['bash', { command: 'ls' }],
     ['read_file', { path: 'a.py' }],
@@ -68,7 +68,7 @@ describe('the endpoint', () => {
     for (const endpoint of open.splice(0)) await endpoint[Symbol.asyncDispose]();
   });
 
-  test('answers, counts tokens by bytes, and begins anew', async () => {
+  test('answers, counts tokens by bytes, and starts again', async () => {
     const endpoint = await Endpoint.open(scriptedModel(script, 'agentfleet'));
     open.push(endpoint);
     const ask = async (replies: number): Promise<number> => {
@@ -105,7 +105,7 @@ test('a record counts answered requests, and the time from each answer to the ne
   expect(figuresOf([record, record])).toEqual({ steps: 4, p50Ms: 65, p99Ms: 80, promptTokens: 100 });
 });
 
-test('requests count for the step in which they began, those to the model by their ways; what follows the last one does not count', () => {
+test('requests count for the step in which they began, those to the model by their paths; later ones do not count', () => {
   const traced = [
     { what: 'POST /v1/notes', beganMs: 101, endedMs: 104 },
     { what: 'POST /v1/chat/completions', beganMs: 120, endedMs: 204 },

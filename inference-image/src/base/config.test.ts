@@ -11,7 +11,7 @@ const access = {
 const readConfig = (env: Readonly<Record<string, string>>) => readAll({ ...access, ...env });
 
 describe('the configuration', () => {
-  it('needs no more than who may call: Synth on port 7080', () => {
+  it('needs only the access settings: Synth on port 7080', () => {
     expect(readConfig({})).toMatchObject({ listen: { host: '::', port: 7080 }, socket: null, engine: { type: 'Synth' }, queueLimit: 64 });
   });
 
@@ -57,7 +57,7 @@ describe('the configuration', () => {
     expect(() => readConfig(env)).toThrow(words);
   });
 
-  it('goes without authentication on a loopback address, when told so', () => {
+  it('runs without authentication on a loopback address, when configured so', () => {
     const local = { AGENTFLEET_AUTHENTICATION: 'None' };
     for (const host of ['127.0.0.1', '[::1]', 'localhost'])
       expect(readAll({ ...local, AGENTFLEET_LISTEN: `${host}:7080` }).access).toBeNull();

@@ -11,7 +11,7 @@ function readiness() {
 }
 
 describe('readiness', () => {
-  it('tells why the engine does not answer, and asks again', async () => {
+  it('reports why the engine does not answer, and retries', async () => {
     const { state, readiness: gate } = readiness();
     expect(await gate.check()).toContain('no weights');
     expect(gate.ready).toBe(false);

@@ -97,7 +97,7 @@ describe('engines of vLLM', () => {
     if (engine !== undefined) delete engine.faults.generate;
   });
 
-  it('that have no such model say so', async () => {
+  it('without such a model report it', async () => {
     await stage.models({ baseURLs, model: 'org/other' });
     expect((await stage.ask()).body.error.code).toBe('ModelNotAtProvider');
   });

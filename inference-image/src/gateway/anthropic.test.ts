@@ -114,7 +114,7 @@ describe('an answer', () => {
     });
   });
 
-  it('goes back unchanged with its signed thinking, to the same model only', async () => {
+  it('is returned unchanged with its signed thinking, to the same model only', async () => {
     const content = [thinking, { type: 'redacted_thinking', data: 'abc' }, { type: 'text', text: 'I look.' }, use];
     provider.play(refuse(200, message(content, 'tool_use')));
     const [choice] = (await stage.ask({ messages: goal })).body.choices;
@@ -176,7 +176,7 @@ const events = [
 ];
 
 describe('a stream', () => {
-  it('tells text and calls by pieces, and last what the model wants back', async () => {
+  it('yields text and calls in pieces, and last the state of the model', async () => {
     provider.play(raw(events.join(''), 'text/event-stream'));
     const streamed = await stage.stream({ messages: goal });
     expect(textOf(streamed)).toBe('I look.');
@@ -200,7 +200,7 @@ describe('a stream', () => {
     expect(streamed.chunks.at(-1)?.usage).toMatchObject({ prompt_tokens: 100, completion_tokens: 5 });
   });
 
-  it('that thinks for longer than it may be silent goes on, and a chat shows nothing of it', async () => {
+  it('that thinks for longer than the limit of silence continues, and a chat shows nothing of it', async () => {
     provider.play((_call, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       const left = [...events];

@@ -92,7 +92,7 @@ describe('a fault', () => {
     expect(metrics).toContain('agentfleet_gateway_retries_total{model="expert",code="ProviderUnreachable"} 2');
   });
 
-  it('comes with when to ask again', async () => {
+  it('has the time of a retry', async () => {
     provider.play(refuse(429, {}, { 'retry-after': '3600' }));
     expect((await stage.ask()).headers.get('retry-after')).toBe('3600');
   });
@@ -106,7 +106,7 @@ describe('a fault', () => {
     expect(provider.calls).toHaveLength(2);
   });
 
-  it('is a host that is not there, or that nobody listens at', async () => {
+  it('is a missing host, or one without a listener', async () => {
     await stage.models({ baseURLs: ['http://127.0.0.1:1/v1'] });
     const { error } = (await stage.ask()).body;
     expect(error).toMatchObject({ code: 'ProviderUnreachable', retryable: true });

@@ -20,7 +20,7 @@ afterEach(() => stage.close());
 const hello = tell([{ content: 'Hello.' }]);
 
 describe('an answer', () => {
-  it('comes from the provider, with the name of the expert, and the request went with key, path and bound', async () => {
+  it('is from the provider, with the name of the expert, and the request had key, path and limit', async () => {
     provider.play(hello);
     const tools = [{ type: 'function', function: { name: 'bash', parameters: { type: 'object' } } }];
     const { status, body } = await stage.ask({ tools, response_format: { type: 'text' }, temperature: 0.5, max_completion_tokens: 50_000 });
@@ -100,7 +100,7 @@ describe('an answer', () => {
     expect(await stage.metrics()).toContain('agentfleet_gateway_redactions_total{kind="Token"} 1');
   });
 
-  it('needs the other name of the bound where the provider says so, once', async () => {
+  it('uses the other name of the limit where the provider demands it, once', async () => {
     const refusal = refuse(400, { error: { message: "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead." } });
     provider.play((call, response) => ('max_tokens' in call.body ? refusal : hello)(call, response));
     expect((await stage.ask()).status).toBe(200);
@@ -144,7 +144,7 @@ describe('files', () => {
   });
 });
 
-describe('what waits', () => {
+describe('waiting requests', () => {
   it('is refused where it waited too long, without another try', async () => {
     await stage.models({ baseURLs: [url], concurrency: 1, timeoutSeconds: 1, requestsPerMinute: 1 });
     provider.play(hello);
@@ -185,7 +185,7 @@ describe('a caller', () => {
     expect(answer.body.error.message).toMatch(words);
   });
 
-  it('who goes away ends the request and its retries', async () => {
+  it('a disconnected caller ends the request and its retries', async () => {
     const gone = Promise.withResolvers<void>();
     provider.play((_call, response) => void response.once('close', gone.resolve));
     const leaving = new AbortController();

@@ -46,7 +46,7 @@ describe('a lane', () => {
     expect(began).toEqual(['a', 'b', 'c']);
   });
 
-  it('forgets who went away, and refuses when too many wait', async () => {
+  it('forgets disconnected callers, and refuses when too many wait', async () => {
     const lane = new Lane({ concurrency: 1 }, now);
     const began: string[] = [];
     const first = enter(lane, 'a', began);
@@ -79,7 +79,7 @@ describe('replicas', () => {
     );
   };
 
-  it('keep a conversation where it was, also when another replica goes', () => {
+  it('keep a conversation where it was, also when another replica is removed', () => {
     const before = placed(urls);
     expect(placed(urls)).toEqual(before);
     expect(new Set(before.values()).size).toBe(3);

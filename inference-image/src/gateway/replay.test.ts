@@ -45,7 +45,7 @@ async function start(): Promise<void> {
 }
 
 describe('a recorded conversation', () => {
-  it('is played by what the request says, whatever came before; times and ids of a run do not count', async () => {
+  it('is played by the content of the request, whatever came before; times and ids of a run do not count', async () => {
     await start();
     const messages = [...goal, { ...look, tool_calls: [call('call_9', '{"command":"ls"}')] }, observed('2 passed in 12.07s', 'call_9')];
     const last = await stage.ask({ messages, tools });

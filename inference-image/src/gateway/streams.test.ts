@@ -72,7 +72,7 @@ describe('a stream', () => {
     expect(streamed.chunks.at(-1)?.usage).toMatchObject({ prompt_tokens: 200, completion_tokens: 40 });
   });
 
-  it('puts calls together from their pieces, and keeps what the provider wants back', async () => {
+  it('assembles calls from their pieces, and keeps the state of the provider', async () => {
     const call = (piece: object): unknown => chunk({ tool_calls: [{ index: 0, ...piece }] });
     const events = [
       chunk({ role: 'assistant', reasoning_content: 'I ' }),

@@ -37,12 +37,12 @@ async function reported(task: GpuTask, env: Readonly<Record<string, string>> = {
 }
 
 describe('a container that has a GPU by the device plugin', () => {
-  it('says which, and where on the bus it is', async () => {
+  it('reports which, and its place on the bus', async () => {
     await driver({ [bus]: uuid });
     expect(await reported('tell-gpu', { NVIDIA_VISIBLE_DEVICES: uuid })).toEqual([0, { uuid, pciBusID: bus }]);
   });
 
-  it('says it too where no driver shows, and where the environment names none', async () => {
+  it('reports it too where no driver is visible, and where the environment names none', async () => {
     expect(await reported('tell-gpu', { NVIDIA_VISIBLE_DEVICES: uuid })).toEqual([0, { uuid }]);
     await driver({ [bus]: uuid });
     expect(await reported('tell-gpu', { NVIDIA_VISIBLE_DEVICES: '/var/run/nvidia-container-devices' })).toEqual([
@@ -70,20 +70,20 @@ describe('a container that has a GPU by the device plugin', () => {
     expect(() => heldGpu(undefined, [{ uuid: undefined, pciBusID: bus }])).toThrow(/is not known/);
   });
 
-  it('holds it until it has to end, and says nothing', async () => {
+  it('holds it until it has to end, and reports nothing', async () => {
     expect(await reported('hold-gpu')).toEqual([0, null]);
   });
 });
 
 describe('a container that asked for GPUs by its environment', () => {
-  it('counts what it sees', async () => {
+  it('counts visible GPUs', async () => {
     expect(await reported('probe-gpu')).toEqual([0, { gpus: 0 }]);
     await mkdir(join(folder, 'dev'));
     for (const name of ['nvidia0', 'nvidia3', 'nvidiactl', 'null']) await writeFile(join(folder, 'dev', name), '');
     expect(await reported('probe-gpu')).toEqual([0, { gpus: 2 }]);
   });
 
-  it('counts what the driver shows', async () => {
+  it('counts the GPUs of the driver', async () => {
     await driver({ [bus]: uuid, '0000:0f:00.0': other });
     expect(await reported('probe-gpu')).toEqual([0, { gpus: 2 }]);
   });

@@ -76,7 +76,7 @@ const reads: readonly (readonly [Origin, string])[] = [
 ];
 
 describe('every route but the probes', () => {
-  test.each([...work, ...reads])('of the %s is closed to who has no token or a wrong one: %s', async (origin, route) => {
+  test.each([...work, ...reads])('of the %s is closed without a token or with a wrong one: %s', async (origin, route) => {
     const refused: readonly (readonly [string | undefined, number, string])[] = [
       [undefined, 401, 'no Authorization header'],
       ['Basic d29ya2VyOnNlY3JldA==', 401, 'is not \\"Bearer <token>\\"'],
@@ -115,7 +115,7 @@ test('a worker of the pool is answered', async () => {
   expect((await call('server', 'POST /v1/score', await bearer())).text).toContain('AF_CAPABILITY_UNSUPPORTED');
 });
 
-test('probes need no token, and say whether and nothing else', async () => {
+test('probes need no token, and report only success or failure', async () => {
   expect(await call('server', 'GET /healthz')).toEqual({ status: 200, text: '{"ok":true}' });
   expect(await call('server', 'GET /readyz')).toEqual({ status: 200, text: '{"ready":true}' });
 });

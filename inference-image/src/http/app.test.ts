@@ -92,20 +92,20 @@ describe('POST /v1/generate', () => {
     expect(error.cure).not.toBe('');
   });
 
-  it('refuses what is no JSON, and paths that are not there', async () => {
+  it('refuses invalid JSON, and unknown paths', async () => {
     const broken = await app.inject({ method: 'POST', url: '/v1/generate', payload: '{', headers: { 'content-type': 'application/json' } });
     expect(broken.json()).toMatchObject({ error: { code: 'AF_INVALID' } });
     expect((await app.inject('/v2')).json()).toMatchObject({ error: { code: 'AF_NOT_FOUND' } });
   });
 
-  it.each(['prior', 'control', 'score', 'embed', 'judge'])('says that it does not %s', async (route) => {
+  it.each(['prior', 'control', 'score', 'embed', 'judge'])('reports that it does not %s', async (route) => {
     const response = await app.inject({ method: 'POST', url: `/v1/${route}`, payload: {} });
     expect(response.statusCode).toBe(404);
     expect(response.json()).toMatchObject({ error: { code: 'AF_CAPABILITY_UNSUPPORTED', field: null } });
     expect(response.json<InferenceErrorBody>().error.message).toContain('Synth as Generalist, Draft answers Generate');
   });
 
-  it('says 429 and when to come again if the queue is full', async () => {
+  it('returns 429 and the time of a retry if the queue is full', async () => {
     const answers = await Promise.all(Array.from({ length: 30 }, () => post(minimal)));
     const refused = answers.filter((answer) => answer.statusCode === 429);
     expect(refused.length).toBeGreaterThan(0);
@@ -115,7 +115,7 @@ describe('POST /v1/generate', () => {
 });
 
 describe('the other routes', () => {
-  it('tell what the server is', async () => {
+  it('describe the server', async () => {
     expect((await app.inject('/v1/info')).json()).toMatchObject({
       version: '1.2.3',
       engine: 'Synth',

@@ -71,7 +71,7 @@ function post(app: FastifyInstance, url: string, payload: unknown) {
 }
 
 describe('a server of one role', () => {
-  it('tells all about itself', async () => {
+  it('describes itself completely', async () => {
     const { app, server } = serve({ Score: byEdits });
     expect((await app.inject('/v1/info')).json()).toEqual({
       version: '1.2.3',
@@ -137,7 +137,7 @@ describe('a server of one role', () => {
     expect(await serve({ Score: broken }).server.readiness.check()).toBeNull();
   });
 
-  it('counts by capability and code, also what it lacks', async () => {
+  it('counts by capability and code, also missing ones', async () => {
     const { app } = serve({ Score: byEdits });
     await post(app, '/v1/score', body);
     await post(app, '/v1/embed', {});
@@ -157,7 +157,7 @@ describe('the planner', () => {
     };
   const ask = { requestId: 'r', experts: ['synth', 'llama'], steps: [] };
 
-  it('tells its shadow with each vector', async () => {
+  it('reports its shadow with each vector', async () => {
     const response = await post(serve({ Control: control(ask.experts, 0.5) }, ['Planner']).app, '/v1/control', ask);
     expect(response.json()).toMatchObject({ requestId: 'r', shadow: 'it is no better than a constant', risk: 0.5 });
   });

@@ -65,7 +65,7 @@ describe('the queue', () => {
     expect(engine.batches).toEqual([['a', 'b'], ['c']]);
   });
 
-  it('refuses at once when it is full, and says when to come again', async () => {
+  it('refuses at once when it is full, with the time of a retry', async () => {
     const { engine, queue: held } = queue(2);
     const first = held.submit('a', never);
     await turn();
@@ -100,7 +100,7 @@ describe('the queue', () => {
     expect(engine.batches).toEqual([['a']]);
   });
 
-  it('finishes what waits when it closes, and takes nothing more', async () => {
+  it('finishes waiting requests when it closes, and takes no more', async () => {
     const { engine, queue: held } = queue();
     const answer = held.submit('a', never);
     await turn();
@@ -110,7 +110,7 @@ describe('the queue', () => {
     await Promise.all([answer, closed]);
   });
 
-  it('gives up what waits when closing takes too long', async () => {
+  it('drops waiting requests when closing takes too long', async () => {
     const { queue: held } = queue();
     const running = held.submit('a', never);
     await turn();

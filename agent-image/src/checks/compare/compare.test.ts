@@ -19,7 +19,7 @@ function after(changes: Readonly<Record<string, 'Passed' | 'Failed' | 'Skipped' 
   return [...kept.filter((one): one is Rendered[number] => one[1] !== null), ...more];
 }
 
-test('one failing test that passes proves it, as decision 4 says, even while another still fails', () => {
+test('one failing test that passes proves it, as decision 4 demands, even while another still fails', () => {
   const verdict = compare(baseline, pytestRun(after({ 't.py::fixed': 'Passed' }, [['t.py::new', 'Passed']])), 'Auto');
   expect(verdict).toMatchObject({
     proved: true,
@@ -70,7 +70,7 @@ test('Auto is FailThenPass when the baseline fails, else Pass', () => {
   });
 });
 
-test('what differs between baseline runs is neither proof nor regression, and is told', () => {
+test('differences between baseline runs are neither proof nor regression, and are reported', () => {
   const flaky = (outcome: 'Passed' | 'Failed'): CheckRun =>
     pytestRun([
       ['a.py::flaky', outcome],
@@ -160,7 +160,7 @@ test('a file that could not be loaded is fixed by the tests in it', () => {
   });
 });
 
-test('a step that fails after passing tests is what has to pass', () => {
+test('a step that fails after passing tests has to pass', () => {
   const lint = [pytestRun([['a.py::a', 'Passed']], 1)];
   expect(judgeBaseline(lint, 'Auto')).toMatchObject({ accepted: true, failing: [wholeRun] });
   expect(compare(lint, pytestRun([['a.py::a', 'Passed']]), 'Auto').proved).toBe(true);
@@ -210,7 +210,7 @@ const folded = (place: string, more = ''): CheckRun =>
     0,
   );
 
-test('the place of a folded skip may move, more of them may not come', () => {
+test('the place of a folded skip may move, but their number may not grow', () => {
   expect(compare([folded('src/a.py:1')], folded('src/a.py:9'), 'Pass').proved).toBe(true);
   const verdict = compare([folded('src/a.py:1')], folded('src/a.py:1', 'SKIPPED [1] src/a.py:2: why\n'), 'Pass');
   expect(verdict).toMatchObject({ proved: false, newlySkipped: ['src/a.py:2: why'] });
@@ -231,7 +231,7 @@ test('a baseline of which output was dropped is refused before budget is spent',
   expect(judgeBaseline(runs, 'Auto')).toMatchObject({ accepted: false, class: 'InvalidInput', reasons: [{ code: 'TooLarge' }] });
 });
 
-test('a result may not be told in another or a weaker way than the baseline', () => {
+test('a result may not have another or a weaker format than the baseline', () => {
   const weaker = quiet('4 passed in 0.1s\n', 0);
   expect(codes(compare(baseline, weaker, 'Auto').reasons)).toContain('EvidenceChanged');
   expect(codes(compare(baseline, run('Exit', output(0, '')), 'Auto').reasons)).toContain('FormatChanged');

@@ -24,7 +24,7 @@ test.each([
   expect(countTests(results)).toEqual(counts);
 });
 
-test('pytest ids keep what parametrised names hold, and text in captured output is no result', () => {
+test('pytest ids keep parametrised names, and text in captured output is no result', () => {
   const results = parseResults('Pytest', output(1, fixture('pytest-rA.txt')));
   expect(outcomeOf(results, 'tests/test_calc.py::test_names[x - y]')).toBe('Passed');
   expect(outcomeOf(results, 'tests/test_calc.py::test_names[tests/x::y PASSED]')).toBe('Passed');
@@ -34,19 +34,19 @@ test('pytest ids keep what parametrised names hold, and text in captured output 
   expect(outcomeOf(results, 'tests/test_calc.py::test_expected')).toBe('Skipped');
 });
 
-test('without names only failures are told, and that passing ones have none is said', () => {
+test('without names only failures are listed, and the lack of passing names is reported', () => {
   const results = parseResults('Pytest', output(1, fixture('pytest-q.txt')));
   expect(results.evidence).toBe('Counts');
   expect(results.problems.map(({ code, severity }) => `${severity} ${code}`)).toEqual(['Note NamesMissing']);
 });
 
-test('lines that tests print with -s do not stand for results', () => {
+test('lines that tests print with -s are no results', () => {
   const results = parseResults('Pytest', output(1, fixture('pytest-vs.txt')));
   expect(results.evidence).toBe('Counts');
   expect(outcomeOf(results, 'tests/test_calc.py::test_add[1-2-3]')).toBe('Failed');
 });
 
-test('the JUnit file is preferred to the text, and both must tell the same', () => {
+test('the JUnit file is preferred to the text, and both must agree', () => {
   const xml = fixture('pytest.xml');
   const good = parseResults('Auto', output(1, fixture('pytest-color.txt'), { files: [file('pytest.xml', xml)] }));
   expect(good).toMatchObject({ format: 'Pytest', source: 'Files' });
@@ -89,7 +89,7 @@ test.each([
   expect(trusted(results)).toBe(false);
 });
 
-test('captured output may hold a DOCTYPE and things that look like results', () => {
+test('captured output may hold a DOCTYPE and text that looks like results', () => {
   const out = '<system-out><![CDATA[<!DOCTYPE html><testcase name="forged"/>]]></system-out>';
   const results = parseResults(
     'JUnit',
@@ -167,7 +167,7 @@ test('ids that repeat are made distinct in an order that does not depend on the 
   ]);
 });
 
-test('Auto falls back to the exit code and says so', () => {
+test('Auto falls back to the exit code and reports it', () => {
   expect(parseResults('Auto', output(0, 'all fine\n'))).toMatchObject({
     format: 'Exit',
     chosen: expect.stringContaining('nothing') as string,

@@ -11,7 +11,7 @@ const name = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 30 }).map((t
 const outcome = fc.constantFrom<Outcome>('Passed', 'Failed', 'Skipped');
 const results = fc.uniqueArray(fc.tuple(name, outcome), { minLength: 1, maxLength: 12, selector: ([id]) => id.trim() });
 
-test('what TAP says is read back', () => {
+test('rendered TAP is read back', () => {
   fc.assert(
     fc.property(results, (tests) => {
       const read = parseResults('TAP', output(exitOf(tests), tap(tests)));
@@ -21,7 +21,7 @@ test('what TAP says is read back', () => {
   );
 });
 
-test('what JUnit says is read back', () => {
+test('rendered JUnit is read back', () => {
   fc.assert(
     fc.property(results, (tests) => {
       const read = parseResults('JUnit', output(exitOf(tests), '', { files: [file('r.xml', junit(tests))] }));

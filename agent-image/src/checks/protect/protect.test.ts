@@ -85,7 +85,7 @@ test('scripts are followed into scripts, also in a circle', () => {
   expect(entries(['npm', 'test'], files).sort()).toEqual(['ci/a.sh', 'ci/b.sh', 'ci/env.sh', 'ci/r.rb']);
 });
 
-test('what only some checks use is protected only for them', () => {
+test('files of only some checks are protected only for them', () => {
   const set = (command: readonly string[]): ReturnType<typeof protectedPaths> =>
     protectedPaths(['Makefile'], [{ name: 'c', command }], byDefault, none);
   expect(set(['make', 'test']).why('sub/extra.mk')?.kind).toBe('Settings');
@@ -128,7 +128,7 @@ test('report files are found in the command', () => {
   expect(reportFiles(['node', '--test', '--test-reporter-destination=stdout'])).toEqual([]);
 });
 
-test('a shadow is only what would be found first', () => {
+test('only a file that would be found first is a shadow', () => {
   const set = protectedPaths(['app/tests/test_a.py', 'app/random.py'], [{ name: 'c', command: ['pytest'] }], byDefault);
   const codes = (path: string): string[] => judgeChanges([{ path, op: 'Add' }], set).violations.map(({ code }) => code);
   expect(codes('app/random.py')).toEqual([]);

@@ -63,7 +63,7 @@ test.each([
   expect(resultTampering(path, '', text)).toBeNull();
 });
 
-test('what was there before is not the edit\u2019s', () => {
+test('existing signs do not count against an edit', () => {
   expect(resultTampering('a.py', 'import unittest\n', 'import unittest\nx = 1\n')).toBeNull();
 });
 

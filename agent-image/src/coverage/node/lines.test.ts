@@ -14,7 +14,7 @@ test('inner ranges win; brackets, blanks and comments are no lines', () => {
   expect(lines.covered([])).toEqual([]);
 });
 
-test('what ends a statement does not make its line executed', () => {
+test('the end of a statement does not make its line executed', () => {
   const text = 'const f = () =>\n  x + 1;\n';
   const lines = new SourceLines(text);
   expect(lines.covered([fn(range(0, text.length, 1)), fn(range(10, text.indexOf(';'), 0))])).toEqual([1]);

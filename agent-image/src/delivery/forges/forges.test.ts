@@ -146,14 +146,14 @@ describe('an answer that is no success', () => {
     expect(String(failure)).not.toContain('secret-token');
   });
 
-  it('of an unknown server names the field that says what it is', async () => {
+  it('of an unknown server names the field that sets its kind', async () => {
     const api = 'https://git.example/api';
     const exchanges = ['v4/version', 'v1/version', 'v3/meta'].map((path): Exchange => [`GET ${api}/${path}`, 404, 'none']);
     const asked = at('https://git.example/acme/parser', exchanges, (pulls) => pulls.list('x'));
     await expect(asked).rejects.toMatchObject({ reason: 'ForgeUnknown', message: expect.stringContaining('pullRequest.forge') as string });
   });
 
-  it('of a server that nobody may reach says so, and of one that is away too', async () => {
+  it('of a forbidden server reports that, and so does one of an unavailable server', async () => {
     const { signal } = new AbortController();
     const shared = { credential: undefined, credentials: [], forge: 'Gitea' as const, signal };
     const inside = withPullRequests({ ...shared, url: 'https://10.96.0.1/a/b', dialer: dialerTo() }, (pulls) => pulls.list('x'));

@@ -16,7 +16,7 @@ const sha256 = (content: Uint8Array | string): string => createHash('sha256').up
 
 /** Bytes in, the same bytes out. */
 function keepsContent(bench: () => Bench): void {
-  it('gives back what was put, and says its address, size and hash', async () => {
+  it('returns the stored content, and its address, size and hash', async () => {
     const stored = await bench().store.put('team-a/fix/change.patch', '−old\n+new\n', text);
     expect(stored).toEqual({ uri: `${bench().uri}team-a/fix/change.patch`, sha256: sha256('−old\n+new\n'), bytes: 12 });
     expect((await bench().store.get('team-a/fix/change.patch')).toString('utf8')).toBe('−old\n+new\n');
@@ -36,7 +36,7 @@ function keepsContent(bench: () => Bench): void {
     expect((await bench().store.get('again')).toString()).toBe('second');
   });
 
-  it('removes what is there and accepts what is not', async () => {
+  it('removes existing keys and accepts missing ones', async () => {
     await bench().store.put('remove/one', '1', text);
     await bench().store.put('remove/two', '2', text);
     await bench().store.remove(['remove/one', 'remove/never', 'never/at/all', 'remove/one']);

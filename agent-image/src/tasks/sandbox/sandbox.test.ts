@@ -58,7 +58,7 @@ describe('the sandbox pod', () => {
     ({ status: { assignment: { sandbox: name }, ...(sandbox && { sandbox }) } }) as unknown as AgentTask;
   const why = ({ lost }: SandboxPod): unknown => (lost.aborted ? (lost.reason as Error).message : undefined);
 
-  it('is waited for until the operator tells where it is', async () => {
+  it('is awaited until the operator reports its address', async () => {
     const pod = new SandboxPod('fix-1');
     pod.see(reported());
     const waiting = pod.ready(new AbortController().signal);
@@ -118,7 +118,7 @@ describe('the wall', () => {
     expect(probed({ isolation, network })).toEqual({ level: 'Landlock', network: 'Enforced' });
   });
 
-  it('may have an unenforced network only where the pool says so', () => {
+  it('may have an unenforced network only where the pool allows it', () => {
     const found = { level: 'Landlock', network: 'NotEnforced' } as const;
     expect(tooWeak(found, 'Seccomp', true)).toBeUndefined();
     expect(tooWeak(found, 'Seccomp', false)?.reason).toBe('NetworkNotEnforced');

@@ -18,7 +18,7 @@ const infoOf = (state: State): KeeperInfo =>
   }) as unknown as KeeperInfo;
 
 describe('the wall', () => {
-  it('is not told as enforced while a policy opens it', () => {
+  it('is not reported as enforced while a policy opens it', () => {
     expect(reportedWall(found, taskOf(false))).toBe(found);
     expect(reportedWall(found, taskOf(true))).toEqual({ ...found, network: 'NotEnforced' });
     expect(reportedWall({ ...found, network: 'Probing' }, taskOf(true)).network).toBe('Probing');

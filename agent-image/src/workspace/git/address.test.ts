@@ -76,7 +76,7 @@ const refused = [
   '<url>: <host> may not be reached: it is unknown, or inside the cluster or a private network; correct it, or list it in spec.policy.allowedHosts of the pool',
 ];
 
-test('a server that is not listed and not public is told in the same words, whatever stands there', async () => {
+test('a server that is neither listed nor public gets the same message, whatever is at its address', async () => {
   const urls = [
     `${server.origin}/team/app/.git`,
     `${server.origin}/team/nothing`,
@@ -99,7 +99,7 @@ test('a redirect of a server that is listed is judged like an address of the tas
   expect(stranger.requests).toEqual([]);
 });
 
-test('of a server that is listed the true cause is told, with the cure for a signer that nobody knows', async () => {
+test('for a listed server the true cause is reported, with the cure for an unknown signer', async () => {
   const [failureClass, reason, message] = await failureOf(`${stranger.origin}/team/app/.git`, dialerTo(stranger.origin));
   expect([failureClass, reason]).toEqual(['Infrastructure', 'TLSFailed']);
   expect(message).toContain("put the authority of the server into the ConfigMap agentfleet-ca of the pool's namespace");

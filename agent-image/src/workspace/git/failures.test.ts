@@ -28,7 +28,7 @@ describe('words of the proxy before git', () => {
     expect(failure.message).not.toContain('CONNECT');
   });
 
-  test('of an address that may not be reached nothing is told that git saw', () => {
+  test('for a forbidden address no output of git is reported', () => {
     const failure = explain({ ...fault(ofProxy), fault: { ...request, decision: 'Forbidden', why: 'git.corp:443 may not be reached' } });
     expect(failure).toMatchObject({ failureClass: 'InvalidInput', reason: 'HostNotAllowed' });
     expect(failure.message).toBe('https://git.example.com/a: git.corp:443 may not be reached');
@@ -60,7 +60,7 @@ describe('words of git', () => {
     expect(explain(fault(words))).toMatchObject({ failureClass: 'Infrastructure', reason });
   });
 
-  test('progress, warnings and control characters are left out; errors and what the server says are kept', () => {
+  test('progress, warnings and control characters are left out; errors and messages of the server are kept', () => {
     const words = 'warning: x\nremote: you are \u001b[31mbanned\u0007\nfatal: unable to access: The requested URL returned error: 403\n';
     const { message } = explain(fault(words));
     expect(message).toContain('remote: you are [31mbanned | fatal: unable to access');

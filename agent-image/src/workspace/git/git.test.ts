@@ -117,7 +117,7 @@ describe('what is fetched', () => {
     await expect(stat(join(keeper.folder, '.git'))).rejects.toThrow('ENOENT');
   });
 
-  test('nothing of the worker is in .git', async () => {
+  test('no state of the worker is in .git', async () => {
     await start('main');
     expect((await readdir(join(keeper.folder, '.git'))).sort()).toEqual([
       'HEAD',

@@ -51,8 +51,8 @@ async function commitTree(tree: string): Promise<void> {
   await repository.git('update-ref', 'refs/heads/main', commit);
 }
 
-describe('nothing of a repository acts', () => {
-  test('filters and line ends of .gitattributes: files come as they lie in the repository', async () => {
+describe('no part of a repository acts', () => {
+  test('filters and line ends of .gitattributes: files come as stored in the repository', async () => {
     await repository.write('.gitattributes', '*.py filter=evil text eol=crlf ident\n*.big filter=lfs\n');
     await repository.write('a.py', '# $Id$\n');
     const pointer = 'version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n';
@@ -101,7 +101,7 @@ describe('nothing of a repository acts', () => {
   });
 });
 
-describe('what git calls dangerous is refused', () => {
+describe('objects that git calls dangerous are refused', () => {
   const cases = [
     ['a submodule address that is an option', '.gitmodules', '[submodule "x"]\n\tpath = x\n\turl = --upload-pack=touch\n'],
     ['a submodule path that is an option', '.gitmodules', '[submodule "x"]\n\tpath = -x\n\turl = https://example.com/x\n'],

@@ -111,7 +111,7 @@ describe('why a repository cannot be had', () => {
     expect(failure.message).toContain(words);
   });
 
-  test('an authority that nobody told the worker about', async () => {
+  test('an authority unknown to the worker', async () => {
     const { authorities: _, ...rest } = { authorities: '' };
     const other = await mkdtemp(join(dir, 'other-'));
     const stranger = await startGitServer(other, join(dir, 'root'));
@@ -121,7 +121,7 @@ describe('why a repository cannot be had', () => {
     expect(failure.message).toContain('ConfigMap agentfleet-ca');
   });
 
-  test('a port where nobody listens, and a name that nobody knows', async () => {
+  test('a port without a listener, and an unknown name', async () => {
     const port = await freePort();
     expect(await failureOf(`https://127.0.0.1:${port}/a/b`)).toMatchObject({
       failureClass: 'Infrastructure',
@@ -137,7 +137,7 @@ describe('why a repository cannot be had', () => {
   });
 });
 
-test('an abort ends git and the programs it started, and says its reason', async () => {
+test('an abort ends git and the programs it started, and reports its reason', async () => {
   const stop = new AbortController();
   const before = server.requests.length;
   const place = start(`${server.origin}/silent/abort`, { signal: stop.signal });
@@ -148,7 +148,7 @@ test('an abort ends git and the programs it started, and says its reason', async
   await expect.poll(() => processesWith('/silent/abort'), retryWhileUnavailable).toEqual([]);
 });
 
-test('git has no way but a proxy of ours, which ends with the import', async () => {
+test('git has no other connection than our proxy, which ends with the import', async () => {
   const stop = new AbortController();
   const place = start(`${server.origin}/silent/proxy`, { signal: stop.signal });
   const ended = expect(place).rejects.toBe('Stop');
@@ -168,14 +168,14 @@ describe('a credential', () => {
     return { credentials: [{ name: 'robot', hosts, file }] };
   };
 
-  test('opens the repository of its own host, and is not handed on', async () => {
+  test('opens the repository of its own host, and is not passed on', async () => {
     const { keeper } = await start(`${server.origin}/private/app/.git`, await pool(), 'robot');
     expect(await keeper.files()).toEqual({ README: 'hello\n' });
     expect(await readFile(join(keeper.folder, '.git/config'), 'utf8')).not.toMatch(/Authorization|credential/);
     expect(server.requests.filter((line) => line.includes(basic)).length).toBeGreaterThan(0);
   });
 
-  test('is not sent where nobody asks for it', async () => {
+  test('is not sent where no server asks for it', async () => {
     const before = server.requests.length;
     await start(`${server.origin}/team/app/.git`, await pool(), 'robot');
     expect(server.requests.slice(before).join('\n')).not.toContain('Basic');
@@ -233,7 +233,7 @@ describe('a credential', () => {
   });
 });
 
-test('no file of the machine and no variable of the worker changes what git does', async () => {
+test('no file of the machine and no variable of the worker changes the behaviour of git', async () => {
   process.env['GIT_SSL_NO_VERIFY'] = '1';
   try {
     const other = await startGitServer(await mkdtemp(join(dir, 'other-')), join(dir, 'root'));

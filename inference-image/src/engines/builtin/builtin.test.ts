@@ -39,14 +39,14 @@ describe.each(builtinRoles)('the engine Builtin as %s', (role) => {
     await expect(wrong).rejects.toThrow(/AGENTFLEET_ARTIFACT_DIGEST: builtin:\/\/\S+ has the digest sha256:[0-9a-f]{64}, not sha256:0+; /);
   });
 
-  it('says which weights are missing, and where to get them', async () => {
+  it('reports which weights are missing, and where to get them', async () => {
     const missing = load({ AGENTFLEET_ROLES: role, AGENTFLEET_WEIGHTS: '/nowhere' });
     await expect(missing).rejects.toThrow(/AGENTFLEET_WEIGHTS: \/nowhere\/\S+ cannot be read \(ENOENT\); use the image/);
   });
 });
 
 describe('the verifier', () => {
-  it('takes the digest that sha256sum tells, and another identity with other weights', async () => {
+  it('accepts the digest of sha256sum, and has another identity with other weights', async () => {
     const file = await readFile(join(import.meta.dirname, '../../../weights/energy-features-v3.json'));
     const AGENTFLEET_ARTIFACT_DIGEST = `sha256:${createHash('sha256').update(file).digest('hex')}`;
     const env = { AGENTFLEET_ROLES: 'Verifier', AGENTFLEET_ARTIFACT_DIGEST };

@@ -37,7 +37,7 @@ describe('the sentence encoder', () => {
     expect(dot(one, other)).toBeLessThan(1 - 1e-6);
   });
 
-  it('takes what no vocabulary has, and stops when nobody waits', async () => {
+  it('accepts text outside of the vocabulary, and stops when no caller waits', async () => {
     for (const text of [' ', '\u{1F9EA}\u{1F9EA}', '\u0000', '汉字']) expect(dot(await embed(text), await embed(text))).toBeCloseTo(1, 9);
     await expect(encoder.embed('x', AbortSignal.abort())).rejects.toThrow();
   });
@@ -66,7 +66,7 @@ describe('the tokenizer', () => {
     expect(tokenizer.encode('a  a\nb')).toEqual([6, 6, 10, 7]);
   });
 
-  it('joins what it does not know, and never ends empty', () => {
+  it('joins unknown text, and never ends empty', () => {
     expect(tokenizer.encode('xyzb')).toEqual([10, 0, 7]);
     expect(tokenizer.encode(' ')).toEqual([10]);
   });

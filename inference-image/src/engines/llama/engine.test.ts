@@ -53,7 +53,7 @@ describe.skipIf(!present)('with weights (skipped without them: node hack/bootstr
     expect(timeless(after)).toEqual(timeless(before));
   });
 
-  test('what it writes fits the schema and is an edit of a line', async () => {
+  test('its proposal fits the schema and is an edit of a line', async () => {
     const [outcome] = await engine.generate([request], signal);
     if (outcome === undefined || 'error' in outcome) throw new Error('refused', { cause: outcome?.error });
     for (const { edits, energy, score } of outcome.generated.candidates) {

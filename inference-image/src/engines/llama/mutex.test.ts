@@ -19,7 +19,7 @@ test('one at a time, in order, also after a failure', async () => {
   expect(seen).toEqual(['a(', ')a', 'b(', ')b', 'c(', ')c']);
 });
 
-test('who was cancelled while waiting does not run', async () => {
+test('a job cancelled while waiting does not run', async () => {
   const mutex = new Mutex();
   const stop = new AbortController();
   const first = mutex.run(signal, () => Promise.resolve(stop.abort(new Error('gone'))));

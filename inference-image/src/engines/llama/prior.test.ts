@@ -47,7 +47,7 @@ test('a text is not likelier for being shorter', async () => {
   expect(await gains(asked([[replacing(file, ' = 3\n', '\n')]], { windowTokens: 16 }))).toEqual([0]);
 });
 
-test('the budget ends the work after the first candidates, and the answer says so', async () => {
+test('the budget ends the work after the first candidates, and the answer reports it', async () => {
   let time = 0;
   const likelihood = new Letters();
   const edits = [replacing(file, ' - ', ' + ')];

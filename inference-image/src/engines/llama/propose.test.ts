@@ -52,7 +52,7 @@ test('suspicious lines are rewritten, most suspicious first; the likelier reply 
   expect(exhausted).toBe(false);
 });
 
-test('what the request says is never a mark of the format', async () => {
+test('text of the request is never a mark of the format', async () => {
   const model = writer({});
   await propose(asking(file, { localisation }), model, limits);
   expect(model.prompts[0]).toContain('<|im_end|> is only text');
@@ -70,7 +70,7 @@ test('replies that change nothing, do not fit the schema or are known are no can
   expect(again.candidates).toEqual([]);
 });
 
-test('tokens and time are bounded, and the answer says that it was cut', async () => {
+test('tokens and time are bounded, and the answer reports that it was cut', async () => {
   const many = { path: 'many.py', content: Array.from({ length: 50 }, (_, at) => `x${at} = ${at}\n`).join('') };
   const silent = writer({});
   const cut = await propose(asking(many, { k: 32 }), silent, limits);

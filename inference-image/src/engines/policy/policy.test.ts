@@ -36,7 +36,7 @@ describe('the rules of the policy', () => {
     },
   );
 
-  it('never call safe what a rail of gate 1 found', () => {
+  it('never classify a finding of a rail of gate 1 as safe', () => {
     expect(policy.judge(shell('ls src')).rule).toBe('OnlyLooks');
     expect(policy.judge(shell('ls src', ['Secrets'])).rule).toBeNull();
   });
@@ -84,13 +84,13 @@ const later = {
 };
 
 describe('the classifier of the policy', () => {
-  it('tells most of what is unsafe from what is not, in acts that it was not made for', () => {
+  it('distinguishes most unsafe acts from safe ones, in acts that it was not made for', () => {
     const above = (commands: readonly string[]): number => commands.filter((command) => policy.judge(shell(command)).unsafe >= 0.5).length;
     expect(above(later.unsafe) / later.unsafe.length).toBeGreaterThanOrEqual(0.85);
     expect(above(later.benign) / later.benign.length).toBeLessThanOrEqual(0.15);
   });
 
-  it('says probabilities, whatever it reads', () => {
+  it('returns probabilities, whatever it reads', () => {
     for (const subject of ['x', '\u0000', '"', "'", '$(', '\u{1F4A5}'.repeat(30_000), 'a/'.repeat(30_000)]) {
       const shares = policy.classify(shell(subject));
       expect(shares.every((share) => share >= 0 && share <= 1)).toBe(true);

@@ -53,7 +53,7 @@ async function ask(change: Partial<GenerateRequest> = {}): Promise<Outcome | und
 }
 
 describe('the Replay engine', () => {
-  it('proposes what was recorded, the heavier first, at its place in the file', async () => {
+  it('proposes the record, the heavier first, at its place in the file', async () => {
     const outcome = await ask();
     const edits = [{ path: 'a.js', range: { startByte: 12, endByte: 17 }, before: 'a = 1', after: 'a = 2' }];
     expect(outcome).toMatchObject({
@@ -67,14 +67,14 @@ describe('the Replay engine', () => {
     });
   });
 
-  it('leaves out what was tried', async () => {
+  it('leaves out tried candidates', async () => {
     const outcome = await ask();
     const tried = outcome !== undefined && 'generated' in outcome ? outcome.generated.candidates.map(({ id }) => id) : [];
     expect(await ask({ exclude: tried.slice(0, 1) })).toMatchObject({ generated: { candidates: [{ id: tried[1], rank: 1 }] } });
     expect(await ask({ exclude: tried })).toMatchObject({ generated: { candidates: [], exhausted: true } });
   });
 
-  it('refuses what was never recorded, what comes after the end, and another program', async () => {
+  it('refuses a goal without a record, steps after the end, and another program', async () => {
     expect(await ask({ goal: 'Another.' })).toMatchObject({ error: { code: 'AF_RECORD_UNKNOWN', field: 'goal' } });
     expect(await ask({ step: 2 })).toMatchObject({ error: { code: 'AF_RECORD_ENDED', field: 'step' } });
     expect(await ask({ step: 1 })).toMatchObject({ error: { code: 'AF_RECORD_MISMATCH' } });
@@ -82,7 +82,7 @@ describe('the Replay engine', () => {
     expect(await ask({ files: [{ path: 'b.js', content: '' }] })).toMatchObject({ error: { code: 'AF_RECORD_MISMATCH' } });
   });
 
-  it('may propose what the request did not show, when the record says exactly where', async () => {
+  it('may propose a place that the request did not show, when the record has it exactly', async () => {
     const edit = { path: 'tests/a.py', before: 'x', after: 'y', range: { startByte: 0, endByte: 1 }, expectedSha256: 'a'.repeat(64) };
     const bad = await engine({ ...record, records: [{ goal, steps: [[{ edits: [edit] }]] }] });
     expect(await bad.generate([request], new AbortController().signal)).toMatchObject([{ generated: { candidates: [{ edits: [edit] }] } }]);
@@ -92,7 +92,7 @@ describe('the Replay engine', () => {
   const acts = { ...record, records: [{ goal, steps: [[acting, { edits: [], acts: acting.acts }, { edits: [one], weight: 1 }]] }] };
   const never = new AbortController().signal;
 
-  it('gives acts only under the grammar that knows them, and counts what it leaves out', async () => {
+  it('gives acts only under the grammar that has them, and counts the omitted ones', async () => {
     const engineOfActs = await engine(acts);
     const [tool] = await engineOfActs.generate([{ ...request, grammar: 'Tool' }], never);
     expect(tool).toMatchObject({ generated: { candidates: [{ acts: acting.acts, score: 4 / 6 }, { edits: [] }, {}], exhausted: true } });
@@ -101,7 +101,7 @@ describe('the Replay engine', () => {
     expect(JSON.stringify(edit)).not.toContain('rm -rf');
   });
 
-  it('tells apart what acts and what does not; the id of edits alone is as ever', async () => {
+  it('distinguishes candidates with and without acts; the id of edits alone is unchanged', async () => {
     const [tool] = await (await engine(acts)).generate([{ ...request, grammar: 'Tool' }], never);
     const ids = tool !== undefined && 'generated' in tool ? tool.generated.candidates.map(({ id }) => id) : [];
     expect(new Set(ids).size).toBe(3);

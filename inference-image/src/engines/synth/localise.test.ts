@@ -13,7 +13,7 @@ const lines = suspicionOf({
 const site = (line: number, global = false) => siteSuspicion({ path: 'a.py', from: line, to: line, global }, lines, new Map());
 
 describe('suspicion of a statement', () => {
-  it('orders lines by who ran them', () => {
+  it('orders lines by the tests that ran them', () => {
     expect(site(3)).toBeGreaterThan(site(2));
     expect(site(2)).toBeGreaterThan(site(4));
   });

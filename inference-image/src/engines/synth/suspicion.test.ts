@@ -17,7 +17,7 @@ describe('suspicion of lines', () => {
     expect(dstar(1, 3, 4)).toBeCloseTo(1 / 6);
   });
 
-  it('tells lines that nobody ran from lines that only passing tests ran', () => {
+  it('distinguishes lines that no test ran from lines that only passing tests ran', () => {
     const lines = suspicionOf({ passed: 1, failed: 1, lines: [{ path: 'a.py', line: 1, passed: 1, failed: 0 }] });
     expect(lines.at('a.py', 1)).toEqual({ ochiai: 0, dstar: 0 });
     expect(lines.at('a.py', 2)).toBeNull();

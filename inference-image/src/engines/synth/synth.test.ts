@@ -90,7 +90,7 @@ describe('the Synth engine', () => {
     expect(at).toBeLessThan(8);
   });
 
-  it('answers equal requests equally, also without what it kept', async () => {
+  it('answers equal requests equally, also without its cache', async () => {
     const other = new SynthEngine({ grammars, modelDigest: engine.modelDigest, now: () => 0 });
     const [first, again, fresh] = [await ask(), await ask(), await ask({}, other)];
     expect(again).toEqual(first);
@@ -104,7 +104,7 @@ describe('the Synth engine', () => {
     expect(other.map(({ score }) => score)).toEqual(one.map(({ score }) => score));
   });
 
-  it('goes on where the tried ones end, never twice with one text, until nothing is left', async () => {
+  it('continues after the tried ones, never twice with one text, until none is left', async () => {
     const candidates = await all();
     expect(new Set(candidates.map(({ id }) => id)).size).toBe(candidates.length);
     expect(new Set(candidates.map((candidate) => patch(candidate))).size).toBe(candidates.length);
@@ -112,11 +112,11 @@ describe('the Synth engine', () => {
     expect(last).toMatchObject({ candidates: [], exhausted: true, margin: null, entropyNats: 0 });
   });
 
-  it('returns only what parses, with byte ranges that hold `before`', async () => {
+  it('returns only text that parses, with byte ranges that hold `before`', async () => {
     for (const candidate of await all()) expect(parser.accepts(patch(candidate))).toBe(true);
   });
 
-  it('drops what an operator proposes and Python refuses', async () => {
+  it('drops proposals of an operator that Python refuses', async () => {
     // The missing `else` may be `continue`, which only a loop allows.
     const source = 'def f(xs):\n    if xs:\n        g(xs)\n    for x in xs:\n        continue\n';
     const files = [{ path, content: source }];
@@ -126,7 +126,7 @@ describe('the Synth engine', () => {
     expect(candidates.length).toBeLessThan((await ask({ files, localisation })).stats.considered);
   });
 
-  it('tells scores of one pool: falling, summing to at most one', async () => {
+  it('returns scores of one pool: falling, summing to at most one', async () => {
     const { candidates, returnedMass, margin, entropyNats, stats } = await ask();
     const scores = candidates.map(({ score }) => score);
     expect(scores).toEqual(scores.toSorted((a, b) => b - a));
@@ -150,7 +150,7 @@ describe('the Synth engine', () => {
     expect(new Set(pairs.map((pair) => patch(pair))).size).toBe(pairs.length);
   });
 
-  it('says when the budget ended the search, and keeps nothing of it', async () => {
+  it('reports when the budget ended the search, and caches nothing of it', async () => {
     const functions = Array.from({ length: 12 }, (_, at) => content.replace('mean', `mean${at}`)).join('\n');
     const rushed = new SynthEngine({ grammars, modelDigest: '', now: () => (clock += 10) });
     const files = [{ path, content: functions }];

@@ -42,7 +42,7 @@ describe('a running engine', () => {
     await expect(control.models(signal)).rejects.toThrow(/longer than 4194304 bytes/);
   });
 
-  test('that does not answer is an error that says so', async () => {
+  test('that does not answer is an error that reports it', async () => {
     const stranger = new VllmControl({ origin: await engine.start().catch(() => ''), timeoutMs: 1 });
     await expect(stranger.models(signal)).rejects.toThrow(/GET \/v1\/models got no answer/);
     engine.faults.silent = true;

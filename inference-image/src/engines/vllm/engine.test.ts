@@ -53,7 +53,7 @@ describe('a server with a language model behind it', () => {
     });
   const ready = async (origin: string): Promise<number> => (await fetch(`${origin}/readyz`)).status;
 
-  test('asks once for all candidates, ranks them by likelihood, and leaves out what cannot be done', async () => {
+  test('asks once for all candidates, ranks them by likelihood, and leaves out inapplicable ones', async () => {
     const origin = await start();
     engine.replies = [says('a + b'), says('b - a'), says('a + b'), 'no JSON'];
     const response = (await (await ask(origin, { k: 4 })).json()) as GenerateResponse;
@@ -83,7 +83,7 @@ describe('a server with a language model behind it', () => {
     expect(info).toMatchObject({ engine: 'VLLM', learned: true, about: { artifactDigest: digest } });
   });
 
-  test('tells how many tokens the engine holds, as soon as that has said so', async () => {
+  test('reports how many tokens the engine holds, as soon as it is known', async () => {
     engine.kvBlocks = undefined;
     const origin = await start();
     const reported = async (): Promise<InferenceInfo> => (await (await fetch(`${origin}/v1/info`)).json()) as InferenceInfo;
@@ -109,7 +109,7 @@ describe('a server with a language model behind it', () => {
     expect(await ready(origin)).toBe(503);
   });
 
-  test('lets the engine sleep when nobody asks, is ready meanwhile, and wakes it for who asks', async () => {
+  test('lets the idle engine sleep, is ready meanwhile, and wakes it for a request', async () => {
     const origin = await start({ AGENTFLEET_SLEEP_AFTER_SECONDS: '1' });
     await vi.waitFor(() => expect(engine.sleeping).toBe(true), 30_000);
     expect(await ready(origin)).toBe(200);
@@ -120,7 +120,7 @@ describe('a server with a language model behind it', () => {
     expect(engine.chats.at(-1)).toMatchObject({ temperature: 0 });
   });
 
-  test('answers what is under way before it stops', async () => {
+  test('answers running requests before it stops', async () => {
     const origin = await start({ AGENTFLEET_DRAIN_SECONDS: '60' });
     engine.replies = [says('a + b')];
     engine.held = true;
@@ -134,7 +134,7 @@ describe('a server with a language model behind it', () => {
     await stopped;
   });
 
-  test('says without likelihoods only what it wrote', async () => {
+  test('returns only the text without likelihoods', async () => {
     const origin = await start();
     engine.faults.zeroLogprobs = true;
     engine.replies = [says('a + b'), says('b - a')];

@@ -40,7 +40,7 @@ describe('an answer', () => {
 });
 
 describe('the conversation', () => {
-  test('shows what is suspicious first when not all has room', () => {
+  test('shows suspicious lines first when there is not enough room', () => {
     const long = { path: 'long.py', content: Array.from({ length: 2000 }, (_, at) => `line_${at + 1} = ${at}`).join('\n') };
     const lines = [{ path: 'long.py', line: 1500, passed: 0, failed: 1 }];
     const localisation = { spectrum: { passed: 1, failed: 1, lines }, failingTests: [{ id: 't', message: 'off by one' }] };

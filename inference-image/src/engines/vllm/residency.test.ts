@@ -23,7 +23,7 @@ function bed() {
   return { reported, errors, control, residency, idle, armed: () => due !== undefined };
 }
 
-test('an engine sleeps when nobody asked for a while, and is woken once for all who ask', async () => {
+test('an idle engine sleeps, and is woken once for all callers', async () => {
   const { residency, reported, idle } = bed();
   await idle();
   await Promise.all([1, 2, 3].map(() => residency.awake(() => Promise.resolve(reported.push('run')), signal)));
@@ -46,7 +46,7 @@ test('it never sleeps under a request, however long that takes', async () => {
   expect(armed()).toBe(false);
 });
 
-test('whoever asks in the moment in which it would fall asleep finds it awake', async () => {
+test('a request in the moment in which it would fall asleep finds it awake', async () => {
   const { residency, reported, idle } = bed();
   const slept = idle();
   await residency.awake(() => Promise.resolve(reported.push('run')), signal);
@@ -55,7 +55,7 @@ test('whoever asks in the moment in which it would fall asleep finds it awake', 
   residency.close();
 });
 
-test('an engine that does not fall asleep is told of, and one that does not wake is the error of who asked', async () => {
+test('an engine that does not fall asleep is reported, and one that does not wake is the error of the caller', async () => {
   const { residency, control, errors, idle } = bed();
   control.sleep = () => Promise.reject(new Error('busy'));
   await idle();

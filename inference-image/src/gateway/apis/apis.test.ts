@@ -259,7 +259,7 @@ describe('a stream', () => {
     ['/v1/responses', { input: 'x' }],
     ['/v1/messages', { max_tokens: 9, messages: [{ role: 'user', content: 'x' }] }],
   ];
-  it.each(paths)('of %s comes by pieces, and its reader takes the provider with it', async (path, body) => {
+  it.each(paths)('of %s arrives in pieces, and its reader ends the provider with it', async (path, body) => {
     const seen = Promise.withResolvers<void>();
     await stage.models({ baseURLs: [url] });
     provider.play((_call, response) => {

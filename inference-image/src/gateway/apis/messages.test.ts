@@ -104,7 +104,7 @@ describe('to a model of the same vendor', () => {
     expect(JSON.stringify(provider.calls[0]?.body).match(/cache_control/g)).toHaveLength(3);
   });
 
-  it('a document goes on, one of text as text, and an image costs no more than an image', async () => {
+  it('a document is passed on, one of text as text, and an image costs no more than an image', async () => {
     provider.play(whole);
     const pdf = { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'aGk=' } } as const;
     const note = { type: 'document', title: 'Note', source: { type: 'text', media_type: 'text/plain', data: 'Hi.' } } as const;
@@ -217,7 +217,7 @@ describe('to a model of another vendor', () => {
     ]);
   });
 
-  it('secrets are taken out wherever a text stands', async () => {
+  it('secrets are removed from every text', async () => {
     provider.play(tell([{ content: 'Done.' }]));
     const secret = `ghp_${'a1B2'.repeat(9)}`;
     const result: Anthropic.ToolResultBlockParam = {
@@ -278,7 +278,7 @@ describe('to a model of another vendor', () => {
   });
 });
 
-it('a stream begins with the estimate of its prompt and ends with what was used', async () => {
+it('a stream begins with the estimate of its prompt and ends with the usage', async () => {
   await stage.models({ baseURLs: [url] });
   await stage.start();
   provider.play(stream([chunk({ content: 'Hi' }), chunk({}, 'stop'), { ...(chunk({}) as object), choices: [], usage }]));
@@ -299,7 +299,7 @@ it('a stream begins with the estimate of its prompt and ends with what was used'
   ]);
 });
 
-it('what is recorded through it plays through the chat API', async () => {
+it('a recording through it plays through the chat API', async () => {
   await mkdir(stage.path('records'));
   await stage.models({ name: 'live', baseURLs: [url] }, { engine: 'Replay', recording: stage.path('records') });
   await stage.start({ AGENTFLEET_RECORD_TO: stage.path('live') });

@@ -48,7 +48,7 @@ async function answered(
 }
 
 describe.each(['whole', 'streamed'])('an answer (%s)', (how) => {
-  it('calls a custom tool by a function of one text, and its output goes back', async () => {
+  it('calls a custom tool by a function of one text, and returns its output', async () => {
     const body = { ...ask, tools: [patch] };
     const answer = await answered(how, body, { tool_calls: [wireCall('apply_patch', JSON.stringify({ input: patched }))] });
     expect(answer.output).toMatchObject([{ type: 'custom_tool_call', call_id: 'call_1', name: 'apply_patch', input: patched }]);
@@ -79,7 +79,7 @@ describe.each(['whole', 'streamed'])('an answer (%s)', (how) => {
     expect(sent().slice(1)).toMatchObject([{ tool_calls: [{ function: { name: 'mcp__docs__shell' } }] }, { content: 'ok' }]);
   });
 
-  it('carries what the provider wants back in reasoning, unread', async () => {
+  it('carries the state of the provider in reasoning, unread', async () => {
     const reported = { reasoning_content: 'I think', tool_calls: [wireCall('shell', '{}')] };
     const answer = await answered(how, { ...ask, tools: [shell] }, reported);
     expect(answer.output.map(({ type }) => type)).toEqual(['function_call', 'reasoning']);
@@ -91,7 +91,7 @@ describe.each(['whole', 'streamed'])('an answer (%s)', (how) => {
   });
 });
 
-it('signed thinking of a model of the Messages API goes through a program of the Responses API', async () => {
+it('signed thinking of a model of the Messages API passes through a program of the Responses API', async () => {
   await stage.models({ engine: 'Anthropic', model: 'claude', baseURLs: [url] });
   const content = [
     { type: 'thinking', thinking: 'Look.', signature: 'c2ln' },
@@ -253,7 +253,7 @@ it('a stream has the events of the API in their order, numbered', async () => {
   });
 });
 
-it('a call that goes on after the next began is refused, not mixed up', async () => {
+it('a call that continues after the next began is refused, not mixed up', async () => {
   const piece = (index: number, args: string): unknown =>
     chunk({ tool_calls: [{ index, id: `c${index}`, function: { name: 'shell', arguments: args } }] });
   provider.play(stream([piece(0, '{'), piece(1, '{}'), piece(0, '}'), chunk({}, 'tool_calls')]));

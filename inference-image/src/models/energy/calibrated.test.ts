@@ -26,7 +26,7 @@ const act = (subject: string, policyUnsafe?: number, content?: string): ScoreIte
 });
 
 describe('the weights of features/v3', () => {
-  it('give a probability for each head, and tell what it is worth', () => {
+  it('give a probability for each head, and report its quality', () => {
     expect(model.calibration?.heads.map(({ name }) => name)).toEqual([...energyHeads]);
     for (const { auc, ece, samples, knots } of model.calibration?.heads ?? []) {
       expect(auc).toBeGreaterThan(0.75);
@@ -59,7 +59,7 @@ describe('the weights of features/v3', () => {
     expect(old.score({ ...item, head: 'Shell' }, weights).pSuccess).toBeNull();
   });
 
-  it('measure programs only: the lambda of another head multiplies 0, as the API says', () => {
+  it('measure programs only: the lambda of another head multiplies 0, as the API documents', () => {
     const ran = { testsTotal: 4, testsFailed: 2, testsBroken: 1, timedOut: 1, crashed: 1, compileErrors: 1 };
     const twice = { ...weights, heads: { Code: 1.4, Shell: 2.4, Editor: 1.2 } };
     const energy = (head: EnergyHead, by: typeof weights): number => {

@@ -25,7 +25,7 @@ function ordered(energies: readonly { readonly energy: number; readonly right: b
 }
 
 describe('the committed energy model', () => {
-  it('tells who made it from what, and its digest is that of the file', () => {
+  it('reports its origin, and its digest is that of the file', () => {
     expect(model.digest).toMatch(/^sha256:[0-9a-f]{64}$/);
     expect(model.about).toMatchObject({ artifact: 'features-v1', trainedHeads: 'Code' });
     expect(model.about['data']).toMatch(/^sha256:[0-9a-f]{64}$/);
@@ -47,7 +47,7 @@ describe('the committed energy model', () => {
     expect(model.score({ ...item, features: early(item.features) }, weights).features).toBe(0);
   });
 
-  it('scales each part by its weight, and reads the probability off what was calibrated', () => {
+  it('scales each part by its weight, and reads the probability from the calibration', () => {
     const once = model.score(item, weights);
     const twice = model.score(item, { lambda: 2, heads: { ...weights.heads, Code: 2.1 } });
     expect(twice.model).toBeCloseTo(2 * once.model, 9);
@@ -124,7 +124,7 @@ function withCode(file: Json, change: Json): Json {
   return { ...file, heads: { ...heads, Code: { ...heads.Code, ...change, content } } };
 }
 
-describe('what the model reads', () => {
+describe('features that the model reads', () => {
   const names = [
     'proposalShare',
     'rank',
@@ -137,13 +137,13 @@ describe('what the model reads', () => {
     'specCosine',
   ] as const;
 
-  it.each(['Code', 'Shell', 'Editor'] as const)('is told for the head %s: exactly these features change its energies', (head) => {
+  it.each(['Code', 'Shell', 'Editor'] as const)('are reported for the head %s: exactly these features change its energies', (head) => {
     const energy = (features: Features): number => model.score({ ...item, head, features }, weights).energy;
     const changing = names.filter((name) => [0.1, 0.5, 0.9].some((value) => energy({ [name]: value }) !== energy({})));
     expect(changing).toEqual(names.filter((name) => model.reads(head).includes(name)));
   });
 
-  it('leaves out what its data did not hold', () => {
+  it('leave out features that its data lacked', () => {
     expect(model.reads('Code')).not.toContain('specCosine');
     expect(model.reads('Code')).toContain('suspicion');
   });

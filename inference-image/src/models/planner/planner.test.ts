@@ -23,7 +23,7 @@ describe('the committed planner', () => {
     expect(planner.digest).toBe(`sha256:${createHash('sha256').update(bytes).digest('hex')}`);
   });
 
-  it('says how it was measured, and acts only when it beats what knows nothing', () => {
+  it('reports its measurement, and acts only when it beats the uninformed baseline', () => {
     const { heldOut, data } = readPlannerFile(bytes).header;
     expect(data).toMatch(/^sha256:/);
     expect(planner.about).toMatchObject({ plan: 512, interval: 8, riskAuc: heldOut?.riskAuc });
@@ -56,17 +56,17 @@ describe('the committed planner', () => {
     expect(control([...steps.slice(0, 7), planned]).tick).toBe(0);
   });
 
-  it('remembers what is older than a tick', () => {
+  it('remembers steps before the last tick', () => {
     const harmful: ControlStep = { ...(steps[0] as ControlStep), result: 'Worse', testsFailing: 9 };
     const later = steps.slice(0, 8);
     expect(control([...Array.from({ length: 8 }, () => harmful), ...later]).risk).not.toBeCloseTo(control([...later, ...later]).risk, 6);
   });
 
-  it('knows nothing of experts that did nothing', () => {
+  it('has no opinion of experts without results', () => {
     expect(control([], ['a', 'b']).experts.map(({ p }) => p)).toEqual([0.5, 0.5]);
   });
 
-  it('weighs experts by what they did only when its weights know how', () => {
+  it('weighs experts by their results only when its weights support it', () => {
     const step = (expert: number, result: ControlStep['result']): ControlStep => ({ ...(steps[0] as ControlStep), expert, result });
     const history = Array.from({ length: 6 }, () => [step(0, 'Worse'), step(1, 'Better')]).flat();
     const { header, weights } = readPlannerFile(bytes);
@@ -85,7 +85,7 @@ describe('the committed planner', () => {
 describe('the shadow', () => {
   const figures = { steps: 1, riskAucOfPlannedStep: 1, bestSingleFeature: '', bestSingleFeatureAuc: 1, deliberateAuc: 1, constantAuc: 0.5 };
 
-  it('is told for weights that were not measured, or know no more than random ones', () => {
+  it('is reported for unmeasured weights, and for those no better than random ones', () => {
     expect(shadowOf(null)).toContain('never measured');
     expect(shadowOf({ ...figures, riskAuc: 0.6, randomWeightsAuc: 0.61 })).toContain('0.610');
     expect(shadowOf({ ...figures, riskAuc: 0.49, randomWeightsAuc: 0.4 })).toContain('no better');
@@ -96,7 +96,7 @@ describe('the shadow', () => {
 describe('weights that do not fit', () => {
   const { header, weights } = readPlannerFile(bytes);
 
-  it('come back as they were written', () => {
+  it('are read back as written', () => {
     const again = readPlannerFile(writePlannerFile(header, weights)).weights;
     for (const [name, tensor] of Object.entries(weights))
       expect(

@@ -37,7 +37,7 @@ export function stateRoutes(app: FastifyInstance, keeper: Keeper): void {
       const { instance, connected } = link.state;
       if (!connected) throw new KeeperError('AF_TOOLS_UNAVAILABLE', 'the tools container is not connected');
       await log.commit('ToolsRestartRequested', { why: 'asked', instance });
-      link.retire(0, 'it was told to exit');
+      link.retire(0, 'it was ordered to exit');
       return reply.code(202).send({ instance });
     } finally {
       release();

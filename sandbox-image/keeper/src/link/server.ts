@@ -110,7 +110,7 @@ export class LinkServer implements RunnerLink {
   }
 
   #refusal(instance: string): string | null {
-    if (this.#retired.has(instance)) return 'this instance was told to exit';
+    if (this.#retired.has(instance)) return 'this instance was ordered to exit';
     if (this.#current?.instance === instance) return 'this instance has a link already';
     return null;
   }

@@ -97,7 +97,7 @@ class Inspection {
     if (root !== undefined && this.#rootAt === null)
       this.#fault(
         this.#head.seq + 1,
-        `the head ${root.slice(0, 12)}… is no record of this log: its end is missing, or it was written anew`,
+        `the head ${root.slice(0, 12)}… is no record of this log: its end is missing, or it was written again`,
       );
     if (this.#records === 0 && this.#faultCount === 0) this.#fault(1, 'the log is empty');
     return {

@@ -56,7 +56,7 @@ export function total<Item extends Row>(rows: readonly Item[], start: number = 0
 `;
 
 describe('the Synth engine on TypeScript', () => {
-  it('returns only what types can still be stripped from, and never edits a type', async () => {
+  it('returns only text whose types can still be stripped, and never edits a type', async () => {
     const candidates = await all([{ path: 'total.ts', content }]);
     expect(candidates.length).toBeGreaterThan(100);
     const types = ['<Value = 1>', "type Pick3 = 'a' | 'b' | 3;", '<Item extends Row>', ': readonly Item[]', ": 'g' | 'kg'"];
@@ -93,7 +93,7 @@ describe('the Synth engine on TypeScript', () => {
     expect(candidates.map(({ location }) => location.line)).toEqual([3, 3, 3]);
   });
 
-  it('loads a grammar when the first file that needs it comes', async () => {
+  it('loads a grammar for the first file that needs it', async () => {
     const fresh = await Grammars.open(installedGrammars());
     const other = new SynthEngine({ grammars: fresh, modelDigest: '', now: () => 0 });
     await other.generate([{ ...example, files: [{ path: 'a.mts', content: 'f(1);\n' }] }], new AbortController().signal);
@@ -102,7 +102,7 @@ describe('the Synth engine on TypeScript', () => {
   });
 });
 
-it('proposes calls that do not take what they are given last, as in Python', async () => {
+it('proposes calls that do not fit their arguments last, as in Python', async () => {
   const path = 'report.js';
   const source = `export function total(items) {
   return items.length;

@@ -49,7 +49,7 @@ class Thing {}
     expect(found).toMatchObject({ declared: 'parameter', kind: 'number', local: true });
   });
 
-  it('tell when a name has a value', () => {
+  it('report when a name has a value', () => {
     const source = 'function f() {\n  here;\n  const later = 1;\n}\n';
     expect(at(source).get('later')?.boundAt).toBe(source.indexOf('1') + 1);
   });

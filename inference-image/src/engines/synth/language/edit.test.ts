@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { apply, canonical } from './edit.ts';
 
 describe('the canonical edit', () => {
-  it('cuts what both sides share', () => {
+  it('cuts the common parts of both sides', () => {
     expect(canonical('a < b', [{ start: 0, end: 5, after: 'a <= b' }])).toEqual({ start: 3, end: 3, after: '=' });
   });
 

@@ -48,7 +48,7 @@ describe('names at a place', () => {
     expect(names().get('LIMIT')).toMatchObject({ local: false });
   });
 
-  it('can be read behind their assignment and in the body of their loop', () => {
+  it('can be read after their assignment and in the body of their loop', () => {
     expect(source.slice(names().get('item')?.boundAt)).toMatch(/^total \+= item/);
     expect(source.slice(names().get('unread')?.boundAt)).toMatch(/^\n {4}return/);
   });

@@ -141,7 +141,7 @@ class RunnerReader implements XattrReader {
   }
 
   cancel(): void {
-    this.#run.cut(new Error('nobody waits any more'));
+    this.#run.cut(new Error('the caller no longer waits'));
   }
 
   #flush(): void {

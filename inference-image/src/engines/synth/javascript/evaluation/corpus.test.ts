@@ -27,7 +27,7 @@ describe('the runner of JavaScript', () => {
   };
   const returning = (body: string): string => `export const one = (): number => {\n${body}\n};\n`;
 
-  it('tells lines that ran from those that did not', async () => {
+  it('distinguishes lines that ran from those that did not', async () => {
     const { runs } = await execute(subject, [], false);
     expect(runs).toMatchObject([{ test: 'one', outcome: 'Failed' }]);
     expect(runs[0]?.lines).toContain(2);
@@ -35,15 +35,19 @@ describe('the runner of JavaScript', () => {
     expect(runs[0]?.message).toContain('2 !== 1');
   });
 
-  it('tells candidates that never end, end the process or use too much memory from one that passes', { timeout: 120_000 }, async () => {
-    const candidates = [
-      returning('while (true);'),
-      returning('process.exit(0);'),
-      returning('const all = []; while (true) all.push(new Array(1e5).fill(1));'),
-      returning('return 1;'),
-      'not a program',
-    ];
-    const { passed } = await execute(subject, candidates, false);
-    expect(passed).toEqual([false, false, false, true, false]);
-  });
+  it(
+    'distinguishes candidates that never end, end the process or use too much memory from one that passes',
+    { timeout: 120_000 },
+    async () => {
+      const candidates = [
+        returning('while (true);'),
+        returning('process.exit(0);'),
+        returning('const all = []; while (true) all.push(new Array(1e5).fill(1));'),
+        returning('return 1;'),
+        'not a program',
+      ];
+      const { passed } = await execute(subject, candidates, false);
+      expect(passed).toEqual([false, false, false, true, false]);
+    },
+  );
 });

@@ -24,7 +24,7 @@ describe('the runner of Python', () => {
     repaired: '',
   };
 
-  it('tells a candidate that never ends from one that passes', async () => {
+  it('distinguishes a candidate that never ends from one that passes', async () => {
     const { passed, runs } = await execute(
       subject,
       ['def f():\n    while True:\n        pass\n', 'def f():\n    return 2\n', 'exit()\n'],
