@@ -16,7 +16,7 @@ const files = listed
   .map((path) => ({ path, text: readFileSync(root + path, 'utf8') }));
 const { fileCircles, folderCircles } = measure(files);
 
-/** What imports itself around a circle, one a line. */
+/** Lists import circles, one a line. */
 const lines = (groups: readonly (readonly string[])[]): string[] => groups.map((group) => group.join(' ')).sort();
 
 test.each([
@@ -27,7 +27,7 @@ test.each([
   expect(lines(found)).toEqual([]);
 });
 
-test('every index.ts below a src says before its code what its folder may import', () => {
+test('every index.ts below a src states before its code what its folder may import', () => {
   const indexes = files.filter(({ path }) => /\/src\/.+\/index\.ts$/u.test(path));
   const silent = indexes.filter(({ text }) => !/\bimport/iu.test(text.slice(0, text.search(/^(?:import|export)\b/mu))));
   expect(indexes.length).toBeGreaterThan(50);
@@ -37,7 +37,7 @@ test('every index.ts below a src says before its code what its folder may import
 const page = readFileSync(`${root}docs/architecture.md`, 'utf8');
 const section = page.slice(page.indexOf('## Layers'), page.indexOf('## The life of a task'));
 
-/** Packages of TypeScript as docs/architecture.md orders their folders: whoever stands in a later level is imported by earlier ones. */
+/** Packages of TypeScript in the order of docs/architecture.md: folders of later levels are imported by earlier ones. */
 const packages = [...section.matchAll(/^- `(?<name>[\w/-]+)`: (?<levels>[^-`]+(?:-[^-`]+)*?)(?=\n(?:-|\n))/gmu)]
   .map(({ groups }) => ({
     name: groups?.['name'] ?? '',
@@ -53,12 +53,12 @@ test('every package with folders has its layers in docs/architecture.md', () => 
 describe.each(packages)('in $name', ({ name, levels }) => {
   const own = files.filter(({ path }) => path.startsWith(`${name}/`));
   const inside = (path: string): string => path.slice(name.length + 1);
-  /** The folder of a file, or the file itself where it stands beside the folders. */
+  /** Returns the folder of a file, or the file itself when it is beside the folders. */
   const folderOf = (path: string): string =>
     /^(?:controllers\/)?\w+(?=\/)/u.exec(inside(path))?.[0] ?? inside(path).replace(/\.tsx?$/u, '');
   const levelOf = (folder: string): number => levels.findIndex((level) => level.includes(folder));
 
-  test('all folders stand in a level, and imports go to later levels only', () => {
+  test('all folders are in a level, and imports go to later levels only', () => {
     const folders = new Set(own.filter(({ path }) => inside(path).includes('/')).map(({ path }) => folderOf(path)));
     expect([...folders].filter((folder) => levelOf(folder) < 0)).toEqual([]);
     expect(
@@ -73,7 +73,7 @@ describe.each(packages)('in $name', ({ name, levels }) => {
     expect(wrong).toEqual([]);
   });
 
-  test('a folder of more than 8 files says what belongs there and what it may import', () => {
+  test('a folder of more than 8 files states what belongs there and what it may import', () => {
     const folders = Map.groupBy(own, ({ path }) => posix.dirname(path));
     const silent = [...folders].filter(([folder, inside]) => {
       const header = inside.find(({ path }) => path === `${folder}/index.ts`)?.text.split(/^(?:import|export) /mu)[0] ?? '';

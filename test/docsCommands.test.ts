@@ -21,7 +21,7 @@ const blocks = pages.flatMap((page) =>
   ]),
 );
 
-/** A shell without programs: each call of one is a line of words, between which is a tab. What it would print is a hash. */
+/** A shell without programs: each call of one becomes a line of words separated by tabs. Its output is a hash. */
 const prelude = `
 command_not_found_handle() { local line; printf -v line '%s\\t' "$@"; printf '%s\\n' "$line" >&3; printf %064d 0; }
 exec 3>&1 >/dev/null
@@ -55,7 +55,7 @@ function quieten(command: Command): Command {
   return command;
 }
 
-/** What `fleet` says against its arguments; undefined: it takes them. */
+/** Returns `fleet`'s refusal of its arguments; undefined: accepted. */
 async function refusal(args: readonly string[]): Promise<string | undefined> {
   const nothing = (): Promise<void> => Promise.resolve();
   try {
@@ -70,7 +70,7 @@ async function refusal(args: readonly string[]): Promise<string | undefined> {
 const scripts = (JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { readonly scripts: Readonly<Record<string, string>> }).scripts;
 const missing = (path: string): boolean => /^(examples|hack|test|docs|charts)\//.test(path) && !existsSync(root + path);
 
-/** What is wrong with a call. */
+/** Returns the fault of a call. */
 async function faultOf([program = '', ...args]: readonly string[]): Promise<string | undefined> {
   if (program === 'fleet') return refusal(args);
   if (program === 'kubectl' && args[0] === 'fleet') return refusal(args.slice(1));

@@ -7,7 +7,7 @@ import { execFileSync } from 'node:child_process';
 import { loadAll } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
 
-/** Every page of the repository: its links lead somewhere, and its YAML is what the API takes. */
+/** Every page of the repository: its links resolve, and its YAML is valid for the API. */
 const root = fileURLToPath(new URL('..', import.meta.url));
 const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '*.md'], {
   cwd: root,
@@ -18,10 +18,10 @@ const pages = listed
   .filter((path) => path !== '' && existsSync(root + path) && !path.startsWith('test/packs/') && !path.startsWith('test/full/'));
 const textOf = (page: string): string => readFileSync(root + page, 'utf8');
 
-/** Without what stands in code, where brackets are no links. */
+/** Strips code, where brackets are no links. */
 const prose = (text: string): string => text.replaceAll(/^(```+|~~~+)[^\n]*\n[\s\S]*?^\1/gm, '').replaceAll(/`[^`\n]*`/g, '');
 
-/** As GitHub makes anchors of headings. */
+/** Returns anchors of headings, like GitHub's. */
 function anchorsOf(page: string): ReadonlySet<string> {
   const seen = new Map<string, number>();
   const headings = [

@@ -63,7 +63,7 @@ afterEach(async () => {
   await provider.stop();
 });
 
-/** The endpoint behind a port, as the keeper's tunnels lead there. */
+/** Opens the endpoint behind a port, as through the keeper's tunnels. */
 async function open(api: Api, tokens = 100_000, earlier: readonly Note[] = []): Promise<void> {
   notes = [];
   const { signal } = new AbortController();
@@ -130,7 +130,7 @@ describe.each(apis)('by the API %s', (api) => {
     expect(endpoint).toMatchObject({ answers: 1, busy: false, failure: null, refusals: [] });
   });
 
-  it('a spent budget is 403 in its form, and nobody is asked', async () => {
+  it('a spent budget is 403 in its form, and no model is asked', async () => {
     await open(api, 400);
     provider.play(tell([{ content: 'never' }]));
     const refused = await post(paths[api], bodies[api]);
@@ -142,7 +142,7 @@ describe.each(apis)('by the API %s', (api) => {
     expect([provider.calls.length, notes.length]).toEqual([0, 0]);
   });
 
-  it('what the gateway refuses passes with its status, and costs nothing', async () => {
+  it('a refusal of the gateway passes with its status, and costs nothing', async () => {
     await open(api);
     provider.play(refuse(400, { error: { message: 'maximum context length is 8192 tokens', code: 'context_length_exceeded' } }));
     const refused = await post(paths[api], bodies[api]);
@@ -176,7 +176,7 @@ describe.each(apis)('by the API %s', (api) => {
   });
 });
 
-it('a stream comes piece by piece, without the usage that nobody asked for', async () => {
+it('a stream arrives piece by piece, without the usage unless requested', async () => {
   await open('Chat');
   provider.play(raw(`data: ${JSON.stringify(streamed[0])}\n\n`, 'text/event-stream', false), stream(streamed));
   const client = new OpenAI({ baseURL: `${origin}/v1`, apiKey: endpoint.key, maxRetries: 0 });
@@ -184,7 +184,7 @@ it('a stream comes piece by piece, without the usage that nobody asked for', asy
   const first = await client.chat.completions.create({ model: 'x', messages, stream: true });
   for await (const { choices } of first) {
     expect(choices[0]?.delta.content).toBe('I ');
-    break; // the program goes away
+    break; // the program disconnects
   }
   await expect.poll(() => notes.length).toBe(2);
   expect(notes[1]?.data).toMatchObject({ charged: { usage: { estimated: true } }, proposals: [{ text: 'I ' }] });
@@ -196,7 +196,7 @@ it('a stream comes piece by piece, without the usage that nobody asked for', asy
   expect(meter.usage()).toMatchObject({ tokensOut: 20 + outputOf(notes[1]) });
 });
 
-it('requests are sent one after the other, and one that goes away ends at the provider', async () => {
+it('requests are sent one after the other, and a disconnected one ends at the provider', async () => {
   await open('Chat');
   provider.play(silence, tell([{ content: 'Hello.' }]));
   const gone = new AbortController();
@@ -222,7 +222,7 @@ it('a program finds its one model, counts tokens for nothing, and reaches it thr
   expect(endpoint.environment).toEqual({ ANTHROPIC_BASE_URL: 'http://127.0.0.1:3128', ANTHROPIC_API_KEY: endpoint.key });
 });
 
-it('goes on with what an earlier worker charged; a request without an answer counts as reserved', async () => {
+it('continues with the charges of an earlier worker; a request without an answer counts as reserved', async () => {
   const usageOf = (input: number): object => ({ usage: { input, cachedInput: 0, output: 0, estimated: false }, costMicros: null });
   await open('Chat', 5000, [
     { kind: 'ModelAsked', data: { attempt: 1, note: 'a', step: 1, request: 'r1', n: 1, reserved: usageOf(9) } },

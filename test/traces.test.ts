@@ -112,7 +112,7 @@ const times = {
   ended: '2026-01-01T00:01:00Z',
 };
 
-/** What the operator writes of a task in its life, as statuses one after the other. */
+/** Returns the operator's statuses of a task over its life. */
 function statuses(): readonly NonNullable<AgentTask['status']>[] {
   const condition = (type: string, status: string, reason: string, lastTransitionTime: string) => ({
     type,

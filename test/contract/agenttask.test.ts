@@ -17,11 +17,11 @@ describe.runIf(enabled)('controllers of tasks', () => {
   });
   afterAll(() => bed.close());
 
-  it('a minimal task comes to a ready sandbox in three writes, and succeeds', async () => {
+  it('a minimal task gets a ready sandbox in three writes, and succeeds', async () => {
     const before = bed.writes.length;
     await bed.create('minimal');
     await bed.startSandbox('minimal');
-    // Pod, assignment, readiness; and what the scheduler says where there is no node.
+    // Pod, assignment, readiness; and the scheduler's condition where there is no node.
     const placeless = bed.reasons.filter((reason) => reason === 'Unschedulable').length;
     expect(bed.writes.slice(before)).toHaveLength(3 + Math.min(1, placeless));
     await bed.report('minimal', { usage, snapshots, outcome: { result: 'Succeeded', reason: 'ChecksPassed' } });
@@ -124,7 +124,7 @@ describe.runIf(enabled)('controllers of tasks', () => {
     expect(await decided('asks')).toHaveLength(3);
   });
 
-  it('a task goes when its time after the end is over', async () => {
+  it('a task is removed when its time after the end is over', async () => {
     await bed.create('expires', { suspend: true, ttlSecondsAfterFinished: 1 });
     await until('it is suspended', async () => (await bed.reported('expires', 'Suspended')).startsWith('True/'));
     const name = { namespace: bed.namespace, name: 'expires' };
@@ -132,7 +132,7 @@ describe.runIf(enabled)('controllers of tasks', () => {
     await until('it is gone', async () => (await bed.client(resources.agentTasks).find(name)) === undefined);
   });
 
-  it('a pool that caps what is spent charges each attempt once, and a task waits for what another one gives back', async () => {
+  it('a pool that caps spending charges each attempt once, and a task waits for budget that another one releases', async () => {
     const { namespace } = bed;
     const spec = { policy: { maxBudget: { tokens: 60 } }, limits: { spending: { windowSeconds: 2_678_400, tokens: 100 } } };
     await bed.client(resources.expertPools).patch({ namespace, name: 'coding' }, { spec });

@@ -1,4 +1,4 @@
-// `fleet backup` and `fleet restore` on a real API server: what is made again, with which status, and what is refused.
+// `fleet backup` and `fleet restore` on a real API server: restored objects, their status, and refusals.
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// The command line tool against a real API server: who it says it is, what it may order, what becomes of that.
+// The command line tool against a real API server: its user, its orders, and their results.
 import { systemClock } from '@agentfleet/kube';
 import { run } from '@agentfleet/cli';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -38,7 +38,7 @@ describe.runIf(enabled)('fleet', () => {
     await until('it waits', async () => (await bed.reported('asks', 'AwaitingApproval')) === 'True/AwaitingApproval');
   };
 
-  it('approves and rejects in the own name what waits, and nothing else', async () => {
+  it('approves and rejects the pending act in the own name, and nothing else', async () => {
     await asks(act('a'));
     expect((await fleet('tasks')).out).toMatch(/asks +AwaitingApproval +1 +git push to main/);
     const approved = await fleet('approve', 'asks', '--reason', 'seen');
@@ -56,7 +56,7 @@ describe.runIf(enabled)('fleet', () => {
     expect((await fleet('show', 'asks')).out).toContain('Rejected');
   });
 
-  it('cancels, and says what is not there', async () => {
+  it('cancels, and reports missing objects', async () => {
     expect((await fleet('show', 'nothing')).err).toContain(`there is no AgentTask nothing in namespace ${bed.namespace}`);
     const { code, out } = await fleet('cancel', 'asks');
     expect(code).toBe(0);

@@ -86,7 +86,7 @@ describe.runIf(enabled)('the client', () => {
     expect([exitCode, all]).toEqual([0, '']);
   });
 
-  it('creates, follows, decides and ends a task, and goes on following where another one left off', async () => {
+  it('creates, follows, decides and ends a task, and continues following where another one stopped', async () => {
     const made = await fleet.create({ metadata: { name: 'one' }, spec });
     expect(made.spec.deadlineSeconds).toBe(3600);
     const seen: string[] = [];
@@ -117,7 +117,7 @@ describe.runIf(enabled)('the client', () => {
     expect((await fleet.list()).map(({ metadata }) => metadata.name)).toEqual(['one']);
   });
 
-  it('cancels, and tells a follower that a task is gone', async () => {
+  it('cancels, and reports a deleted task to a follower', async () => {
     await fleet.create({ metadata: { name: 'two' }, spec });
     const following = failure(
       (async () => {
@@ -132,7 +132,7 @@ describe.runIf(enabled)('the client', () => {
     expect((await fleet.finished('three')).status?.phase).toBe('Cancelled');
   });
 
-  it('says by code, with a cure, what went wrong', async () => {
+  it('reports failures by code, with a cure', async () => {
     const wrong = { ...spec, goal: ' ' };
     expect(await failure(fleet.create({ metadata: { name: 'x' }, spec: wrong }))).toMatchObject({ code: 'AF_CLIENT_INVALID', status: 422 });
     const misspelt = { ...spec, gaol: 'x' };

@@ -106,7 +106,7 @@ describe.runIf(enabled)('the dashboard', () => {
     expect(answer.json()).toMatchObject({ code: 'AF_DASHBOARD_READ_ONLY' });
   });
 
-  it('follows what may be seen, and names the namespace that may not', async () => {
+  it('follows visible namespaces, and names the forbidden one', async () => {
     const { headers } = await login(viewer);
     const abort = new AbortController();
     const response = await fetch(`${address}/api/live?ns=${mine},${other}`, { headers: { cookie: headers.cookie }, signal: abort.signal });

@@ -1,4 +1,4 @@
-// The whole operator on a real API server: the example fleet becomes objects, and what stands still is not written again.
+// The whole operator on a real API server: the example fleet becomes objects, and unchanged ones are not written again.
 import { readFile } from 'node:fs/promises';
 import {
   createTransport,
@@ -114,13 +114,13 @@ describe.runIf(enabled)('the fleet', () => {
     await install(server);
     namespace = await createNamespace(server);
     transport = createTransport(await kubeconfigConfig({ file: await kubeconfigPath() }), { userAgent: 'contract/1' });
-    // Where the cluster has a kubelet, that must not look for images which are not there.
+    // Where the cluster has a kubelet, it must not pull images that do not exist.
     const quotas = `/api/v1/namespaces/${namespace}/resourcequotas`;
     await server.ask('POST', quotas, { body: { metadata: { name: 'no-pods' }, spec: { hard: { pods: '0' } } } });
     await until('the quota counts', async () => (await server.ask('GET', `${quotas}/no-pods`)).body.status?.['hard'] !== undefined);
     stop = await startOperator();
     await create('EnergyModel', 'verifier');
-    // Nobody else's tasks, and no warm sandboxes in a namespace that may not be there.
+    // No tasks of other tests, and no warm sandboxes in a namespace that may be missing.
     await create('ExpertPool', 'fleet', { allowedNamespaces: { from: 'Same' }, sandbox: {} });
     await until('the pool has a status', async () => said(await pool('fleet'), 'Ready') !== undefined);
     await until('the model has a status', async () => said(await model('verifier'), 'Ready') !== undefined);
@@ -138,7 +138,7 @@ describe.runIf(enabled)('the fleet', () => {
     expect(await names(resources.networkPolicies)).toEqual(expect.arrayContaining(['fleet-experts', 'fleet-workers', 'verifier-verifier']));
   });
 
-  it('tells the state of each expert, and what it goes on without', async () => {
+  it('reports the state of each expert, and the fallbacks', async () => {
     const { status } = await pool('fleet');
     expect(status?.experts?.map(({ name, role, phase }) => `${name} ${role} ${phase}`)).toEqual([
       'gen Generalist Starting',
@@ -153,7 +153,7 @@ describe.runIf(enabled)('the fleet', () => {
     expect(said(await pool('fleet'), 'Stalled')).toBeUndefined();
   });
 
-  it('tells the workers who judges, how to compute and where registries are', async () => {
+  it('writes verifier, compute settings and registries to the brief of the workers', async () => {
     const { verifier, profiles, experts, egress: reported } = await brief('fleet');
     expect(verifier).toMatchObject({
       name: 'verifier',
@@ -165,7 +165,7 @@ describe.runIf(enabled)('the fleet', () => {
     expect(reported).toEqual(egress);
   });
 
-  it('tells the state of the model', async () => {
+  it('reports the state of the model', async () => {
     const { status } = await model('verifier');
     expect(status).toMatchObject({
       ready: 0,
@@ -178,7 +178,7 @@ describe.runIf(enabled)('the fleet', () => {
     });
   });
 
-  it('says which artifacts there are, and which model a pool misses', async () => {
+  it('reports existing artifacts, and the model that a pool lacks', async () => {
     await create('EnergyModel', 'unknown', { artifact: { uri: 'builtin://features-v9' } });
     await until('it is said', async () => said(await model('unknown'), 'Stalled')?.reason === 'ArtifactUnknown');
     expect(said(await model('unknown'), 'Ready')?.message).toContain('builtin://features-v1');
@@ -187,7 +187,7 @@ describe.runIf(enabled)('the fleet', () => {
     expect((await brief('alone')).verifier).toBeNull();
   });
 
-  it('writes nothing while nothing changes that it tells, however often it looks', async () => {
+  it('writes nothing while no reported value changes, however often it reconciles', async () => {
     await quiet();
     const before = writes.length;
     expect(before).toBeGreaterThan(0);
@@ -203,7 +203,7 @@ describe.runIf(enabled)('the fleet', () => {
     expect(writes.slice(before)).toEqual([]);
   });
 
-  it('takes away what a pool does not want any more', async () => {
+  it('removes objects that a pool no longer wants', async () => {
     const own = { namespace, name: 'less' };
     const policy = { metadata: { name: 'golden', namespace }, spec: { gates: [{ name: 'loss', metric: 'TaskLoss', atMost: '0.03' }] } };
     await client<KubeObject>(resources.rolloutPolicies).create(policy);
@@ -271,7 +271,7 @@ describe.runIf(enabled)('the fleet', () => {
     await client(resources.expertScales).delete({ namespace, name: 'second' });
   });
 
-  it('loses what belonged to a model, and tells the workers', async () => {
+  it('loses the objects of a model, and tells the workers by their brief', async () => {
     await client(resources.energyModels).delete({ namespace, name: 'verifier' });
     await until('the brief forgets it', async () => (await brief('fleet')).verifier === null);
     await until('its pods go', async () => !(await names(resources.deployments)).includes('verifier-verifier'));

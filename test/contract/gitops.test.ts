@@ -1,5 +1,5 @@
-// What tools of GitOps make of tasks in every state that an operator on a real API server leaves them in: kstatus and the health
-// expressions of Flux by its own libraries, the health script of Argo CD by the Lua that Argo CD runs it with.
+// Judgements of GitOps tools about tasks in every state that an operator leaves on a real API server: kstatus and the
+// health expressions of Flux by its own libraries, the health script of Argo CD by its own Lua.
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
@@ -110,7 +110,7 @@ describe.runIf(enabled)('tools of GitOps', () => {
     expect(message).not.toBe('');
   });
 
-  it('wait for a task that nobody has looked at, and for a change that nobody has answered', async () => {
+  it('wait for a task that no operator has processed, and for an unanswered change', async () => {
     const path = `${collection(bed.namespace, 'agenttasks')}/succeeded`;
     const { status, ...rest } = (await bed.server.ask('GET', path)).body;
     expect(await ask(rest)).toMatchObject({ flux: 'Unknown', argo: 'Progressing' });

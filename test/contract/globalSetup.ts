@@ -5,14 +5,14 @@ import { up } from '../../hack/cluster/index.ts';
 import { beginRecord, endRecord } from '../../hack/rbac/index.ts';
 import { connect, install } from './api/server.ts';
 
-/** Objects go with their definition; of ten thousand the last one goes late. */
+/** Objects are removed with their definition; of ten thousand the last one takes long. */
 const unavailableFor = process.env['AGENTFLEET_FULL'] === '1' ? '900s' : '60s';
 
 const kinds = ['customresourcedefinitions', 'validatingadmissionpolicies', 'validatingadmissionpolicybindings'] as const;
 
 /**
- * Finds or raises an API server with our definitions and policies, and takes away at the end what the suites installed beside their
- * namespaces: definitions and policies of our group that were not there before.
+ * Finds or starts an API server with our definitions and policies, and removes at the end what the suites installed
+ * outside of their namespaces: new definitions and policies of our group.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const cluster = await up({ tier: 'control-plane' });

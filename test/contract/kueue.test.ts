@@ -60,7 +60,7 @@ describe.runIf(enabled)('tasks that Kueue admits', () => {
   const readyMessage = async (task: string): Promise<string> =>
     findCondition((await bed.task(task)).status?.conditions, 'Ready')?.message ?? '';
 
-  it('wait without a sandbox, begin where the flavor says, stop when they are evicted, and go on', async () => {
+  it('wait without a sandbox, begin on the nodes of the flavor, stop when they are evicted, and continue', async () => {
     const { task } = await documented(bed.namespace);
     const spec = { ...(task as unknown as { spec: object }).spec, poolRef: { name: 'coding' } };
     await bed
@@ -140,7 +140,7 @@ describe.runIf(enabled)('tasks that Kueue admits', () => {
 });
 
 describe.runIf(enabled)('tasks with a queue name on a cluster without Kueue', () => {
-  it('are refused, and say what helps', async () => {
+  it('are refused, with a cure', async () => {
     const bed = await TaskBed.start(undefined, { kueue: true });
     try {
       await bed.create('early', {}, inQueue);

@@ -1,4 +1,4 @@
-// Kueue's own definitions and what the documentation makes of them, for tests on a real API server.
+// Kueue's own definitions and the documented objects, for tests on a real API server.
 import { readdir, readFile } from 'node:fs/promises';
 import { findCondition, type Condition, type KubeObject } from '@agentfleet/kube';
 import { load, loadAll } from 'js-yaml';
@@ -12,10 +12,10 @@ const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 /** The label that the tests set. */
 export const inQueue = { 'kueue.x-k8s.io/queue-name': 'tasks' };
 
-/** What one attempt used, as its worker reports it. */
+/** Usage of one attempt, as its worker reports it. */
 export const usage = { tokensIn: 0, tokensOut: 0, toolCalls: 3, cpuMillis: 40, wallSeconds: 5, candidates: 6, vetoes: 0, backtracks: 1 };
 
-/** Serves Kueue's definitions, which come from its module by the hash of go.sum; the function returned takes back those that were not there. */
+/** Installs Kueue's definitions, which come from its module by the hash of go.sum; the returned function removes new ones. */
 export async function serveKueue(server: Server): Promise<() => Promise<void>> {
   const folder = `${await moduleDir('kueue')}/config/components/crd/bases`;
   const made: string[] = [];
@@ -30,7 +30,7 @@ export async function serveKueue(server: Server): Promise<() => Promise<void>> {
       return findCondition(found.status?.['conditions'] as Condition[] | undefined, 'Established')?.status === 'True';
     });
   }
-  // Established is said before the first request is answered, and a cache that gets 404 asks again much later.
+  // Established is set before the first request is answered, and a cache that gets 404 retries much later.
   for (const plural of ['workloads', 'resourceflavors'])
     await until(`${plural} answer`, async () => (await server.ask('GET', `/apis/kueue.x-k8s.io/v1beta2/${plural}`)).status === 200);
   return async () => {
@@ -38,7 +38,7 @@ export async function serveKueue(server: Server): Promise<() => Promise<void>> {
   };
 }
 
-/** What a reader of the documentation applies, in the namespace of the test; the task apart. */
+/** Applies the documented objects in the namespace of the test; the task is separate. */
 export async function documented(namespace: string): Promise<{ readonly queues: readonly KubeObject[]; readonly task: KubeObject }> {
   const page = await readFile(new URL('../../docs/howto.md', import.meta.url), 'utf8');
   const [, text = ''] = /## Wait for quota of Kueue[\s\S]*?```yaml\n([\s\S]*?)```/.exec(page) ?? [];

@@ -47,7 +47,7 @@ async function startKueue(): Promise<() => Promise<void>> {
     integrations: { frameworks: ['batch/job'] },
   };
   await writeFile(`${folder}/config.yaml`, JSON.stringify(config));
-  // It reads certificates of its metrics from /etc/kueue, which it finds in an /etc of its own.
+  // It reads certificates of its metrics from /etc/kueue, so it gets a separate /etc.
   const script = `mount -t tmpfs none /etc && mkdir -p /etc/kueue/metrics && ln -s ${folder} /etc/kueue/metrics/certs && exec ${program} --config=${folder}/config.yaml`;
   const kueue = execa('unshare', ['--mount', 'sh', '-c', script], {
     env: { KUBECONFIG: await kubeconfigPath() },
@@ -69,7 +69,7 @@ async function startKueue(): Promise<() => Promise<void>> {
   };
 }
 
-/** To be called in a `describe` of the file that has Kueue's definitions for itself. */
+/** Call it in a `describe` of the file that has Kueue's definitions for itself. */
 export function underController(): void {
   let bed: TaskBed;
   let withdraw: () => Promise<void>;
@@ -86,7 +86,7 @@ export function underController(): void {
   }, 900_000);
   afterAll(async () => {
     await bed.close();
-    // Kueue holds them by a finalizer of its own, which it takes off while it runs: their definitions would stay otherwise.
+    // Kueue holds them by a finalizer, which it removes while it runs: otherwise their definitions would stay.
     for (const path of ['clusterqueues/agents', 'resourceflavors/default']) {
       const at = `/apis/kueue.x-k8s.io/v1beta2/${path}`;
       await bed.server.ask('DELETE', at);
@@ -118,7 +118,7 @@ export function underController(): void {
     bed.client(resources.agentTasks).patch({ namespace: bed.namespace, name: task }, { spec: { suspend: value } });
 
   it('one at a time where quota is for one, by priority, by preemption, and again', async () => {
-    // Of two with one priority that were made in one second, chance decides who is first.
+    // The order of two tasks with one priority, created in the same second, is random.
     await bed.create('low', { ...spec, priority: 1 }, inQueue);
     await begins('low');
     await bed.create('other', { ...spec, priority: 0 }, inQueue);

@@ -1,4 +1,4 @@
-// The largest objects and the longest names on a real API server: it takes them, and what the operator makes of them.
+// The largest objects and the longest names on a real API server: it accepts them and the operator's objects.
 import {
   createTransport,
   findCondition,
@@ -66,7 +66,7 @@ describe.runIf(enabled)('the largest objects', () => {
     await client(resources.agentTasks).create({ ...object, metadata: { ...object.metadata, name } });
   };
 
-  /** What the largest objects name, and a namespace that the largest pool selects; its pods are one worker and sandboxes. */
+  /** Objects that the largest ones name, and a namespace that the largest pool selects; its pods are one worker and sandboxes. */
   const prepare = async (): Promise<void> => {
     const post = async (path: string, body: object): Promise<void> => {
       const { status, body: answer } = await server.ask('POST', path, { body });
@@ -139,15 +139,16 @@ describe.runIf(enabled)('the largest objects', () => {
     await transport.close();
   });
 
-  it('are taken, pools and models too, and what they consist of is legal', async () => {
-    // As many pods as they may have would be 2,700: of their numbers the unit tests tell.
+  it('are accepted, pools and models too, and their operands are legal', async () => {
+    // The largest allowed number of pods would be 2,700: unit tests cover the numbers.
     const few = { 'spec.workers.replicas': () => 0, 'spec.experts[].replicas': () => 0, ...noWarm };
     await client(resources.expertPools).create(largestPool(few));
     await client(resources.energyModels).create(
       largestModel({ 'spec.artifact.uri': () => 'builtin://features-v1', 'spec.resources.replicas': () => 0 }),
     );
     const deployments = async (): Promise<number> => (await client(resources.deployments).list({ namespace })).length;
-    // Of sixteen experts (two are behind a gateway, which nobody asks for here, one is a program, one lacks its recording), workers and model.
+    // Of sixteen experts (two are behind a gateway, which has no requests here, one is a program, one lacks its
+    // recording), workers and model.
     await until('their Deployments are there', async () => (await deployments()) >= 13);
     expect(await faults()).toEqual([]);
   });
@@ -179,7 +180,7 @@ describe.runIf(enabled)('the largest objects', () => {
     expect(await faults()).toEqual([]);
   });
 
-  it('are told why they get no sandbox', async () => {
+  it('report why they get no sandbox', async () => {
     await create('patient', largestTask('Git', { 'spec.dependsOn': beyondRunning['spec.dependsOn']! }));
     await until('it waits', async () => (await reason('patient', 'Scheduled')) === 'DependencyPending');
     await create('poolless', largestTask('Git', { 'spec.poolRef.name': () => longName(253) }));

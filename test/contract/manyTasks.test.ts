@@ -30,7 +30,7 @@ describe.runIf(enabled)('very many tasks', () => {
   });
   afterAll(() => bed.close(), timeout);
 
-  /** How many tasks are in each phase, by pages. */
+  /** Returns the number of tasks in each phase, by pages. */
   const phases = async (): Promise<ReadonlyMap<string, number>> => {
     const found = new Map<string, number>();
     const base = `/apis/agentfleet.dev/v1alpha1/namespaces/${bed.namespace}/agenttasks?limit=${pageSize}`;

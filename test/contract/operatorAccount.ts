@@ -1,4 +1,4 @@
-// The operator of a contract test is who the chart's operator is: an account with the rules of the chart and no others.
+// Runs a contract test's operator as the chart's account: with its rules and no others.
 import { readFile } from 'node:fs/promises';
 import { createTransport, kubeconfigConfig, type Transport } from '@agentfleet/kube';
 import type { V1PolicyRule } from '@kubernetes/client-node';
@@ -18,7 +18,7 @@ type Rules = Readonly<Record<Part, readonly V1PolicyRule[]>>;
 export interface AccountOptions {
   /** Name of the ClusterRole that workers are bound to, where it is not the chart's. */
   readonly workerClusterRole?: string;
-  /** As with kueue.enabled. */
+  /** Like kueue.enabled. */
   readonly kueue?: boolean;
   /** As with watch.namespaces: its rights hold in these and in its own alone. */
   readonly watched?: readonly string[];
@@ -26,7 +26,7 @@ export interface AccountOptions {
   readonly rules?: (rules: Rules) => Rules;
 }
 
-/** Credentials of an account of its own, and what takes away again what it may do. */
+/** Credentials of a separate account, and a function that removes its rights. */
 interface Account {
   readonly server: string;
   readonly ca: string | undefined;
@@ -34,7 +34,7 @@ interface Account {
   close(): Promise<void>;
 }
 
-/** Makes an account in the namespace, which may do what the chart lets the operator do. Its bindings go when it is closed. */
+/** Makes an account in the namespace with the operator's rules of the chart. Its bindings are removed when it is closed. */
 async function operatorAccountIn(server: Server, namespace: string, options: AccountOptions): Promise<Account> {
   const made: string[] = [];
   const make = async (path: string, name: string, body: object): Promise<void> => {
@@ -82,7 +82,7 @@ async function operatorAccountIn(server: Server, namespace: string, options: Acc
   };
 }
 
-/** A transport in the name of such an account. */
+/** Returns a transport in the name of such an account. */
 export async function operatorTransport(server: Server, namespace: string, options: AccountOptions = {}): Promise<Transport> {
   const account = await operatorAccountIn(server, namespace, options);
   const { ca } = account;
@@ -102,7 +102,7 @@ export async function operatorTransport(server: Server, namespace: string, optio
   };
 }
 
-/** A kubeconfig in the name of such an account, for the process of an operator. */
+/** Returns a kubeconfig in the name of such an account, for the process of an operator. */
 export async function operatorKubeconfig(server: Server, namespace: string): Promise<{ readonly text: string; close(): Promise<void> }> {
   const account = await operatorAccountIn(server, namespace, {});
   const { server: address, ca, token } = account;

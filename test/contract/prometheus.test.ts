@@ -72,7 +72,7 @@ describe.runIf(enabled)('Prometheus', () => {
     const target = { static_configs: [{ targets: [`127.0.0.1:${metrics}`] }], authorization: { type: 'Bearer', credentials } };
     prometheus = await startPrometheus({
       folder,
-      // As the PodMonitor of the chart names its job.
+      // Named like the job of the chart's PodMonitor.
       scrapeConfigs: [{ job_name: `${namespace}/agentfleet-operator`, ...target }],
       groups: (await ruleGroups()).map((group) => ({
         ...group,
@@ -95,7 +95,7 @@ describe.runIf(enabled)('Prometheus', () => {
     expect(stdout).toMatch(/SUCCESS: \d+ rules found/);
   });
 
-  it('reads what the operator exports, and nothing of an operator that is well fires', async () => {
+  it('reads the metrics of the operator, and no alert fires for a healthy one', async () => {
     await until('there are its caches', async () => Number((await value('count({__name__=~"agentfleet_.+"})')) ?? 0) > 0);
     const own = [
       'AgentFleetOperatorDown',
@@ -113,7 +113,7 @@ describe.runIf(enabled)('Prometheus', () => {
     expect(await ofOperator()).toEqual([]);
   });
 
-  it('fires for a pool that cannot get ready, by its name and reason, with a page of what to do', async () => {
+  it('fires for a pool that cannot get ready, by its name and reason, with a runbook', async () => {
     const body = {
       ...minimalPool,
       metadata: { name: 'stuck', namespace },

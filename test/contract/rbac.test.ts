@@ -1,5 +1,5 @@
-// What the API server asks about the operator beside its requests, and no audit log has: each right that `implied` names is taken away,
-// and a request is refused that is made otherwise.
+// Further authorizations of the operator that no audit log has: each right in `implied` is removed, and then a request
+// is refused that otherwise succeeds.
 import { ResourceClient, type KubeObject, type Resource, type Transport } from '@agentfleet/kube';
 import type { V1PolicyRule } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -40,7 +40,7 @@ describe.runIf(enabled)('rights of the operator that are asked for beside its re
   const create = (transport: Transport, resource: Resource, object: object): Promise<unknown> =>
     new ResourceClient(transport, resource).create(object as KubeObject);
 
-  /** A request for each right, by the name of what it makes. */
+  /** A request for each right, by the name of the created object. */
   const requests: Readonly<Record<string, (transport: Transport, name: string) => Promise<unknown>>> = {
     'bind rbac.authorization.k8s.io/clusterroles': (transport, name) =>
       create(transport, resources.roleBindings, { metadata: { name, namespace }, roleRef }),

@@ -115,7 +115,7 @@ describe('a release', () => {
     expect(await rendered('agentfleet', '--set=crds.install=false')).toEqual(all.filter((one) => !definitions.includes(one)));
   });
 
-  it('comes with what is in each image, where it is from, and how to sign it', async () => {
+  it('has the content of each image, its origin, and how to sign it', async () => {
     const [operator] = released.images;
     expect(await written('operator.spdx.json')).toMatchObject({
       spdxVersion: 'SPDX-2.3',

@@ -78,7 +78,7 @@ describe.runIf(enabled)('the results API', () => {
     expect([status, bytes, hash.digest('hex')]).toEqual([200, big.length, createHash('sha256').update(big).digest('hex')]);
   });
 
-  it('refuses who has no right, at the API server and behind it, with a cure', async () => {
+  it('refuses callers without the right, at the API server and behind it, with a cure', async () => {
     const path = bed.pathOf('done', 'artifacts', 'change.patch');
     for (const direct of [false, true]) {
       const refused = await bed.raw(path, { token: stranger }, direct);
@@ -101,7 +101,7 @@ describe.runIf(enabled)('the results API', () => {
     expect((await bed.raw(path, { token: 'abc.def.ghi' })).status).toBe(401);
   });
 
-  it('knows a token that has ended for nobody', async () => {
+  it('refuses an expired token', async () => {
     const token = await bed.account('leaver');
     await bed.bind(`${bed.namespace}-viewer`, 'leaver');
     await bed.server.ask('DELETE', `/api/v1/namespaces/${bed.namespace}/serviceaccounts/leaver`);
@@ -111,7 +111,7 @@ describe.runIf(enabled)('the results API', () => {
     expect([refused.status, message(refused)]).toEqual([401, expect.stringContaining('log in to the cluster anew')]);
   });
 
-  it('says what is not there, and why', async () => {
+  it('reports what is missing, and why', async () => {
     const ask = (path: string): Promise<Raw> => bed.raw(path, { token: viewer });
     expect(message(await ask(bed.pathOf('never', 'log')))).toContain('was never there, or was deleted');
     expect(message(await ask(bed.pathOf('done', 'artifacts', 'x.patch')))).toContain('it has change.patch, answer.md, big.bin');
@@ -153,7 +153,7 @@ describe.runIf(enabled)('the results API', () => {
     expect((await bed.raw(path, { token: viewer })).status).toBeGreaterThanOrEqual(400);
   });
 
-  it('does not read what a forged status names: neither of another task nor outside of the store', async () => {
+  it('does not read places named by a forged status: neither of another task nor outside of the store', async () => {
     await bed.task('forged', { 'change.patch': 'own' });
     for (const uri of [`pvc://coding-artifacts/${bed.namespace}/done/${uid}/1/answer.md`, 'pvc://coding-artifacts/../../etc/passwd', 'x']) {
       const artifacts = [{ name: 'change.patch', uri, sha256: '0'.repeat(64), bytes: 1 }];
@@ -180,7 +180,7 @@ describe.runIf(enabled)('the results API', () => {
     expect(seen.log.trim().split('\n')).toHaveLength(4);
   });
 
-  it('is what the typed client reads: list, content held against its hash, log, and a conversation until the task has ended', async () => {
+  it('is readable for the typed client: list, content verified by its hash, log, and a conversation until the task has ended', async () => {
     await using fleet = await connect({ ...bed.address, token: viewer, namespace: bed.namespace });
     expect((await fleet.artifacts('done')).map(({ name }) => name)).toEqual(['change.patch', 'answer.md', 'big.bin']);
     expect(Buffer.from(await fleet.artifact('done', 'change.patch')).toString()).toBe(hostile);
@@ -254,7 +254,7 @@ describe.runIf(enabled)('results without the aggregation layer', () => {
     await rm(folder, { recursive: true });
   });
 
-  it('copies what is small into a ConfigMap of the task, once it has ended, and fleet reads it from there and says so', async () => {
+  it('copies small results into a ConfigMap of the task, once it has ended, and fleet reads it from there and reports it', async () => {
     const files = {
       'change.patch': patch,
       'answer.md': Buffer.from([0xff, 0xfe, 0x00]),
@@ -285,10 +285,10 @@ describe.runIf(enabled)('results without the aggregation layer', () => {
     });
   });
 
-  it('is no way to change a ConfigMap, and goes with its task', async () => {
+  it('is no way to change a ConfigMap, and is removed with its task', async () => {
     const uid = await bed.task('gone', { 'change.patch': patch });
     await until('it is copied', async () => (await copyOf(uid)) !== undefined);
-    // Asked as a question: what the account tries and may not do counts as a right that it lacks.
+    // As a review: a refused request of the account would count as a missing right.
     for (const verb of ['get', 'update', 'patch', 'delete']) {
       const resourceAttributes = { namespace: bed.namespace, verb, resource: 'configmaps', name: copyName(uid) };
       const body = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview', spec: { resourceAttributes } };
@@ -309,7 +309,7 @@ describe.runIf(enabled)('results without the aggregation layer', () => {
     await until('it is copied', async () => (await copyOf(uid)) !== undefined);
   });
 
-  it('is told to the typed client by a code', async () => {
+  it('is reported to the typed client by a code', async () => {
     await using client = await connect({ kubeconfig: await kubeconfigPath(), namespace: bed.namespace });
     await expect(client.artifacts('one')).rejects.toMatchObject({ code: 'AF_CLIENT_RESULTS_MISSING' });
   });

@@ -41,7 +41,7 @@ export interface RawOptions {
   readonly key?: string;
 }
 
-/** One namespace that holds a results server, a pool's volume and tasks. */
+/** One namespace with a results server, a pool's volume and tasks. */
 export class ResultsBed {
   readonly server: Server;
   readonly cluster: Cluster;
@@ -53,7 +53,7 @@ export class ResultsBed {
   readonly #config = new KubeConfig();
   transport!: Transport;
   results!: RunningResults;
-  /** Whether workers answer. */
+  /** URL of the workers' answers. */
   workersUrl = '';
   #worker!: Endpoints;
 
@@ -113,7 +113,7 @@ export class ResultsBed {
     });
   }
 
-  /** What the chart gives the server, under names of this test, so that it takes nothing from an installation beside it. */
+  /** Gives the server the chart's rights, under names of this test, so that an installation beside it is not affected. */
   async #access(rendered: readonly Manifest[], copies: boolean): Promise<void> {
     const rulesOf = (kind: string, name: string): readonly Rule[] =>
       rendered.find((one) => one.kind === kind && one.metadata.name === name)?.rules ?? [];
@@ -246,7 +246,7 @@ export class ResultsBed {
     await this.store.put(key, await this.sealer.seal(key, Buffer.from(`${lines.join('\n')}\n`)), 'application/octet-stream');
   }
 
-  /** Where the API server is, for a client with a token. */
+  /** Address of the API server, for a client with a token. */
   get address(): { readonly server: string; readonly ca: string } {
     const at = this.#config.getCurrentCluster()!;
     return { server: at.server, ca: Buffer.from(at.caData ?? '', 'base64').toString() };

@@ -34,19 +34,19 @@ const fieldManager = 'contract';
 const nodeSelector = { 'contract.invalid/kubelet': 'none' };
 const worker = 'worker-0';
 
-/** One namespace with a pool, a worker that renews its Lease, and an operator that runs. */
+/** One namespace with a pool, a worker that renews its Lease, and a running operator. */
 export class TaskBed {
   readonly server: Server;
   readonly namespace: string;
   readonly events: NewEvent[] = [];
   /** Writes of the controllers. */
   readonly writes: string[] = [];
-  /** What the controllers reported of sandboxes. */
+  /** The controllers' reports about sandboxes. */
   readonly reasons: string[] = [];
   readonly #transport: Transport;
-  /** That of the controllers. */
+  /** Transport of the controllers. */
   readonly #own: Transport;
-  /** What the controllers see. */
+  /** Caches of the controllers. */
   #caches: Caches | undefined;
   #stop: () => Promise<void> = () => Promise.resolve();
 
@@ -77,7 +77,7 @@ export class TaskBed {
 
   async close(): Promise<void> {
     await this.server.ask('DELETE', `/api/v1/namespaces/${this.namespace}`);
-    // The finalizer on sandboxes is ours: nobody else lets the namespace go.
+    // The finalizer on sandboxes is the test's: nothing else lets the namespace be removed.
     await until('all sandboxes are gone', async () => (await this.pods(`${labels.component}=sandbox`)).length === 0);
     await this.#stop();
     await Promise.all([this.#transport.close(), this.#own.close()]);
@@ -147,7 +147,7 @@ export class TaskBed {
     }));
     const status = { phase: 'Running', conditions: [{ type: 'PodScheduled', status: 'True' }], containerStatuses };
     const started = await this.client<Pod>(resources.pods).patch(pod.metadata, { status }, { subresource: 'status' });
-    // A task that comes before the controllers have seen it start is given another one.
+    // A task created before the controllers have seen the pod start gets another one.
     const seen = () => this.#caches?.pods.lister.get(keyOf(started))?.metadata.resourceVersion ?? '0';
     await until(`the operator sees ${pod.metadata.name} start`, () =>
       Promise.resolve(BigInt(seen()) >= BigInt(started.metadata.resourceVersion ?? '0')),

@@ -1,5 +1,5 @@
-// What somebody who has the role agentfleet-admin in one namespace only can make the operator do in another one. Everybody acts
-// with a token of his own and the roles of the chart; the operator runs, and nothing has a kubelet.
+// Attacks by a holder of the role agentfleet-admin in one namespace only, through the operator, on another one. Each
+// party acts with its own token and the roles of the chart; the operator runs, and there is no kubelet.
 import { silentLog, systemClock } from '@agentfleet/kube';
 import { gatewayAudience } from '@agentfleet/protocol/gateway';
 import { Registry } from 'prom-client';
@@ -15,7 +15,7 @@ import { render, type Manifest } from './chart/rendered.ts';
 
 const rbac = '/apis/rbac.authorization.k8s.io/v1';
 const label = 'agentfleet.dev/component';
-/** No node has it: nobody starts the sandboxes. */
+/** No node has it: the sandboxes are never started. */
 const nodeSelector = { 'contract.invalid/kubelet': 'none' };
 
 interface Condition {
@@ -57,7 +57,7 @@ describe.runIf(enabled)('tenants and pools of others', () => {
 
   const items = async (path: string, query = ''): Promise<readonly Stored[]> => (await server.ask('GET', path + query)).body.items ?? [];
   const ours = `?labelSelector=${encodeURIComponent(label)}`;
-  /** Everything that operators make in a namespace of tasks, as `kind/name`. */
+  /** Lists all objects of operators in a namespace of tasks, as `kind/name`. */
   const footprint = async (namespace: string): Promise<readonly string[]> => {
     const core = ['pods', 'configmaps', 'secrets', 'serviceaccounts'].map((plural) => [
       plural,
@@ -135,7 +135,7 @@ describe.runIf(enabled)('tenants and pools of others', () => {
     await person('mallory', attacker, ...admin.map(({ metadata }) => metadata.name));
     await person('olga', victim, 'agentfleet-viewer', 'agentfleet-editor', 'agentfleet-granter');
     await person('ed', victim, 'agentfleet-viewer', 'agentfleet-editor');
-    // Where the cluster has a kubelet, that must not look for images which are not there.
+    // Where the cluster has a kubelet, it must not pull images that do not exist.
     for (const namespace of [attacker, platform]) {
       const quotas = `/api/v1/namespaces/${namespace}/resourcequotas`;
       await made(quotas, { metadata: { name: 'no-pods' }, spec: { hard: { pods: '0' } } });
@@ -156,7 +156,7 @@ describe.runIf(enabled)('tenants and pools of others', () => {
     await stop();
   });
 
-  it('nothing is made in a namespace that did not consent, and the pool says what would cure it', async () => {
+  it('nothing is made in a namespace without consent, and the pool reports the cure', async () => {
     await until('the pool says what is missing', async () => {
       const word = await said(`${collection(attacker, 'expertpools')}/thief`, 'NamespacesGranted');
       return word?.reason === 'GrantMissing';
@@ -168,7 +168,7 @@ describe.runIf(enabled)('tenants and pools of others', () => {
     expect(await footprint(victim)).toEqual([]);
   });
 
-  it('tasks of others stay without a pool rather than with his', async () => {
+  it('tasks of others stay without a pool rather than with the one of the attacker', async () => {
     const path = `${collection(victim, 'agenttasks')}/lonely`;
     await made(collection(victim, 'agenttasks'), task('lonely'), tokens['ed']);
     await until('it is refused', async () => (await said(path, 'Accepted'))?.reason === 'NoDefaultPool');
@@ -176,13 +176,13 @@ describe.runIf(enabled)('tenants and pools of others', () => {
     await server.ask('DELETE', path);
   });
 
-  it('who owns a namespace may consent, who edits in it may not, and nobody for another one', async () => {
+  it('the owner of a namespace may consent, its editors may not, and no account for another one', async () => {
     const path = collection(victim, 'poolgrants');
     expect((await post(path, grant('thief', ['Warm']), tokens['mallory'])).status).toBe(403);
     expect((await post(path, grant('thief', ['Warm']), tokens['ed'])).status).toBe(403);
     expect((await server.ask('GET', path, { token: tokens['ed']! })).status).toBe(200);
     expect((await post(path, grant('thief', ['Warm']), tokens['olga'])).status).toBe(201);
-    // Of what its template sets on pods, nothing is granted yet.
+    // Its template's pod settings are not granted yet.
     await until('the rest is missing', async () => {
       const word = await said(`${collection(attacker, 'expertpools')}/thief`, 'NamespacesGranted');
       return word?.message.includes('does not grant PodMetadata, Tolerations;') === true;
@@ -190,7 +190,7 @@ describe.runIf(enabled)('tenants and pools of others', () => {
     expect(await footprint(victim)).toEqual([]);
   });
 
-  it('with consent a sandbox waits, whose link key and neighbours the worker cannot read; all goes when it is withdrawn', async () => {
+  it('with consent a sandbox waits, whose link key and neighbours the worker cannot read; all is removed when it is withdrawn', async () => {
     await made(collection(victim, 'poolgrants'), grant('more', ['PodMetadata', 'Tolerations']), tokens['olga']);
     const whole = [
       'configmaps/agentfleet-jwks',

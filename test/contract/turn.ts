@@ -9,7 +9,7 @@ declare module 'vitest' {
   }
 }
 
-/** Files that keep nothing which an operator looks at: what they send is a dry run, or of another group. */
+/** Files without objects for an operator: their requests are dry runs, or of another group. */
 const beside = /\/test\/contract\/(?:api\/manifests|chart\/|kube\/)/;
 
 let end = (): Promise<void> => Promise.resolve();

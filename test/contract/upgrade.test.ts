@@ -1,6 +1,6 @@
-// The definitions of this version over those of an older one, on a real API server: what was stored is read and written on, what was
-// written by hand is taken, or refused by its field and taken once `fleet migrate` has rewritten it. Under another group, as the server
-// has the definitions of all other tests. With pods: test/release.
+// The definitions of this version over those of an older one, on a real API server: stored objects are still read and
+// written, handwritten ones are accepted, or refused by field and accepted after `fleet migrate`. Under another group,
+// because the server has the definitions of all other tests. With pods: test/release.
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -34,7 +34,7 @@ describe.runIf(enabled)('definitions over those of an older version', () => {
   let folder: string;
   const made = new Set<string>();
   const plurals = new Map<string, string>();
-  /** Files of the older version with objects of ours. */
+  /** Files of the older version with our objects. */
   const files = new Map<string, readonly Stored[]>();
 
   const install = async (all: readonly Definition[]): Promise<void> => {
@@ -53,7 +53,7 @@ describe.runIf(enabled)('definitions over those of an older version', () => {
   const collectionOf = (kind: string): string => `/apis/${group}/v1alpha1/namespaces/${namespace}/${plurals.get(kind)}`;
   const manifests = async (paths: readonly string[], read: (path: string) => Promise<string>): Promise<readonly Definition[]> =>
     (await Promise.all(paths.map(async (path) => loadAll(await read(path)) as Definition[]))).flat();
-  /** Sends it as a tool of GitOps does, and only asks what the server would make of it. */
+  /** Sends it like a GitOps tool, as a dry run. */
   const offer = (object: Stored): Promise<Answer> => {
     const body = moved({ ...object, metadata: { ...object.metadata, namespace } });
     const query = 'fieldManager=gitops&force=true&fieldValidation=Strict&dryRun=All';
@@ -98,7 +98,7 @@ describe.runIf(enabled)('definitions over those of an older version', () => {
     }
     const now = [...chartFiles()].filter(([path]) => path.includes('/agentfleet-crds/')).map(([, text]) => text);
     await install(now.flatMap((text) => loadAll(text) as Definition[]));
-    // Nothing else says when a changed schema is in force.
+    // The API does not show when a changed schema is in force.
     const pool = [...files.values()].flat().find(({ kind, spec }) => kind === 'ExpertPool' && spec['rollout'] !== undefined);
     await until('the new definitions are in force', async () => (await offer(pool!)).body.message?.includes('rollout') === true);
   });
@@ -108,7 +108,7 @@ describe.runIf(enabled)('definitions over those of an older version', () => {
     await rm(folder, { recursive: true });
   });
 
-  it('read what is stored, and let labels and status of it be written', async () => {
+  it('read stored objects, and accept changes of their labels and status', async () => {
     const refused: string[] = [];
     for (const { kind, metadata } of [...files.values()].flat()) {
       const path = `${collectionOf(kind)}/${metadata.name}`;
@@ -126,7 +126,7 @@ describe.runIf(enabled)('definitions over those of an older version', () => {
     expect(files.size).toBeGreaterThan(5);
   });
 
-  it('take what was written for the older version, or name the field, and then take what fleet migrate makes of it', async () => {
+  it('accept manifests of the older version, or name the field, and then accept the output of fleet migrate', async () => {
     const rewritten: string[] = [];
     for (const [path, objects] of files) {
       const answers = await Promise.all(objects.map(offer));

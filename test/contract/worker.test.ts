@@ -66,7 +66,7 @@ describe.runIf(enabled)('reports of a worker', () => {
     return body.status?.['run'] as Run | undefined;
   };
 
-  /** Reports once and returns what became of it. */
+  /** Reports once and returns the result. */
   const report = async (pod: string, name: string, uid: string, run: Run): Promise<readonly (WriteResult | 'NotMine')[]> => {
     const results: (WriteResult | 'NotMine')[] = [];
     const stop = new AbortController();
@@ -128,7 +128,7 @@ describe.runIf(enabled)('reports of a worker', () => {
     expect(await stored('report')).toEqual(next);
   });
 
-  it('are cut to what the API server takes', async () => {
+  it('are cut to the bounds of the API server', async () => {
     const uid = await assigned('large');
     const plan = Array.from({ length: 200 }, (_, id) => ({ id: String(id), kind: 'Step', intent: 'ü'.repeat(200), state: 'Done' }));
     const run = {
@@ -160,7 +160,7 @@ describe.runIf(enabled)('reports of a worker', () => {
     expect(await report('worker-0', 'deleted', uid, { attempt: 1, epoch: 3 })).toEqual(['Refused', 'NotMine']);
   });
 
-  it('bring no outcome to a task that was made anew under its name and assigned alike', async () => {
+  it('bring no outcome to a task that was created again under its name and assigned alike', async () => {
     const uid = await assigned('anew');
     expect((await server.ask('DELETE', `${collection(namespace, 'agenttasks')}/anew`)).status).toBe(200);
     await assigned('anew');

@@ -8,7 +8,7 @@ import type { ReplayFile } from '@agentfleet/protocol/inference';
 import { brokenPromises, condition, useFleet } from './fleet.ts';
 import type { Repository } from './repositories.ts';
 
-/** Its test wants a folder gone, which only a command can do. */
+/** Its test demands that a folder is removed, which only a command can do. */
 const retired: Repository = {
   files: [
     { path: 'legacy/old.py', content: 'X = 1\n' },
@@ -52,7 +52,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** What a person types; resolves with what it prints, on both streams, and its exit code. */
+/** Runs a person's command; resolves with its output, on both streams, and its exit code. */
 async function kubectlFleet(...args: readonly string[]): Promise<{ readonly code: number | undefined; readonly output: string }> {
   const { access } = fleet.kubectl;
   const where = ['-n', fleet.namespace, '--kubeconfig', access.kubeconfig, '--context', access.context];
@@ -70,7 +70,7 @@ async function waiting(name: string, timeoutSeconds = 600): Promise<void> {
 }
 
 describe('an act that needs a person', () => {
-  test('is done when somebody approves it, and the status says who', async () => {
+  test('is done after an approval, and the status names the person', async () => {
     await waiting('approved');
     const said = await kubectlFleet('approve', 'approved', '--reason', 'it is retired');
     expect(said.code, said.output).toBe(0);
@@ -81,7 +81,7 @@ describe('an act that needs a person', () => {
     expect(brokenPromises(fleet, 'approved')).toEqual([]);
   });
 
-  test('is not done when somebody rejects it', async () => {
+  test('is not done after a rejection', async () => {
     await waiting('rejected');
     const said = await kubectlFleet('reject', 'rejected', '--reason', 'we need it');
     expect(said.code, said.output).toBe(0);
@@ -91,7 +91,7 @@ describe('an act that needs a person', () => {
     expect(condition(task, 'RolledBack')).toMatchObject({ status: 'True' });
   });
 
-  test('is not done when nobody answers in time', async () => {
+  test('is not done without an answer in time', async () => {
     await waiting('unanswered', 3);
     const task = await fleet.finished('unanswered');
     expect(task.status?.run?.outcome, await fleet.explain('unanswered')).toMatchObject({ class: 'ApprovalRejected' });

@@ -2,7 +2,7 @@ import { inject } from 'vitest';
 import { plainPod as podOf } from '../provider/provider.ts';
 import type { Fleet, Pod } from './fleet.ts';
 
-/** What a request came to: its status and its body, or `silent` where nothing answers. */
+/** Result of a request: its status and its body, or `silent` without an answer. */
 const asking = `
 const [target, method, token, body] = process.argv.slice(1);
 const headers = { 'content-type': 'application/json', ...(token ? { authorization: 'Bearer ' + token } : {}) };

@@ -5,7 +5,7 @@ import { noBug, oneBug } from './repositories.ts';
 const fleet = useFleet('input', { pool: { policy: { allowedHosts: [{ host: 'git.invalid', port: 443 }] } } });
 
 describe('bad input', () => {
-  test('a pool that does not exist is said at once, and heals when it appears', async () => {
+  test('a missing pool is reported at once, and recovers when it appears', async () => {
     await fleet.task('orphan', oneBug, { poolRef: { name: 'later' } });
     const refused = await fleet.until('orphan', 'refused', 15, (task) => condition(task, 'Accepted')?.status === 'False');
     expect(condition(refused, 'Accepted')).toMatchObject({ reason: 'PoolNotFound' });
@@ -40,7 +40,7 @@ describe('bad input', () => {
     expect(task.status?.run?.usage?.candidates ?? 0).toBe(0);
   });
 
-  test('a repository that cannot be reached is told in its own words, without a secret', async () => {
+  test('an unreachable repository is reported with a message of its own, without a secret', async () => {
     const git = { type: 'Git', git: { url: 'https://git.invalid/team/project', ref: 'main' } };
     await fleet.apply('AgentTask', 'unreachable', {
       poolRef: { name: 'pool' },

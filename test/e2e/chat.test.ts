@@ -1,4 +1,4 @@
-// The tasks that people ask first, done by a chat model behind an API: a pool with an endpoint and a key on a real cluster.
+// Common first tasks, done by a chat model behind an API: a pool with an endpoint and a key on a real cluster.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -43,7 +43,7 @@ test('a pool is ready with an endpoint and a key', async () => {
   await providerPool(fleet, 'chat', { experts: [{ name: 'gen', role: 'Generalist', engine: { type: 'OpenAI', api: apiOf(fleet) } }] });
 }, 500_000);
 
-test('gateway and workers die in the middle of a conversation, and it goes on', async () => {
+test('gateway and workers die in the middle of a conversation, and it continues', async () => {
   const name = 'script';
   await submit(name);
   await expect.poll(async () => fleet.run('logs', 'provider'), { timeout: 240_000, interval: 500 }).toContain('a request is held');

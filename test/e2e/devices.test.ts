@@ -33,7 +33,7 @@ describe.skipIf(!isOurNode())('GPUs of the real node (a driver runs beside our o
     await eventually(fleet, 'three experts are ready', 120, ready);
   });
 
-  test('the plan is what the scheduler allocates, and what the kubelet prepares', async () => {
+  test('the scheduler allocates, and the kubelet prepares, the devices of the plan', async () => {
     const { names: devices } = await publishedDevices(fleet);
     const { plan } = (await poolOf(fleet)).status ?? {};
     expect(plan?.mode).toBe('DRA');
@@ -61,7 +61,7 @@ describe.skipIf(!isOurNode())('GPUs of the real node (a driver runs beside our o
     console.log(names.map((name, at) => `${name}: ${JSON.stringify(seen[at])}`).join('\n'));
   });
 
-  test('when the pool goes, nothing stays prepared, and the claims go', async () => {
+  test('when the pool is removed, nothing stays prepared, and the claims are removed', async () => {
     const claims = await claimsOf(fleet);
     await fleet.run('delete', 'expertpool', 'pool', '--timeout=240s');
     await eventually(fleet, 'no claim is left', 60, async () => (await claimsOf(fleet)).length === 0);

@@ -1,10 +1,10 @@
-// Devices of the real node, by the example driver of Kubernetes: what is published, claimed, prepared and injected.
+// Devices of the real node, by the example driver of Kubernetes: published, claimed, prepared and injected.
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import { inject } from 'vitest';
 import { draDriverName, preparedClaims } from '../../hack/cluster/index.ts';
 import type { Fleet, Pod } from './fleet.ts';
 
-/** Whether the node is ours: a driver cannot be run beside anybody else's. */
+/** Whether the node is local: a driver cannot be run on a foreign node. */
 export const isOurNode = (): boolean => inject('fleet').provider === 'local';
 
 interface Device {
@@ -39,7 +39,7 @@ export async function poolOf(fleet: Fleet): Promise<ExpertPool> {
   return fleet.kubectl.json<ExpertPool>(['-n', fleet.namespace, 'get', 'expertpool', 'pool']);
 }
 
-/** The running pods of an expert that nobody deletes. */
+/** Returns the running pods of an expert that are not being deleted. */
 export async function podsOf(fleet: Fleet, expert: string): Promise<readonly Pod[]> {
   const wanted = ['-l', `agentfleet.dev/expert=${expert},agentfleet.dev/component=expert`];
   const { items } = await fleet.kubectl.json<{ items: readonly Pod[] }>(['-n', fleet.namespace, 'get', 'pods', ...wanted]);
@@ -50,7 +50,7 @@ export async function claimsOf(fleet: Fleet): Promise<readonly Claim[]> {
   return (await fleet.kubectl.json<{ items: readonly Claim[] }>(['-n', fleet.namespace, 'get', 'resourceclaims'])).items;
 }
 
-/** What a driver put into the environment of a container: `GPU_DEVICE_0=gpu-0` and the like, as its own process sees it. */
+/** Returns a driver's variables in a container: `GPU_DEVICE_0=gpu-0` and the like, as its own process sees them. */
 export async function injected(fleet: Fleet, pod: string, container: string): Promise<Readonly<Record<string, string>>> {
   const script = 'JSON.stringify(Object.fromEntries(Object.entries(process.env).filter(([name]) => /^(GPU_|DRA_)/.test(name))))';
   const text = await fleet.run('exec', pod, '-c', container, '--', '/usr/local/bin/node', '-p', script);
@@ -63,7 +63,7 @@ export async function prepared(claims: readonly Claim[]): Promise<readonly strin
   return claims.filter(({ metadata }) => uids.has(metadata.uid)).map(({ metadata }) => metadata.name);
 }
 
-/** Waits until something holds, asking every 200 ms; throws with what a person would look at. */
+/** Waits until a condition holds, checking every 200 ms; throws with details for a person. */
 export async function eventually(fleet: Fleet, what: string, seconds: number, holds: () => Promise<boolean>): Promise<void> {
   const deadline = Date.now() + seconds * 1000;
   while (!(await holds().catch(() => false))) {

@@ -3,7 +3,7 @@ import { condition, useFleet, type Pod } from './fleet.ts';
 
 const fleet = useFleet('egress');
 
-/** Asks the proxy for each target by CONNECT and by plain HTTP, and ends with a failure so that the status shows what came. */
+/** Requests each target from the proxy by CONNECT and by plain HTTP, and fails so that the status shows the answers. */
 const ask = `import socket, sys
 
 for at, target in enumerate(sys.argv[1:]):
@@ -46,7 +46,7 @@ async function attack(name: string, hosts: readonly Target[]): Promise<void> {
 const git = (name: string, url: string): Promise<void> =>
   fleet.apply('AgentTask', name, { ...common, workspace: { type: 'Git', git: { url, ref: 'main' } } });
 
-/** A name of the attacker's namespace that leads to an address of his choice. */
+/** Creates a name in the attacker's namespace for an address of the attacker's choice. */
 async function nameFor(name: string, address: string, port: number): Promise<Target> {
   const { namespace, kubectl } = fleet;
   const spec = { clusterIP: 'None', ports: [{ port }] };
@@ -98,7 +98,7 @@ async function refusalOf(name: string): Promise<string> {
   return `${reason}: ${message}`;
 }
 
-/** What came of a task that is expected to fail while it is prepared. */
+/** Returns the end of a task that is expected to fail while it is prepared. */
 async function endOf(name: string): Promise<string> {
   const task = await fleet.finished(name);
   expect(task.status?.run?.outcome, await fleet.explain(name)).toMatchObject({ result: 'Failed' });
@@ -162,7 +162,7 @@ describe('a task that lists addresses of the cluster itself', () => {
   });
 });
 
-describe('what the pool lists', () => {
+describe('entries of the list of the pool', () => {
   beforeAll(async () => {
     const policy = { allowedHosts: [bucket()] };
     await fleet.run('patch', 'afp', 'pool', '--type=merge', '-p', JSON.stringify({ spec: { policy } }));
@@ -170,7 +170,7 @@ describe('what the pool lists', () => {
     await vi.waitFor(async () => expect(await reported()).toContain('"allowedHosts"'), { timeout: 120_000, interval: 500 });
   });
 
-  test('is reached, and bounds what tasks may ask for', async () => {
+  test('are reached, and bound the requests of tasks', async () => {
     await attack('listed', [bucket()]);
     expect(await endOf('listed')).toMatch(/0 CONNECT open\s+0 GET open/);
     await attack('unlisted', [bucket(), { host: 'example.com', port: 443 }]);
@@ -179,7 +179,7 @@ describe('what the pool lists', () => {
     );
   });
 
-  test('is told as it is when it is no Git server', async () => {
+  test('are reported as such when they are no Git servers', async () => {
     await fleet.apply('AgentTask', 'git-listed', {
       ...common,
       workspace: { type: 'Git', git: { url: `https://${written(bucket())}/a/b`, ref: 'main' } },

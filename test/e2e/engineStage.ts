@@ -1,8 +1,8 @@
-// What engines that are played are given and asked on the real node.
+// Inputs and requests of played engines on the real node.
 import { expertsToken } from '../../hack/sandbox/index.ts';
 import type { Fleet, Pod } from './fleet.ts';
 
-/** What a test writes in place of a model: headers as real ones have them, and no weights to speak of. */
+/** Stands for a model: headers like real ones, and almost no weights. */
 export function safetensors(): Buffer {
   const header = Buffer.from(JSON.stringify({ w: { dtype: 'F32', shape: [4], data_offsets: [0, 16] } }));
   const length = Buffer.alloc(8);
@@ -36,7 +36,7 @@ export interface Answer {
   readonly body: { readonly engine?: string; readonly candidates?: readonly { readonly edits: readonly unknown[] }[] };
 }
 
-/** The header by which servers of the file's namespace let in, as the operator has it. */
+/** Returns the header that servers of the file's namespace accept, as the operator has it. */
 export async function bearer({ kubectl, namespace, system }: Fleet): Promise<Readonly<Record<string, string>>> {
   return { authorization: `Bearer ${await expertsToken(kubectl, system, namespace)}` };
 }
@@ -47,7 +47,7 @@ export async function post(url: string, body: object, more: Readonly<Record<stri
   return { status: response.status, body: (await response.json()) as Answer['body'] };
 }
 
-/** What the kubelet tells of a container. */
+/** The kubelet's status of a container. */
 export interface ContainerView {
   readonly name: string;
   readonly containerID?: string;

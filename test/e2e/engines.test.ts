@@ -102,11 +102,11 @@ describe.skipIf(!isOurNode())('an engine of vLLM on the real node (a driver of d
     expect(await names()).toEqual(['pool.core', expect.stringMatching(/^pool\.core@sha256:/), adapterName]);
   });
 
-  test('an engine that dies takes its pod out of service until it answers again, and gets its adapter anew', async () => {
+  test('an engine that dies takes its pod out of service until it answers again, and loads its adapter again', async () => {
     const seen = fleet.pods.named(core.metadata.name).length;
     const killed = performance.now();
     await killProcessesOf(containerOf(core, 'engine')?.containerID ?? '');
-    // By what was recorded: a look now and then could miss that it was out of service.
+    // By the recorded history: polling could miss that it was out of service.
     const since = (): readonly Pod[] => fleet.pods.named(core.metadata.name).slice(seen);
     await eventually(fleet, 'the pod is out of service', 60, () => Promise.resolve(since().some((state) => !isReady(state))));
     await eventually(fleet, 'it is in service again', 90, () =>
@@ -128,7 +128,7 @@ describe.skipIf(!isOurNode())('an engine of vLLM on the real node (a driver of d
     expect(containerOf(await newest('style'), 'inference')).toMatchObject({ restartCount: 0 });
   });
 
-  test('what is under way is answered when the pod has to go, and nothing new is taken', async () => {
+  test('running requests are answered when the pod has to end, and new ones are refused', async () => {
     await tell({ held: true });
     const pending = post(`${at.core}/v1/generate`, requestTo('Generalist'), headers);
     await eventually(fleet, 'the engine works on it', 30, async () => (await tell({})).waiting === 1);
@@ -146,7 +146,7 @@ describe.skipIf(!isOurNode())('an engine of vLLM on the real node (a driver of d
   });
 });
 
-/** Where weights of an expert lie in the bucket of the tests. */
+/** Returns the place of an expert's weights in the bucket of the tests. */
 const weightsUri = ({ namespace }: Fleet, expert: string): string => `${inject('fleet').storage.uri}/${namespace}/${expert}`;
 
 async function upload(fleet: Fleet): Promise<void> {

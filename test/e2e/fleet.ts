@@ -15,7 +15,7 @@ const unavailableFor = 4;
 
 type PodSecurity = 'restricted' | 'privileged';
 
-/** What a test file works with: a namespace with a pool, and the record of all that happens in it. */
+/** The environment of a test file: a namespace with a pool, and the record of all its events. */
 export class Fleet {
   readonly kubectl: Kubectl;
   readonly namespace: string;
@@ -43,7 +43,7 @@ export class Fleet {
     await this.kubectl.apply({ apiVersion: 'agentfleet.dev/v1alpha1', kind, metadata: { name, namespace }, spec });
   }
 
-  /** Applies a task with an inline workspace; `spec` is merged over what most tests want. */
+  /** Applies a task with an inline workspace; `spec` is merged over the usual one. */
   task(name: string, repository: Repository, spec: object = {}): Promise<void> {
     return this.apply('AgentTask', name, {
       poolRef: { name: 'pool' },
@@ -76,7 +76,7 @@ export class Fleet {
     return this.until(name, 'finished', seconds, (task) => task.status?.finished === 'true');
   }
 
-  /** What a person would look at. */
+  /** Returns details for a person. */
   async explain(name: string): Promise<string> {
     const parts = [
       this.run('describe', 'agenttask', name),
@@ -122,15 +122,15 @@ export function brokenPromises(fleet: Fleet, name: string): readonly string[] {
 interface FleetOptions {
   /** Merged over the spec of the pool. */
   readonly pool?: object;
-  /** What the namespace enforces; default: restricted. */
+  /** Pod security level of the namespace; default: restricted. */
   readonly podSecurity?: PodSecurity;
   /** False: the pool has a volume instead of a bucket. */
   readonly storage?: boolean;
-  /** True: the file kills what others need (the operator, the API server), so that no other one runs meanwhile. */
+  /** True: the file kills shared parts (the operator, the API server), so that no other one runs meanwhile. */
   readonly alone?: boolean;
   /** Time for the pool to become ready; default: 90. */
   readonly readySeconds?: number;
-  /** Makes what the pool needs, in its namespace. */
+  /** Makes the pool's dependencies, in its namespace. */
   readonly before?: (fleet: Fleet) => Promise<void>;
 }
 

@@ -1,4 +1,5 @@
-// A pool with an endpoint and a key, on a real cluster: what waits for the key, who holds it, who is let in, and who reaches the model.
+// A pool with an endpoint and a key, on a real cluster: waiting for the key, its only holder, admitted callers, and
+// access to the model.
 import { expect, test } from 'vitest';
 import { askingPods } from './askingPods.ts';
 import { storageOf, useFleet, type Pod } from './fleet.ts';
@@ -7,7 +8,7 @@ const fleet = useFleet('gateway');
 const { start, answer, ask, addressOf } = askingPods(fleet);
 const key = 'k-of-the-model';
 
-/** A server of the OpenAI chat API with one answer, for who has the key. */
+/** A server of the OpenAI chat API with one answer, for callers with the key. */
 const model = `
 const reply = { id: 'c', object: 'chat.completion', created: 1, model: 'm', usage: { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 },
   choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'pong' } }] };
@@ -44,7 +45,7 @@ async function podsOf(component: string): Promise<readonly Pod[]> {
   return (await fleet.kubectl.json<{ readonly items: readonly Pod[] }>(['-n', fleet.namespace, 'get', 'pods', '-l', selector])).items;
 }
 
-test('a pool waits for the key of its model, and says so', async () => {
+test('a pool waits for the key of its model, and reports it', async () => {
   const { namespace } = fleet;
   await start(namespace, 'model', { app: 'model' }, model);
   const ports = [{ port: 8080, targetPort: 8080 }];
@@ -75,7 +76,7 @@ test('and is ready by itself when the key is there', async () => {
   expect(await podsOf('gateway')).toHaveLength(2);
 }, 500_000);
 
-test('the gateway asks the model for workers of the pool, and for nobody else', async () => {
+test('the gateway asks the model for workers of the pool, and for no other caller', async () => {
   const { namespace } = fleet;
   const target = `http://chat-gateway.${namespace}.svc:8090/v1/chat/completions`;
   const audience = `--audience=agentfleet-gateway:${namespace}/chat`;

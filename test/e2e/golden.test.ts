@@ -1,4 +1,5 @@
-// Golden sets of examples/golden.yaml as real Jobs: made from their PodTemplates, run by the kubelet, heard through the walls.
+// Golden sets of examples/golden.yaml as real Jobs: made from their PodTemplates, run by the kubelet, under the network
+// policies.
 import { readFile } from 'node:fs/promises';
 import type { EnergyModel, RolloutStatus } from '@agentfleet/protocol/api';
 import { goldenEnvironment, goldenReportOf, type GoldenArm, type GoldenReport } from '@agentfleet/protocol/golden';
@@ -59,7 +60,7 @@ interface Container {
   readonly env?: readonly { readonly name: string; readonly value?: string }[];
 }
 
-/** What the kubelet tells of the golden pods of a revision, and what their Jobs were reported. */
+/** Returns the kubelet's status of a revision's golden pods, and the ends of their Jobs. */
 function ended(fleet: Fleet, revision: string | undefined, owner: string): readonly Ended[] {
   const pods = new Map<string, Pod>();
   for (const pod of fleet.pods.states) {
@@ -110,7 +111,7 @@ describe('golden sets on a real kubelet', () => {
     await models.close();
   });
 
-  test('a verifier whose set is lost goes back, and no task was ever given to it', async () => {
+  test('a verifier that fails its set is rolled back, and no task was ever given to it', async () => {
     const { stable } = models.named('judge').find(({ status }) => status?.rollout?.stable !== undefined)?.status?.rollout ?? {};
     await becomes('it goes back', (status) => status?.failures !== undefined);
     const status = ofModel();
@@ -124,7 +125,7 @@ describe('golden sets on a real kubelet', () => {
     console.log(`${gate?.message}\n${JSON.stringify(theirs[0]?.report)}`);
   });
 
-  test('one that keeps it goes on, beside what the stable one made of the set before', async () => {
+  test('one that passes it is promoted, compared with the results of the stable one', async () => {
     const before = ofModel()?.stable;
     await patch('energymodel/judge', {
       artifact: { uri: 'builtin://features-v3' },
@@ -151,7 +152,7 @@ describe('golden sets on a real kubelet', () => {
   });
 });
 
-/** What a pod of the namespace that is no golden one hears of the servers that one asked. */
+/** Returns the answers that a pod outside of golden sets gets from the servers of one. */
 async function strangers(fleet: Fleet, urls: readonly string[]): Promise<string> {
   const template = (await sets(fleet)).find(({ kind }) => kind === 'PodTemplate') as Template;
   const [set] = template.template.spec.containers;

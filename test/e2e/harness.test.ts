@@ -1,4 +1,4 @@
-// An agent program that nobody here wrote as the expert of a pool: mini-swe-agent in the image of the tools, its model a script.
+// A third-party agent program as the expert of a pool: mini-swe-agent in the image of the tools, its model a script.
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { up } from '../../hack/cluster/index.ts';
@@ -69,7 +69,7 @@ test('its worker dies in the middle: the next one runs the round again on the tr
   const log = { text: (): string => '', ended: Promise.resolve() };
   await killWhileHeld('worker-dies', 'worker', async () => {
     Object.assign(log, followLog(fleet, 'worker-dies'));
-    // What the program prints is read while it runs.
+    // The program's output is readable while it runs.
     await expect.poll(log.text, { timeout: 45_000 }).toMatch(/program run 1 printed[^]*half\.txt/);
     expect(log.text()).not.toContain('its children ran');
   });
@@ -100,7 +100,7 @@ test('it solves a task, by its own model alone, and is paid for', async () => {
   expect(brokenPromises(fleet, 'solved')).toEqual([]);
 }, 1_000_000);
 
-test('what it does not solve is rolled back, and the hash proves it', async () => {
+test('an unsolved task is rolled back, and the hash proves it', async () => {
   const task = await fleet.finished('failed', 240);
   expect(condition(task, 'Succeeded'), await fleet.explain('failed')).toMatchObject({ status: 'False' });
   expect(condition(task, 'RolledBack')).toMatchObject({ status: 'True', reason: 'Restored' });

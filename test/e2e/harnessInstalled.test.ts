@@ -29,7 +29,7 @@ const values = { gpu: { driver: draDriverName, deviceClass: draDriverName } };
 const certificate = '/workspace/ca.crt';
 let authority: string | undefined;
 
-/** The platform lists the registries of this machine; nobody else's tasks run meanwhile. */
+/** The platform lists the registries of this machine; no other tasks run meanwhile. */
 async function openRegistries(fleet: Fleet): Promise<void> {
   const [environment, npm, python] = await Promise.all([startEnvironment(), machineEgress(), pythonEgress(certificate)]);
   authority = python.authority;
@@ -53,7 +53,7 @@ interface Pool {
   };
 }
 
-/** The pool of an example; only where its model is, and what its key is called, are of this test. */
+/** Applies the pool of an example; only the model's address and the key's name are changed. */
 async function poolOf(name: Name): Promise<void> {
   const { spec } = load(await readFile(join(import.meta.dirname, `../../examples/harness/${name}.yaml`), 'utf8')) as Pool;
   const experts = spec.experts.map((expert) =>

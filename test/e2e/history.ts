@@ -1,13 +1,13 @@
 import { createTransport, Informer, kubeconfigConfig, silentLog, systemClock, type KubeObject, type Resource } from '@agentfleet/kube';
 
-/** Everything that happened to the objects of one collection, in order. */
+/** All events of the objects of one collection, in order. */
 export class History<T extends KubeObject> {
   readonly states: T[] = [];
   readonly deleted: T[] = [];
   readonly #stop = new AbortController();
   #running: Promise<void> = Promise.resolve();
 
-  /** Begins to record; resolves when what is there already is recorded. */
+  /** Begins to record; resolves when existing objects are recorded. */
   static async of<T extends KubeObject>(
     resource: Resource<T>,
     where: { readonly kubeconfig: string; readonly context: string; readonly namespace: string },

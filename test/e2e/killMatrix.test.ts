@@ -1,4 +1,4 @@
 import { useMatrix } from './matrix/suite.ts';
 
-// What the task and its pool have of their own; what others need as well dies in killShared.test.ts.
+// Kills parts of the task and its pool; shared parts are killed in killShared.test.ts.
 useMatrix('own', false);

@@ -1,4 +1,4 @@
 import { useMatrix } from './matrix/suite.ts';
 
-// What other namespaces need as well; what a task and its pool have of their own dies in killMatrix.test.ts.
+// Kills parts shared with other namespaces; parts of a task and its pool are killed in killMatrix.test.ts.
 useMatrix('shared', true);

@@ -25,7 +25,7 @@ const recording: ReplayFile = {
   format: 'agentfleet.dev/replay/v1',
   records: [{ goal, steps: [[{ edits: [], acts, weight: 1, operator: 'recorded', rationale: 'as recorded' }]] }],
 };
-/** Outside of what snapshots hold, as any remote is. */
+/** Outside of snapshots, like any remote. */
 const remote = '/tmp/remote.git';
 const clone = `git init -q -b main . && git config user.email a@example.org && git config user.name a && git add -A && git commit -qm first &&
 git clone -q --bare . ${remote} && git remote add origin ${remote} && git fetch -q origin`;
@@ -43,7 +43,7 @@ const fleet = useFleet('layers', {
   },
 });
 
-/** The tree by other programs than the keeper's: names, kinds, modes, times, contents; and what the remote holds. */
+/** Returns the tree by other programs than the keeper's: names, kinds, modes, times, contents; and the content of the remote. */
 async function looksLike({ status }: AgentTask): Promise<{ readonly tree: string; readonly remote: string }> {
   const inTools = (line: string): Promise<string> =>
     fleet.run('exec', status?.assignment?.sandbox ?? '', '-c', 'tools', '--', 'sh', '-c', line);
@@ -84,7 +84,7 @@ test('a pool with layers takes back a push that a person allowed, and the tree t
   expect(task.status?.run?.snapshots).toMatchObject({ initial: task.status?.run?.rollback?.snapshot });
   expect(task.status?.run?.rollback).toMatchObject({ verified: true, manifestDigest: expect.stringMatching(/./) as string });
   expect(task.status?.run?.rollback?.irreversible ?? []).toEqual([]);
-  // What was undone had been done.
+  // The undone change had been made.
   expect(task.status?.run?.patch).toContain('+    return a + b');
   expect(await looksLike(task)).toEqual(before);
   expect(brokenPromises(fleet, 'push')).toEqual([]);

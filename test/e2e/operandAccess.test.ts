@@ -1,4 +1,4 @@
-// A tenant's pod asks experts, workers and the operator for what is none of its business, while the fleet works.
+// A tenant's pod calls experts, workers and the operator without permission, while the fleet works.
 import { deleteNamespace } from '../../hack/sandbox/index.ts';
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => deleteNamespace(fleet.kubectl, tenant));
 
-test('a pod of a tenant reaches neither experts nor workers, and reads nothing of the operator', async () => {
+test('a pod of a tenant reaches neither experts nor workers, and reads no metrics of the operator', async () => {
   expect(await ask(foreign, `${targets.expert}/v1/generate`, 'POST')).toBe('silent');
   expect(await ask(foreign, `${targets.expert}/metrics`)).toBe('silent');
   expect(await ask(foreign, `${targets.worker}/metrics`)).toBe('silent');
@@ -47,7 +47,7 @@ test('a pod that passes for a worker of the pool gets through the wall, and is r
   expect(await ask(from, url, 'POST')).toBe('401');
   expect(await ask(from, url, 'POST', await token('default', audience))).toBe('403');
   expect(await ask(from, url, 'POST', await token('pool-worker', `agentfleet-experts:${tenant}`))).toBe('401');
-  // The request is empty: it is refused as such, and not for who sends it.
+  // The request is empty: it is refused for that, and not for its sender.
   expect(await ask(from, url, 'POST', await token('pool-worker', audience))).toBe('400');
   // Its own wall is that of workers.
   expect(await ask(from, `${targets.operator}/metrics`)).toBe('silent');

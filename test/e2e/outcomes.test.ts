@@ -21,7 +21,7 @@ describe('an AgentTask', () => {
       expect([content.length, createHash('sha256').update(content).digest('hex')]).toEqual([bytes, sha256]);
     }
     expect(brokenPromises(fleet, 'fix')).toEqual([]);
-    // Somebody without keys of the storage reads the same.
+    // A user without keys of the storage reads the same.
     const seen = await readAsViewer(fleet, task);
     expect([seen.patch, seen.errors]).toEqual([run?.patch, '']);
     expect(seen.raw).toBe(run?.patch?.trimEnd());
@@ -50,7 +50,7 @@ describe('an AgentTask', () => {
     await fleet.run('wait', '--for=delete', 'pod', '-l', 'agentfleet.dev/task=fix', '--timeout=240s');
   });
 
-  test('tells its story to somebody who never saw the project', async () => {
+  test('is understandable from its log alone', async () => {
     const table = await fleet.run('get', 'aft');
     expect(table).toMatch(/^fix\s+Succeeded\s+pool\s/m);
     expect(table).toMatch(/^never\s+Failed\s+pool\s/m);
@@ -67,7 +67,7 @@ describe('an AgentTask', () => {
     expect(condition(task, 'RolledBack')).toMatchObject({ status: 'True' });
   });
 
-  test('is cancelled by an order, which says what became of it', async () => {
+  test('is cancelled by an order, whose status has the result', async () => {
     await fleet.task('ordered', oneBug, { checks: [{ name: 'unit', command: slowUnittest }] });
     await fleet.until('ordered', 'runs', 60, (task) => task.status?.phase === 'Running');
     const requester = (await fleet.kubectl.json<{ status: { userInfo: { username: string } } }>(['auth', 'whoami'])).status.userInfo
@@ -80,7 +80,7 @@ describe('an AgentTask', () => {
     await fleet.run('wait', '--for=jsonpath={.status.state}=Done', 'agenttaskorder/cancel-ordered', '--timeout=240s');
   });
 
-  test('waits while it is suspended and goes on afterwards', async () => {
+  test('waits while it is suspended and continues afterwards', async () => {
     await fleet.task('paused', oneBug, { checks: [{ name: 'unit', command: slowUnittest }] });
     await fleet.until('paused', 'runs', 60, (task) => task.status?.phase === 'Running');
     await fleet.run('patch', 'aft', 'paused', '--type=merge', '-p', '{"spec":{"suspend":true}}');
@@ -91,7 +91,7 @@ describe('an AgentTask', () => {
     expect(brokenPromises(fleet, 'paused')).toEqual([]);
   });
 
-  test('that is deleted in the middle leaves nothing behind', async () => {
+  test('that is deleted in the middle leaves no objects', async () => {
     await fleet.task('gone', oneBug, { checks: [{ name: 'unit', command: slowUnittest }] });
     await fleet.until('gone', 'runs', 60, (task) => task.status?.phase === 'Running');
     await fleet.run('delete', 'aft', 'gone', '--timeout=240s');

@@ -108,7 +108,7 @@ if __name__ == '__main__':
   ],
 };
 
-/** Nothing is wrong. */
+/** Without a bug. */
 export const noBug: Repository = {
   files: [
     { path: 'intervals.py', content: intervals('start <= merged[-1][1]') },
@@ -151,5 +151,5 @@ class Rank(unittest.TestCase):
 
 export const unittest = ['python3', '-m', 'unittest', '-v'] as const;
 
-/** The same tests, slow enough that something can be killed meanwhile. */
+/** The same tests, slow enough for a kill meanwhile. */
 export const slowUnittest = ['sh', '-c', 'sleep 1; exec python3 -m unittest -v'] as const;

@@ -23,8 +23,8 @@ const fleet = useFleet('roles', {
 const pool = (): Promise<ExpertPool> => fleet.kubectl.json<ExpertPool>(['-n', fleet.namespace, 'get', 'afp', 'pool']);
 
 describe('a pool of all roles', () => {
-  test('tells each of them: phase, digest and address', async () => {
-    // Each has its own time, and what it is served by is known before it is ready, or after.
+  test('reports each of them: phase, digest and address', async () => {
+    // Each has its own time, and its server is known before it is ready, or after.
     for (const at of [0, 1, 2, 3])
       for (const what of ['phase}=Ready', 'digest}', 'endpoint}'])
         await fleet.run('wait', `--for=jsonpath={.status.experts[${at}].${what}`, 'afp/pool', '--timeout=240s');
@@ -45,7 +45,7 @@ describe('a pool of all roles', () => {
     expect(model.status).toMatchObject({ phase: 'Ready', arms: [{ digest: expect.stringMatching(/^sha256:/) as string }] });
   });
 
-  test('takes part in a task, and the status names who did', async () => {
+  test('takes part in a task, and the status names the participants', async () => {
     await fleet.task('fix', oneBug);
     const task = await fleet.finished('fix');
     expect(task.status?.phase, await fleet.explain('fix')).toBe('Succeeded');
@@ -65,7 +65,7 @@ describe('a pool of all roles', () => {
   });
 });
 
-describe('what is refused, and why', () => {
+describe('refusals and their reasons', () => {
   test.each([
     [
       'a registry although none is listed',
@@ -128,7 +128,7 @@ describe('what is refused, and why', () => {
     await fleet.run('patch', 'afp', 'pool', '--type=json', '-p', '[{"op":"remove","path":"/spec/limits"}]');
   });
 
-  test('no planner: the work goes on, and says so', async () => {
+  test('no planner: the work continues, and reports it', async () => {
     await fleet.run('scale', 'deployment', '-l', 'agentfleet.dev/expert=hrm', '--replicas=0').catch(() => undefined);
     const experts = (await pool()).spec.experts.map((one) => (one.name === 'hrm' ? { ...one, replicas: 0 } : one));
     await fleet.run('patch', 'afp', 'pool', '--type=merge', '-p', JSON.stringify({ spec: { experts } }));

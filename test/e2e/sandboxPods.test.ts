@@ -1,5 +1,5 @@
-// What somebody with the rights of an editor tries with the pods of sandboxes, replayed: a label that his own NetworkPolicy
-// selects, a policy for all pods, and a planted pod that looks like a sandbox that waits.
+// Attacks of an editor on the pods of sandboxes, replayed: a label that the editor's NetworkPolicy selects, a policy
+// for all pods, and a planted pod that looks like a waiting sandbox.
 import { describe, expect, test } from 'vitest';
 import { condition, useFleet, type Pod } from './fleet.ts';
 import { oneBug } from './repositories.ts';
@@ -42,7 +42,7 @@ describe('a NetworkPolicy of the tenant', () => {
 });
 
 describe('a planted pod', () => {
-  test('with all that marks a waiting sandbox is taken by no task, and goes', async () => {
+  test('with all marks of a waiting sandbox is used by no task, and is removed', async () => {
     const warm = { warm: [{ namespace: fleet.namespace, replicas: 1 }] };
     await fleet.run('patch', 'expertpool', 'pool', '--type=merge', '-p', JSON.stringify({ spec: { sandbox: warm } }));
     const ready = await waiting(
@@ -62,7 +62,7 @@ describe('a planted pod', () => {
       seccompProfile: { type: 'RuntimeDefault' },
     };
     const containers = ['keeper', 'tools'].map((name) => ({ ...container, name, securityContext: secure }));
-    // As an administrator: nobody else gets past the admission policy.
+    // As an administrator: others do not pass the admission policy.
     await fleet.kubectl.apply({ apiVersion: 'v1', kind: 'Pod', metadata, spec: { containers } });
     await fleet.task('warmed', oneBug);
     const task = await fleet.finished('warmed');

@@ -1,5 +1,5 @@
-// docs/start.md, command by command: a newcomer with an endpoint and a key comes from there to a merged pull request. In long runs:
-// its forge is a Gitea from its Go module.
+// docs/start.md, command by command: from an endpoint and a key to a merged pull request. In long runs: its forge is a
+// Gitea from its Go module.
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { Turns } from '../turns/turns.ts';
 
 const page = join(import.meta.dirname, '..', '..', 'docs', 'start.md');
 
-/** Commands of the page by chapter, but those that stand below the mark. */
+/** Returns the commands of the page by chapter, without those below the mark. */
 async function commands(): Promise<readonly string[]> {
   const text = (await readFile(page, 'utf8')).replaceAll(/<!-- not run -->\n\n```sh\n[\s\S]*?^```\n/gm, '');
   return [...text.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block);

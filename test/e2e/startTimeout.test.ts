@@ -11,12 +11,12 @@ const bad = ['bad-a', 'bad-b', 'bad-c', 'bad-d'];
 const image = 'registry.invalid/agentfleet/no-such-image:1';
 
 describe('sandboxes that cannot start', () => {
-  test('hold the slots of their pool no longer than it says, and say why', async () => {
+  test('hold the slots of their pool no longer than its limit, and report why', async () => {
     for (const name of bad) await fleet.task(name, oneBug, { sandbox: { image }, attempts: { max: 1, backoff: { seconds: 60 } } });
     for (const name of bad) {
       await fleet.until(name, 'has a sandbox that cannot start', 60, (task) => condition(task, 'Ready')?.reason === 'ImagePullBackOff');
     }
-    // All four slots are held.
+    // All four slots are in use.
     await fleet.task('good', oneBug);
     await fleet.until('good', 'waits', 30, (task) => condition(task, 'Scheduled')?.reason === 'WaitingForSlot');
 
@@ -35,7 +35,7 @@ describe('sandboxes that cannot start', () => {
     }
   });
 
-  test('are shown with their reason to somebody who looks at a table', async () => {
+  test('are shown with their reason in a table', async () => {
     const table = await fleet.run('get', 'aft');
     expect(table.split('\n')[0]).toMatch(/^NAME\s+PHASE\s+POOL\s+REASON\s/);
     expect(table).toMatch(/^bad-a\s+(Queued|Preparing)\s+pool\s+(ImagePullBackOff|Preparing)\s/m);

@@ -18,7 +18,7 @@ function set(name: string, suspend: boolean): Promise<string> {
   return fleet.run('patch', 'aft', name, '--type=merge', '-p', JSON.stringify({ spec: { suspend } }));
 }
 
-/** Names of what a task has of a kind. */
+/** Returns names of a task's objects of a kind. */
 async function namesOf(kind: string, task: string): Promise<readonly string[]> {
   const names = await fleet.run('get', kind, '-l', `agentfleet.dev/task=${task}`, '-o', 'jsonpath={.items[*].metadata.name}');
   return names.split(' ').filter((name) => name !== '');
@@ -36,7 +36,7 @@ async function logOf({ metadata, status }: AgentTask): Promise<Trace> {
 const typesOf = (trace: Trace): readonly string[] => trace.read.map(({ type }) => type);
 const countOf = (trace: Trace, type: string): number => typesOf(trace).filter((one) => one === type).length;
 
-/** What one suspension took, in ms. */
+/** Durations of one suspension, in ms. */
 interface Times {
   readonly toRest: number;
   readonly resumedAt: number;
@@ -72,7 +72,7 @@ describe('a suspended task', () => {
     plain = await logOf(await fleet.finished('plain'));
   });
 
-  test('holds no pod, and goes on where it was, with the same log', async () => {
+  test('holds no pod, and continues where it was, with the same log', async () => {
     await fleet.task('paused', oneBug, { checks });
     const times = await suspend(fleet, 'paused');
     const task = await fleet.finished('paused');
@@ -108,7 +108,7 @@ describe('a task with a volume', () => {
     if (local()) await up({ csi: true });
   }, 600_000);
 
-  test('becomes a VolumeSnapshot, and goes on from it', async ({ skip }) => {
+  test('becomes a VolumeSnapshot, and continues from it', async ({ skip }) => {
     if (!local()) skip('the CSI driver runs beside our own node only');
     await fleet.task('stored', oneBug, { checks, sandbox: { storage } });
     const times = await suspend(fleet, 'stored', async () => {
@@ -131,7 +131,7 @@ describe('a task with a volume', () => {
     await fleet.run('wait', '--for=delete', 'volumesnapshot,pvc', '-l', 'agentfleet.dev/task=stored', '--timeout=240s');
   });
 
-  test('says what is missing', async () => {
+  test('reports what is missing', async () => {
     await fleet.task('lacking', oneBug, { sandbox: { storage: { ...storage, storageClassName: 'none-such' } } });
     const task = await fleet.until('lacking', 'says so', 30, (one) => condition(one, 'Scheduled')?.reason === 'StorageClassNotFound');
     expect(condition(task, 'Scheduled')?.message).toContain('there is no StorageClass none-such');
@@ -140,7 +140,7 @@ describe('a task with a volume', () => {
 });
 
 describe('a task whose sandbox dies', () => {
-  test('goes on from its checkpoint', async () => {
+  test('continues from its checkpoint', async () => {
     const slower = [{ name: 'unit', command: ['sh', '-c', 'sleep 4; exec python3 -m unittest -v'] }];
     await fleet.task('killed', oneBug, { checks: slower, snapshots: { checkpointSeconds: 5 } });
     await fleet.until(

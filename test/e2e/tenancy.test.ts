@@ -51,7 +51,7 @@ beforeAll(async () => {
 afterAll(() => fleet.kubectl.text(['delete', 'namespace', victim, '--ignore-not-found', '--timeout=120s']));
 
 describe('a pool and the namespace of others', () => {
-  test('nothing is made there without consent, and the pool says what would cure it', async () => {
+  test('nothing is made there without consent, and the pool reports the cure', async () => {
     await fleet.run('wait', '--for=condition=Accepted', 'afp/thief', '--timeout=60s');
     await eventually('the pool says what is missing', async () => {
       const word = (await thief()).status?.conditions?.find(({ type }) => type === 'NamespacesGranted');
@@ -71,7 +71,7 @@ describe('a pool and the namespace of others', () => {
     await inVictim('delete', 'aft', 'mine');
   });
 
-  test('with consent to sandboxes and not to labels there is still none; with both one is ready; withdrawn, all goes', async () => {
+  test('with consent to sandboxes and not to labels there is still none; with both one is ready; withdrawn, all is removed', async () => {
     const grant = (allow: readonly string[]): Promise<void> =>
       fleet.kubectl.apply({
         apiVersion: 'agentfleet.dev/v1alpha1',

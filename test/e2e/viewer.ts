@@ -16,11 +16,11 @@ interface Config {
   readonly contexts: readonly { readonly name: string; readonly context: { readonly cluster: string } }[];
 }
 
-/** What somebody reads of a task who may look at tasks and has no key. */
+/** A task as read by a user who may read tasks and has no key. */
 export interface Seen {
   /** By `kubectl get --raw`. */
   readonly raw: string;
-  /** By `fleet artifacts`, held against its hash. */
+  /** By `fleet artifacts`, verified by its hash. */
   readonly patch: string;
   /** By `fleet logs`. */
   readonly log: string;
@@ -39,7 +39,7 @@ async function runFleet(args: readonly string[], { home, ...own }: FleetRun): Pr
   await run(args, { env: { HOME: home }, clock: systemClock, random: Math.random, terminal: false, ...own });
 }
 
-/** Follows a task by `fleet logs --follow`; what it printed so far. */
+/** Follows a task by `fleet logs --follow`; its output so far. */
 export interface Followed {
   readonly text: () => string;
   /** Resolves when it ends by itself, as it does with the task. */

@@ -12,7 +12,7 @@ import { readAsViewer } from './viewer.ts';
 const fleet = useFleet('volume', { storage: false });
 
 describe('a pool without object storage', () => {
-  test('keeps artifacts on a volume of its own', async ({ skip }) => {
+  test('keeps artifacts on a separate volume', async ({ skip }) => {
     const { provider, kubeconfig } = inject('fleet');
     if (provider !== 'local') skip('the volume is one that only our own cluster makes');
     await fleet.task('fix', oneBug);
@@ -26,7 +26,7 @@ describe('a pool without object storage', () => {
     expect(content.toString('utf8')).toMatch(/^\+.*start <= merged/m);
     const seen = await readAsViewer(fleet, task);
     expect(seen).toMatchObject({ raw: content.toString('utf8').trimEnd(), patch: content.toString('utf8'), errors: '' });
-    // The command that the CLI prints to somebody who has no access to the volume.
+    // The CLI's command for users without access to the volume.
     const { bins } = inject('fleet');
     const env = { KUBECONFIG: kubeconfig, PATH: `${dirname(bins['kubectl'] ?? '')}:${process.env['PATH'] ?? ''}` };
     const copy = join(await mkdtemp(join(tmpdir(), 'volume-')), 'change.patch');

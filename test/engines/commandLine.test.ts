@@ -17,7 +17,7 @@ const demand: VllmDemand = {
   extraArgs: [],
 };
 
-describe('the operator starts an engine with what vLLM understands', () => {
+describe('the operator starts an engine with arguments of vLLM', () => {
   test.each<[string, Partial<VllmDemand>]>([
     ['alone', {}],
     ['with adapters', { adapters: { count: 3, maxRank: 24 } }],

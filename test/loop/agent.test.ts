@@ -48,14 +48,14 @@ describe.skipIf('why' in built)('the tool loop', () => {
   afterEach(() => bed[Symbol.asyncDispose]());
   afterAll(() => removeRunner(binary));
 
-  /** What the last worker would send next: the conversation as the log has it, without what times and ids differ in. */
+  /** Returns the next request of the last worker: the conversation in the log, without differences of times and ids. */
   const said = (messages: readonly ConversationMessage[]): readonly string[] =>
     messages.map(({ role, text }) => `${role}: ${text.replaceAll(/\d+\.\d+ s\b/g, '# s').replaceAll(bed.harness.dir, '')}`);
 
   /** A worker that dies once a keeper's call is done for the n-th time that `dies` counts. */
   function dying(run: AgentRun, dies: (method: string, argument: unknown) => boolean, nth: number): AttemptContext {
     let left = nth;
-    // A crash keeps a beginning of what is written together.
+    // A crash keeps a prefix of a batch.
     const one = async (all: readonly Note[]): Promise<void> => {
       for (const { kind, data } of all) await keeper.note(kind, data);
     };
@@ -176,7 +176,7 @@ describe.skipIf('why' in built)('the tool loop', () => {
     ['is loaded before tests', 'conftest.py', 'import calc\ncalc.add = lambda a, b: a + b\n', 'refused'],
     ['takes the place of a package', 'unittest/__init__.py', 'def main(): pass\n', 'refused'],
   ])('is not fooled by a new file that %s', async (_, path, content, kind) => {
-    // By a command, as nobody looks into what it writes before it is done.
+    // By a command, because its output is not read before it is done.
     const write = { command: `mkdir -p $(dirname ${path}); cat > ${path}`, stdin: content };
     const models = new ScriptedModels(
       steps({ calls: [['bash', write]] }, { calls: [['submit', { answer: 'done' }]] }, 'I stop.', 'I stop.', 'I stop.'),
@@ -188,7 +188,7 @@ describe.skipIf('why' in built)('the tool loop', () => {
     else expect(messages).toMatch(/The submission was refused: in a fresh container without the new tests \(test_aa\.py\)/);
   });
 
-  test('does not hand in what a reply submits after a call of it that failed', async () => {
+  test('does not submit when a call before it in the same reply failed', async () => {
     const fix = (old_text: string): [string, object] => ['edit_file', { path: 'calc.py', old_text, new_text: 'a + b' }];
     const submit: [string, object] = ['submit', { answer: 'The sign was wrong.' }];
     const models = new ScriptedModels(steps({ calls: [fix('a * b'), submit] }, { calls: [fix('a - b'), submit] }));
@@ -198,7 +198,7 @@ describe.skipIf('why' in built)('the tool loop', () => {
     expect(texts.at(-1)).toBe('Not run: an earlier call of this reply failed or was refused; submit once that is settled.');
   });
 
-  test('ends at once when the model says that the goal cannot be reached', async () => {
+  test('ends at once when the model reports that the goal cannot be reached', async () => {
     const cannot = steps({ calls: [['submit', { answer: 'The test contradicts itself.', unreachable: true }]] });
     const run = bed.begin(spec, new ScriptedModels(cannot));
     const outcome = await bed.engine.run(run.context);
@@ -226,8 +226,8 @@ describe.skipIf('why' in built)('the tool loop', () => {
     expect(texts.filter((text) => text.startsWith('changed calc.py'))).toHaveLength(1);
   });
 
-  /** A worker that is lost closes its attempt, and the next one goes on; one that hands over leaves the attempt open. */
-  test('goes on at the same message when a worker dies at any of them, and runs nothing twice', async () => {
+  /** A lost worker's attempt is closed, and the next one continues; one that hands over leaves the attempt open. */
+  test('continues at the same message when a worker dies at any of them, and runs nothing twice', async () => {
     const whole = new ScriptedModels(repair);
     await bed.engine.run(bed.begin(spec, whole).context);
     const expected = said(whole.requests.at(-1)?.messages ?? []);
@@ -238,7 +238,7 @@ describe.skipIf('why' in built)('the tool loop', () => {
       const first = own.begin(spec, new ScriptedModels(repair));
       await expect(own.engine.run(dying(first, isNote, nth))).rejects.toBe('Lost');
       const models = new ScriptedModels(repair);
-      // What is reported of an attempt that closes is in the totals of the task; the report lags behind the log.
+      // The report of a closed attempt is in the totals of the task; the report lags behind the log.
       const earlier = nth % 2 === 1 ? (first.reported.usage ?? nothing) : nothing;
       const second = own.begin(spec, models, { used: { earlier, before: nothing } }, 1 + (nth % 2));
       const lastNote = (await own.notes()).at(-1)?.kind;
@@ -251,7 +251,7 @@ describe.skipIf('why' in built)('the tool loop', () => {
       if (messages !== undefined)
         expect(said(messages).map((line) => line.replaceAll(own.harness.dir, ''))).toEqual(expected.slice(0, messages.length));
       expect(second.reported.patch).not.toContain('looked\n+looked');
-      // Each request is paid for once, whatever was reported; one whose reply nobody saw as it was reserved.
+      // Each request is paid for once, whatever was reported; one with a lost reply at its reservation.
       const { tokensIn = 0 } = second.reported.usage ?? {};
       const paid = earlier.tokensIn + tokensIn;
       if (lastNote === 'ModelAsked') expect(paid, `after note ${nth}`).toBeGreaterThan(3006);

@@ -31,11 +31,11 @@ import {
 } from '../../sandbox-image/keeper/src/testing/index.ts';
 import { compute, nothing, taskOf } from './loopBed.ts';
 
-/** What a scripted model answers: words, or calls by name. */
+/** Reply of a scripted model: text, or calls by name. */
 export type Script = (request: ModelRequest, n: number) => Reply | Promise<Reply>;
 export type Reply = string | { readonly text?: string; readonly calls: readonly (readonly [name: string, args: object | string])[] };
 
-/** A model that answers by a script, and remembers what it was asked. */
+/** A model with scripted replies, which records its requests. */
 export class ScriptedModels implements ChatModels {
   readonly requests: ModelRequest[] = [];
   readonly #script: Script;
@@ -64,7 +64,7 @@ function proposalOf(reply: Reply, request: ModelRequest): ModelProposal {
   return { text: made.text ?? '', calls, finish: calls.length > 0 ? 'Calls' : 'Stop', entropyNats: null };
 }
 
-/** A script that answers the same at the same message, the caller: by the number of its own answers in the conversation. */
+/** A script with the same reply at the same message for each caller: by the number of its own replies in the conversation. */
 export function steps(...replies: readonly Reply[]): Script {
   return ({ messages }) => {
     const at = messages.filter(({ role }) => role === 'Assistant').length;
@@ -108,7 +108,7 @@ export class AgentBed implements AsyncDisposable {
     this.#runner = this.#startRunner();
   }
 
-  /** Builds the runner; the message says why it cannot be used here. */
+  /** Builds the runner; the message explains why it cannot be used here. */
   static build(): ReturnType<typeof buildRunner> {
     return buildRunner();
   }
@@ -161,7 +161,7 @@ export class AgentBed implements AsyncDisposable {
     await (container === 'tools' ? this.#runner : this.#keeper)?.kill();
   }
 
-  /** As the kubelet: a runner that exits is started again. */
+  /** Like the kubelet: a runner that exits is started again. */
   #startRunner(): RealRunner {
     const runner = new RealRunner(this.#binary, this.harness.linkPath, this.harness.linkKey);
     void runner.exited.then(() => {
@@ -226,7 +226,7 @@ export class AgentBed implements AsyncDisposable {
     return reader.of(1);
   }
 
-  /** How many commands the keeper was asked to run, by the text that stands in them. */
+  /** Returns how many commands the keeper ran, by a text that they contain. */
   async ran(text: string): Promise<number> {
     let count = 0;
     for await (const { type, body } of this.harness.client(this.epoch).events())

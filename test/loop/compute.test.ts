@@ -46,7 +46,8 @@ test('how many candidates are compared differs from task to task under one profi
   const even = await first(oneBug);
   expect(plain.H).toBeLessThan(even.H);
   expect(plain.dE).toBeGreaterThan(even.dE);
-  // With bounds between the two, one is sure and the other is not, whatever the search thinks of them in later versions.
+  // With bounds between the two, one is sure and the other is not, whatever their values in later versions of the
+  // search.
   const profile = { entropyFastNats: (plain.H + even.H) / 2, margin: (plain.dE + even.dE) / 2 };
   const sure = await first(wrongName, profile);
   const unsure = await first(oneBug, profile);
@@ -59,7 +60,7 @@ test('how many candidates are compared differs from task to task under one profi
   ]);
 });
 
-test('without coverage a JavaScript task looks at what its failing tests import, and at nothing that was installed', async () => {
+test('without coverage a JavaScript task reads the imports of its failing tests, and no installed packages', async () => {
   await using blind = await LoopBed.open(() => Promise.resolve([]));
   const goal = 'Add the tax.';
   const edit = { path: 'src/price.js', before: 'net - net', after: 'net + net' };

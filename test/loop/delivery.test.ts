@@ -12,7 +12,7 @@ import { beginDelivery, branch, openDeliveryBed, project, repair, tokenFile, wri
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 
-/** Whole attempts whose result goes to a bare repository behind a private authority, and to a forge that is played there. */
+/** Whole attempts whose result is delivered to a bare repository behind a private authority, and to a simulated forge. */
 const built = await AgentBed.build();
 const sh = promisify(execFile);
 const token = 'correct-horse';
@@ -94,7 +94,7 @@ describe.skipIf('why' in built)('delivery', () => {
   const git = async (...args: string[]): Promise<string> => (await sh('git', ['-C', bare, ...args])).stdout.trim();
   const pushes = (): number => server.requests.filter((line) => line.startsWith('POST') && line.includes('git-receive-pack')).length;
 
-  test('pushes a commit of the change on the base, without what is ignored, and opens a pull request', async () => {
+  test('pushes a commit of the change on the base, without ignored files, and opens a pull request', async () => {
     const run = begin({ pullRequest: { title: 'Repair the sign' } });
     expect(await bed.engine.run(run.context)).toMatchObject({ result: 'Succeeded' });
     const commit = await git('rev-parse', branch);

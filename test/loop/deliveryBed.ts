@@ -29,7 +29,7 @@ export async function openDeliveryBed(binary: string, folder: string, server: De
   });
 }
 
-/** Where tasks of {@link beginDelivery} find the token. */
+/** Path of the token for tasks of {@link beginDelivery}. */
 export const tokenFile = (folder: string): string => join(folder, 'token');
 
 export interface DeliveryTask {
@@ -72,7 +72,7 @@ export const project: Readonly<Record<string, string>> = {
     'import unittest\n\nfrom calc import add\n\n\nclass Calc(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(2, 3), 5)\n',
 };
 
-/** What a model does about it, more than it has to. */
+/** A model's repair, with more than the minimal change. */
 export const repair: readonly Reply[] = [
   {
     calls: [

@@ -101,7 +101,7 @@ describe.skipIf('why' in built)('delivery to Gitea', () => {
     expect([third.reported.output?.pullRequest, (await pulls()).length]).toEqual([pull?.html_url, 1]);
   });
 
-  test('a protected branch, a branch of somebody else and a token without rights are named with their cure', async () => {
+  test('a protected branch, a foreign branch and a token without rights are named with their cure', async () => {
     await gitea.api('POST', `/repos/robot/${name}/branch_protections`, { rule_name: 'agentfleet/*', enable_push: false });
     const closed = begin();
     expect(await bed.engine.run(closed.context)).toMatchObject({ result: 'Succeeded' });

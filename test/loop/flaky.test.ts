@@ -27,7 +27,7 @@ test.each([
   expect(outcome.message).toMatch(message);
 });
 
-/** A check whose runs pass (P) and fail (F) as listed; after the last one as that. What counts them is outside of the workspace. */
+/** A check whose runs pass (P) and fail (F) as listed; after the last one like that. Its counter is outside of the workspace. */
 function listed(sandbox: LocalSandbox, runs: string, varies: boolean): Partial<AgentTaskSpec> {
   const at = JSON.stringify(join(sandbox.folder, 'home', 'runs'));
   const script = `n=$(cat ${at} 2>/dev/null || echo 1); echo $((n + 1)) > ${at}; c=$(echo ${runs} | cut -c$n); test "\${c:-${runs.at(-1)}}" = P`;

@@ -7,7 +7,7 @@ import { execa } from 'execa';
 import { askGitea, buildGitea, filesOfCommit, giteaScopes, giteaSettings, type BuiltGitea } from '../../hack/start/gitea.ts';
 import { selfSigned } from '../../agent-image/src/workspace/testing/gitServer.ts';
 
-/** A real Gitea on this machine, behind TLS of an authority of its own, with sqlite. */
+/** A real Gitea on this machine, behind TLS of a separate authority, with sqlite. */
 export class Gitea implements AsyncDisposable {
   readonly origin: string;
   readonly authorities: string;

@@ -27,7 +27,7 @@ describe.skipIf('why' in built)('a goal', () => {
   afterEach(() => bed[Symbol.asyncDispose]());
   afterAll(() => removeRunner(binary));
 
-  /** Runs an attempt; people say of each review what is next in the list. */
+  /** Runs an attempt; people answer each review with the next item of the list. */
   async function play(spec: Partial<AgentTaskSpec>, script: Script, ...says: readonly Partial<Approval>[]) {
     const approvals: Approval[] = [];
     const asked: NonNullable<Report['pendingApproval']>[] = [];
@@ -49,7 +49,7 @@ describe.skipIf('why' in built)('a goal', () => {
     return { outcome, asked, models, reported: () => reported };
   }
 
-  test('whose checks hold already is worked on, and what nobody judges is offered', async () => {
+  test('whose checks hold already is worked on, and an unjudged result is offered', async () => {
     const { outcome, reported } = await play(goal([green]), steps({ calls: [edit] }, { calls: [submit('It greets.')] }));
     expect(outcome).toMatchObject({ result: 'Failed', class: 'Unproved', reason: 'NothingProved' });
     expect(reported().patch).toContain('+print(\'good morning\')'); // prettier-ignore
@@ -57,7 +57,7 @@ describe.skipIf('why' in built)('a goal', () => {
     expect(reported().answer).toBe('It greets.');
   });
 
-  test('with a review goes back to the model with what the person says, until it is accepted', async () => {
+  test('with a review returns to the model with the text of the person, until it is accepted', async () => {
     const script = steps({ calls: [edit] }, { calls: [submit('Done.')] }, { calls: [better] }, { calls: [submit('Evening now.')] });
     const { outcome, asked, models } = await play(goal([green, review]), script, { decision: 'Rejected', reason: 'say good evening' });
     expect(outcome).toMatchObject({ result: 'Succeeded', reason: 'ReviewAccepted' });
@@ -93,7 +93,7 @@ describe.skipIf('why' in built)('a goal', () => {
     expect(models.requests[2]?.messages.map(({ text }) => text).join('\n')).toMatch(/\/total must be integer/);
   }); // prettier-ignore
 
-  test('that is reached already ends at once where the task says so', async () => {
+  test('that is reached already ends at once where the task demands it', async () => {
     const { outcome, models } = await play(goal([green], { whenAlreadyTrue: 'Succeed' }), steps());
     expect(outcome).toMatchObject({ result: 'Succeeded', reason: 'AlreadyHolds' });
     expect(models.requests).toEqual([]);

@@ -25,7 +25,7 @@ test('a carrier is read as a file, or by its command', () => {
   expect(readingOf({ carrier: 'git log', files })).toEqual(['bash', { command: 'git log' }]);
 });
 
-test('it reads, obeys and hands in; what was refused was not obeyed', async () => {
+test('it reads, obeys and submits; refused orders were not obeyed', async () => {
   const model = new GullibleModel({ id: 'c', goal: 'g', files: [], check: 'true', carrier: 'cat a', obeying: ['rm -rf b'] });
   const names: string[] = [];
   const messages: { role: string; text: string }[] = [];

@@ -66,7 +66,7 @@ export function readingOf({ carrier, files }: Pick<Conversation, 'carrier' | 'fi
   return callOf(carrier);
 }
 
-/** Whether an observation says that a gate refused the call, or that what it did was put back. */
+/** Reports whether an observation shows that a gate refused the call, or that its changes were reverted. */
 export const isRefused = (observation: string): boolean => /^refused, nothing was done|\[refused and undone|^not run/m.test(observation);
 
 /** An edit that gives a whole text for a file that is there, as the tool takes it: with the text that it replaces. */
@@ -78,7 +78,7 @@ function replacing([name, args]: Call, files: Conversation['files']): Call {
 
 /** Reads the carrier, obeys, one call after the other, and hands in. */
 export class GullibleModel implements ChatModels {
-  /** What came of each call, in order; the first reads the carrier. */
+  /** Results of the calls, in order; the first reads the carrier. */
   readonly observed: string[] = [];
   readonly #calls: readonly Call[];
 

@@ -11,7 +11,10 @@ import { LoopBed, taskFor, tried } from './loopBed.ts';
 
 vi.setConfig({ testTimeout: 180_000 });
 
-/** A worker dies after a push that a person allowed or gate 2 did; another one goes on from the log. The push is not repeated. */
+/**
+ * A worker dies after a push that a person allowed or gate 2 passed; another one continues from the log. The push is
+ * not repeated.
+ */
 let bed: LoopBed;
 let parts: PartsServer;
 let sandbox: LocalSandbox;
@@ -60,7 +63,7 @@ interface Fleet {
   readonly policy: object;
   readonly pushes: string[];
   readonly asked: NonNullable<Run['pendingApproval']>[];
-  /** What a person says to the n-th question. */
+  /** A person's answers, in order of the questions. */
   readonly decisions: readonly Approval['decision'][];
   readonly said: Approval[];
 }
@@ -123,7 +126,7 @@ async function play({ policy, last, decisions = ['Approved'] }: Play): Promise<F
 const log = (): string => execFileSync('git', ['-C', remote(), 'log', '--format=%s', 'main'], { encoding: 'utf8' });
 const why = (): readonly string[] => tried(sandbox).map((note) => (note as unknown as { readonly why: string }).why);
 
-test('a push whose end nobody saw is not repeated by the approval of it: a person is asked again', async () => {
+test('a push with an unobserved end is not repeated by its approval: a person is asked again', async () => {
   const { asked, pushes, outcome } = await play({ policy: { profile: 'Permissive', approvals }, last: isPush });
   expect(outcome).toMatchObject({ result: 'Failed', class: 'ApprovalRejected' });
   expect([pushes.length, log(), asked.length]).toEqual([1, 'repaired\nfirst\n', 2]);
@@ -131,12 +134,12 @@ test('a push whose end nobody saw is not repeated by the approval of it: a perso
   expect(asked[1]?.evidence).toMatch(/an earlier worker began its commands and their end was not seen: they may be done/);
 });
 
-test('a push whose end nobody saw is repeated when a person says so', async () => {
+test('a push with an unobserved end is repeated when a person approves it', async () => {
   const { pushes } = await play({ policy: { profile: 'Permissive', approvals }, last: isPush, decisions: ['Approved', 'Approved'] });
   expect(pushes).toHaveLength(2);
 });
 
-test('a push whose end nobody saw is not repeated where nobody can be asked', async () => {
+test('a push with an unobserved end is not repeated where no person can be asked', async () => {
   const { pushes, outcome } = await play({ policy: { profile: 'Privileged' }, last: isPush });
   expect(outcome).toMatchObject({ result: 'Failed', class: 'Stuck' });
   expect([pushes.length, why()]).toEqual([1, [expect.stringMatching(/^an earlier worker began its commands/)]]);

@@ -13,13 +13,13 @@ vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 /** Agent programs of all manners, as scripts, on a real keeper and a real runner without any wall. */
 const built = await AgentBed.build();
 const spec = taskFor(files, ['python3', '-m', 'unittest', '-v'], 'Make add add {{key}}.');
-// In pieces, so that no scanner takes this file for a leak.
+// Split, so that secret scanners do not report this file.
 const token = ['ghp', '0123456789abcdefghijABCDEFGHIJ456789'].join('_');
 const marked = '[REDACTED:Token]';
-/** Rows of docs/harnesses.md that are played elsewhere: in a pod, or not at all, as nobody waits for an hour. */
+/** Rows of docs/harnesses.md that are tested elsewhere: in a pod, or not at all, because they take an hour. */
 const elsewhere = [...walled.map(({ row }) => row), 'runs for an hour'];
 
-test('each bad program of docs/harnesses.md is played, and ends with the class and the reason that stand there', async () => {
+test('each bad program of docs/harnesses.md is played, and ends with its class and reason there', async () => {
   const docs = await readFile(join(import.meta.dirname, '../../docs/harnesses.md'), 'utf8');
   const table = docs.slice(docs.indexOf('## What a bad program gets')).matchAll(/^\| ([^-\s][^|]*?) +\| (\S[^|]*?) +\| (\S[^|]*?) +\|$/gm);
   const rows = [...table].slice(1).map(([, row = '', reason = '', cure = '']) => ({ row, reason, cure }));
@@ -33,7 +33,7 @@ test('each bad program of docs/harnesses.md is played, and ends with the class a
   }
 });
 
-/** What programs printed, by the notes of the event log, and how much of it was cut. */
+/** Returns the output of programs, by the notes of the event log, and how much of it was cut. */
 async function outputOf(bed: AgentBed): Promise<{ readonly text: string; readonly cut: number }> {
   const notes = (await bed.notes()).filter(({ kind }) => kind === 'ProgramOutput').map(({ data }) => data);
   const cut = notes.map(({ omitted, dropped }) => Number(omitted ?? 0) + Number(dropped ?? 0));
@@ -68,7 +68,7 @@ describe.skipIf('why' in built)('an agent program', () => {
     if (what === 'prints 100 MB') expect(printed.text.length + printed.cut).toBe(100_000_000);
   });
 
-  test('what it prints is in the log while it runs, and then the commands of its children; both without secrets', async () => {
+  test('its output is in the log while it runs, and then the commands of its children; both without secrets', async () => {
     await using bed = await AgentBed.open(binary);
     const go = join(bed.harness.dir, 'go');
     const waits = `while ! test -e ${go}; do sleep 0.1; done`;

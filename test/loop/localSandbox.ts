@@ -25,8 +25,9 @@ interface Kept {
 const sha256 = (bytes: string | Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
 /**
- * What a keeper does, in a temporary folder of this machine and without any wall: real commands, files, snapshots and an event
- * log, so that the loop can be tested in milliseconds. Nothing here may be believed about isolation; test/sandbox is for that.
+ * The functions of a keeper, in a temporary folder of this machine and without isolation: real commands, files,
+ * snapshots and an event log, so that the loop can be tested in milliseconds. It proves nothing about isolation;
+ * test/sandbox does.
  */
 export class LocalSandbox implements AsyncDisposable {
   readonly folder: string;
@@ -47,7 +48,7 @@ export class LocalSandbox implements AsyncDisposable {
     return new LocalSandbox(folder);
   }
 
-  /** It has what the engine asks of a keeper, and nothing else of the class. */
+  /** It has the methods of a keeper's client that the engine calls, and no others. */
   get client(): KeeperClient {
     return this as unknown as KeeperClient;
   }

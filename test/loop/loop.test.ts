@@ -23,7 +23,7 @@ const hasty = (): Clock => {
   };
 };
 
-/** The loop with a search that needs no model, and learned parts that say what a test wants. */
+/** The loop with a search that needs no model, and learned parts with answers of the test. */
 let bed: LoopBed;
 let synth: string;
 beforeAll(async () => {
@@ -104,7 +104,7 @@ describe('the fleet in the loop', () => {
   const one = () => taskFor(oneBug.files, oneBug.command, goal);
   const recorded = async (): Promise<Fleet> => whole(parts, generalist(await bed.replay(goal, [fiveProposals])));
 
-  test('what a step was based on stands in its note and in the report', async () => {
+  test('the inputs of a decision are in its note and in the report', async () => {
     parts.script.energy = ({ features }) => (features.testsFixed ?? 0) * -3 + (features.rank ?? 0) / 100;
     const run = bed.begin(sandbox, one(), await recorded());
     expect(await bed.run(run)).toMatchObject({ result: 'Succeeded' });
@@ -115,7 +115,7 @@ describe('the fleet in the loop', () => {
       signals: { risk: 0.1, pSuccess: 0.9, deliberate: false, degraded: [], k: 1 },
       facts: { tool: 'Editor', expert: 'gen', testsFixed: 1, testsFailing: 0, depth: 0 },
     });
-    // By what was measured: one test more passes.
+    // By the measurement: one test more passes.
     expect(notes.at(-1)?.signals['energy']).toBeLessThan(-2.5);
     expect(parts.bodies('Control').map(({ steps }) => steps.length)).toEqual([0, 2, 4]);
     expect(parts.bodies('Control')[1]?.steps[0]).toMatchObject({ tool: 'Editor', expert: 0, edits: 1, testsTotal: 3, testsFailing: 1 });
@@ -172,7 +172,7 @@ describe('the fleet in the loop', () => {
     expect(new Set(tried(again).map(({ facts }) => facts['expert']))).toEqual(new Set(['spec']));
   });
 
-  test('an expert that does not answer is told, and the next one asked; only when nobody answers the attempt ends', async () => {
+  test('a silent expert is reported, and the next one asked; only when none answers the attempt ends', async () => {
     const gen = generalist(await bed.replay(goal, [fiveProposals]));
     const dead = { ...generalist('http://127.0.0.1:1'), name: 'spec', role: 'Specialist' } as const;
     const run = bed.begin(sandbox, one(), { experts: [dead, gen], verifier: null }, {}, hasty());
@@ -182,12 +182,12 @@ describe('the fleet in the loop', () => {
     await using again = await LocalSandbox.open();
     const wrong = generalist(await bed.replay(goal, [fiveProposals.slice(0, 2)]));
     const stuck = bed.begin(again, one(), { experts: [dead, wrong], verifier: null }, {}, hasty());
-    // Nothing is left of the one; what the other one knows cannot be known.
+    // The one is gone; the other one's state is unknown.
     expect(await bed.run(stuck)).toMatchObject({ class: 'Infrastructure', reason: 'ExpertUnreachable' });
     expect(tried(again)).toHaveLength(2);
   });
 
-  test('a planner that is away leaves priors uniform, and says so in report and trace', async () => {
+  test('an unavailable planner leaves priors uniform, which report and trace show', async () => {
     parts.script.failing = { Control: 'Refuses' };
     const run = bed.begin(sandbox, one(), await recorded());
     expect(await bed.run(run)).toMatchObject({ result: 'Succeeded' });
@@ -197,7 +197,7 @@ describe('the fleet in the loop', () => {
     expect(parts.bodies('Control')).toHaveLength(2);
   });
 
-  test("an EnergyModel that is away leaves the expert's order, and says so", async () => {
+  test('an unavailable EnergyModel leaves the order of the expert, and is reported', async () => {
     parts.script.failing = { Score: 'Refuses' };
     const run = bed.begin(sandbox, one(), await recorded());
     expect(await bed.run(run)).toMatchObject({ result: 'Succeeded' });

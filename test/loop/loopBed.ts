@@ -27,7 +27,7 @@ import type { LocalSandbox } from './localSandbox.ts';
 
 export const compute: ComputeBrief = { entropyFastNats: 2.5, margin: 1.5, riskThreshold: 0.6, kBase: 2, kMax: 8, earlyExitMargin: 1.5 };
 
-/** What a step reported in its note. */
+/** A step's report in its note. */
 export interface Reported {
   readonly result: string;
   readonly operator: string;
@@ -85,7 +85,7 @@ export class LoopBed implements AsyncDisposable {
     return server.addresses[0] ?? '';
   }
 
-  /** A server that proposes what is recorded for a goal. */
+  /** A server that proposes a goal's records. */
   async replay(goal: string, steps: readonly (readonly RecordedCandidate[])[]): Promise<string> {
     const path = join(this.#folder, `record-${this.#servers.length}.json`);
     await mkdir(dirname(path), { recursive: true });

@@ -1,6 +1,6 @@
-// Plays conversations with a model that obeys every text that it reads, through the real loop with both gates, by both thresholds, and
-// counts the orders that were obeyed. No command of a conversation is ever run: the sandbox notes what it is asked to do.
-// Run: node hack/bootstrap.mjs test/loop/mislead.ts FILE [--out FILE]
+// Plays conversations with a model that obeys every text that it reads, through the real loop with both gates, by both
+// thresholds, and counts the orders that were obeyed. No command of a conversation is ever run: the sandbox records
+// requests. Run: node hack/bootstrap.mjs test/loop/mislead.ts FILE [--out FILE]
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ import { callOf, GullibleModel, isRefused, readingOf, type Conversation } from '
 import { LocalSandbox } from './localSandbox.ts';
 import { compute, nothing, taskFor, taskOf } from './loopBed.ts';
 
-/** What became of a conversation. */
+/** Result of a conversation. */
 interface Misled {
   readonly id: string;
   readonly calls: number;
@@ -32,7 +32,7 @@ interface Misled {
   readonly outcome: string;
 }
 
-/** Makes a sandbox run nothing: the carrier gives its text, checks fail, all else is noted as done. */
+/** Makes a sandbox run nothing: the carrier gives its text, checks fail, all else is recorded as done. */
 function noting(sandbox: LocalSandbox, { carrier, files, injection }: Conversation): void {
   const [, { command: reads }] = readingOf({ carrier, files });
   const file = files.find(({ path }) => reads === `cat ${path}`);

@@ -49,13 +49,13 @@ const remote = (): string => execFileSync('git', ['-C', remoteIn(sandbox.folder)
 
 interface Played {
   readonly context: AttemptContext;
-  /** What a person was asked. */
+  /** Questions to a person. */
   readonly asked: readonly string[];
-  /** What the remote held, and whether the effect was in the log, each time an intent had to be durable. */
+  /** The remote's content, and whether the effect was in the log, each time an intent had to be durable. */
   readonly intents: readonly (readonly [remote: string, planned: boolean])[];
 }
 
-/** Runs an attempt to its failure; a person, where one is asked, says yes. */
+/** Runs an attempt to its failure; a person, where asked, approves. */
 async function play(policy: object): Promise<Played> {
   const url = await bed.replay(goal, [
     [
@@ -121,7 +121,7 @@ test('Privileged: one no of gate 2 is enough', async () => {
   expect([remote(), tried(sandbox).map(({ result }) => result)]).toEqual(['first\n', ['Denied']]);
 });
 
-test.each(['Default', 'Strict'])('%s: nobody is asked about a push', async (profile) => {
+test.each(['Default', 'Strict'])('%s: no person is asked about a push', async (profile) => {
   const { asked } = await play({ profile, approvals });
   expect([asked, remote(), tried(sandbox).map(({ result }) => result)]).toEqual([[], 'first\n', ['Denied']]);
 });

@@ -25,7 +25,7 @@ async function ofExample(name: string): Promise<ExampleTask> {
   return { files: { ...files, ...(await dependencies(files)) }, command: check?.command ?? [] };
 }
 
-/** What set-up installs, as files: the sandbox of this test reaches nothing. */
+/** The files that set-up installs: the sandbox of this test has no network. */
 async function dependencies(files: Workspace): Promise<Workspace> {
   if (files['package-lock.json'] === undefined) return {};
   const folder = await mkdtemp(join(tmpdir(), 'search-bench-'));

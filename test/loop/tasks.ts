@@ -25,7 +25,7 @@ export const twoBugs: ExampleTask = {
   },
 };
 
-/** Two bugs in one function: what repairs the first is executed by tests that still fail for the second. */
+/** Two bugs in one function: the repair of the first is executed by tests that still fail for the second. */
 export const oneFunction: ExampleTask = {
   command: python,
   files: {
@@ -42,7 +42,7 @@ export const oneFunction: ExampleTask = {
   },
 };
 
-/** One bug that one edit mends. */
+/** One bug that one edit repairs. */
 export const oneBug: ExampleTask = {
   command: python,
   files: {
@@ -55,7 +55,7 @@ export const oneBug: ExampleTask = {
   },
 };
 
-/** Proposals for {@link oneBug}: four that help nobody, each likelier than the next, and the repair. */
+/** Proposals for {@link oneBug}: four useless ones, each likelier than the next, and the repair. */
 export const fiveProposals: readonly RecordedCandidate[] = ['low + 1', 'low - 1', 'low * 2', 'x', 'high'].map((after, at) => ({
   edits: [{ path: 'clamp.py', before: 'x > high:\n        return low', after: `x > high:\n        return ${after}` }],
   acts: [],
@@ -64,7 +64,7 @@ export const fiveProposals: readonly RecordedCandidate[] = ['low + 1', 'low - 1'
   rationale: `returns ${after}`,
 }));
 
-/** Proposals for {@link twoBugs}: two that help nobody and both repairs. */
+/** Proposals for {@link twoBugs}: two useless ones and both repairs. */
 export const fourProposals: readonly RecordedCandidate[] = [
   ['total.py', 'result = 0', 'result = 1'],
   ['total.py', '-=', '+='],
@@ -78,7 +78,7 @@ export const fourProposals: readonly RecordedCandidate[] = [
   rationale: `writes ${after}`,
 }));
 
-/** A name that is not defined: its message says what is wrong, so that one proposal is far ahead. */
+/** An undefined name: its message has the fault, so that one proposal is far ahead. */
 export const wrongName: ExampleTask = {
   command: python,
   files: {

@@ -17,7 +17,7 @@ import { fourProposals, twoBugs } from './tasks.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 
-/** Traces of whole attempts on a real keeper and a real runner: what is read out of the log is what the model was sent. */
+/** Traces of whole attempts on a real keeper and a real runner: the prompts from the log are those that the model was sent. */
 const built = await AgentBed.build();
 const training = { trace: { consent: 'Training' } } as const;
 
@@ -43,7 +43,7 @@ const proposals = (lines: readonly TraceLine[]): readonly TraceProposal[] =>
 const ajv = new Ajv();
 const schemas = { Header: ajv.compile(TraceHeader), Proposal: ajv.compile(TraceProposal), Candidate: ajv.compile(TraceCandidate) };
 
-/** The trace of a log, each line of which is as the format says. */
+/** Returns the trace of a log, each line of which matches the format. */
 function linesOf(records: readonly AuditRecord[]): readonly TraceLine[] {
   const lines = traceOf(records, 'Chain');
   for (const line of lines) expect(schemas[line.type](line), JSON.stringify(schemas[line.type].errors)).toBe(true);
@@ -114,7 +114,7 @@ describe.skipIf('why' in built)('the trace of an attempt', () => {
     expect(what(await traced(specOf(name), await recorded(name)))).toMatchObject(is as object);
   }); // prettier-ignore
 
-  test('has what was sent also when the conversation grew too long and gave way to summaries', async () => {
+  test('has the sent messages also when the conversation grew too long and was replaced by summaries', async () => {
     const chat = { contextTokens: 8192, maxOutputTokens: 512, toolCalls: 'Native' } as const;
     const own = bed.begin({ ...specOf('repair') }, new ScriptedModels(steps('x'))).context.pool;
     const pool = { ...own, experts: own.experts.map((expert) => ({ ...expert, chat })) };
@@ -127,7 +127,7 @@ describe.skipIf('why' in built)('the trace of an attempt', () => {
     expect(sum(sizes) * 2).toBeLessThan(sum(whole));
   });
 
-  test('goes on where a worker was lost and another one took over', async () => {
+  test('continues where a worker was lost and another one took over', async () => {
     const script = await recorded('undo');
     const models = new ScriptedModels((request, n) => {
       if (n === 3) run.abort('Lost');
@@ -140,7 +140,7 @@ describe.skipIf('why' in built)('the trace of an attempt', () => {
     expect(lines[0]).toMatchObject({ outcome: { result: 'Succeeded' } });
   });
 
-  test('says before all work what it may be used for', async () => {
+  test('has the permitted use before all work', async () => {
     const none = specOf('repair');
     delete (none as { trace?: unknown }).trace;
     await bed.engine.run(bed.begin(none, new ScriptedModels(await recorded('repair'))).context);
@@ -149,7 +149,7 @@ describe.skipIf('why' in built)('the trace of an attempt', () => {
     expect(consentOf(await records())).toBe('None');
   });
 
-  test('takes the default of the pool where the task does not say, once', async () => {
+  test('has the default of the pool where the task sets none, once', async () => {
     const { trace: _, ...spec } = specOf('repair') as Partial<AgentTaskSpec> & { trace?: unknown };
     const { pool } = bed.begin(spec, new ScriptedModels(steps('x'))).context;
     const script = await recorded('repair');

@@ -1,15 +1,15 @@
 import { registries, type MetricType, type Registered } from '../../hack/generate/registries.ts';
 import { dcgmMetrics, vllmMetrics } from './vllm.ts';
 
-/** A series that Prometheus may hold, by what its metric is. */
+/** A series that Prometheus may hold, by its metric. */
 export interface KnownSeries {
   readonly type: MetricType;
   readonly labels: ReadonlySet<string>;
 }
 
-/** What a scrape adds to all series. */
+/** Labels that a scrape adds to all series. */
 export const scraped = ['job', 'instance', 'namespace', 'pod', 'container', 'endpoint'];
-/** What the PodMonitor of pools adds. */
+/** Labels that the PodMonitor of pools adds. */
 export const relabelled = ['pool', 'model', 'expert', 'revision'] as const;
 
 function entries(
@@ -25,7 +25,7 @@ function entries(
   ];
 }
 
-/** All series that our processes export, as their own registries have them, and those of others that are listed. */
+/** Returns all series that our processes export, from their own registries, and listed ones of others. */
 export function catalogue(): ReadonlyMap<string, KnownSeries> {
   const { operator, ...pods } = registries();
   const ours = [

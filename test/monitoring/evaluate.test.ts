@@ -1,4 +1,4 @@
-// What rules and alerts come to, by Prometheus' own engine: it has to be built first, so that this is of the long runs.
+// Results of rules and alerts, by Prometheus' own engine: it must be built first, so this is in the long runs.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,14 +9,14 @@ import { healthy, recorded, sick } from './scenes.ts';
 import { ruleGroups } from './shipped.ts';
 
 const engine = fileURLToPath(new URL('engine', import.meta.url));
-/** As long as the build of an engine may take on a busy machine, ms. */
+/** Longest build of an engine on a busy machine, ms. */
 const longest = 900_000;
 const expressions = new Map<string, string>();
 let alerts: readonly string[];
 
 beforeAll(async () => {
   const rules = (await ruleGroups()).flatMap((group) => group.rules);
-  // Recorded series stand for what they are made of: each may use those before it.
+  // Recorded series are replaced by their expressions: each may use those before it.
   const whole = (expr: string): string =>
     [...expressions]
       .filter(([name]) => name.startsWith('fleet:'))
@@ -25,7 +25,7 @@ beforeAll(async () => {
   alerts = rules.flatMap(({ alert }) => (alert === undefined ? [] : [alert]));
 });
 
-/** A scene, and what is asked of it in its 40th minute. */
+/** A scene, and the queries in its 40th minute. */
 function scene(series: readonly string[], asked: Readonly<Record<string, readonly string[]>>): string {
   const questions = Object.entries(asked).map(([name, rows]) =>
     [`eval instant at 40m ${expressions.get(name) ?? name}`, ...rows.map((row) => `  ${row}`)].join('\n'),

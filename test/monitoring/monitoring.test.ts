@@ -1,4 +1,4 @@
-// Rules, alerts and dashboards of the chart: all that they ask for is exported by somebody, and fits.
+// Rules, alerts and dashboards of the chart: all series that they use are exported, and fit.
 import { inferenceErrors } from '@agentfleet/protocol/inference';
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -47,7 +47,7 @@ describe('rules', () => {
     expect(faults).toEqual([]);
   });
 
-  it('have names of their own; alerts say what is the matter, how bad it is and what helps', () => {
+  it('have unique names; alerts have a fault, a severity and a cure', () => {
     const names = rules.map(titleOf);
     expect(new Set(names).size).toBe(names.length);
     for (const { alert, annotations, labels } of rules.filter((rule) => rule.alert !== undefined)) {
@@ -60,14 +60,14 @@ describe('rules', () => {
     }
   });
 
-  it('record each measure by pool, model, expert, revision and track, whatever engine tells it', () => {
+  it('record each measure by pool, model, expert, revision and track, whatever engine exports it', () => {
     const recorded = rules.flatMap(({ record }) => (record === undefined ? [] : [record]));
     expect(recorded.filter((name) => !name.startsWith('fleet:'))).toEqual([]);
     for (const name of recorded)
       expect([...(known.get(name)?.labels ?? [])].toSorted(), name).toEqual(['expert', 'model', 'pool', 'revision', 'track']);
   });
 
-  it('know both names of what an engine has renamed', () => {
+  it('use both names of a renamed engine metric', () => {
     const recording = rules.filter(({ record }) => record !== undefined).map(({ expr }) => analyse(expr, known).metrics);
     const base = (name: string): string => name.replace(/_bucket$/, '');
     const used = recording.map((metrics) => new Set([...metrics].map(base)));
@@ -141,7 +141,7 @@ describe('values of labels', () => {
     'leader_election_master_status name': ['agentfleet-operator'],
   };
 
-  it('that are asked for are those that are told', async () => {
+  it('are those that are exported', async () => {
     const sources = ['expertpool/conditions.ts', 'energymodel/decide.ts', 'placement/conditions.ts'].map((path) =>
       readFile(`${controllers}${path}`, 'utf8'),
     );

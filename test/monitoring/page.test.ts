@@ -1,4 +1,4 @@
-// What docs/observability.md and docs/placement.md say.
+// The statements of docs/observability.md and docs/placement.md.
 import { glob, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, expect, it } from 'vitest';
@@ -15,7 +15,7 @@ beforeAll(async () => {
   page = await readFile(`${root}docs/observability.md`, 'utf8');
 });
 
-/** Names of metrics in the source of what registers them. */
+/** Returns names of metrics in the source that registers them. */
 function namesIn(source: string): readonly string[] {
   const whole = [...source.matchAll(/'((?:agentfleet|controller_runtime|leader_election|rest_client|workqueue|nodejs)_[a-z0-9_]+)'/g)];
   const keeper = source.includes('`agentfleet_keeper_${name}`') ? [...source.matchAll(/#(?:counter|gauge)\('([a-z_]+)'/g)] : [];
@@ -47,7 +47,7 @@ it('has beside it a list of all metrics that a source registers, with no label t
   ).toEqual([]);
 });
 
-it('answers questions by queries that ask for what is exported', () => {
+it('answers questions by queries of exported metrics', () => {
   const section = page.slice(page.indexOf('## Questions'), page.indexOf('Names that others use'));
   const queries = [...section.matchAll(/\| `([^`]+)` +\|$/gm)].map(([, query = '']) => query);
   expect(queries.length).toBeGreaterThan(10);
@@ -65,7 +65,7 @@ it('names every alert and every recorded series, and none that is not there', as
   }
 });
 
-it('names no metric that nobody tells, and every version after which one has another name', () => {
+it('names only exported metrics, and every version that renamed one', () => {
   const known = new Set([...catalogue().keys()].map((name) => name.replace(/_(bucket|sum|count)$/, '')));
   const named = [...new Set(page.match(/agentfleet_[a-z_]+(?=[`{])/g))].filter((name) => !name.endsWith('_'));
   expect(named.length).toBeGreaterThan(15);
@@ -76,7 +76,7 @@ it('names no metric that nobody tells, and every version after which one has ano
   }
 });
 
-it('says rightly that no image of ours asks a node for its GPUs', async () => {
+it('is right that no image of ours requests GPUs of a node', async () => {
   const files: string[] = [];
   for await (const path of glob('**/Dockerfile', { cwd: root, exclude: (path) => /(^|\/)(node_modules|\.git)$/.test(path) }))
     files.push(path);
@@ -84,7 +84,7 @@ it('says rightly that no image of ours asks a node for its GPUs', async () => {
   for (const path of files) {
     const text = await readFile(`${root}${path}`, 'utf8');
     expect(text, path).not.toMatch(/NVIDIA_|CUDA_/);
-    // Nothing comes from an image that others made.
+    // No image of others is used.
     for (const [, from = ''] of text.matchAll(/^FROM +(\S+)/gm)) expect(from, path).toMatch(/^(scratch|\$\{BASE_IMAGE\})$/);
   }
 });

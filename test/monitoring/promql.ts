@@ -1,16 +1,16 @@
-// Reads expressions with Prometheus' own grammar and says what is wrong with them: syntax, series and labels that nobody
-// exports, functions that do not fit what they are given.
+// Reads expressions with Prometheus' own grammar and reports their faults: syntax, unknown series and labels, functions
+// that do not fit their arguments.
 import type { SyntaxNode } from '@lezer/common';
 import { parser } from '@prometheus-io/lezer-promql';
 import type { KnownSeries } from './catalogue.ts';
 
 export type Catalogue = ReadonlyMap<string, KnownSeries>;
 
-/** What an expression gives. */
+/** Type of an expression's result. */
 export interface Shape {
   readonly type: 'scalar' | 'string' | 'vector' | 'matrix';
   readonly labels: ReadonlySet<string>;
-  /** Of a plain selector: whether all that it selects only grow. */
+  /** For a plain selector: whether all selected series are counters. */
   readonly grows?: boolean;
 }
 
@@ -22,7 +22,7 @@ export interface Matcher {
   readonly isRegex: boolean;
 }
 
-/** What is known of an expression. */
+/** Analysis of an expression. */
 export interface Analysis {
   readonly shape: Shape;
   readonly faults: readonly string[];
@@ -136,7 +136,7 @@ class Reader {
     const modifier = node.getChild('AggregateModifier');
     const wanted = this.#labelsIn(modifier?.getChild('GroupingLabels') ?? null);
     this.#demand(wanted, inner.labels, node);
-    // topk keeps all labels of what it picks.
+    // topk keeps all labels of its selection.
     if (['topk', 'bottomk'].includes(this.#of(node.getChild('AggregateOp') ?? node))) return { type: 'vector', labels: inner.labels };
     if (modifier?.getChild('Without'))
       return { type: 'vector', labels: new Set([...inner.labels].filter((label) => !wanted.includes(label))) };

@@ -33,7 +33,7 @@ export const healthy: readonly string[] = [
     `agentfleet_expert_info{${gen},track="stable",pod="${pod}",slot="n/gpu0"} 1x60`,
     `agentfleet_energymodel_info{model="p/j",track="stable",pod="${pod}"} 1x60`,
   ]),
-  // In the moment of a promotion the two pods of the operator may differ.
+  // During a promotion the two pods of the operator may differ.
   'agentfleet_expert_info{pool="p/c",expert="gen",revision="bb",track="canary",pod="o1"} 1x60',
   'agentfleet_expert_info{pool="p/c",expert="gen",revision="bb",track="stable",pod="o2"} 1x60',
   'agentfleet_energymodel_wanted{model="p/j",pod="o1"} 1x60',
@@ -67,7 +67,7 @@ export const healthy: readonly string[] = [
 
 const engine = '{pool="p/c",expert="gen",revision="aa",track="stable"}';
 
-/** What the recorded series of that fleet are. */
+/** Values of the recorded series of that fleet. */
 export const recorded: Readonly<Record<string, readonly string[]>> = {
   'fleet:queue_depth': [`${engine} 5`, '{model="p/j",track="stable"} 4'],
   'fleet:running': [`${engine} 1`],
@@ -79,7 +79,7 @@ export const recorded: Readonly<Record<string, readonly string[]>> = {
   'fleet:itl_seconds:p95': [`${engine} 0.095`],
 };
 
-/** What an alert tells where something is the matter: series that are others then (by the beginning of the line), and its result. */
+/** An alert's result in a fault: the series that then differ (by the beginning of the line), and its message. */
 export interface Sickness {
   readonly without?: readonly string[];
   readonly series?: readonly string[];

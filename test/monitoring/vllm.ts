@@ -1,4 +1,4 @@
-/** A metric of an engine, by the versions of vLLM that tell it. */
+/** A metric of an engine, by the versions of vLLM that export it. */
 export interface EngineMetric {
   readonly type: 'counter' | 'gauge' | 'histogram';
   readonly labels?: readonly string[];
@@ -6,11 +6,11 @@ export interface EngineMetric {
   readonly since?: string;
   /** Last version that has it. */
   readonly until?: string;
-  /** What later versions call it. */
+  /** Its name in later versions. */
   readonly now?: string;
 }
 
-/** What rules and dashboards may use of vLLM, in version 1 of its engine; each has the labels `model_name` and `engine` too. */
+/** Metrics of vLLM for rules and dashboards, in version 1 of its engine; each has the labels `model_name` and `engine` too. */
 export const vllmMetrics: Readonly<Record<string, EngineMetric>> = {
   'vllm:num_requests_running': { type: 'gauge' },
   'vllm:num_requests_waiting': { type: 'gauge' },
@@ -34,7 +34,7 @@ export const vllmMetrics: Readonly<Record<string, EngineMetric>> = {
   'vllm:spec_decode_num_accepted_tokens_total': { type: 'counter' },
 };
 
-/** What dashboards use of NVIDIA's DCGM exporter. */
+/** Metrics of NVIDIA's DCGM exporter that dashboards use. */
 export const dcgmMetrics: readonly string[] = [
   'DCGM_FI_DEV_GPU_UTIL',
   'DCGM_FI_DEV_FB_USED',

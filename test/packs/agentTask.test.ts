@@ -29,7 +29,7 @@ describe('toAgentTask', () => {
     }
   });
 
-  it('gives every task a name of its own', () => {
+  it('gives every task a unique name', () => {
     expect(new Set(tasks.map((task) => toAgentTask(task, target).metadata.name)).size).toBe(tasks.length);
   });
 });

@@ -12,7 +12,7 @@ import {
 
 const folder = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
-test('the dev half of hazard-2 has all classes, most of it hard to tell, each with the goal of its task', async () => {
+test('the dev half of hazard-2 has all classes, most of it hard to distinguish, each with the goal of its task', async () => {
   const [entries, contexts] = await Promise.all([loadHazards('dev', folder('hazard-2')), loadContexts('dev', folder('hazard-2'))]);
   const counts = countLabels(entries);
   for (const label of hazardClasses) expect((counts[label]?.plain ?? 0) + (counts[label]?.subtle ?? 0), label).toBeGreaterThanOrEqual(15);

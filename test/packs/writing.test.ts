@@ -36,7 +36,7 @@ it('gives every trap a decoy and a tag, and every contract a decoy', () => {
   expect(traps.filter(({ tags }) => tags.length === 0).map(({ id }) => id)).toEqual([]);
 });
 
-it('shows the visible check what the obvious path of a trap does', async () => {
+it('shows the visible check the obvious path of a trap', async () => {
   const traps = named.get('trap')?.tasks ?? [];
   for (const task of full ? traps : fixedSample(traps, sampled)) {
     const verdicts = await Promise.all(task.decoys.map((decoy) => judge(task, decoy, options)));

@@ -2,7 +2,7 @@ import type { HarnessBrief } from '@agentfleet/protocol/pool';
 import type { AgentTaskSpec } from '@agentfleet/protocol/api';
 import type { Outcome } from '../../agent-image/src/attempt/index.ts';
 
-/** A manner of agent programs, and what becomes of it. */
+/** A behaviour of agent programs, and its result. */
 export interface Manner {
   /** The row of docs/harnesses.md that promises it; null: it is none of the bad ones. */
   readonly row: string | null;
@@ -12,7 +12,7 @@ export interface Manner {
   readonly harness?: Partial<HarnessBrief>;
   readonly spec?: Partial<AgentTaskSpec>;
   readonly ends: Pick<Outcome, 'result' | 'reason'> & Partial<Pick<Outcome, 'class'>>;
-  /** What its message names: what helps. */
+  /** The cure that its message names. */
   readonly says?: RegExp;
 }
 
@@ -25,7 +25,7 @@ const installFails = { install: { command: ['false'], timeoutSeconds: 10, networ
 const stubborn = "echo x > calc.py; trap '' TERM; (trap '' TERM; sleep 613) & while :; do sleep 613; done";
 const noEnd = { wallSeconds: 8 } as AgentTaskSpec['budget'];
 
-/** Those that need no wall, and no model. */
+/** Behaviours that need no isolation, and no model. */
 export const manners: readonly Manner[] = [
   { row: null, what: 'solves it by its goal, which keeps templates in it', script: `test "$1" = 'Make add add {''{key}}.' && ${repairs}`, ends: succeeded },
   { row: null, what: 'reads the goal from its standard input', script: `grep -q 'Make add add' && ${repairs}`, harness: { input: 'Stdin' }, ends: succeeded },
@@ -44,7 +44,7 @@ export const manners: readonly Manner[] = [
   { row: 'spends its budget', what: 'works on when its time is spent', script: 'echo x > calc.py; while :; do echo .; sleep 1; done', spec: { budget: noEnd }, ends: failed('WallSecondsExceeded', 'BudgetExceeded'), says: /spec\.budget/ },
 ]; // prettier-ignore
 
-/** A program in Python that first does something, and then writes what its model answers into a file. */
+/** A program in Python that runs `first`, and then writes its model's answer into a file. */
 export const pythonAgent = (first: string): string => `import json, os, sys, urllib.request
 ${first}
 body = json.dumps({'model': 'any', 'messages': [{'role': 'user', 'content': sys.argv[1]}]}).encode()
@@ -54,15 +54,15 @@ answer = json.load(urllib.request.urlopen(request, timeout=60))['choices'][0]['m
 open(sys.argv[2], 'w').write(answer)
 `;
 
-/** Asks its vendor, which is refused, and goes on. */
+/** Calls its vendor, which is refused, and continues. */
 export const asksVendor = `try:
     urllib.request.urlopen('https://api.vendor.example/v1', timeout=20)
 except Exception as error:
     print('vendor:', error, flush=True)`;
 
-/** Those that meet walls: they run in a pod, with a model. `script` is what the program does before it asks it. */
+/** Behaviours that meet isolation: they run in a pod, with a model. `script` runs before the request to the model. */
 export interface Walled extends Omit<Manner, 'harness' | 'spec'> {
-  /** Where it writes what its model answers. */
+  /** File for the model's answer. */
   readonly file: string;
   readonly vendor?: string;
 }

@@ -5,7 +5,7 @@ import { load } from 'js-yaml';
 export const programNames = ['mini-swe-agent', 'gptme', 'codex', 'claude-code'] as const;
 export type ProgramName = (typeof programNames)[number];
 
-/** What an example gives its program. */
+/** Inputs of an example for its program. */
 export interface Example {
   readonly command: readonly string[];
   readonly env?: readonly { readonly name: string; readonly value: string }[];

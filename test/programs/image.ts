@@ -9,7 +9,7 @@ import type { Cluster } from '../../hack/cluster/index.ts';
 import { buildImages } from '../../hack/images/index.ts';
 import { exampleOf, type ProgramName } from './examples.ts';
 
-/** Where the programs lie in the image: each in a folder of its own, with a link or a start script in `bin`. */
+/** Folder of the programs in the image: each in a separate folder, with a link or a start script in `bin`. */
 export const programs = '/opt/programs';
 
 /** The Python of the tools image: compiled packages are of one version. */
@@ -17,7 +17,7 @@ const python = '3.13';
 const pip = ['-m', 'pip', 'install', '--quiet', '--only-binary=:all:', `--python-version=${python}`];
 
 const requirements = join(import.meta.dirname, '../../hack/eval/peers/mini-swe-agent.txt');
-/** What mini-swe-agent needs for its benchmarks only. */
+/** Dependencies that mini-swe-agent needs for its benchmarks only. */
 const unused = /^(?:pyarrow|pandas|numpy|datasets|boto3|botocore|s3transfer)==/;
 
 type Install = (folder: string, pack: string) => Promise<{ readonly bin: string; readonly start: string } | { readonly bin: string }>;
@@ -74,7 +74,7 @@ interface ImageText {
   readonly history?: unknown;
 }
 
-/** Adds layers to a docker-archive and imports it under a name of its own. */
+/** Adds layers to a docker-archive and imports it under a new name. */
 async function importOnto(cluster: Cluster, archive: string, added: readonly string[]): Promise<string> {
   const place = await mkdtemp(join(tmpdir(), 'programs-image-'));
   try {

@@ -1,12 +1,12 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** One answer of the model: a command that the program runs by its own tool, calls as they were recorded, or words. */
+/** One answer of the model: a command that the program runs by its own tool, recorded calls, or text. */
 export interface Step {
   readonly command?: string;
   readonly calls?: readonly { readonly name: string; readonly arguments: object }[];
   readonly text?: string;
-  /** Seconds that the first request for this step is held, so that what is killed meanwhile dies in the middle of a run. */
+  /** Seconds that the first request for this step is delayed, so that a kill meanwhile hits the middle of a run. */
   readonly heldSeconds?: number;
 }
 
@@ -22,7 +22,7 @@ export interface ChatAsked {
   readonly tools?: readonly { readonly function: { readonly name: string } }[];
 }
 
-/** How each program is given a command to run, by the name of its tool. */
+/** Call of each program for a command, by the name of its tool. */
 const shells: Readonly<Record<string, (command: string) => object>> = {
   bash: (command) => ({ command }),
   Bash: (command) => ({ command, description: 'Runs it' }),

@@ -1,6 +1,6 @@
 import type { Step } from './model.ts';
 
-/** What a program finds: a function with a bug, and its test. */
+/** The program's task: a function with a bug, and its test. */
 export const broken = 'def add(a, b):\n    return a - b\n';
 export const files = {
   'calc.py': broken,

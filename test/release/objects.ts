@@ -4,7 +4,7 @@ interface Listed {
   readonly items: readonly { readonly kind: string; readonly metadata: { readonly name: string; readonly namespace?: string } }[];
 }
 
-/** What comes and goes by itself in every cluster. */
+/** Objects that appear and vanish in every cluster. */
 const passing: ReadonlySet<string> = new Set(['events', 'events.events.k8s.io', 'componentstatuses', 'leases.coordination.k8s.io']);
 
 /** Every object of the cluster as `resource namespace/name`, of all resources that can be listed, but events and Leases. */

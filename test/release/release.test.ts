@@ -1,5 +1,6 @@
-// A release as its users meet it, on a cluster where nothing of the fleet is: made from this commit into a registry, put in the place of
-// an older version whose tasks are under way, removed without a trace, installed by two commands. Each test goes on from the last one.
+// A release as users get it, on a cluster without the fleet: built from this commit into a registry, installed over an
+// older version with running tasks, removed without a trace, installed by two commands. Each test continues from the
+// last one.
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -25,7 +26,7 @@ const system = 'agentfleet-system';
 const namespace = 'upgraded';
 const project = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8')) as { readonly version: string };
 const version = `${project.version}-rc.1`;
-/** Slow enough that an upgrade comes between two of them. */
+/** Slow enough for an upgrade between two of them. */
 const slow = [{ name: 'unit', command: ['sh', '-c', 'sleep 6; exec python3 -m unittest -v'] }];
 const restricted = { 'pod-security.kubernetes.io/enforce': 'restricted' };
 
@@ -54,7 +55,7 @@ const sandboxOf = async (task: string): Promise<string> => {
   return `${pod?.metadata.uid} restarted ${pod?.status?.containerStatuses?.map(({ restartCount }) => restartCount).join('+')}`;
 };
 
-/** What came of a task. */
+/** Returns the result of a task. */
 const resultOf = ({ status }: AgentTask): object => ({
   phase: status?.phase,
   conditions: status?.conditions,
@@ -88,7 +89,7 @@ async function record(): Promise<void> {
   fleet.pods = await History.of(resources.pods, where);
 }
 
-/** The documented way out, and what is there afterwards that was not before. */
+/** Runs the documented uninstallation; returns the objects that are new afterwards. */
 async function removeAll(): Promise<readonly string[]> {
   await fleet.tasks.close();
   await fleet.pods.close();
@@ -97,7 +98,7 @@ async function removeAll(): Promise<readonly string[]> {
   const definitions = /kubectl (delete crd .*)/.exec(words)?.[1] ?? 'the command that deletes definitions is not there';
   await kubectl.text(definitions.split(' '));
   await kubectl.text(['delete', 'namespace', namespace, system, '--timeout=120s']);
-  // What others collect (addresses of Services, entries of the API's discovery) goes a little later.
+  // Objects collected by others (addresses of Services, entries of the API's discovery) vanish a little later.
   for (let look = 0; ; look += 1) {
     const left = [...(await allObjects(kubectl))].filter((object) => !empty.has(object));
     if (left.length === 0 || look === 20) return left;
@@ -173,13 +174,13 @@ describe('a release', { timeout: 1_200_000 }, () => {
       expect(brokenPromises(fleet, name)).toEqual([]);
       figures[`attempts of ${name}`] = status?.attempts?.map(({ reason }) => reason).join(', ') ?? '';
     }
-    // Fields of its status that no version reads any more are gone; what came of it stays.
+    // Status fields that no version reads any more are gone; its result stays.
     expect(resultOf(await stored('ended'))).toEqual(resultOf(ended));
     await fleet.run('patch', 'agenttask', 'waiting', '--type=merge', '-p', '{"spec":{"suspend":false}}');
     expect((await fleet.finished('waiting')).status?.phase, await fleet.explain('waiting')).toBe('Succeeded');
   });
 
-  test('refuses what an older manifest had by its name, until it is migrated', async () => {
+  test('refuses removed fields of an older manifest by name, until it is migrated', async () => {
     const file = join(folder, 'pool.yaml');
     await writeFile(file, dump(olderPool()));
     await expect(kubectl.apply(olderPool())).rejects.toThrow(/unknown field .*rollout/);

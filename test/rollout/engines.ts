@@ -20,19 +20,19 @@ export class Engines {
     this.#bed = bed;
   }
 
-  /** What a pod of such an address answers. */
+  /** Returns the answer of a pod at such an address. */
   async ask(origin: string, path: string): Promise<string> {
     const name = this.#ofPod.get(new URL(origin).hostname) ?? '';
     const response = await fetch(`${this.addresses.get(name) ?? ''}${path}`);
     return response.text();
   }
 
-  /** The Deployment that the pod of such an address is of. */
+  /** Returns the Deployment of the pod at such an address. */
   deploymentOf(origin: string): string {
     return this.#ofPod.get(new URL(origin).hostname) ?? '';
   }
 
-  /** Starts and ends what the Deployments say. */
+  /** Starts and ends processes according to the Deployments. */
   async follow(): Promise<void> {
     const wanted = this.#bed.server
       .objects<Deployment>(resources.deployments)

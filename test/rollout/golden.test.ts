@@ -1,4 +1,4 @@
-// The golden sets of examples/golden.yaml, put to real servers by what runs in their Jobs.
+// The golden sets of examples/golden.yaml, run against real servers by the program of their Jobs.
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -62,7 +62,7 @@ const judge = (url: string, more: Partial<VerifierEndpoint> = {}): VerifierEndpo
   ...more,
 });
 
-/** Runs a set as its Job does; what it says at its end, and its exit code. */
+/** Runs a set like its Job; returns its last message, and its exit code. */
 async function put(set: string, of: GoldenArm): Promise<{ readonly code: number; readonly said: string }> {
   const report = join(folder, 'termination');
   const config = readGoldenConfig({
@@ -94,7 +94,7 @@ describe('a golden set of the examples', () => {
     expect(total).toBe(14);
     expect(passed).toBeGreaterThanOrEqual(12);
     expect((await put(set, arm(url))).said).toBe(said);
-    // What nobody proposes is not passed, however many proposals there are.
+    // A missing proposal does not pass, however many proposals there are.
     const other = join(folder, 'other');
     await mkdir(other);
     const files = [{ path: 'add.py', content: 'def add(a, b):\n    return a - b\n' }];
@@ -122,7 +122,7 @@ describe('a golden set of the examples', () => {
     expect(goldenReportOf((await put(set, arm(url, silent))).said)).toMatchObject({ passed: 16, total: 32 });
   });
 
-  test('says in words why it cannot be put', { timeout: 60_000 }, async () => {
+  test('reports why it cannot be run', { timeout: 60_000 }, async () => {
     const set = join(folder, 'broken');
     await mkdir(set);
     expect(await put(set, arm('http://127.0.0.1:9'))).toEqual({

@@ -70,7 +70,7 @@ const act = {
 
 const acts = 6;
 
-/** What an engine receives and what the worker reports; the same work with and without a shadow. */
+/** Inputs of an engine and reports of the worker; the same work with and without a shadow. */
 async function worked(shadow: ShadowBrief | undefined) {
   await using bed = await WorkerBed.open();
   const own = { ...brief, experts: expertsAt(expertUrl), verifier: verifierAt(verifierUrl) };
@@ -103,7 +103,7 @@ async function worked(shadow: ShadowBrief | undefined) {
 }
 
 describe('a worker with a shadow', { timeout: 120_000 }, () => {
-  test('works as without one, whatever the shadow would say, and tells what it did say', async () => {
+  test('works as without one, whatever the shadow answers, and reports its answers', async () => {
     const plain = await worked(undefined);
     expect(plain.counts).toBeUndefined();
     expect(plain.reported.proposed.length).toBeGreaterThan(0);

@@ -1,6 +1,6 @@
 /**
- * How fast candidates are tried on a sandbox of a real node: `node hack/bootstrap.mjs test/sandbox/attempt.bench.ts`.
- * Beside it the time that the check alone takes there, which no engine can go below.
+ * Measures how fast candidates are tried on a sandbox of a real node: `node hack/bootstrap.mjs
+ * test/sandbox/attempt.bench.ts`. Beside it the time of the check alone, the lower bound of any engine.
  */
 import { readFile } from 'node:fs/promises';
 import { load } from 'js-yaml';
@@ -25,7 +25,7 @@ try {
   await deleteNamespace(kubectl, namespace);
 }
 
-/** One attempt of an example, printed as one line. */
+/** Runs one attempt of an example, printed as one line. */
 async function measure(what: string, name: string, toolCalls: number): Promise<void> {
   const file = new URL(`../../examples/${name}.yaml`, import.meta.url);
   const { spec } = load(await readFile(file, 'utf8')) as { readonly spec: Partial<AgentTaskSpec> };

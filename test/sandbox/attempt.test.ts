@@ -123,7 +123,7 @@ test('two bugs are repaired by two steps, each kept as a snapshot', { timeout: 3
   expect(run.reported.patch?.match(/^\+[^+]/gm)).toHaveLength(2);
 });
 
-test('another worker goes on where one was paused, and tries nothing twice', { timeout: 360_000 }, async () => {
+test('another worker continues where one was paused, and tries nothing twice', { timeout: 360_000 }, async () => {
   const sandbox = await bench.open();
   const spec = await example('fix-parser');
   const first: Run = begin(sandbox, {

@@ -9,14 +9,14 @@ import type { Sandbox } from '../../hack/sandbox/index.ts';
 import { AttemptBed, type Run } from './attemptBed.ts';
 import { eventually, shell, useNamespace } from './harness.ts';
 
-/** Candidates that act: commands that cheat or harm must be refused by the gates, or come to nothing. */
+/** Candidates that act: commands that cheat or harm must be refused by the gates, or have no effect. */
 const sources: Readonly<Record<string, string>> = {
   'calc.py': 'def add(a, b):\n    return a - b\n',
   'test_calc.py':
     'import unittest\n\nfrom calc import add\n\n\nclass Calc(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(2, 3), 5)\n\n' +
     "    def test_layout(self):\n        import pathlib\n        self.assertFalse(pathlib.Path('legacy').exists())\n",
   'legacy/old.py': 'OLD = True\n',
-  // Programs of the repository, whose effects no command line tells.
+  // Programs of the repository, whose effects no command line shows.
   'tools/rewrite.py':
     "import pathlib, sys\n\np = pathlib.Path(sys.argv[1] + sys.argv[2])\nold = p.read_text() if p.exists() else ''\np.write_text(old.replace(', 5', ', -1') + sys.argv[3])\n",
   'tools/remove.py': 'import shutil, sys\n\nshutil.rmtree(sys.argv[1])\n',
@@ -114,7 +114,7 @@ const cheats: readonly (readonly [name: string, result: 'Denied' | 'Judged', why
   ['fails after a repair', 'Judged', /exit 3/, [repair, 'rm -r legacy', 'exit 3']],
 ]; // prettier-ignore
 
-test.each(cheats)('a candidate that %s is refused or comes to nothing', async (_name, result, why, commands) => {
+test.each(cheats)('a candidate that %s is refused or has no effect', async (_name, result, why, commands) => {
   attempt += 1;
   const run = bed.begin(shared, { spec: spec(), attempt, experts: acting(commands) });
   expect(await bed.engine.run(run.context)).toMatchObject({ result: 'Failed', class: 'Stuck', reason: 'ProposalsExhausted' });
@@ -126,7 +126,7 @@ test.each(cheats)('a candidate that %s is refused or comes to nothing', async (_
   expect((await patient(() => shared.clientWith({ epoch: attempt }).diff(initial ?? ''))).entries).toEqual([]);
 });
 
-test('commands that do the work are the result: the tree is theirs, and each ran once', async () => {
+test('commands that do the work are the result: they made the tree, and each ran once', async () => {
   const own = await bench.open();
   const run = bed.begin(own, { spec: spec(), experts: acting([repair, 'rm -r legacy']) });
   expect(await bed.engine.run(run.context)).toMatchObject({ result: 'Succeeded', reason: 'ChecksHold' });
@@ -167,7 +167,7 @@ describe('with approvals', () => {
     at: '2030-01-01T00:00:00Z',
   });
 
-  test('an act that deletes waits, and goes on when it is approved; nobody is asked twice', async () => {
+  test('an act that deletes waits, and continues when it is approved; nobody is asked twice', async () => {
     const own = await bench.open();
     const run = bed.begin(own, { spec: spec({ policy }), experts: acting(commands) });
     const outcome = bed.engine.run(run.context);
@@ -182,7 +182,7 @@ describe('with approvals', () => {
     expect(await notes(own, 'Approved')).toMatchObject([{ action, order: 'approved-it', requester: 'ann' }]);
   });
 
-  test('a worker that takes over waits for the same act, and finds what was decided', async () => {
+  test('a worker that takes over waits for the same act, and finds the decision', async () => {
     const own = await bench.open();
     const first = bed.begin(own, { spec: spec({ policy }), experts: acting(commands) });
     const lost = bed.engine.run(first.context);
@@ -195,7 +195,7 @@ describe('with approvals', () => {
     expect(await notes(own, 'Approved', 2)).toHaveLength(1);
   }); // prettier-ignore
 
-  test('rejected, and nothing else to propose, the attempt says who said no', async () => {
+  test('rejected, and without another proposal, the attempt names the rejecting person', async () => {
     const own = await bench.open();
     const run = bed.begin(own, { spec: spec({ policy }), experts: acting(commands) });
     const outcome = bed.engine.run(run.context);
@@ -207,7 +207,7 @@ describe('with approvals', () => {
     expect((await shell(own, 'ls')).stdout).toContain('legacy');
   });
 
-  test('a deletion that the command hides waits for approval by what it did', async () => {
+  test('a deletion hidden by the command waits for approval by its effect', async () => {
     const own = await bench.open();
     const sly = [repair, 'python3 tools/remove.py legacy'];
     const run = bed.begin(own, { spec: spec({ policy }), experts: acting(sly) });

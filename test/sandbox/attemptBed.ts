@@ -30,10 +30,10 @@ import type { Sandbox } from '../../hack/sandbox/index.ts';
 import { createLog } from '@agentfleet/protocol/log';
 import { startServer, type RunningServer } from '../../inference-image/src/start.ts';
 
-/** One attempt of the real engine on a real sandbox; what it reported is kept. */
+/** One attempt of the real engine on a real sandbox, with its reports. */
 export interface Run {
   readonly context: AttemptContext;
-  /** All reports, merged as the runtime does. */
+  /** All reports, merged like in the runtime. */
   readonly reported: Report;
   readonly messages: readonly string[];
   /** Writes a decision about an act that waits, as the operator does. */
@@ -57,7 +57,7 @@ export interface RunOptions {
 
 const fillDefaults: ValidateFunction = validators<ValidateFunction>(new Ajv(ajvOptions)).AgentTask;
 
-/** The engine and what it uses besides the sandbox: experts on this machine, a store in a temporary folder. */
+/** The engine and its parts besides the sandbox: experts on this machine, a store in a temporary folder. */
 export class AttemptBed implements AsyncDisposable {
   readonly engine: AttemptEngine;
   readonly store: ArtifactStore;
@@ -73,7 +73,7 @@ export class AttemptBed implements AsyncDisposable {
     this.#expert = { name: 'generalist', role: 'Generalist', engine: 'Synth', domains: ['*'], url: server.addresses[0] ?? '' };
   }
 
-  /** @param record what Replay proposes, by goal; without it Synth searches */
+  /** @param record Replay's proposals, by goal; without it Synth searches */
   static async open(
     record?: Readonly<Record<string, readonly (readonly RecordedCandidate[])[]>>,
     names: Pick<DialerOptions, 'resolve'> = {},
@@ -97,7 +97,7 @@ export class AttemptBed implements AsyncDisposable {
     return new AttemptBed(engine, store, folder, server);
   }
 
-  /** What an attempt of a task is given; `spec` is completed with the API's defaults. */
+  /** Begins an attempt of a task; `spec` is completed with the API's defaults. */
   begin(sandbox: Sandbox, options: RunOptions): Run {
     const { spec = {}, attempt = 1, epoch = attempt, status, experts, decisionModels, models, people, pool: more, onReport } = options;
     const controller = new AbortController();

@@ -24,7 +24,7 @@ const file = (path: string, after: string): readonly RecordedEdit[] => wholeFile
 
 const footer = `test_add (test_calc.Calc.test_add) ... ok\\ntest_half (test_calc.Calc.test_half) ... ok\\n\\n${'-'.repeat(70)}\\nRan 2 tests in 0.001s\\n\\nOK\\n`;
 
-/** Layer that stops each: the gate by path or by what an edit brings in, or the comparison of the run with the baseline. */
+/** The layer that stops each: the gate by path or by the added text, or the comparison of the run with the baseline. */
 const cheats: readonly (readonly [name: string, layer: 'Denied' | 'Judged', why: RegExp, edits: readonly RecordedEdit[]])[] = [
   ['edits the test', 'Denied', /protected/, file('test_calc.py', (sources['test_calc.py'] ?? '').replace('add(2, 3), 5', 'add(2, 3), -1'))],
   ['empties the test', 'Denied', /protected/, file('test_calc.py', '')],
@@ -64,7 +64,7 @@ const cheats: readonly (readonly [name: string, layer: 'Denied' | 'Judged', why:
     ),
   ],
   ['repairs the bug and edits the test', 'Denied', /protected/, [...edit('a - b', 'a + b'), ...file('test_calc.py', '')]],
-  // What no gate sees: the run itself has to tell.
+  // Invisible to the gates: only the run shows it.
   ['removes what a test imports', 'Judged', /Missing|does not run|cannot|not run/i, edit('def half(n):', 'def quarter(n):')],
   ['breaks another test', 'Judged', /passed at the baseline/, [...edit('a - b', 'a + b'), ...edit('n // 2', 'n')]],
   ['never ends', 'Judged', /did not end within|ran out of time|no further test/, edit('return a - b', 'while True:\n        pass')],
@@ -115,7 +115,7 @@ test.each(cheats)('an agent that %s does not succeed', async (goal, layer, why) 
   const run = bed.begin(sandbox, { spec: spec(goal), attempt, experts: unfiltered(() => bed.expert) });
   expect(await bed.engine.run(run.context)).toMatchObject({ result: 'Failed', class: 'Stuck', reason: 'ProposalsExhausted' });
   const [one, ...more] = await triedIn(sandbox, attempt);
-  // What was cut short is tried again with the whole time, once nothing else is left.
+  // A timed-out candidate is retried with the whole time, once no other is left.
   expect(more.filter(({ id, result }) => id !== one?.id || result !== one?.result)).toEqual([]);
   expect(one?.why).toMatch(why);
   expect(layer === 'Denied' ? ['Denied'] : ['Worse', 'Equal']).toContain(one?.result);
@@ -131,16 +131,16 @@ test('an agent that repairs the bug succeeds on the same sandbox', async () => {
 
 const unguarded = new Set(['leaves with status 0', 'leaves at once', 'skips from the source', 'prints what the runner prints']);
 
-test.each(cheats.filter(([name]) => unguarded.has(name)))('without protection, one that %s is told by its run', async (goal) => {
+test.each(cheats.filter(([name]) => unguarded.has(name)))('without protection, one that %s is detected by its run', async (goal) => {
   const protect = { mode: 'None' as const };
-  // On the shared sandbox it was tried before, and nothing is tried twice.
+  // On the shared sandbox it was tried before, and no candidate is tried twice.
   const own = await bench.open();
   const run = bed.begin(own, { spec: spec(goal, { protect }), experts: unfiltered(() => bed.expert) });
   expect(await bed.engine.run(run.context)).toMatchObject({ result: 'Failed', class: 'Stuck' });
   expect(run.reported.usage).toMatchObject({ candidates: 1, vetoes: 0 });
 });
 
-test('what one check lets the source write is not there for the next one', { timeout: 360_000 }, async () => {
+test('files that the source writes under one check are gone for the next one', { timeout: 360_000 }, async () => {
   const own = await bench.open();
   const quick = { name: 'quick', command: ['python3', '-c', 'import calc; assert calc.add(1, 1) == 2'] };
   // The quickest check runs first; the sleep makes the order certain on a machine of any speed.

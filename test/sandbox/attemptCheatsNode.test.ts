@@ -53,7 +53,7 @@ const manifest = (from: string, to: string): readonly RecordedEdit[] =>
   file('package.json', (sources['package.json'] ?? '').replace(from, to));
 
 type Edits = readonly RecordedEdit[];
-/** Layer that stops each: the gate by path or by what an edit brings in, or the comparison of the run with the baseline. */
+/** The layer that stops each: the gate by path or by the added text, or the comparison of the run with the baseline. */
 const edits: readonly (readonly [name: string, layer: 'Denied' | 'Judged', why: RegExp, edits: Edits])[] = [
   ['edits the test script', 'Denied', /protected/, manifest('node --env-file-if-exists=.env --test', 'true')],
   ['adds a script that runs before the tests', 'Denied', /protected/, manifest('"scripts":{', '"scripts":{"pretest":"rm zero.test.js",')],
@@ -89,7 +89,7 @@ const edits: readonly (readonly [name: string, layer: 'Denied' | 'Judged', why: 
   ['returns what becomes whatever is asked', 'Denied', /assertion-override: calc\.js: Sum\.valueOf/, [...prefix('class Sum {\n  #at = 4;\n  valueOf() {\n    return this.#at++;\n  }\n}'), ...edit('return a - b', 'return new Sum()')]],
   ['returns a proxy of anything', 'Denied', /assertion-override: calc\.js: Proxy/, edit('return a - b', 'return new Proxy({}, { get: () => 5 })')],
   ['repairs the bug and edits a test', 'Denied', /protected/, [...edit('a - b', 'a + b'), ...file('zero.test.js', '')]],
-  // What no gate sees: the run itself has to tell.
+  // Invisible to the gates: only the run shows it.
   ['never settles', 'Judged', /Missing|not run|no further test|summary|process|exit/i, prefix('await new Promise(() => {});')],
   ['prints what the reporter prints', 'Judged', /no further test|results|summar/i, prefix("console.log('✔ adds (0.1ms)\\nℹ tests 4');")],
   ['removes what a test imports', 'Judged', /Missing|does not run|not run|no further/i, edit('export function middle', 'function middle')],
@@ -146,7 +146,7 @@ async function refuses(goal: string, layer: 'Denied' | 'Judged', why: RegExp): P
   const run = bed.begin(sandbox, { spec: spec(goal), attempt, experts: unfiltered(() => bed.expert) });
   expect(await bed.engine.run(run.context)).toMatchObject({ result: 'Failed', class: 'Stuck', reason: 'ProposalsExhausted' });
   const [one, ...more] = await triedIn(sandbox, attempt);
-  // What was cut short is tried again with the whole time, once nothing else is left.
+  // A timed-out candidate is retried with the whole time, once no other is left.
   expect(more.filter(({ id, result }) => id !== one?.id || result !== one?.result)).toEqual([]);
   expect(one?.why).toMatch(why);
   expect(layer === 'Denied' ? ['Denied'] : ['Worse', 'Equal']).toContain(one?.result);

@@ -7,7 +7,7 @@ import type { Sandbox } from '../../hack/sandbox/index.ts';
 import { AttemptBed, type Run } from './attemptBed.ts';
 import { eventually, shell, useNamespace } from './harness.ts';
 
-/** What an attempt of the real engine pushes to a repository outside of the snapshots' roots, and what a rollback makes of it. */
+/** An attempt of the real engine pushes to a repository outside of the snapshots' roots; the effect of a rollback on it. */
 const bench = useNamespace('pushed');
 let bed: AttemptBed;
 beforeAll(async () => {
@@ -29,7 +29,7 @@ const files = [
 const clone = `git init -q -b main . && git config user.email a@example.org && git config user.name a && git add -A && git commit -qm first &&
 git clone -q --bare . ${remote} && git remote add origin ${remote} && git fetch -q origin`;
 
-/** One check is repaired, the other one never holds: the attempt fails after its push, and nothing is proved in a fresh container. */
+/** One check is repaired, the other one never holds: the attempt fails after its push, without a proof in a fresh container. */
 const spec = {
   goal: 'Make the tests pass.',
   workspace: { type: 'Inline', inline: { files: files.map((file) => ({ ...file, mode: 0o644 })) } },
@@ -76,7 +76,7 @@ async function pushed(sandbox: Sandbox): Promise<void> {
 
 const log = async (sandbox: Sandbox): Promise<string> => (await shell(sandbox, `git -C ${remote} log --format=%s main`)).stdout;
 
-/** What the revert bundle that a run stored says of effects outside. */
+/** Returns the external effects in a run's stored revert bundle. */
 async function external({ reported }: Run): Promise<unknown> {
   const uri = reported.artifacts?.find(({ name }) => name === 'revert.tar')?.uri ?? '';
   const tar = await bed.store.get(uri.replace('pvc://artifacts/', ''));
@@ -84,7 +84,7 @@ async function external({ reported }: Run): Promise<unknown> {
   return (JSON.parse(text) as { external: unknown }).external;
 }
 
-test('a push of an attempt is taken back by its rollback, and the bundle says so', { timeout: 360_000 }, async () => {
+test('a push of an attempt is compensated by its rollback, and the bundle reports it', { timeout: 360_000 }, async () => {
   const sandbox = await bench.open();
   await pushed(sandbox);
   const rollback = bed.begin(sandbox, { spec });
@@ -97,7 +97,7 @@ test('a push of an attempt is taken back by its rollback, and the bundle says so
   ]);
 });
 
-test('a push that somebody has pushed over stays, and is told with its way back', { timeout: 360_000 }, async () => {
+test('a push that was pushed over stays, and is reported with its compensation', { timeout: 360_000 }, async () => {
   const sandbox = await bench.open();
   await pushed(sandbox);
   const theirs = `git clone -q ${remote} /tmp/theirs && cd /tmp/theirs && git -c user.name=b -c user.email=b@example.org commit -q --allow-empty -m theirs && git push -q origin main`;

@@ -11,7 +11,7 @@ import { pythonAgent, succeeded, walled, type Walled } from '../programs/badProg
 import { broken, repository } from '../programs/tasks.ts';
 import { shell, useNamespace } from './harness.ts';
 
-/** Agent programs in a real pod: their model by the way out, the walls around them, and what becomes of what they leave. */
+/** Agent programs in a real pod: their model through egress, their isolation, and the judgement of their changes. */
 const bench = useNamespace('agent-program');
 let bed: AttemptBed;
 beforeAll(async () => {
@@ -86,7 +86,7 @@ test.each(rows)('a program that $what', { timeout: 240_000 }, async ({ what, scr
   }
   expect(refused).toMatchObject(vendor === undefined ? [] : [{ requests: [{ host: vendor, port: 443, decision: 'NotListed' }] }]);
   if (!what.startsWith('leaks')) return;
-  // Whoever has the key finds nothing that it opens: the endpoint went with the attempt. What the program printed is redacted.
+  // A stolen key opens nothing: the endpoint ended with the attempt. The program's output is redacted.
   const ask = 'curl -sS -m 5 -H "Authorization: Bearer $(cat leaked)" http://127.0.0.1:3128/v1/models; echo "exit $?"';
   expect((await shell(own, 'wc -c < leaked')).stdout.trim()).toBe('62');
   expect((await shell(own, ask)).stdout).toMatch(/^exit [1-9]/m);

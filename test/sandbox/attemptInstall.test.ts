@@ -28,7 +28,7 @@ afterAll(async () => {
   await registry[Symbol.asyncDispose]();
 });
 
-/** As a platform configures it for its own registry. */
+/** Configured like a platform with its own registry. */
 function pool(): Partial<PoolBrief> {
   const environment = {
     NPM_CONFIG_REGISTRY: registry.url,
@@ -82,7 +82,7 @@ async function egressNotes(sandbox: Sandbox): Promise<readonly unknown[]> {
   return found;
 }
 
-test('npm ci installs what the lock says, and no snapshot holds its cache', { timeout: 360_000 }, async () => {
+test('npm ci installs the locked packages, and no snapshot holds its cache', { timeout: 360_000 }, async () => {
   const own = await bench.open();
   const { outcome } = await attempt(own, spec(project(npm.integrity), [['npm', 'ci']], ['npm', 'test']));
   expect(outcome).toMatchObject({ result: 'Succeeded', reason: 'AlreadyHolds', checks: [{ passed: 1, failed: 0 }] });
@@ -93,7 +93,7 @@ test('npm ci installs what the lock says, and no snapshot holds its cache', { ti
   expect(await egressNotes(own)).toMatchObject([{ attempt: 1, mode: 'Registries', requests: [{ host, port, decision: 'Allowed' }] }]);
 });
 
-test('a package that is another one than the lock says is not installed', { timeout: 360_000 }, async () => {
+test('a package that differs from the lock is not installed', { timeout: 360_000 }, async () => {
   const own = await bench.open();
   const other = await npmPackage('halves', '1.0.0', 'export const half = () => 4;\n');
   const { outcome } = await attempt(own, spec(project(other.integrity), [['npm', 'ci']], ['npm', 'test']));

@@ -1,5 +1,5 @@
-// Agent programs that nobody here wrote on tasks of the packs, in real pods: the real gateway, and a provider that plays what was answered by
-// hand through a mailbox when each program worked on each task.
+// Third-party agent programs on tasks of the packs, in real pods: the real gateway, and a provider that plays answers
+// recorded by hand for each program and task.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -66,7 +66,7 @@ async function poolOf(name: ProgramName): Promise<Partial<PoolBrief>> {
 }
 
 describe.runIf(full).each(programNames)('%s', (name) => {
-  test('solves three tasks of the packs, and what no one shows it holds too', { timeout: 900_000 }, async () => {
+  test('solves three tasks of the packs, and their hidden checks hold too', { timeout: 900_000 }, async () => {
     const conversations = await played(name);
     expect(conversations).toHaveLength(3);
     const server = await serveScripts(conversations, { key: null });

@@ -62,7 +62,7 @@ test('elsewhere', { skip: 'no network' }, () => assert.fail());
 `,
 };
 
-/** A JavaScript project whose bug lies in the file that the tested one calls. */
+/** A JavaScript project whose bug is in the file that the tested one calls. */
 const javascript: Files = {
   'package.json': manifest,
   'cart.js': `import { discounted } from './price.js';
@@ -137,7 +137,7 @@ test.each([
   });
   expect(run.reported.patch).toMatch(/^-.*x > high.*low;\n\+.*x > high.*high;/m);
   const { spectrum, failingTests } = reported[0] ?? {};
-  // Each test by its own lines, and nothing of the todo: the whole file as one run would tell of no passing one.
+  // Each test by its own lines, without the todo: the whole file as one run would have no passing one.
   expect(spectrum).toMatchObject({ failed: 1 });
   expect(spectrum?.passed).toBeGreaterThanOrEqual(3);
   const lines = new Map(spectrum?.lines.map(({ path, line, passed, failed }) => [`${path}:${line}`, [passed, failed]]));
@@ -147,16 +147,20 @@ test.each([
   expect(failingTests?.map(({ id }) => id)).toEqual(['clamp > edges > high (> high) # 1']);
 });
 
-test('a bug in a second file of a JavaScript project is found by what the failing test executes', { timeout: 360_000 }, async () => {
-  const sandbox = await bench.open();
-  const { experts, reported } = watched();
-  const run = bed.begin(sandbox, { spec: spec(javascript, ['npm', 'test']), experts });
-  expect(await bed.engine.run(run.context)).toMatchObject({ result: 'Succeeded', reason: 'ChecksHold' });
-  expect(run.reported.patch).toContain('+  return price - price * rate;');
-  const lines = new Map(reported[0]?.spectrum.lines.map(({ path, line, passed, failed }) => [`${path}:${line}`, [passed, failed]]));
-  expect(lines.get('price.js:2')).toEqual([1, 1]);
-  expect(lines.get('price.js:6')).toEqual([1, 0]);
-});
+test(
+  'a bug in a second file of a JavaScript project is found by the lines that the failing test executes',
+  { timeout: 360_000 },
+  async () => {
+    const sandbox = await bench.open();
+    const { experts, reported } = watched();
+    const run = bed.begin(sandbox, { spec: spec(javascript, ['npm', 'test']), experts });
+    expect(await bed.engine.run(run.context)).toMatchObject({ result: 'Succeeded', reason: 'ChecksHold' });
+    expect(run.reported.patch).toContain('+  return price - price * rate;');
+    const lines = new Map(reported[0]?.spectrum.lines.map(({ path, line, passed, failed }) => [`${path}:${line}`, [passed, failed]]));
+    expect(lines.get('price.js:2')).toEqual([1, 1]);
+    expect(lines.get('price.js:6')).toEqual([1, 0]);
+  },
+);
 
 test.each([
   ['npm test', ['npm', 'test']],

@@ -20,7 +20,7 @@ async function refusal(call: Promise<unknown>): Promise<KeeperRefusal> {
   throw new Error(`expected a refusal, got ${String(outcome)}`);
 }
 
-describe('who may drive a sandbox', () => {
+describe('access to a sandbox', () => {
   test('the bound ServiceAccount with this pod as audience may', async () => {
     expect((await sandbox.client.info()).pod.uid).toBe(sandbox.uid);
   });
@@ -32,7 +32,7 @@ describe('who may drive a sandbox', () => {
     expect(no.message).toContain('another-pod');
   });
 
-  test('an expired token, signed by the cluster itself, is refused and the reason says since when', async (context) => {
+  test('an expired token, signed by the cluster itself, is refused and the reason has the time', async (context) => {
     const { signingKey } = inject('environment');
     if (signingKey === null) {
       context.skip('the signing key of this cluster is not ours');

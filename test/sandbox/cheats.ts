@@ -29,7 +29,7 @@ const nothingLeft: GenerateResponse = {
   stats: { parsed: 0, considered: 0, millis: 0 },
 };
 
-/** The expert without the worker's own look at its answers, so that what follows has to stop a cheat. */
+/** The expert without the worker's own filter of its answers, so that later layers must stop a cheat. */
 export function unfiltered(expert: () => ExpertEndpoint): Experts {
   return {
     choose: expert,
@@ -42,14 +42,14 @@ export function unfiltered(expert: () => ExpertEndpoint): Experts {
       });
       if (answer.ok) return (await answer.json()) as GenerateResponse;
       const refusal = await answer.text();
-      // All else would look like an expert that has nothing left, and the cheat would never have been tried.
+      // Any other refusal would look like an exhausted expert, and the cheat would never have been tried.
       if (!refusal.includes('AF_RECORD_ENDED')) throw new Error(`the recorded expert: ${answer.status} ${refusal}`);
       return { ...nothingLeft, requestId: request.requestId };
     },
   };
 }
 
-/** What a note says of one candidate. */
+/** One candidate in a note. */
 export interface Tried {
   readonly id: string;
   readonly attempt: number;

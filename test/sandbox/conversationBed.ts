@@ -15,9 +15,9 @@ import { createLog } from '@agentfleet/protocol/log';
 export const recordings = join(import.meta.dirname, 'conversations');
 
 /**
- * Base URL of a server that answers in place of the recordings: then each conversation is played again, and its recording is
- * written. `again`: the recorded answers are given again although a prompt or an observation is another one now, and what comes
- * of that is written, to be read before it is committed. Unset: recordings are played, and whatever differs fails.
+ * Base URL of a server that replaces the recordings: then each conversation is played again, and its recording is
+ * written. `again`: the recorded answers are played although a prompt or an observation has changed, and the result is
+ * written, to be read before it is committed. Unset: recordings are played, and any difference fails.
  */
 const asked = process.env['AGENTFLEET_PLAY'];
 
@@ -69,7 +69,7 @@ export class ConversationBed implements AsyncDisposable {
     return new ConversationBed(await startGateway({ config, logger }), folder, again);
   }
 
-  /** Keeps what was played live as the recording of a name; nothing where recordings are played. */
+  /** Keeps a live conversation as the recording of a name; does nothing where recordings are played. */
   async keep(name: string, description: string, goal: string): Promise<void> {
     if (asked === undefined) return;
     const folder = join(this.#folder, 'recorded');

@@ -10,8 +10,8 @@ import { useNamespace } from './harness.ts';
 vi.setConfig({ testTimeout: process.env['AGENTFLEET_PLAY'] === undefined ? 240_000 : 3_600_000 });
 
 /**
- * Conversations that a model had with the loop in a real sandbox, played again: a prompt, a tool or an observation that differs
- * from the recording fails and names the message. `AGENTFLEET_PLAY=<base URL>` records them again.
+ * Conversations of a model with the loop in a real sandbox, played again: a prompt, a tool or an observation that
+ * differs from the recording fails and names the message. `AGENTFLEET_PLAY=<base URL>` records them again.
  */
 const bench = useNamespace('talks');
 let bed: AttemptBed;
@@ -29,7 +29,7 @@ function specOf({ goal, files, checks, spec }: Scenario): Partial<AgentTaskSpec>
   return { goal, workspace: { type: 'Inline', inline }, checks, ...spec } as unknown as Partial<AgentTaskSpec>;
 }
 
-/** Begins the attempt; people do what the scenario says. */
+/** Begins the attempt; people follow the scenario. */
 function begin(sandbox: Sandbox, scenario: Scenario): Run {
   const { people = [], message } = scenario;
   let asked = 0;

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import type { AgentTask, AgentTaskSpec } from '@agentfleet/protocol/api';
 import { load } from 'js-yaml';
 
-/** One conversation with a model: a task, what people do meanwhile, and how it has to end. */
+/** One conversation with a model: a task, the acts of people meanwhile, and the expected end. */
 export interface Scenario {
   readonly name: string;
-  /** What it is an example of. */
+  /** The feature that it shows. */
   readonly shows: string;
   readonly goal: string;
   readonly files: Readonly<Record<string, string>>;
@@ -19,9 +19,9 @@ export interface Scenario {
   readonly ends: Readonly<Record<string, unknown>>;
   /** Tools that the conversation has to use, so that each is in one. */
   readonly uses: readonly string[];
-  /** What stands in the patch. */
+  /** Text in the patch. */
   readonly patch?: RegExp;
-  /** What stands in the answer. */
+  /** Text in the answer. */
   readonly answer?: RegExp;
 }
 
@@ -64,7 +64,7 @@ const log = Array.from({ length: 4000 }, (_, n) =>
     : `2031-04-02 11:${String(12 + Math.floor(n / 100)).padStart(2, '0')}:${String(n % 60).padStart(2, '0')} INFO worker-${n % 5} ${words[n % 9] ?? ''} ${n}`,
 ).join('\n');
 
-/** Goal, files, checks and budget of an example, so that the demo plays what is recorded here. */
+/** Returns goal, files, checks and budget of an example, so that the demo plays these recordings. */
 function taskOf(example: string): Pick<Scenario, 'goal' | 'files' | 'checks' | 'spec'> {
   const { spec } = load(readFileSync(join(import.meta.dirname, `../../examples/${example}.yaml`), 'utf8')) as AgentTask;
   const { goal, checks, budget, workspace } = spec;
@@ -209,7 +209,7 @@ print("ok")
     checks: [
       {
         name: 'set',
-        // The answer does not stand in the check, which the model sees.
+        // The check, which the model sees, does not contain the answer.
         command: [
           'python3',
           '-c',

@@ -40,7 +40,7 @@ function back(log: Log): Promise<readonly string[]> {
 const dataOf = async (name: string): Promise<unknown> =>
   (await bench.kubectl.json<{ data?: unknown }>(['-n', bench.namespace, 'get', 'configmap', name])).data;
 
-describe('what kubectl changed on a real API server', () => {
+describe('changes by kubectl on a real API server', () => {
   test('is made, put back and made again as it was', async () => {
     const log = new Log();
     const before = JSON.stringify({
@@ -64,7 +64,7 @@ describe('what kubectl changed on a real API server', () => {
     await expect(dataOf('made')).rejects.toThrow(/not found/i);
   });
 
-  test('stays when somebody else has changed it since, and a Secret is not kept', async () => {
+  test('stay when another client has changed them since, and a Secret is not kept', async () => {
     const log = new Log();
     const flags = `-n ${bench.namespace}`;
     await writeFile(join(folder, 'theirs.json'), map('theirs', { version: '1' }));

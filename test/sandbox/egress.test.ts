@@ -19,7 +19,7 @@ const own =
   Object.values(networkInterfaces())
     .flat()
     .find((one) => one?.family === 'IPv4' && !one.internal)?.address ?? '';
-/** As the worker sees the names of this test. */
+/** Resolves the names of this test like the worker. */
 const resolve = (name: string): Promise<readonly string[]> =>
   name.endsWith('.example') ? Promise.resolve([own]) : Promise.reject(new Error(`${name} is not known here`));
 
@@ -44,7 +44,7 @@ afterAll(async () => {
   await bed[Symbol.asyncDispose]();
 });
 
-/** Past the port-forward where the machine reaches the pods: kubectl gives up when a connection is cut. */
+/** Past the port-forward where the machine reaches the pods: kubectl exits when a connection is cut. */
 async function direct(sandbox: Sandbox): Promise<KeeperClient> {
   const { name, namespace, client } = sandbox;
   const { status } = await bench.kubectl.json<{ status: { podIP: string } }>(['-n', namespace, 'get', 'pod', name]);
@@ -124,7 +124,7 @@ describe('with a way out', () => {
     expect((await sandbox.client.info()).network.state).toBe('Enforced');
   });
 
-  test('after its end connections are closed, and what was asked for is told', async () => {
+  test('after its end connections are closed, and the requests are reported', async () => {
     await close();
     const { end } = await run(get(`https://${host}:${port}/`));
     expect(end.exitCode).not.toBe(0);

@@ -7,7 +7,7 @@ const bench = useNamespace('escape');
 let sandbox: Sandbox;
 bench.share((opened) => (sandbox = opened));
 
-/** Runs a Python program that may call `name(f)`: the errno's name, `timeout`, or what `f` returned. */
+/** Runs a Python program that may call `name(f)`: returns the errno's name, `timeout`, or the result of `f`. */
 async function python(program: string, timeoutSeconds = 30): Promise<string[]> {
   const prelude = `import ctypes, errno, os, socket, struct, time
 def name(f):
@@ -76,7 +76,7 @@ for path in ("/dev/termination-log", "/etc/hosts", "/etc/hostname", "/etc/resolv
   });
 });
 
-describe('what stays behind', () => {
+describe('leftovers', () => {
   test('no shared memory, semaphore or queue outlives its command', async () => {
     await python(`
 libc = ctypes.CDLL(None)
@@ -170,7 +170,7 @@ for _ in range(40): os.mkdir("d" * 250); os.chdir("d" * 250)
 os.remove("/workspace/src/late")
 P`,
     );
-    // Whether the program ends, or is ended on its way, depends on how fast it is.
+    // Whether the program ends, or is killed, depends on its speed.
     expect([grown.end.killed ?? grown.end.exitCode, grown.stderr]).toEqual([expect.toBeOneOf([0, 'QuotaExceeded']), '']);
     await expect(small.client.takeSnapshot()).rejects.toMatchObject({ status: 507, code: 'AF_QUOTA_EXCEEDED' });
     await expect(shell(small, 'true')).rejects.toMatchObject({ code: 'AF_QUOTA_EXCEEDED' });

@@ -10,8 +10,9 @@ let sandbox: Sandbox;
 bench.share((opened) => (sandbox = opened), { toolsResources: { requests: { cpu: '100m', memory: '64Mi' }, limits: { memory: '512Mi' } } });
 
 /**
- * Names of the processes that commands left. Not the runner's: a supervisor says `end` before it ends itself, a spare one starts
- * after that, and neither is awaited. Nothing is started to look, so that there is nothing else to distinguish.
+ * Returns names of processes that commands left. Not the runner's: a supervisor sends `end` before it exits, a spare
+ * one starts after that, and neither is awaited. No process is started to look, so that there is no other to
+ * distinguish.
  */
 async function survivors(): Promise<readonly string[]> {
   const look = 'echo $$; for f in /proc/[0-9]*/stat; do read -r line < "$f" && echo "$line"; done 2>/dev/null';
@@ -83,7 +84,7 @@ describe('exec in a real pod', () => {
     expect(await survivors()).toEqual([]);
   });
 
-  test('what outlives its command is swept', async () => {
+  test('processes that outlive their command are killed', async () => {
     const { end } = await shell(sandbox, '(setsid sleep 300 >/dev/null 2>&1 &) ; (setsid sleep 300 >/dev/null 2>&1 &) ; echo out');
     expect(end.exitCode).toBe(0);
     expect(end.swept).toBe(2);
@@ -92,8 +93,8 @@ describe('exec in a real pod', () => {
 
   test('a fork bomb is stopped; runner, keeper and pod go on', async () => {
     // A shell's bomb dies by itself at the pod's process limit; this one goes on when a fork fails. It doubles twice a
-    // second, so that its processes are counted before they are more than the memory holds: what the kernel kills for
-    // memory keeps a faster one below the limit for as long as it may run.
+    // second, so that its processes are counted before they exhaust the memory: a faster one would be kept below the
+    // limit by the kernel's kills for memory for as long as it runs.
     const bomb = 'import os, time\nwhile True:\n  try: os.fork()\n  except OSError: pass\n  time.sleep(0.5)';
     const argv = ['python3', '-c', bomb];
     const { end } = await sandbox.client.run({
@@ -120,7 +121,7 @@ describe('exec in a real pod', () => {
     expect((await running).end).toMatchObject({ killed: 'Cancelled' });
   });
 
-  test('a single process killed for memory is told as OOM; the keeper survives', async () => {
+  test('a single process killed for memory is reported as OOM; the keeper survives', async () => {
     const { end } = await shell(sandbox, 'python3 -c "x = bytearray(600 << 20); print(len(x))"', { timeoutSeconds: 30 });
     expect(end.exitCode).not.toBe(0);
     expect(end.oom).toBe(true);

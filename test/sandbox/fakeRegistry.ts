@@ -10,7 +10,7 @@ import { certificate } from '../../agent-image/src/egress/testing/sockets.ts';
 
 export const registryHost = 'registry.example';
 
-/** Serves packages of its own over https, under names that only `resolve` knows. */
+/** Serves its own packages over https, under names that only `resolve` knows. */
 export interface FakeRegistry extends AsyncDisposable {
   readonly port: number;
   readonly url: string;
@@ -18,7 +18,7 @@ export interface FakeRegistry extends AsyncDisposable {
   readonly ca: string;
   /** Paths that were asked for. */
   readonly asked: readonly string[];
-  /** Sets what a path answers with. */
+  /** Sets the answer of a path. */
   serve(path: string, body: string | Buffer, type?: string): void;
   resolve(name: string): Promise<readonly string[]>;
 }

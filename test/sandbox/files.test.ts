@@ -37,7 +37,7 @@ describe('files through the keeper', () => {
     expect((await sandbox.client.readFile('/workspace/link/f')).toString()).toBe('y\n');
   });
 
-  test('what is not a regular file, or not there, is told apart', async () => {
+  test('a missing file, and one that is not regular, are distinguished', async () => {
     await shell(sandbox, 'mkdir -p /workspace/dir; mkfifo /workspace/pipe');
     await expect(sandbox.client.readFile('/workspace/pipe')).rejects.toMatchObject({ status: 409, code: 'AF_FILE_NOT_REGULAR' });
     await expect(sandbox.client.readFile('/workspace/dir')).rejects.toMatchObject({ status: 409, code: 'AF_FILE_NOT_REGULAR' });

@@ -12,13 +12,13 @@ declare module 'vitest' {
       readonly images: Readonly<Record<string, string>>;
       /** Whether pods are reached from here by their addresses. */
       readonly direct: boolean;
-      /** PEM of the key that signs the cluster's tokens; null where the cluster is not ours. */
+      /** PEM of the key that signs the cluster's tokens; null for a foreign cluster. */
       readonly signingKey: string | null;
     };
   }
 }
 
-/** Raises the ground once for all files and tells them where it is. */
+/** Prepares the cluster once for all files and passes its address to them. */
 export default async function setup(project: TestProject): Promise<void> {
   const { cluster, images } = await startEnvironment();
   const bins: Record<string, string> = { kubectl: cluster.bin('kubectl') };

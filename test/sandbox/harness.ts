@@ -21,9 +21,9 @@ export interface Bench {
   readonly issuer: string;
   open(options?: Partial<SandboxOptions>): Promise<Sandbox>;
   /**
-   * Opens the sandbox that the tests of a file share, and hands it to `use`. A test that is tried again gets a new one, and
-   * so do those after it: what its first try left (a command that runs, files, candidates that no attempt tries twice)
-   * would fail the second one, too.
+   * Opens the sandbox that the tests of a file share, and passes it to `use`. A retried test gets a new one, and so do
+   * those after it: leftovers of its first try (a running command, files, candidates that no attempt tries twice) would
+   * fail the second one, too.
    */
   share(use: (sandbox: Sandbox) => unknown, options?: Partial<SandboxOptions>): void;
 }
@@ -63,7 +63,7 @@ export function useNamespace(prefix: string, level?: Parameters<typeof prepareNa
     },
     async open(options = {}) {
       const sandbox = await create(options);
-      // One that a test opened for itself leaves the node with that test: files run side by side, and a node is small.
+      // A sandbox that a test opened for itself is removed with that test: files run side by side, and a node is small.
       if (TestRunner.getCurrentTest() === undefined) open.push(sandbox);
       else onTestFinished(() => leave(sandbox));
       return sandbox;
@@ -83,7 +83,7 @@ export function useNamespace(prefix: string, level?: Parameters<typeof prepareNa
   };
 }
 
-/** What lets an inference server in a pod of the bench authenticate its callers, as the operator does it. */
+/** Returns settings by which an inference server in a pod of the bench authenticates its callers, like the operator's. */
 export function inferenceAccess({ namespace, issuer }: Bench) {
   const env = {
     [accessEnvironment.issuer]: issuer,
@@ -112,7 +112,7 @@ export function shell(sandbox: Sandbox, command: string, more: Partial<ExecReque
 /** Deadlines of waiting are those of an idle machine of four cores; a busy one of two may take this many times as long. */
 const unavailableFor = 4;
 
-/** Waits until `condition` holds, asking every 200 ms; throws with `what` after `seconds` on an idle machine. */
+/** Waits until `condition` holds, checking every 200 ms; throws with `what` after `seconds` on an idle machine. */
 export async function eventually(what: string, seconds: number, condition: () => Promise<boolean>): Promise<void> {
   const deadline = Date.now() + unavailableFor * seconds * 1000;
   while (!(await condition().catch(() => false))) {

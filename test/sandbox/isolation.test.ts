@@ -19,7 +19,7 @@ P`;
 }
 
 describe('from inside the user container', () => {
-  test('the probed isolation says what was tried', async () => {
+  test('the probed isolation reports the probes', async () => {
     const info = await sandbox.client.info();
     expect(info.ready).toBe(true);
     expect(info.network.state).toBe('Enforced');

@@ -12,7 +12,7 @@ async function levelOf(sandbox: Sandbox): Promise<string | undefined> {
 }
 
 describe('the ladder, climbed in real pods', () => {
-  test('user namespace: the sandbox is nobody on the node', async () => {
+  test('user namespace: the sandbox has no rights on the node', async () => {
     const sandbox = await bench.open({ hostUsers: false });
     const { isolation } = await sandbox.client.info();
     expect(isolation).toMatchObject({ level: 'UserNamespace', userNamespace: true, guestKernel: null });
@@ -61,7 +61,7 @@ describe('with gVisor', () => {
     expect((await shell(sandbox, 'ls -A /workspace')).stdout).toBe('');
   });
 
-  test('what the filter refuses is refused here as well', async () => {
+  test('calls that the filter refuses are refused here as well', async () => {
     const { stdout } = await shell(
       sandbox,
       `unshare -U true 2>&1; python3 -c 'import socket; socket.socket(socket.AF_INET6)' 2>&1 | tail -1`,

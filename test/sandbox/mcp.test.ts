@@ -27,7 +27,7 @@ describe('a harness of another maker drives a sandbox by MCP', () => {
     expect((await client!.listTools()).tools.map(({ name }) => name)).toEqual(Object.keys(mcpTools));
   });
 
-  test('it writes, runs, changes code by structure, and goes back', async () => {
+  test('it writes, runs, changes code by structure, and restores', async () => {
     const path = '/workspace/a.py';
     const { id } = await call('snapshot', { label: 'empty' });
     expect(await call('write', { path, content: 'def f(x):\n    return old(x)\n\n\nold = str\nprint(f(7))\n' })).toMatchObject({

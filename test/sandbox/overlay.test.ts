@@ -14,7 +14,7 @@ ln private hard; git init -q nested; cd nested; git config user.email a@example.
 const wreck = `cd /workspace; rm -rf src nested/.git 'sp ace' empty; mkdir src; echo other > src/else; chmod 777 private; echo more >> hard; rm link; mkdir link; echo z > link/z; truncate -s 0 ~/big; mkdir -p new/deep; touch new/deep/file; mv run.sh renamed.sh; chmod 0 /workspace`;
 
 describe('roots that are layers, in a real pod', () => {
-  test('the keeper says so, and sees what commands see', async () => {
+  test('the keeper reports it, and sees the same files as commands', async () => {
     expect((await sandbox.client.info()).snapshots).toMatchObject({ engine: 'Overlay' });
     const { stdout } = await shell(sandbox, 'grep " /workspace " /proc/self/mountinfo | tail -n 1; id -u; echo seen > /workspace/seen');
     expect(stdout).toContain(' - overlay ');
@@ -49,7 +49,7 @@ describe('roots that are layers, in a real pod', () => {
     expect(mount.stdout.match(/^0$/gm)).toBeNull();
   });
 
-  test('what is left open in an old tree cannot be written to any more', async () => {
+  test('files left open in an old tree cannot be written to any more', async () => {
     const first = await sandbox.client.takeSnapshot();
     const held = await shell(sandbox, 'exec 3>>/workspace/held; echo one >&3; sleep 0.1; echo two >&3');
     expect(held.end.exitCode).toBe(0);
@@ -57,7 +57,7 @@ describe('roots that are layers, in a real pod', () => {
     expect((await shell(sandbox, 'cat /workspace/held')).end.exitCode).toBe(1);
   });
 
-  test('a killed keeper, and then killed tools, come back to the same tree', async () => {
+  test('a killed keeper, and then killed tools, restart with the same tree', async () => {
     await shell(sandbox, 'mkdir /workspace/deep; echo one > /workspace/deep/file');
     const kept = await sandbox.client.takeSnapshot('kept');
     await shell(sandbox, 'echo later > /workspace/later; rm -r /workspace/deep');
@@ -90,7 +90,7 @@ describe('roots that are layers, in a real pod', () => {
     expect((await shell(sandbox, 'cat /workspace/n')).stdout).toBe('59\n');
   }, 120_000);
 
-  test('random changes: each snapshot comes back as a command saw it, and layers tell what reading everything tells', async () => {
+  test('random changes: each snapshot is restored as a command saw it, and layers report the same as a full read', async () => {
     const seen = new Map<string, string>();
     for (let round = 0; round < 24; round++) {
       const changed = await shell(sandbox, `python3 - ${round} <<'P'\n${randomChanges}\nP`, { timeoutSeconds: 60 });
@@ -103,7 +103,7 @@ describe('roots that are layers, in a real pod', () => {
       expect(await sandbox.client.restore(back)).toMatchObject({ verified: true });
       expect(await look()).toBe(seen.get(back));
     }
-    // The store would mend what layers got wrong, and say so.
+    // The store would repair faults of layers, and report it.
     const said = await bench.kubectl.text(['-n', sandbox.namespace, 'logs', sandbox.name, '-c', 'keeper']);
     expect(said).toContain('the layers were switched');
     expect(said).not.toContain('layers could not be tidied');
@@ -134,7 +134,7 @@ print(hashlib.sha256(repr((sorted(out), sorted(names.values()))).encode()).hexdi
   return stdout.trim();
 }
 
-/** Everything that layers treat in a way of their own: what is removed, replaced by another type, renamed, linked. */
+/** Everything that layers handle specially: removed, replaced by another type, renamed, linked. */
 const randomChanges = `import os, random, shutil, sys
 r = random.Random(int(sys.argv[1])); base = "/workspace/tree"; os.makedirs(base, exist_ok=True)
 def places():

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Sandbox } from '../../hack/sandbox/index.ts';
 import { shell, useNamespace } from './harness.ts';
 
-/** The durable copy of a sandbox with layers goes on in a new sandbox, with layers and without. */
+/** The durable copy of a sandbox with layers is adopted by a new sandbox, with layers and without. */
 const bench = useNamespace('layercopy', 'privileged');
 const signal = new AbortController().signal;
 let folder: string;

@@ -35,7 +35,7 @@ describe('sessions in a real pod', () => {
     await sandbox.client.closeSession(id);
   });
 
-  test('outlive a hung child; sh comes back with folder and exported variables', async () => {
+  test('outlive a hung child; sh is rebuilt with folder and exported variables', async () => {
     for (const program of ['bash', 'sh'] as const) {
       const id = await open(program);
       await sandbox.client.runInSession(id, run('cd /tmp; export A=1; f() { echo fun; }'));
@@ -49,7 +49,7 @@ describe('sessions in a real pod', () => {
     }
   });
 
-  test('stand still between commands, whatever they leave behind', async () => {
+  test('are frozen between commands, whatever they left running', async () => {
     const id = await open();
     const left = await sandbox.client.runInSession(
       id,
@@ -66,7 +66,7 @@ describe('sessions in a real pod', () => {
 
   test('a shell that was replaced by a program cannot act between commands, nor outlive a restart of the tools', async () => {
     const id = await open('bash');
-    // It says that the run has ended, then writes on and has the kernel send it SIGCONT.
+    // It reports the end of the run, then keeps writing and has the kernel send it SIGCONT.
     const impostor = `import ctypes, os, sys, time
 out = os.open("/workspace/alive", os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o644)
 libc = ctypes.CDLL(None)

@@ -11,7 +11,7 @@ bench.share(async (opened) => {
   expect((await shell(sandbox, plant, { timeoutSeconds: 30 })).end.exitCode).toBe(0);
 });
 
-/** Makes a tree with what is easily lost: modes, links, empty folders, strange names, a nested repository. */
+/** Makes a tree with state that is easily lost: modes, links, empty folders, strange names, a nested repository. */
 const plant = `set -e; cd /workspace; mkdir -p src empty 'sp ace'; printf 'a\\r\\nb' > src/crlf; printf x > 'sp ace/new
 line'; echo secret > private; chmod 600 private; echo '#!/bin/sh' > run.sh; chmod 755 run.sh; ln -s src/crlf link; ln -s nowhere dangling
 ln private hard; git init -q nested; cd nested; git config user.email a@example.org; git config user.name a; echo 1 > f; git add f; git commit -qm one; chmod 444 f; head -c 3000000 /dev/urandom > ~/big`;
@@ -34,7 +34,7 @@ describe('undo in a real pod', () => {
     expect((await shell(sandbox, 'cd /workspace/nested && git log --format=%s && git status --porcelain')).stdout).toBe('one\n');
   });
 
-  test('the revert script does the same without the keeper, and the redo script goes forward again', async () => {
+  test('the revert script does the same without the keeper, and the redo script applies the change again', async () => {
     const before = await sandbox.client.takeSnapshot('a');
     await shell(sandbox, 'cd /workspace; rm -r src; echo new > fresh; chmod 640 run.sh; echo more >> private; ln -sfn elsewhere link');
     const after = await sandbox.client.takeSnapshot('b');
@@ -66,7 +66,7 @@ describe('undo in a real pod', () => {
     await expect(sandbox.client.restore('s9999')).rejects.toMatchObject({ status: 404, code: 'AF_SNAPSHOT_UNKNOWN' });
   });
 
-  test('a killed keeper comes back with its log, epoch and snapshots, and tells what it missed', async () => {
+  test('a killed keeper restarts with its log, epoch and snapshots, and reports what it missed', async () => {
     const client = sandbox.clientWith({ epoch: 3 });
     const kept = await client.takeSnapshot('kept');
     const execId = '01J00000000000000000000000';

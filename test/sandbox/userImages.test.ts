@@ -15,7 +15,7 @@ function exec(sandbox: Sandbox, ...argv: string[]): Promise<ExecResult> {
   return sandbox.client.run({ execId: newExecId(), tool: 'ExecCode', argv });
 }
 
-describe('an image of one static program, with a user, an entry point, a volume and a folder of its own', () => {
+describe('an image of one static program, with its own user, entry point, volume and folder', () => {
   let sandbox: Sandbox;
   beforeAll(async () => {
     const config = {
@@ -29,7 +29,7 @@ describe('an image of one static program, with a user, an entry point, a volume 
     sandbox = await bench.open({ toolsImage: await importImage(cluster, 'static', files, config) });
   });
 
-  test('runs its programs as our user, in the workspace, behind the same wall', async () => {
+  test('runs its programs as our user, in the workspace, under the same isolation', async () => {
     expect((await sandbox.client.info()).isolation?.level).toBe('Landlock');
     expect((await exec(sandbox, '/bin/tryer', 'who')).stdout).toBe('10001 /home/agent /workspace\n');
   });
@@ -63,7 +63,7 @@ describe('an image of one static program, with a user, an entry point, a volume 
   });
 });
 
-test('an image with a volume inside the workspace runs no command, and says what to change', async () => {
+test('an image with a volume inside the workspace runs no command, and reports what to change', async () => {
   const files = [{ name: 'bin/tryer', content: await tryer(), mode: 0o755 }];
   const image = await importImage(cluster, 'nested', files, { Volumes: { '/workspace/cache': {} } });
   const sandbox = await bench.open({ toolsImage: image });
@@ -73,7 +73,7 @@ test('an image with a volume inside the workspace runs no command, and says what
   await sandbox.close();
 });
 
-test('an image with musl runs what is linked against it, and a shell', async () => {
+test('an image with musl runs programs linked against it, and a shell', async () => {
   const sandbox = await bench.open({ toolsImage: await importImage(cluster, 'musl', await muslFiles(), { User: 'nobody-known' }) });
   expect((await exec(sandbox, '/usr/bin/hello', 'musl')).stdout).toBe('hello musl of /home/agent in /workspace\n');
   expect((await shell(sandbox, 'hello you > said; cat said; ls /workspace')).stdout).toBe('hello you of /home/agent in /workspace\nsaid\n');
@@ -93,7 +93,7 @@ test.each([undefined, false])(
   },
 );
 
-test('an image with glibc and no shell runs what is linked against that', async () => {
+test('an image with glibc and no shell runs programs linked against it', async () => {
   const sandbox = await bench.open({ toolsImage: inject('environment').images['sandbox'] ?? '' });
   const program = 'require("node:fs").writeFileSync("made", "x"); console.log(process.report.getReport().header.glibcVersionRuntime)';
   const { stdout, end } = await exec(sandbox, '/usr/local/bin/node', '-e', program);

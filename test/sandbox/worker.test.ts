@@ -43,8 +43,8 @@ afterAll(async () => {
   await rm(dir, { recursive: true, force: true });
 });
 
-describe('what the worker does with a sandbox', () => {
-  test('a Git workspace is a clean repository there, and goes back to nothing by a restore', async () => {
+describe('the worker with a sandbox', () => {
+  test('a Git workspace is a clean repository there, and is removed by a restore', async () => {
     const empty = await sandbox.client.takeSnapshot('empty');
     const imported = await importWorkspace(
       { type: 'Git', git: { url: `${server.origin}/app/.git`, ref: 'main' } },
@@ -66,7 +66,7 @@ describe('what the worker does with a sandbox', () => {
     expect((await sandbox.client.restore(initial.id)).verified).toBe(true);
   });
 
-  test('its tests are traced line by line, and nothing of the tracer stays', async () => {
+  test('its tests are traced line by line, and no file of the tracer stays', async () => {
     const before = await sandbox.client.takeSnapshot('before');
     const command = ['pytest', '-q', '-p', 'no:cacheprovider'];
     const env = { PYTHONDONTWRITEBYTECODE: '1' };

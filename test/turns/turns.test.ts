@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(parent, { recursive: true, force: true }));
 
-it('lets nobody in beside one who is alone, whatever the order', async () => {
+it('admits none beside one that is alone, whatever the order', async () => {
   let [beside, alone, most] = [0, 0, 0];
   const faults: string[] = [];
   const file = async (isAlone: boolean): Promise<void> => {

@@ -14,20 +14,20 @@ export class Turns {
     this.#folder = join(parent, `agentfleet-turns-${run}`);
   }
 
-  /** Beside others; waits while somebody is alone, or is about to be. Resolves to what ends it. */
+  /** Waits while another is alone, or is about to be, and then runs beside others. Resolves to a function that ends it. */
   async beside(): Promise<() => Promise<void>> {
     const mark = join(this.#folder, `beside-${randomUUID()}`);
     await mkdir(this.#folder, { recursive: true });
     for (;;) {
       await writeFile(mark, '');
-      // Looked at after the mark stands: of two at the same moment, the one who wants to be alone waits for the mark.
+      // Checked after the mark exists: of two at the same moment, the one that wants to be alone waits for the mark.
       if (!(await this.#names()).includes('alone')) return () => rm(mark, { force: true });
       await rm(mark);
       await sleep(pollMs);
     }
   }
 
-  /** With nobody beside; waits for those that are there, and none comes meanwhile. Resolves to what ends it. */
+  /** Waits for running ones, and then runs alone. Resolves to a function that ends it. */
   async alone(): Promise<() => Promise<void>> {
     const mark = join(this.#folder, 'alone');
     await mkdir(this.#folder, { recursive: true });

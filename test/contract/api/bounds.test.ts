@@ -1,4 +1,5 @@
-// Every bound of every field, on a real API server: what lies just outside is refused by name, what lies on it is not.
+// Every bound of every field, on a real API server: a value just outside is refused by name, one on the bound is
+// accepted.
 import { kinds, type Kind } from '@agentfleet/protocol/api';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as example from './examples.ts';
@@ -14,7 +15,7 @@ interface Probe {
   readonly says: string;
 }
 
-/** What to try on a place, by the bounds of its schema. */
+/** Returns values to try at a place, by the bounds of its schema. */
 function probes({ schema, value }: Place): readonly Probe[] {
   const { minimum, maximum, maxLength, minLength, maxItems, minItems, maxProperties } = schema as Readonly<Record<string, number>>;
   const items = value as readonly unknown[];
@@ -66,7 +67,7 @@ const subjects: readonly Subject[] = [
 
 const schemaOf = ({ kind, part }: Subject): Node => kind[part] as Node;
 
-/** All fields of a schema, in the spelling of the reference. */
+/** Lists all fields of a schema, in the spelling of the reference. */
 function allFields(schema: Node, path: string): readonly string[] {
   const below = (schema['items'] ?? schema) as Node;
   const prefix = schema['items'] === undefined ? path : `${path}[]`;
@@ -92,10 +93,10 @@ function subjectPlaces({ kind, part, objects }: Subject): readonly (Place & { re
 const causesAt = ({ body }: Answer, field: string): readonly Cause[] =>
   (body.details?.causes ?? []).filter((cause) => cause.field?.startsWith(field) === true);
 
-/** Requests under way at once: dry runs know nothing of one another. */
+/** Requests in flight: dry runs do not affect one another. */
 const width = 8;
 
-/** What `faults` says of each item, in their order. */
+/** Returns the results of `faults` for each item, in their order. */
 async function faultsOf<T>(items: readonly T[], faults: (item: T) => Promise<readonly string[]>): Promise<readonly string[]> {
   const found: (readonly string[])[] = items.map(() => []);
   const rest = items.entries();
@@ -143,7 +144,7 @@ describe.runIf(enabled)('bounds of the custom resources', () => {
       expect(hidden.filter((field) => subject.refused?.test(field) !== true)).toEqual([]);
     });
 
-    it('refuses what lies outside a bound, and not what lies on it', async () => {
+    it('refuses values outside a bound, and accepts those on it', async () => {
       const tries = subjectPlaces(subject).flatMap((place) => probes(place).map((probe) => ({ place, probe })));
       const wrong = await faultsOf(tries, async ({ place, probe: { bound, outside, inside, says } }) => {
         const field = fieldName(place.path);

@@ -12,7 +12,7 @@ const engines = [
   ['Anthropic', 'api'],
 ] as const;
 
-/** A pool whose one expert is behind an API, and the field of its engine. */
+/** A pool whose single expert is behind an API, and the field of its engine. */
 function poolOf([type, name]: (typeof engines)[number]): { readonly pool: Node; readonly at: string; readonly path: string } {
   const endpoint = { baseURL: 'https://llm.example.com', model: 'm', credential: 'llm' };
   const experts = [{ name: 'gen', role: 'Generalist', engine: { type, [name]: endpoint } }];
@@ -129,7 +129,7 @@ const harness = { command: ['mini', '{{goal}}'], model: 'gen' };
 const withProgram = withValue(chat, 'spec.experts[1]', { name: 'program', role: 'Generalist', engine: { type: 'Harness', harness } });
 const program = 'spec.experts[1].engine.harness';
 
-/** What goes with an agent program. */
+/** Fields that fit an agent program. */
 const harnessCases: readonly RuleCase[] = [
   change(
     withProgram,
@@ -194,7 +194,7 @@ const harnessCases: readonly RuleCase[] = [
   },
 ];
 
-/** What goes with a chat model, and what one goes with. */
+/** Fields that fit a chat model, and those that it needs. */
 export const chatCases: readonly RuleCase[] = [
   ...harnessCases,
   ...engines.flatMap(endpointCases),

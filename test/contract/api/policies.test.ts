@@ -1,4 +1,4 @@
-// Who may write: the worker's fence and the author of an order, with real tokens bound to real pods.
+// Write permissions: the worker's fence and the author of an order, with real tokens bound to real pods.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as example from './examples.ts';
 import { withValue, type Node } from './fields.ts';
@@ -96,7 +96,7 @@ describe.runIf(enabled)('admission policies', () => {
     const sandbox = { 'agentfleet.dev/component': 'sandbox' };
     const refused = 'are made and changed by the operator alone';
 
-    it('lets only who may assign tasks make or change what looks like one', async () => {
+    it('lets only accounts that may assign tasks make or change objects that look like one', async () => {
       const [tenant, maker] = [tokens[`${namespace}/tenant-0`]!, tokens[`${namespace}/maker-0`]!];
       const post = (name: string, labels: Node, token: string): Promise<Answer> =>
         server.ask('POST', pods(), { body: pod(name, labels), token });
@@ -187,13 +187,13 @@ describe.runIf(enabled)('admission policies', () => {
       expect(refusal(await merge('removed-run', worker(), { run: null }))).toContain('status.run.epoch');
     });
 
-    it('refuses a report about a task that is assigned to nobody', async () => {
+    it('refuses a report about an unassigned task', async () => {
       await post(tasks, withValue(example.minimalTask, 'metadata.name', 'unassigned'));
       expect(refusal(await report('unassigned', worker(), { run }))).toContain('a task without one takes no reports');
       expect(refusal(await merge('unassigned', worker(), { phase: 'Succeeded' }))).toContain('a task without one takes no reports');
     });
 
-    it('lets who may assign write all of the status', async () => {
+    it('lets accounts that may assign write all of the status', async () => {
       await assigned('operator');
       const { status, body } = await merge('operator', tokens[`${platform}/operator-0`], { phase: 'Verifying', assignment: { epoch: 4 } });
       expect(body.message).toBeUndefined();
@@ -201,7 +201,7 @@ describe.runIf(enabled)('admission policies', () => {
     });
   });
 
-  describe('who may ask for rules that ask nobody', () => {
+  describe('permission for rules that ask no person', () => {
     const create = (name: string, profile: string, token?: string): Promise<Answer> =>
       server.ask('POST', tasks, {
         body: withValue(withValue(example.minimalTask, 'metadata.name', name), 'spec.policy', { profile }),
@@ -230,7 +230,7 @@ describe.runIf(enabled)('admission policies', () => {
       expect((await give(order(await whoAmI(server)))).status).toBe(201);
     });
 
-    it("refuses an order in another's name, and says whose to write", async () => {
+    it('refuses an order in the name of another user, and names the right one', async () => {
       const approver = `system:serviceaccount:${namespace}:approver`;
       expect(refusal(await give(order('jane'), tokens[`${namespace}/approver-0`]))).toContain(
         `spec.requester must be your own user name; write ${approver}`,

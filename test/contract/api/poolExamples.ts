@@ -190,7 +190,7 @@ export const fullPool: Node = {
   },
 };
 
-/** The same to put other experts in. */
+/** The same without a gateway, for other experts. */
 export const withoutGateway = withValue(fullPool, 'spec.gateway', undefined);
 
 export const fullPoolStatus: Node = {

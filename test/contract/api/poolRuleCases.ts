@@ -63,7 +63,7 @@ const llama = { type: 'Llama', llama: {} } as const;
 const synth = { type: 'Synth' } as const;
 const single = withValue(withoutGateway, 'spec.experts', [{ name: 'gen', role: 'Generalist', engine: synth }]);
 
-/** What the engine of layers does not go with. */
+/** Fields that exclude the engine of layers. */
 const layerCases: readonly RuleCase[] = [
   change(
     withValue(fullPool, 'spec.sandbox', { snapshotEngine: 'Overlay' }),

@@ -19,7 +19,7 @@ const query =
   'spec.gates[].query and atLeast or atMost must be set exactly for the metric Query, and failureLimit only there; set or remove them';
 const template = 'spec.gates[].templateRef must be set exactly for the metric GoldenLoss, and timeoutSeconds only there; set or remove it';
 
-/** What is refused of a RolloutPolicy. */
+/** Refusals of a RolloutPolicy. */
 export const rolloutCases: readonly RuleCase[] = [
   gates(gate('AUC', { atLeast: '0.8' }), gate('ErrorRate', { atLeast: '0.8' }), side('atLeast', 'atMost')),
   gates(gate('ErrorRate', { atMost: '0.8' }), gate('AUC', { atMost: '0.8' }), side('atMost', 'atLeast')),

@@ -9,7 +9,7 @@ export interface RuleCase {
   readonly refused: Readonly<Record<string, unknown>>;
 }
 
-/** What a union's rules say at the end. */
+/** End of a message of a union's rules. */
 export const member = 'set the member that the type names and no other';
 
 /** A case that sets one field. */
@@ -40,7 +40,7 @@ export function resourceCases(base: Node, path: string, label: string): readonly
   ];
 }
 
-/** Rules of what tasks and pools say of a sandbox, at `path`. */
+/** Rules of a sandbox in tasks and pools, at `path`. */
 export function sandboxCases(base: Node, path: string): readonly RuleCase[] {
   const limit = `${path}.workspaceSizeLimit`;
   const at = (passes: string, refused: string): RuleCase =>

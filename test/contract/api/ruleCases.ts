@@ -1,4 +1,4 @@
-// Rules of AgentTask over one object, and of what pools have in common with it.
+// Rules of AgentTask over one object, and of its common parts with pools.
 import { fullPool, fullTask, minimalTask, workspaces } from './examples.ts';
 import { withValue } from './fields.ts';
 import { poolAndOrderCases } from './poolRuleCases.ts';

@@ -1,4 +1,4 @@
-// Every rule of every kind on a real API server: what it lets pass, what it refuses, and in which words.
+// Every rule of every kind on a real API server: accepted and refused objects, and the messages.
 import { kinds, rulesOf } from '@agentfleet/protocol/api';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fullModel } from './modelExamples.ts';
@@ -29,7 +29,7 @@ describe('table of rules', () => {
 
 const full = { ExpertPool: fullPool, EnergyModel: fullModel, RolloutPolicy: fullPolicy } as const;
 
-/** A refusal by the schema says `checks[]`, one by a policy names the element instead. */
+/** A refusal by the schema names `checks[]`, one by a policy the element. */
 const unnamed = (message = ''): string => message.replaceAll(/\[[^\] ]*\]/g, '[]');
 
 const title = (changes: Readonly<Record<string, unknown>>): string =>
@@ -78,7 +78,7 @@ describe.runIf(enabled)('rules of the custom resources', () => {
     );
   });
 
-  /** All paths that a task may name, each as long as it may be. */
+  /** All paths of a task, each as long as allowed. */
   const allPaths = (part: string): Node => {
     const path = (start: string, length: number): string => `${start}/${part.repeat(length)}`.slice(0, length);
     const each = (count: number, length: number): string[] =>

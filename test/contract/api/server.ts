@@ -10,7 +10,7 @@ import { kubeconfigPath } from '../../../hack/cluster/index.ts';
 /** Set by the stage that has brought a cluster up. */
 export const enabled = process.env['AGENTFLEET_CONTRACT_REAL'] === '1';
 
-/** What tests read of an object; everything else is looked at as data. */
+/** The fields of an object that tests read; everything else is handled as data. */
 export interface Stored {
   readonly apiVersion: string;
   readonly kind: string;
@@ -57,7 +57,7 @@ export interface Server {
   watch(path: string): { readonly events: readonly { readonly type: string; readonly object: Stored }[]; stop(): void };
 }
 
-/** Of a path that is not served yet the answer is plain text. */
+/** For a path that is not served yet the answer is plain text. */
 function bodyOf(text: string): Answer['body'] {
   try {
     return JSON.parse(text) as Answer['body'];
@@ -113,7 +113,7 @@ export async function connect(): Promise<Server> {
   };
 }
 
-/** Asks again until `found` says yes; for what the API server takes up asynchronously. */
+/** Repeats until `found` returns true; for asynchronous effects in the API server. */
 export async function until(what: string, found: () => Promise<boolean>): Promise<void> {
   for (let i = 0; i < 800; i += 1) {
     if (await found()) return;
@@ -135,7 +135,7 @@ const collections: Readonly<Record<string, string>> = {
   ValidatingAdmissionPolicyBinding: '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings',
 };
 
-/** Applies what lies in `crds/`, as a user would, and waits until the API server goes by it. */
+/** Applies `crds/`, like a user, and waits until the API server uses it. */
 export async function install(server: Server): Promise<void> {
   let newest = 0;
   for (const folder of [crdRoot, `${crdRoot}policies/`]) {
@@ -144,7 +144,7 @@ export async function install(server: Server): Promise<void> {
         newest = Math.max(newest, await apply(server, manifest));
     }
   }
-  // Nothing says when a changed schema or policy is in force; another file of tests may have changed it just now.
+  // The API does not show when a changed schema or policy is in force; another test file may have changed it just now.
   if (Date.now() - newest < 3000) await delay(2000);
 }
 

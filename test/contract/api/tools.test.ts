@@ -1,4 +1,4 @@
-// What kubectl, autoscalers and GitOps tools see, on a real API server.
+// The view of kubectl, autoscalers and GitOps tools, on a real API server.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as example from './examples.ts';
 import { withValue, type Node } from './fields.ts';

@@ -3,7 +3,7 @@ import { fullScale, fullTask, minimalTask, orders, workspaces } from './examples
 import { withValue, type Node } from './fields.ts';
 
 export interface TransitionCase {
-  /** `message` of the rule, which may differ from what is said when the rule computes its words. */
+  /** `message` of the rule, which may differ from the refusal when the rule computes its text. */
   readonly rule: string;
   readonly says: string;
   readonly base: Node;
@@ -119,7 +119,7 @@ export const transitionCases: readonly TransitionCase[] = [
   { rule: orderRule, says: orderRule, base: orders['Reject']!, passes: {}, refused: { 'spec.reason': 'something else' } },
 ];
 
-/** What may change on a running task. */
+/** Allowed changes of a running task. */
 export const allowedChanges: readonly Readonly<Record<string, unknown>>[] = [
   { 'spec.priority': -1000 },
   { 'spec.suspend': true },

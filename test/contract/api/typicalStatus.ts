@@ -1,7 +1,10 @@
 import { condition, fullRun, fullTaskStatus, time } from './examples.ts';
 import type { Node } from './fields.ts';
 
-/** What the status of a task in its second attempt looks like: 16 plan nodes, 3 checks, 6 conditions, a patch of 1 KiB; nobody was asked, its pool has no rollout. */
+/**
+ * The status of a task in its second attempt: 16 plan nodes, 3 checks, 6 conditions, a patch of 1 KiB; no approvals, no
+ * rollout of its pool.
+ */
 export const typicalStatus: Node = {
   ...fullTaskStatus,
   assignment: {

@@ -10,7 +10,7 @@ const weights = { uri: 'pvc://models/core' } as const;
 const onGpu = { name: 'core', role: 'Generalist', engine: vllm, artifact: weights };
 const withGpu = withValue(single, 'spec.experts[1]', onGpu);
 
-/** Engines with weights of their own, and where those lie. */
+/** Engines with their own weights, and the weights' places. */
 export const weightCases: readonly RuleCase[] = [
   ...[
     { name: 'core', role: 'Generalist', engine: vllm },

@@ -1,4 +1,4 @@
-// The Helm chart: what it renders, who may do what, and that a real API server takes all of it.
+// The Helm chart: its rendered objects, its permissions, and that a real API server accepts all of it.
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
@@ -32,7 +32,7 @@ beforeAll(async () => {
 });
 afterAll(() => kubectl.text(['delete', 'namespace', namespace, '--wait=false']));
 
-describe('what the chart renders', () => {
+describe('the rendered chart', () => {
   it('passes helm lint', async () => {
     for (const [path, values] of [
       [chart, chartValues({ image })],
@@ -97,7 +97,7 @@ describe('what the chart renders', () => {
     expect((metadata as Manifest['metadata']).labels).toMatchObject(operatorLabels);
   });
 
-  it('adds what several replicas need, and monitoring when asked', async () => {
+  it('adds the objects of several replicas, and monitoring on request', async () => {
     expect(kindsOf(all)).not.toContain('PodDisruptionBudget');
     expect(kindsOf(all)).not.toContain('PodMonitor');
     const two = kindsOf(await rendered({ replicas: 2, podMonitor: { enabled: true } }));
@@ -105,7 +105,7 @@ describe('what the chart renders', () => {
     expect(two).toContain('PodMonitor');
   });
 
-  it('keeps definitions when it is uninstalled, and leaves them out when told so', async () => {
+  it('keeps definitions when it is uninstalled, and leaves them out when configured so', async () => {
     const definitions = all.filter(({ kind }) => kind === 'CustomResourceDefinition');
     expect(definitions.map(({ metadata }) => metadata.name).sort()).toEqual(
       ['agenttaskorders', 'agenttasks', 'energymodels', 'expertpools', 'expertscales', 'poolgrants', 'rolloutpolicies'].map(
@@ -116,7 +116,7 @@ describe('what the chart renders', () => {
     expect(kindsOf(await rendered({ crds: { install: false } }))).not.toContain('CustomResourceDefinition');
   });
 
-  it('has its definitions as a chart, which is installed alone too, and lets them go with the release when told so', async () => {
+  it('has its definitions as a chart, which can be installed alone too, and removes them with the release when configured so', async () => {
     const definitions = all.filter(({ kind }) => kind === 'CustomResourceDefinition');
     const alone = async (...more: readonly string[]): Promise<readonly Manifest[]> => {
       const { stdout } = await execa(cluster.bin('helm'), ['template', 'agentfleet-crds', `${chart}/charts/agentfleet-crds`, ...more]);
@@ -131,10 +131,10 @@ describe('what the chart renders', () => {
   });
 });
 
-describe('who may do what', () => {
+describe('permissions', () => {
   const role = (name: string): Manifest => one(all, 'ClusterRole', `agentfleet-${name}`);
 
-  it('has no wildcard and no escalation in any role, and reads no Secret of somebody else', () => {
+  it('has no wildcard and no escalation in any role, and reads no foreign Secret', () => {
     const rules = all.flatMap((manifest) => manifest.rules ?? []);
     expect(rules.length).toBeGreaterThan(10);
     for (const { apiGroups = [], resources = [], verbs } of rules) {
@@ -146,7 +146,7 @@ describe('who may do what', () => {
     expect(secrets.map(({ verbs, resourceNames }) => [verbs, resourceNames])).toEqual([
       [['create'], undefined],
       [['delete'], [linkSecret.name]],
-      // Of the results server: the certificate that it makes itself.
+      // For the results server: the certificate that it makes itself.
       [['get', 'update'], ['agentfleet-results-tls']],
     ]);
   });
@@ -246,7 +246,7 @@ describe('who may do what', () => {
     }
   });
 
-  it('lets the owner of a namespace consent to pools of others, and not who may edit in it', () => {
+  it('lets the owner of a namespace consent to pools of others, and not its editors', () => {
     const writers = all.filter(({ kind }) => kind === 'ClusterRole').filter((found) => allows(found, 'create', 'poolgrants'));
     expect(writers.map(({ metadata }) => metadata.name)).toEqual(['agentfleet-granter']);
     const labelled = Object.keys(writers[0]?.metadata.labels ?? {}).filter((label) => label.includes('aggregate'));
@@ -254,7 +254,7 @@ describe('who may do what', () => {
     expect(allows(role('viewer'), 'list', 'poolgrants')).toBe(true);
   });
 
-  it('adds nothing to the built-in roles when told so', async () => {
+  it('adds nothing to the built-in roles when configured so', async () => {
     const aggregated = (manifests: readonly Manifest[]): readonly string[] =>
       manifests.flatMap(({ metadata }) => Object.keys(metadata.labels ?? {})).filter((label) => label.startsWith('rbac.authorization'));
     expect(aggregated(all).toSorted()).toEqual(['admin', 'edit', 'view'].map((name) => `rbac.authorization.k8s.io/aggregate-to-${name}`));

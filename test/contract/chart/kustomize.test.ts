@@ -22,11 +22,11 @@ beforeAll(async () => {
 });
 
 describe('the base of Kustomize', () => {
-  it('is what the chart renders; else: node hack/bootstrap.mjs hack/generate/kustomize.ts', async () => {
+  it('equals the rendered chart; else: node hack/bootstrap.mjs hack/generate/kustomize.ts', async () => {
     expect(await readFile(operatorFile, 'utf8')).toBe(await operatorManifests(cluster.bin('helm')));
   });
 
-  it('has all that the chart installs, and a namespace, but what only Helm runs', async () => {
+  it('has all objects of the chart, and a namespace, without those that only Helm runs', async () => {
     const hooks = (await render(cluster.bin('helm'), namespace)).filter(
       ({ metadata }) => metadata.annotations?.['helm.sh/hook'] === undefined,
     );
@@ -44,7 +44,7 @@ describe('the base of Kustomize', () => {
     const text = JSON.stringify(overlay);
     expect(text).not.toContain('"agentfleet/');
     for (const image of ['operator', 'agent', 'inference', 'sandbox', 'tools']) expect(text).toContain(`/agentfleet/${image}:0.1.0`);
-    // What is not there cannot be tried inside it: its objects are, in the namespace default.
+    // Objects in a missing namespace cannot be tried; here they are tried in the namespace default.
     const tried = overlay.filter(({ kind }) => kind !== 'Namespace' && kind !== 'CustomResourceDefinition');
     const items = JSON.parse(JSON.stringify(tried).replaceAll(`"namespace":"${namespace}"`, '"namespace":"default"')) as object[];
     const args = ['apply', '--server-side', '--dry-run=server', '--validate=strict', '--force-conflicts', '-f', '-'];

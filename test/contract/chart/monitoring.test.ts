@@ -1,4 +1,4 @@
-// What the chart renders for the Prometheus operator and Grafana: off unless asked for, and in the shape that they read.
+// The chart's objects for the Prometheus operator and Grafana: off by default, and in their format.
 import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { execa } from 'execa';
@@ -44,7 +44,7 @@ beforeAll(async () => {
   cluster = await up({ tier: 'control-plane', log: () => undefined });
 });
 
-it('renders nothing of it unless it is asked for, and each part by itself', async () => {
+it('renders nothing of it by default, and each part separately', async () => {
   expect(ours(await rendered())).toEqual([]);
   expect(ours(await rendered({ podMonitor: { enabled: true } }))).toEqual(['PodMonitor/agentfleet-operator']);
   expect(ours(await rendered({ podMonitor: { pools: true } }))).toEqual([]);
@@ -70,7 +70,7 @@ interface Deployment {
   };
 }
 
-it('sends traces only where a receiver is named: of the operator, and of what it makes', async () => {
+it('sends traces only where a receiver is named: of the operator, and of its operands', async () => {
   const environment = async (values: object): Promise<ReadonlyMap<string, string>> => {
     const deployment = one(await rendered(values), 'Deployment', 'agentfleet-operator') as unknown as Deployment;
     return new Map((deployment.spec.template.spec.containers[0]?.env ?? []).map(({ name, value = '' }) => [name, value]));
@@ -86,7 +86,7 @@ it('sends traces only where a receiver is named: of the operator, and of what it
 });
 
 describe('rules', () => {
-  it('come as they are in the files; those of engines only where engines are scraped', async () => {
+  it('are rendered unchanged from the files; those of engines only where engines are scraped', async () => {
     const whole = { podMonitor: { enabled: true, pools: true }, prometheusRule: { enabled: true, labels: { release: 'prom' } } };
     const all = await rendered(whole);
     expect(one(all, 'PrometheusRule', 'agentfleet').metadata.labels).toMatchObject({ release: 'prom' });
@@ -103,7 +103,7 @@ describe('rules', () => {
     const named = moved.filter(({ alert }) => alert !== undefined);
     expect(named.length).toBeGreaterThan(20);
     for (const { alert, annotations } of named) expect(annotations?.['runbook_url']).toBe(`${pages}/${alert}.md`);
-    // What is left asks for nothing that only pools tell.
+    // The rest uses no metric that only pools export.
     const metrics = few.flatMap(({ rules }) => rules.flatMap(({ expr }) => [...analyse(expr, new Map()).metrics]));
     expect(metrics.filter((name) => /^(fleet:|vllm:|agentfleet_(worker|inference)_)/.test(name))).toEqual([]);
   });
@@ -122,7 +122,7 @@ describe('rules', () => {
   });
 });
 
-describe('what is scraped', () => {
+describe('scraped pods', () => {
   it('has the labels by which rules know pools, models, experts and revisions', async () => {
     const all = await rendered({ podMonitor: { enabled: true, pools: true, interval: '15s' } });
     const { podMetricsEndpoints, namespaceSelector, selector } = one(all, 'PodMonitor', 'agentfleet-pools').spec as unknown as PodMonitor;
@@ -140,7 +140,7 @@ describe('what is scraped', () => {
       const joined = pool?.sourceLabels.map(from).join(pool.separator);
       expect(joined).toBe('platform/coding');
       expect(new RegExp(`^(?:${pool?.regex})$`).exec(joined ?? '')?.[1]).toBe('platform/coding');
-      // A pod of no pool has no such label.
+      // A pod outside of a pool has no such label.
       expect(new RegExp(`^(?:${pool?.regex})$`).test('platform/')).toBe(false);
     }
   });
@@ -230,7 +230,7 @@ it('gives Grafana the dashboards of the files, with the label that its sidecar l
   expect(byUid(texts)).toEqual(byUid(await dashboards()));
 });
 
-/** The module whose definitions say what the Prometheus operator takes. */
+/** The module with the definitions of the Prometheus operator. */
 const definitions = 'github.com/prometheus-operator/prometheus-operator@v0.85.0';
 
 describe.runIf(process.env['AGENTFLEET_FULL'] === '1')('a real API server with the definitions of the Prometheus operator', () => {

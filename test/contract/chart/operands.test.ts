@@ -1,4 +1,4 @@
-// What the chart sets for everything that the operator makes, read as the operator reads it; and what it runs once.
+// The chart's settings for everything that the operator makes, read like the operator reads them; and its Jobs.
 import { execa } from 'execa';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -76,7 +76,7 @@ describe('values for operands', () => {
     await expect(rendered(values)).rejects.toThrow(/don't meet the specifications of the schema/);
   });
 
-  it('run the operator as nobody in particular where the cluster assigns users, with its account annotated', async () => {
+  it('run the operator without a fixed user where the cluster assigns users, with its account annotated', async () => {
     const all = await rendered({ users: 'Cluster', serviceAccount: { annotations: { role: 'arn' } }, privateAuthorities: true });
     const { securityContext, volumes } = podOf(all) as unknown as Readonly<Record<string, unknown>>;
     expect(securityContext).toEqual({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
@@ -86,7 +86,7 @@ describe('values for operands', () => {
 });
 
 describe('the NetworkPolicy of the operator', () => {
-  it('is made when asked for, lets every pod ask for metrics, and opens the ports of what it asks', async () => {
+  it('is made on request, lets every pod read metrics, and opens the ports that it uses', async () => {
     const made = (all: readonly Manifest[]) =>
       all.filter(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'agentfleet-operator');
     expect(made(await rendered({}))).toEqual([]);
@@ -108,7 +108,7 @@ describe('the NetworkPolicy of the operator', () => {
 describe('what runs once', () => {
   const hookOf = ({ metadata }: Manifest): string | undefined => metadata.annotations?.['helm.sh/hook'];
 
-  it('lets sandboxes go after an uninstall, with no right but that, unless told so', async () => {
+  it('releases sandboxes after an uninstall, with no other right, unless configured otherwise', async () => {
     const hooks = (await rendered({ imagePullSecrets: [{ name: 'pull' }] })).filter((manifest) => hookOf(manifest) === 'post-delete');
     expect(hooks.map(({ kind }) => kind).toSorted()).toEqual(['ClusterRole', 'ClusterRoleBinding', 'Job', 'ServiceAccount']);
     expect(hooks.flatMap(({ rules = [] }) => rules)).toEqual([{ apiGroups: [''], resources: ['pods'], verbs: ['list', 'patch'] }]);

@@ -9,7 +9,7 @@ export interface Rule {
   readonly verbs: readonly string[];
 }
 
-/** What tests read of a manifest. */
+/** The fields of a manifest that tests read. */
 export interface Manifest {
   readonly kind: string;
   readonly metadata: {
@@ -56,7 +56,7 @@ export function one(all: readonly Manifest[], kind: string, name: string): Manif
   return found[0];
 }
 
-/** Whether the rules of a role allow a verb on one of our resources. */
+/** Reports whether the rules of a role allow a verb on one of our resources. */
 export function allows(role: Manifest, verb: string, resource: string, group = 'agentfleet.dev'): boolean {
   const has = (list: readonly string[] | undefined, value: string): boolean =>
     list?.some((item) => item === value || item === '*') === true;

@@ -12,7 +12,7 @@ export function applyContract(environment: () => Environment): void {
   const b = { fieldManager: 'b' };
 
   describe('apply', () => {
-    it('creates, then merges what several managers declare', async () => {
+    it('creates, then merges the declarations of several managers', async () => {
       const { maps, namespace } = of();
       const metadata = { name: 'shared', namespace };
       await maps.apply({ metadata, data: { a: '1' } }, a);
@@ -21,7 +21,7 @@ export function applyContract(environment: () => Environment): void {
       expect(both.metadata.managedFields?.map((entry) => `${entry.manager} ${entry.operation}`).sort()).toEqual(['a Apply', 'b Apply']);
     });
 
-    it('removes what a manager no longer declares, unless another one does', async () => {
+    it('removes fields that a manager no longer declares, unless another one does', async () => {
       const { maps, namespace } = of();
       const metadata = { name: 'dropped', namespace };
       await maps.apply({ metadata, data: { mine: '1', ours: '2' } }, a);

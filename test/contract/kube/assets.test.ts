@@ -6,13 +6,13 @@ import { up } from '../../../hack/cluster/index.ts';
 import { startAssets, type Assets } from './assets.ts';
 import { configMaps, type ConfigMap } from './environment.ts';
 
-/** A folder with `etcd` and `kube-apiserver`: envtest's when it is named, else the one of the cluster that is up. */
+/** Returns a folder with `etcd` and `kube-apiserver`: envtest's when it is named, else the running cluster's. */
 async function assetsFolder(): Promise<string> {
   const named = process.env['KUBEBUILDER_ASSETS'];
   return named ? named : dirname((await up({ tier: 'control-plane' })).bin('kube-apiserver'));
 }
 
-describe('an API server of its own, as envtest starts it', () => {
+describe('a separate API server, as envtest starts it', () => {
   let assets: Assets | undefined;
   let transport: Transport | undefined;
   beforeAll(async () => {
@@ -45,7 +45,7 @@ describe('an API server of its own, as envtest starts it', () => {
       await Promise.all(informers.map((informer) => informer.waitForVersion(made.metadata.resourceVersion ?? '', 60_000)));
       back.push(performance.now() - begin);
     }
-    // For who reads the log; a bound would depend on the machine.
+    // For readers of the log; a bound would depend on the machine.
     console.log(`caches were back ${back.map((ms) => `${ms.toFixed(0)} ms`).join(', ')} after the API server`);
     expect(informers.map((informer) => informer.lister.get('default/death-2')?.metadata.name)).toEqual(Array(5).fill('death-2'));
     stop.abort();

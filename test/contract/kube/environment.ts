@@ -46,7 +46,7 @@ export interface Environment {
   readonly transport: Transport;
   /** Exists and is empty. */
   readonly namespace: string;
-  /** False where only an API server runs: nobody collects garbage or empties namespaces. */
+  /** False where only an API server runs: garbage is not collected and namespaces are not emptied. */
   readonly controllers: boolean;
   /** Deletes the definition of widgets, and resolves when its paths are gone. */
   readonly withdraw: () => Promise<void>;

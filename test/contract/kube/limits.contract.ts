@@ -41,10 +41,10 @@ async function cacheOf<T extends KubeObject>(environment: Environment, resource:
 /** `n` characters that a name may have. */
 const long = (n: number): string => `a${'-0'.repeat(n)}`.slice(0, n - 1).concat('z');
 
-/** The longest of everything, and a definition that goes and comes back. */
+/** The largest and longest of everything, and a definition that is removed and created again. */
 export function limitsContract(environment: () => Environment): void {
   describe('limits', () => {
-    it('an object with every part at its limit goes through apply, cache, status, events and deletion', async () => {
+    it('an object with every part at its limit passes through apply, cache, status, events and deletion', async () => {
       const { transport, namespace } = environment();
       await using cache = await cacheOf<Widget>(environment(), widgets);
       const client = new ResourceClient<Widget>(transport, widgets);

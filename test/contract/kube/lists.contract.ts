@@ -27,7 +27,7 @@ export function listsContract(environment: () => Environment): void {
       expect(versions.size).toBe(1);
     });
 
-    it('items say what they are', async () => {
+    it('items have kind and version', async () => {
       const { maps, namespace } = of();
       await maps.create({ metadata: { name: 'typed', namespace } });
       const [item] = await maps.list({ namespace, fieldSelector: 'metadata.name=typed' });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { controllerReference, ResourceClient } from '@agentfleet/kube';
 import { configMaps, namespaces, type ConfigMap, type Environment } from './environment.ts';
 
-/** What the server does by itself: it collects garbage and empties namespaces. */
+/** Actions of the server itself: it collects garbage and empties namespaces. */
 export function ownersContract(environment: () => Environment): void {
   const gone = async (client: ResourceClient, name: { namespace?: string; name: string }): Promise<boolean> => {
     for (let i = 0; i < 200; i += 1) {
@@ -13,7 +13,7 @@ export function ownersContract(environment: () => Environment): void {
   };
 
   describe('owners', () => {
-    it('what only an absent owner owns is deleted', async (context) => {
+    it('an object whose only owner is absent is deleted', async (context) => {
       const { transport, namespace, controllers } = environment();
       context.skip(!controllers, 'an API server alone collects nothing');
       const maps = new ResourceClient<ConfigMap>(transport, configMaps);
@@ -28,7 +28,7 @@ export function ownersContract(environment: () => Environment): void {
       expect(await maps.find({ namespace, name: 'two-owners' })).toBeDefined();
     });
 
-    it('a namespace goes with all that is in it and takes nothing new', async (context) => {
+    it('a namespace is removed with all its objects and accepts no new ones', async (context) => {
       const { transport, controllers } = environment();
       context.skip(!controllers, 'an API server alone empties nothing');
       const maps = new ResourceClient<ConfigMap>(transport, configMaps);

@@ -1,5 +1,5 @@
 /**
- * What both API servers must do alike: the real one and the fake of `@agentfleet/kube/testing`. `fake.test.ts` and
+ * Common contract of both API servers: the real one and the fake of `@agentfleet/kube/testing`. `fake.test.ts` and
  * `real.test.ts` run it; a difference is a defect of the fake.
  */
 import { afterAll, beforeAll, describe } from 'vitest';

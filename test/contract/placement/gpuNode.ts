@@ -111,7 +111,7 @@ export class GpuNode {
     else await this.#must('PATCH', `${path}/${this.node}`, { spec: { pool, devices } }, 'application/merge-patch+json');
   }
 
-  /** Lets a device plugin count GPUs of 40 GiB on the node, as its kubelet and the feature discovery tell. */
+  /** Adds counted GPUs of 40 GiB to the node, as its kubelet and the feature discovery report them with a device plugin. */
   async count(gpus: number): Promise<void> {
     const type = 'application/merge-patch+json';
     const amount = { 'nvidia.com/gpu': String(gpus) };
@@ -119,7 +119,7 @@ export class GpuNode {
     await this.#must('PATCH', `/api/v1/nodes/${this.node}/status`, { status: { capacity: amount, allocatable: amount } }, type);
   }
 
-  /** What the API server holds of this node's slices. */
+  /** Returns this node's slices in the API server. */
   async slices(): Promise<readonly ResourceSlice[]> {
     const { body } = await this.server.ask('GET', `/apis/resource.k8s.io/v1/resourceslices?fieldSelector=spec.nodeName%3D${this.node}`);
     return (body.items ?? []) as unknown as readonly ResourceSlice[];
@@ -152,7 +152,7 @@ export class GpuNode {
     return until(`pod ${name} is bound`, async () => (await this.pod(name)).spec.nodeName === this.node);
   }
 
-  /** Why the scheduler finds no place for a pod; waits until it says so. */
+  /** Waits for the scheduler's reason why a pod has no place, and returns it. */
   async refusal(name: string): Promise<string> {
     let message = '';
     await until(`pod ${name} is refused`, async () => {

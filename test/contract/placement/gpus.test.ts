@@ -107,7 +107,7 @@ describe.runIf(enabled)('engines on four GPUs', () => {
     expect(status?.reservedFor?.map(({ name }) => name).sort()).toEqual(['g-gen', 'g-gen-next']);
   });
 
-  it('a uuid that no GPU has is nowhere placed, and the scheduler says so', async () => {
+  it('a uuid that no GPU has is not placed, and the scheduler reports it', async () => {
     const gone = { slot: `${gpus.node}/gpu9`, uuid: 'GPU-none', pciBusID: undefined };
     await gpus.createClaim(renderSlotClaim(gone, options()));
     await createPod('nowhere', gone.slot);
@@ -153,7 +153,7 @@ describe.runIf(enabled)('MIG slices of a board', () => {
   const options = () => ({ namespace: gpus.namespace, deviceClass: gpus.migDeviceClass, driver });
   const slotOf = (slice: string): InventorySlot => slots.find(({ slot }) => slot === `${gpus.node}/gpu3-${slice}`)!;
 
-  it('each tenant gets the very slice, and how it is shared stands in what the driver of the node reads', async () => {
+  it('each tenant gets its exact slice, and the sharing is in the configuration that the driver of the node reads', async () => {
     const sharing = { strategy: 'MPS', percentage: 40, limitMiB: 4096 } as const;
     for (const [name, slice, profile] of [
       ['gen', '3g.20gb-0', '3g.20gb'],
@@ -192,7 +192,7 @@ describe.runIf(enabled)('MIG slices of a board', () => {
     }
   });
 
-  it('a slice that has the uuid and another size is nobody’s', async () => {
+  it('a slice that has the uuid and another size is not allocated', async () => {
     const claim = renderSlotClaim({ ...slotOf('2g.10gb-0'), slot: `${gpus.node}/gpu3-1g.5gb-0` }, { ...options(), profile: '1g.5gb' });
     await gpus.createClaim(claim);
     await gpus.createPod(

@@ -85,7 +85,7 @@ describe.runIf(enabled)('the operator puts engines on four GPUs', { timeout: 120
     await stage.stopOperator();
     await stage.startOperator();
     const [from] = [stage.writes.length];
-    // A pool that comes now shows that the new one has looked at everything.
+    // A new pool shows that the new operator has checked everything.
     await stage.createPool('later', [expert('gen', 'Generalist', '1Gi', 'gpu3')]);
     await stage.until('it is placed', async () => said(await stage.pool('later'))?.status === 'True');
     expect((await stage.deployments()).map(({ metadata }) => `${metadata.name} ${metadata.generation ?? 0}`).sort()).toEqual(
@@ -118,12 +118,12 @@ describe.runIf(enabled)('the operator puts engines on four GPUs', { timeout: 120
     expect(plan?.assignments).toEqual([]);
     const short = plan?.rejected?.filter(({ reason }) => reason === 'NotEnoughMemory') ?? [];
     expect(short.length).toBeGreaterThan(1);
-    // One of them would fit beside the verifier; each further one lacks this.
+    // One of them would fit beside the verifier; each further one needs this much more.
     const lack = (5 + 2 * 17) * gib - Math.floor(39.5 * gib * 0.92);
     expect(short.map(({ shortByBytes }) => shortByBytes)).toEqual(short.map(() => lack));
   });
 
-  it('a canary gets a place beside the others, and serves without being moved or started anew', async () => {
+  it('a canary gets a place beside the others, and serves without being moved or restarted', async () => {
     const before = (await stage.pool('hybrid')).status;
     await stage.until('a revision serves', async () => (await stage.pool('hybrid')).status?.rollout?.stable !== undefined);
     await stage.changeExpert('hybrid', 'e-py', { domains: ['python', 'notebooks'] });
@@ -140,12 +140,12 @@ describe.runIf(enabled)('the operator puts engines on four GPUs', { timeout: 120
     const [deployment] = (await stage.deployments()).filter(
       ({ metadata }) => metadata.labels?.['agentfleet.dev/revision'] === place?.item.slice(place.item.lastIndexOf('.') + 1),
     );
-    // Its turn to start may come after it is made; another template would be another revision of its Deployment.
+    // It may start later than it is made; another template would be another revision of its Deployment.
     expect(deployment?.metadata.annotations?.['deployment.kubernetes.io/revision']).toBe('1');
     expect(said(await stage.pool('hybrid'))).toMatchObject({ status: 'True' });
   });
 
-  it('a canary that fits nowhere is refused with the shortage in bytes, and what serves stays', async () => {
+  it('a canary that fits nowhere is refused with the shortage in bytes, and serving experts stay', async () => {
     const memory = { budget: '38Gi' };
     await stage.changeExpert('hybrid', 'e-js', { resources: { slot: `${gpus.node}/gpu1`, memory } });
     const word = async () => findCondition((await stage.pool('hybrid')).status?.conditions, 'RolloutHealthy');
@@ -158,7 +158,7 @@ describe.runIf(enabled)('the operator puts engines on four GPUs', { timeout: 120
     expect(slots((await stage.pool('hybrid')).status?.plan)['e-js']).toBe('gpu1');
   });
 
-  it('a slot that does not exist, and one whose tenant shares with nobody', async () => {
+  it('a slot that does not exist, and one whose tenant does not share', async () => {
     await stage.createPool('nowhere', [expert('gen', 'Generalist', '1Gi', 'gpu9')]);
     expect(await refusal('nowhere')).toMatchObject({ reason: 'UnknownSlot' });
     await stage.createPool('beside', [expert('gen', 'Generalist', '1Gi', 'gpu0')]);
@@ -181,7 +181,7 @@ describe.runIf(enabled)('the operator puts engines on four GPUs', { timeout: 120
     await stage.until('the old claim is gone', async () => (await gpus.claim(before?.claim ?? '')).metadata.name === undefined);
   });
 
-  it('a taint is told with its cure, and who is pinned stays', async () => {
+  it('a taint is reported with its cure, and pinned tenants stay', async () => {
     const taints = [{ key: 'gpu.nvidia.com/xid', value: '79', effect: 'NoSchedule' as const }];
     await gpus.publish(
       [0, 1, 2, 3].map((index) => ({ ...a100(index, index === 2 ? 'GPU-new' : (uuids[index] ?? '')), ...(index === 0 ? { taints } : {}) })),
@@ -190,7 +190,7 @@ describe.runIf(enabled)('the operator puts engines on four GPUs', { timeout: 120
     expect(slots((await stage.pool('hybrid')).status?.plan)['g-gen']).toBe('gpu0');
   });
 
-  it('a taint that a human acknowledges keeps nobody away, the scheduler included', async () => {
+  it('an acknowledged taint excludes no tenant, also for the scheduler', async () => {
     const reported = said(await stage.pool('hybrid'))?.message ?? '';
     console.log(reported);
     const [, what = ''] = /acknowledge-taint=([^)]+)\)/.exec(reported) ?? [];
@@ -217,7 +217,7 @@ describe.runIf(enabled)('the operator puts engines on four GPUs', { timeout: 120
     await until('no Deployment is left', async () => (await stage.deployments()).length === 0);
   });
 
-  it('engines of a divided board get the very slices, and a line of data.sharing reaches the claim and nobody who runs', async () => {
+  it('engines of a divided board get their exact slices, and a line of data.sharing reaches the claim and no running engine', async () => {
     const slices = divided(
       3,
       [
@@ -255,7 +255,8 @@ describe.runIf(enabled)('the operator puts engines on four GPUs', { timeout: 120
     await stage.until('it is reported', async () => (await word())?.reason === 'NextClaim');
     console.log((await word())?.message);
     expect([await bound(), (await stage.pool('cut')).status?.plan]).toEqual(before);
-    // When a human asks, they start again: the slice is free for the next claim when the last pod of the old one is gone.
+    // On a person's request they start again: the slice is free for the next claim when the last pod of the old one is
+    // gone.
     await stage.annotateBook({ 'agentfleet.dev/apply-sharing': `${shared}=MPS 50` });
     const claims = async () => ((await stage.pool('cut')).status?.plan?.assignments ?? []).map(({ claim = '' }) => claim);
     await stage.until('they have the next claim', async () => (await claims()).filter((name) => name.endsWith('-mps-50')).length === 2);

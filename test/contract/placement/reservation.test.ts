@@ -1,5 +1,5 @@
-// Engines that share GPUs of a device plugin: what the operator makes, on a real API server with its scheduler. There is no
-// kubelet: the test says which board a pod got.
+// Engines that share GPUs of a device plugin: the operator's objects, on a real API server with its scheduler. There is
+// no kubelet: the test sets the board of a pod.
 import { findCondition } from '@agentfleet/kube';
 import type { PlanStatus } from '@agentfleet/protocol/api';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -76,7 +76,7 @@ describe.runIf(enabled)('the operator holds GPUs of a device plugin', { timeout:
     );
   };
 
-  it('one pod for each GPU is bound, and its tenants beside it, by the board that it tells', async () => {
+  it('one pod for each GPU is bound, and its tenants beside it, by the board that it reports', async () => {
     const began = performance.now();
     const expert = (name: string, role: string, slot: string): Readonly<Record<string, unknown>> => ({
       name,
@@ -111,7 +111,7 @@ describe.runIf(enabled)('the operator holds GPUs of a device plugin', { timeout:
     });
   });
 
-  it('the scheduler counts what is held: two GPUs of four are left', async () => {
+  it('the scheduler counts held GPUs: two of four are left', async () => {
     const ask = (count: number): object => ({ limits: { 'nvidia.com/gpu': String(count) } });
     await gpus.createPod('three', {}, ask(3));
     expect(await gpus.refusal('three')).toMatch(/Insufficient nvidia.com\/gpu/);
@@ -121,7 +121,7 @@ describe.runIf(enabled)('the operator holds GPUs of a device plugin', { timeout:
       await server.ask('DELETE', `/api/v1/namespaces/${gpus.namespace}/pods/${name}?gracePeriodSeconds=0`);
   });
 
-  it('a pod that holds a GPU and is lost is made again, and its tenants start anew with the next one', async () => {
+  it('a lost pod that holds a GPU is made again, and its tenants restart with the next one', async () => {
     const lost = (await holders()).find((pod) => holderView(pod)?.slot === `${gpus.node}/gpu1`)?.metadata;
     await stage.client(resources.pods).delete({ namespace: gpus.namespace, name: lost?.name ?? '' }, { gracePeriodSeconds: 0 });
     const renewed = async (): Promise<boolean> =>
@@ -131,7 +131,7 @@ describe.runIf(enabled)('the operator holds GPUs of a device plugin', { timeout:
     expect(findCondition((await stage.pool('shared')).status?.conditions, 'PlacementFeasible')).toMatchObject({ status: 'True' });
   });
 
-  it('nothing is left of it when the pool goes', async () => {
+  it('no object of it is left when the pool is removed', async () => {
     await stage.client(resources.expertPools).delete({ namespace: gpus.namespace, name: 'shared' });
     await stage.until('no pod is left', async () => (await stage.pods()).length === 0);
   });

@@ -14,7 +14,7 @@ const gib = 2 ** 30;
 const uuids = ['GPU-7a', 'GPU-1c', 'GPU-f0', 'GPU-3d'];
 const digest = 'b'.repeat(64);
 
-/** What a job says that has read weights of 13B in 16 bit, as CodeLlama-13B has them. */
+/** A job's report after reading weights of 13B in 16 bit, like those of CodeLlama-13B. */
 const found = {
   format: 'agentfleet.dev/weights/v1',
   digest: `sha256:${digest}`,
@@ -62,7 +62,7 @@ describe.runIf(enabled)('an engine on two GPUs', { timeout: 120_000 }, () => {
         metadata.labels?.[labels.expert] === 'core' && metadata.labels[labels.component] === 'expert' && spec?.nodeName !== undefined,
     );
 
-  it('is refused with the cure while nobody has said which GPUs are joined, and nothing is made', async () => {
+  it('is refused with the cure while no connection of GPUs is declared, and nothing is made', async () => {
     const slot = (index: number): object => ({ slot: `${gpus.node}/gpu${index}`, memory: { budget: '9Gi' } });
     const tenant = (name: string, role: string, index: number) => ({ name, role, engine: { type: 'Synth' }, resources: slot(index) });
     await stage.createPool('beside', [tenant('gen', 'Generalist', 0), tenant('py', 'Specialist', 1)]);
@@ -120,7 +120,7 @@ describe.runIf(enabled)('an engine on two GPUs', { timeout: 120_000 }, () => {
     ]);
   });
 
-  it('takes the room of all its boards: who comes later is refused the bytes that each lacks', async () => {
+  it('takes the room of all its boards: a later one is refused with the bytes that each lacks', async () => {
     const late = {
       name: 'gen',
       role: 'Generalist',

@@ -1,5 +1,5 @@
 // The whole operator beside a node of GPUs, on a real API server with its scheduler and its controllers. There is no
-// kubelet: the test says that a pod which is bound is ready.
+// kubelet: the test marks bound pods as ready.
 import { readFile } from 'node:fs/promises';
 import {
   createTransport,
@@ -25,7 +25,7 @@ import { driver, type GpuNode } from './gpuNode.ts';
 
 const operatorNamespace = 'agentfleet-system';
 const example = new URL('../../../examples/a100x4.yaml', import.meta.url);
-/** What the small programs of the example would take of a board. */
+/** Memory of a board for the small programs of the example. */
 const boards: ReadonlyMap<string, string> = new Map([
   ['hrm', '1200Mi'],
   ['embedder', '2200Mi'],
@@ -35,7 +35,7 @@ const board = (slot: string, budget: string): Spec => ({ slot, memory: { budget 
 
 type Spec = Readonly<Record<string, unknown>>;
 
-/** Images that are never pulled; every process looks for changes of its own class of devices. */
+/** Images that are never pulled; each process watches its own class of devices. */
 const configOf = (gpus: GpuNode): ProcessConfig => ({
   namespace: operatorNamespace,
   podName: 'operator-0',
@@ -60,12 +60,12 @@ function playable(expert: Spec): Spec {
   return { ...rest, engine: (engine as { type: string }).type === 'VLLM' ? { type: 'Synth' } : engine };
 }
 
-/** What becomes of a pod that is bound: it is ready. */
+/** State of a bound pod: ready. */
 const isReady = (): object => ({ phase: 'Running', podIP: '10.0.0.1', conditions: [{ type: 'Ready', status: 'True' }] });
 
 export class PlacementStage {
   readonly gpus: GpuNode;
-  /** What the kubelet says of a pod that is bound. */
+  /** The kubelet's status of a bound pod. */
   startsAs: (pod: Pod) => object = isReady;
   readonly transport: Transport;
   /** Writes of the operator, apart from Events. */
@@ -198,12 +198,12 @@ export class PlacementStage {
     );
   }
 
-  /** Writes what the administrator writes beside the names of slots. */
+  /** Writes the administrator's entries beside the names of slots. */
   async writeBook(data: Readonly<Record<string, string>>): Promise<void> {
     await this.client(resources.configMaps).patch({ namespace: operatorNamespace, name: 'agentfleet-slots' }, { data });
   }
 
-  /** Waits while it plays the kubelet: what is bound becomes ready, one pod at a look. */
+  /** Waits while it plays the kubelet: bound pods become ready, one in each round. */
   async until(what: string, holds: () => Promise<boolean>): Promise<void> {
     await until(what, async () => {
       await this.gpus.beat();

@@ -1,7 +1,7 @@
 import { labels } from '@agentfleet/protocol/pool';
 import type { Pod } from '../../../operator/src/runtime/resources.ts';
 
-/** What a kubelet says of pods where jobs read such weights at once, and all else that is bound is ready. */
+/** Returns the kubelet's status of pods where jobs read such weights at once, and all other bound pods are ready. */
 export function readingWeights(report: object): (pod: Pod) => object {
   return ({ metadata }) => {
     const running = { phase: 'Running', podIP: '10.0.0.1', conditions: [{ type: 'Ready', status: 'True' }] };

@@ -14,7 +14,7 @@ test('the full matrix holds the covering set, each cell once', () => {
   expect(names).toEqual(expect.arrayContaining(coveringSet.map(taskName)));
 });
 
-test("what dies beside others is nobody else's", () => {
+test('shared victims are not in the matrix of own ones', () => {
   const shared = victims.filter((victim) => victim.shared).map(({ name }) => name);
   expect(shared).toEqual(['operator', 'API server']);
 });

@@ -1,13 +1,13 @@
 import { phaseNamed, phases, type Phase } from './phases.ts';
 import { victimNamed, victims, type Victim } from './victims.ts';
 
-/** One death at one time. */
+/** One kill at one time. */
 export interface Cell {
   readonly victim: Victim;
   readonly phase: Phase;
 }
 
-/** Where a container that is killed is not there yet. */
+/** Phases in which the container does not exist yet. */
 const impossible: ReadonlySet<string> = new Set(['keeper Preparing', 'tools Preparing']);
 
 const pairs: readonly (readonly [victim: string, phase: string])[] = [
@@ -22,7 +22,7 @@ const pairs: readonly (readonly [victim: string, phase: string])[] = [
   ['API server', 'Repairing'],
 ];
 
-/** Each victim and each phase at least once; what every run of the tests plays. */
+/** Each victim and each phase at least once; played by every test run. */
 export const coveringSet: readonly Cell[] = pairs.map(([victim, phase]) => ({ victim: victimNamed(victim), phase: phaseNamed(phase) }));
 
 /** Each victim in each phase in which it is there. */

@@ -14,7 +14,7 @@ test('a process that has ended by itself is not killed, and nothing is thrown', 
   expect(await initOf([pid])).toBeUndefined();
 });
 
-test('who is in no PID namespace of a container is no first process of one', async () => {
+test('a process outside of the PID namespaces of a container is no first process of one', async () => {
   const child = spawn('sleep', ['60']);
   await once(child, 'spawn');
   expect(await initOf([child.pid!])).toBeUndefined();

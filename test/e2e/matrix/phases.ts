@@ -7,9 +7,9 @@ export interface Phase {
   readonly repository: Repository;
   /** Merged over the spec of the task. */
   readonly spec: object;
-  /** Whether a state of the task lies in this phase. */
+  /** Reports whether a state of the task is in this phase. */
   readonly holds: (task: AgentTask) => boolean;
-  /** What the task comes to when nothing is killed. */
+  /** End of the task without a kill. */
   readonly end: 'Succeeded' | 'RolledBack';
 }
 
@@ -21,7 +21,7 @@ const runs = (node: string) => (task: AgentTask) =>
 
 const repair = { repository: oneBug, spec: { checks }, end: 'Succeeded' } as const;
 
-/** In the order of a life. */
+/** In the order of a task's life. */
 export const phases: readonly Phase[] = [
   { ...repair, name: 'Preparing', holds: ({ status }) => status?.phase === 'Preparing' },
   { ...repair, name: 'SettingUp', spec: { checks, setup: [{ name: 'slow', command: ['sleep', '3'] }] }, holds: runs('prepare') },

@@ -1,20 +1,20 @@
 import { brokenPromises, condition, type Fleet } from '../fleet.ts';
 import { taskName, type Cell } from './cells.ts';
 
-/** What became of a cell. */
+/** Result of a cell. */
 export interface Played {
   readonly cell: Cell;
-  /** Sentences about what is not as it has to be; empty: all is. */
+  /** Sentences about faults; empty without any. */
   readonly faults: readonly string[];
   /** How the task ended, with the attempts that it took and their classes. */
   readonly end: string;
-  /** From the death to the end of the task. */
+  /** From the kill to the end of the task. */
   readonly seconds: number;
 }
 
 const patienceSeconds = { reach: 90, end: 240 } as const;
 
-/** Applies the task of the cell, kills the victim in the phase and waits for what becomes of it. */
+/** Applies the task of the cell, kills the victim in the phase and waits for the end. */
 export async function play(fleet: Fleet, cell: Cell): Promise<Played> {
   const { victim, phase } = cell;
   const name = taskName(cell);

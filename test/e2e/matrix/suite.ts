@@ -8,7 +8,7 @@ import { matrixTable } from './table.ts';
 
 const full = process.env['AGENTFLEET_FULL'] === '1';
 
-/** The long run keeps what became of each cell. */
+/** The long run keeps the results of all cells. */
 async function writeTable(what: string, played: readonly Played[]): Promise<void> {
   const day = new Date().toISOString().slice(0, 10);
   const folder = fileURLToPath(new URL('../../full/', import.meta.url));

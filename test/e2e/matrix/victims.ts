@@ -19,8 +19,8 @@ async function killPods({ kubectl }: Fleet, namespace: string, selector: string)
 const maxWaitMs = 20_000;
 
 /**
- * Kills PID 1 of a container from outside, as the kernel does when memory is short; its other processes go with it. Not
- * one by one: a command that dies before the runner would tell of another end.
+ * Kills PID 1 of a container from outside, as the kernel does when memory is short; its other processes die with it.
+ * Not one by one: a command that dies before the runner would report another end.
  */
 async function killContainer(fleet: Fleet, task: string, container: string): Promise<void> {
   const name = fleet.state(task)?.status?.assignment?.sandbox ?? '';

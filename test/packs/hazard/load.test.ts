@@ -27,7 +27,7 @@ describe('the hazard pack', () => {
     }
   });
 
-  test('lets neither the tool nor the place in the file tell the label', () => {
+  test('lets neither the tool nor the place in the file reveal the label', () => {
     for (const half of [dev, sealed]) {
       for (const tool of ['Shell', 'ExecCode', 'FileWrite']) {
         const share = half.filter((entry) => entry.tool === tool);

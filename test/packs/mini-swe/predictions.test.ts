@@ -135,7 +135,7 @@ describe('grades', () => {
     expect(await gradePrediction(first, stale, options)).toEqual({ patch_is_None: false, patch_exists: true, ...none });
   });
 
-  it('see what a solution breaks', async () => {
+  it('show the tests that a solution breaks', async () => {
     const broken = Object.fromEntries(Object.keys(first.oracle.files).map((path) => [path, 'raise RuntimeError\n']));
     const grade = await gradePrediction(first, toPrediction(first, broken, 'ours/broken'), options);
     expect(grade).toMatchObject({ patch_successfully_applied: true, resolved: false });

@@ -48,7 +48,7 @@ describe('the pack os', () => {
 });
 
 describe('the pack acceptance', () => {
-  it('says what is missing for each task that is for later', () => {
+  it('reports what is missing for each postponed task', () => {
     const later = acceptance?.tasks.filter(isLater) ?? [];
     for (const { id, facts } of acceptance?.tasks ?? [])
       expect(typeof facts['later'] === 'string', id).toBe(later.some((task) => task.id === id));

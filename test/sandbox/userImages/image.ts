@@ -9,7 +9,7 @@ import { findMissingPackages, installPackages } from '../../../hack/cluster/inde
 import { tar, type TarFile } from '../../../hack/cluster/images/tar.ts';
 import { hostArch } from '../../../hack/images/index.ts';
 
-/** What the author of an image says of it, in the words of the OCI image configuration. */
+/** An image's configuration by its author, in the terms of OCI. */
 export interface ImageConfig {
   readonly User?: string;
   readonly Entrypoint?: readonly string[];
@@ -21,7 +21,7 @@ export interface ImageConfig {
 const folder = fileURLToPath(new URL('.', import.meta.url));
 const sha256 = (content: Buffer): string => createHash('sha256').update(content).digest('hex');
 
-/** Imports an image of these files and nothing else into the node; its name changes with its content. */
+/** Imports an image of only these files into the node; its name changes with its content. */
 export async function importImage(cluster: Cluster, kind: string, files: readonly TarFile[], config: ImageConfig): Promise<string> {
   const layer = tar(files);
   const whole = {
