@@ -73,12 +73,8 @@ export async function startPrometheus(options: PrometheusOptions): Promise<Prome
   const { prometheus, promtool } = await prometheusPrograms();
   const config = await configure(options, promtool);
   const address = `127.0.0.1:${await freePort()}`;
-  const args = [
-    `--config.file=${config}`,
-    `--storage.tsdb.path=${join(options.folder, 'data')}`,
-    `--web.listen-address=${address}`,
-    '--enable-feature=exemplar-storage',
-  ];
+  const storage = `--storage.tsdb.path=${join(options.folder, 'data')}`;
+  const args = [`--config.file=${config}`, storage, `--web.listen-address=${address}`, '--enable-feature=exemplar-storage'];
   const child = spawn(prometheus, args, { stdio: 'ignore' });
   const ended = new Promise<void>((resolve) => void child.once('exit', () => resolve()));
   const isReady = async (): Promise<boolean> => {

@@ -19,6 +19,16 @@ export interface WorkerMetrics {
   auditGap(): void;
 }
 
+function firstActs(): Histogram {
+  return new Histogram({
+    name: 'agentfleet_worker_task_first_act_seconds',
+    help: 'Time from the creation of a task to the first act of its first attempt, after setup and baseline.',
+    buckets: [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 14_400, 86_400],
+    registers: [],
+    enableExemplars: true,
+  });
+}
+
 /** A registry with the worker's metrics and those of its process. */
 export function createMetrics(): WorkerMetrics {
   const registry = new Registry();
@@ -43,16 +53,7 @@ export function createMetrics(): WorkerMetrics {
     help: 'Sandboxes whose event log lacks records that were reported before.',
     registers,
   });
-  const firstAct = withExemplars(
-    registry,
-    new Histogram({
-      name: 'agentfleet_worker_task_first_act_seconds',
-      help: 'Time from the creation of a task to the first act of its first attempt, after setup and baseline.',
-      buckets: [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 14_400, 86_400],
-      registers: [],
-      enableExemplars: true,
-    }),
-  );
+  const firstAct = withExemplars(registry, firstActs());
   return {
     registry,
     tasks: (active) => tasks.set(active),

@@ -84,7 +84,7 @@ export async function followRollout<P extends RolloutParts>(
   const retry = owner.metadata.annotations?.[rolloutAnnotations.retry];
   const golden = await trials.golden.look({ ...revisions.golden, place, status: before, spec, retry }, signal);
   const evidence = await trials.evidence({ ...revisions.trial, place, status: before, spec, golden, now }, signal);
-  const orders = decidedBy(context.caches.orders.lister, owner.kind as RolloutTarget, owner);
+  const orders = decidedBy(context.caches.orders.lister, owner.kind, owner);
   const seen = { desired, canaryEngines, incompatible, evidence, ...orders, retry, now };
   const decide = (lockedBy: string | undefined): RolloutStatus => {
     const next = withPlaces(progress(before, spec, { ...seen, lockedBy }, trials.designs), short);

@@ -1,5 +1,5 @@
 // Not in index.ts: what only traces needs no registry of metrics.
-import { Registry, type Histogram, type Metric } from 'prom-client';
+import { Registry, type Histogram, type Metric, type OpenMetricsContentType } from 'prom-client';
 import { sampledTrace } from './scope.ts';
 
 /** An answer to a scrape. */
@@ -21,7 +21,8 @@ interface Held {
  */
 export async function scrape(registry: Registry, accept: string | undefined): Promise<Scrape> {
   if (!/\bapplication\/openmetrics-text\b/.test(accept ?? '')) return { type: registry.contentType, text: await registry.metrics() };
-  const open = new Registry(Registry.OPENMETRICS_CONTENT_TYPE);
+  const open = new Registry<OpenMetricsContentType>();
+  open.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
   for (const metric of registry.getMetricsAsArray() as unknown as readonly Held[]) open.registerMetric(inOpenMetrics(metric));
   return { type: open.contentType, text: await open.metrics() };
 }

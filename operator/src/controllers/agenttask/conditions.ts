@@ -126,7 +126,7 @@ export function conditionsOf(facts: Facts, transition: Transition, { summary, as
   if (transition.kind === 'Ended') {
     // After the end only the volume may change.
     const kept = (old ?? []).map((said) => [said.type, said] as const).filter(([type]) => storage === undefined || type !== storageReady);
-    return conditionsFor(task, [...kept, [storageReady, storage]], now) as Condition[];
+    return conditionsFor(task, [...kept, [storageReady, storage]], now);
   }
   const words: Readonly<Record<ConditionType<'AgentTask'>, ConditionValue | undefined>> = {
     Ready: readyCondition(transition, summary),
@@ -148,7 +148,7 @@ export function conditionsOf(facts: Facts, transition: Transition, { summary, as
     Reconciling: !summary.stalled && transition.kind !== 'End' ? conditionValue('True', summary.reason, summary.message) : undefined,
     Stalled: summary.stalled ? conditionValue('True', summary.reason, summary.message) : undefined,
   };
-  return conditionsFor(task, Object.entries(words), now) as Condition[];
+  return conditionsFor(task, Object.entries(words), now);
 }
 
 function readyCondition(transition: Transition, { reason, message, stalled }: Summary): ConditionValue {
