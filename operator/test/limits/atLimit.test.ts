@@ -19,7 +19,7 @@ const valid = validators(new Ajv(ajvOptions));
 const objects: Readonly<Record<string, readonly { readonly spec: unknown }[]>> = {
   AgentTask: [...(['Git', 'Inline', 'ConfigMap'] as const).map((workspace) => largestTask(workspace)), largestTask('Git', beyondRunning)],
   AgentTaskOrder: [
-    ...(['Approve', 'Answer'] as const).map((type) => largestOrder(type, '\u{1F9EA}'.repeat(1024))),
+    ...(['Approve', 'Answer', 'Message'] as const).map((type) => largestOrder(type, '\u{1F9EA}'.repeat(1024))),
     largestOrder('Cancel', 'ann'),
     largestRolloutOrder(),
   ],

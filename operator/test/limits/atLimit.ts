@@ -28,6 +28,7 @@ const texts: readonly ((length: number, at: number) => string)[] = [
   () => '999999.999999999',
   () => '999999999.999999',
   () => '0.999999999',
+  (length) => `s${'9'.repeat(length - 1)}`,
 ];
 
 /** Characters, as the API server counts them. */

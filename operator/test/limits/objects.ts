@@ -149,12 +149,13 @@ export const beyondRunning: Choices = {
 };
 
 /** An order with the longest names, in a user's name. */
-export function largestOrder(type: 'Approve' | 'Answer' | 'Cancel', requester: string): AgentTaskOrder {
+export function largestOrder(type: 'Approve' | 'Answer' | 'Cancel' | 'Message', requester: string): AgentTaskOrder {
   const choices: Choices = {
     'spec.type': () => type,
     'spec.requester': () => requester,
-    ...(type === 'Answer' ? {} : { 'spec.message': () => undefined }),
-    ...(type === 'Cancel' ? { 'spec.action': () => undefined } : {}),
+    ...(type === 'Answer' || type === 'Message' ? {} : { 'spec.message': none }),
+    ...(type === 'Cancel' || type === 'Message' ? { 'spec.action': none } : {}),
+    ...(type === 'Message' ? {} : { 'spec.snapshot': none }),
     'spec.rolloutRef': none,
     'spec.revision': none,
   };

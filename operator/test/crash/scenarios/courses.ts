@@ -56,7 +56,8 @@ export const courses: readonly Scenario[] = [
       await begin(world, script, { attempts: { max: 2, backoff: { seconds: 1 } } });
       await over(world, 'one');
     },
-    ends: (world) => expectEnd(world.task('one'), { phase: 'Failed', rollback: { verified: true } }, ['ChecksFailed', 'ChecksFailed']),
+    ends: (world) =>
+      expectEnd(world.task('one'), { phase: 'Failed', run: { rollback: { verified: true } } }, ['ChecksFailed', 'ChecksFailed']),
   },
   {
     name: 'a task loses its worker and goes on with another one',

@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { findCondition } from '@agentfleet/kube';
 import { newTask } from '../../../src/controllers/agenttask/testing/objects.ts';
 import { obedient, playWorkers, succeeds, works as working } from '../../../src/controllers/agenttask/testing/scriptedWorker.ts';
 import type { Scenario } from '../scenario.ts';
@@ -47,7 +48,9 @@ const expectAnswer = (world: World, decision: string): void => {
 /** How tasks are ended, answered and deleted from outside. */
 export const endings: readonly Scenario[] = [
   cancelled('Stop', (world) => expectEnd(world.task('one'), { phase: 'Cancelled' }, ['Cancelled'])),
-  cancelled('Rollback', (world) => expectEnd(world.task('one'), { phase: 'Cancelled', rollback: { verified: true } }, ['Cancelled'])),
+  cancelled('Rollback', (world) =>
+    expectEnd(world.task('one'), { phase: 'Cancelled', run: { rollback: { verified: true } } }, ['Cancelled']),
+  ),
   cancelled('Terminate', (world) => expectEnd(world.task('one'), { phase: 'Cancelled' }, ['Cancelled'])),
   {
     name: 'an order cancels a task, a late one is refused, one without a task too',
@@ -69,7 +72,8 @@ export const endings: readonly Scenario[] = [
       );
     },
     ends: (world) => {
-      expectEnd(world.task('one'), { phase: 'Cancelled', rollback: { orderRef: { name: 'halt' }, verified: true } }, ['Cancelled']);
+      expectEnd(world.task('one'), { phase: 'Cancelled', run: { rollback: { verified: true } } }, ['Cancelled']);
+      expect(findCondition(world.task('one').status?.conditions, 'Succeeded')?.message).toContain('halt');
       const states = world.orders().map(({ metadata, status }) => `${metadata.name} ${status?.state ?? ''}`);
       expect(states).toEqual(['halt Done', 'late Refused', 'nobody Refused']);
     },

@@ -65,7 +65,7 @@ export const goldenSets: readonly Scenario[] = [
     },
     act: async (world) => {
       await patchPool(world, { experts: [expert('python')] });
-      await world.until('it is lost', () => (rolloutOf(world)?.failures ?? []).length === 1);
+      await world.until('it is lost', () => Object.keys(rolloutOf(world)?.failures ?? {}).length === 1);
       await patchPool(world, { experts: [expert('go')] });
       await world.until('the other one serves', () => rolloutOf(world)?.lastGreen !== undefined);
       const servers = (): number =>

@@ -195,7 +195,7 @@ export const shadows: readonly Scenario[] = [
     },
     ends: (world) => {
       const { stable, gates, failures, canary } = rolloutOf(world) ?? {};
-      expect(failures).toEqual([{ revision: canary, count: 1 }]);
+      expect(failures).toEqual({ [String(canary)]: 1 });
       expect(gates?.find(({ name }) => name === 'kappa')?.verdict).toBe('Fail');
       expect(judgedBy(world)).toEqual({ 'dark-1': stable, 'dark-2': stable, 'dark-3': stable });
       expect(bookOf(world)).toMatchObject({ arms: {}, shadow: { tasks: 2, acts: { both: 20, onlySecond: 40, neither: 0 } } });
