@@ -223,6 +223,11 @@ describe('a gated task', () => {
     expect(findCondition(status.conditions, 'Ready')?.message).toContain(words);
   });
 
+  test('is looked at again within half a minute where Kueue was not there, and as rarely as others that are refused for its name', () => {
+    expect(decide(at(undefined, view(undefined, { missing: 'NotInstalled' })), now).requeueAfterMs).toBe(30_000);
+    expect(decide(at(undefined, view(undefined, { queue: 'Team_A' })), now).requeueAfterMs).toBe(300_000);
+  });
+
   test('has a clock that begins with its work and stands still while it is evicted', () => {
     expect(decide(at(undefined, view(workload(pending))), now).status.clock).toBeUndefined();
     const stopped = decide(at(working, view(workload(evicted))), now);

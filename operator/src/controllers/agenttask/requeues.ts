@@ -167,6 +167,9 @@ export class Requeues {
 /** Whoever waits is woken when a slot becomes free; this is for a wake-up that was lost, and for the shown position. */
 const waitMs = { first: 15_000, perPlace: 1_000, longest: 300_000 } as const;
 
+/** A task that Kueue was not there for is looked at again so soon. */
+const kueueLookMs = 30_000;
+
 /** Ms after which time alone may change the decision; undefined when it cannot. At least 1. */
 export function timers(facts: Facts, transition: Transition, status: DesiredStatus, storageMs: number | undefined): number | undefined {
   const { now, snapshot, task } = facts;
@@ -199,7 +202,8 @@ function courseMoments(facts: Facts, transition: Transition, status: DesiredStat
     case 'Await':
       return [Date.parse(transition.pending.expires)];
     case 'Refuse':
-      return [now + waitMs.longest];
+      // Nothing says that the cluster serves its Workloads now.
+      return [now + (transition.refusal.reason === 'KueueUnavailable' ? kueueLookMs : waitMs.longest)];
     case 'Wait':
       return [
         transition.untilMs ?? now + Math.min(waitMs.longest, waitMs.first + waitMs.perPlace * (transition.position ?? 0)),
