@@ -38,7 +38,9 @@ export function judge(grants: readonly Grant[], asks: Asks, implied: readonly Im
   const isTwice = (grant: Grant): boolean =>
     grant.namespace !== undefined &&
     everywhere.some(({ what, verb, names }) => what === grant.what && verb === grant.verb && names === undefined);
-  const refused = asks.filter((asked) => !asked.allowed).map(({ verb, what, name }) => `${verb} ${what}${name === '' ? '' : ` ${name}`}`);
+  // An API server that has just started refuses what rules of the whole cluster allow, until it has read them.
+  const isRefused = (asked: Asked): boolean => !asked.allowed && !everywhere.some((grant) => covers(grant, asked));
+  const refused = asks.filter(isRefused).map(({ verb, what, name }) => `${verb} ${what}${name === '' ? '' : ` ${name}`}`);
   return {
     refused: [...new Set(refused)].toSorted(),
     unused: grants

@@ -65,6 +65,12 @@ describe('the roles of an account', () => {
     expect(judge(grants, asks([...all, line('get', 'nodes', { decision: 'forbid', code: 403 })])).refused).toEqual(['get /nodes']);
   });
 
+  it('are not to blame when a server that has just started refuses what they grant everywhere, but for an object that no rule names', () => {
+    const refused = (verb: string, resource: string): string => line(verb, resource, { decision: 'forbid', code: 403 });
+    expect(judge(grants, asks([...all, refused('create', 'pods')])).refused).toEqual([]);
+    expect(judge(grants, asks([...all, refused('delete', 'secrets')])).refused).toEqual(['delete /secrets']);
+  });
+
   it('are written twice when a namespace repeats a general grant', () => {
     expect(judge(grantsTo(manifests, account), asks(all)).twice).toEqual(['list /pods in s']);
   });
