@@ -65,7 +65,8 @@ function callsOf({ command, calls = [] }: Step, shell: string | undefined): NonN
 
 const usage = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 };
 
-function send(response: ServerResponse, message: object, isStream: boolean): void {
+/** Sends one message of the model, as the chat API does. */
+export function sendMessage(response: ServerResponse, message: object, isStream: boolean): void {
   const calls = 'tool_calls' in message ? (message.tool_calls as readonly object[]) : [];
   const finish = calls.length > 0 ? 'tool_calls' : 'stop';
   const head = { id: 'chatcmpl-1', created: 1, model: 'scripted' };
@@ -121,7 +122,7 @@ export async function serveScripts(scripts: readonly Script[], { key, host = '12
         held.add(step);
         console.log(`a request is held: ${scripts.find(({ steps }) => steps.includes(step))?.goal}`);
       }
-      setTimeout(() => send(response, message, asked.stream === true), isHeld ? (step.heldSeconds ?? 0) * 1000 : 0);
+      setTimeout(() => sendMessage(response, message, asked.stream === true), isHeld ? (step.heldSeconds ?? 0) * 1000 : 0);
     });
   });
   await new Promise<void>((resolve) => server.listen(port, host, resolve));

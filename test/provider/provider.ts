@@ -53,7 +53,7 @@ export function plainPod(name: string, labels: Readonly<Record<string, string>>,
 
 /** Starts a provider in a pod, and writes the key into the Secret that pools name. */
 export async function startProvider({ kubectl, namespace, image }: Site, { program, files, args = [] }: Provider): Promise<void> {
-  const bundled = await build({ entryPoints: [program], bundle: true, platform: 'node', format: 'cjs', write: false });
+  const bundled = await build({ entryPoints: [program], bundle: true, platform: 'node', format: 'cjs', minify: true, write: false });
   const data = { 'server.cjs': bundled.outputFiles[0]?.text ?? '', ...files };
   await kubectl.apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'provider', namespace }, data });
   await kubectl.apply({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'llm', namespace }, stringData: { token: key } });

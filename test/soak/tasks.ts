@@ -34,7 +34,7 @@ export const ledger = 'ledger';
 /** Tool of that server. */
 export const recordTool = `${ledger}__record`;
 
-/** The goal tells the scripted model what to do. */
+/** The goal names what the scripted model does. */
 export function goalOf({ name, kind, word }: Pick<Drawn, 'name' | 'kind' | 'word'>): string {
   return `Put one line with the word ${word} into the file out.txt. Case ${kind} ${name} ${word}.`;
 }

@@ -269,7 +269,7 @@ const nothing = { after: null, unseen: 0 } as const;
 
 /**
  * Collects from an event log which commands were begun that must not be run twice. An `Intent` without an end counts as
- * done: a worker that died may have run it, and whoever goes on does not repeat it.
+ * done: a worker that died may have run it, and the next worker does not repeat it.
  */
 export class BegunActs {
   readonly #begun = new Map<string, Begun>();

@@ -41,7 +41,7 @@ function bed(servers: readonly ReturnType<typeof server>[]) {
   return { read: (running = true) => reader.read(pods, running, never), asked, pass: (ms: number) => (now += ms) };
 }
 
-it('tells what came in the last five minutes, of models behind a gateway and of experts with pods', async () => {
+it('reports what came in the last five minutes, of models behind a gateway and of experts with pods', async () => {
   const gateway = server('gateway', 'gateway');
   const search = server('expert', 'search-0', 'search');
   const more = server('expert', 'search-1', 'search');
@@ -146,6 +146,6 @@ test.each([
     ],
     { p50Ms: 15_000, p95Ms: 20_000 },
   ],
-] as const)('tells of %s', (_, buckets, expected) => {
+] as const)('of %s', (_, buckets, expected) => {
   expect(latencyOf(new Map(buckets))).toEqual(expected);
 });

@@ -91,7 +91,7 @@ export class LatencyReader {
     const last = looks.at(-1);
     if (last === undefined || now - last.at >= lookMs) {
       const times = await this.#ask(pod, origin, isGateway, signal);
-      // One that does not tell is asked again with the next look; until then it is as it was.
+      // One that gives no answer is asked again with the next look; until then it is as it was.
       looks = [...looks, { at: now, times: times ?? last?.times ?? new Map() }];
     }
     this.#keep(uid, looks);
@@ -107,7 +107,7 @@ export class LatencyReader {
       const { buckets } = readMetrics(text);
       return new Map(buckets === undefined ? [] : [[expertOf(pod), buckets]]);
     } catch (error) {
-      this.#log.warn('a server did not tell how long it takes', { pod: name, origin, error: asError(error).message });
+      this.#log.warn('a server did not report how long it takes', { pod: name, origin, error: asError(error).message });
       return undefined;
     } finally {
       limit.dispose();

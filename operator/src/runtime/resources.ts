@@ -209,7 +209,7 @@ const kueueGroup = { group: 'kueue.x-k8s.io', version: 'v1beta2' } as const;
 /** Not served by clusters without dynamic resource allocation. */
 const dynamic = { group: 'resource.k8s.io', version: 'v1' } as const;
 
-/** Tells objects of one namespace apart, as `group/plural/name`. */
+/** Distinguishes objects of one namespace, as `group/plural/name`. */
 export function identity({ group, plural }: { readonly plural: string; readonly group: string }, name: string): string {
   return `${group}/${plural}/${name}`;
 }

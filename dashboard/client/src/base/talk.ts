@@ -222,7 +222,7 @@ function byCall(pieces: readonly Piece[], snapshots: number): Piece[] {
   return rest.length === 0 ? groups : [...groups, joined(rest)];
 }
 
-/** What was done, as far as the conversation tells: by the seq of each snapshot's record, and since the last one. */
+/** What was done, as the conversation has it: by the seq of each snapshot's record, and since the last one. */
 interface Done {
   readonly found: ReadonlyMap<number, Since>;
   readonly seqs: ReadonlyMap<string, number>;

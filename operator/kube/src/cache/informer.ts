@@ -45,7 +45,7 @@ function scopeOptions<T extends KubeObject>(options: InformerOptions<T>): Readon
   return new Map(namespaces.map((namespace) => [namespace, { ...whole, namespace }]));
 }
 
-/** A cache of one collection, or of parts of it, that follows the server and tells its handlers. */
+/** A cache of one collection, or of parts of it, that follows the server and calls its handlers. */
 export class Informer<T extends KubeObject = KubeObject> {
   readonly name: string;
   readonly #options: InformerOptions<T>;

@@ -69,7 +69,7 @@ describe('a pool with an endpoint and a key', () => {
     expect(podOf(snapshot).spec?.volumes).toContainEqual({ name: 'credentials', projected: { defaultMode: 0o440, sources } });
   });
 
-  it('works for its workers alone, by tokens for this gateway, and tells the operator how long it takes', () => {
+  it('works for its workers alone, by tokens for this gateway, and reports to the operator how long it takes', () => {
     const [container] = podOf(snapshot).spec?.containers ?? [];
     const env = Object.fromEntries((container?.env ?? []).map(({ name, value }) => [name, value]));
     expect(env).toMatchObject({

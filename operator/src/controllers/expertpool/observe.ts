@@ -73,13 +73,13 @@ function modelOf({ caches }: OperatorContext, pool: ExpertPool): EnergyModel | u
   return model?.metadata.deletionTimestamp === undefined ? model : undefined;
 }
 
-/** What the pods of a pool tell of themselves. */
+/** Asks the pods of a pool about themselves: what runs, how long they take, how far they are. */
 async function askPods({ context, infos, latencies, ask }: PoolObserver, pool: ExpertPool, signal: AbortSignal) {
   const { caches, config, clock } = context;
   const pods = caches.pods.lister.byIndex('pool', poolKey(pool));
   const running = countTasks(new Tenancy(caches, config).tasksOf(pool)).running > 0;
   const reported = await Promise.all([infos.read(reportedBy(pool, pods), signal), latencies.read(pods, running, signal)]);
-  const progress = await readProgress(caches.pods.lister.byIndex('pool', poolKey(pool)), ask, clock, signal);
+  const progress = await readProgress(pods, ask, clock, signal);
   return { infos: reported[0], latencies: reported[1], progress };
 }
 

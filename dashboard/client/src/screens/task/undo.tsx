@@ -130,7 +130,7 @@ export function UndoView({ path }: { readonly path: string }): ReactNode {
   );
 }
 
-/** Has all files of a task that runs put back as they were at a snapshot, and tells its model; what that discards is shown before. */
+/** Has all files of a task that runs put back as they were at a snapshot, and sends its model a message; shows before what that discards. */
 export function GoBack({
   task,
   snapshot,
