@@ -28,9 +28,9 @@ export function freshTask(name: string): Named {
   return newTask(name, { goal, checks, deadlineSeconds: 86_400 });
 }
 
-/** The pool, with room for so many tasks at once. */
+/** The pool, with room for so many tasks at once, all of one namespace. */
 export function poolFor(live: number): Named {
-  return newPool({ workers: { replicas: workersFor(live), concurrency: slots } });
+  return newPool({ workers: { replicas: workersFor(live), concurrency: slots }, limits: { perNamespace: Math.max(1, live) } });
 }
 
 /** How many workers so many tasks take. Pure. */
