@@ -8,7 +8,7 @@ import { agent, ask, openTracing, tool, traceOfTask } from '@agentfleet/protocol
 import { buildTasks, type PackTask } from '../eval/src/format/index.ts';
 import { LocalPool } from '../eval/src/local/index.ts';
 import { variantsOf, type Variant } from '../eval/src/run/index.ts';
-import { recordSpans } from '../operator/src/controllers/agenttask/spans.ts';
+import { recordSpans } from '../operator/src/controllers/agenttask/telemetry.ts';
 
 /** Real processes: a machine that is busy with other things takes its time. */
 vi.setConfig({ testTimeout: 300_000 });

@@ -3,7 +3,7 @@ import { resourceName, type Resource } from '@agentfleet/kube';
 import type { V1PolicyRule } from '@kubernetes/client-node';
 import { load } from 'js-yaml';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { linkSecret } from './controllers/agenttask/attempts.ts';
+import { linkSecret } from './controllers/agenttask/sandbox/pod.ts';
 import { workerRules } from './controllers/expertpool/manifests/access.ts';
 import { resources } from './runtime/resources.ts';
 

@@ -18,7 +18,7 @@ import { briefKey, labels } from '@agentfleet/protocol/pool';
 import { Registry } from 'prom-client';
 import { kubeconfigPath } from '../../hack/cluster/index.ts';
 import { createAgentTaskController } from '../../operator/src/controllers/agenttask/controller.ts';
-import { jwksConfigMap } from '../../operator/src/controllers/agenttask/attempts.ts';
+import { jwksConfigMap } from '../../operator/src/controllers/agenttask/sandbox/pod.ts';
 import { createAgentTaskOrderController } from '../../operator/src/controllers/agenttaskorder/controller.ts';
 import { createWarmPoolController } from '../../operator/src/controllers/warmpool/index.ts';
 import { briefName, workerServiceAccount } from '../../operator/src/pools/names.ts';

@@ -3,7 +3,7 @@ import type { ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Claims } from '../../operator/src/controllers/agenttask/execute.ts';
-import { sandboxFinalizer } from '../../operator/src/controllers/agenttask/attempts.ts';
+import { sandboxFinalizer } from '@agentfleet/protocol/pool';
 import { type Pod, resources } from '../../operator/src/runtime/resources.ts';
 import { enabled, until } from './api/server.ts';
 import { TaskBed } from './taskBed.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { assert, property, stringMatching } from 'fast-check';
-import { sandboxName } from '../controllers/agenttask/sandboxTemplate.ts';
+import { sandboxName } from '../controllers/agenttask/sandbox/template.ts';
 import {
   accessName,
   artifactsClaim,

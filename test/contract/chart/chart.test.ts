@@ -9,7 +9,7 @@ import { up, type Cluster } from '../../../hack/cluster/index.ts';
 import { chart, chartValues } from '../../../hack/install/index.ts';
 import { Kubectl } from '../../../hack/sandbox/index.ts';
 import { parseEgress } from '../../../operator/src/egress.ts';
-import { linkSecret } from '../../../operator/src/controllers/agenttask/attempts.ts';
+import { linkSecret } from '../../../operator/src/controllers/agenttask/sandbox/pod.ts';
 import { operatorLabels } from '../../../operator/src/serving/index.ts';
 import { allows, image, one, render, template, type Manifest } from './rendered.ts';
 

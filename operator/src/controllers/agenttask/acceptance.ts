@@ -3,7 +3,7 @@ import { fromMicros, toMicros, usualPolicyProfiles, type AgentTask, type ExpertP
 import { consentCovers } from '@agentfleet/protocol/trace';
 import { gatewayCredentials } from '../../pools/resolve.ts';
 import { remainingOf, emptyBook, excessOf } from '../../pools/spending.ts';
-import { networkOpened, openedMessage } from './sandboxState.ts';
+import { networkOpened, openedMessage } from './sandbox/state.ts';
 import {
   sandboxNotAllowed,
   isolationFloor,
@@ -14,9 +14,9 @@ import {
   userNamespaces,
   type Wish,
   mergedTemplate,
-} from './nodeAbility.ts';
-import type { Snapshot, Refusal } from './snapshot.ts';
-import { unusableQueue } from './quota.ts';
+} from './sandbox/capabilities.ts';
+import type { Snapshot, Refusal } from './facts/snapshot.ts';
+import { unusableQueue } from './queue/quota.ts';
 import { createAddressJudge, literalAddress } from '@agentfleet/protocol/network';
 import { usualBounds } from '@agentfleet/protocol/chat';
 import type { IsolationLevel } from '@agentfleet/protocol/keeper';

@@ -2,7 +2,7 @@ import { findCondition } from '@agentfleet/kube';
 import { maxShownApprovals, type AgentTaskOrder, type AgentTaskStatus, type Approval } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
 import { decide } from './decide.ts';
-import type { Decision, Snapshot } from './snapshot.ts';
+import type { Decision, Snapshot } from './facts/snapshot.ts';
 import { Bed } from './testing/bed.ts';
 import { condition, finish, reported } from './testing/look.ts';
 import { newTask } from './testing/objects.ts';

@@ -1,10 +1,10 @@
 import { timestamp } from '@agentfleet/kube';
 import { maxShownApprovals, type AgentTask, type AgentTaskOrder, type Approval, type Reason } from '@agentfleet/protocol/api';
-import type { PendingApproval, Transition, Undone, Verdict, Facts, Rest } from './snapshot.ts';
-import type { Books } from './attempts.ts';
+import type { PendingApproval, Transition, Undone, Verdict, Facts, Rest } from './facts/snapshot.ts';
+import type { Books } from './facts/attempts.ts';
 import { neverStarted } from './verdict.ts';
 import { rescuer } from './placing.ts';
-import type { Gate } from './quota.ts';
+import type { Gate } from './queue/quota.ts';
 
 /** What has been decided about an act; the newest word counts. */
 export function decisionAbout(approvals: readonly Approval[], action: string): Approval | undefined {

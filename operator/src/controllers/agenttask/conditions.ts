@@ -1,9 +1,9 @@
 import { conditionsFor, keyOf, findCondition } from '@agentfleet/kube';
 import { passedOn, type AgentTaskStatus, type Condition, type Phase, type Reason, type ConditionType } from '@agentfleet/protocol/api';
 import { howToAnswer, suspendedBecause } from './approvals.ts';
-import type { Transition, Rest, Undone, Verdict, Facts } from './snapshot.ts';
-import { networkOpened, openedMessage } from './sandboxState.ts';
-import { staySeconds } from './storage.ts';
+import type { Transition, Rest, Undone, Verdict, Facts } from './facts/snapshot.ts';
+import { networkOpened, openedMessage } from './sandbox/state.ts';
+import { staySeconds } from './storage/plan.ts';
 
 type Status = Condition['status'];
 

@@ -3,7 +3,7 @@ import type { AgentTask } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
 import type { Pod } from '../../runtime/resources.ts';
 import { decide } from './decide.ts';
-import type { Decision, Snapshot } from './snapshot.ts';
+import type { Decision, Snapshot } from './facts/snapshot.ts';
 import { newPool } from './testing/objects.ts';
 import { usage } from './testing/scriptedWorker.ts';
 import { ago, assignment, closed, gone, now, outcome, podOf, snapshotOf, taskOf, worker, working } from './testing/snapshots.ts';

@@ -1,4 +1,4 @@
-import { settlementOf } from './spending.ts';
+import { settlementOf } from './placing.ts';
 import { armsOf } from '../../revisions/arm.ts';
 import {
   type Approval,
@@ -11,7 +11,8 @@ import {
 } from '@agentfleet/protocol/api';
 import { refusalOf } from './acceptance.ts';
 import { awaitedAct, approvalsOf, undoing, restOf, gatedRest, decisionNote, howToAnswer } from './approvals.ts';
-import { backoffUntil, type Books, type Ending, closeAttempt, sandboxFinalizer } from './attempts.ts';
+import { backoffUntil, type Books, type Ending, closeAttempt } from './facts/attempts.ts';
+import { sandboxFinalizer } from '@agentfleet/protocol/pool';
 import {
   type Transition,
   type SandboxChoice,
@@ -23,16 +24,16 @@ import {
   type Facts,
   factsOf,
   holdingOf,
-} from './snapshot.ts';
+} from './facts/snapshot.ts';
 import { placing } from './placing.ts';
 import { spentSandbox, failedBeforeStart, endingOf, verdictOf, clockOf } from './verdict.ts';
 import { canonical, hasFinalizer, isControlledBy, timestamp, findCondition, type NewEvent } from '@agentfleet/kube';
 import { cappedBudget } from '../../pools/spending.ts';
 import { conditionsOf, deliveredCondition, summaryOf } from './conditions.ts';
-import { afterTheEnd, storagePlan, type StoragePlan } from './storage.ts';
-import { hasEnded } from './sandboxState.ts';
+import { afterTheEnd, storagePlan, type StoragePlan } from './storage/plan.ts';
+import { hasEnded } from './sandbox/state.ts';
 import { timers } from './requeues.ts';
-import { quotaActions } from './quota.ts';
+import { quotaActions } from './queue/quota.ts';
 import { warmPoolOf } from '../../runtime/caches.ts';
 
 /** What the status will say about attempts and decisions of people. */

@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
-import { taskMetrics } from './attempts.ts';
+import { taskMetrics } from './telemetry.ts';
 
 const condition = (type: string, reason: string) => ({
   type,

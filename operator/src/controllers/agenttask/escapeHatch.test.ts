@@ -1,7 +1,7 @@
 import { hasFinalizer } from '@agentfleet/kube';
 import { expect, test } from 'vitest';
 import { releaseSandboxes } from '../../uninstall.ts';
-import { sandboxFinalizer } from './attempts.ts';
+import { sandboxFinalizer } from '@agentfleet/protocol/pool';
 import { Bed } from './testing/bed.ts';
 import { newTask } from './testing/objects.ts';
 import { obedient, playWorkers, succeeds, works } from './testing/scriptedWorker.ts';

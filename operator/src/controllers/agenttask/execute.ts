@@ -19,16 +19,16 @@ import { labels } from '@agentfleet/protocol/pool';
 import { imagesOf } from '../../pools/made.ts';
 import { isUnclaimed } from '../../pools/resolve.ts';
 import { type Pod, resources } from '../../runtime/resources.ts';
-import { sandboxFinalizer } from './attempts.ts';
-import { sandboxState } from './sandboxState.ts';
+import { sandboxFinalizer } from '@agentfleet/protocol/pool';
+import { sandboxState } from './sandbox/state.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
-import { sandboxPod } from './sandboxPod.ts';
-import { sandboxInput } from './sandboxTemplate.ts';
-import type { Action, Decision, Snapshot } from './snapshot.ts';
-import type { SpendingBooks } from './spending.ts';
-import type { Volumes } from './volumes.ts';
-import type { Workloads } from './workloads.ts';
-import { flavorPlacement } from './quota.ts';
+import { sandboxPod } from './sandbox/pod.ts';
+import { sandboxInput } from './sandbox/template.ts';
+import type { Action, Decision, Snapshot } from './facts/snapshot.ts';
+import type { SpendingBooks } from './queue/spending.ts';
+import type { Volumes } from './storage/volumes.ts';
+import type { Workloads } from './queue/quota.ts';
+import { flavorPlacement } from './queue/quota.ts';
 
 const fieldManager = fieldManagers.operator;
 

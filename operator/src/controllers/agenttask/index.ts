@@ -1,20 +1,8 @@
 /**
- * AgentTask: binds tasks to workers and sandboxes. `observe` reads caches into a `snapshot`; `acceptance`, `placing`, `verdict`,
- * `approvals`, `spending`, `storage` and `conditions` are the pure parts of `decide`; `execute`, `volumes` and `controller` write.
- * May import runtime, pools, revisions and the queue below; no other controller. Exported: what its sandbox looks like, which
- * imports protocol only.
+ * AgentTask: binds tasks to workers and sandboxes. `observe` reads caches into a snapshot; `decide` is pure, and so are its parts
+ * `acceptance`, `placing`, `verdict`, `approvals` and `conditions`; `execute` writes; `controller` puts them together, `requeues` calls
+ * it when time or other objects change a decision, `telemetry` counts what was written. Below them `storage` (volumes), `facts` (what
+ * is read and what is decided, as types), `queue` (turns, caps, Kueue) and `sandbox`. May import runtime, pools and revisions; no other
+ * controller.
  */
-export {
-  hiddenDir,
-  homeDir,
-  jwksConfigMap,
-  keeperPort,
-  labels,
-  linkSecret,
-  sandboxFinalizer,
-  sandboxUid,
-  scratchDir,
-  storeDir,
-  workspaceDir,
-} from './attempts.ts';
-export { sandboxNetworkPolicy, type NetworkPolicyManifest, sandboxPod, type SandboxPodInput } from './sandboxPod.ts';
+export { createAgentTaskController, type AgentTaskControllerOptions } from './controller.ts';

@@ -1,7 +1,7 @@
 import { maxWaitingMessages, type AgentTaskOrder, type AgentTaskStatus } from '@agentfleet/protocol/api';
 import { expect, test } from 'vitest';
 import { decide } from './decide.ts';
-import type { Snapshot } from './snapshot.ts';
+import type { Snapshot } from './facts/snapshot.ts';
 import { ago, now, outcome, snapshotOf, taskOf, working } from './testing/snapshots.ts';
 
 const order = (uid: string): AgentTaskOrder => ({

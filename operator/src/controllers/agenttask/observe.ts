@@ -8,13 +8,14 @@ import type { ReachConfig } from '../../pools/consent.ts';
 import type { Caches } from '../../runtime/context.ts';
 import { type Pod, resources } from '../../runtime/resources.ts';
 import { isTracked, warmIndex } from '../../runtime/caches.ts';
-import { isolationFloor, groundOf, sameAbility, type ClusterCapabilities } from './nodeAbility.ts';
+import { isolationFloor, capabilitiesOf, sameAbility, type ClusterCapabilities } from './sandbox/capabilities.ts';
 import { isClaimable } from './execute.ts';
-import type { QuotaView } from './quota.ts';
-import type { DependencyView, SpendingView, Snapshot, StorageView, WorkerView } from './snapshot.ts';
+import type { QuotaView } from './queue/quota.ts';
+import type { DependencyView, Snapshot, StorageView, WorkerView } from './facts/snapshot.ts';
+import type { SpendingView } from './queue/spending.ts';
 import { type Ledger, Queues } from './queue/queues.ts';
-import { openingsOf, sandboxState } from './sandboxState.ts';
-import { Preparations } from './placing.ts';
+import { openingsOf, sandboxState } from './sandbox/state.ts';
+import { Preparations } from './sandbox/state.ts';
 import type { Bounds, Turn, Order, QueueView } from './queue/poolQueue.ts';
 import type { Heartbeats } from '../../runtime/heartbeats.ts';
 import { dependenciesOf } from '../../runtime/taskCensus.ts';
@@ -123,7 +124,7 @@ export class Observer {
 
   /** What the cluster can run sandboxes on now. */
   capabilities(): ClusterCapabilities {
-    return (this.#capabilities ??= groundOf(this.#options.caches));
+    return (this.#capabilities ??= capabilitiesOf(this.#options.caches));
   }
 
   resolve(task: AgentTask): Resolution {

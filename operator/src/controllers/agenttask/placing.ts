@@ -1,18 +1,15 @@
-import type { Snapshot, WorkerView, Transition, SandboxChoice, Facts } from './snapshot.ts';
+import type { Action, DesiredStatus, Snapshot, WorkerView, Transition, SandboxChoice, Facts } from './facts/snapshot.ts';
 import { keyOf, timestamp } from '@agentfleet/kube';
 import { passedOn, type ExpertPool, type Reason } from '@agentfleet/protocol/api';
 import { refusalOf } from './acceptance.ts';
-import { type Attempt, type Books, jwksConfigMap } from './attempts.ts';
+import { type Attempt, type Books } from './facts/attempts.ts';
 import { perNamespaceOf } from '../../pools/resolve.ts';
-import { sandboxName } from './sandboxTemplate.ts';
-import { spendingFor } from './spending.ts';
+import { sandboxName } from './sandbox/template.ts';
+import { amountOf, excessMessage, excessOf, remainingOf, type Amount, type Held } from '../../pools/spending.ts';
+import { spendingReason, unsettledReason } from './queue/spending.ts';
 import { spentSandbox, outcomeMessage } from './verdict.ts';
-import { claimFor } from './storage.ts';
-import { flavorPlacement } from './quota.ts';
-import { briefKey } from '@agentfleet/protocol/pool';
-import { briefName } from '../../pools/names.ts';
-import type { Caches } from '../../runtime/context.ts';
-import type { ConfigMap } from '../../runtime/resources.ts';
+import { claimFor } from './storage/plan.ts';
+import { flavorPlacement } from './queue/quota.ts';
 
 /** The worker that had the task comes first: it knows it. Else the one with the fewest tasks, by name where they are equal. */
 function leastLoaded(workers: readonly WorkerView[], before: { readonly worker: string } | undefined): WorkerView | undefined {
@@ -189,36 +186,45 @@ function roomFor({ snapshot, assignment, task }: Facts, pool: ExpertPool): Room 
   );
 }
 
-/** Tells whether the pool's controllers have made ready what sandboxes and workers need in a namespace. */
-export class Preparations {
-  readonly #configMaps: Caches['configMaps'];
-  readonly #briefs = new WeakMap<ConfigMap, ReadonlySet<string>>();
+/** A look at the book besides those that its changes cause, ms. */
+const lookMs = 300_000;
 
-  constructor({ configMaps }: Pick<Caches, 'configMaps'>) {
-    this.#configMaps = configMaps;
+/** What has to be set aside before the next attempt begins; or why it waits; undefined: nothing. Pure. */
+export function spendingFor(facts: Facts, books: Books, pool: ExpertPool): Held | Wait | undefined {
+  const { spending: view } = facts.snapshot;
+  const attempt = nextAttempt(facts, books);
+  const wait = (reason: Reason, message: string, untilMs: number): Wait => ({ kind: 'Wait', reason, message, untilMs, queued: true });
+  if (view?.held !== undefined && view.held.attempt !== attempt)
+    return wait(unsettledReason, `attempt ${view.held.attempt} is being charged to ExpertPool ${view.held.pool}`, facts.now + 1000);
+  const { spending } = pool.spec.limits ?? {};
+  if (spending === undefined) return undefined;
+  if (view?.book === null || view?.book === undefined) {
+    const message = `what the tasks of ExpertPool ${keyOf(pool)} have spent cannot be read: its ConfigMap with the label agentfleet.dev/pool and the key spending.json is damaged; correct it, or delete it, by which the window begins anew`;
+    return wait('SpendingUnknown', message, facts.now + lookMs);
   }
-
-  has(pool: ExpertPool, namespace: string): boolean {
-    return this.of(pool)(namespace);
-  }
-
-  /** Tells it of many namespaces at one moment. */
-  of(pool: ExpertPool): (namespace: string) => boolean {
-    const { lister } = this.#configMaps;
-    const brief = lister.get(`${pool.metadata.namespace ?? ''}/${briefName(pool.metadata.name)}`);
-    if (brief === undefined) return () => false;
-    const known = this.#briefs.get(brief) ?? namespacesOf(brief);
-    this.#briefs.set(brief, known);
-    return (namespace) => known.has(namespace) && lister.get(`${namespace}/${jwksConfigMap}`) !== undefined;
-  }
+  const { name, namespace = '', uid = '' } = facts.task.metadata;
+  const held = { uid, namespace, name, attempt, ...remainingOf(facts.task, pool, books.totals?.usage) };
+  const excess = excessOf(view.book, spending, held, facts.now);
+  return excess === undefined ? held : wait(spendingReason, excessMessage(keyOf(pool), excess), Math.min(excess.until, facts.now + lookMs));
 }
 
-/** A brief that cannot be read names no namespace: its pool's controller will write it again. */
-function namespacesOf({ data }: ConfigMap): ReadonlySet<string> {
-  try {
-    const { namespaces } = JSON.parse(data?.[briefKey] ?? '{}') as { readonly namespaces?: readonly string[] };
-    return new Set(namespaces);
-  } catch {
-    return new Set();
-  }
+/** The attempt that a Bind begins or goes on with. */
+function nextAttempt({ assignment }: Facts, { attempts }: Books): number {
+  if (assignment === undefined) return 1;
+  return attempts.at(-1)?.number === assignment.attempt ? assignment.attempt + 1 : assignment.attempt;
+}
+
+/**
+ * What is to be charged of what is set aside: all that an ended attempt used; nothing when it does not come to begin. What
+ * was set aside where no books tell what was used: there the attempt is older than those that the status shows. Pure.
+ */
+export function settlementOf({ snapshot, assignment }: Facts, transition: Transition, status: DesiredStatus): readonly Action[] {
+  const { held } = snapshot.spending ?? {};
+  if (held === undefined || transition.kind === 'Bind') return [];
+  const charge = (amount: Amount | null): readonly Action[] => [{ type: 'settleSpending', held, amount }];
+  const closed = status.attempts?.find(({ number }) => number === held.attempt);
+  if (closed !== undefined) return charge(amountOf(closed.usage));
+  const { attempt = 0 } = status.assignment ?? assignment ?? {};
+  if (attempt < held.attempt) return charge({ tokens: 0, micros: 0 });
+  return attempt === held.attempt && status.finished !== 'true' ? [] : charge(null);
 }

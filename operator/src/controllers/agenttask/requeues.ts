@@ -1,22 +1,23 @@
-import { channel, keyOf, lowPriority, type Enqueue, type Source } from '@agentfleet/kube';
+import { channel, findCondition, keyOf, lowPriority, ResourceClient, type Clock, type Enqueue, type Source } from '@agentfleet/kube';
 import type { AgentTask, ExpertPool, PoolGrant } from '@agentfleet/protocol/api';
 import { briefKey, labels } from '@agentfleet/protocol/pool';
 import { isWorkerPod } from '../../pools/resolve.ts';
-import type { Caches } from '../../runtime/context.ts';
-import type { ConfigMap, NetworkPolicy, Pod } from '../../runtime/resources.ts';
+import type { Caches, OperatorContext } from '../../runtime/context.ts';
+import { resources, type ConfigMap, type NetworkPolicy, type Pod } from '../../runtime/resources.ts';
 import { dependencyIndex, wakeIndex, wakeValues, workerIndex } from '../../runtime/taskCensus.ts';
 import { unsupportedReasons } from './acceptance.ts';
 import type { Ledger } from './queue/queues.ts';
-import { jwksConfigMap } from './attempts.ts';
-import { sameAbility } from './nodeAbility.ts';
+import { jwksConfigMap } from './sandbox/pod.ts';
+import { sameAbility } from './sandbox/capabilities.ts';
 import { isReady, type Observer } from './observe.ts';
 import { standing } from './queue/poolQueue.ts';
-import { type Transition, type DesiredStatus, type Facts, deadlineSecondsOf, queuedUntil } from './snapshot.ts';
-import { sandboxUntil, taskUntil } from './storage.ts';
+import { type Transition, type DesiredStatus, type Facts, deadlineSecondsOf, queuedUntil } from './facts/snapshot.ts';
+import { sandboxUntil, taskUntil } from './storage/plan.ts';
 import { evictedUntil } from './approvals.ts';
-import { surelyEndedAt } from './sandboxState.ts';
+import { surelyEndedAt } from './sandbox/state.ts';
 import { startTimeoutSeconds, startUntil } from './verdict.ts';
-import { anyDefault, poolIndex } from '../../runtime/caches.ts';
+import { anyDefault, isTracked, poolIndex, usualTrackingLabels } from '../../runtime/caches.ts';
+import { slimTask } from '../../runtime/transforms.ts';
 
 export interface RequeuesOptions {
   readonly caches: Caches;
@@ -221,4 +222,79 @@ function courseMoments(facts: Facts, transition: Transition, status: DesiredStat
       break;
   }
   return [deadline, startUntil(facts)];
+}
+
+/** Ms until something is to be done about a task that has ended; undefined: nothing but what its pods ask for. */
+function careDueMs(task: AgentTask, trackingLabels: readonly string[], now: number): number | undefined {
+  const { metadata, status = {}, spec } = task;
+  if (status.finished !== 'true' || metadata.deletionTimestamp !== undefined) return undefined;
+  if (status.storage !== undefined || status.observedGeneration !== metadata.generation) return 0;
+  if (spec.ttlSecondsAfterFinished === undefined || isTracked(task, trackingLabels)) return undefined;
+  const ended = Date.parse(findCondition(status.conditions, 'Finished')?.lastTransitionTime ?? '');
+  return Math.max(0, ended + spec.ttlSecondsAfterFinished * 1000 - now);
+}
+
+interface Due {
+  /** Monotonic ms. */
+  readonly at: number;
+  /** Whether it comes from a decision, which knew of the sandbox too. */
+  readonly decided: boolean;
+}
+
+/**
+ * Tasks that have ended and are in no cache: which of them are to be looked at again, and when. Whatever is lost here is
+ * found again: live sandboxes tell of their tasks, and the rest is seen when all tasks that have ended are looked at.
+ */
+export class EndedTasks {
+  readonly source: Source;
+  readonly #client: ResourceClient<AgentTask>;
+  readonly #clock: Clock;
+  readonly #due = new Map<string, Due>();
+
+  constructor({ transport, clock, config, caches: { census } }: Pick<OperatorContext, 'transport' | 'clock' | 'config' | 'caches'>) {
+    const { trackingLabels = usualTrackingLabels } = config;
+    this.#client = new ResourceClient(transport, resources.agentTasks);
+    this.#clock = clock;
+    const { source, enqueue } = channel('afterlife');
+    const seen = (task: AgentTask): void => {
+      const afterMs = careDueMs(task, trackingLabels, clock.now());
+      if (afterMs === undefined) return;
+      const key = keyOf(task);
+      if (this.#due.get(key)?.decided !== true) this.#due.set(key, { at: clock.monotonic() + afterMs, decided: false });
+      enqueue(key, { priority: lowPriority, afterMs });
+    };
+    this.source = {
+      ...source,
+      start: (to) => {
+        // Whoever led before may have left something to do: all are looked at now.
+        const ends = [source.start(to), census.onSeen(seen), census.follow()];
+        return () => {
+          for (const end of ends) end();
+        };
+      },
+    };
+  }
+
+  /** It is to be looked at in `afterMs`; undefined: never again. */
+  note(key: string, afterMs: number | undefined): void {
+    if (afterMs === undefined) this.#due.delete(key);
+    else this.#due.set(key, { at: this.#clock.monotonic() + afterMs, decided: true });
+  }
+
+  /**
+   * Ms for which nothing has to be done about a task in no cache; 0: it has to be looked at. `sandboxed`: a sandbox of it is
+   * there, which has to go, or has a time to go at.
+   */
+  restMs(key: string, sandboxed: boolean): number {
+    const due = this.#due.get(key);
+    if (sandboxed && due?.decided !== true) return 0;
+    return due === undefined ? Infinity : Math.max(0, due.at - this.#clock.monotonic());
+  }
+
+  /** The task as it is now, when it is there and has ended. One that has not will be in the cache in a moment. */
+  async read(key: string, signal: AbortSignal): Promise<AgentTask | undefined> {
+    const [namespace = '', name = ''] = key.split('/');
+    const task = await this.#client.find({ namespace, name }, { signal });
+    return task?.status?.finished === 'true' ? slimTask(task) : undefined;
+  }
 }

@@ -3,7 +3,7 @@ import type { AgentTaskStatus } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
 import { perNamespaceOf } from '../../pools/resolve.ts';
 import { decide } from './decide.ts';
-import type { Decision, Snapshot } from './snapshot.ts';
+import type { Decision, Snapshot } from './facts/snapshot.ts';
 import { maxStartFailures } from './verdict.ts';
 import { waitingStatus } from './testing/kubelet.ts';
 import { newPool } from './testing/objects.ts';

@@ -2,7 +2,7 @@ import { findCondition } from '@agentfleet/kube';
 import type { AgentTask, AgentTaskStatus } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
 import { decide } from './decide.ts';
-import type { Snapshot } from './snapshot.ts';
+import type { Snapshot } from './facts/snapshot.ts';
 import { Bed } from './testing/bed.ts';
 import { condition, finish, reported } from './testing/look.ts';
 import { newPool, newTask } from './testing/objects.ts';

@@ -1,9 +1,9 @@
 import { findCondition, keyOf, timestamp } from '@agentfleet/kube';
 import { attemptAction, type Reason, passedOn, type AgentTaskStatus, type ExpertPool } from '@agentfleet/protocol/api';
-import { isolationFloor, meetsFloor } from './nodeAbility.ts';
-import { cancelledReason, chargedAttempts, type Attempt, type Books, type Ending } from './attempts.ts';
-import { queuedUntil, type Facts, type Verdict, type Transition, deadlineSecondsOf } from './snapshot.ts';
-import { networkOpened, openedMessage } from './sandboxState.ts';
+import { isolationFloor, meetsFloor } from './sandbox/capabilities.ts';
+import { cancelledReason, chargedAttempts, type Attempt, type Books, type Ending } from './facts/attempts.ts';
+import { queuedUntil, type Facts, type Verdict, type Transition, deadlineSecondsOf } from './facts/snapshot.ts';
+import { networkOpened, openedMessage } from './sandbox/state.ts';
 
 const infrastructure = (reason: Reason, message: string): Ending => ({ result: 'Failed', class: 'Infrastructure', reason, message });
 

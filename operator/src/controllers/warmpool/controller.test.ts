@@ -5,7 +5,7 @@ import { labels } from '@agentfleet/protocol/pool';
 import { describe, expect, test } from 'vitest';
 import { resources } from '../../runtime/resources.ts';
 import { Claims } from '../agenttask/execute.ts';
-import { sandboxFinalizer } from '../agenttask/attempts.ts';
+import { sandboxFinalizer } from '@agentfleet/protocol/pool';
 import { Bed } from '../agenttask/testing/bed.ts';
 import { finish, isReady, reported } from '../agenttask/testing/look.ts';
 import { newPool, newTask } from '../agenttask/testing/objects.ts';

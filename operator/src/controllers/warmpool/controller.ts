@@ -3,14 +3,14 @@ import { isUnclaimed, warmEntry, poolLookup, mayWarm, isAccepted } from '../../p
 import type { ReachConfig } from '../../pools/consent.ts';
 import type { Caches, OperatorContext } from '../../runtime/context.ts';
 import { isTerminating, type ConfigMap, type Pod } from '../../runtime/resources.ts';
-import { Preparations } from '../agenttask/placing.ts';
+import { Preparations } from '../agenttask/sandbox/state.ts';
 import { type WarmPlace, decideWarm } from './decide.ts';
 import { Consistency, Controller, done, keyOf, requeueAfter, watches, type Outcome, type Source } from '@agentfleet/kube';
 import { labels } from '@agentfleet/protocol/pool';
 import { recordComponent, recordKeys } from '../../pools/made.ts';
-import { jwksConfigMap } from '../agenttask/attempts.ts';
-import { groundOf, sameAbility } from '../agenttask/nodeAbility.ts';
-import { TemplateHashes, type WarmSource } from '../agenttask/sandboxTemplate.ts';
+import { jwksConfigMap } from '../agenttask/sandbox/pod.ts';
+import { capabilitiesOf, sameAbility } from '../agenttask/sandbox/capabilities.ts';
+import { TemplateHashes, type WarmSource } from '../agenttask/sandbox/template.ts';
 import { WarmExecutor, WarmRecords } from './execute.ts';
 import { warmIndex, warmPoolOf } from '../../runtime/caches.ts';
 
@@ -119,7 +119,7 @@ export function createWarmPoolController(context: OperatorContext, options: Warm
   const reconcile = async (key: string, { signal }: { readonly signal: AbortSignal }): Promise<Outcome> => {
     const pool = presentPool(context, key);
     const source: WarmSource | undefined =
-      pool === undefined ? undefined : { pool, config, issuer: tokens.issuer(), capabilities: groundOf(caches) };
+      pool === undefined ? undefined : { pool, config, issuer: tokens.issuer(), capabilities: capabilitiesOf(caches) };
     const template = source === undefined ? '' : hashes.of(source, source.pool.spec.policy.minIsolation);
     const places = placesOf(caches, config, preparations, key, pool);
     const waiting = places.flatMap(({ pods }) => pods);

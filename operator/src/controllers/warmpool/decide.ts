@@ -1,7 +1,7 @@
 import type { WarmSandboxes, ExpertPoolStatus } from '@agentfleet/protocol/api';
 import { templateAnnotation, isUnclaimed } from '../../pools/resolve.ts';
 import type { Pod } from '../../runtime/resources.ts';
-import { lossOf, sandboxState } from '../agenttask/sandboxState.ts';
+import { lossOf, sandboxState } from '../agenttask/sandbox/state.ts';
 
 /** What is known about one namespace in which sandboxes wait, or are to wait. */
 export interface WarmPlace {

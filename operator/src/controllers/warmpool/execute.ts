@@ -4,7 +4,7 @@ import { labels } from '@agentfleet/protocol/pool';
 import { imagesOf, MadeSandboxes, recordComponent, recordKeys, recordName } from '../../pools/made.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import { type ConfigMap, type Pod, resources } from '../../runtime/resources.ts';
-import { warmPod, type WarmSource } from '../agenttask/sandboxTemplate.ts';
+import { warmPod, type WarmSource } from '../agenttask/sandbox/template.ts';
 import type { WarmAction } from './decide.ts';
 
 /** Lines of sandboxes that wait no more which a record may have before it is written without them. */

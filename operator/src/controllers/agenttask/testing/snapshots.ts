@@ -1,7 +1,7 @@
 import type { AgentTask, AgentTaskStatus, Assignment, FailureClass } from '@agentfleet/protocol/api';
 import type { Pod } from '../../../runtime/resources.ts';
-import { sandboxFinalizer } from '../attempts.ts';
-import type { Snapshot, WorkerView } from '../snapshot.ts';
+import { sandboxFinalizer } from '@agentfleet/protocol/pool';
+import type { Snapshot, WorkerView } from '../facts/snapshot.ts';
 import { newPool, newTask } from './objects.ts';
 import { usage } from './scriptedWorker.ts';
 

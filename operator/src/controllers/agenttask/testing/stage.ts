@@ -5,7 +5,7 @@ import { briefKey, labels } from '@agentfleet/protocol/pool';
 import { briefName, workerServiceAccount } from '../../../pools/names.ts';
 import { isUnclaimed } from '../../../pools/resolve.ts';
 import { type ConfigMap, type Pod, resources } from '../../../runtime/resources.ts';
-import { jwksConfigMap } from '../attempts.ts';
+import { jwksConfigMap } from '../sandbox/pod.ts';
 import { Kubelet } from './kubelet.ts';
 
 const ours = { statusSubresource: true, generation: true } as const;

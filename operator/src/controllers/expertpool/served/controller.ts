@@ -23,7 +23,7 @@ import { isAccepted } from '../../../pools/resolve.ts';
 import type { Caches, OperatorContext } from '../../../runtime/context.ts';
 import { resources, type Namespace } from '../../../runtime/resources.ts';
 import { traitsOf } from '../../../runtime/taskCensus.ts';
-import { jwksConfigMap, linkSecret } from '../../agenttask/attempts.ts';
+import { jwksConfigMap, linkSecret } from '../../agenttask/sandbox/pod.ts';
 import { accessIndex, accessOf, type ChildCaches, type Child, type ChildWriter } from '../children.ts';
 import { homeOf } from '../../../operands/manifest.ts';
 import { poolKey, Tenancy } from '../tenancy.ts';

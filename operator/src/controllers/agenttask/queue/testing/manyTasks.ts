@@ -2,7 +2,7 @@ import { ApiError, type ApiRequest, type ApiStream, type Transport } from '@agen
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { briefKey, labels } from '@agentfleet/protocol/pool';
 import { briefName, workerServiceAccount } from '../../../../pools/names.ts';
-import { jwksConfigMap } from '../../attempts.ts';
+import { jwksConfigMap } from '../../sandbox/pod.ts';
 import { newPool, newTask } from '../../testing/objects.ts';
 
 type Raw = Readonly<Record<string, unknown>>;

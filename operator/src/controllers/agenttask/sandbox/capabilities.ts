@@ -1,8 +1,8 @@
 import { keyOf } from '@agentfleet/kube';
 import type { ExpertPool, AgentTask, Sandbox, SandboxTemplate } from '@agentfleet/protocol/api';
 import { type IsolationLevel, isolationLevels } from '@agentfleet/protocol/keeper';
-import { type Caches, NodeAbilities } from '../../runtime/context.ts';
-import type { Node, RuntimeClass } from '../../runtime/resources.ts';
+import { type Caches, NodeAbilities } from '../../../runtime/context.ts';
+import type { Node, RuntimeClass } from '../../../runtime/resources.ts';
 
 /** What the cluster can run sandboxes on, as of one moment. */
 export interface ClusterCapabilities {
@@ -144,7 +144,7 @@ function isFrom(found: RegExpExecArray | null, major: number, minor: number): bo
 }
 
 /** As the caches show it. */
-export function groundOf({
+export function capabilitiesOf({
   nodes,
   runtimeClasses,
   namespaces,

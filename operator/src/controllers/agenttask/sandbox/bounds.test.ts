@@ -1,8 +1,8 @@
 import type { ExpertPool, Sandbox, SandboxTemplate } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
-import type { RuntimeClass } from '../../runtime/resources.ts';
-import { type ClusterCapabilities, mergedTemplate, sandboxNotAllowed } from './nodeAbility.ts';
-import { newPool, newTask } from './testing/objects.ts';
+import type { RuntimeClass } from '../../../runtime/resources.ts';
+import { type ClusterCapabilities, mergedTemplate, sandboxNotAllowed } from './capabilities.ts';
+import { newPool, newTask } from '../testing/objects.ts';
 
 const runtimeClass = (name: string, handler: string): RuntimeClass => ({ metadata: { name }, handler });
 const capabilities: ClusterCapabilities = {

@@ -14,9 +14,9 @@ import {
 } from '@agentfleet/kube';
 import { fieldManagers, type AgentTask, type SandboxStorage } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
-import type { Caches } from '../../runtime/context.ts';
-import { type PersistentVolumeClaim, type VolumeSnapshot, resources } from '../../runtime/resources.ts';
-import type { ClaimChoice, StorageView } from './snapshot.ts';
+import type { Caches } from '../../../runtime/context.ts';
+import { type PersistentVolumeClaim, type VolumeSnapshot, resources } from '../../../runtime/resources.ts';
+import type { ClaimChoice, StorageView } from '../facts/snapshot.ts';
 
 const fieldManager = fieldManagers.operator;
 

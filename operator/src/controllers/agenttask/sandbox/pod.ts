@@ -15,21 +15,26 @@ import type {
 } from '@kubernetes/client-node';
 import type { OwnerReference } from '@agentfleet/kube';
 import type { SandboxTemplate } from '@agentfleet/protocol/api';
-import {
-  hiddenDir,
-  homeDir,
-  jwksConfigMap,
-  keeperPort,
-  labels,
-  linkSecret,
-  sandboxFinalizer,
-  sandboxUid,
-  scratchDir,
-  storeDir,
-  workspaceDir,
-} from './attempts.ts';
-import { podWith, type OperandSettings } from '../../runtime/settings.ts';
-import type { NodeChoice } from './nodeAbility.ts';
+import { homeDir, keeperPort, workspaceDir } from '@agentfleet/protocol/keeper';
+import { labels, sandboxFinalizer } from '@agentfleet/protocol/pool';
+import { podWith, type OperandSettings } from '../../../runtime/settings.ts';
+import type { NodeChoice } from './capabilities.ts';
+
+/** Secret with the key by which keeper and runner recognise each other, in every namespace with sandboxes. */
+export const linkSecret = { name: 'agentfleet-link', key: 'key' } as const;
+
+/** ConfigMap with the cluster's token signing keys, in every namespace with sandboxes. */
+export const jwksConfigMap = 'agentfleet-jwks';
+
+/** Uid and gid of both containers: one owner for all files, so that the keeper reads a 0600 file too. */
+export const sandboxUid = 10_001;
+
+/** Folder of the runner and its link inside the user's container. */
+export const hiddenDir = '/.agentfleet';
+
+/** Where the keeper sees /tmp of the user's container, to measure it. */
+export const scratchDir = '/mnt/tmp';
+export const storeDir = '/var/lib/agentfleet';
 
 /** What decides a sandbox pod. Sizes are in bytes. */
 export interface SandboxPodInput {

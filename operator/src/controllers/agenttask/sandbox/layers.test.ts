@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { unsupported } from './acceptance.ts';
-import { sandboxPod, type SandboxPodInput } from './sandboxPod.ts';
-import { newPool } from './testing/objects.ts';
-import { snapshotOf, taskOf } from './testing/snapshots.ts';
+import { unsupported } from '../acceptance.ts';
+import { sandboxPod, type SandboxPodInput } from './pod.ts';
+import { newPool } from '../testing/objects.ts';
+import { snapshotOf, taskOf } from '../testing/snapshots.ts';
 
 const input: SandboxPodInput = {
   name: 'fix-parser-1',
@@ -39,7 +39,7 @@ describe('a sandbox pod with layers', () => {
 
   test('starts the program of the image', () => {
     const entry = /^ENTRYPOINT (\[.*\])$/m.exec(
-      readFileSync(new URL('../../../../sandbox-image/Dockerfile', import.meta.url), 'utf8'),
+      readFileSync(new URL('../../../../../sandbox-image/Dockerfile', import.meta.url), 'utf8'),
     )?.[1];
     expect(of('keeper')?.command).toEqual(['/opt/agentfleet/runner', 'mount', ...(JSON.parse(entry ?? '[]') as string[])]);
   });

@@ -1,9 +1,11 @@
 import { isControlledBy, labelMatcher } from '@agentfleet/kube';
 import { passedOn, type AgentTask, type Reason, type ExpertPool } from '@agentfleet/protocol/api';
-import type { ContainerStatus, Pod, NetworkPolicy } from '../../runtime/resources.ts';
-import { labels } from '@agentfleet/protocol/pool';
-import { mergedTemplate } from './nodeAbility.ts';
-import { sandboxNetworkPolicy } from './sandboxPod.ts';
+import { briefKey, labels } from '@agentfleet/protocol/pool';
+import { briefName } from '../../../pools/names.ts';
+import type { Caches } from '../../../runtime/context.ts';
+import type { ConfigMap, ContainerStatus, Pod, NetworkPolicy } from '../../../runtime/resources.ts';
+import { mergedTemplate } from './capabilities.ts';
+import { jwksConfigMap, sandboxNetworkPolicy } from './pod.ts';
 
 /** Seconds after the end of its grace period in which a pod may still run although nobody hears of its node. */
 export const graceSlackSeconds = 60;
@@ -164,4 +166,38 @@ export function openedMessage({ metadata: { namespace = '' } }: AgentTask, openi
   const first = openings.slice(0, named).map(({ policy, adds }) => `${namespace}/${policy} (${adds})`);
   const more = openings.length > named ? ` and ${openings.length - named} more` : '';
   return `NetworkPolicy ${first.join(', ')}${more} selects the sandbox and opens its wall; let spec.podSelector.matchExpressions have {key: ${labels.component}, operator: NotIn, values: [sandbox]}, or set spec.policy.allowUnenforcedNetwork of the pool`;
+}
+
+/** Tells whether the pool's controllers have made ready what sandboxes and workers need in a namespace. */
+export class Preparations {
+  readonly #configMaps: Caches['configMaps'];
+  readonly #briefs = new WeakMap<ConfigMap, ReadonlySet<string>>();
+
+  constructor({ configMaps }: Pick<Caches, 'configMaps'>) {
+    this.#configMaps = configMaps;
+  }
+
+  has(pool: ExpertPool, namespace: string): boolean {
+    return this.of(pool)(namespace);
+  }
+
+  /** Tells it of many namespaces at one moment. */
+  of(pool: ExpertPool): (namespace: string) => boolean {
+    const { lister } = this.#configMaps;
+    const brief = lister.get(`${pool.metadata.namespace ?? ''}/${briefName(pool.metadata.name)}`);
+    if (brief === undefined) return () => false;
+    const known = this.#briefs.get(brief) ?? namespacesOf(brief);
+    this.#briefs.set(brief, known);
+    return (namespace) => known.has(namespace) && lister.get(`${namespace}/${jwksConfigMap}`) !== undefined;
+  }
+}
+
+/** A brief that cannot be read names no namespace: its pool's controller will write it again. */
+function namespacesOf({ data }: ConfigMap): ReadonlySet<string> {
+  try {
+    const { namespaces } = JSON.parse(data?.[briefKey] ?? '{}') as { readonly namespaces?: readonly string[] };
+    return new Set(namespaces);
+  } catch {
+    return new Set();
+  }
 }

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import type { Node, RuntimeClass } from '../../runtime/resources.ts';
-import { unsupported } from './acceptance.ts';
-import { NodeAbilities } from '../../runtime/context.ts';
-import { handlerOffered, hasOwnUsers, imageVolumes, nodesWithUsers, userNamespaces, type ClusterCapabilities } from './nodeAbility.ts';
-import { templateHash, warmPod } from './sandboxTemplate.ts';
-import { config } from './testing/stage.ts';
-import { newPool } from './testing/objects.ts';
-import { snapshotOf, taskOf } from './testing/snapshots.ts';
+import type { Node, RuntimeClass } from '../../../runtime/resources.ts';
+import { unsupported } from '../acceptance.ts';
+import { NodeAbilities } from '../../../runtime/context.ts';
+import { handlerOffered, hasOwnUsers, imageVolumes, nodesWithUsers, userNamespaces, type ClusterCapabilities } from './capabilities.ts';
+import { templateHash, warmPod } from './template.ts';
+import { config } from '../testing/stage.ts';
+import { newPool } from '../testing/objects.ts';
+import { snapshotOf, taskOf } from '../testing/snapshots.ts';
 
 const node = (name: string, handlers: Readonly<Record<string, boolean>> | undefined, labels: Record<string, string> = {}): Node => ({
   apiVersion: 'v1',

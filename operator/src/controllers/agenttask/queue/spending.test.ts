@@ -1,12 +1,12 @@
 import { findCondition } from '@agentfleet/kube';
 import type { AgentTaskStatus } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
-import { emptyBook, type Held } from '../../pools/spending.ts';
-import { decide } from './decide.ts';
-import { newPool } from './testing/objects.ts';
-import { ago, assignment, now, snapshotOf, taskOf, worker, working } from './testing/snapshots.ts';
-import { usage } from './testing/scriptedWorker.ts';
-import type { SpendingView } from './snapshot.ts';
+import { emptyBook, type Held } from '../../../pools/spending.ts';
+import { decide } from '../decide.ts';
+import { newPool } from '../testing/objects.ts';
+import { ago, assignment, now, snapshotOf, taskOf, worker, working } from '../testing/snapshots.ts';
+import { usage } from '../testing/scriptedWorker.ts';
+import type { SpendingView } from './spending.ts';
 
 const pool = newPool({ policy: { maxBudget: { tokens: 10 } }, limits: { spending: { windowSeconds: 60, tokens: 100 } } });
 const held: Held = { uid: 'u-1', namespace: 'team', name: 'one', attempt: 1, tokens: 10, micros: 0 };

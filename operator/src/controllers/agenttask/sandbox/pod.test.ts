@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { sandboxNetworkPolicy, sandboxPod, type SandboxPodInput } from './sandboxPod.ts';
+import { sandboxNetworkPolicy, sandboxPod, type SandboxPodInput } from './pod.ts';
 
 const input: SandboxPodInput = {
   name: 'fix-parser-1',

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { controllerReference, canonical, type KubeObject } from '@agentfleet/kube';
 import type { AgentTask, ExpertPool, Sandbox, SandboxTemplate } from '@agentfleet/protocol/api';
 import type { IsolationLevel } from '@agentfleet/protocol/keeper';
-import { workerServiceAccount, childName } from '../../pools/names.ts';
-import type { OperatorConfig } from '../../runtime/context.ts';
+import { workerServiceAccount, childName } from '../../../pools/names.ts';
+import type { OperatorConfig } from '../../../runtime/context.ts';
 import {
   isolationFloor,
   mergedTemplate,
@@ -12,12 +12,12 @@ import {
   nodesWithUsers,
   userMode,
   type ClusterCapabilities,
-} from './nodeAbility.ts';
-import { type SandboxPodInput, sandboxPod } from './sandboxPod.ts';
+} from './capabilities.ts';
+import { type SandboxPodInput, sandboxPod } from './pod.ts';
 import { labels } from '@agentfleet/protocol/pool';
-import { templateAnnotation } from '../../pools/resolve.ts';
-import type { Pod } from '../../runtime/resources.ts';
-import { poolNamespaceLabel } from '../../runtime/caches.ts';
+import { templateAnnotation } from '../../../pools/resolve.ts';
+import type { Pod } from '../../../runtime/resources.ts';
+import { poolNamespaceLabel } from '../../../runtime/caches.ts';
 
 const longest = 63;
 

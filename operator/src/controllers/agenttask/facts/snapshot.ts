@@ -11,14 +11,15 @@ import {
   type Assignment,
   type CancelMode,
 } from '@agentfleet/protocol/api';
-import type { Amount, Held, SpendingBook } from '../../pools/spending.ts';
-import type { Resolution } from '../../pools/resolve.ts';
-import type { PersistentVolumeClaim, Pod, VolumeSnapshot } from '../../runtime/resources.ts';
-import type { ClusterCapabilities } from './nodeAbility.ts';
-import { type Opening, lossOf, sandboxState, usablePods, type SandboxState } from './sandboxState.ts';
-import type { QueueView } from './queue/poolQueue.ts';
+import type { Amount, Held } from '../../../pools/spending.ts';
+import type { Resolution } from '../../../pools/resolve.ts';
+import type { PersistentVolumeClaim, Pod, VolumeSnapshot } from '../../../runtime/resources.ts';
+import type { ClusterCapabilities } from '../sandbox/capabilities.ts';
+import { type Opening, lossOf, sandboxState, usablePods, type SandboxState } from '../sandbox/state.ts';
+import type { QueueView } from '../queue/poolQueue.ts';
+import type { HeldIn, SpendingView } from '../queue/spending.ts';
 import type { Attempt } from './attempts.ts';
-import { gateOf, type Gate, type Holding, type QuotaAction, type QuotaView } from './quota.ts';
+import { gateOf, type Gate, type Holding, type QuotaAction, type QuotaView } from '../queue/quota.ts';
 
 /** A worker of a pool as the caches show it. */
 export interface WorkerView {
@@ -133,20 +134,6 @@ export interface Verdict {
   readonly result: 'Succeeded' | 'Failed' | 'Cancelled';
   readonly reason: Reason;
   readonly message: string;
-}
-
-/** What is set aside for a task in the book of a pool. */
-export interface HeldIn extends Held {
-  /** `namespace/name` of the pool. */
-  readonly pool: string;
-}
-
-/** What the books tell of a task. */
-export interface SpendingView {
-  /** The book of its pool; null: it cannot be read. Absent: the pool caps nothing. */
-  readonly book?: SpendingBook | null;
-  /** Absent: nothing is set aside for it. */
-  readonly held?: HeldIn;
 }
 
 /** What became of the tasks that a task depends on; names in the order of its spec. */

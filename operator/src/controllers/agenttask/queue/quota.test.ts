@@ -1,13 +1,13 @@
 import { findCondition, type Condition } from '@agentfleet/kube';
 import type { AgentTask, AgentTaskStatus } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
-import type { ResourceFlavor, Workload } from '../../runtime/resources.ts';
-import { evictionMs } from './approvals.ts';
-import { decide } from './decide.ts';
+import type { ResourceFlavor, Workload } from '../../../runtime/resources.ts';
+import { evictionMs } from '../approvals.ts';
+import { decide } from '../decide.ts';
 import { podSetOf, queueLabel, type QuotaView } from './quota.ts';
-import { sandboxPod } from './sandboxPod.ts';
-import type { Snapshot } from './snapshot.ts';
-import { ago, assignment, clock, closed, gone, now, outcome, podOf, snapshotOf, taskOf, working } from './testing/snapshots.ts';
+import { sandboxPod } from '../sandbox/pod.ts';
+import type { Snapshot } from '../facts/snapshot.ts';
+import { ago, assignment, clock, closed, gone, now, outcome, podOf, snapshotOf, taskOf, working } from '../testing/snapshots.ts';
 
 const podSet = podSetOf(
   sandboxPod({ name: '', namespace: 'team', sandboxImage: 'keeper:1', toolsImage: 'tools:1', clients: [], issuer: '' }),

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { sandboxPod } from './sandboxPod.ts';
-import type { Node } from '../../runtime/resources.ts';
-import type { ClusterCapabilities } from './nodeAbility.ts';
-import { bytesOf, sandboxInput, sandboxName } from './sandboxTemplate.ts';
-import { newPool, newTask } from './testing/objects.ts';
+import { sandboxPod } from './pod.ts';
+import type { Node } from '../../../runtime/resources.ts';
+import type { ClusterCapabilities } from './capabilities.ts';
+import { bytesOf, sandboxInput, sandboxName } from './template.ts';
+import { newPool, newTask } from '../testing/objects.ts';
 
 const config = {
   namespace: 's',

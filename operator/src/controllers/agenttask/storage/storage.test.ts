@@ -1,13 +1,13 @@
 import { Consistency, createTransport, ResourceClient, silentLog, systemClock } from '@agentfleet/kube';
 import { startFakeServer } from '@agentfleet/kube/testing';
 import { describe, expect, test } from 'vitest';
-import { createCaches } from '../../runtime/caches.ts';
-import { resources } from '../../runtime/resources.ts';
-import { Bed } from './testing/bed.ts';
-import { condition, finish, reported } from './testing/look.ts';
-import { newTask } from './testing/objects.ts';
-import { Provisioner, storage } from './testing/provisioner.ts';
-import { fails, obedient, playWorkers, storing, succeeds, works } from './testing/scriptedWorker.ts';
+import { createCaches } from '../../../runtime/caches.ts';
+import { resources } from '../../../runtime/resources.ts';
+import { Bed } from '../testing/bed.ts';
+import { condition, finish, reported } from '../testing/look.ts';
+import { newTask } from '../testing/objects.ts';
+import { Provisioner, storage } from '../testing/provisioner.ts';
+import { fails, obedient, playWorkers, storing, succeeds, works } from '../testing/scriptedWorker.ts';
 import { Volumes } from './volumes.ts';
 
 const sandbox = { storage };
