@@ -28,7 +28,7 @@ export function cutAnswer(text: string, maxBytes: number): string {
 }
 
 /**
- * Cuts a unified diff to at most `max` characters; a longer one ends after a whole line where it has one, and says that
+ * Cuts a unified diff to at most `max` characters; a longer one ends after a whole line where it has one, and a line reports that
  * it was cut.
  */
 export function cutPatch(patch: string, max: number): string {
