@@ -19,7 +19,7 @@ async function sessionOf({ config, users }: Context, credential: Credential): Pr
 export function sessionRoutes(app: FastifyInstance, context: Context): void {
   const { config, users, feeds } = context;
   app.get('/api/session', (request) => sessionOf(context, authenticate(config, request)));
-  // Needs no CSRF token: nobody is logged in yet, and other origins are refused before.
+  // Needs no CSRF token: no user is logged in yet, and other origins are refused before.
   app.post('/api/session', async (request, reply) => {
     if (config.mode === 'Proxy') throw new DashboardError(409, 'AF_DASHBOARD_PROXY', 'the proxy in front logs users in', 'Log in there');
     const { token } = (request.body ?? {}) as { readonly token?: unknown };
