@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CommanderError, type Command } from 'commander';
 import { describe, expect, it } from 'vitest';
-import { createProgram } from '../cli/src/program.ts';
+import { createProgram } from '../cli/src/run.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '*.md'], {

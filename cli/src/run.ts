@@ -1,8 +1,35 @@
 /** The command line to an exit status. */
 import type { LocalContext } from './commands/index.ts';
 import type { Clock, Random } from '@agentfleet/kube';
-import { CommanderError, type Command } from 'commander';
-import { createProgram, type Dispatch } from './program.ts';
+import { CommanderError, Command } from 'commander';
+import type { Dispatch } from './wiring/dispatch.ts';
+import { addCluster } from './wiring/cluster.ts';
+import { addEvidence, addMigrate } from './wiring/evidence.ts';
+import { addOrders } from './wiring/orders.ts';
+import { addRun } from './wiring/run.ts';
+import { addViews } from './wiring/views.ts';
+export type { Dispatch } from './wiring/dispatch.ts';
+
+/** Commands and options; what `eval` has is there only where the arguments name it. */
+export async function createProgram(dispatch: Dispatch, args: readonly string[]): Promise<Command> {
+  const program = new Command('fleet')
+    .description('What people do with agent tasks. As kubectl-fleet on the PATH it is "kubectl fleet".')
+    .version('0.1.0')
+    .option('-n, --namespace <name>', 'namespace of the task; default: that of the context')
+    .option('--kubeconfig <path>', 'kubeconfig; default: $KUBECONFIG, then ~/.kube/config')
+    .option('--context <name>', 'context of the kubeconfig; default: the current one')
+    .showHelpAfterError('look at the options with --help');
+  addRun(program, dispatch);
+  addViews(program, dispatch);
+  addOrders(program, dispatch);
+  addEvidence(program, dispatch);
+  // Packs and their runner are loaded where the arguments ask for them.
+  if (args.includes('eval')) (await import('./wiring/eval.ts')).addEval(program, dispatch);
+  else program.command('eval').description('measure a pool by packs of tasks');
+  addMigrate(program, dispatch);
+  addCluster(program, dispatch);
+  return program;
+}
 
 /** The world around the program. */
 export interface Surroundings {
@@ -12,7 +39,7 @@ export interface Surroundings {
   /** Whether standard output is a terminal. */
   readonly terminal: boolean;
   readonly signal: AbortSignal;
-  /** Asks the person at the terminal; absent without a terminal. */
+  /** Asks the person at the terminal; absent where nobody is there. */
   readonly ask?: NonNullable<LocalContext['ask']>;
   /** Draws over what it drew before; absent where standard output is no terminal. */
   readonly screen?: NonNullable<LocalContext['screen']>;
@@ -28,7 +55,7 @@ function quieten(command: Command, world: Surroundings): Command {
 
 /**
  * Runs the program on its arguments (without node and script) and returns the exit status: 0, one of `exitCodes`, or what
- * the command returns (see `fleet undo`).
+ * the command says (see `fleet undo`).
  */
 export async function run(args: readonly string[], world: Surroundings): Promise<number> {
   const { out, err, ...rest } = world;

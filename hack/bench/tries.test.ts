@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { inRounds, triesByChance, triesIn } from './tries.ts';
+import { inRounds, triesByChance, triesIn } from './triesRows.ts';
 
 /** All orders of a list. */
 function orders<T>(list: readonly T[]): readonly (readonly T[])[] {

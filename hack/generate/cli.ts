@@ -1,4 +1,4 @@
-import { createProgram } from '@agentfleet/cli/program';
+import { createProgram } from '@agentfleet/cli';
 
 type Program = Awaited<ReturnType<typeof createProgram>>;
 

@@ -2,10 +2,9 @@ import { chmod, lstat, unlink } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gateOf, openGate } from '@agentfleet/protocol/tokens';
 import type { FastifyInstance } from 'fastify';
-import type { Config } from './base/config.ts';
+import { type Config, listen } from './base/config.ts';
 import { createEngine } from './engines/index.ts';
 import { createApp } from './http/index.ts';
-import { listen } from './base/listen.ts';
 import { createServer } from './capabilities/server.ts';
 import { errorFields, type Log } from '@agentfleet/protocol/log';
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { sizes, tensorNames } from '../../inference-image/src/models/planner/network.ts';
 import { Random } from '../numeric/random.ts';
 import { emptyGradients, learn, type Lesson } from './backward.ts';
-import { initialWeights } from './initial.ts';
+import { initialWeights } from './train.ts';
 
 const random = new Random(3);
 const vector = (): Float32Array => Float32Array.from({ length: sizes.inputs }, () => random.normal());

@@ -1,16 +1,41 @@
 import { readPlannerFile, writePlannerFile, type HeldOut } from '../../inference-image/src/models/planner/file.ts';
-import type { Weights } from '../../inference-image/src/models/planner/network.ts';
+import { type Weights, shapes, tensorNames, type TensorName } from '../../inference-image/src/models/planner/network.ts';
 import type { EnergyScorer } from '../../inference-image/src/models/energy/index.ts';
 import { Adam } from '../numeric/adam.ts';
 import type { DataSet } from '../data/generate.ts';
 import { auc } from '@agentfleet/protocol/stats';
 import { Random } from '../numeric/random.ts';
-import { emptyGradients, learn } from './backward.ts';
+import { emptyGradients, learn, type Lesson } from './backward.ts';
 import { choicesOf, expertNats, fitExperts } from './experts.ts';
-import { initialWeights } from './initial.ts';
-import { lessonOf } from './lessons.ts';
 import { bestSingle, listen, thresholdOf } from './measure.ts';
-import { tracesOf, type Trace } from './traces.ts';
+import { tracesOf, type Trace, standstill } from './traces.ts';
+import { encodeStep, isHarm, tools } from '../../inference-image/src/models/planner/encode.ts';
+
+/** Share of the moments at which the planner sees the step that is about to be taken. */
+const seesNext = 0.3;
+
+/** A trace as the network learns it. */
+export function lessonOf(trace: Trace, random: Random): Lesson {
+  return {
+    steps: trace.steps.map(encodeStep),
+    next: trace.planned.map((step) => (random.next() < seesNext ? encodeStep(step) : null)),
+    targets: trace.steps.map(({ tool, result }, at) => ({
+      tool: tools.indexOf(tool),
+      harm: isHarm(result),
+      standstill: standstill(trace, at),
+    })),
+  };
+}
+
+/** Random weights of a size that keeps sums near one; vectors begin at 0. */
+export function initialWeights(random: Random): Weights {
+  const tensor = (name: TensorName): Float32Array => {
+    const [rows, columns] = shapes[name];
+    const spread = rows === 1 ? 0 : Math.sqrt(1 / columns);
+    return Float32Array.from({ length: rows * columns }, () => spread * random.normal());
+  };
+  return Object.fromEntries(tensorNames.map((name) => [name, tensor(name)])) as Record<TensorName, Float32Array>;
+}
 
 export interface PlannerOptions {
   readonly seed: number;

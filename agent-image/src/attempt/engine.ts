@@ -13,7 +13,7 @@ import { hasChat, openStrategy, type EngineOptions, type Prepared, type Scope, t
 import { labelled, labels, prepare } from './prepare.ts';
 import { Progress, taskBegan } from './progress.ts';
 import { rollBack } from './rollback.ts';
-import { createSourceReader } from '../features/index.ts';
+import { createSourceReader } from './sources.ts';
 import { verify, type Verified } from './verify.ts';
 import { sleep } from '@agentfleet/kube';
 import { agent, handOn, inSpan, isRecorded, noTracing, withinTask, type Attributes, type Tracing } from '@agentfleet/protocol/tracing';
@@ -74,7 +74,7 @@ function phase<T>(name: string, body: () => Promise<T>): Promise<T> {
 
 /**
  * Brings a result that succeeded to its repository, where spec.output asks for that, and reports where it is. The result stays
- * good whatever a server answers: the report has the reason then.
+ * good whatever a server says of it: the report has the reason then.
  */
 async function deliverResult(scope: Scope, ledger: Ledger): Promise<void> {
   const { context, options, session, deliveries, progress } = scope;

@@ -19,7 +19,7 @@ import type { Meter } from './meter.ts';
 import type { Noted, TriedNote } from './notes.ts';
 import type { AttemptContext, Outcome } from './ports.ts';
 import type { Progress } from './progress.ts';
-import type { SourceReader } from '../features/index.ts';
+import type { SourceReader } from './sources.ts';
 
 /** Puts a workspace in place. Rejects with an AttemptFailure when it cannot be had. */
 export type ImportWorkspace = (
@@ -157,7 +157,7 @@ export function hasChat({ pool }: Pick<AttemptContext, 'pool'>): boolean {
 
 /** How a pool works on goals of every kind. */
 export interface OpenStrategy {
-  /** The progress message while it works. */
+  /** What is said while it works. */
   readonly working: string;
   readonly run: (at: Omit<StrategyScope, 'models'>) => Promise<Outcome>;
 }

@@ -4,5 +4,4 @@
  *
  * May import `protocol` and the keeper's client.
  */
-export { collectCoverage, type CoverageOptions, tracerProgram } from './collect.ts';
-export { runsNode, runsPython } from './command.ts';
+export { collectCoverage, type CoverageOptions, tracerProgram, runsNode, runsPython } from './collect.ts';

@@ -1,7 +1,6 @@
 import type { CoverageRun } from '@agentfleet/protocol/inference';
 import { describe, expect, test } from 'vitest';
-import { runsPython } from './command.ts';
-import { fitting, readRecords } from './collect.ts';
+import { runsPython, fitting, readRecords } from './collect.ts';
 
 const line = (test: string, outcome: string, path: string, lines: readonly number[]): string =>
   JSON.stringify({ test, outcome, covered: [{ path, lines }] });

@@ -11,6 +11,11 @@ import {
   type PolicyVerdict,
   embedBounds,
   type FailingTest,
+  controlBounds,
+  type ControlResponse,
+  featureSet,
+  type EnergyScore,
+  type ScoreResponse,
 } from '@agentfleet/protocol/inference';
 import type {
   ActInQuestion,
@@ -23,14 +28,78 @@ import type {
   SecondOpinion,
   Situation,
 } from '../attempt/ports.ts';
-import { askControl, type Steering, partMillis } from './control.ts';
 import { featuresBefore, headOf, Fleet, type FleetOptions } from './fleet.ts';
 import { Likelihoods, cosine } from './prior.ts';
-import { ordered, abstention, decide, type Voice, type Voices, actId, thresholdsOf } from './opinion.ts';
-import { schedule } from './schedule.ts';
-import { askScores, scoresOrSilence } from './scores.ts';
-import type { ComputeBrief, PoolBrief } from '@agentfleet/protocol/pool';
+import { ordered, abstention, decide, type Voice, type Voices, actId, thresholdsOf, compareActs } from './opinion.ts';
+import { schedule, uniform } from './schedule.ts';
+import type { ComputeBrief, PoolBrief, VerifierEndpoint } from '@agentfleet/protocol/pool';
 import { decisions } from '../rails/index.ts';
+import { proposers } from '../attempt/notes.ts';
+
+/**
+ * Requests energies by id, in batches of the verifier's size. Null without a verifier or an answer: energies of one
+ * batch alone would rank the others last for no reason.
+ */
+export async function askScores(fleet: Fleet, items: readonly ScoreItem[]): Promise<ReadonlyMap<string, EnergyScore> | null> {
+  const scores = await scoresOrSilence(fleet, items);
+  return scores === null || typeof scores === 'string' ? null : scores;
+}
+
+/** Like {@link askScores}, with the reason for the verifier's silence; null: the pool has none. */
+export async function scoresOrSilence(
+  fleet: Fleet,
+  items: readonly ScoreItem[],
+): Promise<ReadonlyMap<string, EnergyScore> | string | null> {
+  const { verifier } = fleet;
+  if (verifier === undefined) return null;
+  const manner = {
+    timeoutMillis: verifier.timeoutMillis,
+    without: verifier.whenUnavailable === 'Degrade' ? 'the expert orders, the rules decide' : 'the expert orders, gate 2 is closed',
+  };
+  const scores = new Map<string, EnergyScore>();
+  for (let at = 0; at < items.length; at += verifier.batchMax) {
+    const request = { requestId: fleet.requestId, featureSet, items: items.slice(at, at + verifier.batchMax) };
+    const compare = (answer: ScoreResponse, shadow: ScoreResponse, other: VerifierEndpoint): ReturnType<typeof compareActs> =>
+      compareActs(request.items, { verifier, answer }, { verifier: other, answer: shadow }, fleet.options.now?.() ?? null);
+    const answer = await fleet.ask(verifier, 'Score', { ...request, featureSet }, { ...manner, compare });
+    if (typeof answer === 'string') return answer;
+    const why = abstention(verifier.calibration, answer.calibration ?? null, fleet.options.now?.() ?? null);
+    if (why !== null) fleet.tell(verifier, `${why}; it ranks and vetoes nothing`);
+    for (const score of answer.scores) scores.set(score.id, why === null ? score : { ...score, pSuccess: null });
+    fleet.learnReads(answer.reads);
+    fleet.learnCalibration(answer.calibration ?? null);
+  }
+  return scores;
+}
+
+/** Time for one answer of a planner, policy or embedder, ms. */
+export const partMillis = 2000;
+
+/** A control vector, and its meaning for gate 2. */
+export interface Steering {
+  readonly control: Control;
+  /** Null: the pool has no planner. Risk null: it is in shadow. */
+  readonly voice: { readonly risk: number | null } | { readonly silent: string } | null;
+}
+
+/** Asks the planner; uniform without one, without an answer, and for one that runs in shadow, which is reported. */
+export async function askControl(fleet: Fleet, steps: readonly ControlStep[]): Promise<Steering> {
+  const experts = proposers(fleet.options.pool);
+  const neutral = uniform(experts);
+  const planner = fleet.member('Planner');
+  if (planner === undefined || experts.length === 0) return { control: neutral, voice: null };
+  const request = { requestId: fleet.requestId, experts: [...experts], steps: steps.slice(-controlBounds.maxSteps) };
+  const manner = { timeoutMillis: partMillis, without: 'priors are uniform' };
+  const answer = await fleet.ask(planner, 'Control', request, manner);
+  if (typeof answer === 'string') return { control: neutral, voice: { silent: answer } };
+  if (answer.shadow === null) return { control: controlOf(answer), voice: { risk: answer.risk } };
+  fleet.tell(planner, `in shadow, priors are uniform: ${answer.shadow}`);
+  return { control: neutral, voice: { risk: null } };
+}
+
+function controlOf({ experts, risk, deliberate }: ControlResponse): Control {
+  return { experts: Object.fromEntries(experts.map(({ name, p }) => [name, p])), risk, deliberate };
+}
 
 /** Vectors that are kept, the newest: of 512 numbers each, 8 MiB. */
 const maxKept = 2048;

@@ -5,5 +5,4 @@
  */
 export { computeOf, PoolDecisionModels } from './decisionModels.ts';
 export type { FleetOptions } from './fleet.ts';
-export { noDecisionModels, uniform, type NoDecisionModelsOptions } from './none.ts';
-export { schedule } from './schedule.ts';
+export { noDecisionModels, uniform, type NoDecisionModelsOptions, schedule } from './schedule.ts';

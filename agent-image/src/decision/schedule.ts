@@ -1,5 +1,6 @@
+import type { DecisionModels, Plan, Situation } from '../attempt/ports.ts';
+import { objected } from './opinion.ts';
 import type { ComputeBrief } from '@agentfleet/protocol/pool';
-import type { Plan, Situation } from '../attempt/ports.ts';
 
 /**
  * Decides how much to compute for a round of the search: the compute scheduler. Pure.
@@ -17,4 +18,41 @@ export function schedule({ entropyNats, margin, risk, deliberate }: Situation, c
   if ((risk ?? 0) > riskThreshold || deliberate) return { k: bounded(2 * kBase), fast: false, deliberate: true };
   const sure = entropyNats !== null && entropyNats < entropyFastNats && margin !== null && margin > wide;
   return sure ? { k: 1, fast: true, deliberate: false } : { k: bounded(kBase), fast: false, deliberate: false };
+}
+
+export interface NoDecisionModelsOptions {
+  readonly compute: DecisionModels['compute'];
+  /** Names of the experts of the pool. */
+  readonly experts: readonly string[];
+}
+
+/** Decision models without any learned part: uniform priors, the expert's own order, and a gate 2 that refuses what a rail objects to. */
+export function noDecisionModels({ compute, experts }: NoDecisionModelsOptions): DecisionModels {
+  return {
+    compute,
+    control: () => Promise.resolve(uniform(experts)),
+    plan: (situation) => schedule(situation, compute),
+    rank: (candidates) =>
+      Promise.resolve({
+        ranked: candidates.map((candidate) => ({ candidate, energy: null, pSuccess: null, features: {} })),
+        margin: null,
+      }),
+    score: () => Promise.resolve(null),
+    secondOpinion: ({ rails }) => {
+      const allowed = !objected(rails);
+      const why = allowed ? '' : 'the pool has nobody for a second opinion; give it a Policy expert and an energyModelRef';
+      return Promise.resolve({ allowed, why, unsafe: null, risk: null, energy: null, pSuccess: null });
+    },
+    degraded: [],
+    participants: [],
+  };
+}
+
+/** The control vector in use when there is none. */
+export function uniform(experts: readonly string[]): Awaited<ReturnType<DecisionModels['control']>> {
+  return {
+    experts: Object.fromEntries(experts.map((name) => [name, 1 / experts.length])),
+    risk: null,
+    deliberate: false,
+  };
 }

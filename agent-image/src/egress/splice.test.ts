@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
 import { systemClock } from '@agentfleet/kube';
-import { splice } from './splice.ts';
+import { splice } from './connection.ts';
 
 const ends: { destroy(): void }[] = [];
 afterEach(() => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { OutputNotes, type OutputData } from './output.ts';
+import { OutputNotes, type OutputData } from './program.ts';
 
 /** A clock that is set by hand, and the notes that were written by it. */
 function bed() {

@@ -3,11 +3,11 @@ import { createHash } from 'node:crypto';
 import { KeeperRefusal } from '@agentfleet/keeper/client';
 import type { ToolCall } from '@agentfleet/protocol/chat';
 import type { Candidate, Edit } from '@agentfleet/protocol/inference';
-import { approve, consentTo, opinionOf, type Consent } from '../attempt/approvals.ts';
+import { approve, consentTo, opinionOf, type Consent } from '../attempt/consent.ts';
 import { earlierRun, identityOf, type ActIdentity } from '../attempt/notes.ts';
 import { judgeEffects, reachOfActs, onlyOnce } from '../attempt/acts.ts';
 import type { Baseline } from '../attempt/checkRun.ts';
-import { sha256 } from '../features/index.ts';
+import { sha256 } from '../attempt/sources.ts';
 import type { Gate, GateVerdict } from '../attempt/gate.ts';
 import type { ModelProposal } from '../models/models.ts';
 import { risks } from '../rails/index.ts';
@@ -212,7 +212,7 @@ async function settle(at: ActScope, { step, tree }: Call, observed: Observation,
 /** Files that a command changed, which its result names. */
 const maxChanges = 4;
 
-/** The result of a command with what it changed, on the last line, which has its end. */
+/** The result of a command with what it changed, on the last line, which says how it ended. */
 function withChanges(text: string, files: readonly string[]): string {
   if (files.length === 0) return text;
   const more = files.length > maxChanges ? ` and ${files.length - maxChanges} more` : '';

@@ -1,10 +1,9 @@
-import { type Structure } from './verdict/types.ts';
+import type { Structure } from './verdict/types.ts';
 import { posix } from 'node:path';
-import { placeOf, type Place, type Places } from './shell/places.ts';
+import { placeOf, type Place, type Places, absolute } from './shell/places.ts';
 import { verbWords } from './shell/readOnly.ts';
 import { args, hasFlag, isFixed, operands, type Command } from './shell/command.ts';
 import { hasGlob } from './shell/marks.ts';
-import { absolute } from './shell/path.ts';
 import { readTargets, writeTargets } from './shell/targets.ts';
 import type { Finding } from './verdict/types.ts';
 import { harmless, isMade, isSpecial, sensesTests, widened } from './allowlist.ts';
@@ -16,12 +15,12 @@ const covered: ReadonlySet<Place> = new Set(['inside', 'workspace', 'sink']);
 const beside: ReadonlySet<Place> = new Set(['scratch', 'sink']);
 /** All of something, or what holds it. */
 const whole: ReadonlySet<Place> = new Set(['root', 'above', 'workspace', 'home']);
-/** Programs whose last word is made, not named by the caller. */
+/** Programs whose last word is made, not named by somebody else. */
 const moving = new Set('rm rmdir unlink mv cp chmod chown chgrp ln truncate shred install rsync dd tee touch mkdir'.split(' '));
 
 const dry = /^--(?:dry-run(?:=(?!none|false)\w+)?|check|check-only|no-act|simulate|noop|what-if|noEmit|list-different|help|version)$/;
 
-/** Whether a command only shows what it would do, by an option of its own. */
+/** Whether a command says by an option of its own that it only shows what it would do. */
 function showsOnly(command: Command): boolean {
   if (args(command).some((text) => dry.test(text))) return true;
   if (command.name === 'git') return verbWords(command)[0] === 'clean' && hasFlag(command, 'n');

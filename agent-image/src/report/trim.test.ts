@@ -2,8 +2,7 @@ import { Ajv, type ValidateFunction } from 'ajv';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ajvOptions, failureClasses, validators, type Run } from '@agentfleet/protocol/api';
-import { cut, cutPatch } from './cut.ts';
-import { maxRunBytes, trim } from './shape.ts';
+import { cut, cutPatch, maxRunBytes, trim } from './shape.ts';
 import { runFilter } from './reporter.ts';
 
 const validate = validators<ValidateFunction>(new Ajv(ajvOptions)).AgentTask;

@@ -1,18 +1,121 @@
 import cookies from '@fastify/cookie';
 import files from '@fastify/static';
-import fastify, { type FastifyError, type FastifyInstance } from 'fastify';
-import { type Clock, type Log, type Random, systemClock } from '@agentfleet/kube';
-import { assertOrigin } from '../auth/credentials.ts';
+import fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { type Clock, type Log, type Random, systemClock, objectPath } from '@agentfleet/kube';
+import {
+  assertOrigin,
+  assertToken,
+  authenticate,
+  assertWrite,
+  cookieName,
+  type Credential,
+  credentialOf,
+  csrfOf,
+} from '../auth/credentials.ts';
 import { Users } from '../auth/users.ts';
 import { bounds, type DashboardConfig } from '../base/config.ts';
 import { answerOf, DashboardError } from '../base/failure.ts';
 import { Feeds } from '../live/feeds.ts';
-import type { Context } from './context.ts';
-import { pageHeaders } from './headers.ts';
+import { type Context, callerOf, placeOf, untilGone } from './context.ts';
+import { pageHeaders, fileHeaders } from './headers.ts';
 import { liveRoute } from './live.ts';
-import { resultRoutes } from './results.ts';
-import { sessionRoutes } from './session.ts';
 import { orderRoutes, taskRoutes } from './tasks.ts';
+
+import type { Session } from '../base/wire.ts';
+import { auditOf, undoLimit, undoPlanOf, wholeOf } from '../results/source.ts';
+import type { AgentTask } from '@agentfleet/protocol/api';
+import { resources } from '../base/resources.ts';
+
+function artifactOf(params: unknown): string {
+  const { artifact = '' } = params as { readonly artifact?: string };
+  if (artifact === '' || artifact.length > 128 || !/^[\w][\w .+@-]*$/.test(artifact))
+    throw new DashboardError(400, 'AF_DASHBOARD_NAME', 'the address names no artifact', 'Take a name of the list of artifacts');
+  return artifact;
+}
+
+const asFile = (reply: FastifyReply, name: string): FastifyReply =>
+  reply.headers({ ...fileHeaders, 'content-type': 'application/octet-stream', 'content-disposition': `attachment; filename="${name}"` });
+
+/** Conversation, log and artifacts of a task: read through the results API by the caller's rights. */
+export function resultRoutes(app: FastifyInstance, context: Context): void {
+  app.get('/api/tasks/:namespace/:name/conversation', async (request, reply) => {
+    const { results } = await callerOf(context, request);
+    const { since = '0', follow = 'false' } = request.query as { readonly since?: string; readonly follow?: string };
+    if (!/^\d{1,15}$/.test(since))
+      throw new DashboardError(400, 'AF_DASHBOARD_SINCE', 'since is no number', 'Send the seq of the last line');
+    const stream = await results.conversation(placeOf(request), Number(since), follow === 'true', untilGone(reply));
+    return reply.headers({ ...fileHeaders, 'content-type': 'application/x-ndjson' }).send(stream);
+  });
+
+  app.get('/api/tasks/:namespace/:name/log', async (request, reply) => {
+    const { results } = await callerOf(context, request);
+    const place = placeOf(request);
+    return asFile(reply, `${place.name}.ndjson`).send(await results.log(place, untilGone(reply)));
+  });
+
+  app.get('/api/tasks/:namespace/:name/audit', async (request, reply) => {
+    const { results, user } = await callerOf(context, request);
+    const place = placeOf(request);
+    const task = await user.transport.request<AgentTask>({ method: 'GET', path: objectPath(resources.AgentTask, place), retry: false });
+    return auditOf(results, task, place, untilGone(reply));
+  });
+
+  app.get('/api/tasks/:namespace/:name/artifacts', async (request) =>
+    (await callerOf(context, request)).results.artifacts(placeOf(request)),
+  );
+
+  app.get('/api/tasks/:namespace/:name/artifacts/:artifact', async (request, reply) => {
+    const { results } = await callerOf(context, request);
+    const name = artifactOf(request.params);
+    return asFile(reply, name).send(await results.artifact(placeOf(request), name, untilGone(reply)));
+  });
+
+  app.get('/api/tasks/:namespace/:name/text/:artifact', async (request, reply) => {
+    const { results } = await callerOf(context, request);
+    const stream = await results.artifact(placeOf(request), artifactOf(request.params), untilGone(reply));
+    return { text: (await wholeOf(stream, bounds.patchBytes)).toString('utf8') };
+  });
+
+  app.get('/api/tasks/:namespace/:name/undo', async (request, reply) => {
+    const { results } = await callerOf(context, request);
+    const stream = await results.artifact(placeOf(request), 'revert.tar', untilGone(reply));
+    return undoPlanOf(await wholeOf(stream, undoLimit));
+  });
+}
+
+function setCookie(request: FastifyRequest, reply: FastifyReply, token: string): void {
+  // Without an age: it goes with the browser, and the token has an end of its own.
+  reply.setCookie(cookieName, token, { httpOnly: true, sameSite: 'strict', secure: request.protocol === 'https', path: '/' });
+}
+
+async function sessionOf({ config, users }: Context, credential: Credential): Promise<Session> {
+  const { name } = await users.known(credential);
+  const { mode, readOnly, version, cluster, namespaces } = config;
+  return { user: name, mode, readOnly, csrf: csrfOf(credential), namespace: namespaces[0] ?? cluster.namespace ?? 'default', version };
+}
+
+/** Login, who is logged in, logout. */
+export function sessionRoutes(app: FastifyInstance, context: Context): void {
+  const { config, users, feeds } = context;
+  app.get('/api/session', (request) => sessionOf(context, authenticate(config, request)));
+  // Needs no CSRF token: nobody is logged in yet, and other origins are refused before.
+  app.post('/api/session', async (request, reply) => {
+    if (config.mode === 'Proxy') throw new DashboardError(409, 'AF_DASHBOARD_PROXY', 'the proxy in front logs users in', 'Log in there');
+    const { token } = (request.body ?? {}) as { readonly token?: unknown };
+    const text = typeof token === 'string' ? token.trim() : token;
+    assertToken(text);
+    const session = await sessionOf(context, credentialOf(config, text));
+    setCookie(request, reply, text);
+    return session;
+  });
+  app.delete('/api/session', async (request, reply) => {
+    const credential = authenticate(config, request);
+    assertWrite({ ...config, readOnly: false }, request, credential);
+    feeds.forget(credential.id);
+    users.drop(credential.id);
+    return reply.clearCookie(cookieName, { path: '/' }).code(204).send();
+  });
+}
 
 export interface ServerTools {
   readonly log: Log;

@@ -1,9 +1,56 @@
-import { asError, type Clock, type Informer, isApiError, keyOf, type Transport } from '@agentfleet/kube';
+import { asError, type Clock, type Informer, isApiError, keyOf, type Transport, type Resource } from '@agentfleet/kube';
 import { bounds } from '../base/config.ts';
 import { resources } from '../base/resources.ts';
 import { followed, type Followed, type KindState, type LiveChange } from '../base/wire.ts';
-import { type Scope, scopeOf, visibleNamespaces } from './scope.ts';
 import type { Shape, Shrunk, Watches } from './watches.ts';
+
+/** Where a user may watch a kind. */
+export interface Scope {
+  readonly namespaces: 'All' | readonly string[];
+  readonly denied: readonly string[];
+}
+
+const apiGroup = 'authorization.k8s.io/v1';
+
+/** Whether the user may watch the kind in a namespace, or in all: what the API server itself says. */
+async function mayWatch(transport: Transport, { group, plural }: Resource, namespace?: string): Promise<boolean> {
+  const answer = await transport.request<{ readonly status?: { readonly allowed?: boolean } }>({
+    method: 'POST',
+    path: `/apis/${apiGroup}/selfsubjectaccessreviews`,
+    body: {
+      apiVersion: apiGroup,
+      kind: 'SelfSubjectAccessReview',
+      spec: { resourceAttributes: { group, resource: plural, verb: 'watch', ...(namespace === undefined ? {} : { namespace }) } },
+    },
+    retry: false,
+    timeoutMs: 10_000,
+  });
+  return answer.status?.allowed === true;
+}
+
+/** Namespaces that the user may list; undefined: none may be listed. */
+export async function visibleNamespaces(transport: Transport): Promise<readonly string[] | undefined> {
+  try {
+    const { items } = await transport.request<{ readonly items: readonly { readonly metadata: { readonly name: string } }[] }>({
+      method: 'GET',
+      path: '/api/v1/namespaces',
+      query: { limit: 1000 },
+      retry: false,
+      timeoutMs: 10_000,
+    });
+    return items.map(({ metadata }) => metadata.name);
+  } catch {
+    return undefined;
+  }
+}
+
+/** All namespaces by one watch where the user may; else each of `wanted` that they may, and the others by name. */
+export async function scopeOf(transport: Transport, resource: Resource, wanted: readonly string[]): Promise<Scope> {
+  if (await mayWatch(transport, resource)) return { namespaces: 'All', denied: [] };
+  const asked = [...new Set(wanted)].slice(0, bounds.namespacesPerUser);
+  const allowed = await Promise.all(asked.map((namespace) => mayWatch(transport, resource, namespace)));
+  return { namespaces: asked.filter((_, at) => allowed[at]), denied: asked.filter((_, at) => !allowed[at]) };
+}
 
 /** Who listens. Called in order; what it returns does not matter. */
 export interface Listener {
@@ -158,7 +205,7 @@ export class Feed {
   }
 }
 
-/** Namespaces that were not asked for by name and that may not be seen are left out silently. */
+/** Namespaces that nobody asked for by name and that may not be seen are not worth a word. */
 function narrowed(scope: Scope, wanted: readonly string[]): Scope {
   return { ...scope, denied: scope.denied.filter((name) => wanted.includes(name)) };
 }

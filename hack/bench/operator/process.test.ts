@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { cpuSecondsOf, machineSecondsOf, metricOf, rssMiBOf } from './process.ts';
-import { spentBetween } from './surroundings.ts';
+import { spentBetween } from './run.ts';
 
 it('reads the CPU of a process whose name holds spaces and parentheses', () => {
   expect(cpuSecondsOf('42 (a) b (c) S 1 42 42 0 -1 4194304 100 0 0 0 250 50 7 7 20 0 11 0 100 1000 200')).toBe(3);

@@ -1,14 +1,98 @@
-import { ResourceClient, type KubeObject } from '@agentfleet/kube';
+import { ResourceClient, type KubeObject, type Transport } from '@agentfleet/kube';
 import { resources } from '@agentfleet/operator/resources';
 import { auditSince, isWrite, markAudit, tally, type AuditEvent } from './auditLog.ts';
 import type { TestEnvironment } from './environment.ts';
-import { createAll } from './load.ts';
 import { poll } from './poll.ts';
 import { latenciesOf, perObject, type Leftovers, type Recovery, type Result } from './result.ts';
 import type { Scenario } from './scenarios.ts';
 import type { Running, Subject } from './subject.ts';
-import { spentBetween, spentBy } from './surroundings.ts';
 import { Tracker } from './tracker.ts';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { cpuSecondsOf, machineSecondsOf } from './process.ts';
+
+/** CPU seconds so far: of each part of the control plane, and of the whole machine. */
+export interface Spent {
+  readonly parts: Readonly<Record<string, number>>;
+  readonly busy: number;
+  readonly idle: number;
+}
+
+interface DaemonRecord {
+  readonly name: string;
+  readonly identity: { readonly pid: number };
+}
+
+/** Reads what the daemons of a control plane have used, from the records of who they are. */
+export async function spentBy(folder: string): Promise<Spent> {
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.json') && name !== 'watchdog.json');
+  const parts = await Promise.all(
+    names.map(async (file) => {
+      const { name, identity } = JSON.parse(await readFile(join(folder, file), 'utf8')) as DaemonRecord;
+      return [name, cpuSecondsOf(await readFile(`/proc/${identity.pid}/stat`, 'utf8'))] as const;
+    }),
+  );
+  return { parts: Object.fromEntries(parts), ...machineSecondsOf(await readFile('/proc/stat', 'utf8')) };
+}
+
+const round = (value: number): number => Number(value.toFixed(2));
+
+/**
+ * What was spent between two reads, by the control plane for 1,000 objects, and how much of the machine was left. A part
+ * that was started again meanwhile counts from zero again: what it spent is not known, nor what all spent together. Pure.
+ */
+export function spentBetween(
+  before: Spent,
+  after: Spent,
+  objects: number,
+): { readonly controlPlane: Readonly<Record<string, number>>; readonly idlePercent: number } {
+  const anew = Object.entries(after.parts).some(([name, seconds]) => seconds < (before.parts[name] ?? 0));
+  const each = Object.entries(anew ? {} : after.parts).map(
+    ([name, seconds]) => [name, round(((seconds - (before.parts[name] ?? 0)) / objects) * 1000)] as const,
+  );
+  const [busy, idle] = [after.busy - before.busy, after.idle - before.idle];
+  return { controlPlane: Object.fromEntries(each), idlePercent: busy + idle === 0 ? 0 : round((idle / (busy + idle)) * 100) };
+}
+
+export interface Load {
+  readonly count: number;
+  /** A second; Infinity: all at once. */
+  readonly rate: number;
+  readonly prefix: string;
+}
+
+export interface Loaded {
+  readonly seconds: number;
+  /** How far the last object was behind its time: more than a little says that the generator was the bottleneck. */
+  readonly behindMs: number;
+}
+
+/** Creates objects at a steady rate, whatever the server answers to those before. Rejects when one is refused. */
+export async function createAll(
+  transport: Transport,
+  { resource, manifest }: Pick<Subject, 'resource' | 'manifest'>,
+  tracker: Tracker,
+  namespace: string,
+  { count, rate, prefix }: Load,
+): Promise<Loaded> {
+  const client = new ResourceClient<KubeObject>(transport, resource);
+  const began = performance.now();
+  const calls: Promise<unknown>[] = [];
+  let behindMs = 0;
+  for (let index = 0; index < count; index += 1) {
+    const due = began + (index / rate) * 1000;
+    const early = due - performance.now();
+    if (early > 1) await new Promise((resolve) => setTimeout(resolve, early));
+    behindMs = Math.max(behindMs, performance.now() - due);
+    const name = `${prefix}-${index}`;
+    tracker.creating(name);
+    const call = client.create({ ...manifest(name, namespace) }, { timeoutMs: 120_000 });
+    call.catch(() => undefined);
+    calls.push(call);
+  }
+  await Promise.all(calls);
+  return { seconds: (performance.now() - began) / 1000, behindMs };
+}
 
 /** Objects that come first and do not count, so that nothing is measured cold. */
 const warmUp = 20;

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { Binaries } from '../build/binaries.ts';
 import { familiesFor } from '../local/facts.ts';
 import { layoutAt } from '../base/layout.ts';
-import { csiManifests } from '../local/csi.ts';
+import { csiManifests } from '../local/up.ts';
 import { defaultPorts } from '../base/ports.ts';
 import { csiDriver, csiDriverName, csiSidecars } from './csi.ts';
 

@@ -4,7 +4,7 @@ import { Binaries } from '../build/binaries.ts';
 import { layoutAt } from '../base/layout.ts';
 import { defaultPorts } from '../base/ports.ts';
 import { apiServer, controllerManager, etcd, scheduler, type Surroundings } from './control-plane.ts';
-import { runscConfig } from '../local/gvisor.ts';
+import { runscConfig } from '../local/up.ts';
 import { cniConfig, containerd, containerdConfig, gvisorFolder, kubelet, kubeletConfig, kubeProxy, kubeRouter } from './node.ts';
 import { fingerprint } from './supervisor.ts';
 

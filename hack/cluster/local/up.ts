@@ -1,8 +1,8 @@
-import { mkdir } from 'node:fs/promises';
-import { buildFamilies, type Binaries, type GoFacts } from '../build/binaries.ts';
+import { mkdir, readFile, writeFile, rename, rm, symlink, readdir } from 'node:fs/promises';
+import { buildFamilies, type Binaries, type GoFacts, moduleDir } from '../build/binaries.ts';
 import type { Cluster, Tier, UpOptions } from '../base/cluster.ts';
 import { isAlive } from '../daemons/process.ts';
-import { readRecords } from '../daemons/supervisor.ts';
+import { readRecords, logPath } from '../daemons/supervisor.ts';
 import { watchdog } from '../daemons/watchdog.ts';
 import { familiesFor, survey, type Survey } from './facts.ts';
 import { prepareHost } from '../host/baseline.ts';
@@ -12,13 +12,152 @@ import { installPackages } from './packages.ts';
 import { ensurePki } from '../pki/issue.ts';
 import { choosePorts, type Ports } from '../base/ports.ts';
 import { preflight } from './preflight.ts';
-import { ensure, startApi, startControllers, type Start } from './control-plane.ts';
-import { startCsi } from './csi.ts';
+import { ensure, startApi, startControllers, type Start, accepts, waitForDaemon } from './control-plane.ts';
 import { startDra } from './dra.ts';
-import { installGvisor } from './gvisor.ts';
-import { startKwok } from './kwok.ts';
 import { importMissing, nodeImages, startNode } from './node.ts';
 import { readClusterRecord, readPorts, writeClusterRecord, writePorts } from './record.ts';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { kwok } from '../daemons/control-plane.ts';
+import { gvisorFolder, gvisorHandler } from '../daemons/node.ts';
+import { dump } from 'js-yaml';
+import { apiReader } from '../base/api.ts';
+import { csiDriver, csiDriverName, csiSidecars, csiSocket } from '../daemons/csi.ts';
+import { waitFor } from '../base/wait.ts';
+
+/** Name of the StorageClass and of the VolumeSnapshotClass. */
+export const csiClass = 'agentfleet-dir';
+
+/** The driver and its classes, as YAML documents. Volumes wait for their pod, as they do on most clusters. */
+export function csiManifests(): string {
+  const objects = [
+    {
+      apiVersion: 'storage.k8s.io/v1',
+      kind: 'CSIDriver',
+      metadata: { name: csiDriverName },
+      spec: { attachRequired: false, podInfoOnMount: true, fsGroupPolicy: 'File', volumeLifecycleModes: ['Persistent'] },
+    },
+    {
+      apiVersion: 'storage.k8s.io/v1',
+      kind: 'StorageClass',
+      metadata: { name: csiClass },
+      provisioner: csiDriverName,
+      volumeBindingMode: 'WaitForFirstConsumer',
+      reclaimPolicy: 'Delete',
+    },
+    {
+      apiVersion: 'snapshot.storage.k8s.io/v1',
+      kind: 'VolumeSnapshotClass',
+      metadata: { name: csiClass },
+      driver: csiDriverName,
+      deletionPolicy: 'Delete',
+    },
+  ];
+  return objects.map((object) => dump(object)).join('---\n');
+}
+
+/** The definitions of snapshots, from the module that the sidecars are built with. */
+async function definitions(): Promise<readonly string[]> {
+  const folder = join(await moduleDir('csi', 'github.com/kubernetes-csi/external-snapshotter/client/v8'), 'config', 'crd');
+  return (await readdir(folder)).filter((name) => name.startsWith('snapshot.storage.k8s.io_')).map((name) => join(folder, name));
+}
+
+/** Makes volumes and snapshots possible on the node: definitions, driver, sidecars, classes. Does nothing twice. */
+export async function startCsi(start: Start): Promise<void> {
+  const { layout, binaries, ports, nodeName } = start.around;
+  const kubectl = async (args: readonly string[], input?: string): Promise<unknown> =>
+    execa(binaries.path('kubectl'), ['--kubeconfig', layout.kubeconfig, ...args], input === undefined ? {} : { input });
+  const apply = ['apply', '--server-side', '--force-conflicts'];
+  const files = await definitions();
+  await kubectl([...apply, ...files.flatMap((file) => ['-f', file])]);
+  await kubectl(['wait', '--for=condition=Established', '--timeout=30s', ...files.flatMap((file) => ['-f', file])]);
+  await kubectl([...apply, '-f', '-'], csiManifests());
+  await ensure(start, csiDriver(start.around));
+  await waitForDaemon(start, 'csi-driver', () => accepts({ path: csiSocket(layout.kubeletRoot) }));
+  for (const daemon of csiSidecars(start.around)) await ensure(start, daemon);
+  const api = await apiReader(layout, ports.apiserver);
+  const registered = async (): Promise<boolean> => {
+    const node = (await api.get(`/apis/storage.k8s.io/v1/csinodes/${nodeName}`)) as CsiNode | undefined;
+    return node?.spec.drivers?.some(({ name }) => name === csiDriverName) === true;
+  };
+  await waitFor('the driver among those of the node', registered, {
+    timeoutMs: 60_000,
+    signal: start.signal,
+    where: logPath(layout, 'csi-driver'),
+  });
+}
+
+interface CsiNode {
+  readonly spec: { readonly drivers?: readonly { readonly name: string }[] | null };
+}
+
+/** Name of the RuntimeClass; its handler is the one that containerd knows. */
+export const gvisorClass = 'gvisor';
+
+/**
+ * Returns the configuration of gVisor's shim. Sockets on volumes are the host's, so that the containers of a pod can
+ * share one: each of them has a separate gofer. Without CAP_SYS_RESOURCE runsc may not raise limits either, and does
+ * not need to.
+ */
+export function runscConfig(folder: string): string {
+  return `binary_name = "${join(folder, 'runsc')}"
+root = "${join(folder, 'run')}"
+[runsc_config]
+  platform = "systrap"
+  host-uds = "all"
+`;
+}
+
+/** Points a name at a file; a start of the old one meanwhile finds it complete. */
+async function point(link: string, target: string): Promise<void> {
+  await rm(`${link}.new`, { force: true });
+  await symlink(target, `${link}.new`);
+  await rename(`${link}.new`, link);
+}
+
+/**
+ * Makes pods with `runtimeClassName: gvisor` run: puts shim and runsc where containerd's configuration expects them, so
+ * that nothing has to be restarted, and creates the RuntimeClass. The family must be built and the API server ready.
+ */
+export async function installGvisor({ around, log }: Pick<Start, 'around' | 'log'>): Promise<void> {
+  const { layout, binaries } = around;
+  const folder = gvisorFolder(layout);
+  await mkdir(folder, { recursive: true, mode: 0o755 });
+  await writeFile(join(folder, 'runsc.toml'), runscConfig(folder), { mode: 0o644 });
+  for (const name of ['runsc', 'containerd-shim-runsc-v1']) await point(join(folder, name), binaries.path(name));
+  const runtimeClass = {
+    apiVersion: 'node.k8s.io/v1',
+    kind: 'RuntimeClass',
+    metadata: { name: gvisorClass },
+    handler: gvisorHandler,
+    // Resources of the sentry and its gofers besides the containers; a pod is scheduled with it.
+    overhead: { podFixed: { cpu: '50m', memory: '64Mi' } },
+  };
+  const args = ['--kubeconfig', layout.kubeconfig, 'apply', '--server-side', '--force-conflicts', '-f', '-'];
+  await execa(binaries.path('kubectl'), args, { input: JSON.stringify(runtimeClass) });
+  log(`RuntimeClass ${gvisorClass} is there`);
+}
+
+const definition = 'customresourcedefinition/stages.kwok.x-k8s.io';
+
+async function install(start: Start): Promise<void> {
+  const { layout, binaries } = start.around;
+  const mark = join(layout.config, 'kwok.installed');
+  if ((await readFile(mark, 'utf8').catch(() => '')) === binaries.path('kwok')) return;
+  const kustomize = join(await moduleDir('kwok'), 'kustomize');
+  const kubectl = async (...args: string[]): Promise<unknown> =>
+    execa(binaries.path('kubectl'), ['--kubeconfig', layout.kubeconfig, ...args]);
+  await kubectl('apply', '--server-side', '-f', join(kustomize, 'crd', 'bases', 'kwok.x-k8s.io_stages.yaml'));
+  await kubectl('wait', '--for=condition=Established', '--timeout=30s', definition);
+  await kubectl('apply', '--server-side', '-k', join(kustomize, 'stage', 'fast'));
+  await writeFile(mark, binaries.path('kwok'));
+}
+
+/** Installs kwok's definitions and fast stages from its module once, and starts it unless it runs. */
+export async function startKwok(start: Start): Promise<void> {
+  await install(start);
+  await ensure(start, kwok(start.around));
+}
 
 async function runningPids(layout: Layout): Promise<number[]> {
   const records = await readRecords(layout);

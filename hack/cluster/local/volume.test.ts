@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { volumeClass, volumeFolder, volumeManifest, volumeStep } from './volume.ts';
+import { volumeClass, volumeFolder, volumeManifest, volumeStep } from './node.ts';
 
 describe('volumeStep', () => {
   it('makes a missing volume and frees an unclaimed one', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { writes, type AuditEntry, type WritesQuery } from './audit.ts';
+import { writes, type AuditEntry, type WritesQuery } from './figures.ts';
 
 const operator = 'system:serviceaccount:agentfleet-system:agentfleet-operator';
 const entry = (verb: string, resource: string, name: string, second: number, change: object = {}): AuditEntry => ({

@@ -1,7 +1,145 @@
-import { answerTimes } from './answerTimes.ts';
-import { readAuditLog, writes } from './audit.ts';
 import type { Timeline } from './follow.ts';
 import { conditionOf, namespaces, type Stage, type Reported } from './stage.ts';
+import type { Capability } from '@agentfleet/protocol/inference';
+import { expertPort } from '@agentfleet/protocol/pool';
+import { expertsToken, portForward } from '../../sandbox/index.ts';
+import { readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+
+/** What the demo reads of an entry in the audit log of the API server. */
+export interface AuditEntry {
+  readonly verb: string;
+  readonly user?: { readonly username?: string };
+  readonly objectRef?: {
+    readonly resource?: string;
+    readonly subresource?: string;
+    readonly namespace?: string;
+    readonly name?: string;
+  };
+  readonly responseStatus?: { readonly code?: number };
+  readonly requestReceivedTimestamp: string;
+}
+
+export interface WritesQuery {
+  readonly username: string;
+  readonly namespace: string;
+  /** Objects that count, by `resource/name`; a name may be a prefix with a final `*`. */
+  readonly objects: readonly string[];
+  /** Milliseconds since the epoch. */
+  readonly from: number;
+  readonly until: number;
+}
+
+const writing: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'deletecollection']);
+
+/** The writes that took place, as `verb resource/subresource name`. Pure. */
+export function writes(entries: readonly AuditEntry[], query: WritesQuery): readonly string[] {
+  return entries.filter((entry) => counts(entry, query)).map(writeOf);
+}
+
+function counts({ verb, user, objectRef = {}, responseStatus, requestReceivedTimestamp }: AuditEntry, query: WritesQuery): boolean {
+  const at = Date.parse(requestReceivedTimestamp);
+  if (!writing.has(verb) || user?.username !== query.username || objectRef.namespace !== query.namespace) return false;
+  if (at < query.from || at > query.until || (responseStatus?.code ?? 0) >= 300) return false;
+  const object = `${objectRef.resource ?? ''}/${objectRef.name ?? ''}`;
+  return query.objects.some((wanted) => (wanted.endsWith('*') ? object.startsWith(wanted.slice(0, -1)) : object === wanted));
+}
+
+function writeOf({ verb, objectRef = {} }: AuditEntry): string {
+  const { resource = '', subresource, name = '' } = objectRef;
+  return `${verb} ${resource}${subresource === undefined ? '' : `/${subresource}`} ${name}`;
+}
+
+/**
+ * Entries about one namespace in the audit log of our own cluster, which lies beside its kubeconfig; undefined for a cluster
+ * of somebody else.
+ */
+export async function readAuditLog(
+  cluster: { readonly provider: string; readonly kubeconfig: string },
+  namespace: string,
+): Promise<readonly AuditEntry[] | undefined> {
+  if (cluster.provider !== 'local') return undefined;
+  const text = await readFile(join(dirname(cluster.kubeconfig), 'logs', 'audit.log'), 'utf8');
+  const lines = text.split('\n');
+  lines.pop(); // what is behind the last newline is still being written
+  return lines.filter((line) => line.includes(`"namespace":"${namespace}"`)).map((line) => JSON.parse(line) as AuditEntry);
+}
+
+/** Buckets of one histogram: upper bound and how many values do not exceed it, ascending; the last bound is infinite. */
+export type Buckets = readonly { readonly le: number; readonly count: number }[];
+
+const line = /^(\w+)_bucket\{(.*)\} (\S+)$/;
+const label = /(\w+)="([^"]*)"/g;
+
+/** The buckets of a histogram in Prometheus's text, by the value of one label. */
+export function bucketsBy(text: string, name: string, by: string): ReadonlyMap<string, Buckets> {
+  const found = new Map<string, { le: number; count: number }[]>();
+  for (const one of text.split('\n')) {
+    const [, metric, labels = '', count = ''] = line.exec(one) ?? [];
+    if (metric !== name) continue;
+    const values = new Map([...labels.matchAll(label)].map(([, key, value]) => [key, value]));
+    const [kind, le] = [values.get(by), values.get('le')];
+    if (kind === undefined || le === undefined) continue;
+    const buckets = found.get(kind) ?? [];
+    found.set(kind, buckets);
+    buckets.push({ le: le === '+Inf' ? Infinity : Number(le), count: Number(count) });
+  }
+  for (const buckets of found.values()) buckets.sort((a, b) => a.le - b.le);
+  return found;
+}
+
+/** The sum of histograms that have the same bounds: what several servers saw together. */
+export function merged(all: readonly Buckets[]): Buckets {
+  const counts = new Map<number, number>();
+  for (const { le, count } of all.flat()) counts.set(le, (counts.get(le) ?? 0) + count);
+  return [...counts].map(([le, count]) => ({ le, count })).sort((a, b) => a.le - b.le);
+}
+
+export function countOf(buckets: Buckets): number {
+  return buckets.at(-1)?.count ?? 0;
+}
+
+/** The least bound that a share of the values does not exceed; undefined without values. Infinite when it lies beyond all bounds. */
+export function boundOf(buckets: Buckets, share: number): number | undefined {
+  const count = countOf(buckets);
+  return count === 0 ? undefined : buckets.find((bucket) => bucket.count >= share * count)?.le;
+}
+
+const metric = 'agentfleet_inference_request_seconds';
+const timed: readonly (readonly [Capability, string])[] = [
+  ['Score', 'energy'],
+  ['Control', 'control vector'],
+  ['Embed', 'embedding'],
+  ['Judge', 'policy'],
+  ['Generate', 'proposals'],
+];
+
+interface Pods {
+  readonly items: readonly { readonly metadata: { readonly name: string } }[];
+}
+
+/** How long the servers of the fleet took to answer, by their own histograms: a bound, not the figure itself. */
+export async function answerTimes({ kubectl, proofs }: Stage): Promise<void> {
+  const selector = 'agentfleet.dev/component in (expert, verifier)';
+  const { items } = await kubectl.json<Pods>(['-n', namespaces.pools, 'get', 'pods', '-l', selector]);
+  const headers = { authorization: `Bearer ${await expertsToken(kubectl, namespaces.system, namespaces.pools)}` };
+  const seen = new Map<string, Buckets[]>();
+  for (const { metadata } of items) {
+    const forward = await portForward(kubectl, namespaces.pools, metadata.name, expertPort);
+    const response = await fetch(`${forward.url}/metrics`, { headers });
+    const text = await response.text();
+    await forward.close();
+    if (!response.ok) throw new Error(`pod ${metadata.name} answered GET /metrics with ${response.status}: ${text}`);
+    for (const [capability, buckets] of bucketsBy(text, metric, 'capability'))
+      seen.set(capability, [...(seen.get(capability) ?? []), buckets]);
+  }
+  for (const [capability, name] of timed) {
+    const buckets = merged(seen.get(capability) ?? []);
+    const bound = boundOf(buckets, 0.95);
+    const within = bound === undefined ? 'nobody asked' : Number.isFinite(bound) ? `p95 ≤ ${bound * 1000} ms` : 'p95 beyond all buckets';
+    proofs.fact(`${name}, as its servers saw it: ${within}, ${countOf(buckets)} requests`);
+  }
+}
 
 /** Writes of the operator for one task until its sandbox is ready, Events apart. */
 const writeBudget = 3;

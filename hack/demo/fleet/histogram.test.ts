@@ -1,6 +1,6 @@
 import { Histogram, Registry } from 'prom-client';
 import { expect, test } from 'vitest';
-import { boundOf, bucketsBy, countOf, merged } from './histogram.ts';
+import { boundOf, bucketsBy, countOf, merged } from './figures.ts';
 
 /** What a server says that saw these values. */
 async function scraped(seen: Readonly<Record<string, readonly number[]>>): Promise<string> {

@@ -1,6 +1,6 @@
 import type { AgentTask, AgentTaskStatus } from '@agentfleet/protocol/api';
 import { expect, test } from 'vitest';
-import { news } from './news.ts';
+import { news } from './follow.ts';
 
 const task = (status: object): AgentTask =>
   ({

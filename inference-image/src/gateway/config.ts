@@ -3,8 +3,7 @@ import { ConfigError, oneOf, parsePath, reader, type Env } from '@agentfleet/pro
 import { logLevels, type LogLevel } from '@agentfleet/protocol/log';
 import { readAccess, type AccessConfig } from '@agentfleet/protocol/tokens';
 import { readTracing, type TracedProcess, type TracingConfig } from '@agentfleet/protocol/tracing';
-import { parseListen, type Listen } from '../base/listen.ts';
-import { parseCount } from '../base/config.ts';
+import { parseListen, type Listen, parseCount } from '../base/config.ts';
 
 /** The gateway's configuration from its environment. Models and keys are in files, which may change while it runs. */
 export interface GatewayConfig {

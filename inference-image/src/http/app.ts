@@ -1,13 +1,45 @@
 import { observe, scrape } from '@agentfleet/protocol/tracing/scrape';
 import { fastify, type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify';
 import type { Capability, InferenceInfo } from '@agentfleet/protocol/inference';
-import type { Gate } from '@agentfleet/protocol/tokens';
+import { type Gate, TokenRefused, type AccessKind } from '@agentfleet/protocol/tokens';
 import { capabilityModules, type CapabilityModule } from '../capabilities/index.ts';
 import { asInferenceError, InferenceError } from '../base/failure.ts';
 import type { Server } from '../capabilities/server.ts';
 import { errorFields } from '@agentfleet/protocol/log';
 import { traceRequests } from '../base/traced.ts';
-import { guard } from './guard.ts';
+
+/** For the kubelet, which has no token; they only report success or failure. */
+const probes: ReadonlySet<string> = new Set(['/healthz', '/livez', '/readyz']);
+const reads: ReadonlySet<string> = new Set(['/metrics', '/v1/info', '/v1/children', '/v1/members']);
+
+/** Returns the required token for a request; null: none. An unknown path requires one too. */
+function kindOf(method: string, route: string | undefined): AccessKind | null {
+  if (method !== 'GET' || route === undefined) return 'Work';
+  if (probes.has(route)) return null;
+  return reads.has(route) ? 'Read' : 'Work';
+}
+
+/** Puts a gate in front of all routes of an app, before a body is read. Refusals are InferenceErrors. */
+export function guard(app: FastifyInstance, gate: Gate): void {
+  app.addHook('onRequest', async ({ method, headers, routeOptions }) => {
+    const kind = kindOf(method, routeOptions.url);
+    if (kind === null) return;
+    try {
+      await gate(headers.authorization, kind);
+    } catch (error) {
+      if (!(error instanceof TokenRefused)) throw error;
+      throw new InferenceError(error.status === 403 ? 'AF_FORBIDDEN' : 'AF_UNAUTHENTICATED', `token refused: ${error.message}`);
+    }
+  });
+}
+
+/** Answers refusals of an app without other errors. */
+export function answerRefusals(app: FastifyInstance): void {
+  app.setErrorHandler((error, _request, reply) => {
+    if (!(error instanceof InferenceError)) throw error;
+    return reply.code(error.status).send(error.body);
+  });
+}
 
 const bodyLimit = 32 * 1024 * 1024;
 const requestTimeoutMs = 120_000;

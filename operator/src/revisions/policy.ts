@@ -41,7 +41,7 @@ function namesOf({ gates = [] }: RolloutPolicySpec, phase: ReturnType<typeof mus
   return gates.filter(({ metric }) => mustPassBefore(metric) === phase).map(({ name }) => name);
 }
 
-/** How the machine is to go on, by the spec. Pure. */
+/** How the machine is to go on, from what the spec says. Pure. */
 export function policyOf(spec: RolloutPolicySpec): RolloutRules {
   const shadow = shadowOf(spec);
   return {
@@ -78,7 +78,7 @@ function gateOf({ name, metric, atLeast, atMost, minSamples, failureLimit = 0 }:
   return { type: metric, name, bound, minSamples: minSamples ?? shipped.minSamples };
 }
 
-/** The RolloutPolicy that an object names: its spec, or why there is none. */
+/** The RolloutPolicy that an object names: what it says, or why it says nothing. */
 export type NamedPolicy =
   { readonly spec: RolloutPolicySpec } | { readonly spec?: undefined; readonly reason: Reason; readonly message: string };
 

@@ -14,13 +14,13 @@ const answerSeconds = 5;
 /** Ms for which an answer is believed. */
 const freshMs = 10_000;
 
-/** Ms for which a query that is not asked any more is remembered. */
+/** Ms for which a query that nobody asks any more is remembered. */
 const keptMs = 600_000;
 
 /** Answers that are remembered of a query: as many as a gate may ask for, and one. */
 const mostAnswers = 11;
 
-/** Characters of a server's answer that a status quotes. */
+/** Letters of what a server said that a status tells. */
 const mostWords = 96;
 
 /** Asks by HTTP. */

@@ -85,7 +85,7 @@ export interface Namespace extends KubeObject {
 /** The parts of `v1.Node` that decisions look at. */
 export interface Node extends KubeObject {
   readonly status?: {
-    /** `runtimeHandlers`: what each handler of the container runtime can; the default one has no name. Absent: the kubelet does not report. */
+    /** `runtimeHandlers`: what each handler of the container runtime can; the default one has no name. Absent: the kubelet does not tell. */
     readonly nodeInfo?: { readonly kubeletVersion?: string; readonly containerRuntimeVersion?: string; readonly bootID?: string };
     /** Of GPUs that a device plugin hands out; nothing else is kept. */
     readonly allocatable?: Readonly<Record<string, string>>;
@@ -140,14 +140,14 @@ export interface PodTemplate extends KubeObject {
   };
 }
 
-/** `v1.PodSpec` as its author wrote it. */
+/** `v1.PodSpec` as somebody wrote it. */
 export interface TemplatePodSpec {
   readonly containers?: readonly TemplateContainer[];
   readonly volumes?: readonly { readonly name: string }[];
   readonly [field: string]: unknown;
 }
 
-/** `v1.Container` as its author wrote it. */
+/** `v1.Container` as somebody wrote it. */
 export interface TemplateContainer {
   readonly name: string;
   readonly env?: readonly { readonly name: string }[];

@@ -2,7 +2,7 @@
  * Traces of tasks across the parts of the fleet, and the ids of what runs now for lines of logs. Spans are plain data; OpenTelemetry is
  * behind `exporter.ts`, which nothing imports: it is loaded where traces are on. Imports `environment.ts` alone.
  */
-export { ask, tool, agent } from './genai.ts';
+export { ask, tool, agent, ServedRequest, spanHeader, spanOfHeader, spanToHeader } from './served.ts';
 export { SpanRing, spansOf } from './ring.ts';
 export {
   ambientIds,
@@ -20,9 +20,13 @@ export {
   type Span,
   type SpanSink,
   type WorkIds,
+  formatTraceparent,
+  parseTraceparent,
+  traceOfTask,
+  traceparentAnnotation,
+  type TaskTrace,
+  type TraceContext,
 } from './scope.ts';
-export { ServedRequest, spanHeader, spanOfHeader, spanToHeader } from './served.ts';
-export { formatTraceparent, parseTraceparent, traceOfTask, traceparentAnnotation, type TaskTrace, type TraceContext } from './trace.ts';
 export {
   noTracing,
   openTracing,

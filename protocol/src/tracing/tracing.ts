@@ -1,6 +1,5 @@
 import type { Read } from '../environment.ts';
-import { within, type SpanSink } from './scope.ts';
-import { traceOfTask, type TaskTrace, type TracedTask } from './trace.ts';
+import { within, type SpanSink, traceOfTask, type TaskTrace, type TracedTask } from './scope.ts';
 
 /** Where spans go. Names of the variables are OpenTelemetry's own, so that those for headers and certificates hold too. */
 export const tracingEnvironment = {

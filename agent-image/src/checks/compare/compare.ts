@@ -1,6 +1,16 @@
 import { failing, wholeRun, type ParsedResults, type TestResult, countTests, trusted } from '../parse/results.ts';
-import { failingIds, type Baseline, type BaselineTest, judgeBaseline, mergeBaseline, wholeOf, badEnd } from './baseline.ts';
-import { problemReasons, reason, testReasons } from './reasons.ts';
+import {
+  failingIds,
+  type Baseline,
+  type BaselineTest,
+  judgeBaseline,
+  mergeBaseline,
+  wholeOf,
+  badEnd,
+  problemReasons,
+  reason,
+  testReasons,
+} from './baseline.ts';
 import type { CheckClass, CheckRun, Expect, Reason, Verdict } from './types.ts';
 
 /** Outcome of each baseline test. */

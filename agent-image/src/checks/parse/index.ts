@@ -1,14 +1,70 @@
 /** Parses the output of test runners, one format a file. Pure. Imports nothing of the worker. */
 import type { CommandOutput, ParsedResults, ResultFormat } from './results.ts';
 import { withAgreement } from './agreement.ts';
-import { detect } from './detect.ts';
 import { parseExit } from './exit.ts';
 import { parseGoTest } from './goTest.ts';
-import { parseJUnit } from './junit.ts';
+import { parseJUnit, looksLikeJUnit } from './junit.ts';
 import { parseNodeTest } from './nodeTest.ts';
-import { parsePytest } from './pytest.ts';
+import { parsePytest, tallyOf } from './pytest.ts';
 import { parseTap } from './tap.ts';
 import { parseUnittest } from './unittest.ts';
+import { linesOf } from './collector.ts';
+
+export interface Detection {
+  readonly format: ResultFormat;
+  readonly why: string;
+}
+
+interface Sign {
+  readonly format: ResultFormat;
+  readonly why: string;
+  readonly seen: (lines: readonly string[], output: CommandOutput) => boolean;
+}
+
+const some = (pattern: RegExp) => (lines: readonly string[]) => lines.some((line) => line.length < 1000 && pattern.test(line));
+
+/** In this order: a runner's first lines before its summary, structured output before text. */
+const signs: readonly Sign[] = [
+  { format: 'Pytest', why: 'pytest prints its session', seen: some(/^=+ test session starts =+$/) },
+  { format: 'GoTest', why: 'standard output holds events of go test -json', seen: some(/^\{"(?:Time|ImportPath)":.*"Action":"/) },
+  {
+    format: 'NodeTest',
+    why: 'TAP with the summary of node:test',
+    seen: (lines) => some(/^TAP version 1[34]$/)(lines) && some(/^# duration_ms /)(lines),
+  },
+  {
+    format: 'NodeTest',
+    why: 'the summary of the spec reporter of node:test',
+    seen: (lines) => some(/^ℹ tests \d+$/)(lines) && some(/^ℹ pass \d+$/)(lines),
+  },
+  {
+    format: 'TAP',
+    why: 'standard output starts with a TAP version or plan',
+    seen: (lines) => /^(?:TAP version 1[34]|1\.\.\d+)/.test(lines.find((line) => line.trim() !== '') ?? ''),
+  },
+  { format: 'TAP', why: 'standard output holds a TAP version', seen: some(/^TAP version 1[34]$/) },
+  { format: 'JUnit', why: 'standard output is a JUnit document', seen: (_, { stdout }) => looksLikeJUnit(stdout) },
+  { format: 'GoTest', why: 'go test prints results of packages', seen: some(/^(?:ok|FAIL|\?)\s{0,8}\t\S+(?:\t| \[)/) },
+  {
+    format: 'Unittest',
+    why: 'unittest prints its footer',
+    seen: (lines, { stderr }) => some(/^Ran \d+ tests? in [\d.]+s$/)([...lines, ...linesOf(stderr).lines]),
+  },
+  { format: 'Pytest', why: 'the last line of pytest', seen: (lines) => lines.some((line) => tallyOf(line) !== null) },
+];
+
+/** Chooses the format by the printed output; report files decide when it shows none. */
+export function detect(output: CommandOutput): Detection {
+  const { lines } = linesOf(output.stdout);
+  const found = signs.find(({ seen }) => seen(lines, output));
+  const hasFiles = (output.files ?? []).length > 0;
+  if (found !== undefined && hasFiles && found.format !== 'Pytest' && found.format !== 'NodeTest') {
+    return { format: 'JUnit', why: 'the command wrote a JUnit file' };
+  }
+  if (found !== undefined) return { format: found.format, why: found.why };
+  if (hasFiles) return { format: 'JUnit', why: 'the command wrote a JUnit file' };
+  return { format: 'Exit', why: 'nothing in the output looks like a known test runner' };
+}
 
 const parsers: Readonly<Record<ResultFormat, (output: CommandOutput) => ParsedResults>> = {
   Exit: parseExit,

@@ -1,7 +1,47 @@
 import { baseName, commandsOf, shellCommands, type SimpleCommand } from './commands.ts';
-import { normal } from './paths.ts';
-import { reportsOf } from './reports.ts';
 import type { CheckCommand, ReadFile } from './types.ts';
+
+const options = /^--(?:junitxml|junit-xml|junitfile|log-junit|outputFile(?:\.junit)?|output-file|test-reporter-destination|xunit-file)$/;
+
+/**
+ * Returns the report files that a check's command names, relative to the workspace where they are in it. Remove them
+ * before the run and pass them to `parseResults` after it: a report from before proves nothing.
+ */
+export function reportFiles(command: readonly string[]): string[] {
+  return [...new Set(commandsOf(command).flatMap(reportsOf))].sort();
+}
+
+/** The report files of one simple command. */
+export function reportsOf({ words }: SimpleCommand): string[] {
+  const found = words.flatMap((word, at) => {
+    const split = word.indexOf('=');
+    if (split === -1) return options.test(word) ? [words[at + 1] ?? ''] : [];
+    if (options.test(word.slice(0, split))) return [word.slice(split + 1)];
+    return /^(?:mochaFile|output)=/.test(word) ? [word.slice(split + 1)] : [];
+  });
+  const files = found.filter((path) => /\.(?:xml|junit)$/i.test(path));
+  return files.map((path) => normal(path) ?? (path.startsWith('/') ? path : null)).filter((path) => path !== null);
+}
+
+/** The path relative to the workspace, in NFC, without `.` and empty parts; null when it leads out. */
+export function normal(path: string): string | null {
+  if (path === '' || path.includes('\0')) return null;
+  const inside = path.startsWith('/workspace/') ? path.slice('/workspace/'.length) : path;
+  if (inside.startsWith('/')) return null;
+  const parts: string[] = [];
+  for (const part of inside.normalize('NFC').split('/')) {
+    if (part === '' || part === '.') continue;
+    if (part !== '..') parts.push(part);
+    else if (parts.pop() === undefined) return null;
+  }
+  return parts.length === 0 ? null : parts.join('/');
+}
+
+/** Returns the directories above a path, nearest last: `a/b/c` → `a`, `a/b`. */
+export function parentsOf(path: string): string[] {
+  const parts = path.split('/');
+  return parts.slice(1).map((_, at) => parts.slice(0, at + 1).join('/'));
+}
 
 const interpreters = /^(?:sh|bash|dash|zsh|ash|ksh|node|nodejs|deno|bun|tsx|ts-node|python[\d.]*|pypy[\d.]*|ruby|perl|php|lua|source|\.)$/;
 /** Options whose value is a file or module that runs, or settings that decide what runs. */

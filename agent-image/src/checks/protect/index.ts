@@ -5,5 +5,5 @@
 export { resultTampering, type Writing, judgeChanges } from './judge.ts';
 export { protectedPaths } from './protected.ts';
 export { editable } from './sections.ts';
-export { reportFiles } from './reports.ts';
+export { reportFiles } from './entries.ts';
 export type { Change, ChangeJudgement, CheckCommand, Operation, Protect, ProtectedSet, Protection, ReadFile, Violation } from './types.ts';

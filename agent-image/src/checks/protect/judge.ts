@@ -1,4 +1,4 @@
-import { normal } from './paths.ts';
+import { normal } from './entries.ts';
 import { harmless } from './sections.ts';
 import type { Change, ChangeJudgement, ProtectedSet, Protection, Violation } from './types.ts';
 import { extname } from 'node:path';

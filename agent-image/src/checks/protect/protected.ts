@@ -1,5 +1,4 @@
-import { type Entries, entriesOf } from './entries.ts';
-import { parentsOf, normal } from './paths.ts';
+import { type Entries, entriesOf, parentsOf, normal } from './entries.ts';
 import picomatch from 'picomatch';
 import { conventions, derivedGlobs, installConvention, testModules, toolConventions, type Convention } from './conventions.ts';
 import type { CheckCommand, Protect, ProtectedSet, Protection, ReadFile } from './types.ts';

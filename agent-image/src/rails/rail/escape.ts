@@ -1,5 +1,5 @@
 import { args, hasFlag, operands, type Command } from '../shell/command.ts';
-import { absolute } from '../shell/path.ts';
+import { absolute } from '../shell/places.ts';
 import { isReadOnly } from '../shell/readOnly.ts';
 import { readTargets, writeTargets } from '../shell/targets.ts';
 import { clusterObjects } from './clusterObjects.ts';

@@ -1,5 +1,4 @@
-import { lookup } from '../shell/lookup.ts';
-import { args, hasFlag, operands, origins, type Command } from '../shell/command.ts';
+import { lookup, args, hasFlag, operands, origins, type Command } from '../shell/command.ts';
 import { clusterObjects } from './clusterObjects.ts';
 import { atEmulator, deviceHost, hostOf, hostsOf, isLoopback } from '../shell/hosts.ts';
 import { asksOnly } from './network.ts';

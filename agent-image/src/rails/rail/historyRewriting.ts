@@ -1,7 +1,6 @@
 import { verbWords } from '../shell/readOnly.ts';
-import { lookup } from '../shell/lookup.ts';
+import { lookup, hasFlag, operands, type Command } from '../shell/command.ts';
 import { hasHole } from '../shell/marks.ts';
-import { hasFlag, operands, type Command } from '../shell/command.ts';
 import { found, nothing, type Found, type Rail } from './rail.ts';
 
 /** What git cannot bring back, or not easily; a snapshot can. */
@@ -32,7 +31,7 @@ const verbs: Readonly<Record<string, (command: Command, rest: readonly string[])
 
 const released = /^v?\d+\.\d+(?:\.\d+)*$/;
 
-/** What cannot be looked through before it goes: all stashes, what only the reflog still held, branches by a list that only the run makes. */
+/** What nobody can look through before it goes: all stashes, what only the reflog still held, branches by a list that only the run makes. */
 function lost(command: Command, verb: string, rest: readonly string[]): string | null {
   if (verb === 'stash' && rest[0] === 'clear') return 'throws away every stash';
   if (verb === 'reflog' && rest[0] === 'expire' && rest.some((text) => /^--expire(?:-unreachable)?=(?:now|all|0)$/.test(text)))

@@ -1,5 +1,4 @@
-import { lookup } from '../shell/lookup.ts';
-import { args, hasFlag, operands, type Command } from '../shell/command.ts';
+import { lookup, args, hasFlag, operands, type Command } from '../shell/command.ts';
 import { hasHole } from '../shell/marks.ts';
 import { atEmulator, deviceHost, fetchers, hostOf, hostsOf, isLoopback } from '../shell/hosts.ts';
 import { verbWords } from '../shell/readOnly.ts';
@@ -26,7 +25,7 @@ const installs: Readonly<Record<string, RegExp>> = {
   npx: /^/,
 };
 
-/** The network is used though the task has none: it is reported before the NetworkPolicy blocks it. */
+/** The network is used though the task has none: it says so before the wall does. */
 export const network: Rail = {
   id: 'network',
   title: 'connections to other machines where the task has no network',

@@ -1,5 +1,5 @@
 import { operands, type Command } from '../shell/command.ts';
-import { absolute } from '../shell/path.ts';
+import { absolute } from '../shell/places.ts';
 import { writeTargets } from '../shell/targets.ts';
 import { deviceHost } from '../shell/hosts.ts';
 import { found, nothing, type Found, type Rail, type Surroundings } from './rail.ts';

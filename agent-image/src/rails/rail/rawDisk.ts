@@ -1,5 +1,5 @@
 import { args, operands } from '../shell/command.ts';
-import { absolute } from '../shell/path.ts';
+import { absolute } from '../shell/places.ts';
 import { readTargets, writeTargets } from '../shell/targets.ts';
 import { found, nothing, type Rail } from './rail.ts';
 

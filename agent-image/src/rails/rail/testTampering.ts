@@ -1,6 +1,6 @@
 import { args, hasFlag, type Command } from '../shell/command.ts';
 import { plain } from '../shell/marks.ts';
-import { absolute } from '../shell/path.ts';
+import { absolute } from '../shell/places.ts';
 import { writeTargets } from '../shell/targets.ts';
 import { verbWords } from '../shell/readOnly.ts';
 import { found, nothing, type Found, type Rail, type Surroundings } from './rail.ts';

@@ -1,10 +1,9 @@
 import { child, joinTouching, named, type Node } from '../syntax/node.ts';
-import { concat, dynamic, fixed, isFixed, type Value, args, operands, type Command } from './command.ts';
-import { absolute } from './path.ts';
+import { concat, dynamic, fixed, isFixed, type Value, args, operands, type Command, lookup } from './command.ts';
+import { absolute } from './places.ts';
 import type { Run, Site } from './run.ts';
 import type { Alternatives, Scope } from './prepare.ts';
 import { single } from './words.ts';
-import { lookup } from './lookup.ts';
 import { hasHole, hole, plain } from './marks.ts';
 
 /** Variables whose value some program runs as shell code. */

@@ -1,6 +1,11 @@
 import type { Span } from '../verdict/types.ts';
 import { hasHole, hole } from './marks.ts';
 
+/** What a table says about a name that comes from outside: never a member that every object has. */
+export function lookup<T>(table: Readonly<Record<string, T>>, name: string): T | undefined {
+  return Object.hasOwn(table, name) ? table[name] : undefined;
+}
+
 /** A text with marks, and the commands whose output is part of it. */
 export interface Value {
   readonly text: string;

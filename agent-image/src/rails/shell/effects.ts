@@ -1,4 +1,4 @@
-import { lookup } from './lookup.ts';
+import { lookup } from './command.ts';
 import type { Node } from '../syntax/node.ts';
 import { hole, markGlobs, star } from './marks.ts';
 import { escapes } from './words.ts';
@@ -79,7 +79,7 @@ export const pathMethods: Readonly<Record<string, readonly string[]>> = {
   replace: ['mv', '$0', '$1'],
 };
 
-/** What an expression may be, as far as its text shows it. */
+/** What an expression may be, as far as its text tells. */
 export type Abstract =
   | { readonly kind: 'text'; readonly text: string; readonly path?: true }
   | { readonly kind: 'list'; readonly items: readonly Abstract[] }

@@ -1,6 +1,5 @@
 import { mayStep, type Run, type Site, problem } from './run.ts';
-import { lookup } from './lookup.ts';
-import { args, concat, dynamic, fixed, isFixed, operands, type Command, type Value, type Code } from './command.ts';
+import { lookup, args, concat, dynamic, fixed, isFixed, operands, type Command, type Value, type Code } from './command.ts';
 import { hasHole, plain, hole } from './marks.ts';
 import { escapes } from './words.ts';
 import { fileContent } from './redirects.ts';

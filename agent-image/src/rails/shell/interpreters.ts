@@ -1,5 +1,5 @@
 import { concat, dynamic, fixed, isFixed, type Command, type Language, type Value } from './command.ts';
-import { absolute } from './path.ts';
+import { absolute } from './places.ts';
 import type { Run } from './run.ts';
 import type { Inner, Unwrapper } from './wrapper.ts';
 

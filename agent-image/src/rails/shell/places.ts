@@ -1,5 +1,13 @@
-import { hasGlob, hole, question, star } from './marks.ts';
-import { absolute } from './path.ts';
+import { hasGlob, hole, question, star, hasHole } from './marks.ts';
+import { posix } from 'node:path';
+
+/** A path as the shell would resolve it from a folder; a hole in either stays one. */
+export function absolute(path: string, cwd: string): string {
+  const slashed = path.replace(/\/{2,}/g, '/');
+  if (slashed.startsWith('/')) return posix.normalize(slashed).replace(/(.)\/$/, '$1');
+  if (hasHole(cwd)) return `${hole}/${slashed}`;
+  return posix.normalize(`${cwd}/${slashed}`).replace(/(.)\/$/, '$1');
+}
 
 /** What a path is to the task. */
 export type Place =

@@ -1,6 +1,6 @@
 import { child, named, type Node, walk } from '../syntax/node.ts';
 import { literal, asText, constantCall, nothingKnown, textOf, type Abstract, effectOf, pathMethods } from './effects.ts';
-import { lookup } from './lookup.ts';
+import { lookup } from './command.ts';
 import { hole } from './marks.ts';
 
 /** The local name and the full name of each thing that an import of Python or JavaScript brings. */
@@ -55,10 +55,10 @@ class Program {
   readonly deeds: Deed[] = [];
   readonly #names = new Map<string, Abstract>();
   #nodes = 0;
-  /** Whether its text names whom its sockets reach. */
+  /** Whether it says in the text whom its sockets reach. */
   #reaches = false;
 
-  /** What it does; a socket alone does nothing where the text names its peer. */
+  /** What it does; a socket alone does nothing where the text tells to whom it is connected. */
   known(): readonly Deed[] {
     return this.#reaches ? this.deeds.filter((one) => one !== plainSocket) : this.deeds;
   }

@@ -1,6 +1,6 @@
 import type { Node } from '../syntax/node.ts';
 import { concat, dynamic, fixed, isFixed, type Redirect, type Value } from './command.ts';
-import { absolute } from './path.ts';
+import { absolute } from './places.ts';
 import { heredocPattern, hereStringMark } from './prepare.ts';
 import type { Run, Site } from './run.ts';
 import { expandQuoted } from './words.ts';

@@ -1,5 +1,5 @@
 import { args, dynamic, fixed, isFixed, type Command, type Value } from './command.ts';
-import { absolute } from './path.ts';
+import { absolute } from './places.ts';
 import type { Run } from './run.ts';
 import { joined, rest, shell, stringOption } from './prefixes.ts';
 import type { Inner, Unwrapper } from './wrapper.ts';

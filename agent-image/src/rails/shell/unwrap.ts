@@ -1,5 +1,5 @@
 import type { Command, Language } from './command.ts';
-import { absolute } from './path.ts';
+import { absolute } from './places.ts';
 import type { Run, Site } from './run.ts';
 import { interpreters } from './interpreters.ts';
 import { prefixes } from './prefixes.ts';

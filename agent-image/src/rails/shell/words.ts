@@ -1,8 +1,7 @@
-import { lookup } from './lookup.ts';
+import { lookup, concat, dynamic, fixed, type Value } from './command.ts';
 import { markUnquoted, tilde, hole, markGlobs, plain } from './marks.ts';
 import { named, type Node } from '../syntax/node.ts';
 import { expandBraces, type Expansion, type Piece, expandParameter } from './expansions.ts';
-import { concat, dynamic, fixed, type Value } from './command.ts';
 import { problem, spanOf, type Run, type Site } from './run.ts';
 
 /** An unquoted literal: backslashes removed, what is special marked. */

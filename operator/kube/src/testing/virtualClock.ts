@@ -6,7 +6,7 @@ interface Pending {
   readonly run: () => void;
 }
 
-/** Time that passes only when a test advances it. */
+/** Time that passes only when a test says so. */
 export class VirtualClock implements Clock {
   readonly #start: number;
   #now = 0;

@@ -8,7 +8,7 @@ interface QueryGate {
 }
 
 /**
- * Whether the answer of a query is inside its bounds. One answer is no statistic: `failureLimit` answers in a row may
+ * Whether the answer of a query is inside its bounds. One answer is no statistic: so many in a row as `failureLimit` says may
  * be outside before it fails, and none of these passes. Pure.
  */
 export function queryFinding(answers: QueryAnswers | undefined, { name, min, max, failureLimit }: QueryGate): Finding {

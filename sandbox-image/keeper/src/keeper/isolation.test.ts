@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { isolationFault, isolationOf } from './isolation.ts';
+import { isolationFault, isolationOf, notReady, type ReadinessFacts } from './keeper.ts';
 import type { RunnerInfo } from '../link/index.ts';
-import { notReady, type ReadinessFacts } from './keeper.ts';
 
 const info: RunnerInfo = {
   version: 'x',

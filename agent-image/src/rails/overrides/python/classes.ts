@@ -7,7 +7,7 @@ export interface Method {
   readonly decorators: readonly string[];
 }
 
-/** A class as far as its own text shows it. */
+/** A class as far as its own text tells. */
 export interface Class {
   readonly name: string;
   readonly node: Node;

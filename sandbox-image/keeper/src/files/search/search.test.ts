@@ -7,7 +7,7 @@ import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock, type Clock } from '../../base/clock.ts';
 import { searchFiles } from './index.ts';
-import { globPattern, regexPattern } from './pattern.ts';
+import { globPattern, regexPattern } from './search.ts';
 
 let dir: string;
 let root: string;

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Edit, Candidate, Features, FocusFile } from '@agentfleet/protocol/inference';
-import type { Grammars } from '../rails/syntax/node.ts';
-import type { SourceChange } from './javascript/types.ts';
-import { measureSources, pythonSurfaces } from './measure.ts';
+import { measureSources, pythonSurfaces, type SourceChange } from '../features/index.ts';
+import type { Grammars } from '../rails/index.ts';
+import type { SandboxSession } from './sandboxSession.ts';
 
 /** Content of a file as it is; null where there is none. */
 export type ReadBytes = (path: string) => Promise<Buffer | null>;
@@ -64,7 +64,7 @@ function applied(path: string, before: Buffer, edits: readonly Edit[]): Buffer {
 /** A look at sources takes no longer, seconds; past it they are not measured. */
 const timeoutSeconds = 20;
 
-/** Features of the text of a change. */
+/** What the text of a change tells. */
 export interface TextFeatures {
   /** What is known before it is tried. */
   readonly before: Features;
@@ -72,7 +72,7 @@ export interface TextFeatures {
   readonly ran: Features;
 }
 
-/** Features of changes of sources before they are tried, measured in the sandbox of the attempt. */
+/** What changes of sources tell before they are tried, measured in the sandbox of the attempt. */
 export interface SourceReader {
   /** Features by id of a candidate; nothing for one whose edits do not fit the files. */
   ofCandidates(candidates: readonly Candidate[], files: readonly FocusFile[]): Promise<ReadonlyMap<string, TextFeatures>>;
@@ -87,20 +87,8 @@ function textFeatures({ complexityDelta, lintDelta, ...before }: Features): Text
   return { before, ran };
 }
 
-/** What a reader of sources needs of the sandbox; a session of an attempt has it. */
-interface SourceSandbox {
-  readonly root: { readonly path: string };
-  readonly read: ReadBytes;
-  exec(command: {
-    readonly argv: readonly string[];
-    readonly stdin: string;
-    readonly timeoutSeconds: number;
-    readonly redaction: 'Raw';
-  }): Promise<{ readonly stdout: string; readonly end: { readonly exitCode: number | null } }>;
-}
-
 /** Without a parser nothing is measured, which costs a model what it would have read. */
-export function createSourceReader(session: SourceSandbox, grammars: Grammars | undefined): SourceReader {
+export function createSourceReader(session: SandboxSession, grammars: Grammars | undefined): SourceReader {
   const run = async (argv: readonly string[], stdin: string): Promise<string | null> => {
     const { stdout, end } = await session.exec({ argv, stdin, timeoutSeconds, redaction: 'Raw' });
     return end.exitCode === 0 ? stdout : null;
