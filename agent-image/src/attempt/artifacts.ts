@@ -123,7 +123,7 @@ async function keepOne({ context, signal }: Keeping, { name, type, content }: Ke
       log.warn('an artifact could not be stored', { name, tries, error: why });
       if (signal.aborted) break;
       const progress = { done: 0, total: 0, message: `storing ${name} again, the store said: ${why}`.slice(0, 256) };
-      context.report({ progress }, { urgent: tries === 0 });
+      context.report({ progress });
       await sleep(clock, Math.min(longestWaitMs, 500 * 2 ** tries), signal).catch(() => undefined); // what was kept is reported
     }
   }

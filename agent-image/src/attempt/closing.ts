@@ -117,7 +117,7 @@ async function closeWithin(keeping: Keeping, ledger: Ledger, outcome: Outcome): 
     const artifacts = await keep(keeping, filesOf(keeping, ledger, reported));
     if (outcome.result === 'Succeeded') signal.throwIfAborted();
     const answer = ledger.answer === undefined ? {} : { answer: shownAnswer(ledger.answer) };
-    context.report({ ...shown, ...answer, snapshots, auditRoot: root, artifacts: [...artifacts] }, { urgent: true });
+    context.report({ ...shown, ...answer, snapshots, auditRoot: root, artifacts: [...artifacts] });
     return reported;
   } catch (error) {
     throwIfSuperseded(error);

@@ -102,9 +102,9 @@ async function deliverResult(scope: Scope, ledger: Ledger): Promise<void> {
     rules: poolRules(pool),
     clock,
     signal,
-    say: (message) => progress.say(message, { urgent: true }),
+    say: (message) => progress.say(message),
   });
-  context.report({ output }, { urgent: true });
+  context.report({ output });
   const { reason, message } = output;
   if (reason !== undefined) context.log.warn('a result could not be delivered', { reason, message });
 }
@@ -187,7 +187,7 @@ async function pursue(scope: Scope, ledger: Ledger): Promise<Outcome> {
   if (green !== undefined) ledger.green = green;
   const prepared = await phase('prepare', () => prepare(scope));
   ledger.prepared = prepared;
-  progress.say(null, { urgent: true }, { snapshots: await summary({ context, signal: context.signal }, ledger) });
+  progress.say(null, { snapshots: await summary({ context, signal: context.signal }, ledger) });
   const baseline = await phase('baseline', () => judgeAtBaseline(scope, prepared));
   ledger.baseline = baseline;
   const isFirst = context.used.earlier.toolCalls + context.used.before.toolCalls === 0 && !baseline.alreadyTrue;
@@ -219,7 +219,7 @@ async function proveResult(scope: Scope, prepared: Prepared, baseline: Baseline,
   ledger.green = verified.result.id;
   ledger.discard = verified.discard;
   progress.change('g', { state: 'Done' });
-  progress.say('storing the artifacts', { urgent: true });
+  progress.say('storing the artifacts');
   return verified;
 }
 

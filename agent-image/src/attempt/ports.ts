@@ -192,7 +192,7 @@ export interface AttemptContext {
    * is a `Directive` or `'Lost'`.
    */
   readonly signal: AbortSignal;
-  /** Merged into `status.run`; `urgent` is written at once, the rest at most every 3 s. */
+  /** Merged into `status.run`. `urgent`, for what somebody waits for, is written at once; the rest every 3 to 15 s. */
   report(change: Report, options?: { readonly urgent?: boolean }): void;
 }
 

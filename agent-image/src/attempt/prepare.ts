@@ -35,7 +35,7 @@ async function begin(scope: Scope, known: SnapshotRecord | undefined): Promise<P
   const { context, session, options, progress } = scope;
   if (known !== undefined) await session.restore(known.id);
   const empty = known ?? (await session.snapshot(labels.empty));
-  progress.say('importing the workspace', { urgent: true });
+  progress.say('importing the workspace');
   const { keeper, readConfigMap, signal, clock, task, pool } = context;
   const { credentials } = pool;
   const { commit } = await options.importWorkspace(task.spec.workspace, {
@@ -69,7 +69,7 @@ async function setUp(scope: Scope, step: SetupStep, { reason, cure }: typeof own
   const gate = createGate({ rails: options.rails, task, roots: session.roots, absolute: (path) => session.absolute(path) }, null);
   const decision = gate.admit(step, 'set-up step');
   if (decision !== 'Allow') await session.note('Admitted', { step: step.name, decision });
-  progress.say(`setting up: ${step.name}`, { urgent: true });
+  progress.say(`setting up: ${step.name}`);
   const { stdout, stderr, end } = await session.exec({
     argv: step.command,
     timeoutSeconds: timeoutOf(step, task),

@@ -23,7 +23,7 @@ import type { TraceConsent } from '@agentfleet/protocol/trace';
 
 const maxMessage = 256;
 
-/** Where the attempt is: the current plan, the facts that hold, and what is informed about it. The only state that phases share. */
+/** Position of the attempt: the current plan, the facts that hold, and the last message. The only state that phases share. */
 export class Progress {
   #plan: PlanNode;
   #facts: Facts = noFacts;
@@ -48,14 +48,14 @@ export class Progress {
     const node = findNode(this.#plan, id);
     this.#require(id, node?.contract.requires ?? []);
     this.#change(id, { state: 'Running' });
-    this.say(message, { urgent: true });
+    this.say(message);
   }
 
   /** Ends a node as done and holds it to its contract. */
   finish(id: string, change: NodeChange = {}): void {
     this.#require(id, findNode(this.#plan, id)?.contract.establishes ?? []);
     this.#change(id, { ...change, state: 'Done' });
-    this.say(null, { urgent: true });
+    this.say(null);
   }
 
   change(id: string, change: NodeChange): void {
@@ -93,10 +93,10 @@ export class Progress {
     return this.#report();
   }
 
-  /** Tells what is going on; null keeps the message as it is. */
-  say(message: string | null, options: { readonly urgent?: boolean } = {}, more: Report = {}): void {
+  /** Reports the current activity with the next write of the status; null keeps the message as it is. */
+  say(message: string | null, more: Report = {}): void {
     if (message !== null) this.#message = message;
-    this.#context.report({ ...this.#report(), usage: this.#meter.usage(), ...more }, options);
+    this.#context.report({ ...this.#report(), usage: this.#meter.usage(), ...more });
   }
 
   #report(): Report {

@@ -58,7 +58,7 @@ export async function rollBack(
   const info = await retryWhileUnavailable(() => context.keeper.info(), context);
   const session = new SandboxSession(context, meter, info, openEgress);
   await session.quieten();
-  context.report({ progress: { done: 0, total: 1, message: 'rolling back' } }, { urgent: true });
+  context.report({ progress: { done: 0, total: 1, message: 'rolling back' } });
   const plan = await planOf(context, session, which);
   const gate = createGate({ rails, task: context.task, roots: session.roots, absolute: (path) => session.absolute(path) }, null);
   const standing = await takeBackEffects(context, session, gate);
@@ -67,7 +67,7 @@ export async function rollBack(
   await noteRollback(context, session, { snapshot: plan.target.id, verified, ...('why' in plan.before && { unkept: plan.before.why }) });
   const stored = await storeFiles(context, plan);
   const message = stored ? 'rolled back' : 'rolled back; its files could not be stored within a minute';
-  context.report({ progress: { done: 1, total: 1, message }, usage: meter.usage() }, { urgent: true });
+  context.report({ progress: { done: 1, total: 1, message }, usage: meter.usage() });
   const irreversible = [...standing, ...lostOf(plan.before)].map((effect) => effect.slice(0, 256));
   return {
     snapshot: plan.target.id,
@@ -139,7 +139,7 @@ async function storeFiles(context: AttemptContext, { target, before, initial, gr
     const { run } = context.task.status ?? {};
     const earlier = run?.attempt === context.assignment.attempt ? (run.artifacts ?? []) : [];
     const artifacts = [...earlier.filter(({ name }) => !names.has(name)), ...kept].slice(0, 16);
-    context.report({ artifacts, auditRoot: root, snapshots }, { urgent: true });
+    context.report({ artifacts, auditRoot: root, snapshots });
     return kept.length === files.length;
   } catch (error) {
     context.signal.throwIfAborted();

@@ -38,7 +38,7 @@ export async function verify(
   const { proofs, reviews, answer } = ledger;
   progress.begin('verify', 'verifying: taking a snapshot of the result');
   const result = await session.snapshot(labels.result);
-  progress.say('verifying: waiting for a fresh tools container', { urgent: true });
+  progress.say('verifying: waiting for a fresh tools container');
   await session.freshTools();
   const restored = await session.restore(result.id);
   if (restored.manifestDigest !== result.manifestDigest) throw differs(result.id);
@@ -48,7 +48,7 @@ export async function verify(
   const putBack = (): Promise<void> => session.restore(result.id).then(setAside);
   let clean = true;
   for (const judged of baseline.checks) {
-    progress.say(`verifying: check ${judged.check.name}`, { urgent: true });
+    progress.say(`verifying: check ${judged.check.name}`);
     // Code under test can write: no check sees what ran in the one before it left behind.
     if (!clean) await session.restore(result.id);
     clean = isArtifactCheck(judged.check);
@@ -80,7 +80,7 @@ async function flaky(
 ): Promise<AttemptFailure> {
   const { session, progress } = scope;
   const { judged } = fell;
-  progress.say(`check ${judged.check.name} gave two results: running it at snapshot 0 again`, { urgent: true });
+  progress.say(`check ${judged.check.name} gave two results: running it at snapshot 0 again`);
   await session.restore(initial.id);
   const again = await runAgain(judged, runner, []);
   await session.restore(result.id);

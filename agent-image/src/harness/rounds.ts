@@ -114,7 +114,7 @@ class Rounds {
     const round = standing.rounds + 1;
     meter.check();
     const step = progress.step('repair', `run ${round} of ${harness.command[0] ?? ''}`);
-    progress.say(`run ${round} of ${harness.rounds} of the agent program`, { urgent: true });
+    progress.say(`run ${round} of ${harness.rounds} of the agent program`);
     try {
       const filled = fill(harness, context.task, this.#endpoint, standing.said);
       await this.#beginActs(standing.snapshot);

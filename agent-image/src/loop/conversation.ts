@@ -172,7 +172,7 @@ async function resume(
   facts: Omit<PromptFacts, 'files'>,
 ): Promise<Conversation> {
   const { session, progress } = scope;
-  progress.say('going on with the conversation of an earlier worker', { urgent: true });
+  progress.say('going on with the conversation of an earlier worker');
   const kept = await session.snapshots();
   const found = transcript.trees.findLast(({ digest }) => kept.some(({ manifestDigest }) => manifestDigest === digest));
   const lost = found === undefined || found.digest !== transcript.tree?.digest;

@@ -199,7 +199,7 @@ class Loop {
   async handIn({ answer, unreachable }: Submission): Promise<Outcome | null> {
     const { transcript } = this;
     await this.flush();
-    this.#at.scope.progress.say('handed in; running the checks', { urgent: true });
+    this.#at.scope.progress.say('handed in; running the checks');
     const failing = await this.#failingInPlace();
     const concluded = failing === null ? await this.#at.conclude(answer) : { refused: failing };
     if (!('refused' in concluded)) return concluded;

@@ -132,7 +132,7 @@ export async function whenReachable<T>({ context, meter, progress }: Scope, ask:
     } catch (error) {
       const passes = error instanceof AttemptFailure && error.failureClass === 'Infrastructure';
       if (!passes || context.clock.monotonic() > until) throw error;
-      progress.say(`waiting for the model: ${error.message}`, { urgent: true });
+      progress.say(`waiting for the model: ${error.message}`);
     }
     const resume = meter.pause();
     await sleep(context.clock, away.betweenMs, context.signal).finally(resume);

@@ -66,6 +66,16 @@ describe('the reporter', () => {
     expect(writes.every(({ version }) => version === undefined)).toBe(true);
   });
 
+  it('writes less often the longer an attempt runs: every 3 s in the first minute, every 15 s after five', async () => {
+    const { clock, writes, reporter } = bench();
+    for (let second = 0; second < 420; second += 1) {
+      reporter.report(progress(second));
+      await clock.advance(1000);
+    }
+    const between = (from: number, to: number): number => writes.filter(({ at }) => at >= from * 1000 && at < to * 1000).length;
+    expect([between(0, 60), between(180, 240), between(330, 420)]).toEqual([20, 6, 6]);
+  });
+
   it('never has two writes under way, and the newest state wins', async () => {
     const { clock, writes, state, reporter } = bench();
     state.auto = false;

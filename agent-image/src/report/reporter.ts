@@ -89,14 +89,18 @@ export interface ReporterOptions {
   readonly onNotMine: () => void;
 }
 
-/** Interval between writes without urgency, ms. */
+/** Least interval between writes without urgency, ms. */
 export const progressMs = 3000;
+/** Interval that long attempts come to, ms: at hundreds of running tasks these writes are most of what the API server does. */
+const longestProgressMs = 15_000;
+/** The interval is this share of the time since the first write. */
+const progressShare = 1 / 20;
 const writeMs = 10_000;
 const retries = { baseMs: 300, factor: 2, capMs: 10_000, jitter: 0.5, resetMs: 60_000 };
 
 /**
  * Keeps the report of one task under one epoch and writes it to `status.run`: urgent changes at once, others at most
- * every three seconds, never two writes at a time, always the newest state. Retries after conflicts, server errors and
+ * every three seconds, and every fifteen after five minutes; never two writes at a time, always the newest state. Retries after conflicts, server errors and
  * broken connections until it is asked to stop.
  */
 export class Reporter {
@@ -108,6 +112,7 @@ export class Reporter {
   #urgent = false;
   #minimal = false;
   #last = '';
+  #firstSentAt = Infinity;
   #sentAt = -Infinity;
   #closed = false;
   #wake: () => void = () => {};
@@ -165,7 +170,12 @@ export class Reporter {
   /** Ms until the next write; infinite when there is nothing to report. */
   #dueIn(): number {
     if (this.#written === this.#changes) return Infinity;
-    return this.#urgent ? 0 : this.#sentAt + progressMs - this.#options.clock.monotonic();
+    return this.#urgent ? 0 : this.#sentAt + this.#interval() - this.#options.clock.monotonic();
+  }
+
+  #interval(): number {
+    const share = (this.#sentAt - this.#firstSentAt) * progressShare;
+    return Math.max(progressMs, Math.min(longestProgressMs, share));
   }
 
   async #pause(ms: number, signal: AbortSignal): Promise<void> {
@@ -190,6 +200,7 @@ export class Reporter {
       return;
     }
     this.#sentAt = clock.monotonic();
+    this.#firstSentAt = Math.min(this.#firstSentAt, this.#sentAt);
     try {
       const decisive = run.outcome !== undefined || run.rollback !== undefined || run.quiescedAt !== undefined;
       const guard = decisive ? await this.#guard(signal) : {};

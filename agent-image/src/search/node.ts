@@ -201,7 +201,7 @@ export interface Start {
 export async function startOf({ session, progress }: Scope, { initial, start }: Prepared, baseline: Baseline): Promise<Start> {
   const fresh: Start = { snapshot: initial, passing: new Set(), proofs: undefined, holds: false };
   if (start.manifestDigest === initial.manifestDigest) return fresh;
-  progress.say('running the checks on the tree of the last attempt', { urgent: true });
+  progress.say('running the checks on the tree of the last attempt');
   progress.revoke('TreeClean');
   await session.restore(start.id);
   const proofs: Proof[] = [];

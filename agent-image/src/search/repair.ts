@@ -167,7 +167,7 @@ class Search {
     node.trust = trustIn(node);
     if (node.snapshot === null || (await session.diff(node.snapshot)).entries.length > 0) await enter(this.#scope, node);
     progress.finish('localise');
-    progress.say(`${node.focus?.files.length ?? 0} files to look at`, { urgent: true });
+    progress.say(`${node.focus?.files.length ?? 0} files to look at`);
     return node.focus;
   }
 
@@ -231,7 +231,7 @@ class Search {
     this.#proposers.set(expert.name, proposed);
     const signals = this.#rounds.signals(round, about ?? { energy: null, pSuccess: null });
     const experts = [...this.#proposers.values(), ...decisionModels.participants].slice(0, maxParticipants);
-    this.#scope.progress.say(null, {}, { experts, signals: signalsReport(signals) });
+    this.#scope.progress.say(null, { experts, signals: signalsReport(signals) });
   }
 
   /** All checks hold in place: the candidate is applied again on the clean tree. Steps that led elsewhere are dropped. */
@@ -289,7 +289,7 @@ class Search {
     await session.note('Accepted', { ...note });
     this.#frontier.grow({ state, parent: node, planId, edits: candidate.edits, snapshot: taken, passing: now, acted: acts.length > 0 });
     progress.change(planId, { state: 'Done' });
-    progress.say(`${now.size} tests pass that failed; going on from there`, { urgent: true });
+    progress.say(`${now.size} tests pass that failed; going on from there`);
   }
 
   async #stuck(): Promise<AttemptFailure> {

@@ -306,7 +306,7 @@ export class AssignmentRunner {
   #context(task: AgentTask, sandbox: Sandbox, signal: AbortSignal, began: number): AttemptContext {
     const { pool, experts, models, openDecisionModels, store, clock, log, readConfigMap, reporter, actedFirst } = this.#options;
     const assignment = task.status?.assignment;
-    if (assignment === undefined) throw new Error('a tenure needs a task with an assignment');
+    if (assignment === undefined) throw new Error('the task has no assignment');
     const { keeper } = sandbox;
     const decisionModels = openDecisionModels(task, signal);
     const report = (change: Report, options?: { readonly urgent?: boolean }): void => {
