@@ -118,13 +118,15 @@ export function platform(): Readonly<Record<string, { readonly body: Node; reado
         apiVersion,
         kind: 'EnergyModel',
         metadata: { name: 'judge' },
-        spec: { artifact: { uri: 'builtin://features-v3' }, gates: { auc: '0.8', ece: '0.05', minSamples: 150 } },
+        spec: {
+          artifact: { uri: 'builtin://features-v3' },
+          gates: { auc: '0.8', ece: '0.05', minSamples: 150 },
+          resources: { replicas: 2 },
+        },
       },
       status: {
         observedGeneration: 1,
         conditions: [ready],
-        phase: 'Ready',
-        replicas: 2,
         ready: 2,
         arms: [{ endpoint: 'http://judge:7080', thresholdsInForce: { vetoBelowProbability: '0.1', warnBelowProbability: '0.25' } }],
         calibration: {

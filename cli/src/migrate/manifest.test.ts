@@ -43,10 +43,7 @@ describe('a gate of before', () => {
       "type: GoldenSet, goldenSet: { templateRef: { name: t }, maxLoss: '0' }",
       [{ name: 'g', metric: 'GoldenLoss', templateRef: { name: 't' }, atMost: '0' }],
     ],
-    [
-      "type: Query, query: { query: up, min: '1', failureLimit: 2 }",
-      [{ name: 'g', metric: 'Query', query: 'up', failureLimit: 2, atLeast: '1' }],
-    ],
+    ["type: Query, query: { query: up, min: '1', failureLimit: 2 }", [{ name: 'g', metric: 'Query', query: 'up', atLeast: '1' }]],
   ])('%s', ([old, wanted]) => {
     const { text, refusals } = migrate(pool(rollout(`      - { name: g, ${old} }\n`)));
     expect(refusals).toEqual([]);
@@ -112,19 +109,21 @@ describe('a file', () => {
       'a list',
       pool('').replace('engine: { type: Synth }', 'engine: { type: Synth }\n      artifact:\n        uri: pvc://a\n        format: GGUF'),
     ],
+    ['a dry run that is none', pool('  placement:\n    mode: DRA\n    dryRun: false\n')],
     ['lists of what tasks may add', pool('  policy:\n    minIsolation: Seccomp\n    allowedPodLabels: [a]\n')],
-    ['a policy', `${head('RolloutPolicy')}spec:\n  strategy: Recreate\n  onMissingData: Abort\n`],
+    ['a policy', `${head('RolloutPolicy')}spec:\n  strategy: Recreate\n  onMissingData: Abort\n  stepTimeoutSeconds: 60\n`],
   ])('%s has nothing of before in it any more', ([, old]) => {
     const { text, changes, refusals } = migrate(old ?? '');
     expect([refusals, changes.length > 0]).toEqual([[], true]);
     expect(text).not.toMatch(
-      /rollout:|method:|format:|scoring:|riskThreshold:|earlyExitMargin:|allowedPodLabels:|onMissingData:|kvTokens:/,
+      /rollout:|method:|format:|scoring:|riskThreshold:|earlyExitMargin:|allowedPodLabels:|onMissingData:|kvTokens:|minSamples:|stepTimeoutSeconds:|dryRun:/,
     );
     expect(load(text.split('---\n')[0] ?? '')).toMatchObject({ metadata: { name: 'one' } });
   });
 
   it.for([
     ['spec.placement.mode: Monopod', pool('  placement: { mode: Monopod }\n')],
+    ['spec.placement.dryRun: true', pool('  placement: { dryRun: true }\n')],
     ['spec.resources.memory.budget: Auto', model('  resources: { memory: { budget: Auto } }\n')],
     ['spec.experts[0].residency: Swap', pool('').replace('role: Generalist', 'role: Generalist\n      residency: Swap')],
     ['spec.workspace.git.url: ssh://a/b', `${head('AgentTask')}spec: { workspace: { git: { url: 'ssh://a/b' } } }\n`],

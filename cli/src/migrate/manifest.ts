@@ -49,6 +49,9 @@ const gone: Readonly<Record<string, readonly string[]>> = {
     'spec.policy.allowedPriorityClasses',
     'spec.sandbox.template.tolerations.*.tolerationSeconds',
     'spec.experts.*.engine.vLLM.drainSeconds',
+    'spec.experts.*.engine.vLLM.sleepAfterSeconds',
+    'spec.experts.*.engine.harness.install.timeoutSeconds',
+    'spec.placement.dryRun',
     'spec.placement.canarySlot',
     'spec.experts.*.resources.memory.headroom',
     'spec.experts.*.artifact.tokenizerHash',
@@ -57,13 +60,14 @@ const gone: Readonly<Record<string, readonly string[]>> = {
   EnergyModel: [
     'spec.artifact.format',
     'spec.calibration.method',
+    'spec.calibration.minSamples',
     'spec.resources.withoutGpu',
     'spec.scoring',
     'spec.resources.canarySlot',
     'spec.resources.memory.headroom',
     'spec.resources.memory.kvTokens',
   ],
-  RolloutPolicy: ['spec.onMissingData'],
+  RolloutPolicy: ['spec.onMissingData', 'spec.stepTimeoutSeconds', 'spec.gates.*.failureLimit', 'spec.gates.*.timeoutSeconds'],
 };
 
 /** Keys with another name: where they were, the name, and what was there by default and has to be written now. */
@@ -83,6 +87,7 @@ const refused: Readonly<Record<string, readonly (readonly [string, RegExp, strin
     ),
   ],
   ExpertPool: [
+    ['spec.placement.dryRun', /^true$/, 'write replicas: 0 for its experts until their engines may start, and remove dryRun'],
     ['spec.placement.mode', /^(Monopod|Env)$/, 'use Reservation, or a DRA driver'],
     ['spec.allowedNamespaces.selector.matchExpressions', /^/, 'label the namespaces and write matchLabels'],
     ['spec.experts.*.engine.vLLM.reasoningParser', /^/, 'write --reasoning-parser=NAME in engine.vLLM.extraArgs'],

@@ -42,6 +42,8 @@ const constants: Readonly<Record<string, string | number>> = {
   baseRate: '0.9',
   quantile: '0.95',
   maxInFlight: 4,
+  failureLimit: 0,
+  stepTimeoutSeconds: 86_400,
   keepLastGreen: 2,
 };
 
@@ -60,9 +62,12 @@ const memberOf = (gate: Fields): Fields =>
   (Object.entries(gate).find(([key, value]) => key !== 'name' && key !== 'type' && typeof value === 'object')?.[1] ?? {}) as Fields;
 
 function queryOf(gate: Fields): Gates {
-  const { min, max, ...rest } = memberOf(gate);
+  const { min, max, failureLimit, ...rest } = memberOf(gate);
   const bounds = { ...(min === undefined ? {} : { atLeast: min }), ...(max === undefined ? {} : { atMost: max }) };
-  return { gates: [{ name: gate['name'], metric: 'Query', ...rest, ...bounds }], notes: [] };
+  return {
+    gates: [{ name: gate['name'], metric: 'Query', ...rest, ...bounds }],
+    notes: dropped(`gate ${String(gate['name'])}`, 'failureLimit', failureLimit ?? 0),
+  };
 }
 
 /** One gate as one or two of the new form. @throws RangeError for a type that never was */
@@ -75,9 +80,13 @@ function gateOf(gate: Fields): Gates {
   const member = memberOf(gate);
   const { minSamples, templateRef, timeoutSeconds } = member;
   const common = minSamples === undefined || metric === 'TaskLoss' ? {} : { minSamples };
-  const golden = { ...(templateRef === undefined ? {} : { templateRef }), ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }) };
+  const golden = templateRef === undefined ? {} : { templateRef };
+  const late = `gate ${String(name)}.timeoutSeconds: ${String(timeoutSeconds)} is gone: write activeDeadlineSeconds in the pod of the PodTemplate`;
   const of = (field: string, side: string): Fields => (member[field] === undefined ? {} : { [side]: member[field] });
-  const notes = Object.entries(member).flatMap(([field, value]) => dropped(`gate ${String(name)}`, field, value));
+  const notes = [
+    ...Object.entries(member).flatMap(([field, value]) => dropped(`gate ${String(name)}`, field, value)),
+    ...(timeoutSeconds === undefined ? [] : [late]),
+  ];
   const first = { name, metric, ...golden, ...of(bound[0], bound[1]), ...common };
   if (second === undefined) return { gates: [first], notes };
   const [field, other, suffix] = second;
@@ -95,12 +104,13 @@ const lost = (fields: unknown, where: string, name: string): readonly string[] =
 
 /** A rollout as a policy. Pure. @throws RangeError for what cannot be one */
 export function migrateRollout(rollout: Fields): MigratedRollout {
-  const { surge, canarySlot, onMissingData, gates = [], shadow, rollback, prometheus, ...rest } = rollout;
+  const { surge, canarySlot, onMissingData, gates = [], shadow, rollback, prometheus, stepTimeoutSeconds, ...rest } = rollout;
   const found = (gates as readonly Fields[]).map(gateOf);
   const notes = [
     ...found.flatMap((gate) => gate.notes),
     ...lost(shadow, 'shadow', 'maxInFlight'),
     ...lost(rollback, 'rollback', 'keepLastGreen'),
+    ...dropped('rollout', 'stepTimeoutSeconds', stepTimeoutSeconds ?? constants['stepTimeoutSeconds']),
     ...Object.entries({ surge, canarySlot })
       .filter(([, value]) => value !== undefined && value !== 'Auto')
       .map(([name, value]) => `${name} ${JSON.stringify(value)} is gone: a canary is beside what serves, else anywhere`),

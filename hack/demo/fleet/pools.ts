@@ -73,8 +73,9 @@ const isNamed = ({ digest, endpoint }: Expert): boolean => digest !== undefined 
 export async function showParts(kubectl: Kubectl, proofs: Proofs): Promise<void> {
   const inPools = ['-n', namespaces.pools, 'get'];
   const pools = await kubectl.json<List<ExpertPool>>([...inPools, 'expertpools']);
-  for (const { metadata, status } of pools.items) {
-    for (const { name, role, phase, digest = 'none', message = '' } of status?.experts ?? []) {
+  for (const { metadata, spec, status } of pools.items) {
+    for (const { name, phase, digest = 'none', message = '' } of status?.experts ?? []) {
+      const role = spec.experts.find((expert) => expert.name === name)?.role ?? '';
       proofs.fact(`${metadata.name}/${name}  ${role.padEnd(10)}  ${phase}  ${digest.slice(0, 19)}  ${message}`);
     }
     const experts = status?.experts ?? [];
@@ -88,11 +89,7 @@ export async function showParts(kubectl: Kubectl, proofs: Proofs): Promise<void>
   }
   const models = await kubectl.json<List<EnergyModel>>([...inPools, 'energymodels']);
   for (const { metadata, status } of models.items) {
-    const { phase, arms: [{ digest, endpoint } = { digest: undefined, endpoint: 'nowhere' }] = [] } = status ?? {};
-    proofs.prove(
-      `EnergyModel ${metadata.name} scores`,
-      phase === 'Ready' && digest !== undefined,
-      `${digest ?? 'no digest'} at ${endpoint}`,
-    );
+    const { ready = 0, arms: [{ digest, endpoint } = { digest: undefined, endpoint: 'nowhere' }] = [] } = status ?? {};
+    proofs.prove(`EnergyModel ${metadata.name} scores`, ready > 0 && digest !== undefined, `${digest ?? 'no digest'} at ${endpoint}`);
   }
 }

@@ -22,14 +22,14 @@ const found = (template: PodTemplate['template']): GoldenTemplate =>
 
 function podsOf(template: PodTemplate['template']): { readonly metadata: object; readonly spec: Readonly<Record<string, unknown>> } {
   const labels = { 'agentfleet.dev/pool': 'coding' };
-  const job = goldenJob({ owner, name: 'j', labels, template: found(template), arm, role: 'canary', timeoutSeconds: 60 });
+  const job = goldenJob({ owner, name: 'j', labels, template: found(template), arm, role: 'canary' });
   return (job.spec as { template: ReturnType<typeof podsOf> }).template;
 }
 
 describe('the Job of a golden set', () => {
-  it('is run once, for as long as the gate says, and goes with its pool', () => {
-    const template = found({ spec: { containers: [{ name: 'set' }], restartPolicy: 'Always' } });
-    const job = goldenJob({ owner, name: 'j', labels: {}, template, arm, role: 'canary', timeoutSeconds: 60 });
+  it('is run once, for as long as its template says, and goes with its pool', () => {
+    const template = found({ spec: { containers: [{ name: 'set' }], restartPolicy: 'Always', activeDeadlineSeconds: 60 } });
+    const job = goldenJob({ owner, name: 'j', labels: {}, template, arm, role: 'canary' });
     expect(job.metadata.ownerReferences).toMatchObject([{ uid: 'uid-pool', controller: true }]);
     expect(job.spec).toMatchObject({ backoffLimit: 0, activeDeadlineSeconds: 60, template: { spec: { restartPolicy: 'Never' } } });
   });
@@ -50,7 +50,6 @@ describe('the Job of a golden set', () => {
         template,
         arm,
         role: 'canary' as const,
-        timeoutSeconds: 60,
         serviceAccount: 'coding-golden',
       };
       return (goldenJob(given).spec as { template: { spec: Readonly<Record<string, unknown>> } }).template.spec;

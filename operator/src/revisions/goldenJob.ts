@@ -11,10 +11,15 @@ export interface GoldenTemplate {
   readonly hash: string;
   /** Name of the container that says the result. */
   readonly container: string;
+  /** Time of each Job. */
+  readonly timeoutSeconds: number;
 }
 
 /** What was found under a name, or why it is of no use. */
 export type FoundTemplate = GoldenTemplate | { readonly fault: string };
+
+/** Time of a Job whose template has no activeDeadlineSeconds. */
+const usualSeconds = 3600;
 
 /** Ms for which an answer is believed. */
 const freshMs = 5_000;
@@ -31,7 +36,8 @@ export function templateOf(name: string, object: PodTemplate | undefined): Found
   const [first] = object.template?.spec?.containers ?? [];
   if (object.template === undefined || first === undefined)
     return { fault: `PodTemplate ${name} has no container; give it one that runs the set` };
-  return { content: object.template, hash: shortHash(object.template, 16), container: first.name };
+  const { activeDeadlineSeconds: timeoutSeconds = usualSeconds } = object.template.spec ?? {};
+  return { content: object.template, hash: shortHash(object.template, 16), container: first.name, timeoutSeconds };
 }
 
 /**
@@ -101,7 +107,6 @@ export interface GoldenJob {
   readonly template: GoldenTemplate;
   readonly arm: GoldenArm;
   readonly role: 'stable' | 'canary';
-  readonly timeoutSeconds: number;
   /** ServiceAccount of the pods where the template names none. */
   readonly serviceAccount?: string | undefined;
 }
@@ -141,7 +146,7 @@ function others(map: Readonly<Record<string, string>> | undefined): Readonly<Rec
  * fails is not repeated by the Job, because only the operator knows whether it was the set that failed. Pure.
  */
 export function goldenJob(job: GoldenJob): Job & { readonly spec: object } {
-  const { owner, name, template, arm, timeoutSeconds, serviceAccount } = job;
+  const { owner, name, template, arm, serviceAccount } = job;
   const { volume } = callerToken(owner.metadata.namespace ?? '');
   const { metadata, spec = {} } = template.content;
   const [first, ...rest] = spec.containers ?? [];
@@ -159,6 +164,6 @@ export function goldenJob(job: GoldenJob): Job & { readonly spec: object } {
   };
   return {
     metadata: { name, namespace: owner.metadata.namespace ?? '', labels: mine, ownerReferences: [controllerReference(owner)] },
-    spec: { backoffLimit: 0, completions: 1, parallelism: 1, activeDeadlineSeconds: timeoutSeconds, template: pods },
+    spec: { backoffLimit: 0, completions: 1, parallelism: 1, activeDeadlineSeconds: template.timeoutSeconds, template: pods },
   };
 }

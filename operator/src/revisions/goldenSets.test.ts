@@ -27,7 +27,6 @@ const pool = (more: object = {}): Readonly<Record<string, unknown>> => ({
         templateRef: { name: 'golden' },
         atMost: '0.01',
         minSamples: 50,
-        timeoutSeconds: 60,
       },
     ],
     minSamples: 0,
@@ -114,7 +113,7 @@ describe('a golden set', () => {
     ['says what is no result', { says: 'all good' }, 'termination message has to be'],
     ['counts more than there was', { says: '{"passed":101,"total":100}' }, '101 passed of 100'],
     ['fails, even with a good score', { exits: 1, says: '{"passed":100,"total":100}' }, 'ended with 1'],
-    ['takes too long', 'Late', 'raise timeoutSeconds of the gate'],
+    ['takes too long', 'Late', 'raise activeDeadlineSeconds of the PodTemplate'],
   ])('is missing data where the Job %s, and is not run again', async (_, end, words) => {
     const one = await play(byRole(end));
     await using world = one.world;

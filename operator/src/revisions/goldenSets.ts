@@ -104,12 +104,12 @@ function failed(name: string, pod: Pod, container: string, terminated: Terminate
  * What became of a Job. A failure is never a result, and never run again unless it was the cluster's.
  * @param pods of the Job, as the server has them
  */
-function outcomeOf(job: Job, pods: readonly Pod[], container: string, timeoutSeconds: number): Outcome {
+function outcomeOf(job: Job, pods: readonly Pod[], { container, timeoutSeconds }: GoldenTemplate): Outcome {
   const end = ended(job);
   const { name } = job.metadata;
   if (end === undefined) return 'Running';
   if (end.reason === 'DeadlineExceeded')
-    return { fault: `Job ${name} did not end in ${timeoutSeconds} s; raise timeoutSeconds of the gate, or shorten the set` };
+    return { fault: `Job ${name} did not end in ${timeoutSeconds} s; raise activeDeadlineSeconds of the PodTemplate, or shorten the set` };
   const [pod] = pods;
   const of = pod?.status?.containerStatuses?.find((status) => status.name === container)?.state?.terminated;
   if (pod === undefined) return 'Lost';
@@ -155,11 +155,7 @@ export interface GoldenView {
 interface GoldenGate {
   readonly name: string;
   readonly template: string;
-  readonly timeoutSeconds: number;
 }
-
-/** Time of a Job where its gate says none, seconds. */
-const usualSeconds = 3600;
 
 /** One run of one set. */
 interface Run {
@@ -224,10 +220,9 @@ export class GoldenSets {
 
   async #gate(asked: Omit<Run, 'template' | 'set'>, signal: AbortSignal): Promise<Found> {
     const { question, gate, revision } = asked;
-    const { timeoutSeconds } = gate;
     const template = await this.#templates.read(question.place.owner.metadata.namespace ?? '', gate.template, signal);
     if ('fault' in template) return stuck(template.fault);
-    const run: Run = { ...asked, template, set: shortHash([template.hash, timeoutSeconds], 16) };
+    const run: Run = { ...asked, template, set: template.hash };
     const entry = this.#known(run);
     if (entry !== undefined && counts(run, entry)) {
       if (entry.report !== undefined) return { passed: entry.report.passed, total: entry.report.total, entry };
@@ -255,7 +250,7 @@ export class GoldenSets {
   }
 
   async #start(run: Run, name: string, signal: AbortSignal): Promise<Found> {
-    const { question, revision, rollout, role, template, gate } = run;
+    const { question, revision, rollout, role, template } = run;
     const { place, labels, serviceAccount } = question;
     const arm = question.arm(revision, rollout);
     if (arm === undefined) return stuck(`revision ${revision} is not on record`);
@@ -263,8 +258,7 @@ export class GoldenSets {
     const refused = this.#refused.get(key);
     const now = this.#clock.monotonic();
     if (refused !== undefined && now - refused.at < refusedMs) return stuck(refused.words);
-    const { timeoutSeconds } = gate;
-    const job = goldenJob({ owner: place.owner, name, labels, template, arm, role, timeoutSeconds, serviceAccount });
+    const job = goldenJob({ owner: place.owner, name, labels, template, arm, role, serviceAccount });
     try {
       await this.#jobs.create(job, { fieldManager: fieldManagers.operator, signal });
     } catch (error) {
@@ -285,11 +279,11 @@ export class GoldenSets {
 
   /** Keeps what a Job that ended said. The server is asked for its pod: caches of Jobs and of pods do not move together. */
   async #finish(run: Run, before: GoldenEntry, job: Job, signal: AbortSignal): Promise<Found> {
-    const { question, template, gate } = run;
+    const { question, template } = run;
     const { namespace = '', name } = job.metadata;
     const selector = `batch.kubernetes.io/job-name=${name}`;
     const pods = (await this.#pods.list({ namespace, labelSelector: selector, signal })).filter((pod) => isControlledBy(pod, job));
-    const outcome = outcomeOf(job, pods, template.container, gate.timeoutSeconds);
+    const outcome = outcomeOf(job, pods, template);
     if (outcome === 'Running') return waits(`Job ${name} runs`);
     const word = question.retry === undefined ? {} : { word: question.retry };
     const lost = before.lost + 1;
@@ -323,8 +317,8 @@ function counts({ role, question }: Run, { report, word }: GoldenEntry): boolean
 }
 
 function goldenGates({ gates }: RolloutPolicySpec): readonly GoldenGate[] {
-  return (gates ?? []).flatMap(({ name, metric, templateRef, timeoutSeconds = usualSeconds }) =>
-    metric === 'GoldenLoss' && templateRef !== undefined ? [{ name, template: templateRef.name, timeoutSeconds }] : [],
+  return (gates ?? []).flatMap(({ name, metric, templateRef }) =>
+    metric === 'GoldenLoss' && templateRef !== undefined ? [{ name, template: templateRef.name }] : [],
   );
 }
 

@@ -41,6 +41,9 @@ function namesOf({ gates = [] }: RolloutPolicySpec, phase: ReturnType<typeof mus
   return gates.filter(({ metric }) => mustPassBefore(metric) === phase).map(({ name }) => name);
 }
 
+/** After which a step that lacks its data is called held: a name for people, as missing data never promote and never roll back. */
+const stepTimeoutSeconds = 86_400;
+
 /** How the machine is to go on, from what the spec says. Pure. */
 export function policyOf(spec: RolloutPolicySpec): RolloutRules {
   const shadow = shadowOf(spec);
@@ -52,7 +55,7 @@ export function policyOf(spec: RolloutPolicySpec): RolloutRules {
     inShadow: namesOf(spec, 'Canary'),
     steps: spec.steps,
     minSamples: spec.minSamples,
-    stepTimeoutSeconds: spec.stepTimeoutSeconds,
+    stepTimeoutSeconds,
     requireApproval: spec.promotion.requireApproval,
     ...spec.rollback,
     keepLastGreen: 2,
@@ -67,10 +70,10 @@ export function gatesOf(specs: readonly RolloutGate[] | undefined, designs: Desi
 /** What the sequential test of tasks is designed for, beside the loss that is allowed. */
 const taskGoal = { alpha: 0.01, beta: 0.045, baseRate: 0.9, looks: defaultLooks };
 
-function gateOf({ name, metric, atLeast, atMost, minSamples, failureLimit = 0 }: RolloutGate, designs: Designs): Gate {
+function gateOf({ name, metric, atLeast, atMost, minSamples }: RolloutGate, designs: Designs): Gate {
   if (metric === 'Query') {
     const [min, max] = [atLeast, atMost].map((text) => (text === undefined ? undefined : Number(text)));
-    return { type: metric, name, ...(min === undefined ? {} : { min }), ...(max === undefined ? {} : { max }), failureLimit };
+    return { type: metric, name, ...(min === undefined ? {} : { min }), ...(max === undefined ? {} : { max }) };
   }
   const shipped = gateMetrics[metric];
   const bound = Number((shipped.bound === 'atLeast' ? atLeast : atMost) ?? shipped.value);

@@ -1,6 +1,6 @@
 import { asError, deadline, type Clock, type Log } from '@agentfleet/kube';
 import type { RolloutPolicySpec } from '@agentfleet/protocol/api';
-import type { QueryAnswers } from '../rollout/index.ts';
+import type { QueryAnswer } from '../rollout/index.ts';
 import { boundedText } from '../serving/index.ts';
 
 /** Asks for a URL; the text of the answer. Rejects when there is none. */
@@ -16,9 +16,6 @@ const freshMs = 10_000;
 
 /** Ms for which a query that nobody asks any more is remembered. */
 const keptMs = 600_000;
-
-/** Answers that are remembered of a query: as many as a gate may ask for, and one. */
-const mostAnswers = 11;
 
 /** Letters of what a server said that a status tells. */
 const mostWords = 96;
@@ -47,7 +44,7 @@ export function numberOf(text: string): number {
 
 interface Known {
   readonly at: number;
-  readonly answers: QueryAnswers;
+  readonly answer: QueryAnswer;
 }
 
 /** Answers of the gates of type Query. What is not answered in time, or is not one number, is missing. */
@@ -63,13 +60,13 @@ export class QueryReader {
     this.#log = options.log;
   }
 
-  /** By the names of the gates; after a start of the operator the answers begin again. Never rejects. */
+  /** By the names of the gates. Never rejects. */
   async read(
     { gates, prometheus }: RolloutPolicySpec,
     arms: { readonly stable: string; readonly canary: string },
     signal: AbortSignal,
-  ): Promise<ReadonlyMap<string, QueryAnswers>> {
-    const answers = new Map<string, QueryAnswers>();
+  ): Promise<ReadonlyMap<string, QueryAnswer>> {
+    const answers = new Map<string, QueryAnswer>();
     if (prometheus === undefined) return answers;
     for (const gate of gates ?? []) {
       if (gate.metric !== 'Query' || gate.query === undefined) continue;
@@ -84,25 +81,23 @@ export class QueryReader {
     return answers;
   }
 
-  async #one(url: string, timeoutSeconds: number, signal: AbortSignal): Promise<QueryAnswers> {
+  async #one(url: string, timeoutSeconds: number, signal: AbortSignal): Promise<QueryAnswer> {
     const now = this.#clock.monotonic();
     for (const [key, { at }] of this.#known) if (now - at >= keptMs) this.#known.delete(key);
     const known = this.#known.get(url);
-    if (known !== undefined && now - known.at < freshMs) return known.answers;
-    const before = known?.answers.values ?? [];
+    if (known !== undefined && now - known.at < freshMs) return known.answer;
     const limit = deadline(this.#clock, timeoutSeconds * 1000, signal);
-    let answers: QueryAnswers;
+    let answer: QueryAnswer;
     try {
-      const value = numberOf(await this.#ask(url, limit.signal));
-      answers = { values: [...before, value].slice(-mostAnswers) };
+      answer = { value: numberOf(await this.#ask(url, limit.signal)) };
     } catch (error) {
       const lacks = limit.expired() ? `none within ${timeoutSeconds} s` : asError(error).message;
       this.#log.warn('a query of a rollout has no answer', { url, error: lacks });
-      answers = { values: before, lacks: lacks.slice(0, mostWords) };
+      answer = { lacks: lacks.slice(0, mostWords) };
     } finally {
       limit.dispose();
     }
-    this.#known.set(url, { at: this.#clock.monotonic(), answers });
-    return answers;
+    this.#known.set(url, { at: this.#clock.monotonic(), answer });
+    return answer;
   }
 }

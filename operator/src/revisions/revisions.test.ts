@@ -19,7 +19,6 @@ const spec = {
   gates: [{ name: 'errors', metric: 'ErrorRate', atMost: '0.05', minSamples: 50 }],
   minSamples: 40,
   attributionWindowSeconds: 600,
-  stepTimeoutSeconds: 600,
   drainSeconds: 60,
   rollback: { cooldownSeconds: 100, keepLastGreen: 2, freezeAfterFailures: 2 },
   promotion: { requireApproval: false },
@@ -110,7 +109,7 @@ describe('a rollout as the status tells it', () => {
   });
 
   it('waits with a canary that never gets samples, and says for what', () => {
-    const held = looks(serving, 100, {}, { tasks: { passed: 0, total: 0 } });
+    const held = looks(looks(serving, 1), 1, {}, { tasks: { passed: 0, total: 0 } }, 9000);
     expect(held).toMatchObject({ phase: 'Canary', weight: 10, stable: a, reason: 'Held' });
     expect(held.message).toContain('0 of 10 tasks');
   });

@@ -123,7 +123,6 @@ const spec = {
   ],
   minSamples: 5,
   attributionWindowSeconds: 600,
-  stepTimeoutSeconds: 600,
   drainSeconds: 60,
   rollback: { cooldownSeconds: 100, keepLastGreen: 2, freezeAfterFailures: 2 },
   promotion: { requireApproval: false },
@@ -162,7 +161,7 @@ describe('a rollout with a shadow phase', () => {
   it('begins in shadow, where gates of tasks are not asked for', () => {
     expect(dark).toMatchObject({ phase: 'Shadowing', weight: 0, stable: a, canary: b, reason: 'InsufficientData' });
     expect(dark.gates?.map(({ name }) => name)).toEqual(['kappa', 'errors']);
-    expect(look(dark, 1000, {})).toMatchObject({ phase: 'Shadowing', reason: 'Held', weight: 0 });
+    expect(look(dark, 90_000, {})).toMatchObject({ phase: 'Shadowing', reason: 'Held', weight: 0 });
   });
 
   it('goes on to tasks when copies agree, for as long as it is reported, and what they said stands', () => {

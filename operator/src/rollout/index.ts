@@ -11,7 +11,7 @@ export {
   type GoldenEvidence,
   type Verdict,
   type HeldOut,
-  type QueryAnswers,
+  type QueryAnswer,
   type ShadowEvidence,
 } from './gates/index.ts';
 export { advance, idle, type Evidence, type Phase, type RolloutRules, type RolloutState, type Step } from './machine/index.ts';

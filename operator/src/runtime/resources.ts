@@ -142,6 +142,7 @@ export interface PodTemplate extends KubeObject {
 
 /** `v1.PodSpec` as somebody wrote it. */
 export interface TemplatePodSpec {
+  readonly activeDeadlineSeconds?: number;
   readonly containers?: readonly TemplateContainer[];
   readonly volumes?: readonly { readonly name: string }[];
   readonly [field: string]: unknown;

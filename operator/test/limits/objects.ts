@@ -213,7 +213,7 @@ function largestEndpoint(path: string): object {
 function largestHarness(): object {
   const command = Array.from({ length: 32 }, () => '{{goal}}'.padEnd(1024, 'w'));
   const env = Array.from({ length: 32 }, (_, at) => ({ name: `V${at}`.padEnd(128, '_'), value: 'v'.repeat(1024) }));
-  const install = { command, timeoutSeconds: 3600, network: 'Registries' };
+  const install = { command, network: 'Registries' };
   const numbers = { rounds: 10, stallSeconds: 3600 };
   return { type: 'Harness', harness: { command, env, input: 'Template', api: 'Responses', model: longName(63, 5), install, ...numbers } };
 }
@@ -313,11 +313,9 @@ export function largestPolicy(): RolloutPolicy {
     'spec.gates[].metric': (at) => ['Query', 'GoldenLoss', 'LatencyRatio'][at] ?? 'ErrorRate',
     'spec.gates[].atLeast': (at) => query(at, '-999999999.999999999'),
     'spec.gates[].query': (at) => query(at, longName(2048, at)),
-    'spec.gates[].failureLimit': (at) => query(at, 10),
     'spec.gates[].atMost': (at) => (at === 0 ? '-999999999.999999999' : '1'),
     'spec.gates[].minSamples': (at) => (at === 0 ? undefined : 10_000_000),
     'spec.gates[].templateRef': (at) => (at === 1 ? { name: longest.className } : undefined),
-    'spec.gates[].timeoutSeconds': (at) => (at === 1 ? 86_400 : undefined),
     'spec.promotion.windows[].days[]': (at) => weekdays[at],
     'spec.promotion.windows[].start': () => '23:59',
     'spec.prometheus.url': () => `https://${longName(253, 0)}/`.padEnd(512, 'p'),

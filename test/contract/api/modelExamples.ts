@@ -17,7 +17,7 @@ export const fullModel: Node = {
     heads: [{ name: 'Code', lambda: '0.5' }],
     resources: { replicas: 2, container: fullSandbox['resources'], slot: 'dgx-1/gpu0', memory: { budget: '9Gi' } },
     thresholds: { source: 'Calibration', vetoBelowProbability: '0.1', warnBelowProbability: '0.2', whenUnavailable: 'Degrade' },
-    calibration: { minSamples: 200, maxAgeSeconds: 86_400 },
+    calibration: { maxAgeSeconds: 86_400 },
     gates: { auc: '0.8', ece: '0.05', minSamples: 150 },
     rolloutPolicyRef: { name: 'full' },
   },
@@ -26,8 +26,6 @@ export const fullModel: Node = {
 export const fullModelStatus: Node = {
   observedGeneration: 1,
   conditions: [condition],
-  phase: 'Ready',
-  replicas: 2,
   ready: 2,
   plan: fullPlan,
   calibration: { heads: [{ name: 'Shell', auc: '0.9', ece: '0.02' }], fittedAt: '2030-01-01T00:00:00Z' },

@@ -71,7 +71,6 @@ export const fullPool: Node = {
             maxModelLen: 8192,
             maxNumSeqs: 32,
             kvCacheBytes: '8Gi',
-            sleepAfterSeconds: 60,
             tensorParallel: 2,
             slots: ['dgx-1/gpu2', 'dgx-1/gpu3'],
             toolCallParser: 'hermes',
@@ -109,7 +108,7 @@ export const fullPool: Node = {
             api: 'Chat',
             acts: 'Tools',
             model: 'chat',
-            install: { command: ['pip', 'install', 'mini-swe-agent'], timeoutSeconds: 900, network: 'Registries' },
+            install: { command: ['pip', 'install', 'mini-swe-agent'], network: 'Registries' },
             rounds: 3,
             stallSeconds: 120,
           },
@@ -179,7 +178,6 @@ export const fullPool: Node = {
       mode: 'DRA',
       nvlink: 'Required',
       antiAffinity: [{ expert: 'gen', from: ['*', 'EnergyModel', 'py'] }],
-      dryRun: true,
     },
     profiles: [
       {
@@ -199,7 +197,6 @@ export const fullPoolStatus: Node = {
   experts: [
     {
       name: 'gen',
-      role: 'Generalist',
       phase: 'Starting',
       digest: sha,
       endpoint: 'http://full-gen.platform.svc:8000',
@@ -225,7 +222,6 @@ export const fullPoolStatus: Node = {
   workers: { replicas: 2, ready: 1, selector: 'agentfleet.dev/pool=full' },
   sandboxes: { warm: 2, starting: 1 },
   plan: fullPlan,
-  proposed: ['gen dgx-1/gpu0'],
   running: 3,
   queued: 4,
   rollout: fullRolloutStatus,

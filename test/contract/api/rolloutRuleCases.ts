@@ -15,9 +15,8 @@ const side = (field: string, other: string): string =>
 const share = 'spec.gates[].atLeast and atMost must not be negative, and not above 1 for a share; correct the bound';
 const loss = 'spec.gates[].atMost must be between 0.005 and 0.5 for TaskLoss; correct it';
 const samples = 'spec.gates[].minSamples must not be set for TaskLoss, whose test decides how many it takes, or Query; remove it';
-const query =
-  'spec.gates[].query and atLeast or atMost must be set exactly for the metric Query, and failureLimit only there; set or remove them';
-const template = 'spec.gates[].templateRef must be set exactly for the metric GoldenLoss, and timeoutSeconds only there; set or remove it';
+const query = 'spec.gates[].query must be set exactly for the metric Query, with atLeast or atMost; set or remove it';
+const template = 'spec.gates[].templateRef must be set exactly for the metric GoldenLoss; set or remove it';
 
 /** Refusals of a RolloutPolicy. */
 export const rolloutCases: readonly RuleCase[] = [
@@ -28,9 +27,9 @@ export const rolloutCases: readonly RuleCase[] = [
   gates(gate('TaskLoss', { atMost: '0.005' }), gate('TaskLoss', { atMost: '0.5' }), loss),
   gates(gate('ErrorRate', { minSamples: 1 }), gate('TaskLoss', { minSamples: 1 }), samples),
   gates(gate('Query', { query: 'up', atLeast: '1' }), gate('Query', { query: 'up' }), query),
-  gates(gate('Query', { query: 'up', atMost: '-1', failureLimit: 1 }), gate('ErrorRate', { failureLimit: 1 }), query),
+  gates(gate('Query', { query: 'up', atMost: '-1' }), gate('ErrorRate', { query: 'up' }), query),
   gates(gate('GoldenLoss', golden), gate('GoldenLoss'), template),
-  gates(gate('GoldenLoss', { ...golden, timeoutSeconds: 60 }), gate('ErrorRate', { timeoutSeconds: 60 }), template),
+  gates(gate('ErrorRate'), gate('ErrorRate', golden), template),
   change(
     fullPolicy,
     'spec.steps',

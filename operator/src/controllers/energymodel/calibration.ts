@@ -28,11 +28,14 @@ function isDemanded({ spec }: EnergyModel): boolean {
   return spec.calibration !== undefined || spec.gates !== undefined || spec.thresholds.source === 'Calibration';
 }
 
+/** Labelled acts per head that a calibration needs where spec.gates is left out; what the field has by default. */
+const usualSamples = 100;
+
 const retrain = 'take an image whose model was calibrated anew, or train it';
 
 function headRefusal({ spec }: EnergyModel, { name, samples, auc, ece }: HeadCalibration): Refusal | undefined {
-  const { calibration, gates } = spec;
-  const needed = Math.max(calibration?.minSamples ?? 0, gates?.minSamples ?? 0);
+  const { gates } = spec;
+  const needed = gates?.minSamples ?? usualSamples;
   if (samples < needed)
     return { reason: 'TooFewSamples', message: `${name} was calibrated on ${samples} acts, and ${needed} are asked for; ${retrain}` };
   // Written so that a number that is none fails, too.

@@ -121,11 +121,6 @@ function wordOf({ fault, phase, ready }: Serving): ConditionValue {
   return { status: 'True', reason: 'Ready', message: `${ready} pods score` };
 }
 
-function phaseOf({ phase, fault }: Serving, snapshot: ModelSnapshot): NonNullable<EnergyModelStatus['phase']> {
-  if (phase === 'Scaled') return 'Unavailable';
-  return snapshot.deployment === undefined && fault?.stalled !== true ? 'Pending' : phase;
-}
-
 interface Words {
   readonly whole: ConditionValue;
   readonly calibrated: ConditionValue;
@@ -195,8 +190,6 @@ export function modelStatus(snapshot: ModelSnapshot, decision: ModelDecision, no
   return {
     observedGeneration: model.metadata.generation ?? 0,
     conditions: conditionsOf(model, words, now),
-    phase: phaseOf(serving, snapshot),
-    replicas: serving.replicas,
     ready: serving.ready,
     ...(reported === undefined ? {} : { calibration: calibrationStatus(reported) }),
     arms: armsNow(snapshot, judgement, now),

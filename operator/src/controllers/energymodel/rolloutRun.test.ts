@@ -277,7 +277,7 @@ it('a policy that is gone, or that the kind cannot obey, leaves everything as it
 describe('a model that begins and ends to have rollouts', () => {
   it('goes on with its pods until the first revision answers, and with that until they answer again', async () => {
     await using run = await RolloutRun.with({});
-    await run.until('it answers', () => run.model.status?.phase === 'Ready');
+    await run.until('it answers', () => run.model.status?.ready === 1);
     expect(run.reaches).not.toHaveProperty('agentfleet.dev/revision');
     await run.patch({ rollout: recreate });
     await run.until('a revision is on its way', () => run.names('deployments').length === 2);

@@ -41,17 +41,16 @@ function look(spec: Readonly<Record<string, unknown>>, parts: Partial<ModelSnaps
   const object = { ...snapshot.model, status: { ...status, conditions: status.conditions as Condition[] } };
   expect(conditionFaults(object)).toEqual([]);
   const ready = status.conditions?.find(({ type }) => type === 'Ready');
-  return { status, said: `${status.phase} ${ready?.status} ${ready?.reason}`, message: ready?.message, kstatus: kstatus(object) };
+  return { status, said: `${status.ready} ${ready?.status} ${ready?.reason}`, message: ready?.message, kstatus: kstatus(object) };
 }
 
 describe('the status of a model', () => {
   it('tells address, digest, pods and thresholds', () => {
     const { status, said, kstatus } = look({}, { deployment: deploymentOf(1), info: reported(digest) });
-    expect(said).toBe('Ready True Ready');
+    expect(said).toBe('1 True Ready');
     expect(kstatus).toBe('Current');
     expect(status).toMatchObject({
       observedGeneration: 2,
-      replicas: 1,
       ready: 1,
       arms: [
         {
@@ -64,31 +63,25 @@ describe('the status of a model', () => {
   });
 
   it.each<[string, Readonly<Record<string, unknown>>, Partial<ModelSnapshot>, string, string]>([
-    ['nothing is there', {}, {}, 'Pending False Progressing', 'InProgress'],
-    ['its pods start', {}, { deployment: deploymentOf(0) }, 'Starting False Progressing', 'InProgress'],
-    ['none is asked for', { resources: { replicas: 0 } }, { deployment: deploymentOf(0) }, 'Unavailable True ScaledToZero', 'Current'],
-    ['one of two answers', { resources: { replicas: 2 } }, { deployment: deploymentOf(1) }, 'Degraded False Progressing', 'InProgress'],
-    ['the artifact is not known', { artifact: { uri: 'builtin://x' } }, {}, 'Unavailable False ArtifactUnknown', 'Failed'],
-    ['the digest is right', pinned, { deployment: deploymentOf(1), info: reported(digest) }, 'Ready True Ready', 'Current'],
-    [
-      'another digest is reported',
-      pinned,
-      { deployment: deploymentOf(1), info: reported(other) },
-      'Degraded False DigestMismatch',
-      'Failed',
-    ],
+    ['nothing is there', {}, {}, '0 False Progressing', 'InProgress'],
+    ['its pods start', {}, { deployment: deploymentOf(0) }, '0 False Progressing', 'InProgress'],
+    ['none is asked for', { resources: { replicas: 0 } }, { deployment: deploymentOf(0) }, '0 True ScaledToZero', 'Current'],
+    ['one of two answers', { resources: { replicas: 2 } }, { deployment: deploymentOf(1) }, '1 False Progressing', 'InProgress'],
+    ['the artifact is not known', { artifact: { uri: 'builtin://x' } }, {}, '0 False ArtifactUnknown', 'Failed'],
+    ['the digest is right', pinned, { deployment: deploymentOf(1), info: reported(digest) }, '1 True Ready', 'Current'],
+    ['another digest is reported', pinned, { deployment: deploymentOf(1), info: reported(other) }, '1 False DigestMismatch', 'Failed'],
     [
       'another digest is reported by pods that are replaced',
       pinned,
       { deployment: deploymentOf(1, { updatedReplicas: 0 }), info: reported(other) },
-      'Starting False Progressing',
+      '1 False Progressing',
       'InProgress',
     ],
     [
       'the server refuses the digest',
       pinned,
       { deployment: deploymentOf(0, { replicas: 1 }), pods: [refusing] },
-      'Unavailable False DigestMismatch',
+      '0 False DigestMismatch',
       'Failed',
     ],
   ])('when %s', (_, spec, parts, expected, kstatus) => {

@@ -24,7 +24,6 @@ describe('the status of a chat model', () => {
     const { expert, engines } = stateOf({ deployments: new Map([deployment('coding-gateway', 2)]) });
     expect(expert).toEqual({
       name: 'gen',
-      role: 'Generalist',
       phase: 'Ready',
       endpoint: 'http://coding-gateway.platform.svc:8090',
       replicas: 2,

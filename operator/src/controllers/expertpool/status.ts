@@ -55,7 +55,7 @@ function servingExpert(snapshot: PoolSnapshot, expert: Expert, pods: readonly Po
 
 function expertView(snapshot: PoolSnapshot, decision: PoolDecision, expert: Expert): ExpertView {
   const { pool, images, infos } = snapshot;
-  const { name, role } = expert;
+  const { name } = expert;
   const service = serverName(snapshot, expert);
   const revision = serverRevision(snapshot, expert);
   const own = snapshot.pods.filter(
@@ -71,7 +71,6 @@ function expertView(snapshot: PoolSnapshot, decision: PoolDecision, expert: Expe
   const latency = snapshot.latencies?.get(name);
   const state = {
     name,
-    role,
     phase,
     ...(info === undefined ? {} : { digest: info.digest }),
     ...(expert.engine.type !== 'Harness' && {

@@ -130,16 +130,9 @@ export function placementWords(owner: Owner, outcome: OwnerPlan, inventory: Inve
   if (owner.wishes.length === 0) return [];
   const observedGeneration = owner.object.metadata.generation ?? 0;
   const conditionValue = feasible(owner, outcome, inventory);
-  const dry = owner.dryRun
-    ? {
-        ...conditionValue,
-        reason: conditionValue.status === 'True' ? 'DryRun' : conditionValue.reason,
-        message: `dry run, nothing moves: ${conditionValue.message}`,
-      }
-    : conditionValue;
-  const sharing = owner.dryRun ? undefined : sharingCondition(owner, outcome, inventory);
+  const sharing = sharingCondition(owner, outcome, inventory);
   const words: readonly (readonly [ConditionType<'ExpertPool'>, ConditionValue])[] = [
-    ['PlacementFeasible', dry],
+    ['PlacementFeasible', conditionValue],
     ['PlacementConflict', conflict(owner, outcome, inventory)],
     ...(sharing === undefined ? [] : [['PlacementSharing', sharing] as const]),
   ];

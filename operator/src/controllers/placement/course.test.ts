@@ -8,31 +8,6 @@ import { hybrid, judge, now, of, places, settle, conditionValue } from './testin
 
 const gib = 2 ** 30;
 
-describe('a dry run', () => {
-  test('tells where engines would go; nothing is taken and nothing moves', () => {
-    const pool = gpuPool('p', [onGpu('gen', 'Generalist', '9Gi', 'dgx-1/gpu1')], { placement: { dryRun: true } });
-    const world = settle(snapshot({ pools: [pool] }));
-    expect(world.pools[0]?.status?.plan).toBeUndefined();
-    expect(world.pools[0]?.status?.proposed).toEqual(['gen dgx-1/gpu1']);
-    expect(world.claims).toEqual([]);
-    expect(findCondition(world.pools[0]?.status?.conditions, 'PlacementFeasible')).toMatchObject({ status: 'True', reason: 'DryRun' });
-    const other = settle({ ...world, pools: [...world.pools, gpuPool('q', [onGpu('gen', 'Generalist', '38Gi', 'dgx-1/gpu1')])] });
-    expect(places(other.pools[1]?.status?.plan)).toEqual(['gen dgx-1/gpu1']);
-  });
-
-  test('of a pool that runs leaves it where it is', () => {
-    const rest = settle(snapshot({ pools: [gpuPool('p', [onGpu('gen', 'Generalist', '9Gi', 'dgx-1/gpu1')])] }));
-    const [pool] = rest.pools as [ExpertPool];
-    const spec = {
-      experts: [{ ...pool.spec.experts[0], resources: { slot: 'dgx-1/gpu2', memory: { budget: '9Gi' } } }],
-      placement: { dryRun: true },
-    };
-    const dry = settle({ ...rest, pools: [{ ...pool, spec } as unknown as ExpertPool] });
-    expect(places(dry.pools[0]?.status?.plan)).toEqual(['gen dgx-1/gpu1']);
-    expect(dry.pools[0]?.status?.proposed).toEqual(['gen dgx-1/gpu2']);
-  });
-});
-
 describe('engines of one GPU', () => {
   test('start one after another, the more important ones first', () => {
     const pool = gpuPool('p', [onGpu('e-py', 'Specialist', '5Gi', 'dgx-1/gpu0'), onGpu('gen', 'Generalist', '5Gi', 'dgx-1/gpu0')]);

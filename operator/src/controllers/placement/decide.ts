@@ -36,7 +36,6 @@ export interface PlacementSnapshot {
 export interface PlacementStatus {
   readonly plan?: PlanStatus;
   /** Of a dry run: items and their slots. */
-  readonly proposed?: readonly string[];
   readonly conditions?: readonly Condition[];
 }
 
@@ -84,9 +83,8 @@ function planAll(owners: readonly Owner[], inventory: Inventory, present: Presen
     const others = [...holders.values()].filter((holder) => holder.owner.key !== owner.key);
     const outcome =
       owner.wishes.length + (owner.plan?.assignments.length ?? 0) === 0 ? nobody : planOwner(owner, others, inventory, present);
-    // A plan that is only proposed gives nothing away and takes nothing.
     const reported = { ...owner, plan: outcome.plan };
-    if (!owner.dryRun) holders.set(owner.key, { owner: reported, assignments: outcome.plan.assignments, mode: outcome.plan.mode });
+    holders.set(owner.key, { owner: reported, assignments: outcome.plan.assignments, mode: outcome.plan.mode });
     return { owner, ...outcome };
   });
 }
@@ -97,22 +95,15 @@ function statusOf({ owner, ...outcome }: Outcome, holder: Holder, inventory: Inv
   const known = findCondition(owner.object.status?.conditions, 'Ready') !== undefined;
   const reported = conditions.length === 0 || !known ? {} : { conditions };
   if (owner.wishes.length + holder.assignments.length === 0) return reported;
-  const force: PlanStatus | undefined = owner.dryRun ? owner.plan : { ...outcome.plan, assignments: [...holder.assignments] };
-  return {
-    ...(force === undefined ? {} : { plan: force }),
-    ...(owner.dryRun ? { proposed: outcome.plan.assignments.map(({ item, slot }) => `${item} ${slot}`) } : {}),
-    ...reported,
-  };
+  return { plan: { ...outcome.plan, assignments: [...holder.assignments] }, ...reported };
 }
 
 /** What is written of a status now, to compare with what is to be. */
 function presentOf({ object }: Owner): PlacementStatus {
-  const { plan, conditions = [], ...rest } = object.status ?? {};
-  const { proposed } = rest as Pick<PlacementStatus, 'proposed'>;
+  const { plan, conditions = [] } = object.status ?? {};
   const own = conditions.filter(({ type }) => type.startsWith('Placement'));
   return {
     ...(plan === undefined ? {} : { plan }),
-    ...(proposed === undefined ? {} : { proposed }),
     ...(own.length === 0 ? {} : { conditions: own }),
   };
 }
@@ -146,8 +137,8 @@ export function decidePlacement(snapshot: PlacementSnapshot, now: number): Place
   const outcomes = planAll(onWhatIsLeft(owners, inventory), inventory, snapshot.present);
   const planned = outcomes.map(({ owner, plan, ending }): Holder => ({
     owner,
-    assignments: owner.dryRun ? (owner.plan?.assignments ?? []) : plan.assignments,
-    mode: owner.dryRun ? owner.plan?.mode : plan.mode,
+    assignments: plan.assignments,
+    mode: plan.mode,
     ending,
   }));
   const holders = admit(planned, snapshot.progress, staleOccupants(snapshot.occupants ?? [], planned));

@@ -54,7 +54,6 @@ const unused = [
   'experts[].engine.harness',
   'experts[].fallback',
   'experts[].engine.vLLM.toolCallParser',
-  'experts[].engine.vLLM.sleepAfterSeconds',
   'experts[].engine.vLLM.tensorParallel',
   'experts[].engine.vLLM.slots',
   'experts[].engine.vLLM.extraArgs',

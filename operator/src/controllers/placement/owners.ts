@@ -126,7 +126,7 @@ export function poolOwner(pool: ExpertPool, revisions: Revisions): Owner {
   const { metadata, spec, status } = pool;
   const servers = serversIn(pool, revisions);
   const wishes = wishesOf(pool, servers ?? []);
-  const { mode = 'Auto', nvlink = 'Preferred', dryRun = false } = spec.placement ?? {};
+  const { mode = 'Auto', nvlink = 'Preferred' } = spec.placement ?? {};
   const [namespace, name] = [metadata.namespace ?? '', metadata.name];
   return {
     key: `ExpertPool ${namespace}/${name}`,
@@ -138,7 +138,6 @@ export function poolOwner(pool: ExpertPool, revisions: Revisions): Owner {
     traffic: trafficOf(wishes),
     mode,
     nvlink,
-    dryRun,
     plan: status?.plan,
     going: metadata.deletionTimestamp !== undefined,
     ...(servers === undefined ? { unknown: true } : {}),
@@ -182,7 +181,6 @@ export function modelOwner(model: EnergyModel): Owner {
     traffic: [],
     mode: 'Auto',
     nvlink: 'Preferred',
-    dryRun: false,
     plan: status?.plan,
     going: metadata.deletionTimestamp !== undefined,
     verifier: undefined,

@@ -68,13 +68,12 @@ export interface ArmEvidence {
   /** Of copies that the revision answered in shadow. */
   readonly shadow?: ShadowEvidence;
   /** Answers of PromQL queries by the name of their gate. */
-  readonly queries?: ReadonlyMap<string, QueryAnswers>;
+  readonly queries?: ReadonlyMap<string, QueryAnswer>;
 }
 
-/** The last answers of one query, the newest at the end. */
-export interface QueryAnswers {
-  readonly values: readonly number[];
-  /** Why the newest try had none. */
+/** The answer of one query, or why there is none. */
+export interface QueryAnswer {
+  readonly value?: number;
   readonly lacks?: string;
 }
 
@@ -105,7 +104,7 @@ export interface BoundGate<M extends BoundMetric = Exclude<BoundMetric, 'TaskLos
 export type Gate =
   | BoundGate
   | { readonly type: 'TaskLoss'; readonly name: string; readonly design: Design }
-  | { readonly type: 'Query'; readonly name: string; readonly min?: number; readonly max?: number; readonly failureLimit: number };
+  | { readonly type: 'Query'; readonly name: string; readonly min?: number; readonly max?: number };
 
 export interface GateResult {
   readonly name: string;

@@ -96,13 +96,8 @@ describe('gates', () => {
       arm({ heldOut: { heads: [{ name: 'Code', auc: 0.95, ece: 0.02, samples: 99 }] } }),
       'Fail',
     ],
-    [{ type: 'Query', name: 'q', max: 2, failureLimit: 0 }, arm({ queries: new Map([['q', { values: [1] }]]) }), arm(), 'Pass'],
-    [
-      { type: 'Query', name: 'q', max: 2, failureLimit: 0 },
-      arm({ queries: new Map([['q', { values: [Number.NaN] }]]) }),
-      arm(),
-      'InsufficientData',
-    ],
+    [{ type: 'Query', name: 'q', max: 2 }, arm({ queries: new Map([['q', { value: 1 }]]) }), arm(), 'Pass'],
+    [{ type: 'Query', name: 'q', max: 2 }, arm({ queries: new Map([['q', { value: Number.NaN }]]) }), arm(), 'InsufficientData'],
   ];
   test.each(cases)('%j', (condition, canary, stable, verdict) => {
     expect(evaluateGate(condition, canary, stable).verdict).toBe(verdict);
@@ -130,7 +125,7 @@ describe('gates', () => {
       Agreement: { type: 'Agreement', ...few, bound: 0 },
       FalseVeto: { type: 'FalseVeto', ...few, bound: 1 },
       GoldenLoss: { type: 'GoldenLoss', ...few, bound: 1 },
-      Query: { type: 'Query', name: 'n', failureLimit: 10 },
+      Query: { type: 'Query', name: 'n' },
     };
     for (const condition of Object.values(all))
       expect(evaluateGate(condition, arm(), arm()).verdict, condition.type).toBe('InsufficientData');

@@ -9,7 +9,7 @@ export type {
   GateResult,
   GoldenEvidence,
   HeldOut,
-  QueryAnswers,
+  QueryAnswer,
   ShadowEvidence,
   Verdict,
 } from './gate.ts';

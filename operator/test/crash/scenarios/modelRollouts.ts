@@ -62,7 +62,7 @@ async function settled(world: World): Promise<void> {
   const { stable = '' } = rolloutOf(world) ?? {};
   await world.until(
     'it serves',
-    () => model(world)?.status?.arms?.[0]?.endpoint.includes(stable) === true && model(world)?.status?.phase === 'Ready',
+    () => model(world)?.status?.arms?.[0]?.endpoint.includes(stable) === true && (model(world)?.status?.ready ?? 0) > 0,
   );
 }
 

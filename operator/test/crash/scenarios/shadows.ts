@@ -82,7 +82,7 @@ async function settled(world: World): Promise<void> {
   await world.until('one revision is left', () => deployments().filter((name) => name.startsWith('judge-verifier')).length === 1);
   const { stable = '' } = rolloutOf(world) ?? {};
   const reported = (): EnergyModel['status'] => model(world)?.status;
-  await world.until('it serves', () => reported()?.arms?.[0]?.endpoint.includes(stable) === true && reported()?.phase === 'Ready');
+  await world.until('it serves', () => reported()?.arms?.[0]?.endpoint.includes(stable) === true && (reported()?.ready ?? 0) > 0);
   await world.until('nobody is in shadow', () => briefOf(world).shadow === undefined);
   const words = (): readonly string[] => reported()?.conditions?.map(({ type }) => type) ?? [];
   await world.until('nothing is said of a shadow', () => !words().includes('ShadowHealthy'));

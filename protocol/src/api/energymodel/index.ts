@@ -60,7 +60,6 @@ export type Thresholds = Static<typeof Thresholds>;
 
 /** `spec.calibration`. */
 export const CalibrationSpec = struct('What a calibration has to be for probabilities to count.', {
-  minSamples: integer('Labelled acts per head that it was made from, at least.', 1, 10_000_000, 100),
   maxAgeSeconds: optional(integer('Age from which on it is stale and the model abstains; left out: it never is.', 60, 315_360_000)),
 });
 
@@ -68,7 +67,7 @@ export const CalibrationSpec = struct('What a calibration has to be for probabil
 export const GateSpec = struct('What a model must be worth, on problems that it never saw, for its probabilities to count.', {
   auc: probability('Area under the ROC curve of each head, at least.', '0.75'),
   ece: probability('Expected calibration error of each head, at most.', '0.10'),
-  minSamples: integer('Labelled acts that both were measured on, at least.', 1, 10_000_000, 100),
+  minSamples: integer('Labelled acts per head that the calibration was made from and measured on, at least.', 1, 10_000_000, 100),
 });
 
 const Head = struct('One head: what kind of act it judges.', {
@@ -115,8 +114,6 @@ export const EnergyModelSpec = struct('What judges, and how strictly.', {
   ),
 });
 export type EnergyModelSpec = Static<typeof EnergyModelSpec>;
-
-export const modelPhases = ['Pending', 'Starting', 'Ready', 'Degraded', 'Unavailable'] as const;
 
 const HeadThresholds = struct('One head.', {
   name: choice('Which one.', energyHeads),
@@ -166,8 +163,6 @@ const ModelArm = struct('One revision: where it answers, and what its own calibr
 export const EnergyModelStatus = struct('What has become of the model.', {
   observedGeneration: optional(observedGeneration),
   conditions: optional(conditions),
-  phase: optional(choice('Summary for people; programs read conditions.', modelPhases)),
-  replicas: optional(integer('Pods that exist.', 0, 1000)),
   ready: optional(integer('Pods that answer.', 0, 1000)),
   calibration: optional(CalibrationStatus),
   plan: optional(PlanStatus),
@@ -197,12 +192,11 @@ export const energyModel: Kind = {
   ],
   columns: [
     conditionColumn('Ready', 'Ready', 'status'),
-    { name: 'Phase', type: 'string', jsonPath: '.status.phase', description: 'Summary.' },
+    conditionColumn('Reason', 'Ready', 'reason'),
     { name: 'Artifact', type: 'string', jsonPath: '.spec.artifact.uri', description: 'Where the weights or rules lie.' },
     ageColumn,
     { name: 'Digest', type: 'string', jsonPath: '.status.arms[0].digest', description: 'What is in use.', priority: 1 },
     conditionColumn('Calibrated', 'Calibrated', 'status', 1),
-    conditionColumn('Reason', 'Ready', 'reason', 1),
   ],
   selectable: [],
 };

@@ -43,7 +43,6 @@ const fields = {
       'spec.experts[].engine.vLLM.kvCacheBytes',
     ),
   ),
-  sleepAfterSeconds: integer('With residency Sleep: time without a request after which it sleeps.', 10, 86_400, 600),
   tensorParallel: optional(integer('GPUs of one node that share its weights; above 1 NVLink has to join them. Default: 1.', 1, 8)),
   slots: optional(setOf('These GPUs, when they are not any that are joined.', slotName('A GPU.'), { max: 8, min: 2 })),
   toolCallParser: optional(

@@ -22,7 +22,6 @@ function words(field: string) {
 
 const Install = struct('A command that installs the program before snapshot 0; it must end with exit status 0.', {
   command: words(`${path}.install.command`),
-  timeoutSeconds: integer('Wall time.', 1, execBounds.maxTimeoutSeconds, 600),
   network: choice(
     'What it may reach through the egress proxy. Registries: what the platform has listed. Allowed: spec.policy.network.hosts of the task.',
     ['None', 'Registries', 'Allowed'],

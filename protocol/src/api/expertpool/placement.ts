@@ -1,6 +1,6 @@
 import type { Static } from 'typebox';
 import { placementModes } from '../base/placement.ts';
-import { choice, flag, labelName, listByKey, optional, rule, setOf, struct, text } from '../schema/index.ts';
+import { choice, labelName, listByKey, optional, rule, setOf, struct, text } from '../schema/index.ts';
 
 const Apart = struct('Who shares no GPU with an expert.', {
   expert: labelName('The expert.'),
@@ -20,7 +20,6 @@ export const PoolPlacement = struct('How experts get at their GPUs.', {
     'Preferred',
   ),
   antiAffinity: optional(listByKey('Who shares no GPU with whom.', 'expert', Apart, { max: 16 })),
-  dryRun: flag('Whether only status.proposed tells where experts would go; nothing moves, and nothing new starts.', false),
 });
 export type PoolPlacement = Static<typeof PoolPlacement>;
 

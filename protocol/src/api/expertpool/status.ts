@@ -2,7 +2,6 @@ import type { Static } from 'typebox';
 import { conditions, observedGeneration } from '../base/meta.ts';
 import { RolloutStatus } from '../rollout/index.ts';
 import { PlanStatus } from '../base/placement.ts';
-import { expertRoles } from './experts.ts';
 import { atomicList, choice, counter, digest, integer, labelName, optional, struct, text } from '../schema/index.ts';
 
 export const expertPhases = ['Starting', 'Ready', 'Degraded', 'Unavailable', 'Scaled'] as const;
@@ -19,7 +18,6 @@ const Latency = struct('How long it took to answer in the last five minutes, wai
 
 const ExpertState = struct('State of one expert.', {
   name: labelName('Name of the expert.'),
-  role: choice('Its part.', expertRoles),
   phase: choice(
     'Ready: it answers. Degraded: fewer of it than asked for do. Starting, Unavailable: see message. Scaled: none is asked for.',
     expertPhases,
@@ -79,13 +77,6 @@ export const ExpertPoolStatus = struct('What has become of the pool.', {
   workers: optional(WorkersState),
   sandboxes: optional(SandboxesState),
   plan: optional(PlanStatus),
-  proposed: optional(
-    atomicList(
-      'Where placement.dryRun would put engines; PlacementFeasible says what finds no place.',
-      text('Item and slot.', { max: 512 }),
-      { max: 64 },
-    ),
-  ),
   running: optional(integer('Tasks that run.', 0, 10_000_000)),
   queued: optional(integer('Tasks that wait.', 0, 10_000_000)),
   rollout: optional(RolloutStatus),

@@ -4,7 +4,6 @@ import type { ReasonEntry } from './entry.ts';
 export const placementReasons = {
   Apart: ['Two engines that may not share a GPU would.', 'take another slot, or loosen spec.placement.antiAffinity'],
   Applied: ['GPUs are shared as asked for.'],
-  DryRun: ['The plan would work; nothing moves.'],
   Exclusive: ['An engine shares its GPU with nobody.', 'take another slot, or loosen spec.placement.antiAffinity'],
   GroupElsewhere: ['A draft and its target are on different slots.', 'give both the same'],
   HeldElsewhere: ['Engines of another namespace are on the slot.', 'take another slot'],

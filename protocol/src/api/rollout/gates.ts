@@ -78,11 +78,11 @@ const Gate = struct(
         min: 1,
       }),
     ),
-    failureLimit: optional(integer('With Query: answers in a row, 10 s apart, that may be out of bounds; default 0.', 0, 10)),
     templateRef: optional(
-      reference('With GoldenLoss: PodTemplate of the Jobs. Its first container writes into its termination message how many cases passed.'),
+      reference(
+        'With GoldenLoss: PodTemplate of the Jobs. Its first container writes into its termination message how many cases passed; its activeDeadlineSeconds, one hour by default, is the time of each Job.',
+      ),
     ),
-    timeoutSeconds: optional(integer('With GoldenLoss: time of each Job; default 3600.', 10, 86_400)),
   },
   {
     rules: [
@@ -101,12 +101,12 @@ const Gate = struct(
         'spec.gates[].minSamples must not be set for TaskLoss, whose test decides how many it takes, or Query; remove it',
       ),
       rule(
-        `${queries} ? has(self.query) && (has(self.atLeast) || has(self.atMost)) : !has(self.query) && !has(self.failureLimit)`,
-        'spec.gates[].query and atLeast or atMost must be set exactly for the metric Query, and failureLimit only there; set or remove them',
+        `${queries} ? has(self.query) && (has(self.atLeast) || has(self.atMost)) : !has(self.query)`,
+        'spec.gates[].query must be set exactly for the metric Query, with atLeast or atMost; set or remove it',
       ),
       rule(
-        "self.metric == 'GoldenLoss' ? has(self.templateRef) : !has(self.templateRef) && !has(self.timeoutSeconds)",
-        'spec.gates[].templateRef must be set exactly for the metric GoldenLoss, and timeoutSeconds only there; set or remove it',
+        "self.metric == 'GoldenLoss' ? has(self.templateRef) : !has(self.templateRef)",
+        'spec.gates[].templateRef must be set exactly for the metric GoldenLoss; set or remove it',
       ),
     ],
   },

@@ -83,12 +83,6 @@ export const RolloutPolicySpec = struct(
     gates: optional(gates),
     minSamples: integer('Judged tasks of the canary that a promotion needs over all steps.', 0, 10_000_000, 3000),
     attributionWindowSeconds: integer('Time in which a task is to end; one that has not is counted as failed.', 60, 2_592_000, 7200),
-    stepTimeoutSeconds: integer(
-      'After which the data of a step are called missing; it waits on, and nothing is promoted without them.',
-      60,
-      2_592_000,
-      86_400,
-    ),
     drainSeconds: integer('How long pods of a revision stay after its last task, at least.', 5, 86_400, 120),
     rollback: RollbackPolicy,
     promotion: Promotion,

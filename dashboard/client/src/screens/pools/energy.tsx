@@ -51,14 +51,15 @@ const summed = (rows: readonly TaskRow[], of: (row: TaskRow) => readonly number[
   }, []);
 
 function Model({ model: { metadata, spec, status } }: { readonly model: EnergyModel }): ReactNode {
-  const { calibration, arms: [stable] = [], phase, ready = 0, replicas = 0 } = status ?? {};
+  const { calibration, arms: [stable] = [], conditions = [], ready = 0 } = status ?? {};
+  const state = conditions.find(({ type }) => type === 'Ready');
   return (
     <Panel
       title={`${metadata.namespace ?? ''}/${metadata.name}`}
-      aside={<Badge tone={phase === 'Ready' ? 'good' : 'wait'}>{phase ?? 'Pending'}</Badge>}
+      aside={<Badge tone={state?.status === 'True' ? 'good' : 'wait'}>{state?.reason ?? 'Pending'}</Badge>}
     >
       <p className="muted small">
-        {ready} of {replicas} pods answer
+        {ready} of {spec.resources.replicas} pods answer
         {stable !== undefined &&
           `; vetoes below ${stable.thresholdsInForce.vetoBelowProbability}, warns below ${stable.thresholdsInForce.warnBelowProbability}`}
       </p>

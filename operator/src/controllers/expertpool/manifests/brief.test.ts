@@ -76,7 +76,7 @@ describe('the brief of the workers', () => {
         acts: 'Own',
         rounds: 2,
         stallSeconds: 300,
-        install: { command: ['pip'], timeoutSeconds: 600, network: 'Registries' },
+        install: { command: ['pip'], timeoutSeconds: 1800, network: 'Registries' },
       },
     });
   });

@@ -149,6 +149,9 @@ function profiles({ spec }: ExpertPool): PoolBrief['profiles'] {
 /** Where programs of the sandbox find their model. */
 const insideUrl = `http://127.0.0.1:${egressPort}`;
 
+/** Wall time of harness.install; what takes longer belongs into the image. */
+const installSeconds = 1800;
+
 function harnessBrief({ command, env = [], input, api, acts, model, install, rounds, stallSeconds }: Harness): HarnessBrief {
   return {
     command: [...command],
@@ -157,7 +160,7 @@ function harnessBrief({ command, env = [], input, api, acts, model, install, rou
     api,
     acts,
     ...(model !== undefined && { model }),
-    ...(install !== undefined && { install: { ...install, command: [...install.command] } }),
+    ...(install !== undefined && { install: { ...install, command: [...install.command], timeoutSeconds: installSeconds } }),
     rounds,
     stallSeconds,
   };

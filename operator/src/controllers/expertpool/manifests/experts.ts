@@ -188,6 +188,9 @@ function demandOf(input: LanguageInput, folder: string): VllmDemand {
   };
 }
 
+/** With residency Sleep: time without a request after which an engine sleeps; to wake it costs a second or so. */
+const sleepAfterSeconds = 600;
+
 /** Environment of our server in front of a language model. Pure. */
 export function languageEnvironment(input: LanguageInput): Readonly<Record<string, string>> {
   const { pool, expert, baseServer } = input;
@@ -196,7 +199,7 @@ export function languageEnvironment(input: LanguageInput): Readonly<Record<strin
   const digest = stateOf(input)?.digest;
   const reported = digest === undefined ? {} : { AGENTFLEET_ARTIFACT_DIGEST: digest };
   if (engine.type === 'VLLM') {
-    const { maxModelLen, sleepAfterSeconds } = engine.vLLM;
+    const { maxModelLen } = engine.vLLM;
     return {
       AGENTFLEET_UPSTREAM: `http://127.0.0.1:${vllmPort}`,
       AGENTFLEET_MODEL: named(name),

@@ -149,7 +149,6 @@ export interface Owner {
   readonly traffic: readonly Traffic[];
   readonly mode: Mode | 'Auto';
   readonly nvlink: NvlinkRule;
-  readonly dryRun: boolean;
   /** The plan in force. */
   readonly plan: PlanStatus | undefined;
   readonly going: boolean;

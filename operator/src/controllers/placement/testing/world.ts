@@ -22,7 +22,7 @@ export function written(before: PlacementSnapshot, decision: PlacementDecision):
     const found = decision.statuses.find(({ owner }) => owner.object === object)?.status;
     if (found === undefined) return object;
     // Each manager has its own fields and conditions.
-    const { plan: _plan, proposed: _proposed, ...others } = (object.status ?? {}) as PlacementStatus;
+    const { plan: _plan, ...others } = (object.status ?? {}) as PlacementStatus;
     const conditions = [...(others.conditions ?? []).filter(({ type }) => !type.startsWith('Placement')), ...(found.conditions ?? [])];
     return { ...object, status: { ...others, ...found, conditions } };
   };
