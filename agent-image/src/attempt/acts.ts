@@ -5,7 +5,7 @@ import { type SandboxSession, reachOf, type Reach } from './sandboxSession.ts';
 import { throwIfSuperseded } from '../base/failure.ts';
 import type { AttemptContext } from './ports.ts';
 import { tail, type Baseline } from './checkRun.ts';
-import type { Rewrite } from './sources.ts';
+import type { Rewrite } from '../features/index.ts';
 import type { Scope } from './scope.ts';
 import type { ActIdentity } from './notes.ts';
 import type { DiffEntry } from '@agentfleet/protocol/keeper';

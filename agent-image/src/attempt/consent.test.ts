@@ -3,7 +3,7 @@ import type { Candidate } from '@agentfleet/protocol/inference';
 import type { ActInQuestion, SecondOpinion } from './ports.ts';
 import type { GateVerdict, Part } from './gate.ts';
 import type { Scope } from './scope.ts';
-import { consentTo } from './consent.ts';
+import { consentTo } from './approvals.ts';
 
 const part: Part = {
   tool: 'Shell',

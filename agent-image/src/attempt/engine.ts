@@ -13,7 +13,7 @@ import { hasChat, openStrategy, type EngineOptions, type Prepared, type Scope, t
 import { labelled, labels, prepare } from './prepare.ts';
 import { Progress, taskBegan } from './progress.ts';
 import { rollBack } from './rollback.ts';
-import { createSourceReader } from './sources.ts';
+import { createSourceReader } from '../features/index.ts';
 import { verify, type Verified } from './verify.ts';
 import { sleep } from '@agentfleet/kube';
 import { agent, handOn, inSpan, isRecorded, noTracing, withinTask, type Attributes, type Tracing } from '@agentfleet/protocol/tracing';

@@ -18,7 +18,7 @@ import {
   type SourceChange,
   type Verdict,
 } from '../rails/index.ts';
-import type { Rewrite } from './sources.ts';
+import type { Rewrite } from '../features/index.ts';
 import { AttemptFailure } from '../base/failure.ts';
 
 /** A command line, and the text that it reads from its standard input. */

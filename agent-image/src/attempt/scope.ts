@@ -19,7 +19,7 @@ import type { Meter } from './meter.ts';
 import type { Noted, TriedNote } from './notes.ts';
 import type { AttemptContext, Outcome } from './ports.ts';
 import type { Progress } from './progress.ts';
-import type { SourceReader } from './sources.ts';
+import type { SourceReader } from '../features/index.ts';
 
 /** Puts a workspace in place. Rejects with an AttemptFailure when it cannot be had. */
 export type ImportWorkspace = (

@@ -1,7 +1,7 @@
 import { silentLog } from '@agentfleet/kube';
 import { generateBounds, type Candidate, type GenerateRequest } from '@agentfleet/protocol/inference';
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
-import { rewritesOf } from '../attempt/sources.ts';
+import { rewritesOf } from '../features/index.ts';
 import { AttemptFailure } from '../base/failure.ts';
 import { ExpertsClient } from '../experts/index.ts';
 import type { AskOptions, Verdict } from './acts.ts';

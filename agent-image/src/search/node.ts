@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { KeeperRefusal } from '@agentfleet/keeper/client';
 import type { Candidate, Edit, Spectrum } from '@agentfleet/protocol/inference';
 import { write } from '../attempt/acts.ts';
-import { rewritesOf, type Rewrite } from '../attempt/sources.ts';
+import { rewritesOf, type Rewrite } from '../features/index.ts';
 import type { Focus } from './localise.ts';
 import { type Proof, type Baseline, broken, holds, passing, prove } from '../attempt/checkRun.ts';
 import type { Scope, Prepared } from '../attempt/scope.ts';

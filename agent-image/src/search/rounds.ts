@@ -19,7 +19,7 @@ import type { Control, Plan, Ranked, Ranking } from '../attempt/ports.ts';
 import { SearchNode, stateAfter, type Start } from './node.ts';
 import { propose } from './proposals.ts';
 import type { Scope } from '../attempt/scope.ts';
-import type { TextFeatures } from '../attempt/sources.ts';
+import type { TextFeatures } from '../features/index.ts';
 import type { Trial } from './trial.ts';
 
 /** How long an expert that gave no answer is only asked as the last one, ms. */

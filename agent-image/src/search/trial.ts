@@ -1,6 +1,6 @@
 import type { Candidate, ShellAct } from '@agentfleet/protocol/inference';
 import { inSpan, tool as toolSpan } from '@agentfleet/protocol/tracing';
-import { approve, consentTo, type Consent } from '../attempt/consent.ts';
+import { approve, consentTo, type Consent } from '../attempt/approvals.ts';
 import { earlierRun, identityOf, type ActedNote, type ActIdentity, type EarlierRun } from '../attempt/notes.ts';
 import { judgeEffects, reachOfActs, onlyOnce, perform, runActs } from '../attempt/acts.ts';
 import {
@@ -16,7 +16,7 @@ import {
   type Ran,
   runCheck,
 } from '../attempt/checkRun.ts';
-import { EditMismatch, rewritesOf, type Rewrite } from '../attempt/sources.ts';
+import { EditMismatch, rewritesOf, type Rewrite } from '../features/index.ts';
 import type { Gate, GateVerdict, Proposal } from '../attempt/gate.ts';
 import { enter, leave, snapshotOf, type SearchNode } from './node.ts';
 import type { TrialResult } from '../attempt/notes.ts';

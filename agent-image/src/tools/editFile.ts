@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { KeeperRefusal } from '@agentfleet/keeper/client';
 import { toolDefinition } from '@agentfleet/protocol/chat';
-import type { Rewrite } from '../attempt/sources.ts';
+import type { Rewrite } from '../features/index.ts';
 import { nearMiss } from './nearMiss.ts';
 import { forModel, linesAt, similarPath, wordsOf, workspacePath } from './arguments.ts';
 import { count, linesOf, numbered, plain, ArgumentError, type Observation, type Tool, type ToolContext } from './tool.ts';

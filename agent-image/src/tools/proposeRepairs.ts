@@ -3,7 +3,7 @@ import { Redaction } from '@agentfleet/protocol/redact';
 import { toolDefinition } from '@agentfleet/protocol/chat';
 import type { Candidate } from '@agentfleet/protocol/inference';
 import type { ExpertEndpoint, PoolBrief } from '@agentfleet/protocol/pool';
-import { EditMismatch, rewritesOf } from '../attempt/sources.ts';
+import { EditMismatch, rewritesOf } from '../features/index.ts';
 import { holds, prove } from '../attempt/checkRun.ts';
 import { AttemptFailure } from '../base/failure.ts';
 import { localise, propose, SearchNode, type Focus } from '../search/index.ts';

@@ -1,7 +1,7 @@
 import { type ToolDefinition, usualBounds, type BoundedTool } from '@agentfleet/protocol/chat';
 import type { ActIdentity } from '../attempt/notes.ts';
 import type { Baseline } from '../attempt/checkRun.ts';
-import type { Rewrite } from '../attempt/sources.ts';
+import type { Rewrite } from '../features/index.ts';
 import type { CommandAct, Gate } from '../attempt/gate.ts';
 import type { Prepared, Scope } from '../attempt/scope.ts';
 import type { DiffEntry, ExecEnd } from '@agentfleet/protocol/keeper';

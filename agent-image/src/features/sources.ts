@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Edit, Candidate, Features, FocusFile } from '@agentfleet/protocol/inference';
-import { measureSources, pythonSurfaces, type SourceChange } from '../features/index.ts';
-import type { Grammars } from '../rails/index.ts';
-import type { SandboxSession } from './sandboxSession.ts';
+import type { Grammars } from '../rails/syntax/node.ts';
+import type { SourceChange } from './javascript/types.ts';
+import { measureSources, pythonSurfaces } from './measure.ts';
 
 /** Content of a file as it is; null where there is none. */
 export type ReadBytes = (path: string) => Promise<Buffer | null>;
@@ -87,8 +87,20 @@ function textFeatures({ complexityDelta, lintDelta, ...before }: Features): Text
   return { before, ran };
 }
 
+/** What a reader of sources needs of the sandbox; a session of an attempt has it. */
+interface SourceSandbox {
+  readonly root: { readonly path: string };
+  readonly read: ReadBytes;
+  exec(command: {
+    readonly argv: readonly string[];
+    readonly stdin: string;
+    readonly timeoutSeconds: number;
+    readonly redaction: 'Raw';
+  }): Promise<{ readonly stdout: string; readonly end: { readonly exitCode: number | null } }>;
+}
+
 /** Without a parser nothing is measured, which costs a model what it would have read. */
-export function createSourceReader(session: SandboxSession, grammars: Grammars | undefined): SourceReader {
+export function createSourceReader(session: SourceSandbox, grammars: Grammars | undefined): SourceReader {
   const run = async (argv: readonly string[], stdin: string): Promise<string | null> => {
     const { stdout, end } = await session.exec({ argv, stdin, timeoutSeconds, redaction: 'Raw' });
     return end.exitCode === 0 ? stdout : null;
