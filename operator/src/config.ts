@@ -113,7 +113,7 @@ function readMetrics(read: Read): Pick<ProcessConfig, 'authentication' | 'metric
   };
 }
 
-/** As the kubelet tells it to every pod; a name is no address. */
+/** As the kubelet passes it to every pod; a name is no address. */
 function apiService({
   KUBERNETES_SERVICE_HOST: address = '',
   KUBERNETES_SERVICE_PORT: port = '443',
@@ -121,7 +121,7 @@ function apiService({
   return isIP(address) === 0 ? {} : { apiService: { address, port: Number(port) } };
 }
 
-/** Of the operator's own Service, as the kubelet tells it: pods of another namespace for each sandbox. */
+/** Of the operator's own Service, as the kubelet passes it: pods of another namespace for each sandbox. */
 function readSentinel({
   AGENTFLEET_OPERATOR_METRICS_SERVICE_HOST: host = '',
   AGENTFLEET_OPERATOR_METRICS_SERVICE_PORT: port = '8080',
@@ -134,7 +134,7 @@ function readPrometheus(read: Read): Pick<OperatorConfig, 'prometheusNamespace'>
   return prometheusNamespace === '' ? {} : { prometheusNamespace };
 }
 
-/** A pool that is not seen serves nobody. */
+/** A pool that is not seen serves no task. */
 function unseenPlatform({ platformNamespaces, watchNamespaces }: OperatorConfig): readonly string[] {
   const unseen = platformNamespaces.filter((name) => watchNamespaces?.includes(name) === false);
   if (unseen.length === 0) return [];

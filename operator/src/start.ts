@@ -112,7 +112,7 @@ function electorOf({ config, transport, identity, clock, random, log, registry }
   });
 }
 
-/** Events are not fenced: they tell what was done, also in the last moment of a leader. */
+/** Events are not fenced: they report what was done, also in the last moment of a leader. */
 function recorderOf({ config, transport, clock, random, log }: StartOptions): EventRecorder {
   const client = new ResourceClient(transport, events);
   return new EventRecorder({

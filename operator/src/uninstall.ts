@@ -7,8 +7,8 @@ import { scopesOf } from './runtime/settings.ts';
 const rounds = 5;
 
 /**
- * Takes our finalizer off all sandboxes of the cluster, or of these namespaces, and nothing else: they run on until somebody deletes
- * them. Returns how many it was taken off; rejects when some have it after several looks.
+ * Takes our finalizer off all sandboxes of the cluster, or of these namespaces, and nothing else: they run on until they are deleted.
+ * Returns how many it was taken off; rejects when some have it after several looks.
  */
 export async function releaseSandboxes(transport: Transport, namespaces?: readonly string[], signal?: AbortSignal): Promise<number> {
   const pods = new ResourceClient<Pod>(transport, resources.pods);

@@ -27,7 +27,7 @@ export function sampleLag({ utilization, now, after, record }: LagSamplerOptions
     after(wait, () => {
       const lag = Math.max(0, now() - due);
       record(lag);
-      // A loop that was late was busy, whatever its share says of the whole time.
+      // A loop that was late was busy, whatever its share of the whole time is.
       look(lag > lookMs.busy || utilization() >= busyFrom ? lookMs.busy : lookMs.resting);
     });
   };

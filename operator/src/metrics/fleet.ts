@@ -82,7 +82,7 @@ function registerServers({ registry, caches }: FleetMetricsOptions): void {
   });
 }
 
-/** Registers the gauges of the fleet; they are computed from the caches when somebody asks. */
+/** Registers the gauges of the fleet; they are computed from the caches at each scrape. */
 export function registerFleetMetrics(options: FleetMetricsOptions): void {
   const { registry, caches, reach, heartbeats } = options;
   registerServers(options);
@@ -127,7 +127,7 @@ export interface Named {
   readonly labelNames: readonly string[];
 }
 
-/** A gauge that is read from what is known when somebody asks, and has no series but those. */
+/** A gauge that is read from what is known at each scrape, and has no series but those. */
 export function sampledGauge(registry: Registry, { name, help, labelNames }: Named, read: () => Iterable<Sample>): void {
   const gauge: Gauge = new Gauge({
     name,
@@ -173,7 +173,7 @@ function overdue({ tasks, ...caches }: TaskCaches, reach: ReachConfig, now: numb
   return [...counts].map(([pool, value]) => ({ labels: { pool }, value }));
 }
 
-/** Registers the gauge of tasks that nobody ends; they are counted when somebody asks. */
+/** Registers the gauge of tasks that never end; they are counted at each scrape. */
 export function registerOverdue(registry: Registry, caches: TaskCaches, reach: ReachConfig, clock: Pick<Clock, 'now'>): void {
   sampledGauge(
     registry,

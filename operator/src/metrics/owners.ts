@@ -85,7 +85,7 @@ function registerCalibration(registry: Registry, owners: Owners, clock: Pick<Clo
   );
 }
 
-/** Registers the gauges of what pools and models say of themselves; they are read from their statuses when somebody asks. */
+/** Registers the gauges of what pools and models report of themselves; they are read from their statuses at each scrape. */
 export function registerOwnerMetrics(registry: Registry, owners: Owners, clock: Pick<Clock, 'now'>): void {
   sampledGauge(
     registry,

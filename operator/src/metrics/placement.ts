@@ -3,7 +3,7 @@ import type { PlacementView, PlanHolder } from '../controllers/placement/index.t
 import { compareMemory, itemOf } from '../placement/index.ts';
 import { sampledGauge, type Sample } from './fleet.ts';
 
-/** What is informed of the GPUs when somebody asks. */
+/** What is reported of the GPUs at each scrape. */
 export type ReadPlacement = () => PlacementView;
 
 type Slots = PlacementView['inventory']['slots'];
@@ -17,7 +17,7 @@ function sums(all: Iterable<readonly [string, number]>): ReadonlyMap<string, num
   return found;
 }
 
-/** Bytes of keys and values that engines say they hold, by slot; engines that tell nothing are not in it. */
+/** Bytes of keys and values that engines report, by slot; engines that report nothing are not in it. */
 function measuredOn({ servers, pools }: PlacementView): ReadonlyMap<string, number> {
   const reported = new Map<string, number | undefined>(
     pools.flatMap(({ metadata, status }) =>
@@ -193,7 +193,7 @@ function tellServers(gauge: Tell): void {
   );
 }
 
-/** Registers the gauges of GPUs; they are read from the caches when somebody asks. */
+/** Registers the gauges of GPUs; they are read from the caches at each scrape. */
 export function registerPlacementMetrics(registry: Registry, look: ReadPlacement): void {
   const read = once(look);
   registerSlots(registry, () => read().inventory.slots);

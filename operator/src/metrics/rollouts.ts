@@ -6,7 +6,7 @@ import { sampledGauge, type Sample } from './fleet.ts';
 import { rolloutLedgerName } from '../pools/names.ts';
 import { noShadow, shadowIn, type ShadowTallies } from '../revisions/index.ts';
 
-/** Registers the gauges of rollouts; they are read from the statuses of pools and models when somebody asks. */
+/** Registers the gauges of rollouts; they are read from the statuses of pools and models at each scrape. */
 export function registerRolloutMetrics(registry: Registry, { pools, energyModels }: Pick<Caches, 'pools' | 'energyModels'>): void {
   const each = (name: string, help: string, labelNames: readonly string[], read: () => Iterable<Sample>): void =>
     sampledGauge(registry, { name, help, labelNames }, read);
@@ -42,7 +42,7 @@ type Owner = KubeObject & { readonly status?: { readonly rollout?: RolloutStatus
 type Named = () => readonly (readonly [string, ShadowTallies])[];
 type Books = Pick<Caches, 'configMaps'>['configMaps'];
 
-/** Registers what the books of rollouts hold of copies to a shadow; it is read from them when somebody asks. */
+/** Registers what the books of rollouts hold of copies to a shadow; it is read from them at each scrape. */
 export function registerShadowMetrics(
   registry: Registry,
   { pools, energyModels, configMaps }: Pick<Caches, 'pools' | 'energyModels' | 'configMaps'>,

@@ -10,7 +10,7 @@ export interface ConditionValue {
   readonly stalled?: boolean;
 }
 
-/** Reasons that somebody has to look at. */
+/** Reasons that a person has to look at. */
 const unhealthy: ReadonlySet<string> = new Set([
   'Frozen',
   'GateFailed',

@@ -11,7 +11,7 @@ const reportedOf = ({ status }: Planned): string =>
       .map(({ status, reason, message }) => [status, reason, message]),
   });
 
-/** The plan of a pool or a model changed, or what is said about it. */
+/** The plan of a pool or a model changed, or what is reported about it. */
 export const planChanged: Predicate<Planned> = (change) => change.type !== 'update' || reportedOf(change.old) !== reportedOf(change.object);
 
 /** Component of pods that hold a GPU of the device plugin for others. */

@@ -1,4 +1,4 @@
-/** Which servers a revision of a pool has, what tells them apart, and which of them need GPUs. Pure. */
+/** Which servers a revision of a pool has, how their names differ, and which of them need GPUs. Pure. */
 import { isControlledBy } from '@agentfleet/kube';
 import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
 import { expertHash } from '../revisions/index.ts';
@@ -65,7 +65,7 @@ function contentOf({ data }: ControllerRevision): Content | undefined {
   return revision === undefined || experts === undefined || images === undefined ? undefined : { revision, experts, images };
 }
 
-/** As many pods as the spec says now: how many there are is no part of a revision. */
+/** As many pods as the spec sets now: how many there are is no part of a revision. */
 function scaled(experts: readonly Expert[], pool: ExpertPool): readonly Expert[] {
   const now = new Map(pool.spec.experts.map(({ name, replicas }) => [name, replicas]));
   return experts.map((expert) => ({ ...expert, replicas: now.get(expert.name) ?? expert.replicas }));

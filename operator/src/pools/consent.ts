@@ -1,7 +1,7 @@
 import type { Lister } from '@agentfleet/kube';
 import { apiVersion, poolGrant, type ExpertPool, type PoolGrant, type PoolRight } from '@agentfleet/protocol/api';
 
-/** What the administrator of the cluster says about pools that reach into other namespaces. */
+/** The settings of the cluster's administrator about pools that reach into other namespaces. */
 export interface ReachConfig {
   /** Namespace of the operator: no pool of another one reaches into it. */
   readonly namespace: string;

@@ -22,9 +22,9 @@ export function imagesOf({ spec }: Pod): string {
 type Maps = { readonly lister: Lister<ConfigMap> };
 
 /**
- * Which waiting sandboxes the operator made itself. Labels, annotations and owners of a pod can be written by everybody who
- * may create pods beside it, its uid by nobody; so the uids are recorded where no tenant writes: in the namespace of the
- * operator. One that a crash kept out of the record is nobody's, and is replaced.
+ * Which waiting sandboxes the operator made itself. Labels, annotations and owners of a pod can be written by all who
+ * may create pods beside it, its uid by none; so the uids are recorded where no tenant writes: in the namespace of the
+ * operator. One that a crash kept out of the record belongs to no pool, and is replaced.
  */
 export class MadeSandboxes {
   readonly #maps: Maps;

@@ -34,7 +34,7 @@ export const modelKeysName = (model: string): string => childName(model, 'verifi
 /** ServiceAccount of the golden sets of a pool, where their template names none. */
 export const goldenServiceAccount = (pool: string): string => childName(pool, 'golden');
 
-/** Deployment and Service of one expert; `revision` tells those apart that stand side by side. */
+/** Deployment and Service of one expert; `revision` distinguishes those that stand side by side. */
 export const expertName = (pool: string, expert: string, revision?: string): string =>
   revision === undefined ? childName(pool, 'expert', expert) : childName(pool, 'expert', expert, revision);
 
@@ -42,7 +42,7 @@ export const expertName = (pool: string, expert: string, revision?: string): str
 export const gatewayName = (pool: string, revision?: string): string =>
   revision === undefined ? childName(pool, 'gateway') : childName(pool, 'gateway', revision);
 
-/** Deployment and Service of the pods of an EnergyModel, and their NetworkPolicy; `revision` tells those apart that stand side by side. */
+/** Deployment and Service of the pods of an EnergyModel, and their NetworkPolicy; `revision` distinguishes those that stand side by side. */
 export const verifierName = (model: string, revision?: string): string =>
   revision === undefined ? childName(model, 'verifier') : childName(model, 'verifier', revision);
 
@@ -55,7 +55,7 @@ export const rolloutLedgerName = (owner: string, kind: 'pool' | 'model'): string
 /** ConfigMap that holds what the tasks of a pool have spent. */
 export const spendingName = (pool: string): string => childName(pool, 'spending');
 
-/** Job that runs a golden set against a revision; `hash` tells both, `run` the Jobs of them apart. */
+/** Job that runs a golden set against a revision; `hash` distinguishes both, `run` their Jobs. */
 export const goldenJobName = (owner: string, kind: 'pool' | 'model', hash: string, run: number): string =>
   childName(owner, kind, 'golden', hash, String(run));
 
@@ -65,7 +65,7 @@ export const artifactsClaim = (pool: string): string => childName(pool, 'artifac
 /** PersistentVolumeClaim of fetched weights, and the NetworkPolicy of the jobs that fetch. */
 export const modelsClaim = (pool: string): string => childName(pool, 'models');
 
-/** Job that reads the weights of an item, `<expert>` or `<expert>/draft`; `hash` tells what is asked for. */
+/** Job that reads the weights of an item, `<expert>` or `<expert>/draft`; `hash` is of what is asked for. */
 export const weightsJobName = (pool: string, item: string, hash: string): string =>
   childName(pool, 'weights', item.replaceAll('/', '-'), hash);
 

@@ -6,7 +6,7 @@ import { labels } from '@agentfleet/protocol/pool';
 import { workerServiceAccount } from './names.ts';
 import { warmPoolOf } from '../runtime/caches.ts';
 
-/** Reads of the caches that tell which pool a task belongs to. */
+/** Reads of the caches that decide which pool a task belongs to. */
 export interface PoolLookup {
   pool(namespace: string, name: string): ExpertPool | undefined;
   defaultPools(): readonly ExpertPool[];
@@ -94,7 +94,7 @@ function defaultPool(own: string, namespace: Namespace | undefined, lookup: Pool
   return { reason: 'NoDefaultPool', message };
 }
 
-/** The caches that tell which pool a task belongs to. */
+/** The caches that decide which pool a task belongs to. */
 export interface PoolCaches {
   readonly pools: { readonly lister: Lister<ExpertPool> };
   readonly poolGrants: { readonly lister: Lister<PoolGrant> };
@@ -158,7 +158,7 @@ function slotsOf({ spec: { workers, limits } }: ExpertPool): number {
 }
 
 /**
- * Tasks of one namespace that may run at once: what the pool says; else all where only its own namespace uses it, and
+ * Tasks of one namespace that may run at once: what the pool sets; else all where only its own namespace uses it, and
  * three quarters of its slots, rounded up, where others may: one of four or more is always left for another namespace. Pure.
  */
 export function perNamespaceOf(pool: ExpertPool): number {

@@ -19,7 +19,7 @@ export interface Held extends Amount {
 
 /** What ended attempts of one namespace have spent. */
 export interface Spent extends Amount {
-  /** Attempts whose usage nobody could tell, charged at all that was set aside for them. */
+  /** Attempts whose usage is unknown, charged at all that was set aside for them. */
   readonly estimated: number;
 }
 
@@ -207,7 +207,7 @@ export function setAside(before: SpendingBook, spending: PoolSpending, held: Hel
 export interface Charge {
   readonly uid: string;
   readonly attempt: number;
-  /** Null: nobody can tell, and all that was set aside is charged. */
+  /** Null: it is unknown, and all that was set aside is charged. */
   readonly amount: Amount | null;
 }
 

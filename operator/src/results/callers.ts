@@ -12,7 +12,7 @@ export interface Caller {
   readonly extra: Readonly<Record<string, readonly string[]>>;
 }
 
-/** What the API server says of its front proxy, in a ConfigMap that extension servers may read. */
+/** What the API server publishes of its front proxy, in a ConfigMap that extension servers may read. */
 export interface FrontProxy {
   /** PEM. */
   readonly authority: string;
@@ -65,7 +65,7 @@ export function isFrontProxy(socket: Pick<TLSSocket, 'authorized' | 'getPeerX509
 
 type Headers = IncomingMessage['headersDistinct'];
 
-/** Who the front proxy says that asks; undefined: nobody. */
+/** The caller that the front proxy names; undefined: none. */
 export function callerByHeaders(headers: Headers, proxy: FrontProxy): Caller | undefined {
   const first = (names: readonly string[]): string | undefined => names.flatMap((name) => headers[name] ?? [])[0];
   const username = first(proxy.usernameHeaders);
@@ -124,7 +124,7 @@ interface TokenAnswer {
   };
 }
 
-/** What of a task somebody wants to read. */
+/** The part of a task that a caller wants to read. */
 export interface Wish {
   readonly namespace: string;
   readonly name: string;
@@ -148,7 +148,7 @@ export class Delegation {
     this.#reviews = new Remembered(clock);
   }
 
-  /** Who has this token; undefined: nobody, or not any more. */
+  /** Who has this token; undefined: no one, or not any more. */
   callerByToken(token: string, signal: AbortSignal): Promise<Caller | undefined> {
     const key = createHash('sha256').update(token).digest('hex');
     return this.#tokens.of(key, async () => {

@@ -91,7 +91,7 @@ function signed({ subject, issuer, of, by, now, extensions }: Wanted): string {
 
 /**
  * A certificate for a server of these names, under an authority that signs this one certificate: its key is forgotten, so that
- * nobody can steal it.
+ * it cannot be stolen.
  */
 export async function issue(names: readonly string[], now: number): Promise<Issued> {
   const [authority, own] = await Promise.all([newKey(), newKey()]);

@@ -74,7 +74,7 @@ async function* recordsOf(options: RecordsOptions, first: Readable | undefined, 
   let body = first;
   let lookAt = clock.monotonic() + everyMs.task;
   for (;;) {
-    // Read before the log: what it says of its end is true of all that the log holds by then.
+    // Read before the log: the end that it reports is true of all that the log holds by then.
     const over = isOver(task);
     if (body !== undefined)
       for await (const logged of linesOf(body, since)) {

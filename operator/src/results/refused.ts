@@ -10,7 +10,7 @@ const reasons: Readonly<Record<number, string>> = {
   503: 'ServiceUnavailable',
 };
 
-/** An answer that is a refusal; the message says what, where and the cure. */
+/** An answer that is a refusal; the message has what, where and the cure. */
 export class Refused extends Error {
   readonly status: number;
 

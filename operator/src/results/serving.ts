@@ -17,7 +17,7 @@ interface Secret extends KubeObject {
 
 const secrets = defineResource<Secret>({ group: '', version: 'v1', plural: 'secrets', kind: 'Secret', namespaced: true });
 
-/** The Secret of the certificate; the chart makes it empty, so that nobody here has the right to make Secrets. */
+/** The Secret of the certificate; the chart makes it empty, so that no account here has the right to make Secrets. */
 export const certificateSecret = 'agentfleet-results-tls';
 const keys = { authority: 'ca.crt', certificate: 'tls.crt', key: 'tls.key' } as const;
 
@@ -75,7 +75,7 @@ export class ServingCertificate {
     }
   }
 
-  /** Has the API server believe the authority; somebody who took it out again is noticed. */
+  /** Has the API server trust the authority; when it was taken out again, that is noticed. */
   async #announce(authority: string, signal: AbortSignal): Promise<void> {
     const { transport, log } = this.#options;
     const caBundle = Buffer.from(authority).toString('base64');

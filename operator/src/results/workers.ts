@@ -85,7 +85,7 @@ export class WorkersClient {
       return { body, bytes: length === null ? undefined : Number(length) };
     }
     const { code, message } = await refusalOf(response);
-    // Of a path that it does not know, a worker of before this API says nothing: it is replaced soon.
+    // An older worker answers 404 without a code for a path of this API: it is replaced soon.
     if (response.status === 404 && code !== undefined) return undefined;
     if (response.status === 404)
       throw new Refused(503, `${where} are of an older version; upgrade them with the chart, or wait until they are replaced`);

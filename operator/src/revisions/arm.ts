@@ -13,7 +13,7 @@ export interface Arm {
   readonly shadow: string | undefined;
 }
 
-/** What of an assignment says with what the task works, and who judges it. */
+/** The part of an assignment that names what the task works with, and who judges it. */
 export type Arms = Pick<Assignment, 'revision' | 'verifierRevision' | 'rollout' | 'shadow'>;
 
 /** The arm of a task that never had one. Pure. */
@@ -38,7 +38,7 @@ function isTrying({ phase }: RolloutStatus): boolean {
 
 /**
  * What a task works with from this assignment on, and who judges it. `before` is that of the one before, undefined for the
- * first. A task that has to change either is counted for nobody from then on. `status` is the pool's, `judge` its model's. Pure.
+ * first. A task that has to change either is counted for no arm from then on. `status` is the pool's, `judge` its model's. Pure.
  */
 export function armsOf(uid: string, before: Arms | undefined, status: RolloutStatus | undefined, judge?: RolloutStatus): Arms {
   const { revision, verifierRevision, rollout, shadow } = before === undefined ? first(uid, status, judge) : later(before, status, judge);
@@ -54,7 +54,7 @@ interface Chosen extends Arm {
   readonly verifierRevision: string | undefined;
 }
 
-/** Two caches may show two rollouts of which one is over: then nobody is tried, as nobody could tell whose the end was. */
+/** Two caches may show two rollouts of which one is over: then none is tried, as an end could not be attributed. */
 function first(uid: string, status: RolloutStatus | undefined, judge: RolloutStatus | undefined): Chosen {
   const both = [status, judge].every((known) => known !== undefined && (isTrying(known) || known.phase === 'Shadowing'));
   if (both) return { revision: status?.stable, verifierRevision: judge?.stable, rollout: undefined, shadow: undefined };

@@ -1,4 +1,4 @@
-// What a rollout makes of evidence that is missing or cannot be: it says so with a cure, and nothing moves.
+// What a rollout makes of evidence that is missing or cannot be: it reports that with a cure, and nothing moves.
 import { describe, expect, it } from 'vitest';
 import type { AgentTask, RolloutPolicySpec, RolloutStatus } from '@agentfleet/protocol/api';
 import { armWith } from '../rollout/gates/testing/evidence.ts';

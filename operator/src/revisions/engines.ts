@@ -31,7 +31,7 @@ interface Known {
   at: number;
 }
 
-/** Reads what the engines of a revision tell of their requests since a rollout began to look at them. */
+/** Reads what the engines of a revision report of their requests since a rollout began to look at them. */
 export class EngineReader {
   readonly #ask: AskMetrics;
   readonly #clock: Clock;
@@ -45,7 +45,7 @@ export class EngineReader {
     this.#log = options.log;
   }
 
-  /** Sums over the pods; what a pod does not tell is missing. Takes two seconds at most and never rejects. */
+  /** Sums over the pods; what a pod does not report is missing. Takes two seconds at most and never rejects. */
   async read(rollout: string, pods: readonly Pod[], signal: AbortSignal): Promise<Series> {
     const reported = await Promise.all(pods.map((pod) => this.#one(rollout, pod, signal)));
     return reported.filter((series) => series !== undefined).reduce<Series>(addSeries, {});
@@ -92,7 +92,7 @@ function latenciesOf({ buckets }: Series): readonly number[] {
   return times;
 }
 
-/** What the engines of one arm tell, as gates read it; what they do not tell is left out. Pure. */
+/** What the engines of one arm report, as gates read it; what they do not report is left out. Pure. */
 export function engineEvidence(series: Series | undefined): Pick<ArmEvidence, 'requests' | 'latencies' | 'draft'> {
   const { requests, failed = 0, draftTokens, acceptedTokens } = series ?? {};
   return {
@@ -131,7 +131,7 @@ export function isWindowOpen(windows: readonly Window[] | undefined, now: number
 /** Observations of a histogram by the upper bound of their bucket, seconds; cumulative. */
 export type Buckets = ReadonlyMap<number, number>;
 
-/** What gates read of the metrics of an engine. Counters grow; a field that no series tells is absent. */
+/** What gates read of the metrics of an engine. Counters grow; a field without a series is absent. */
 export interface Series {
   readonly requests?: number;
   readonly failed?: number;
@@ -161,7 +161,7 @@ function pointsOf(text: string): readonly Point[] {
   });
 }
 
-/** Codes of our own engines by which it is not the engine that failed: the caller, or a pod that goes and says so. */
+/** Codes of our own engines by which it is not the engine that failed: the caller, or a pod that announced its end. */
 const notTheEngines: ReadonlySet<string> = new Set([
   ...Object.entries(inferenceErrors).flatMap(([code, { status }]) => (status < 500 ? [code] : [])),
   'AF_STOPPING',

@@ -58,7 +58,7 @@ export type Planned<P> = ({ readonly plan: P | undefined } | { readonly lost: Ro
 
 /** What all plans have. */
 interface RolloutParts {
-  /** Children that stay although nobody asks for them, as `group/plural/name`. */
+  /** Children that stay although no desired state asks for them, as `group/plural/name`. */
   readonly keep: readonly string[];
   readonly shadow?: ShadowView | undefined;
 }

@@ -9,7 +9,7 @@ import { callerToken, type ServerWall } from '../serving/index.ts';
 export interface GoldenTemplate {
   readonly content: NonNullable<PodTemplate['template']>;
   readonly hash: string;
-  /** Name of the container that says the result. */
+  /** Name of the container that reports the result. */
   readonly container: string;
   /** Time of each Job. */
   readonly timeoutSeconds: number;

@@ -33,7 +33,7 @@ interface Play {
 async function tried(ends: (job: Made) => End): Promise<Play> {
   const world = await World.start({ crew: 'all', seed: 1, pool: { energyModelRef: { name: 'judge' } }, fate: () => undefined });
   Rollouts.join(world);
-  // Both tell the same of themselves, whatever they are worth.
+  // Both report the same of themselves, whatever they are worth.
   world.ask = verifiers(world.server, { 'features-v1': { auc: 0.95 }, 'features-v2': { auc: 0.95 } });
   const jobs = GoldenJobs.join(world, ends);
   await new ResourceClient(world.transport, resources.podTemplates).create(goldenTemplate());

@@ -29,7 +29,7 @@ export interface GoldenEntry {
   /** Jobs in a row whose pod the cluster took away. */
   readonly lost: number;
   readonly report?: GoldenReport;
-  /** Why there is no result until somebody changes something. */
+  /** Why there is no result until a person changes something. */
   readonly fault?: string;
   /** The word of the annotation that asks for another try, as it was when the Job ended. */
   readonly word?: string;
@@ -67,7 +67,7 @@ export function textWith(entries: readonly GoldenEntry[], entry: GoldenEntry): s
   return JSON.stringify([...others, entry].slice(-mostEntries));
 }
 
-/** How a Job ended. `Lost`: the cluster took its pod away, which says nothing of the set. */
+/** How a Job ended. `Lost`: the cluster took its pod away, which is no result of the set. */
 export type Outcome = 'Running' | 'Lost' | { readonly report: GoldenReport } | { readonly fault: string };
 
 const mostWords = 200;
@@ -81,7 +81,7 @@ function isRunning(job: Job): boolean {
   return ended(job) === undefined;
 }
 
-/** Evicted, preempted, or refused by a kubelet: then the pod says why, or its condition does. */
+/** Evicted, preempted, or refused by a kubelet: then the pod has the reason, or its condition. */
 function takenAway({ status }: Pod): boolean {
   const disrupted = status?.conditions?.some(({ type, status }) => type === 'DisruptionTarget' && status === 'True') === true;
   return disrupted || status?.reason !== undefined;
@@ -171,7 +171,7 @@ interface Run {
 
 type Found = GoldenEvidence & { readonly entry?: GoldenEntry };
 
-/** Pods that a Job may lose in a row before somebody has to look. */
+/** Pods that a Job may lose in a row before a person has to look. */
 const mostLost = 3;
 
 /** Ms after which a Job that the server refused is asked for again. */
@@ -201,7 +201,7 @@ export class GoldenSets {
     this.#templates = new TemplateReader({ transport, clock, log });
   }
 
-  /** Starts what is due, and tells what is known. */
+  /** Starts what is due, and returns what is known. */
   async look(question: GoldenQuestion, signal: AbortSignal): Promise<GoldenView> {
     const { spec } = question;
     const arms = armsOf(question);

@@ -51,7 +51,7 @@ export class LatencyReader {
   }
 
   /**
-   * By names of experts; those that nobody asked are missing. Undefined: no task runs, and none asked for a while. Takes two seconds
+   * By names of experts; those without requests are missing. Undefined: no task runs, and none asked for a while. Takes two seconds
    * at most and never rejects.
    */
   async read(pods: readonly Pod[], running: boolean, signal: AbortSignal): Promise<ReadonlyMap<string, Latency> | undefined> {
@@ -80,7 +80,7 @@ export class LatencyReader {
     return looks.length === 1 || [...answered(looks).values()].some((buckets) => totalOf(buckets) > 0);
   }
 
-  /** What a pod answered within the window. The first look at it counts nothing: nobody knows how old that is. */
+  /** What a pod answered within the window. The first look at it counts nothing: its age is unknown. */
   async #one(pod: Pod, signal: AbortSignal): Promise<ReadonlyMap<string, Buckets>> {
     const { uid } = pod.metadata;
     const now = this.#clock.monotonic();

@@ -16,7 +16,7 @@ import {
 } from '@agentfleet/kube';
 import { type ConfigMap, resources } from '../runtime/resources.ts';
 
-/** What the end of one task says about its arm. */
+/** The sample that the end of one task is for its arm. */
 export interface Sample {
   readonly uid: string;
   readonly revision: string;
@@ -76,7 +76,7 @@ function markOf(uid: string): string {
   return createHash('sha256').update(uid).digest('base64').slice(0, 8);
 }
 
-/** Where no act passed nothing can have been missed. What was undone went wrong, whatever its end says. */
+/** Where no act passed nothing can have been missed. What was undone went wrong, whatever its end is. */
 function addMissed(to: Tallies['passedActs'], { passed, revoked, acts, rolledBack }: Sample): Tallies['passedActs'] {
   if (acts.total <= acts.vetoed || (passed === undefined && revoked !== true)) return to;
   return { missed: to.missed + Number(passed === false || rolledBack !== undefined), total: to.total + 1 };
@@ -137,7 +137,7 @@ export function ledgerOf(data: Readonly<Record<string, string>> | undefined, rol
   const reported = JSON.parse(text) as Pick<Ledger, 'rollout' | 'arms' | 'shadow'>;
   if (reported.rollout !== rollout) return emptyLedger(rollout);
   const counted = new Set(data?.[ledgerKeys.counted]?.match(/.{8}/g) ?? []);
-  // An operator from before some of the sums wrote none of them: what it counted says nothing about these.
+  // An operator from before some of the sums wrote none of them: its counts hold nothing of these.
   const arms = Object.fromEntries(Object.entries(reported.arms).map(([revision, sums]) => [revision, { ...nothing, ...sums }]));
   const shadow = reported.shadow === undefined ? {} : { shadow: { ...noShadow, ...reported.shadow } };
   return { rollout, arms, counted, ...shadow };
@@ -186,12 +186,12 @@ export class LedgerWriter {
     return this.#newest(place).data?.[name];
   }
 
-  /** Writes another text into the book. False: somebody else wrote; it has to be tried again. */
+  /** Writes another text into the book. False: another writer was faster; it has to be tried again. */
   async write(place: LedgerPlace, name: string, text: string, signal: AbortSignal): Promise<boolean> {
     return this.#change(place, { [name]: text }, this.#newest(place).ledger, signal);
   }
 
-  /** Adds samples. False: somebody else wrote; it has to be tried again. */
+  /** Adds samples. False: another writer was faster; it has to be tried again. */
   async count(place: LedgerPlace, rollout: string, samples: readonly Sample[], signal: AbortSignal): Promise<boolean> {
     const before = this.read(place, rollout);
     const ledger = countLedger(before, samples);

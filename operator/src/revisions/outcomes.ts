@@ -20,7 +20,7 @@ function passedOf({ status }: AgentTask): boolean | undefined {
   const succeeded = findCondition(status?.conditions, 'Succeeded');
   if (succeeded?.status === 'True') return true;
   const { reason: last, started } = status?.attempts?.at(-1) ?? {};
-  // What did not come to work says nothing about who would have worked.
+  // A sandbox or worker that did not come to work is no evidence about the revision.
   if (started === false) return undefined;
   if (succeeded?.status !== 'False' || notTheArms.has(succeeded.reason)) return undefined;
   return last !== undefined && notTheArms.has(last) ? undefined : false;
@@ -37,7 +37,7 @@ function isRevoked(task: AgentTask): boolean {
   return findCondition(task.status?.conditions, 'Succeeded')?.reason === 'Cancelled' && rolledBackOf(task) !== undefined;
 }
 
-/** What a task that has ended says about a revision; undefined for one that does not count for a rollout. Pure. */
+/** The sample that a task that has ended gives a revision; undefined for one that does not count for a rollout. Pure. */
 export function sampleOf(task: AgentTask, revision: string): Sample {
   const { status, metadata } = task;
   const { vetoes = 0, candidates = 0 } = status?.totals?.usage ?? {};
@@ -55,8 +55,8 @@ export function sampleOf(task: AgentTask, revision: string): Sample {
 }
 
 /**
- * What a task that has not ended says: failed, when the time in which it was to end is over. One that a person holds up
- * says nothing. Pure. `now` is wall time in ms.
+ * The sample of a task that has not ended: failed, when the time in which it was to end is over. One that a person holds up
+ * gives none. Pure. `now` is wall time in ms.
  */
 export function lateSampleOf(
   { status, metadata, spec }: AgentTask,
@@ -109,7 +109,7 @@ export class Outcomes {
     caches.census.onSeen((task) => this.#take(task));
   }
 
-  /** Samples of a rollout that were not called counted. A task that is gone says nothing any more. */
+  /** Samples of a rollout that were not called counted. A task that is gone gives none any more. */
   async read(rollout: string, signal: AbortSignal): Promise<readonly Sample[]> {
     const left = [...(this.#left.get(rollout) ?? [])];
     for (let at = 0; at < left.length; at += readAtOnce) {

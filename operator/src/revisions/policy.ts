@@ -44,7 +44,7 @@ function namesOf({ gates = [] }: RolloutPolicySpec, phase: ReturnType<typeof mus
 /** After which a step that lacks its data is called held: a name for people, as missing data never promote and never roll back. */
 const stepTimeoutSeconds = 86_400;
 
-/** How the machine is to go on, from what the spec says. Pure. */
+/** How the machine is to go on, by the spec. Pure. */
 export function policyOf(spec: RolloutPolicySpec): RolloutRules {
   const shadow = shadowOf(spec);
   return {
@@ -81,7 +81,7 @@ function gateOf({ name, metric, atLeast, atMost, minSamples }: RolloutGate, desi
   return { type: metric, name, bound, minSamples: minSamples ?? shipped.minSamples };
 }
 
-/** The RolloutPolicy that an object names: what it says, or why it says nothing. */
+/** The RolloutPolicy that an object names: its spec, or why there is none. */
 export type NamedPolicy =
   { readonly spec: RolloutPolicySpec } | { readonly spec?: undefined; readonly reason: Reason; readonly message: string };
 

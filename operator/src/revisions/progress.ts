@@ -207,7 +207,7 @@ function gateStatus({ name, verdict, value, baseline, samples, look, message }: 
   };
 }
 
-/** The state that a status tells; that of nothing for none. Pure. */
+/** The state that a status records; that of nothing for none. Pure. */
 export function wholeOf(status: RolloutStatus | undefined): Whole {
   if (status === undefined) return { state: idle, id: undefined, samplesBefore: 0, samples: 0, retried: undefined };
   const { id, samplesBefore, samples, retried, since, failures = {}, gates, lastGreen = [], stable, canary, ...rest } = status;

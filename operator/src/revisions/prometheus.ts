@@ -14,10 +14,10 @@ const answerSeconds = 5;
 /** Ms for which an answer is believed. */
 const freshMs = 10_000;
 
-/** Ms for which a query that nobody asks any more is remembered. */
+/** Ms for which a query that is not asked any more is remembered. */
 const keptMs = 600_000;
 
-/** Letters of what a server said that a status tells. */
+/** Characters of a server's answer that a status quotes. */
 const mostWords = 96;
 
 /** Asks by HTTP. */

@@ -8,7 +8,7 @@ type Bins = readonly number[];
 /** Counts of nothing. */
 export const noBins: Bins = Array.from({ length: probabilityBins }, () => 0);
 
-/** Sums of two counts; those of another number of bins, as an older or newer worker tells them, say nothing. Pure. */
+/** Sums of two counts; those of another number of bins, as an older or newer worker reports them, count nothing. Pure. */
 export function addBins(to: Bins, more: Bins | undefined): Bins {
   if (more?.length !== probabilityBins) return to;
   return to.map((count, bin) => count + (more[bin] ?? 0));
@@ -37,7 +37,7 @@ export interface ShadowTallies {
   readonly ofSucceeded: Table;
   /** Those of tasks that failed: what neither refuses of them both missed. */
   readonly ofFailed: Table;
-  /** Acts by the bins of what each of the two says of them. */
+  /** Acts by the bins of the two verifiers' energies. */
   readonly scores: { readonly stable: Bins; readonly shadow: Bins };
 }
 
@@ -77,7 +77,7 @@ export function addCopies(to: CopyCounts, report: ShadowReport): CopyCounts {
   return Object.fromEntries(counters.map((name) => [name, to[name] + report[name]])) as CopyCounts;
 }
 
-/** Tallies with the end of one task; `passed` undefined: its end says nothing about who judged it. Pure. */
+/** Tallies with the end of one task; `passed` undefined: its end is no evidence about who judged it. Pure. */
 export function addShadow(to: ShadowTallies, report: ShadowReport | null, passed: boolean | undefined): ShadowTallies {
   const tasks = to.tasks + 1;
   if (report === null) return { ...to, tasks };
@@ -91,13 +91,13 @@ export function addShadow(to: ShadowTallies, report: ShadowReport | null, passed
   };
 }
 
-/** What a task tells of copies for the rollout in whose shadow phase it was assigned; null: none. Pure. */
+/** What a task reports of copies for the rollout in whose shadow phase it was assigned; null: none. Pure. */
 export function shadowReportOf({ status }: AgentTask): ShadowReport | null {
   const { assignment, run } = status ?? {};
   return assignment?.shadow !== undefined && run?.shadow?.rollout === assignment.shadow ? run.shadow : null;
 }
 
-/** Sums of what tasks that have not ended tell of copies for a rollout. Pure. */
+/** Sums of what tasks that have not ended report of copies for a rollout. Pure. */
 export function copiesUnderWay(tasks: readonly AgentTask[]): CopyCounts {
   return tasks.map(shadowReportOf).reduce<CopyCounts>((sum, report) => (report === null ? sum : addCopies(sum, report)), noCopies);
 }
@@ -111,12 +111,12 @@ export function shadowEvidence({ copies, acts, ofSucceeded, scores }: ShadowTall
 export interface ShadowView {
   /** Tasks that have not ended and whose requests are copied. */
   readonly tasks: number;
-  /** What those tell, and what the book holds of tasks that have ended. */
+  /** What those report, and what the book holds of tasks that have ended. */
   readonly live: CopyCounts;
   readonly ended: CopyCounts;
 }
 
-/** What is said of it, as conditions say it. */
+/** The value of the condition. */
 export interface ShadowWord {
   readonly status: 'True' | 'False' | 'Unknown';
   readonly reason: Reason;
@@ -129,7 +129,7 @@ const graceSeconds = 60;
 const percent = (part: number, whole: number): string => `${Math.round((100 * part) / Math.max(1, whole))} %`;
 
 /**
- * The condition ShadowHealthy: whether copies are answered. By what tasks tell that are worked on, where they tell anything,
+ * The condition ShadowHealthy: whether copies are answered. By the reports of tasks that are worked on, where there are any,
  * as a shadow that answered yesterday may be gone. Undefined: nothing is in shadow. Pure. `now` is wall time in ms.
  */
 export function shadowCondition(status: RolloutStatus | undefined, view: ShadowView | undefined, now: number): ShadowWord | undefined {

@@ -21,23 +21,23 @@ export interface Trial {
   readonly spec: RolloutPolicySpec;
   /** Pods that serve a revision, and no other one. */
   readonly pods: (revision: string) => readonly Pod[];
-  /** What the pods of a verifier tell of problems that it never saw; undefined while they do not. */
+  /** What the pods of a verifier report of problems that it never saw; undefined while they do not. */
   readonly heldOut?: (revision: string) => HeldOut | undefined;
-  /** How a verifier makes probabilities of energies, as its pods tell; undefined while they do not. */
+  /** How a verifier makes probabilities of energies, as its pods report; undefined while they do not. */
   readonly maps?: (revision: string) => CalibrationMaps | undefined;
-  /** What golden sets found. What they measured of a verifier counts for more than what it tells. */
+  /** What golden sets found. What they measured of a verifier counts for more than what it reports. */
   readonly golden?: GoldenView;
   readonly now: number;
 }
 
 const nothing: ArmEvidence = { ...noTallies, requests: { failed: 0, total: 0 }, latencies: [] };
 
-/** Figures of verifiers: as the golden sets measured them where they did so of both, otherwise as the verifiers tell them. */
+/** Figures of verifiers: as the golden sets measured them where they did so of both, otherwise as the verifiers report them. */
 function figuresOf({ golden, heldOut }: Trial, arms: readonly string[]): Trial['heldOut'] {
   return golden !== undefined && arms.every((revision) => golden.heldOut(revision) !== undefined) ? golden.heldOut : heldOut;
 }
 
-/** What all rollouts share: books of tasks, what engines tell of themselves. */
+/** What all rollouts share: books of tasks, what engines report of themselves. */
 export class Trials {
   readonly designs = new Designs();
   readonly golden: GoldenSets;

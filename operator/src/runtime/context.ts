@@ -193,7 +193,7 @@ export class NodeAbilities {
 /** Time between two looks at whether the server refuses, ms. */
 const lookMs = 100;
 
-/** A cache of a resource that not every cluster serves: without it the cache is empty, and nobody waits for it. */
+/** A cache of a resource that not every cluster serves: without it the cache is empty and counts as synced. */
 export class OptionalCache<T extends KubeObject = KubeObject> implements ManagedCache {
   readonly informer: Informer<T>;
   readonly #clock: Clock;
@@ -222,7 +222,7 @@ export class OptionalCache<T extends KubeObject = KubeObject> implements Managed
     return this.informer.hasSynced() || isMissing(this.informer.refusal);
   }
 
-  /** Resolves with the first list, or when the server says that it has no such resource; rejects as an Informer does. */
+  /** Resolves with the first list, or when the server has no such resource; rejects as an Informer does. */
   async waitForSync(timeoutMs: number, signal?: AbortSignal): Promise<void> {
     const over = new AbortController();
     const either = signal === undefined ? over.signal : AbortSignal.any([over.signal, signal]);

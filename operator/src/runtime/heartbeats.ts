@@ -35,7 +35,7 @@ export class Heartbeats {
     return beat === undefined ? 0 : Math.max(0, beat.at + durationMs - this.#clock.monotonic());
   }
 
-  /** Calls `listener` with the key of each Lease that becomes fresh, is no longer fresh, or is gone: `freshMs` tells which. */
+  /** Calls `listener` with the key of each Lease that becomes fresh, is no longer fresh, or is gone: `freshMs` distinguishes them. */
   onChange(listener: (key: ObjectKey) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

@@ -14,7 +14,7 @@ export const podSecurity: V1PodSecurityContext = {
   seccompProfile: { type: 'RuntimeDefault' },
 };
 
-/** What it demands of a container, and a root file system that nobody writes to. */
+/** What it demands of a container, and a read-only root file system. */
 export const containerSecurity: V1SecurityContext = {
   allowPrivilegeEscalation: false,
   readOnlyRootFilesystem: true,

@@ -85,7 +85,7 @@ export interface Namespace extends KubeObject {
 /** The parts of `v1.Node` that decisions look at. */
 export interface Node extends KubeObject {
   readonly status?: {
-    /** `runtimeHandlers`: what each handler of the container runtime can; the default one has no name. Absent: the kubelet does not tell. */
+    /** `runtimeHandlers`: what each handler of the container runtime can; the default one has no name. Absent: the kubelet does not report. */
     readonly nodeInfo?: { readonly kubeletVersion?: string; readonly containerRuntimeVersion?: string; readonly bootID?: string };
     /** Of GPUs that a device plugin hands out; nothing else is kept. */
     readonly allocatable?: Readonly<Record<string, string>>;
@@ -140,7 +140,7 @@ export interface PodTemplate extends KubeObject {
   };
 }
 
-/** `v1.PodSpec` as somebody wrote it. */
+/** `v1.PodSpec` as its author wrote it. */
 export interface TemplatePodSpec {
   readonly activeDeadlineSeconds?: number;
   readonly containers?: readonly TemplateContainer[];
@@ -148,7 +148,7 @@ export interface TemplatePodSpec {
   readonly [field: string]: unknown;
 }
 
-/** `v1.Container` as somebody wrote it. */
+/** `v1.Container` as its author wrote it. */
 export interface TemplateContainer {
   readonly name: string;
   readonly env?: readonly { readonly name: string }[];

@@ -33,7 +33,7 @@ export interface OperandSettings {
   readonly proxy?: ProxySettings;
   /** Whether all programs of ours trust the ConfigMap `agentfleet-ca` of their namespace. */
   readonly privateAuthorities?: boolean;
-  /** Where workers and gateways send spans of tasks; the others reach nobody, and are answered for. */
+  /** Where workers and gateways send spans of tasks; other pods reach no such address, and the operator records for them. */
   readonly tracing?: { readonly endpoint: string; readonly sampleRatio: number };
   /** The volume of a pool without object storage. */
   readonly artifacts?: { readonly size?: string; readonly storageClassName?: string };
@@ -98,8 +98,8 @@ export function proxyFor({ proxy }: OperandSettings, host: string): string | und
 }
 
 /**
- * A pod with what holds for all that the operator makes: where images come from, and as whom it runs. What the pod says itself
- * stays. Without settings the pod is as before, so that an upgrade replaces none. Pure.
+ * A pod with what holds for all that the operator makes: where images come from, and as whom it runs. The pod's own fields
+ * stay. Without settings the pod is as before, so that an upgrade replaces none. Pure.
  */
 export function podWith<T extends Plain<V1PodSpec>>(pod: T, settings: OperandSettings): T {
   const { imagePullPolicy = 'IfNotPresent', imagePullSecrets = [] } = settings;
@@ -120,7 +120,7 @@ function assigned(security: NonNullable<V1PodSpec['securityContext']>): NonNulla
   return kept;
 }
 
-/** Where pods of pools run that sit on no GPU; the plan says where the others do. */
+/** Where pods of pools run that sit on no GPU; the plan places the others. */
 function scheduledWith<T extends Plain<V1PodSpec>>(pod: T, settings: OperandSettings): T {
   const { nodeSelector = {}, tolerations = [], priorityClassName } = settings;
   const isPlaced = pod.nodeSelector !== undefined || pod.resourceClaims !== undefined || pod.runtimeClassName !== undefined;

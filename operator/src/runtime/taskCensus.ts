@@ -59,7 +59,7 @@ class TaskTally {
   }
 }
 
-/** Selects tasks that have not ended; those that nobody has looked at have no such field. */
+/** Selects tasks that have not ended; those that were never decided about have no such field. */
 export const unfinishedTasks = 'status.finished!=true';
 
 const finishedTasks = 'status.finished=true';
@@ -88,7 +88,7 @@ export interface TaskCensusOptions {
  * start, and every ten minutes while this replica leads. Of the latter only counts are kept, so that memory does not grow
  * with what has been done.
  *
- * They are read in full because metadata alone (PartialObjectMetadata) says neither phase, pool, end nor what is still held. Nothing
+ * They are read in full because metadata alone (PartialObjectMetadata) has neither phase, pool, end nor what is still held. Nothing
  * of a page is kept but its counts, and those whose care is due.
  */
 export class TaskCensus {
@@ -188,7 +188,7 @@ export class TaskCensus {
     this.#nap.abort();
   }
 
-  /** Looks at all tasks that have ended once, and then while somebody follows them, until the signal is aborted. */
+  /** Looks at all tasks that have ended once, and then while it has followers, until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       this.#nap = new AbortController();
@@ -280,7 +280,7 @@ export const workerIndex = 'worker';
 /** Index of tasks that have not ended by what may wake them besides a free slot, see `wakeReasons`. */
 export const wakeIndex = 'wake';
 
-/** Values of the index for tasks that nobody has looked at, and for those whose changes are being undone. */
+/** Values of the index for tasks that were never decided about, and for those whose changes are being undone. */
 export const wakeValues = { unseen: 'Unseen', rollingBack: 'RollingBack' } as const;
 
 /** Index of tasks that have not begun by `namespace/name` of what they depend on. */

@@ -34,7 +34,7 @@ export interface ServerAccess extends Pick<ClusterAccess, 'issuer' | 'metricsRea
   readonly namespace: string;
   /** ConfigMap with the signing keys, in that namespace. */
   readonly keys: string;
-  /** Subjects that may ask them to work; undefined: they work for nobody. */
+  /** Subjects that may ask them to work; undefined: none may. */
   readonly callers?: readonly string[];
   /** Audience of their tokens; default: that of experts and verifiers of the namespace. */
   readonly audience?: string;
@@ -100,7 +100,7 @@ function signingKeys(access: ServerAccess): Mounted {
   };
 }
 
-/** A volume, its mount, and the environment that tells of it. */
+/** A volume, its mount, and the environment that names it. */
 export interface Mounted {
   readonly volume: V1Volume;
   readonly mount: V1VolumeMount;

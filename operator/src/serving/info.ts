@@ -4,7 +4,7 @@ import { expertPort } from '@agentfleet/protocol/pool';
 import type { Pod } from '../runtime/resources.ts';
 import { boundedText } from './boundedText.ts';
 
-/** A calibration as a server tells it, or what is wrong with it. */
+/** A calibration as a server reports it, or what is wrong with it. */
 export type ReportedCalibration = ModelCalibration | { readonly fault: string };
 
 const isShare = (value: unknown): value is number => typeof value === 'number' && value >= 0 && value <= 1;
@@ -48,7 +48,7 @@ function headOf(value: unknown): HeadCalibration {
   return { name: known, samples, ...figures, vetoBelowProbability, warnBelowProbability, knots: knotsOf(known, knots) };
 }
 
-/** What a server tells of its calibration; undefined: nothing. What runs in the pod is not ours to trust, so all is checked. */
+/** What a server reports of its calibration; undefined: nothing. What runs in the pod is not ours to trust, so all is checked. */
 export function calibrationOf(value: unknown): ReportedCalibration | undefined {
   if (value === undefined || value === null) return undefined;
   const { digest, featureSet, fittedAt, heads } = objectOf(value);
@@ -70,17 +70,17 @@ export function calibrationOf(value: unknown): ReportedCalibration | undefined {
   }
 }
 
-/** The part of `GET /v1/info` that statuses tell. */
+/** The part of `GET /v1/info` that statuses show. */
 export interface ServerInfo {
   /** `sha256:` of code and weights. */
   readonly digest: string;
   /** `sha256:` of the artifact alone, as a spec may demand it; null for an engine without one. */
   readonly artifact: string | null;
-  /** Why what it says is not acted upon; null: it is. */
+  /** Why its report is not acted upon; null: it is. */
   readonly shadow: string | null;
-  /** Tokens whose keys and values an engine on a GPU holds at once; absent: it does not tell. */
+  /** Tokens whose keys and values an engine on a GPU holds at once; absent: it does not report. */
   readonly kvTokens?: number;
-  /** How its probabilities were calibrated; absent: it tells nothing. */
+  /** How its probabilities were calibrated; absent: it reports nothing. */
   readonly calibration?: ReportedCalibration;
 }
 
@@ -94,7 +94,7 @@ const timeLimitMs = 2_000;
 const longestAnswer = 65_536;
 const mostKnown = 4_096;
 
-/** After which a pod that did not tell is asked again, ms. */
+/** After which a pod that did not report is asked again, ms. */
 export const infoRetryMs = 10_000;
 
 /** Asks by HTTP. */
@@ -141,8 +141,8 @@ interface Known {
 }
 
 /**
- * What servers tell about themselves. A pod is asked once: its code and weights are those of its image and its template,
- * so another answer comes with another pod. One that does not tell is asked again after a while.
+ * What servers report about themselves. A pod is asked once: its code and weights are those of its image and its template,
+ * so another answer comes with another pod. One that does not report is asked again after a while.
  */
 export class InfoReader {
   readonly #ask: AskInfo;

@@ -1,6 +1,6 @@
 import type { ContainerStatus, Pod } from '../runtime/resources.ts';
 
-/** How a container ended, as the kubelet tells. */
+/** How a container ended, as the kubelet reports. */
 interface End {
   readonly exitCode?: number;
   readonly reason?: string;
@@ -40,7 +40,7 @@ function cureOf(end: Parameters<typeof memoryCure>[0]): string {
 function containerTrouble({ name, state, lastState, restartCount }: ContainerStatus): string | undefined {
   const { waiting, terminated } = state ?? {};
   const last = lastState?.terminated;
-  // The kubelet's own words name a time that grows: each would be another status, and none says why.
+  // The kubelet's own message names a time that grows: each would be another status, and none has the cause.
   if (waiting?.reason === 'CrashLoopBackOff' && last !== undefined) {
     const killed = last.reason === 'OOMKilled' ? ' (OOMKilled)' : '';
     return `container ${name}: CrashLoopBackOff after exit code ${last.exitCode ?? '?'}${killed}${lastWords(last.message)}${cureOf(last)}`;

@@ -37,9 +37,9 @@ export interface ServerView {
   readonly wanted: number;
   readonly deployment: Deployment | undefined;
   readonly pods: readonly Pod[];
-  /** What the kubelet says about pods that it prepares, by their names. */
+  /** Events of the kubelet about pods that it prepares, by their names. */
   readonly notes: ReadonlyMap<string, string>;
-  /** What stands in the way until somebody changes something. */
+  /** What stands in the way until a person changes something. */
   readonly obstacle: { readonly reason: Reason; readonly message: string } | undefined;
 }
 
@@ -55,7 +55,7 @@ export interface Serving {
 /** How far a server is. Pure. */
 export function servingOf({ wanted, deployment, pods, notes, obstacle }: ServerView): Serving {
   const { replicas = 0, readyReplicas: ready = 0 } = deployment?.status ?? {};
-  // Pods that nobody asks for need no Deployment: there may be no image for one.
+  // Pods that are not asked for need no Deployment: there may be no image for one.
   const absent = wanted === 0 && deployment === undefined;
   if (obstacle === undefined && (absent || rolledOut(deployment, wanted)))
     return { phase: wanted === 0 ? 'Scaled' : 'Ready', replicas, ready, fault: undefined };

@@ -79,7 +79,7 @@ describe('a pod gets at its GPU', () => {
     expect(template.spec.containers[0]?.env).toContainEqual({ name: 'NVIDIA_VISIBLE_DEVICES', value: 'GPU-7a' });
     expect(template.spec.containers[0]?.resources).toEqual({ limits: { memory: '1Gi' } });
     expect(template.metadata.annotations).toMatchObject({ 'agentfleet.dev/gpu-holder': 'pod-1', 'agentfleet.dev/gpu-uuid': 'GPU-7a' });
-    // Held by another pod now: the GPU may have been somebody else's.
+    // Held by another pod now: the GPU may have been another tenant's.
     expect(templateHash(placed(status('Reservation', { holder: 'pod-2' })))).not.toBe(
       templateHash(placed(status('Reservation', { holder: 'pod-1' }))),
     );

@@ -10,7 +10,7 @@ import {
 } from '../placement/index.ts';
 import { engineContainer } from './vllm/index.ts';
 
-/** What a plan says about the pods of an engine. */
+/** What a plan holds of the pods of an engine. */
 export type Seat =
   | { readonly kind: 'NoGpu' }
   /** Its place, or its places in one order, as annotations have them; `admitted` when its turn to start has come. */
@@ -23,7 +23,7 @@ export type Seat =
       readonly admitted: boolean;
       readonly pod: PodPlacement;
     }
-  /** It wants a GPU and has none. `reason` is undefined while nobody has looked. */
+  /** It wants a GPU and has none. `reason` is undefined before the first plan. */
   | {
       readonly kind: 'Unseated';
       readonly reason: Reason | undefined;
@@ -32,7 +32,7 @@ export type Seat =
       readonly moves?: true;
     };
 
-/** The part of a status that tells of placement. */
+/** The part of a status about placement. */
 export interface PlannedStatus {
   readonly plan?: PlanStatus;
   readonly conditions?: readonly Condition[];
@@ -100,7 +100,7 @@ interface Placeable {
   };
 }
 
-/** Lists that would be empty are left out: the API server drops them, as if somebody had. */
+/** Lists that would be empty are left out: the API server drops them, which would look like a change. */
 function placeContainer(container: Container, { env, claims, limits }: PodPlacement): object {
   return {
     ...container,
@@ -117,7 +117,7 @@ function placePod(spec: Placeable['template']['spec'], pod: PodPlacement): objec
   const { resourceClaims, runtimeClassName, nodeSelector, tolerations = [] } = pod;
   const [engine, ...others] = spec.containers;
   const beside = spec.initContainers?.some(({ name }) => name === engineContainer) === true;
-  // Where the runtime hands out GPUs by environment, an image that says `all` would see every one of the node.
+  // Where the runtime hands out GPUs by environment, an image with `all` would see every one of the node.
   const blind = (one: Container): object =>
     runtimeClassName === undefined ? one : { ...one, env: [...(one.env ?? []), ...withoutGpu.env] };
   const placed = beside
@@ -137,7 +137,7 @@ function placePod(spec: Placeable['template']['spec'], pod: PodPlacement): objec
 }
 
 /**
- * The spec of a Deployment whose pods sit where the plan says: the engine beside the server, or else the
+ * The spec of a Deployment whose pods sit where the plan puts them: the engine beside the server, or else the
  * server itself. A pod is deleted before the next one is made, as there is no memory for two; before its turn has come there is none, and the template is the
  * one that it will have. Nothing of the operator is in it, so that another version of it restarts nothing. Pure.
  */
@@ -151,7 +151,7 @@ export function seatDeployment(spec: object, seat: Seat): object {
     ...template.metadata?.annotations,
     [slotLabel]: slot,
     ...(uuid === undefined ? {} : { [uuidAnnotation]: uuid }),
-    // A GPU that was let go may be somebody else's: who sat on it starts again with the pod that holds it.
+    // A GPU that was let go may have another tenant: the one that sat on it restarts with the pod that holds it.
     ...(holder === undefined ? {} : { [holderAnnotation]: holder }),
   };
   const placed = { ...template, metadata: { ...template.metadata, annotations }, spec: placePod(template.spec, pod) };

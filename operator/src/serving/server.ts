@@ -24,7 +24,7 @@ export interface ServerPods {
   /** Whether they are spread over nodes, so that one node takes few of them along. */
   readonly isSpread?: boolean;
   readonly environment: Readonly<Record<string, string>>;
-  /** What the spec says; where it says nothing, `fallback`. */
+  /** The value of the spec; where it sets none, `fallback`. */
   readonly resources: ExpertPool['spec']['workers']['resources'];
   readonly fallback: V1ResourceRequirements;
   readonly mounted?: { readonly volume: V1Volume; readonly path: string };
@@ -41,13 +41,13 @@ function container({ image, args, port = expertPort, environment, resources, fal
     ...probes('http'),
     resources: resourcesOf(resources, fallback),
     securityContext: containerSecurity,
-    // A server that refuses its environment says so in its last lines; nobody should have to look for them.
+    // A server that refuses its environment logs the reason in its last lines; the status quotes them.
     terminationMessagePolicy: 'FallbackToLogsOnError',
     ...(mounted === undefined ? {} : { volumeMounts: [{ name: mounted.volume.name, mountPath: mounted.path, readOnly: true }] }),
   };
 }
 
-/** The Deployment of a server. Lists that would be empty are left out: the API server drops them, as if somebody had. Pure. */
+/** The Deployment of a server. Lists that would be empty are left out: the API server drops them, which would look like a change. Pure. */
 export function serverDeployment(pods: ServerPods): V1DeploymentSpec {
   const { labels, annotations, replicas, graceSeconds = 20, isSpread = false, mounted } = pods;
   const labelSelector = { matchLabels: { ...labels } };
@@ -91,8 +91,8 @@ export interface ServerWall {
 }
 
 /**
- * Who a server hears: these workers of its namespace, and the operator, which asks what code and weights answer. It speaks
- * to nobody: no rule lets anything out. Pure.
+ * Which peers a server accepts: these workers of its namespace, and the operator, which asks what code and weights answer. It
+ * connects to none: no rule allows egress. Pure.
  */
 export function serverWall(
   pods: Readonly<Record<string, string>>,
@@ -117,7 +117,7 @@ export function serverWall(
   };
 }
 
-/** The wall of pods that do nothing: they hear nobody and speak to nobody. Empty lists would be dropped by the API server. Pure. */
+/** The NetworkPolicy of pods that do nothing: no ingress, no egress. Empty lists would be dropped by the API server. Pure. */
 export function closedWall(pods: Readonly<Record<string, string>>): Omit<ServerWall, 'ingress'> {
   return { podSelector: { matchLabels: { ...pods } }, policyTypes: ['Ingress', 'Egress'] };
 }

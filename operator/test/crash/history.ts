@@ -22,7 +22,7 @@ export class History {
     this.#listeners.push(listener);
   }
 
-  /** The history of one kind as a cache would tell it. */
+  /** The history of one kind as a cache would show it. */
   of<T extends KubeObject>(kind: string): { addHandler(handler: Handler<T>): void } {
     const addHandler = (handler: Handler<T>): void => {
       this.#listeners.push((of, { object, previous }) => {

@@ -54,7 +54,7 @@ export class Watchman {
     this.#acts.set(key, who);
   }
 
-  /** What is left at the end and belongs to nobody. */
+  /** What is left at the end and has no owner. */
   leftovers(): readonly string[] {
     const all = [...this.#history.present.values()];
     const present = new Set(all.map(({ metadata }) => metadata.uid));

@@ -3,12 +3,12 @@ import { labels } from '@agentfleet/protocol/pool';
 import { recordComponent, recordKeys } from '../../src/pools/made.ts';
 import type { History } from './history.ts';
 
-/** What says nothing about the work: who is there, and who renews what. */
+/** Fields that are no part of the work: names of replicas, and who renews what. */
 const left = new Set(['namespaces', 'leases.coordination.k8s.io', 'events.k8s.io', 'nodes']);
 
 const time = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g;
 
-/** Seconds that passed while nobody looked. */
+/** Seconds that passed between two looks. */
 const durations = /"pausedSeconds":\d+/g;
 
 /** The state without what differs between two runs of the same course: uids, versions, times, drawn names. */

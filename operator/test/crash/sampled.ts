@@ -9,7 +9,7 @@ const full = process.env['AGENTFLEET_FULL'] === '1';
  * Tests of long scenarios that judge themselves: the operator dies once, at `some` of all writes and ways at every change, at all of
  * them in the full suite. Another end than that without a fault is none: who is counted where hangs on the moment.
  *
- * @param what - behind the name of each scenario, says what holds
+ * @param what - behind the name of each scenario: what holds
  */
 export function sampledCrashes(what: string, scenarios: readonly Scenario[], some: number): void {
   test.each(scenarios)(`$name, ${what}, wherever the operator dies`, { timeout: full ? 3_600_000 : 300_000 }, async (scenario) => {

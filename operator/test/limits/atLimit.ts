@@ -2,7 +2,7 @@
 export type Node = Readonly<Record<string, unknown>>;
 
 /**
- * What to take at a place (`spec.checks[].name`) instead of the largest that its schema allows, because a rule says so;
+ * What to take at a place (`spec.checks[].name`) instead of the largest that its schema allows, because a rule forbids it;
  * undefined: it is left out. `at`: position in the innermost list.
  */
 export type Choices = Readonly<Record<string, (at: number) => unknown>>;
@@ -10,7 +10,7 @@ export type Choices = Readonly<Record<string, (at: number) => unknown>>;
 const longestPart = 63;
 const longestPrefix = 253;
 
-/** Three digits that tell members of a list apart. */
+/** Three digits that distinguish members of a list. */
 const digits = (at: number): string => String(at).padStart(3, '0');
 
 /** A name of so many characters, another one for each position. */

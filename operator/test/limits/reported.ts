@@ -1,7 +1,7 @@
 import type { Resource } from '@agentfleet/kube';
 import { resources } from '../../src/runtime/resources.ts';
 
-/** Kinds of all that the operator makes, or tells something in. */
+/** Kinds of all that the operator makes, or writes a report in. */
 export const reported = [
   resources.agentTasks,
   resources.agentTaskOrders,

@@ -134,7 +134,7 @@ describe('Informer', () => {
     const { informer } = follower;
     await informer.waitForSync(5000);
     expect(informer.lister.list().map(({ metadata }) => `${metadata.namespace}/${metadata.name}`)).toEqual(['a/first']);
-    // A version that b shows says nothing about a; and nobody waits for a namespace that is not followed.
+    // A version that b shows proves nothing about a; and a namespace that is not followed is not waited for.
     const inB = await create('b', 'second');
     await eventually('the second', () => informer.hasSeen(inB.metadata.resourceVersion ?? '', 'b/second'));
     expect(informer.hasSeen(inB.metadata.resourceVersion ?? '', 'a/first')).toBe(false);

@@ -88,7 +88,7 @@ export class Informer<T extends KubeObject = KubeObject> {
 
   /**
    * Whether the cache shows a write that was answered with this version. `key` is that of the object: where parts are followed, only
-   * its part is asked, as the others show nothing of it. An object in no part is never shown, and nobody waits for it.
+   * its part is asked, as the others show nothing of it. An object in no part is never shown, and is not waited for.
    */
   hasSeen(version: string, key?: ObjectKey): boolean {
     if (key === undefined || this.#scopes.has('')) return [...this.#scopes.values()].every(({ observed }) => atLeast(observed, version));

@@ -200,7 +200,7 @@ export class Reflector<T extends KubeObject> {
     if (end === 'closed' && short) await this.#pause(undefined, signal);
   }
 
-  /** A server that knows nothing of streamed lists never says that one is complete. */
+  /** A server without streamed lists never reports that one is complete. */
   #unfinishedList(signal: AbortSignal): void {
     if (signal.aborted) return;
     this.#unfinished += 1;

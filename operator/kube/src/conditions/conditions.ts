@@ -44,7 +44,7 @@ export function cut(text: string, most: number = longestMessage): string {
   return text.length <= most ? text : `${text.slice(0, most - 1).toWellFormed()}…`;
 }
 
-/** What is said under one type of condition; undefined: nothing. */
+/** The value of one type of condition; undefined: it is absent. */
 export type ConditionEntry = readonly [type: string, value: Pick<Condition, 'status' | 'reason' | 'message'> | undefined];
 
 /** The conditions of an object's status, with the transition times of those that stay as they are. Pure. */

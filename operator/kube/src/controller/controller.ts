@@ -9,7 +9,7 @@ import { WorkQueue, type QueueItem } from '../queue/queue.ts';
 import type { Enqueue, Source } from './source.ts';
 
 /**
- * The least time between the beginnings of two reconciles of one object: an object that somebody rewrites in a loop,
+ * The least time between the beginnings of two reconciles of one object: an object that is rewritten in a loop,
  * or that two controllers fight about, costs a bounded share of the workers (Cluster API, ReconcilerRateLimiting).
  */
 export class ReconcileFloor {

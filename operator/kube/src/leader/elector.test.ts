@@ -11,7 +11,7 @@ const full = process.env['AGENTFLEET_FULL'] === '1';
 const histories = full ? 2000 : 40;
 const firstSeed = full ? Number(process.env['AGENTFLEET_SEED'] ?? 1) : 1;
 
-/** A clock that runs `rate` times as fast as another, and began elsewhere; its wall time is whatever somebody sets. */
+/** A clock that runs `rate` times as fast as another, and began elsewhere; its wall time is set by the test. */
 function skewed(base: VirtualClock, rate: number, offset: number, wall: () => number = () => base.now() + offset): Clock {
   return {
     now: wall,

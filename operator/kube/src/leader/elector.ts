@@ -124,7 +124,7 @@ export class LeaderElector {
     return this.#leading;
   }
 
-  /** Who holds the lease as far as this process knows; empty when nobody. */
+  /** Who holds the lease as far as this process knows; empty when no process does. */
   get holder(): string {
     return this.#seen?.lease.spec?.holderIdentity ?? '';
   }
@@ -231,7 +231,7 @@ export class LeaderElector {
   async #write(now: number, signal: AbortSignal): Promise<Lease | undefined> {
     const { client, namespace, name, identity } = this.#options;
     const call = { signal, timeoutMs: this.#callMs() };
-    // Fast path: what we hold is renewed without reading; a conflict tells when it is not ours any more.
+    // Fast path: what we hold is renewed without reading; a conflict shows when it is not ours any more.
     if (this.#leading && this.holder === identity && this.#seen !== undefined) {
       try {
         return await client.update(this.#record(this.#seen.lease), call);

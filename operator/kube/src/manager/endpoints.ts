@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
 import { silentLog, type Log } from '../runtime/log.ts';
 
-/** A health check; throws or rejects when something is wrong, and says what. */
+/** A health check; throws or rejects with what is wrong. */
 export type Check = () => void | Promise<void>;
 
 export interface CheckResult {

@@ -44,7 +44,7 @@ class RunnableGroup {
 /** A cache that has to be full before work begins; an `Informer` is one. */
 export interface ManagedCache extends Runnable {
   readonly name: string;
-  /** Why the server does not show the resource; readiness says so. */
+  /** Why the server does not show the resource; readiness reports it. */
   readonly refusal?: Error | undefined;
   hasSynced(): boolean;
   waitForSync(timeoutMs: number, signal?: AbortSignal): Promise<void>;

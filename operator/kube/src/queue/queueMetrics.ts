@@ -18,7 +18,7 @@ export const noQueueMetrics: QueueMetrics = { added: () => {}, retried: () => {}
 
 const labels = ['name', 'controller'] as const;
 
-/** Two gauges whose values are ages; they are computed when somebody asks for them. */
+/** Two gauges whose values are ages; they are computed at each scrape. */
 function ageGauges(registry: Registry, name: string, clock: Clock, processing: () => Iterable<number>): void {
   const ages = (): number[] => [...processing()].map((begin) => (clock.monotonic() - begin) / 1000);
   const collectors: readonly (readonly [string, string, (ages: number[]) => number])[] = [

@@ -8,7 +8,7 @@ export type Step = string;
 /** A path as a string that can be a Map key: the JSON of its steps. */
 export type Path = string;
 
-/** What identifies an object or is the server's own is nobody's field. */
+/** What identifies an object or is the server's own has no owner. */
 const unowned = new Set([
   'apiVersion',
   'kind',
@@ -95,7 +95,7 @@ export function without(kind: KindDefinition, value: unknown, steps: readonly St
   const items = (value as unknown[]).flatMap((item) => {
     const own = type === undefined || type === 'set' ? setStep(item) : itemStep(item, type);
     if (own !== step) return [item];
-    // The item lives as long as somebody owns its key.
+    // The item lives as long as its key has an owner.
     const gone = Array.isArray(type) && rest.length === 1 && type.some((key) => rest[0] === `f:${key}`);
     const left = gone ? undefined : without(kind, item, rest, pattern);
     return left === undefined ? [] : [left];

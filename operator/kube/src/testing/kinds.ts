@@ -15,7 +15,7 @@ export interface KindDefinition {
   readonly lists?: Readonly<Record<string, ListType>>;
   /** Paths for field selectors, apart from metadata.name and metadata.namespace. */
   readonly selectableFields?: readonly string[];
-  /** Deletion waits for somebody to delete with grace 0, while bound to a node. */
+  /** Deletion waits for a delete with grace 0, while bound to a node. */
   readonly graceful?: boolean;
   /** What is wrong with an object, in words. */
   readonly validate?: (object: Json) => string | undefined;

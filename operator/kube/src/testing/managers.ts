@@ -29,7 +29,7 @@ function takeFrom(managers: Managers, writer: Writer, fields: ReadonlySet<Path>)
     .filter((other) => other.fields.size > 0);
 }
 
-/** Ownership after a write that is no apply: the writer owns what changed, nobody what went. */
+/** Ownership after a write that is no apply: the writer owns what changed, and what went has no owner. */
 export function afterUpdate(kind: KindDefinition, managers: Managers, writer: Writer, old: Json, next: Json): Managers {
   const before = leavesOf(kind, old);
   const after = leavesOf(kind, next);
@@ -50,7 +50,7 @@ export interface Applied {
 }
 
 /**
- * Server-side apply, simplified: fields merge, what the writer no longer declares and nobody else owns is removed, a
+ * Server-side apply, simplified: fields merge, what the writer no longer declares and no other manager owns is removed, a
  * field that another manager owns with another value is a conflict unless forced (KEP-555).
  */
 export function applyFields(kind: KindDefinition, managers: Managers, writer: Writer, live: Json, declared: Json, force: boolean): Applied {

@@ -57,7 +57,7 @@ export class Objects {
     return this.#put(target, object, afterUpdate(kind, [], this.#writer(context, 'Update', ''), {}, object), context);
   }
 
-  /** Puts an object there with its status, as if it had been there for long: nobody is remembered as its writer. */
+  /** Puts an object there with its status, as if it had been there for long: no writer is recorded. */
   place(kind: KindDefinition, namespace: string | undefined, body: Json): void {
     const { status } = body;
     const object = prepareCreate(kind, body, namespace, this.#clock.now(), this.#random);

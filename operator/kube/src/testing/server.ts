@@ -47,7 +47,7 @@ interface Call {
 /**
  * An API server in this process, over real HTTP or HTTPS: versions, lists in pages, watches, merge patch, simplified apply,
  * status, generation, finalizers, owners, and every fault a network has. Of login it knows one token, of admission and
- * schemas what a kind says.
+ * schemas what a kind defines.
  */
 export class FakeApiServer {
   readonly url: string;

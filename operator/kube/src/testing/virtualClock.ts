@@ -6,7 +6,7 @@ interface Pending {
   readonly run: () => void;
 }
 
-/** Time that passes only when a test says so. */
+/** Time that passes only when a test advances it. */
 export class VirtualClock implements Clock {
   readonly #start: number;
   #now = 0;

@@ -54,7 +54,7 @@ export const isAlreadyExists = (error: unknown): boolean => has(error, 409, 'Alr
 export const isRefused = (error: unknown): error is ApiError => isApiError(error) && [400, 403, 404, 422].includes(error.code);
 /** The resource version is compacted: list again. Reason `Expired` or, in watches of old servers, `Gone`. */
 export const isGone = (error: unknown): boolean => has(error, 410) || has(error, 410, 'Expired', 'Gone');
-/** The object is larger than the storage takes: etcd says so behind a 500 without a reason, the server itself by a 413. */
+/** The object is larger than the storage takes: etcd reports it behind a 500 without a reason, the server itself by a 413. */
 export const isTooLarge = (error: unknown): boolean =>
   has(error, 413) || (has(error, 500) && (error as ApiError).message.includes('etcdserver: request is too large'));
 /** A replica that lags behind the version we asked for (`Timeout` with cause ResourceVersionTooLarge). */

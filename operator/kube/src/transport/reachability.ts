@@ -15,7 +15,7 @@ export interface ReachabilityOptions {
 
 /**
  * One place to wait for a server that does not answer. However many caches wait, one request at a time looks for it,
- * and none looks while nobody waits: a server that comes back meets one question a second from each process, not a
+ * and none looks while no cache waits: a server that comes back meets one question a second from each process, not a
  * crowd, and those who wait come back within a second of its answer.
  */
 export class Reachability {

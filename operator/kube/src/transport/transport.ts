@@ -210,7 +210,7 @@ class HttpTransport implements Transport {
   stream(request: ApiRequest): Promise<ApiStream> {
     return this.#repeat(request, (response) => {
       const { body } = response;
-      body.on('error', () => {}); // closing an unread stream reports an abort to nobody
+      body.on('error', () => {}); // closing an unread stream emits an abort without a reader
       return Promise.resolve({ body, close: () => body.destroy() });
     });
   }

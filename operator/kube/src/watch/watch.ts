@@ -70,7 +70,7 @@ export interface WatchOptions<T extends KubeObject> {
   readonly fieldSelector?: string;
   /** Events after this version; undefined with `sendInitialEvents` for the newest state. */
   readonly resourceVersion?: string;
-  /** Begin with the present objects as ADDED, then a bookmark that says so (KEP-3157). */
+  /** Begin with the present objects as ADDED, then a bookmark that marks their end (KEP-3157). */
   readonly sendInitialEvents?: boolean;
   /** The server ends the watch after this. */
   readonly timeoutSeconds: number;

@@ -280,7 +280,7 @@ export const unsupportedReasons: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Why no node can hold the sandbox behind the wall that is asked for; undefined when one can, or none tells. Without this
+ * Why no node can hold the sandbox behind the wall that is asked for; undefined when one can, or none reports. Without this
  * the pod would be refused, or stay in ContainerCreating for ever without a word in its status. Pure.
  */
 export function unsupported({ task, capabilities }: Snapshot, pool: ExpertPool, floor: IsolationLevel): Refusal | undefined {

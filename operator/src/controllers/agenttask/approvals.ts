@@ -106,7 +106,7 @@ function nothingBegan({ assignment }: Facts, { attempts }: Books): Undone | unde
   return ended && neverStarted(attempts) ? discarded('no sandbox came to work, so nothing was changed') : undefined;
 }
 
-/** What is known of the changes without asking a worker; undefined where there is nothing to tell. */
+/** What is known of the changes without asking a worker; undefined where there is nothing to report. */
 function settled(facts: Facts, verdict: Verdict): Undone | undefined | 'Pending' {
   const { assignment, cancel, sandbox, sandboxLoss } = facts;
   if (verdict.result === 'Succeeded' || assignment === undefined) return undefined;
@@ -170,7 +170,7 @@ export function restOf({ snapshot, sandbox, atRest }: Facts): Rest {
   return snapshot.assigned?.lost === undefined ? 'Quiescing' : 'Kept';
 }
 
-/** Longest time for which a worker may store what an evicted task has, ms: its quota is somebody else's by then. */
+/** Longest time for which a worker may store what an evicted task has, ms: its quota belongs to another workload by then. */
 export const evictionMs = 300_000;
 
 /** Until when the sandbox of an evicted task stays without the worker's word, in ms since the epoch. Pure. */

@@ -103,7 +103,7 @@ function working(
 /** Type of the condition of tasks that an agent program works on. */
 const commandsUnjudged = 'CommandsUnjudged';
 
-/** Whether the worker is past the last edit: its plan says so by the node `verify`. */
+/** Whether the worker is past the last edit, by the state of the node `verify` of its plan. */
 function verifies({ status: { run } }: Facts, assignment: AgentTaskStatus['assignment']): boolean {
   return (
     run?.epoch === assignment?.epoch &&
@@ -111,7 +111,7 @@ function verifies({ status: { run } }: Facts, assignment: AgentTaskStatus['assig
   );
 }
 
-/** What conditions tell besides the course. */
+/** What conditions report besides the transition. */
 interface Reported {
   readonly summary: Summary;
   readonly assignment: AgentTaskStatus['assignment'];
@@ -244,7 +244,7 @@ function sandboxCondition(facts: Facts, transition: Transition): ConditionValue 
       ? conditionValue('False', 'Suspended', 'a suspended task holds no sandbox')
       : conditionValue('False', 'NoSandbox', 'there is no sandbox');
   }
-  // The kubelet tells of a pull that fails and of the pause before the next one in turns; one of them is reported.
+  // The kubelet reports a pull that fails and the pause before the next one in turns; the condition keeps one of them.
   const said = known(facts.status.conditions, 'SandboxReady');
   const same = sandboxIs.reason === 'ImagePullBackOff' && said?.reason === sandboxIs.reason;
   if (same && said.message.includes(sandbox?.metadata.name ?? '')) return said;

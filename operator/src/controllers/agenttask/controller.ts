@@ -52,7 +52,7 @@ interface Known {
 
 /**
  * Tasks that the server took, and whose status it does not take beside their spec, because both together are too large for
- * its storage. Nothing can be done about such a task before somebody changes it, as nothing that was done could be reported.
+ * its storage. Nothing is done about such a task before it is changed, as nothing that was done could be reported.
  */
 class InvalidTasks {
   readonly #clock: Clock;
@@ -142,7 +142,7 @@ export function createAgentTaskController(context: OperatorContext, options: Age
       reconciler.requeues.source,
       reconciler.endedTasks.source,
       reconciler.spending.source,
-      // Decisions read these too; they wake nobody by themselves.
+      // Decisions read these too; their events requeue no task through the controller.
       ...readBeside(caches),
     ],
     reconcile: (key, call) => reconciler.reconcile(key, call),
@@ -154,7 +154,7 @@ export function createAgentTaskController(context: OperatorContext, options: Age
   });
 }
 
-/** Caches that decisions read and that wake nobody through the controller. */
+/** Caches that decisions read and whose events requeue no task through the controller. */
 function readBeside(caches: Caches): readonly Source[] {
   const { leases, pools, poolGrants, namespaces, nodes, runtimeClasses, networkPolicies, configMaps } = caches;
   const optional = caches.resourceFlavors === undefined ? [] : [caches.resourceFlavors];

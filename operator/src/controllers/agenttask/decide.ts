@@ -63,7 +63,7 @@ function courseOf(facts: Facts, { books, approvals }: Records, ending: Ending | 
   return placing(facts, books, open ? 0 : backoffUntil(books.attempts, spec));
 }
 
-/** Shortest time between two writes that only tell of another place in the queue, ms. */
+/** Shortest time between two writes that only change the place in the queue, ms. */
 const positionMs = 15_000;
 
 /**
@@ -312,7 +312,7 @@ export function milestones(facts: Facts, transition: Transition, ending: Ending 
   const phase = status.phase;
   switch (transition.kind) {
     case 'Bind':
-      // Most tasks begin at once, and the condition Scheduled says so: one write in four less.
+      // Most tasks begin at once, and the condition Scheduled reports that: one write in four less.
       if (status.conditions !== undefined) events.push(normal('Assigned', 'Assign', assignedNote(next)));
       break;
     case 'Wait':

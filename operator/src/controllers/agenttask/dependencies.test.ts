@@ -36,7 +36,7 @@ describe('tasks that depend on others', () => {
     expect(message(bed, 'last')).toMatch(/succeeded: b$/);
     held = false;
     await bed.until('the other one has ended', () => phase(bed, 'b') === 'Succeeded');
-    // Its end wakes it: nobody waits for the next look, which is 15 s away at most.
+    // Its end requeues the dependent at once, not the next look, which is 15 s away at most.
     await bed.until('it begins', () => bed.task('last').status?.assignment !== undefined, 8);
     await bed.until('all have ended', () => phase(bed, 'last') === 'Succeeded');
     expect(order.at(-1)).toBe('last');

@@ -32,7 +32,7 @@ import { flavorPlacement } from './queue/quota.ts';
 
 const fieldManager = fieldManagers.operator;
 
-/** Answer to a claim: the pod as it is now, or `Taken` by somebody else or gone. */
+/** Answer to a claim: the pod as it is now, or `Taken` by another task or gone. */
 export type ClaimAnswer = { readonly kind: 'Claimed'; readonly pod: Pod } | { readonly kind: 'Taken' };
 
 /**
@@ -74,7 +74,7 @@ export class Claims {
     try {
       return { kind: 'Claimed', pod: await this.#write(task, pod, signal) };
     } catch (error) {
-      // The server says for sure that nothing was changed.
+      // A refusal means that nothing was changed.
       if (isRefused(error)) return { kind: 'Taken' };
       const { namespace, name, uid } = pod.metadata;
       this.#uncertain.set(keyOf(task), { namespace, name, uid });
@@ -108,7 +108,7 @@ export class Claims {
   }
 }
 
-/** Whether the sandbox may be taken: it waits, is not going, and nobody owns it. */
+/** Whether the sandbox may be taken: it waits, is not going, and has no owner. */
 export function isClaimable(pod: Pod): boolean {
   const { deletionTimestamp, ownerReferences = [] } = pod.metadata;
   return isUnclaimed(pod) && deletionTimestamp === undefined && ownerReferences.length === 0;

@@ -36,7 +36,7 @@ export interface ObserverOptions {
   readonly namespace: string;
   readonly ledger: Ledger;
   readonly leases: Pick<Heartbeats, 'freshMs'>;
-  /** What the books of pools tell of a task. */
+  /** What the books of pools hold of a task. */
   readonly spending: (task: AgentTask, pool: ExpertPool | undefined) => SpendingView | undefined;
   /** What Kueue has to do with a task; undefined: nothing. */
   readonly quota: (task: AgentTask, pool: ExpertPool | undefined) => QuotaView | undefined;
@@ -48,7 +48,7 @@ export interface ObserverOptions {
 export interface Hindrances {
   /** Why the API server refused the sandbox. */
   readonly refusal: string | undefined;
-  /** Uids of waiting sandboxes that somebody else was faster to take. */
+  /** Uids of waiting sandboxes that another task took first. */
   readonly taken: ReadonlySet<string>;
 }
 
@@ -250,7 +250,7 @@ const longestPath = 256;
 
 /**
  * Reads what became of dependencies. Those that have not ended are in the cache; the others are read one by one, as no
- * cache holds them. A dependency that was deleted after it succeeded is missing: there is nothing left that says so.
+ * cache holds them. A dependency that was deleted after it succeeded is missing: no object records its success any more.
  */
 export class Dependencies {
   readonly #caches: Pick<Caches, 'tasks'>;

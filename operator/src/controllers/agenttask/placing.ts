@@ -25,7 +25,7 @@ export function rescuer({ workers }: Snapshot): WorkerView | undefined {
   );
 }
 
-/** Gives the task a worker and a sandbox, or says what it waits for. */
+/** Gives the task a worker and a sandbox, or returns what it waits for. */
 export function placing(all: Facts, books: Books, notBefore: number): Transition {
   const { attempts } = books;
   // What did not come to work is not used again.
@@ -143,7 +143,7 @@ function preparing({ task, status, now }: Facts): Transition {
   return status.conditions === undefined && now < reported ? { ...transition, brief: true, untilMs: reported } : transition;
 }
 
-/** Nothing wakes us when somebody makes a class. */
+/** No event requeues a task when a StorageClass is made. */
 const storageRetryMs = 10_000;
 
 /** A refused sandbox pod is tried again after this, besides when something changes. */
@@ -216,7 +216,7 @@ function nextAttempt({ assignment }: Facts, { attempts }: Books): number {
 
 /**
  * What is to be charged of what is set aside: all that an ended attempt used; nothing when it does not come to begin. What
- * was set aside where no books tell what was used: there the attempt is older than those that the status shows. Pure.
+ * was set aside where no book holds what was used: there the attempt is older than those that the status shows. Pure.
  */
 export function settlementOf({ snapshot, assignment }: Facts, transition: Transition, status: DesiredStatus): readonly Action[] {
   const { held } = snapshot.spending ?? {};

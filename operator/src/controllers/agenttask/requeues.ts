@@ -29,8 +29,8 @@ export interface RequeuesOptions {
 const mostAtOnce = 64;
 
 /**
- * Requeues tasks whose chance has come: as many as there are free slots, in their turn, and never everybody; who that is,
- * indexes tell. A wake-up that is lost costs time only: whoever waits looks again by itself.
+ * Requeues tasks whose chance has come: as many as there are free slots, in their turn, and never all; indexes find them.
+ * A wake-up that is lost costs time only: a task that waits is looked at again by its timer.
  */
 export class Requeues {
   readonly source: Source;
@@ -203,7 +203,7 @@ function courseMoments(facts: Facts, transition: Transition, status: DesiredStat
     case 'Await':
       return [Date.parse(transition.pending.expires)];
     case 'Refuse':
-      // Nothing says that the cluster serves its Workloads now.
+      // No event reports that the cluster serves its Workloads now.
       return [now + (transition.refusal.reason === 'KueueUnavailable' ? kueueLookMs : waitMs.longest)];
     case 'Wait':
       return [
@@ -243,7 +243,7 @@ interface Due {
 
 /**
  * Tasks that have ended and are in no cache: which of them are to be looked at again, and when. Whatever is lost here is
- * found again: live sandboxes tell of their tasks, and the rest is seen when all tasks that have ended are looked at.
+ * found again: live sandboxes lead to their tasks, and the rest is seen when all tasks that have ended are looked at.
  */
 export class EndedTasks {
   readonly source: Source;

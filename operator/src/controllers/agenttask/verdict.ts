@@ -7,7 +7,7 @@ import { networkOpened, openedMessage } from './sandbox/state.ts';
 
 const infrastructure = (reason: Reason, message: string): Ending => ({ result: 'Failed', class: 'Infrastructure', reason, message });
 
-/** How the open attempt has ended; undefined while it goes on. Cancellation comes first, then what the worker says. */
+/** How the open attempt has ended; undefined while it goes on. Cancellation comes first, then the worker's report. */
 export function endingOf(facts: Facts): Ending | undefined {
   if (!facts.open) return undefined;
   return cancelled(facts) ?? reported(facts) ?? tooLate(facts) ?? brokenWall(facts) ?? lost(facts) ?? lateStart(facts);
@@ -159,7 +159,7 @@ export function outcomeMessage({ status }: Facts, attempt: Attempt): string {
 /** Failures in a row before anything was begun after which a task has failed. `status.attempts` shows at least as many. */
 export const maxStartFailures = 5;
 
-/** Seconds in which a sandbox has to answer where no pool says it any more. */
+/** Seconds in which a sandbox has to answer when its pool is gone. */
 const usualStartSeconds = 120;
 
 /** What to do about a sandbox that does not start, by what keeps it. */
@@ -175,7 +175,7 @@ export function startTimeoutSeconds(pool: ExpertPool | undefined): number {
 
 /** When a sandbox that has not answered is given back, in ms since the epoch; Infinity when it may take its time. */
 export function startUntil({ assignment, sandbox, answered, open, snapshot }: Facts): number {
-  // Also of a suspended task: nobody could bring it to rest there.
+  // Also of a suspended task: a sandbox that does not answer cannot be brought to rest.
   const begins = assignment?.directive === 'Run' || assignment?.directive === 'Quiesce';
   const starts = begins && open && sandbox?.metadata.name === assignment.sandbox && !answered;
   if (!starts) return Infinity;
@@ -200,7 +200,7 @@ export function lateStart(facts: Facts): Ending | undefined {
   };
 }
 
-/** A pod says nothing of the volume that it waits for, or only that it has no node. */
+/** A pod reports nothing of the volume that it waits for, or only that it has no node. */
 function volumeTrouble({ status }: Facts): { readonly reason: Reason; readonly message: string } | undefined {
   const said = findCondition(status.conditions, 'StorageReady');
   if (said?.status !== 'False') return undefined;

@@ -29,7 +29,7 @@ const fieldManager = 'agentfleet-operator';
 const conflictMs = { first: 50, longest: 2_000 } as const;
 
 /**
- * The controller of AgentTaskOrders: says what becomes of an order, and ties it to its task. The caches of the context
+ * The controller of AgentTaskOrders: reports what becomes of an order, and ties it to its task. The caches of the context
  * must be run by the caller.
  */
 export function createAgentTaskOrderController(context: OperatorContext): Controller {

@@ -94,7 +94,7 @@ function verdictOf(order: AgentTaskOrder, task: AgentTask | undefined): Verdict 
 
 const decisions = { Approve: 'approved', Reject: 'rejected', Answer: 'answered', Message: 'given', Cancel: 'cancelled' } as const;
 
-/** Whether the task says that this very order decided; an order of the same name may have been there before. */
+/** Whether the task records that this very order decided; an order of the same name may have been there before. */
 function decidedBy({ metadata, spec }: AgentTaskOrder, { status }: AgentTask): boolean {
   const decision = spec.action === undefined ? undefined : decisionAbout(status?.approvals ?? [], spec.action);
   return (
@@ -127,7 +127,7 @@ function obeyed({ metadata }: AgentTaskOrder, { status }: AgentTask): boolean {
   return status?.phase === 'Cancelled' && (metadata.creationTimestamp ?? '') <= ended;
 }
 
-/** Approve and Reject name the act, so that nobody decides about another one than the one they saw. */
+/** Approve and Reject name the act, so that a decision is about the act that its requester saw. */
 function answer({ spec }: AgentTaskOrder, state: AgentTaskOrderStatus['state'], { status }: AgentTask): Verdict {
   const decision = spec.action === undefined ? undefined : decisionAbout(status?.approvals ?? [], spec.action);
   if (decision !== undefined) return { state: 'Refused', message: `${whoDecided(decision)}; a decision stands` };

@@ -13,7 +13,7 @@ export interface Judgement {
   readonly conditionValue: ConditionValue;
   /** Whether the spec asks that only calibrated probabilities count. */
   readonly demanded: boolean;
-  /** What the model in use tells; undefined when it tells none that can be read. */
+  /** What the model in use reports; undefined when it reports none that can be read. */
   readonly reported: ModelCalibration | undefined;
   /** Wall time from which on it is stale, ms; undefined: never. */
   readonly staleAt: number | undefined;
@@ -23,7 +23,7 @@ type ModelArm = NonNullable<EnergyModelStatus['arms']>[number];
 
 type Refusal = { readonly reason: Reason; readonly message: string };
 
-/** Probabilities that nobody asks to be calibrated count as before. */
+/** Probabilities that need no calibration count as before. */
 function isDemanded({ spec }: EnergyModel): boolean {
   return spec.calibration !== undefined || spec.gates !== undefined || spec.thresholds.source === 'Calibration';
 }
@@ -103,7 +103,7 @@ export function armCalibration({ conditionValue, demanded, reported, staleAt }: 
 
 const decimal = (value: number): string => value.toFixed(4);
 
-/** `status.calibration`: what the model in use tells, whether it counts or not. */
+/** `status.calibration`: what the model in use reports, whether it counts or not. */
 export function calibrationStatus(reported: ModelCalibration): CalibrationStatus {
   return {
     fittedAt: reported.fittedAt,

@@ -22,7 +22,7 @@ function briefOf(bed: Bed): PoolBrief | undefined {
   return map === undefined ? undefined : (JSON.parse(map.data?.[briefKey] ?? '') as PoolBrief);
 }
 
-/** A model that has a status, and pods that tell their digest. */
+/** A model that has a status, and pods that report their digest. */
 async function withModel(spec: Readonly<Record<string, unknown>> = {}): Promise<Bed> {
   const bed = await Bed.start();
   bed.ask = () => Promise.resolve({ modelDigest: `sha256:${'f'.repeat(64)}`, shadow: null, about: { artifactDigest: digest } });
@@ -51,7 +51,7 @@ describe('the controller of EnergyModels', () => {
     expect(bed.model().status).toMatchObject({ ready: 1, observedGeneration: 1 });
     await bed.quiet();
     const before = bed.writes.length;
-    // Something that it looks at changes, and nothing that it says.
+    // Something that it looks at changes, and nothing that it reports.
     const path = '/api/v1/namespaces/platform/pods/judge-verifier-1';
     const body = { metadata: { annotations: { note: 'x' } } };
     await bed.transport.request({ method: 'PATCH', path, body, contentType: 'application/merge-patch+json' });

@@ -38,7 +38,7 @@ import type { ModelSnapshot } from './snapshot.ts';
 import { withModelPlan } from './rolloutPlan.ts';
 import { planModel } from './rollouts.ts';
 
-/** Writes the status: one apply, and only when it tells something new. */
+/** Writes the status: one apply, and only when it reports something new. */
 function modelStatusWriter({ transport, caches, events }: OperatorContext) {
   const client = new ResourceClient<EnergyModel>(transport, resources.energyModels);
   const applier = new Applier({ client, view: caches.energyModels, fieldManager: fieldManagers.operator, subresource: 'status' });

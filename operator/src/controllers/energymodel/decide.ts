@@ -92,7 +92,7 @@ export function decideModel(snapshot: ModelSnapshot): ModelDecision {
 
 /**
  * Why it is known that the artifact is another one than the spec demands: the server refused to start because of it, or one
- * that answers says so. Undefined when it is not known.
+ * that answers reports it. Undefined when it is not known.
  */
 function mismatch({ model, deployment, info }: ModelSnapshot, { fault }: Serving): string | undefined {
   const { digest } = model.spec.artifact;

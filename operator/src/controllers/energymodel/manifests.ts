@@ -62,14 +62,14 @@ export function modelKeys(model: EnergyModel, { jwks }: ClusterAccess): Manifest
 
 /**
  * Whose tokens they take: those of all pools of the namespace and of golden sets, which come and go without a restart of the
- * pods; their wall says whom of them they hear.
+ * pods; their NetworkPolicy decides which of them reach them.
  */
 function serverAccess({ metadata }: EnergyModel, access: ClusterAccess) {
   const { name, namespace = '' } = metadata;
   return { ...access, namespace, keys: modelKeysName(name), callers: [serviceAccountSubject(namespace, '*'), access.operator] };
 }
 
-/** The pods that score; `revision` tells those apart that stand side by side. Pure. */
+/** The pods that score; `revision` distinguishes those that stand side by side. Pure. */
 export function verifierDeployment(model: EnergyModel, image: string, access: ClusterAccess, revision?: string): Manifest {
   const { artifact, lambda, resources: wanted } = model.spec;
   const spec = serverDeployment({

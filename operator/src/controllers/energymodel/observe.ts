@@ -40,7 +40,7 @@ function byRevision(pods: readonly Pod[]): ReadonlyMap<string, readonly Pod[]> {
   return Map.groupBy(pods, ({ metadata }) => metadata.labels?.[labels.revision] ?? '');
 }
 
-/** What the newest ready pod of each revision tells. */
+/** What the newest ready pod of each revision reports. */
 async function infosOf(infos: InfoReader, pods: readonly Pod[], signal: AbortSignal): Promise<ReadonlyMap<string, ServerInfo>> {
   const newest = [...byRevision(pods)].flatMap(([revision, own]): readonly (readonly [string, Pod])[] => {
     const pod = newestReady(own);

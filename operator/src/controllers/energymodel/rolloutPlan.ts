@@ -74,7 +74,7 @@ const ledgerKey = ({ metadata }: ModelSnapshot['model']): string =>
 const hasPods = ({ deployments, model }: ModelSnapshot, { revision }: ModelArm): boolean =>
   deployments?.has(verifierName(model.metadata.name, revision)) === true;
 
-/** What a rollout makes of a model: which revisions have pods, and what is kept. Undefined: nobody knows what serves. Pure. */
+/** What a rollout makes of a model: which revisions have pods, and what is kept. Undefined: it is unknown what serves. Pure. */
 export function modelPlan(snapshot: ModelSnapshot, status: RolloutStatus, inUse: InUse, now: number): ModelPlan | undefined {
   const { model, recorded, deployment } = snapshot;
   const desired = desiredModel(snapshot);
@@ -136,7 +136,7 @@ function leavingStatus(status: RolloutStatus): RolloutStatus {
   return { ...before, phase: 'Idle', weight: 0, step: 0, reason: 'Leaving', message };
 }
 
-/** The model as its tasks see it: what serves, its pods and what they tell. Pure. */
+/** The model as its tasks see it: what serves, its pods and what they report. Pure. */
 export function withModelPlan(snapshot: ModelSnapshot, plan: ModelPlan | undefined): ModelSnapshot {
   if (plan === undefined) return snapshot;
   const { serving } = plan;

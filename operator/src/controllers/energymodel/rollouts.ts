@@ -61,7 +61,7 @@ export function planModel(followers: Followers, snapshot: ModelSnapshot, signal:
   return followRollout(followers, { owner: model, policy, leaving: () => leavingModel(snapshot, inUse) }, revisionsOf, signal);
 }
 
-/** How golden sets find the revisions of a model: as its status says where they answer. */
+/** How golden sets find the revisions of a model: at the addresses of its status. */
 function goldenSets(
   { model, children, goldenPods = [] }: ModelSnapshot,
   ready: (revision: string) => boolean,
@@ -88,7 +88,7 @@ const itemsIn = (model: EnergyModel, { revision }: ModelArm): readonly string[] 
 
 const judged = (model: EnergyModel, info: ServerInfo | undefined, now: number): Judgement => judgeCalibration({ model, info }, now);
 
-/** Why a revision abstains from judging, although the spec asks for probabilities that count; undefined while nobody knows. */
+/** Why a revision abstains from judging, although the spec asks for probabilities that count; undefined while that is unknown. */
 function abstaining(model: EnergyModel, info: ServerInfo | undefined, now: number): string | undefined {
   const { conditionValue, demanded } = judged(model, info, now);
   if (!demanded || info === undefined || conditionValue.status === 'True') return undefined;
@@ -96,7 +96,7 @@ function abstaining(model: EnergyModel, info: ServerInfo | undefined, now: numbe
 }
 
 /**
- * Instead of a status that promotes a revision of which nobody knows whether its probabilities count, where that is asked
+ * Instead of a status that promotes a revision of which it is unknown whether its probabilities count, where that is asked
  * for: the one before, and what is waited for.
  */
 function uncalibrated({ model, infos }: ModelSnapshot, next: RolloutStatus, now: number): RolloutStatus | undefined {
@@ -124,13 +124,13 @@ function enginesOf(
   return silent && judged(model, info, now).demanded ? 'Loading' : 'Ready';
 }
 
-/** The calibration that a verifier tells, or why it cannot count; undefined: it tells none. */
+/** The calibration that a verifier reports, or why it cannot count; undefined: it reports none. */
 function reportedOf({ calibration }: Partial<ServerInfo> = {}): ModelCalibration | { readonly fault: string } | undefined {
   if (calibration === undefined || 'fault' in calibration || calibration.featureSet === featureSet) return calibration;
   return { fault: `it was calibrated with ${calibration.featureSet}, and workers send ${featureSet}` };
 }
 
-/** What a verifier tells of problems that it never saw. */
+/** What a verifier reports of problems that it never saw. */
 function heldOutOf(info: ServerInfo | undefined): HeldOut | undefined {
   const reported = reportedOf(info);
   if (reported === undefined || 'fault' in reported) return reported;

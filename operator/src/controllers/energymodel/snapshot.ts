@@ -36,9 +36,9 @@ export interface ModelPlan {
   readonly arms: readonly ModelArm[];
   /** The revision that is to be put on record; undefined when it is. */
   readonly record: RecordedModel | undefined;
-  /** Pods of no revision. Keep: as `keep` says. Make: they follow, or serve. */
+  /** Pods of no revision. Keep: as `keep` lists. Make: they follow, or serve. */
   readonly plain: 'Keep' | 'Make';
-  /** Children that stay although nobody asks for them, as `group/plural/name`. */
+  /** Children that stay although no desired state asks for them, as `group/plural/name`. */
   readonly keep: readonly string[];
   /** Ms after which time alone may change it. */
   readonly againMs: number;
@@ -61,9 +61,9 @@ export interface ModelSnapshot {
   readonly children: readonly Child[];
   readonly deployment: Deployment | undefined;
   readonly pods: readonly Pod[];
-  /** What the kubelet says about pods that it prepares, by their names. */
+  /** Events of the kubelet about pods that it prepares, by their names. */
   readonly notes: ReadonlyMap<string, string>;
-  /** What the newest ready pod tells of itself; undefined while none has reported. */
+  /** What the newest ready pod reports of itself; undefined while none has reported. */
   readonly info: ServerInfo | undefined;
   /** Revisions on record by their names. */
   readonly recorded?: ReadonlyMap<string, RecordedModel>;
@@ -73,7 +73,7 @@ export interface ModelSnapshot {
   readonly allPods?: ReadonlyMap<string, readonly Pod[]>;
   /** Pods of golden sets. */
   readonly goldenPods?: readonly Pod[];
-  /** What the newest ready pod of each revision tells. */
+  /** What the newest ready pod of each revision reports. */
   readonly infos?: ReadonlyMap<string, ServerInfo>;
   /** What spec.rolloutPolicyRef names; undefined: pods are replaced at once. */
   readonly policy?: NamedPolicy | undefined;

@@ -73,7 +73,7 @@ export class ChildWriter {
 /** Index of RoleBindings by the pool that they give access to, `namespace/name`. */
 export const accessIndex = 'access';
 
-/** Caches of the kinds that pools consist of and that nobody else looks at. There are few such objects. */
+/** Caches of the kinds that pools consist of and that no other controller reads. There are few such objects. */
 export interface ChildCaches {
   readonly serviceAccounts: Informer;
   readonly roles: Informer;

@@ -13,7 +13,7 @@ export interface Aspects {
   readonly rollout?: ConditionValue | undefined;
   /** Undefined: nothing is in shadow. */
   readonly shadow?: ConditionValue | undefined;
-  /** Undefined: no engine tells its memory. */
+  /** Undefined: no engine reports its memory. */
   readonly drift?: ConditionValue | undefined;
   /** Undefined: the pool has no weights. */
   readonly artifacts?: ConditionValue | undefined;
@@ -21,7 +21,7 @@ export interface Aspects {
   readonly grants?: ConditionValue | undefined;
 }
 
-/** What is said about the pool as a whole: the first thing that is in the way, obstacles before what is under way. */
+/** The state of the pool as a whole: the first thing that is in the way, obstacles before what is under way. */
 export function wholeOf(obstacles: readonly Obstacle[], { engines, workers, storage }: Aspects): ConditionValue {
   const [first] = obstacles;
   if (first !== undefined) {
@@ -34,7 +34,7 @@ export function wholeOf(obstacles: readonly Obstacle[], { engines, workers, stor
   return { ...worst, status: 'False' };
 }
 
-/** What the spec itself says wrong; what the cluster lacks for it may come, and is no fault of the spec. */
+/** What is wrong in the spec itself; what the cluster lacks for it may come, and is no fault of the spec. */
 const faults: ReadonlySet<string> = new Set(['NameTaken', 'ImageNotSet', 'EngineArgumentRefused']);
 
 function acceptedCondition(obstacles: readonly Obstacle[]): ConditionValue {
@@ -72,7 +72,7 @@ interface RolledOut<S> {
   readonly status?: S;
 }
 
-/** The status of an owner whose revision that serves is lost: nothing is touched, and it says why. Pure. */
+/** The status of an owner whose serving revision is lost: nothing is touched, and the status has the reason. Pure. */
 export function lostStatus<S extends ExpertPoolStatus | EnergyModelStatus>(pool: RolledOut<S>, rollout: RolloutStatus, now: number): S {
   const { reason, message } = rollout;
   const observedGeneration = pool.metadata.generation ?? 0;
@@ -82,7 +82,7 @@ export function lostStatus<S extends ExpertPoolStatus | EnergyModelStatus>(pool:
   return { ...(pool.status as S), rollout, conditions };
 }
 
-/** Something that stands in the way until somebody changes something. */
+/** Something that stands in the way until an owner changes something. */
 export interface Obstacle {
   readonly reason: Reason;
   readonly message: string;

@@ -58,10 +58,10 @@ export interface ExpertPoolOptions {
   readonly lock: RolloutLock;
 }
 
-/** A look without a reason: what no event tells, such as a default pool that others stopped to compete with. */
+/** A look without a reason: for what no event reports, such as a default pool that others stopped to compete with. */
 const idleMs = 300_000;
 
-/** Every task that moves is a reason to look; what a pool tells of its tasks may be this much older, ms. */
+/** Every task that moves is a reason to look; a pool's counts of its tasks may be this much older, ms. */
 const floorMs = 250;
 
 /** A Lease is surely old this long after it stopped to be fresh, ms. */
@@ -203,7 +203,7 @@ function modelSources({ caches }: OperatorContext): readonly Source[] {
       .list({ namespace: metadata.namespace ?? '' })
       .filter(({ spec }) => spec.energyModelRef?.name === metadata.name)
       .map(poolKey);
-  // A model's policy says how much its shadow is copied, which workers read in the pool's brief.
+  // A model's policy sets how much its shadow is copied, which workers read in the pool's brief.
   const ruled = (policy: RolloutPolicy): readonly ObjectKey[] => {
     const namespace = policy.metadata.namespace ?? '';
     const byModel = energyModels.lister.list({ namespace }).filter((model) => namesPolicy(model, policy));
@@ -231,7 +231,7 @@ export function poolSources(context: OperatorContext, children: ChildCaches, hea
   const wanting = ({ metadata }: PoolGrant): readonly ObjectKey[] =>
     [...pools.lister.values()].filter((pool) => pool.spec.default || warmEntry(pool, metadata.namespace ?? '') !== undefined).map(poolKey);
   return [
-    // An annotation says which ablations its tasks may ask for; the plan says where its experts sit.
+    // An annotation lists which ablations its tasks may ask for; the plan has the places of its experts.
     watches<ExpertPool>(pools, { predicate: anyOf<ExpertPool>(generationChanged, annotationsChanged, planChanged) }),
     watches(tasks, { map: poolsOf(context), predicate: taskMoved }),
     watches(pods, {

@@ -188,7 +188,7 @@ export function seatOfExpert({ pool }: Pick<PoolSnapshot, 'pool'>, expert: Exper
 
 /**
  * The Deployment of an expert where the plan puts it. One without a place is not made, and one that lost its place has no
- * pods any more: the memory belongs to somebody else. One that never had a place stays as it is. Pure.
+ * pods any more: the memory belongs to another engine. One that never had a place stays as it is. Pure.
  */
 export function seated(snapshot: Pick<PoolSnapshot, 'deployments'>, seat: Seat, manifest: Manifest): readonly Manifest[] {
   const { object } = manifest;
@@ -212,7 +212,7 @@ export function unseated(snapshot: PoolSnapshot): readonly Obstacle[] {
 export interface Execution {
   /** Deployments as the server has them after the writes, by name: newer than what the cache shows. */
   readonly deployments: ReadonlyMap<string, Deployment>;
-  /** The first answer of the server that says no; what was decided after it has not been tried. */
+  /** The first refusal of the server; what was decided after it has not been tried. */
   readonly refusal: { readonly error: ApiError; readonly obstacle: Obstacle } | undefined;
 }
 

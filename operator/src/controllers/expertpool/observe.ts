@@ -159,7 +159,7 @@ export function newestWarning(found: readonly KubeEvent[]): string | undefined {
 }
 
 /**
- * What the kubelet says about pods that it cannot start: a Secret that is missing stands in no status, only in Events.
+ * Events of the kubelet about pods that it cannot start: a Secret that is missing stands in no status, only in Events.
  * They are asked for while a pod is being prepared for long, because a cache of all Events would be most of the memory.
  */
 export class NoteReader {
@@ -174,7 +174,7 @@ export class NoteReader {
     this.#log = options.log;
   }
 
-  /** Notes by the names of pods. Never rejects: without them the status only says less. */
+  /** Notes by the names of pods. Never rejects: without them the status only has less. */
   async read(pods: readonly Pod[], signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
     const found = new Map<string, string>();
     const waiting = pods.filter((pod) => isPreparing(pod) && this.#ageMs(pod) >= maxWaitMs);

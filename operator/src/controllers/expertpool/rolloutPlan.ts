@@ -48,7 +48,7 @@ function childrenNamed(names: readonly string[]): readonly string[] {
   return names.flatMap((name) => [identity(resources.deployments, name), identity(resources.services, name)]);
 }
 
-/** Revisions that nobody is sent to any more and that are still needed, or were until a moment ago. */
+/** Revisions that get no new tasks any more and that are still needed, or were until a moment ago. */
 function ending(
   snapshot: PoolSnapshot,
   serving: ReadonlySet<string>,

@@ -58,7 +58,7 @@ export function deploymentsOf(pool: ExpertPool, arm: Pick<PoolArm, 'experts' | '
   ];
 }
 
-/** What tells the server of an expert that tasks without a revision are sent to; undefined: the only one. Pure. */
+/** Name of the server of an expert that tasks without a revision are sent to; undefined: the only one. Pure. */
 export function serverRevision({ rollout }: PoolSnapshot, expert: Expert): string | undefined {
   if (rollout?.status === undefined || rollout.plain.has(expert.name)) return undefined;
   return serverHash(rollout.serving, expert);
@@ -69,14 +69,14 @@ export function serverName(snapshot: PoolSnapshot, expert: Expert): string {
   return expertName(snapshot.pool.metadata.name, expert.name, serverRevision(snapshot, expert));
 }
 
-/** What a brief tells of one revision. Pure. */
+/** What a brief lists of one revision. Pure. */
 export function armInput(arm: PoolArm): ArmInput {
   const { revision, experts, images } = arm;
   const imaged = experts.filter((expert) => imageOf(expert, images) !== undefined);
   return { revision, experts, imaged, revisionOf: (expert) => serverHash(arm, expert), gateway: gatewayHash(arm) };
 }
 
-/** What the brief says of the revisions of a pool. Pure. */
+/** What the brief lists of the revisions of a pool. Pure. */
 export function armsOf(snapshot: PoolSnapshot): Pick<BriefInput, 'revisionOf' | 'gateway' | 'withheld' | 'arms' | 'rollout' | 'policies'> {
   const { rollout, policy: own, judgePolicy: judge } = snapshot;
   const common = { policies: { own, judge }, withheld: heldByGateways(snapshot), gateway: gatewayRevision(snapshot) };

@@ -31,7 +31,7 @@ export interface RolloutPlan {
   readonly arms: readonly PoolArm[];
   /** The revision that is to be put on record; undefined when it is. */
   readonly record: RecordedArm | undefined;
-  /** Children that stay although nobody asks for them, as `group/plural/name`. */
+  /** Children that stay although no desired state asks for them, as `group/plural/name`. */
   readonly keep: readonly string[];
   /** Ms after which time alone may change it. */
   readonly againMs: number;
@@ -72,11 +72,11 @@ export interface PoolSnapshot {
   readonly madeAhead: readonly Pod[];
   /** Pods whose Lease is fresh. */
   readonly alive: ReadonlySet<string>;
-  /** What the kubelet says about pods that it prepares, by their names. */
+  /** Events of the kubelet about pods that it prepares, by their names. */
   readonly notes: ReadonlyMap<string, string>;
-  /** What the newest ready pod of each expert tells of itself, by the names of the pods. */
+  /** What the newest ready pod of each expert reports of itself, by the names of the pods. */
   readonly infos: ReadonlyMap<string, ServerInfo>;
-  /** How long experts took to answer, by their names; undefined: nobody asks them. */
+  /** How long experts took to answer, by their names; undefined: they are not measured. */
   readonly latencies?: ReadonlyMap<string, Latency>;
   /** What is known of weights, those of the spec first. */
   readonly weights?: readonly WeightsView[];
@@ -173,7 +173,7 @@ export class ReplayReader {
     return replay;
   }
 
-  /** Answers that nobody believes any more must not pile up. */
+  /** Answers that count no more must not pile up. */
   #forgetOld(now: number): void {
     for (const [key, { at }] of this.#known) if (now - at >= replayPollMs.present) this.#known.delete(key);
   }

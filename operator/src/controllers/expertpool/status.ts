@@ -247,7 +247,7 @@ const proposes = ({ role }: Expert): boolean => role === 'Generalist' || role ==
 
 /**
  * Whether tasks cannot be done without an expert: it proposes. The others make the work better, and a pool goes on without
- * them and says so; so it does without a language model, unless nobody else is a Generalist. Pure.
+ * them and reports it; so it does without a language model, unless no other expert is a Generalist. Pure.
  */
 export function isEssential(pool: ExpertPool, expert: Expert): boolean {
   if (!proposes(expert)) return false;
@@ -295,7 +295,7 @@ type ExpertState = NonNullable<ExpertPoolStatus['experts']>[number];
 
 /**
  * Keys and values of an engine on each of its GPUs: what was reckoned for the tokens that it holds, beside the bytes that it was given for them.
- * Undefined while it does not tell. Pure.
+ * Undefined while it does not report. Pure.
  */
 export function memoryOf(expert: Expert, sizes: EngineSizes, info: ServerInfo | undefined): ExpertState['memory'] {
   if (expert.engine.type !== 'VLLM' || sizes.model === undefined || info?.kvTokens === undefined) return undefined;
@@ -305,7 +305,7 @@ export function memoryOf(expert: Expert, sizes: EngineSizes, info: ServerInfo | 
 
 const gib = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(2)} GiB`;
 
-/** The condition EstimateDrift; undefined where no engine tells its memory. Pure. */
+/** The condition EstimateDrift; undefined where no engine reports its memory. Pure. */
 export function driftCondition(states: readonly ExpertState[]): ConditionValue | undefined {
   const reported = states.flatMap(({ name, memory }) => {
     const found = memory === undefined ? undefined : compareMemory(memory.estimated, memory.measured);

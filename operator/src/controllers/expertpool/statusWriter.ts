@@ -4,7 +4,7 @@ import type { OperatorContext } from '../../runtime/context.ts';
 import { rolloutEvent, rolloutMoved } from '../../revisions/index.ts';
 import { resources } from '../../runtime/resources.ts';
 
-/** Least time between two writes that tell nothing but other counts, ms: every task that starts or ends changes them. */
+/** Least time between two writes that change nothing but counts, ms: every task that starts or ends changes them. */
 export const countsEveryMs = 5_000;
 
 /** A status to write now, and ms after which it is to be looked at again because something was held back. */
@@ -56,7 +56,7 @@ export function driftEvent(present: Reported | undefined, next: Reported): NewEv
   return { type: 'Warning', reason: now.reason, action: 'Reconcile', note: now.message };
 }
 
-/** Writes the status of pools: one apply, and only when it tells something new. */
+/** Writes the status of pools: one apply, and only when something in it is new. */
 export class PoolStatusWriter {
   readonly #context: OperatorContext;
   readonly #applier: Applier<ExpertPool>;

@@ -28,7 +28,7 @@ import { decideScale } from './decide.ts';
 
 const fieldManager = 'agentfleet-operator';
 
-/** When one for which GPUs have no room is looked at again: nobody says that memory came free, ms. */
+/** When one for which GPUs have no room is looked at again: no event reports that memory came free, ms. */
 const roomMs = 15_000;
 
 /** Somebody changed it since it was read, ms. */

@@ -40,7 +40,7 @@ describe('a taint that is left over', () => {
     expect(place(world)?.claim).not.toBe(place(rest)?.claim);
     expect(world.claims.map(({ metadata }) => metadata.name)).toEqual([place(world)?.claim]);
     expect(JSON.stringify(world.claims[0])).toContain('"tolerations":[{"key":"gpu.nvidia.com/xid","operator":"Exists"}]');
-    // The taint goes at last, and nobody is started again for that.
+    // The taint goes at last, and no tenant is restarted for that.
     const well = settle({ ...world, cluster: { ...world.cluster, slices: box([device(0)]).slices } });
     expect(place(well)).toEqual(place(world));
   });

@@ -47,7 +47,7 @@ function trial(experts: Experts, rollout: object = {}, parts: Partial<PlacementS
   return { first, next, before, tried: settle(withPool(before, inRollout(stable, next, open), first)) };
 }
 
-/** What the rollout says next, with pods of the assignments that `present` names. */
+/** Next state of the rollout, with pods of the assignments that `present` names. */
 function later({ first, next, tried }: Trial, rollout: object, present: (name: string) => boolean): PlacementSnapshot {
   const [open] = tried.pools as [ExpertPool];
   const world = withPool(tried, inRollout(open, next, rollout), first, next);

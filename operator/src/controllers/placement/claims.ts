@@ -115,7 +115,7 @@ export function toleratedIn(claim: string, owner: Owner, place: Place, slot: Pla
 
 /**
  * The claim that the pods of an engine name: another board or, where bytes are claimed, another size is another claim. How its slot
- * is shared stands in its name; while somebody is there, who comes joins the claim in force, whatever is written now: tenants of one
+ * is shared stands in its name; while it has a tenant, a new one joins the claim in force, whatever is written now: tenants of one
  * GPU have one claim, and another one starts all of them again, which a human has to ask for.
  */
 export function claimNameOf(

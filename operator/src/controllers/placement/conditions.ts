@@ -125,7 +125,7 @@ function nodeOf(slot: string): string {
   return slot.slice(0, slot.lastIndexOf('/'));
 }
 
-/** What is said about a plan. Pure. */
+/** The state of a plan as a condition. Pure. */
 export function placementWords(owner: Owner, outcome: OwnerPlan, inventory: Inventory): readonly NewCondition[] {
   if (owner.wishes.length === 0) return [];
   const observedGeneration = owner.object.metadata.generation ?? 0;

@@ -87,7 +87,7 @@ export function createPlacementController(context: OperatorContext, gpus: GpuCac
   const writer = new PlacementWriter(context, gpus);
   const solve = solveTimes(registry, clock);
   const decided = (ledger: Ledger): PlacementDecision => solve(() => decidePlacement(observePlacement(from, ledger), clock.now()));
-  // A pod that no kubelet starts is reported by nobody.
+  // No event reports a pod that no kubelet starts.
   const againMs = (): number =>
     probeIn(cachedReserve(context.caches, context.config.namespace), context.config.namespace) === undefined ? idleMs : probeLookMs;
   const again = (): Outcome => requeueAfter(againMs());

@@ -32,7 +32,7 @@ export interface PlacementSnapshot {
   readonly revisions: Revisions;
 }
 
-/** The part of a status that placement tells. */
+/** The part of a status that placement writes. */
 export interface PlacementStatus {
   readonly plan?: PlanStatus;
   /** Of a dry run: items and their slots. */
@@ -91,7 +91,7 @@ function planAll(owners: readonly Owner[], inventory: Inventory, present: Presen
 
 function statusOf({ owner, ...outcome }: Outcome, holder: Holder, inventory: Inventory, now: number): PlacementStatus {
   const conditions = mergeConditions(owner.object.status?.conditions, placementWords(owner, outcome, inventory), now);
-  // A status whose conditions lack Ready says nothing to tools: its own controller comes first.
+  // Tools read nothing in a status whose conditions lack Ready: its own controller comes first.
   const known = findCondition(owner.object.status?.conditions, 'Ready') !== undefined;
   const reported = conditions.length === 0 || !known ? {} : { conditions };
   if (owner.wishes.length + holder.assignments.length === 0) return reported;
@@ -173,7 +173,7 @@ function sorted({ conditions = [], ...rest }: PlacementStatus): PlacementStatus 
   return { ...rest, conditions: [...conditions].sort((a, b) => (a.type < b.type ? -1 : 1)) };
 }
 
-/** How important an engine is; one that nobody wishes any more is the least. */
+/** How important an engine is; one that is no longer asked for is the least. */
 function worth({ wishes }: Owner, { item }: Assignment): number {
   const rank = wishes.find((wish) => wish.item === item)?.rank;
   return rank === undefined ? -1 : ranks.indexOf(rank);
@@ -243,7 +243,7 @@ export function occupantsOf(pods: readonly Pod[], deployments: readonly Deployme
   ];
 }
 
-/** Slots on which somebody is whom no plan has there any more: who moved and is not gone, or whose pool was deleted. Pure. */
+/** Slots with a tenant that no plan has there any more: one that moved and is not gone, or whose pool was deleted. Pure. */
 export function staleOccupants(occupants: readonly Occupant[], holders: readonly Holder[]): ReadonlySet<string> {
   const keyOf = ({ owner, item, slot }: Occupant): string => `${owner} ${item} ${slot}`;
   const planned = new Set(
@@ -252,7 +252,7 @@ export function staleOccupants(occupants: readonly Occupant[], holders: readonly
   return new Set(occupants.filter((occupant) => !planned.has(keyOf(occupant))).map(({ slot }) => slot));
 }
 
-/** How far the pods of an engine on its slot are. Stalled: they do not get on, and nobody waits for them. */
+/** How far the pods of an engine on its slot are. Stalled: they do not get on, and no other engine waits for them. */
 export type Progress = 'Absent' | 'Starting' | 'Ready' | 'Stalled';
 
 export type ProgressOf = (owner: Owner, assignment: Assignment) => Progress;
@@ -278,8 +278,8 @@ function orderOf({ holder, item }: Tenant): string {
 /**
  * Lets engines of one GPU start one after another: each measures the free memory when it loads, and two at once take it
  * from each other. The more important ones go first; the next one when all that may start are ready or do not get on. One on
- * several GPUs starts when all of them are free, and keeps those that are for itself until then. On a slot of `stale` nobody
- * starts: the memory of who moved away or was deleted is free when his pods are gone. Pure.
+ * several GPUs starts when all of them are free, and keeps those that are for itself until then. On a slot of `stale` no engine
+ * starts: the memory of an engine that moved away or was deleted is free when its pods are gone. Pure.
  */
 export function admit(holders: readonly Holder[], progress: ProgressOf, stale: ReadonlySet<string> = new Set()): readonly Holder[] {
   const tenants = holders.flatMap(tenantsOf);

@@ -108,7 +108,7 @@ function worst(all: readonly Progress[]): Progress {
   return byHaste.find((progress) => all.includes(progress)) ?? 'Absent';
 }
 
-/** Bindings that claims and plans tell of. */
+/** Bindings that claims and plans name. */
 function recordedBindings(claims: readonly KubeObject[], { pools, models }: Ledger): readonly SlotBinding[] {
   const fromClaims = claims.flatMap((claim) => bindingOf(claim as unknown as Pick<SlotClaim, 'metadata'>) ?? []);
   const fromPlans = [...pools, ...models].flatMap(({ status }) =>

@@ -63,7 +63,7 @@ function moreOf({ status }: ExpertPool, { expert, canary }: ExpertServer): Pick<
   return { more: Math.ceil((measured * (measured - estimated)) / estimated) * expert.replicas };
 }
 
-/** A draft beside its target when the user says so; else it is an engine like others. Items that are in one group. */
+/** A draft beside its target when the user asks for it; else it is an engine like others. Items that are in one group. */
 function draftGroup(pool: ExpertPool, servers: readonly ExpertServer[]): ReadonlySet<string> {
   const serving = servers.filter(({ canary }) => canary === undefined);
   const target = serving.find(({ expert }) => expert.role === 'Generalist');
@@ -199,7 +199,7 @@ export function inOrder(owners: readonly Owner[]): readonly Owner[] {
   return [...owners].sort((a, b) => (age(a) < age(b) ? -1 : 1));
 }
 
-/** What the headers of an engine's weights tell. */
+/** What the headers of an engine's weights report. */
 export interface EngineSize {
   readonly weightBytes: number;
   readonly architecture: Architecture;
@@ -341,7 +341,7 @@ const ofPool =
 
 /**
  * The servers of a pool that its rollout asks for: of the revision that serves, and of one that is tried. Undefined while the
- * record of the one that serves is not to be seen: then nobody can say what it needs, and nothing may move. Pure.
+ * record of the one that serves is not to be seen: then its needs are unknown, and nothing may move. Pure.
  */
 export function serversIn(pool: ExpertPool, { images, records }: Revisions): readonly ExpertServer[] | undefined {
   const { experts, rolloutPolicyRef } = pool.spec;

@@ -41,12 +41,12 @@ function modeOf(search: ModeSearch): ModeChoice & { readonly nodes: readonly str
   const { owner, places, inventory } = search;
   const names = new Set(places.map(({ slot }) => slot));
   const named = inventory.slots.filter(({ name }) => names.has(name));
-  // Who waits for a board that is gone keeps nobody else from a place.
+  // An engine that waits for a board that is gone keeps no other from a place.
   const there = named.filter(({ fault }) => fault?.reason !== 'SlotGone');
   const slots = there.length === 0 ? named : there;
   const facts = factsOf(search, slots);
   const choice = chooseMode(owner.mode, facts);
-  // A plan that puts nobody anywhere has a mode by chance.
+  // A plan without places has a mode by chance.
   const before = owner.plan?.assignments.length === 0 ? undefined : owner.plan?.mode;
   const stale = slots.filter(({ node, counted }) => counted && inventory.injections.stale.has(node)).map(({ node }) => node);
   const nodes = choice.asks === true ? slots.filter(({ counted }) => counted).map(({ node }) => node) : stale;
@@ -97,7 +97,7 @@ export function planOwner(owner: Owner, others: readonly Holder[], inventory: In
   const served = serve(owner, parts, { others, inventory, present });
   const places = [...served.places, ...served.canaries, ...leaving];
   const { mode, skipped, nodes } = modeOf({ owner: serving, places, others, inventory });
-  // Without a mode nobody new gets a place; who has one keeps it.
+  // Without a mode no new engine gets a place; one that has a place keeps it.
   const kept: readonly Place[] = mode === undefined ? held : served.places;
   const inForce = mode ?? owner.plan?.mode;
   const tried = tryCanaries(owner, { parts, served, kept }, { others, inventory, mode });
@@ -223,7 +223,7 @@ function placeOne(wish: Wish, tenants: readonly Holder[], search: CanarySearch):
 }
 
 /**
- * Places for the engines of a revision that is tried, beside all that is there. All of them come, or none; nobody is moved
+ * Places for the engines of a revision that is tried, beside all that is there. All of them come, or none; no engine is moved
  * for them. Pure and deterministic.
  */
 export function placeCanaries(search: CanarySearch): CanaryPlaces {

@@ -26,7 +26,7 @@ export function isForeign(owner: Owner, holder: Holder, assignment: Assignment, 
   return holder.owner.namespace !== owner.namespace && slot !== undefined && ((slot.published && !slot.sharedByBytes) || slot.counted);
 }
 
-/** Whether the pods of somebody else get whole GPUs of a device plugin, which nobody can join. */
+/** Whether the pods of another owner get whole GPUs of a device plugin, which cannot be shared. */
 function ownsGpu({ owner, mode }: Holder, self: Owner): boolean {
   return owner.key !== self.key && mode === 'WholeGPU';
 }
@@ -142,7 +142,7 @@ function isVoid({ name, fault }: PlanSlot): boolean {
   return fault?.reason === 'SlotPartitioned' || (fault?.reason === 'SlotGone' && parseSlotName(name)?.slice !== undefined);
 }
 
-/** The slots that a search is about: names that stand for nothing only where somebody asks for them, as nobody else reads why not. */
+/** The slots that a search is about: names that stand for nothing only where an item asks for them, as the reason is read nowhere else. */
 export function slotsInQuestion(slots: readonly PlanSlot[], items: readonly Item[]): Problem['slots'] {
   const named = new Set(items.flatMap((item) => item.slots ?? []));
   return slots

@@ -6,7 +6,7 @@ import { ownItem, problemOf, waitingGroups, withRefusals, placesOf } from './pro
 export type Presence = (owner: Owner, assignment: Assignment) => boolean;
 
 /**
- * Where the engines go. When all fit: where the solver says. When not, those that have a place keep it and nothing moves,
+ * Where the engines go. When all fit: where the solver puts them. When not, those that have a place keep it and nothing moves,
  * unless a place was lost: then the most important ones are served and the others give way.
  */
 function settle(owner: Owner, held: readonly Assignment[], solution: Solution, inventory: Inventory): readonly Place[] {
@@ -17,7 +17,7 @@ function settle(owner: Owner, held: readonly Assignment[], solution: Solution, i
   const lost = owner.hit === true || held.some(({ slot, item }) => faulty.has(slot) && places.has(item));
   if (complete) return [...places.values()].flat();
   if (!lost) {
-    // At the first time there is nobody to be disturbed, and still nothing starts by halves.
+    // At the first time no engine is disturbed, and still nothing starts by halves.
     return own.flatMap((item) => held.filter((assignment) => assignment.item === item));
   }
   const hurt = new Set(held.filter(({ slot }) => faulty.has(slot)).map(({ item }) => item));
@@ -32,7 +32,7 @@ export interface Parts {
   readonly held: readonly Assignment[];
   readonly tried: Owner;
   readonly heldCanaries: readonly Assignment[];
-  /** Wished by nobody, and their pods are still there: their memory is theirs until they are gone. */
+  /** Not asked for any more, and their pods are still there: their memory is theirs until they are gone. */
   readonly leaving: readonly Assignment[];
 }
 
@@ -85,7 +85,7 @@ interface Having {
   readonly beside: readonly Assignment[];
 }
 
-/** Places for the wishes of `of`, which has those of `owner` that serve. What waits for a GPU of its own is in nobody's way and keeps the others. */
+/** Places for the wishes of `of`, which has those of `owner` that serve. What waits for a GPU of its own is in no other's way and keeps the others. */
 function solutionOf(owner: Owner, of: Owner, { held, beside }: Having, { others, inventory }: Omit<Around, 'present'>): Solution {
   const among = (wishing: Owner, more: readonly Assignment[]): Solution =>
     solve(problemOf(wishing, held, [...others, { owner, assignments: [...beside, ...more] }], inventory));
@@ -109,7 +109,7 @@ export function serve(owner: Owner, parts: Parts, { others, inventory, present }
   const more = grown(parts, inventory);
   const roomy = more === undefined ? undefined : attempt(heldCanaries, more);
   const still = held.every(({ item, slot }) => roomy?.places.some((place) => place.item === item && place.slot === slot));
-  // Room is kept where there is some; nobody moves or goes for it.
+  // Room is kept where there is some; no engine moves or goes for it.
   if (roomy?.complete === true && still) return { ...roomy, canaries: heldCanaries, evicted: [] };
   const first = attempt(heldCanaries);
   if (first.complete || heldCanaries.length === 0) return { ...first, canaries: heldCanaries, evicted: [] };

@@ -71,7 +71,7 @@ function check({ pools }: PlacementSnapshot, joined: ReadonlySet<string>): void 
   for (const bytes of taken.values()) expect(bytes).toBeLessThanOrEqual(usableBytes(40 * gib));
 }
 
-/** Whoever comes or goes moves nobody else who has his boards. */
+/** An engine that comes or goes moves no other that has its boards. */
 function stays(before: PlacementSnapshot, after: PlacementSnapshot, lost: readonly string[]): void {
   for (const { metadata, status } of before.pools) {
     const found = after.pools.find((pool) => pool.metadata.name === metadata.name);

@@ -132,7 +132,7 @@ describe('a slot with a line', () => {
     expect(claimsOf(after)).toEqual([`${claimsOf(plain)[0]}${suffix}`]);
     expect(after.claims.map(({ metadata }) => metadata.name)).toEqual(claimsOf(after));
     expect(reported(after)?.reason).toBe(suffix === '' ? undefined : 'Applied');
-    // The word was for this line: the next one starts nobody.
+    // The acknowledgement was for this line: the next one restarts no tenant.
     expect(claimsOf(settle(written(after, 'dgx-1/gpu3 MPS 7', apply)))).toEqual(claimsOf(after));
   });
 

@@ -26,7 +26,7 @@ import {
   type TimeSlice,
 } from '../../placement/index.ts';
 
-/** ConfigMap in the namespace of the operator: what each slot was bound to, and what the administrator says about GPUs. */
+/** ConfigMap in the namespace of the operator: what each slot was bound to, and the administrator's settings of GPUs. */
 export const slotsConfigMap = 'agentfleet-slots';
 
 /** Annotation of the ConfigMap by which a human lets a slot stand for another board: `<node>/gpu2=<uuid>`, by commas. */
@@ -115,7 +115,7 @@ export function writeProbes(probes: readonly ProbeAnswer[]): string {
   return probes.map(({ node, answer, boot, at }) => `${node} ${answer} ${boot} ${at}\n`).join('');
 }
 
-/** Annotation of the ConfigMap agentfleet-slots by which a human says that a taint is left over: `<slot>=<key>@<since>`, by commas. */
+/** Annotation of the ConfigMap agentfleet-slots by which a person declares a taint left over: `<slot>=<key>@<since>`, by commas. */
 export const acknowledgeAnnotation = 'agentfleet.dev/acknowledge-taint';
 
 /** Reads the annotation; entries that name no slot and taint are passed over. Pure. */
@@ -129,7 +129,7 @@ export function readAcknowledged(annotations: Readonly<Record<string, string>> |
   return all;
 }
 
-/** Taints that nobody has seen: who was acknowledged once and was set again is one of them. */
+/** Taints that were not acknowledged: one that was acknowledged once and was set again is one of them. */
 export function openTaints(taints: readonly DeviceTaint[], seen: readonly Acknowledged[] = []): readonly DeviceTaint[] {
   return taints.filter(
     (taint) => !seen.some(({ key, since }) => key === taint.key && (taint.timeAdded === undefined || since === taint.timeAdded)),
@@ -147,7 +147,7 @@ export function acknowledgement(slot: string, { key, timeAdded }: DeviceTaint): 
 
 /**
  * Annotation of the ConfigMap by which a human lets the tenants of a slot start again for its line: `<slot>=MPS 40`, by commas; `none`
- * where the line was taken away. It says the line, so that a later change starts nobody again.
+ * where the line was taken away. It names the line, so that a later change restarts no tenant again.
  */
 const applySharingAnnotation = 'agentfleet.dev/apply-sharing';
 
@@ -235,7 +235,7 @@ interface ConditionValue {
 }
 
 /**
- * What is said to an owner about how its slots are shared; undefined: nobody asked for anything. A claim in force is never
+ * Message to an owner about how its slots are shared; undefined: nothing was asked for. A claim in force is never
  * changed, so that a change waits for the next one.
  */
 export function sharingCondition(

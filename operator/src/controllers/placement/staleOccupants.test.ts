@@ -38,7 +38,7 @@ test('two experts that change places are both let go first, and then start', () 
   const rest = settle(snapshot({ pools: [pool], progress: () => 'Ready' }));
   const crossed = [{ ...(rest.pools[0] as ExpertPool), spec: experts('dgx-1/gpu1', 'dgx-1/gpu0').spec }];
   const between = settle({ ...rest, pools: crossed, occupants: [of(pool, 'gen', 'dgx-1/gpu0'), of(pool, 'js', 'dgx-1/gpu1')] });
-  // Without a turn to start a Deployment has no pods: nobody waits for the other for ever.
+  // Without a turn to start a Deployment has no pods: none waits for the other for ever.
   expect(between.pools[0]?.status?.plan?.assignments).toMatchObject([
     { item: 'gen', slot: 'dgx-1/gpu1', admitted: false },
     { item: 'js', slot: 'dgx-1/gpu0', admitted: false },

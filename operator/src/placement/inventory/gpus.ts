@@ -132,7 +132,7 @@ function migOf(device: Device, driver: string): MigSlice | string {
   return { profile, parentUUID };
 }
 
-/** Its bus is that of the board; what tells it from its siblings is where its memory begins. */
+/** Its bus is that of the board; it differs from its siblings by where its memory begins. */
 function placeOf(bus: string | undefined, device: Device, driver: string): string | undefined {
   const names = Object.keys(device.capacity ?? {}).map((name) => name.replace(`${driver}/`, ''));
   const slices = names.flatMap((name) => /^memorySlice(\d{1,3})$/.exec(name)?.[1] ?? []).map(Number);

@@ -1,6 +1,6 @@
 import type { Gpu } from './resourceSlice.ts';
 
-/** Which GPU a logical name stands for. It is set once, and changes only when a human says so. */
+/** Which GPU a logical name stands for. It is set once, and changes only when a person asks for it. */
 export interface SlotBinding {
   /** `<node>/gpu<n>`, or `<node>/gpu<n>-<profile>-<i>` for a MIG slice of that board. */
   readonly slot: string;
@@ -29,7 +29,7 @@ export interface Kind {
   readonly fits: (slot: string, gpu: Gpu) => boolean;
   /** The name of one that has none; undefined: it gets none now. */
   readonly name: (gpu: Gpu, names: ReadonlySet<string>) => string | undefined;
-  /** What is said of a name whose GPU is not there. */
+  /** Message about a name whose GPU is not there. */
   readonly gone: (binding: SlotBinding) => string;
 }
 
@@ -92,7 +92,7 @@ function byPlace(a: Gpu, b: Gpu): number {
   return first < second ? -1 : first > second ? 1 : 0;
 }
 
-/** What a slot's name tells. */
+/** What a slot's name encodes. */
 export interface SlotName {
   readonly node: string;
   /** Name of the board. */

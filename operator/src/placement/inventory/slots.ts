@@ -45,7 +45,7 @@ function boardsOf(gpus: readonly Gpu[]): readonly Gpu[] {
   return [...boards.values()];
 }
 
-/** Boards of which only slices were written down: the name of a slice tells that of its board. */
+/** Boards of which only slices were written down: the name of a slice contains that of its board. */
 function impliedBoards(boards: readonly SlotBinding[], bound: readonly SlotBinding[], slices: readonly Gpu[]): readonly SlotBinding[] {
   const implied = new Map<string, SlotBinding>();
   for (const { slot, uuid } of bound) {
@@ -103,12 +103,12 @@ export const pluginResource = 'nvidia.com/gpu';
 /** Those that it counts MIG slices by (strategy mixed): `nvidia.com/mig-2g.10gb`. */
 const sliceResource = /^nvidia\.com\/mig-/;
 
-/** GPUs of a node that the device plugin hands out; it does not tell which ones. */
+/** GPUs of a node that the device plugin hands out; it does not report which ones. */
 export function pluginGpus(node: GpuNode): number {
   return countOf(node.status?.allocatable?.[pluginResource]);
 }
 
-/** Resources by which the device plugin of a node hands out MIG slices; it does not tell of which board. */
+/** Resources by which the device plugin of a node hands out MIG slices; it does not report of which board. */
 export function pluginSlices({ status }: GpuNode): readonly string[] {
   const entries = Object.entries(status?.allocatable ?? {}).filter(([name, count]) => sliceResource.test(name) && countOf(count) > 0);
   return entries.map(([name]) => name).sort();

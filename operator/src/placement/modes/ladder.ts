@@ -181,7 +181,7 @@ export function podPlacementOf(mode: Mode, slots: readonly PodSlot[]): PodPlacem
   if (mode === 'DRA') {
     return {
       ...base,
-      // The claim says where its GPU is: the scheduler finds the node by itself.
+      // The claim names its GPU: the scheduler finds the node by itself.
       nodeSelector: {},
       resourceClaims: slots.map(({ name, claim = slotClaimName(name) }, index) => ({ name: claimName(index), resourceClaimName: claim })),
       claims: slots.map((_, index) => ({ name: claimName(index), request: slotRequest })),

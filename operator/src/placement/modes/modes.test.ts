@@ -157,7 +157,7 @@ describe('a pod on its slots', () => {
       const { env, limits, claims, resourceClaims, runtimeClassName } = podPlacementOf(mode, [slot, draft]);
       const visible = env.find(({ name }) => name === 'NVIDIA_VISIBLE_DEVICES')?.value;
       expect(env[0], mode).toEqual({ name: 'CUDA_DEVICE_ORDER', value: 'PCI_BUS_ID' });
-      // Never an extended resource with a claim, and never a visible device beside what somebody injects.
+      // Never an extended resource with a claim, and never a visible device beside an injected one.
       const ways = [claims.length > 0, limits['nvidia.com/gpu'] !== undefined, visible !== undefined];
       expect(ways.filter(Boolean), mode).toHaveLength(1);
       expect(resourceClaims.length > 0, mode).toBe(mode === 'DRA');

@@ -61,7 +61,7 @@ export function renderShareClaim(binding: SlotBinding, options: SlotClaimOptions
   return claimOf(`${slotClaimName(binding.slot)}-${tenant}`, binding, options, { capacity: { requests: { memory } } });
 }
 
-/** The scheduler gives a tainted device to nobody else, and drives out who has it. */
+/** The scheduler gives a tainted device to no other claim, and evicts the pod that has it. */
 function tolerationsOf(keys: readonly string[]): object {
   return keys.length === 0 ? {} : { tolerations: keys.map((key) => ({ key, operator: 'Exists' })) };
 }
@@ -152,8 +152,8 @@ export function sharingText(sharing: Sharing | undefined): string {
 }
 
 /**
- * The end of a claim's name that says how its slot is shared. The spec of a claim is never changed, so that its name tells
- * what is in force for as long as anybody names it.
+ * The end of a claim's name, by how its slot is shared. The spec of a claim is never changed, so that its name reports
+ * what is in force for as long as a pod names it.
  */
 export function sharingSuffix(sharing: Sharing | undefined): string {
   if (sharing === undefined) return '';
@@ -161,7 +161,7 @@ export function sharingSuffix(sharing: Sharing | undefined): string {
   return `-mps-${sharing.percentage}${sharing.limitMiB === undefined ? '' : `-${sharing.limitMiB}mi`}`;
 }
 
-/** What the name of a claim says; undefined: nothing. */
+/** What the name of a claim encodes; undefined: nothing. */
 export function sharingInName(claim: string): Sharing | undefined {
   const [, percentage, limit] = /-mps-(\d{1,3})(?:-(\d{1,9})mi)?$/.exec(claim) ?? [];
   if (percentage !== undefined)

@@ -6,7 +6,7 @@ export interface Slot {
   readonly usableBytes: number;
   /** False while a device taint, an XID error or a lost board keeps it from use. */
   readonly healthy: boolean;
-  /** A MIG slice: nothing joins it to another slot, so that no item spans it and none talks across, whatever is said of links. */
+  /** A MIG slice: nothing joins it to another slot, so that no item spans it and none talks across, whatever links are declared. */
   readonly isolated?: boolean;
 }
 
@@ -35,7 +35,7 @@ export interface Item {
   readonly shards?: number;
   readonly latency: LatencyClass;
   readonly rank: Rank;
-  /** Slots that it may be on, when the user says. One name pins it. */
+  /** Slots that it may be on, when the user lists them. One name pins it. */
   readonly slots?: readonly string[];
   /** Has its slots to itself, apart from items of the same group. */
   readonly exclusive?: boolean;
@@ -169,7 +169,7 @@ export function modelOf(problem: Problem): Model {
   const slots = [...problem.slots].sort((a, b) => compare(a.name, b.name));
   const links = linksOf(problem, slots);
   const hops = links.map((row, a) => row.map((type, b) => (a === b || problem.nvlink === 'Ignore' ? 0 : hopCost[type])));
-  // Who says that links count for nothing may have shards on any GPUs of a node.
+  // With links that count for nothing, shards may be on any GPUs of a node.
   const nvlinked = links.map((row, a) =>
     row.map((type, b) => a === b || (joinable(slots[a], slots[b]) && (type === 'NV' || problem.nvlink === 'Ignore'))),
   );
@@ -226,7 +226,7 @@ function trafficBetween(problem: Problem, a: string, b: string): number {
     .reduce((sum, pair) => sum + pair.weight, 0);
 }
 
-/** "Apart" holds for both, whoever says it. */
+/** "Apart" holds for both, whichever declares it. */
 function apartOf(items: readonly Item[], indexOf: ReadonlyMap<string, number>): readonly ReadonlySet<number>[] {
   const sets = items.map(() => new Set<number>());
   items.forEach((item, index) => {

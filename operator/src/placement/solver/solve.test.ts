@@ -135,7 +135,7 @@ describe('rules of items', () => {
       expect(at(1, 2).feasible).toBe(false);
       expect([at(2, 2).feasible, at(0, 1).feasible]).toEqual([true, true]);
     }
-    // What talks to nobody shares a board's slices as it likes.
+    // An item without links shares a board's slices as it likes.
     expect(solveItems(pair(2, 3), { slots: cut, links }).feasible).toBe(true);
   });
 

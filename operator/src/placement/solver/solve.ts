@@ -12,7 +12,7 @@ import {
 } from './problem.ts';
 import { neighbours, search, type Found, type SearchResult } from './search.ts';
 
-/** Steps of the search after which it settles for the best that it found and says so. */
+/** Steps of the search after which it returns the best that it found and reports that it stopped early. */
 export const defaultMaxSteps = 4000;
 const maxAlternatives = 3;
 

@@ -111,5 +111,5 @@ export function goldenTemplate(word = 'one', name = 'golden'): PodTemplate {
   return { apiVersion: 'v1', kind: 'PodTemplate', metadata: { name, namespace: 'platform' }, template: { spec: { containers } } };
 }
 
-/** What a set says in which so many of a hundred cases pass. */
+/** Result of a set in which so many of a hundred cases pass. */
 export const passes = (passed: number): End => ({ says: JSON.stringify({ passed, total: 100 }) });

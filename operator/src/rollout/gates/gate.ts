@@ -1,7 +1,7 @@
 import type { BoundMetric } from '@agentfleet/protocol/api';
 import type { Design, Table } from '../statistics/index.ts';
 
-/** What a gate says of a canary. Only `Pass` at every gate promotes. */
+/** A gate's verdict on a canary. Only `Pass` at every gate promotes. */
 export type Verdict = 'Pass' | 'Fail' | 'Inconclusive' | 'InsufficientData';
 
 /** What a gate found out. */
@@ -18,7 +18,7 @@ export interface HeldOutHead {
   readonly name: string;
   readonly auc: number;
   readonly ece: number;
-  /** Absent: nobody measured it. */
+  /** Absent: it was not measured. */
   readonly brier?: number;
   readonly samples: number;
 }
@@ -33,10 +33,10 @@ export interface HeadMap {
   readonly veto: number;
 }
 
-/** What a verifier tells of its maps, or why that cannot count. */
+/** What a verifier reports of its maps, or why that cannot count. */
 export type CalibrationMaps = { readonly heads: readonly HeadMap[] } | { readonly fault: string };
 
-/** What a verifier tells of all its heads, or why that cannot count. */
+/** What a verifier reports of all its heads, or why that cannot count. */
 export type HeldOut = { readonly heads: readonly HeldOutHead[] } | { readonly fault: string };
 
 /** What was seen of one arm since the rollout's step began. */
@@ -77,7 +77,7 @@ export interface QueryAnswer {
   readonly lacks?: string;
 }
 
-/** What the Job of a golden set found out about an arm; or what it lacks, which `stuck` says that only a person can bring. */
+/** What the Job of a golden set found out about an arm; or what it lacks, where `stuck` means that only a person can bring it. */
 export type GoldenEvidence = { readonly passed: number; readonly total: number } | { readonly lacks: string; readonly stuck: boolean };
 
 /** What became of copies of requests, of tasks that have ended. The stable verifier is the first of each table. */
@@ -87,7 +87,7 @@ export interface ShadowEvidence {
   readonly acts: Table;
   /** Those of tasks that succeeded. */
   readonly ofSucceeded: Table;
-  /** The same acts by the bins of what each verifier says of them. */
+  /** The same acts by the bins of each verifier's energies. */
   readonly scores: { readonly stable: readonly number[]; readonly shadow: readonly number[] };
 }
 
@@ -95,7 +95,7 @@ export interface ShadowEvidence {
 export interface BoundGate<M extends BoundMetric = Exclude<BoundMetric, 'TaskLoss'>> {
   readonly type: M;
   readonly name: string;
-  /** The least or the greatest value that passes, as the metric says. */
+  /** The least or the greatest value that passes, by the metric. */
   readonly bound: number;
   readonly minSamples: number;
 }

@@ -141,7 +141,7 @@ describe('gates', () => {
     expect(early.look).toBeUndefined();
     const unclear = evaluateGate(condition, of(Math.round(1.75 * first), 2 * first), of(Math.round(1.8 * first), 2 * first), early);
     expect(unclear).toMatchObject({ verdict: 'Inconclusive', look: 0 });
-    // Between two looks it says what it said, however good it looks just now.
+    // Between two looks the verdict stays, however good it looks just now.
     expect(evaluateGate(condition, of(2 * first + 3, 2 * first + 3), of(0, 2 * first + 3), unclear)).toBe(unclear);
     const decided = evaluateGate(condition, of(4 * first, 4 * first), of(4 * first, 4 * first), unclear);
     expect(decided.verdict).toBe('Pass');

@@ -8,7 +8,7 @@ const unasked: GoldenEvidence = { lacks: 'the golden set was not run', stuck: tr
 
 /**
  * Compares what two revisions made of one set of cases. It is fixed, and its seed is the same for both: its cases are
- * compared as they are, without chance. How much that says of all cases like these stands in the message. Pure.
+ * compared as they are, without chance. The message has how far that holds for all cases like these. Pure.
  */
 export function goldenSetFinding(
   canary: GoldenEvidence = unasked,
@@ -37,7 +37,7 @@ export function goldenSetFinding(
   };
 }
 
-/** What only a person can bring is said first, and is missing data; what is under way cannot tell yet. */
+/** What only a person can bring comes first, and is missing data; what is under way has no result yet. */
 function lacking(canary: GoldenEvidence, stable: GoldenEvidence): Finding {
   const arms = [
     { arm: 'canary', found: canary },

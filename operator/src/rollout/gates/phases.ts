@@ -1,6 +1,6 @@
 import type { Gate } from './gate.ts';
 
-/** Where the evidence of a gate comes from, which says when it speaks. */
+/** Where the evidence of a gate comes from, which decides in which phase it counts. */
 type Source =
   /** A Job, before any task: looked at whenever the engines answer. */
   | 'Job'
@@ -8,9 +8,9 @@ type Source =
   | 'Acts'
   /** Copies of requests: while the revision is in shadow; what it said last stands. */
   | 'Copies'
-  /** What a verifier says of live acts: those of copies in shadow, those of tasks while it is tried. */
+  /** What a verifier makes of live acts: those of copies in shadow, those of tasks while it is tried. */
   | 'Scores'
-  /** What the engines tell of themselves, whoever asked them: in shadow, and while it is tried. */
+  /** What the engines report of themselves, whoever asked them: in shadow, and while it is tried. */
   | 'Engines'
   /** Tasks that work with the revision, and what only they may bring: while it is tried. */
   | 'Tasks';

@@ -43,7 +43,7 @@ export interface RolloutState {
   readonly phaseSince: number;
   /** Stable revisions before this one, the newest first. */
   readonly lastGreen: readonly string[];
-  /** Failed rollouts by revision; a revision that failed as often as the policy says is frozen. */
+  /** Failed rollouts by revision; a revision that failed as often as the policy allows is frozen. */
   readonly failures: Readonly<Record<string, number>>;
   readonly gates: readonly GateResult[];
   readonly reason: Reason;
@@ -54,7 +54,7 @@ export interface RolloutState {
 export interface Evidence {
   /** Revision that the spec asks for. */
   readonly desired: string;
-  /** How far the canary's engines are. `Failed` says that they will not come up. */
+  /** How far the canary's engines are. `Failed`: they will not come up. */
   readonly canaryEngines: 'Absent' | 'Loading' | 'Ready' | 'Failed';
   /** Whether the engines of the stable revision answer. */
   readonly stableReady: boolean;
@@ -132,7 +132,7 @@ function enter(
   return { ...state, ...change, phaseSince: now };
 }
 
-/** Stays where it is, and says why. */
+/** Stays where it is, with the reason. */
 function hold(state: RolloutState, reason: Reason, message: string): RolloutState {
   return { ...state, reason, message };
 }
@@ -315,7 +315,7 @@ function canary(state: RolloutState, policy: RolloutRules, evidence: Evidence): 
 }
 
 /**
- * What is missing for the step to be passed: its samples, and data for every gate. A gate that cannot tell yet lets the
+ * What is missing for the step to be passed: its samples, and data for every gate. A gate without a verdict yet lets the
  * weight grow, as it learns faster then; promoted is only when every gate passes, with the samples of the whole rollout.
  */
 function lackingOf(policy: RolloutRules, evidence: Evidence, minSamples: number, last: boolean): string | undefined {

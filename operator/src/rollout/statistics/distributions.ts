@@ -54,7 +54,7 @@ export function binnedIndex(
     const [expected, actual] = [share(count, n), share(live[bin] ?? 0, m)];
     return all + (actual - expected) * Math.log(actual / expected);
   }, 0);
-  // Bins that nobody uses are no freedom.
+  // Bins without samples are no freedom.
   const used = reference.filter((count, bin) => count + (live[bin] ?? 0) > 0).length;
   const freedom = Math.max(1, used - 1);
   const cube = 1 - 2 / (9 * freedom) + z999 * Math.sqrt(2 / (9 * freedom));

@@ -12,7 +12,7 @@ export interface Simulated {
 
 /**
  * Runs rollouts whose tasks pass at the given rates, both arms with the same number of tasks, each looked at as `design`
- * says. `random` gives numbers from 0 to 1.
+ * defines. `random` gives numbers from 0 to 1.
  */
 export function simulate(design: Design, canaryRate: number, stableRate: number, rollouts: number, random: () => number): Simulated {
   let promoted = 0;

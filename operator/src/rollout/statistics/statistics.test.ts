@@ -123,7 +123,7 @@ describe('distributions', () => {
     const pairs = Array.from({ length: 2000 }, (_, seed) => binnedIndex(binsOf(500, seed), binsOf(300, 5000 + seed)));
     expect(pairs.filter((pair) => (pair?.value ?? 1) > (pair?.chance ?? 0)).length).toBeLessThanOrEqual(8);
     expect(pairs.filter((pair) => (pair?.value ?? 0) > (pair?.chance ?? 1) / 2).length).toBeGreaterThan(20);
-    // What nobody uses is no freedom.
+    // A bin without samples is no freedom.
     expect(binnedIndex([9, 1, 0, 0, 0], [1, 9, 0, 0, 0])?.chance).toBe(binnedIndex([9, 1], [1, 9])?.chance);
   });
 });

@@ -136,7 +136,7 @@ export function vllmEnvironment({
   adapters,
 }: Pick<VllmDemand, 'sleep' | 'adapters'>): readonly { readonly name: string; readonly value: string }[] {
   return [
-    // Asks nobody for a newer model, and tells nobody that it runs.
+    // No request for a newer model, and no usage statistics.
     { name: 'HF_HUB_OFFLINE', value: '1' },
     { name: 'VLLM_NO_USAGE_STATS', value: '1' },
     { name: 'DO_NOT_TRACK', value: '1' },

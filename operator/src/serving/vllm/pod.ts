@@ -26,7 +26,7 @@ type Plain<T> = Pick<T, keyof T>;
 export const engineContainer = 'engine';
 
 const probeSeconds = 10;
-/** While it loads it is asked more often: nobody waits longer for it than it takes. */
+/** While it loads it is asked more often, so that tasks wait no longer for it than it takes. */
 const startProbeSeconds = 2;
 
 /** Folders that the engine writes to; its root file system is read-only. */

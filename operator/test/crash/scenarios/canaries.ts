@@ -7,7 +7,7 @@ import type { World } from '../world.ts';
 import { gen, isReady, pools, publishGpus, specialist } from './gpus.ts';
 import { patchPool } from './steps.ts';
 
-/** Whatever is or was tried: pods of a revision are where the ledger says, as long as they are there. */
+/** Whatever is or was tried: pods of a revision are where the ledger has them, as long as they are there. */
 function guardRevisions(world: World): void {
   world.history.onChange((kind) => {
     if (!['expertpools.agentfleet.dev', 'pods', 'deployments.apps'].includes(kind)) return;

@@ -156,7 +156,7 @@ export const fleet: readonly Scenario[] = [
     act: async (world) => {
       const client = new ResourceClient<EnergyModel>(world.transport, resources.energyModels);
       const at = { namespace: 'platform', name: 'judge' };
-      // Another artifact, whose hash the spec demands: the old pods tell the old one until they are replaced.
+      // Another artifact, whose hash the spec demands: the old pods report the old one until they are replaced.
       world.ask = () => Promise.resolve({ modelDigest: `sha256:${'f'.repeat(64)}`, shadow: null, about: { artifactDigest: nextDigest } });
       await client.patch(at, { spec: { artifact: { uri: 'builtin://features-v2', digest: nextDigest } } });
       await world.until(

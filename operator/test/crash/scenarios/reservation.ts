@@ -16,7 +16,7 @@ const gpus = 2;
 const reserve = (world: World): readonly Pod[] => world.server.objects<Pod>(resources.pods).filter(isReserve);
 const holderOf = (world: World, slot: string): Pod | undefined => reserve(world).find((pod) => holderView(pod)?.slot === slot);
 
-/** Plays the device plugin and the kubelet of its node: a pod gets the lowest board that nobody has. */
+/** Plays the device plugin and the kubelet of its node: a pod gets the lowest free board. */
 function startKubelet(world: World): ReadonlyMap<string, string> {
   const boards = new Map<string, string>();
   const client = new ResourceClient<Pod>(world.transport, resources.pods);

@@ -35,7 +35,7 @@ export interface WorkerView {
   readonly load: number;
 }
 
-/** What a task with `spec.sandbox.storage` has in the cluster, and nobody else; the oldest first. */
+/** Storage objects that belong to a task with `spec.sandbox.storage`; the oldest first. */
 export interface StorageView {
   readonly claims: readonly PersistentVolumeClaim[];
   /** Undefined: the cluster does not know VolumeSnapshots. */
@@ -164,7 +164,7 @@ export type SandboxChoice =
 
 /**
  * How far a suspended task is: it has no sandbox; the sandbox is given back; the worker is to report that all is stored;
- * or nobody can report it, so that the sandbox is kept.
+ * or no worker can report it, so that the sandbox is kept.
  */
 export type Rest = 'NoSandbox' | 'Ending' | 'Quiescing' | 'Kept';
 
@@ -216,7 +216,7 @@ export interface Facts {
   readonly spec: AgentTaskSpec;
   readonly status: AgentTaskStatus;
   readonly assignment: Assignment | undefined;
-  /** The report under the present epoch; an older one says nothing about what goes on now. */
+  /** The report under the present epoch; an older one does not describe what goes on now. */
   readonly run: Run | undefined;
   /** Whether the assigned attempt has not been closed. */
   readonly open: boolean;

@@ -109,7 +109,7 @@ export class TurnQueue<K, T extends K = K> {
   }
 }
 
-/** What a task is to the queue: it has a slot, has its place in the queue, or nobody has looked at it yet. */
+/** What a task is to the queue: it has a slot, has its place in the queue, or was not decided about yet. */
 export type Standing = 'Running' | 'Queued' | 'New' | 'Elsewhere';
 
 /** What the queue knows of a task. */
@@ -201,7 +201,7 @@ export class PoolQueue {
     if (share.running === 0 && share.waiting.size === 0) this.#shares.delete(place.namespace);
   }
 
-  /** Whether nobody is in it. */
+  /** Whether it holds no task. */
   get empty(): boolean {
     return this.#shares.size === 0 && this.#crowdedOut.size === 0;
   }
@@ -322,7 +322,7 @@ export function occupies({ status, metadata }: AgentTask): boolean {
   return status?.finished !== 'true' && metadata.deletionTimestamp === undefined && directive !== undefined && directive !== 'Quiesce';
 }
 
-/** Whether it would take a slot. One that nobody has looked at yet counts, because its turn may be the next. */
+/** Whether it would take a slot. One that was not decided about yet counts, because its turn may be the next. */
 function waits(task: AgentTask): boolean {
   const { spec, status, metadata } = task;
   if (status?.finished === 'true' || metadata.deletionTimestamp !== undefined || spec.suspend || spec.cancel !== 'None' || occupies(task))

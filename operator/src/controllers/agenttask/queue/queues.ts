@@ -11,7 +11,7 @@ interface Found extends Place {
   readonly pool: string;
 }
 
-/** What tells which pool a task waits for. */
+/** Caches that decide which pool a task waits for. */
 type QueueCaches = Pick<Caches, 'tasks' | 'pools' | 'poolGrants' | 'namespaces'>;
 
 const nobody = new PoolQueue();

@@ -31,7 +31,7 @@ const queueName = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 /** On a Workload: hash of what its pod set was made from. */
 const podSetAnnotation = 'agentfleet.dev/pod-set';
 
-/** On a Workload: it is not active because its task is suspended, and not because somebody else stopped it. */
+/** On a Workload: it is not active because its task is suspended, and not because another writer stopped it. */
 const suspendedAnnotation = 'agentfleet.dev/suspended';
 
 /** The one pod set of a task: its sandbox. */
@@ -59,7 +59,7 @@ export interface QuotaView {
 export interface Gate {
   readonly reason: Reason;
   readonly message: string;
-  /** Since when it has to stop, ms since the epoch; undefined: it was never let in, or nobody knows. */
+  /** Since when it has to stop, ms since the epoch; undefined: it was never let in, or the time is unknown. */
   readonly sinceMs?: number;
 }
 
@@ -208,7 +208,7 @@ function created({ queue, podSet }: QuotaView, { task, asks }: Holding): readonl
   return [{ type: 'createWorkload', workload: { metadata, spec } }];
 }
 
-/** Undefined: it is as it should be. A Workload that somebody else stopped stays stopped. */
+/** Undefined: it is as it should be. A Workload that another writer stopped stays stopped. */
 function specChange({ metadata, spec = {}, status }: Workload, queueName: string, task: AgentTask): object | undefined {
   const moves = spec.queueName !== queueName && !isTrue(status?.conditions, 'QuotaReserved');
   const ours = metadata.annotations?.[suspendedAnnotation] !== undefined;
@@ -230,7 +230,7 @@ const finished = ({ succeeded, message }: NonNullable<Holding['ended']>): NewCon
 
 const podsReady = said('PodsReady', 'True', 'Started', 'the sandbox answers');
 
-/** Evictions after which Kueue queues a Workload at once; after all others it says itself when. */
+/** Evictions after which Kueue queues a Workload at once; after all others it reports itself when. */
 const queuedAtOnce: ReadonlySet<string> = new Set(['Preempted', 'NodeFailures']);
 
 /** Kueue leaves it to the maker of a Workload to give its quota back: only the maker knows that nothing runs any more. */

@@ -108,7 +108,7 @@ interface Stage {
 /**
  * Waits until the caches show all that was written, and nothing is in the queue or in work, three looks in a row: what is
  * put off for its cache comes in between. A cache of a million tasks is seconds behind a million writes, and what it has
- * yet to tell would count as caused by the next task that ends.
+ * yet to show would count as caused by the next task that ends.
  */
 async function idle({ registry, server, caches }: Stage, bound: { readonly timeout: number }): Promise<void> {
   const shown = (cache: { hasSeen(version: string): boolean }, plural: string): boolean =>

@@ -33,7 +33,7 @@ export interface HeldIn extends Held {
   readonly pool: string;
 }
 
-/** What the books tell of a task. */
+/** What the books hold of a task. */
 export interface SpendingView {
   /** The book of its pool; null: it cannot be read. Absent: the pool caps nothing. */
   readonly book?: SpendingBook | null;
@@ -120,7 +120,7 @@ export class SpendingBooks {
     return this.#book(placeOf(pool));
   }
 
-  /** Sets aside what an attempt may spend. False: it does not fit any more, or somebody else writes. */
+  /** Sets aside what an attempt may spend. False: it does not fit any more, or another writer was faster. */
   async setAside(pool: ExpertPool, held: Held, signal: AbortSignal): Promise<boolean> {
     const { spending } = pool.spec.limits ?? {};
     if (spending === undefined) return true;
@@ -204,7 +204,7 @@ export class SpendingBooks {
     if (after.size === 0) this.#shown.delete(keyOf(map));
     else this.#shown.set(keyOf(map), after);
     for (const key of before?.keys() ?? []) if (!after.has(key) && this.#waits(key)) this.#enqueue(key);
-    // The cache began behind: a task that went meanwhile is seen by nobody else.
+    // The cache began behind: no other event shows a task that went meanwhile.
     for (const key of after.keys())
       if (before?.has(key) !== true && this.#context.caches.tasks.lister.get(key) === undefined) this.#enqueue(key);
     if (before !== undefined || map.data?.[spendingKey] === undefined) this.#wake(pool, book);

@@ -20,7 +20,7 @@ export interface Wish {
   readonly nodeSelector?: Readonly<Record<string, string>> | undefined;
 }
 
-/** How many of the nodes that a sandbox may run on can do something; `Unknown` when none of them tells. */
+/** How many of the nodes that a sandbox may run on can do something; `Unknown` when none of them reports. */
 export type Share = 'All' | 'Some' | 'None' | 'Unknown';
 
 /** The RuntimeClass of a sandbox; null when it names one that does not exist, undefined when it names none. */
@@ -30,8 +30,8 @@ export function runtimeClassOf({ runtimeClasses }: ClusterCapabilities, { runtim
 }
 
 /**
- * Which nodes can give a sandbox users of its own. Each kubelet tells it of every handler of its container runtime;
- * one that tells nothing is too old for us to know, and does not count as one that can. Pure.
+ * Which nodes can give a sandbox users of its own. Each kubelet reports it for every handler of its container runtime;
+ * one that reports nothing is too old, and does not count as one that can. Pure.
  */
 export function userNamespaces(capabilities: ClusterCapabilities, wish: Wish): Share {
   return share(eligible(capabilities, wish), givesUsers(capabilities, wish));
@@ -164,7 +164,7 @@ export function sameAbility(old: Node, node: Node): boolean {
   return reported(old) === reported(node);
 }
 
-/** The template of the pool with what the task says of its own: a field of the task replaces that of the pool as a whole. Pure. */
+/** The template of the pool with the task's own fields: a field of the task replaces that of the pool as a whole. Pure. */
 export function mergedTemplate({ spec }: AgentTask, pool: ExpertPool): SandboxTemplate & Pick<Sandbox, 'storage'> {
   return { ...pool.spec.sandbox.template, ...spec.sandbox };
 }

@@ -141,7 +141,7 @@ function metadata({ name, namespace, task, pool, owner, podMetadata }: SandboxPo
   return {
     name,
     namespace,
-    // Ours come last: nobody may take a sandbox out of its NetworkPolicy.
+    // Ours come last: no template may take a sandbox out of its NetworkPolicy.
     labels: {
       ...podMetadata?.labels,
       [labels.component]: 'sandbox',
@@ -337,7 +337,7 @@ const keeperProgram = [
 ];
 
 /**
- * The pod with roots that are layers. Both containers are uid 0 of a user namespace of the pod, which is nobody on the node:
+ * The pod with roots that are layers. Both containers are uid 0 of a user namespace of the pod, an unprivileged user of the node:
  * the kernel gives capabilities to no other uid. The keeper's may mount layers and read what their owner closed; the user's
  * may put mounts that it is handed in place. What either starts has no capability. No Pod Security level but *privileged*
  * lets such a pod in. Pure.

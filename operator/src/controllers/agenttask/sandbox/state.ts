@@ -7,7 +7,7 @@ import type { ConfigMap, ContainerStatus, Pod, NetworkPolicy } from '../../../ru
 import { mergedTemplate } from './capabilities.ts';
 import { jwksConfigMap, sandboxNetworkPolicy } from './pod.ts';
 
-/** Seconds after the end of its grace period in which a pod may still run although nobody hears of its node. */
+/** Seconds after the end of its grace period in which a pod may still run although its node does not report. */
 export const graceSlackSeconds = 60;
 
 /** How a sandbox pod is: `reason` for programs, `message` for people. */
@@ -57,7 +57,7 @@ export function usablePods(task: AgentTask, pods: readonly Pod[]): readonly Pod[
     .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
 }
 
-/** Reasons of waiting containers that tell of trouble rather than of a start under way. */
+/** Reasons of waiting containers that mean trouble rather than a start under way. */
 const troubles: ReadonlySet<string> = new Set<Reason | 'ErrImagePull'>([
   'CrashLoopBackOff',
   'CreateContainerConfigError',
@@ -110,7 +110,7 @@ function placeTrouble({ metadata, status }: Pod): SandboxState | undefined {
   return { ready: false, invalid: false, reason: passedOn(scheduled.reason ?? 'Unschedulable'), message };
 }
 
-/** Reason of a task whose wall somebody's NetworkPolicy opens, and the type of its condition. */
+/** Reason of a task whose wall a NetworkPolicy of another owner opens, and the type of its condition. */
 export const networkOpened = 'NetworkOpened';
 
 /** A NetworkPolicy that lets more in or out of a sandbox than its wall. */

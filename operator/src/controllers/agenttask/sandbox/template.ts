@@ -88,7 +88,7 @@ function poolTemplate(
   };
 }
 
-/** The keeper's bounds on a volume: a third for the tree unless the task says how much, the rest for what the keeper stores. */
+/** The keeper's bounds on a volume: a third for the tree unless the task sets it, the rest for what the keeper stores. */
 function shares(size: number, limit: string | undefined): Pick<SandboxPodInput, 'workspaceBytes' | 'storeBytes'> {
   const workspaceBytes = limit === undefined ? Math.floor(size / 3) : bytesOf(limit);
   return { workspaceBytes, storeBytes: size - workspaceBytes };

@@ -10,7 +10,7 @@ export const storagePatienceMs = { bind: 60_000, snapshot: 120_000 } as const;
 /** Ms after which a snapshot that cannot be taken is tried again. Changes of volumes and snapshots wake the task. */
 const retryMs = 30_000;
 
-/** What is said of the volume in the condition StorageReady. */
+/** The value of the condition StorageReady. */
 export interface StorageWord {
   readonly status: 'True' | 'False';
   readonly reason: Reason;

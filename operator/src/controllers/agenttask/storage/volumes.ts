@@ -80,7 +80,7 @@ export class Volumes {
     return { claims: own(task, claims), snapshots: snapshots === undefined ? undefined : own(task, snapshots) };
   }
 
-  /** Why no volume can be made, as far as the cluster says so beforehand; claims that wait for ever say nothing. */
+  /** Why no volume can be made, as far as the cluster shows it beforehand; claims that wait for ever report nothing. */
   async #fault(storage: SandboxStorage, installed: boolean, signal: AbortSignal): Promise<StorageView['fault']> {
     const { storageClassName, volumeSnapshotClassName } = storage;
     const again = 'or create the task again with another one';
@@ -106,7 +106,7 @@ export class Volumes {
     return this.#make(this.#claims, task, claimOf(task, storage, claim), signal);
   }
 
-  /** Begins a VolumeSnapshot of a volume that nobody writes to. Returns why the server does not take it. */
+  /** Begins a VolumeSnapshot of a volume without writers. Returns why the server does not take it. */
   async snapshot(task: AgentTask, name: string, claim: string, signal: AbortSignal): Promise<string | undefined> {
     const volumeSnapshotClassName = task.spec.sandbox?.storage?.volumeSnapshotClassName;
     const spec = { source: { persistentVolumeClaimName: claim }, volumeSnapshotClassName };

@@ -6,7 +6,7 @@ import type { Pod } from '../../../runtime/resources.ts';
 import { decisionAbout } from '../approvals.ts';
 import { schemaFaults } from './objects.ts';
 
-/** What tells of every version; an `Informer` does. */
+/** Calls handlers with every version; an `Informer` does. */
 export interface Followed<T extends KubeObject> {
   addHandler(handler: Handler<T>): unknown;
 }
@@ -20,7 +20,7 @@ function counted(usage?: Pick<Usage, 'tokensIn' | 'tokensOut' | 'cost' | 'toolCa
 /**
  * Watches every version of tasks and pods, and collects what breaks a promise: the epoch only grows, and with every new
  * worker, sandbox or attempt; there is at most one sandbox, and it never changes hands; what is finished stays so; the totals are the sum of the
- * attempts; attempts are closed once; what was decided about an act stays; the clock stands while one waits; conditions and status are as the API says.
+ * attempts; attempts are closed once; what was decided about an act stays; the clock stands while one waits; conditions and status fit the schema.
  */
 export class Invariants {
   readonly faults: string[] = [];

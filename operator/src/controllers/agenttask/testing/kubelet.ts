@@ -26,7 +26,7 @@ export class Kubelet {
       try {
         await this.#actOn(pod);
       } catch (error) {
-        if (!isConflict(error) && !isNotFound(error)) throw error; // somebody was faster; the next step looks again
+        if (!isConflict(error) && !isNotFound(error)) throw error; // another writer was faster; the next step looks again
       }
     }
   }

@@ -2,7 +2,7 @@ import { featureSet, type HeadCalibration } from '@agentfleet/protocol/inference
 import { type Deployment, type Pod, resources } from '../../../runtime/resources.ts';
 import type { AskInfo } from '../../../serving/index.ts';
 
-/** What a verifier tells of itself. */
+/** What a verifier reports of itself. */
 export interface Reported {
   readonly auc?: number;
   readonly ece?: number;
@@ -11,7 +11,7 @@ export interface Reported {
   /** Probabilities of its knots, by rising energy. */
   readonly knots?: readonly number[];
   readonly features?: string;
-  /** Without a calibration: it tells none. */
+  /** Without a calibration: it reports none. */
   readonly uncalibrated?: true;
 }
 

@@ -10,7 +10,7 @@ import { Rollouts } from '../../expertpool/testing/rollouts.ts';
 import { verifiers, type Reported } from './calibrated.ts';
 import { newModel } from './models.ts';
 
-/** What two artifacts tell of themselves. */
+/** What two artifacts report of themselves. */
 export const good: Readonly<Record<string, Reported>> = { 'features-v1': { auc: 0.9 }, 'features-v2': { auc: 0.8 } };
 
 /** A model in a virtual cluster, and the pools that name it. */

@@ -231,7 +231,7 @@ function credentialsBrief({ pool, withheld = new Set() }: BriefInput): PoolBrief
   return held.map(({ name, hosts }) => ({ name, hosts: [...hosts], file: `${credentialsDir}/${name}` }));
 }
 
-/** What the pool says of tools; nothing where it says nothing. */
+/** The pool's fields of tools; nothing where it sets none. */
 function toolsBrief({ spec: { tools } }: ExpertPool): Pick<PoolBrief, 'tools'> {
   if (tools === undefined) return {};
   const { deny = [], timeouts = {}, mcpServers = [] } = tools;
@@ -279,7 +279,7 @@ export interface Policies {
   readonly judge?: NamedPolicy | undefined;
 }
 
-/** What a brief tells of revisions, and where its rollouts are. */
+/** What a brief lists of revisions, and where its rollouts are. */
 export interface ShadowInput {
   /** Undefined: the pool has no rollout. */
   readonly rollout: RolloutStatus | undefined;
@@ -289,14 +289,14 @@ export interface ShadowInput {
   readonly reported: Pick<PoolBrief, 'experts' | 'arms' | 'verifierArms'>;
 }
 
-/** Who gets copies of requests now, of the pool or of its model; nothing where nobody does. Pure. */
+/** Who gets copies of requests now, of the pool or of its model; nothing where none does. Pure. */
 export function shadowBrief({ rollout, energyModel, policies = {}, reported }: ShadowInput): Pick<PoolBrief, 'shadow'> {
   const own = inShadow(rollout, policies.own);
   const arm = reported.arms?.find(({ revision }) => revision === own?.revision);
   if (own !== undefined && arm !== undefined) {
     // One that the stable revision has too has one server, and would get each request twice.
     const known = new Set(reported.experts.map(({ url }) => url));
-    // A copy of a chat would cost money, and nobody reads it.
+    // A copy of a chat would cost money, and nothing reads it.
     const copied = arm.experts.filter(({ url, chat }) => !known.has(url) && chat === undefined);
     return { shadow: { ...own, experts: copied, verifier: null } };
   }

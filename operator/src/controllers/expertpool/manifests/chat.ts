@@ -14,7 +14,7 @@ const recorded = { contextTokens: 131_072, maxOutputTokens: 8192, concurrency: 3
 const mostOutputTokens = 8192;
 const engineTimeoutSeconds = 300;
 
-/** What nobody sends a bill for: budgets of cost count nothing for it. */
+/** Prices of what costs nothing: budgets of cost count nothing for it. */
 const free: Price = { input: '0', cachedInput: '0', output: '0' };
 
 /** Whether the gateway is all that serves an expert: it has no pods of its own. */
@@ -127,7 +127,7 @@ function gatewayModel(chat: ChatModels, expert: Expert): GatewayModel {
   const { models } = chat;
   const { name, engine, fallback } = expert;
   const endpoint = endpointOf(expert);
-  // One that is switched off is asked for nobody.
+  // One that is switched off is asked by no worker.
   const other = models.some((known) => known.name === fallback) ? fallback : undefined;
   const common = { name, ...(other !== undefined && { fallback: other }) };
   if (endpoint !== undefined) return { ...common, ...behindApi(chat, expert, endpoint) };

@@ -31,7 +31,7 @@ export interface ExpertInput {
   readonly revision?: string;
 }
 
-/** What the pods of an expert get when its spec says nothing. Limits leave room above what was measured at work. */
+/** What the pods of an expert get when its spec sets nothing. Limits leave room above what was measured at work. */
 export function defaultResources({ engine, role }: Expert): V1ResourceRequirements {
   if (engine.type === 'Llama') {
     // Its threads compute without a pause; the loop that answers probes needs a core of its own.
@@ -136,7 +136,7 @@ function stateOf({ pool, expert, weights }: LanguageInput, name = expert.name): 
   return item === undefined ? undefined : viewOfItem(weights, item)?.state;
 }
 
-/** What the weights of an engine tell of themselves. */
+/** What the weights of an engine report of themselves. */
 export interface EngineSizes {
   readonly model: Architecture | undefined;
   /** Of the draft inside of it, which has keys and values for the same tokens. */
@@ -224,7 +224,7 @@ export function languageEnvironment(input: LanguageInput): Readonly<Record<strin
   };
 }
 
-/** Memory of the host when the spec says nothing: weights that sleep are there. */
+/** Memory of the host when the spec sets nothing: weights that sleep are there. */
 function hostMemory(input: LanguageInput): string {
   const { expert } = input;
   const bytes = sleeps(expert) ? [expert.name, draftOf(expert.name)].map((name) => stateOf(input, name)?.weightBytes ?? 0) : [];

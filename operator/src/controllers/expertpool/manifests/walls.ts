@@ -15,7 +15,7 @@ import { keeperPort } from '@agentfleet/protocol/keeper';
 import type { ApiEndpoint } from '../../../runtime/context.ts';
 
 /**
- * Experts hear the workers of their pool and the operator, and speak to nobody; only adapters speak to the engine that
+ * Experts accept the workers of their pool and the operator, and connect to no one; only adapters connect to the engine that
  * loads them, by its name. Pure.
  */
 function expertsWall(pool: ExpertPool, operatorNamespace: string, prometheus?: string): Manifest {
@@ -60,7 +60,7 @@ function workersWall(pool: ExpertPool, egress: readonly object[], prometheus: st
   const spec = {
     podSelector: { matchLabels: poolLabels(pool, 'worker') },
     policyTypes: ['Ingress', 'Egress'],
-    // An empty list would be dropped by the API server: nobody is heard.
+    // An empty list would be dropped by the API server: no ingress is allowed.
     ...(from.length > 0 && { ingress: [{ from, ports: [{ protocol: 'TCP', port: workerPort }] }] }),
     egress,
   };

@@ -17,11 +17,11 @@ export type ArtifactState = NonNullable<ExpertPoolStatus['artifacts']>[number];
 export interface WeightsView {
   readonly item: WeightsItem;
   readonly state: ArtifactState;
-  /** Why they cannot be used until somebody changes something. */
+  /** Why they cannot be used until an owner changes something. */
   readonly fault: { readonly reason: Reason; readonly message: string } | undefined;
 }
 
-/** Whether what the status tells is about what is asked for now. */
+/** Whether the status describes what is asked for now. */
 function stillTrue(state: ArtifactState, { weights }: WeightsItem): boolean {
   const { uri, digest } = weights;
   return state.phase === 'Ready' && state.uri === uri && (digest === undefined || state.digest === digest);
@@ -165,7 +165,7 @@ const timeLimitMs = 2_000;
 export const isFetching = ({ metadata, status }: Pod): boolean =>
   metadata.labels?.[labels.component] === 'weights' && status?.phase === 'Running' && status.podIP !== undefined;
 
-/** How far the fetches of some pods are, by their names. Takes two seconds at most and never rejects: who does not tell is left out. */
+/** How far the fetches of some pods are, by their names. Takes two seconds at most and never rejects: a pod that does not report is left out. */
 export async function readProgress(
   pods: readonly Pod[],
   ask: AskInfo,
@@ -269,7 +269,7 @@ function volumesOf(pool: ExpertPool, { place, weights }: WeightsItem): V1Volume[
 }
 
 /**
- * The job that fetches weights where they have to be, and reads them: its termination message tells what they are. Its
+ * The job that fetches weights where they have to be, and reads them: its termination message describes them. Its
  * name follows what is asked for, as the pods of a job cannot be changed. Pure.
  */
 export function weightsJob(pool: ExpertPool, image: string, item: WeightsItem): Manifest {
@@ -304,7 +304,7 @@ export function modelsVolume(pool: ExpertPool, items: readonly WeightsItem[]): r
   return [kept(pool, resources.persistentVolumeClaims, { name: modelsClaim(pool.metadata.name), component: 'weights' }, { spec })];
 }
 
-/** Jobs that read weights call out, and tell the operator how far they are. Pure. */
+/** Jobs that read weights call out, and report to the operator how far they are. Pure. */
 export function weightsWall(pool: ExpertPool, operatorNamespace: string): Manifest {
   const own = poolLabels(pool, 'weights');
   const from = [

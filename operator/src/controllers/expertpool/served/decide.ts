@@ -96,14 +96,14 @@ export function sandboxWall(namespace: string, workerNamespaces: readonly string
       apiVersion: String(apiVersion),
       kind: String(kind),
       metadata: { name: String(metadata?.name), namespace, labels: sharedLabels },
-      // Nothing goes out: policyTypes says so. An empty list would say it too, but the server drops it, and each apply
+      // Nothing goes out: policyTypes is enough. An empty list would mean the same, but the server drops it, and each apply
       // would then be a change.
       spec: { podSelector, policyTypes, ...(workerNamespaces.length === 0 ? {} : { ingress }) },
     },
   };
 }
 
-/** The cluster's signing keys, by which keepers tell their worker. Pure. */
+/** The cluster's signing keys, by which keepers recognise their worker. Pure. */
 export function signingKeys(namespace: string, jwks: string): Manifest {
   const { apiVersion, kind } = resources.configMaps;
   return {
@@ -138,7 +138,7 @@ export function decideNamespace(snapshot: NamespaceSnapshot): NamespaceDecision 
     ...filesAccess(pool, name, files.get(`${homeOf(pool)}/${pool.metadata.name}`) ?? []),
   ]);
   const homes = [...new Set(served.map(homeOf))].sort();
-  // Our wall stays as long as anything is behind it; somebody else's sandboxes are not ours to wall in.
+  // Our wall stays as long as anything is behind it; sandboxes of other owners are not ours to wall in.
   const walled = served.length > 0 || (sandboxes && shared.length > 0);
   const common = walled ? [sandboxWall(name, homes), signingKeys(name, jwks)] : [];
   const wanted = new Map(bindings.map(({ resource, object }) => [identity(resource, object.metadata.name), object as RoleBinding]));

@@ -60,7 +60,7 @@ export const testConfig: ProcessConfig = {
   kubeconfig: undefined,
 };
 
-/** What the API server says about its tokens; the fake one knows no such paths. */
+/** The API server's answer about its tokens; the fake one knows no such paths. */
 export interface Discovery {
   issuer: unknown;
   keys: readonly object[];

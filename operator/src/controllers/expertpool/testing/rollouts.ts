@@ -103,6 +103,6 @@ function addressOf(pod: string): string {
 
 async function tell(write: Promise<unknown>): Promise<void> {
   await write.catch((error: unknown) => {
-    if (!isConflict(error) && !isNotFound(error)) throw error; // somebody was faster; the next step looks again
+    if (!isConflict(error) && !isNotFound(error)) throw error; // another writer was faster; the next step looks again
   });
 }

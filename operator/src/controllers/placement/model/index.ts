@@ -23,7 +23,7 @@ import type { EnergyModel, ExpertPool, PlanStatus } from '@agentfleet/protocol/a
 /** A taint that a human saw. */
 export interface Acknowledged {
   readonly key: string;
-  /** Since when the driver has it, as it says; another one is another taint. */
+  /** Since when the driver reports it; another one is another taint. */
   readonly since: string | undefined;
 }
 
@@ -51,7 +51,7 @@ export interface PlanSlot {
   readonly uuid: string | undefined;
   readonly pciBusID: string | undefined;
   readonly usableBytes: number;
-  /** Why nobody new may be put there, with the cure. */
+  /** Why no new engine may be put there, with the cure. */
   readonly fault:
     | {
         readonly reason: 'SlotTainted' | 'SlotGone' | 'SlotRebound' | 'SlotPartitioned' | 'SlotNotHeld' | 'Conflict';
@@ -94,7 +94,7 @@ export interface Inventory {
   /** How slots are to be shared, and the lines that have no effect. */
   readonly sharings: SharingLines['rules'];
   readonly sharingFaults: SharingLines['faults'];
-  /** Slots whose tenants start again for their line, as a human says. */
+  /** Slots whose tenants restart for their line, by a person's annotation. */
   readonly sharingAsked: SharingLines['asked'];
   /** Nodes whose device plugin hands out MIG slices, with the reason why they are no slots. */
   readonly pluginSlices: ReadonlyMap<string, string>;
@@ -125,9 +125,9 @@ export interface Wish {
   readonly among?: readonly string[];
   /** Whether it stays on a sound slot for as long as it has one, whatever the spec names: where a revision came up. */
   readonly stays?: boolean;
-  /** Set for one that is tried: it comes last and moves nobody. */
+  /** Set for one that is tried: it comes last and moves no other. */
   readonly canary?: CanaryWish;
-  /** Bytes that it needs beyond what was reckoned, by what its engine tells: kept free where there is room. */
+  /** Bytes that it needs beyond the estimate, as its engine reports: kept free where there is room. */
   readonly more?: number;
   readonly rank: Rank;
   readonly latency: LatencyClass;
@@ -203,7 +203,7 @@ export interface ProbeAnswer {
   readonly at: string;
 }
 
-/** What the administrator says about how slots are shared. */
+/** The administrator's settings of how slots are shared. */
 export interface SharingLines {
   readonly rules: ReadonlyMap<string, Sharing>;
   readonly faults: readonly SharingFault[];
@@ -236,14 +236,14 @@ export interface Injections {
 /** Bytes that an engine needs on each of its slots with all its pods, or why that is not known or cannot be. */
 export type Demand = { readonly bytes: number } | { readonly lack: string; readonly reason?: 'NotDivisible' | 'DraftVocabulary' };
 
-/** A line of `data.sharing` that says nothing, and why. */
+/** A line of `data.sharing` that sets nothing, and why. */
 export interface SharingFault {
   /** The slot that it seems to be about. */
   readonly slot: string;
   readonly message: string;
 }
 
-/** What the ConfigMap says. */
+/** Contents of the ConfigMap. */
 export interface SlotBook {
   readonly bindings: readonly SlotBinding[];
   readonly approved: ReadonlyMap<string, string>;

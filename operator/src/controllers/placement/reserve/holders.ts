@@ -18,7 +18,7 @@ import { containerSecurity, podSecurity, podTrouble } from '../../../serving/ind
 
 /**
  * Seconds that a holder outlives the word to stop: as long as the slowest of its tenants drains by default (120 s, and 15 to
- * end), so that nobody else gets the GPU before.
+ * end), so that no other pod gets the GPU before.
  */
 const graceSeconds = 150;
 
@@ -34,7 +34,7 @@ function answerIn(text: string | undefined): Readonly<Record<string, unknown>> {
   }
 }
 
-/** What a pod that holds a GPU says; undefined when it is none. Pure. */
+/** What a pod that holds a GPU reports; undefined when it is none. Pure. */
 export function holderView(pod: Pod): HolderView | undefined {
   const { metadata, status } = pod;
   const slot = metadata.annotations?.[slotLabel];
@@ -94,7 +94,7 @@ export const endSeconds = 1;
 
 /**
  * A holder is made where none is, in whatever namespace and however far it is from its end, so that one slot never has two.
- * One that nobody needs ends when no engine that sits on its GPU is left. Pure.
+ * One that is no longer needed ends when no engine that sits on its GPU is left. Pure.
  */
 export function holderChanges(wanted: readonly WantedHolder[], present: readonly HolderView[], inUse: ReadonlySet<string>): HolderChanges {
   const key = ({ namespace, slot }: { readonly namespace: string; readonly slot: string }): string => `${namespace}/${slot}`;
@@ -120,8 +120,8 @@ export function holderChanges(wanted: readonly WantedHolder[], present: readonly
 }
 
 /**
- * The pod that holds a GPU: its first container says which one the device plugin gave, and ends; the second one has the same,
- * keeps it and does nothing. What it says stands in its status, so that nobody has to reach it. Nothing of a version is in
+ * The pod that holds a GPU: its first container reports which one the device plugin gave, and ends; the second one has the same,
+ * keeps it and does nothing. The report stands in the pod's status, so that the pod need not be reachable. Nothing of a version is in
  * it but its image, which is never changed. Pure.
  */
 export function holderPod({ slot, namespace, ownerReferences }: WantedHolder, image: string): Pod {
@@ -156,7 +156,7 @@ export function holderPod({ slot, namespace, ownerReferences }: WantedHolder, im
   return { metadata, spec } as unknown as Pod;
 }
 
-/** What NVIDIA's feature discovery tells of the GPUs of a node: MiB of each, and whether the plugin gives one to several pods. */
+/** What NVIDIA's feature discovery reports of the GPUs of a node: MiB of each, and whether the plugin gives one to several pods. */
 const memoryLabel = 'nvidia.com/gpu.memory';
 
 const sharingLabel = 'nvidia.com/gpu.sharing-strategy';

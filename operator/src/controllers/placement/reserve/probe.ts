@@ -20,7 +20,7 @@ const maxWaitMs = 180_000;
 /** After which a node whose probe did not get on is asked again, ms. */
 const silenceMs = 600_000;
 
-/** What tells one life of a node's kubelet and runtime from another one: an answer holds for one. Pure. */
+/** Distinguishes one life of a node's kubelet and runtime from another one: an answer holds for one. Pure. */
 export function bootOf({ status }: Node): string {
   const { bootID = '', kubeletVersion = '', containerRuntimeVersion = '' } = status?.nodeInfo ?? {};
   return createHash('sha256').update(`${bootID} ${kubeletVersion} ${containerRuntimeVersion}`).digest('hex').slice(0, 12);
@@ -68,7 +68,7 @@ export interface ProbeChanges {
   readonly answers: readonly ProbeAnswer[] | undefined;
 }
 
-/** One node is asked at a time; a pod that has answered, or that nobody waits for, goes. Pure. */
+/** One node is asked at a time; a pod that has answered, or whose answer is not needed, goes. Pure. */
 export function probeChanges(
   asked: readonly string[],
   pod: Pod | undefined,

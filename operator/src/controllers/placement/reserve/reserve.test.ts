@@ -70,7 +70,7 @@ describe('several engines on a GPU of the device plugin', () => {
     const [lost] = box.holders;
     box.lose(lost!);
     box.step(false);
-    // They may be on a GPU that is somebody else's by now.
+    // They may be on a GPU that belongs to another pod by now.
     expect(plan(box)?.assignments.map(({ admitted, uuid, holder }) => [admitted, uuid, holder])).toEqual([
       [false, board(0), undefined],
       [false, board(0), undefined],
@@ -257,6 +257,6 @@ test('engines that have a place on another GPU keep nothing of the first', () =>
   box.rest();
   expect(places(plan(box))).toEqual(['gen dgx-1/gpu1', 'py dgx-1/gpu1']);
   expect(box.holders.map(({ metadata }) => metadata.name)).toEqual(['slot-dgx-1-gpu1']);
-  // The board of a slot without tenants is nobody's: the plugin gives any.
+  // The board of a slot without tenants is free: the plugin gives any.
   expect(box.snapshot.cluster.book.bindings.map(({ slot }) => slot)).toEqual(['dgx-1/gpu1']);
 });

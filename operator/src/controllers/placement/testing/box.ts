@@ -28,7 +28,7 @@ export function slice(devices: readonly Device[], node = 'dgx-1', generation = 1
   return { metadata: { name: node }, spec: { driver: gpuDriver.driver, nodeName: node, pool, devices } };
 }
 
-/** A node with four A100, and nobody on it. */
+/** A node with four A100, and no tenant on it. */
 export function box(devices: readonly Device[] = [0, 1, 2, 3].map((index) => device(index)), more: Partial<ClusterView> = {}): ClusterView {
   return {
     driver: gpuDriver,
@@ -51,7 +51,7 @@ const ready = {
 
 type Experts = readonly Readonly<Record<string, unknown>>[];
 
-/** All are of one age, unless a test says otherwise: then names decide who is first. */
+/** All are of one age, unless a test sets it: then names decide which is first. */
 const creationTimestamp = '2030-01-01T00:00:00Z';
 
 /** A pool with these experts, as the API server returns it. */

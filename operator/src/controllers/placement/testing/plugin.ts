@@ -15,11 +15,11 @@ export const pluginNode = (bootID = 'one', gpus = 4, name = 'dgx-1'): Node => ({
   status: { allocatable: { 'nvidia.com/gpu': String(gpus) }, nodeInfo: { bootID } },
 });
 
-/** A cluster with such a node, its kubelet, and the pods that hold its GPUs. Time passes when a test says so. */
+/** A cluster with such a node, its kubelet, and the pods that hold its GPUs. Time passes only when a test advances it. */
 export class PluginBox {
   snapshot: PlacementSnapshot;
   now = now;
-  /** Boards that nobody holds, in the order in which the plugin gives them. */
+  /** Free boards, in the order in which the plugin gives them. */
   free = [0, 1, 2, 3].map(board);
   /** GPUs that a pod sees which asks by environment; undefined: it never starts. */
   visible: number | undefined = 4;

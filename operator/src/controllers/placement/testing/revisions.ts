@@ -8,18 +8,18 @@ import { snapshot } from './box.ts';
 
 const { images } = snapshot().revisions;
 
-/** Revision of what a pool's spec says. */
+/** Revision of a pool's spec. */
 export const revisionOfPool = (pool: ExpertPool): string =>
   poolRevision(pool.metadata.uid ?? '', pool.spec.experts, () => images.inference);
 
-/** The hash that the name of an expert's pods has, as the spec says it. */
+/** The hash in the name of an expert's pods, by the spec. */
 export function hashIn({ spec }: ExpertPool, name: string): string {
   const expert = spec.experts.find((known) => known.name === name);
   if (expert === undefined) throw new RangeError(`no expert ${name}`);
   return serverHash({ experts: spec.experts, images }, expert);
 }
 
-/** The record of what a pool's spec says. */
+/** The record of a pool's spec. */
 export function recordOf(pool: ExpertPool): ControllerRevision {
   const revision = revisionOfPool(pool);
   return {
@@ -29,7 +29,7 @@ export function recordOf(pool: ExpertPool): ControllerRevision {
   };
 }
 
-/** The pool where its rollout is; `next` is what its spec says then. */
+/** The pool where its rollout is; `next` is its spec then. */
 export function inRollout(pool: ExpertPool, next: Pick<ExpertPool, 'spec'>, rollout: Partial<RolloutStatus>): ExpertPool {
   return { ...pool, ...next, status: { ...pool.status, rollout } } as unknown as ExpertPool;
 }

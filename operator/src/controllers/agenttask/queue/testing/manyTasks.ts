@@ -82,7 +82,7 @@ export class ManyTasks implements Transport {
     this.#base = newTask('many');
   }
 
-  /** The task of a number as nobody has looked at it. */
+  /** The task of a number before any decision about it. */
   task(at: number): AgentTask {
     const { namespaceOf, status, spec } = this.#options;
     const name = `t-${String(at).padStart(7, '0')}`;
