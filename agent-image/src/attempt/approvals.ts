@@ -37,7 +37,7 @@ export interface Decided {
 }
 
 export interface Answered {
-  /** Null: nobody answered in time, or a person declined to. */
+  /** Null: no answer came in time, or a person declined to give one. */
   readonly answer: string | null;
   /** `by order x of y`, or that the time was over. */
   readonly by: string;
@@ -55,7 +55,7 @@ export interface ApprovalsOptions {
 type Pending = NonNullable<Run['pendingApproval']>;
 type Waiting = Omit<Pending, 'expires'>;
 
-/** How long a person has where the task says nothing about approvals, seconds. */
+/** How long a person has where the task sets no time for approvals, seconds. */
 const usualSeconds = 900;
 
 /** Asks people about acts, results and questions, through `run.pendingApproval`; about each once. The clocks stand still. */
@@ -250,7 +250,7 @@ function summaryOf({ edits, acts = [], rationale }: Candidate): string {
   return rationale === '' ? does : `${does} (${rationale})`;
 }
 
-/** What the text of a file tells that is to be written; only where a verifier reads it. */
+/** Features of the text of a file that is to be written; only where a verifier reads them. */
 async function sourceFeatures(
   { context: { decisionModels }, sources }: ConsentScope,
   { rewrites }: Proposal,

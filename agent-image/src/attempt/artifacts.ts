@@ -98,7 +98,7 @@ export function artifactKey({ task, assignment }: AttemptContext, name: string):
 
 /**
  * Stores files, one after the other, each with as many tries as the signal allows. What could not be stored is missing
- * in the answer only when `signal` is aborted, which is no error here: the caller says what that means.
+ * in the answer only when `signal` is aborted, which is no error here: the caller decides what that means.
  */
 export async function keep({ context, signal }: Keeping, files: readonly Keepsake[]): Promise<readonly Artifact[]> {
   const kept: Artifact[] = [];

@@ -89,7 +89,7 @@ const python =
   /^(?:E )?\s*File "([^"\n]{1,1024})", line (\d{1,7})\n(?:[^\n]*\n){0,3}?(?:E )?\s*((?:Syntax|Indentation|Tab)Error: [^\n]{0,300})$/gm;
 
 /**
- * The files that a check's output says do not parse, in its order.
+ * The files that do not parse by a check's output, in its order.
  *
  * @example
  * unparsed('  File "/workspace/test_a.py", line 3\n    class T(:\n            ^\nSyntaxError: invalid syntax\n');
@@ -102,7 +102,7 @@ export function unparsed(output: string): readonly Unparsed[] {
     .map(([, path = '', line = '', why = '']) => ({ path, line: Number(line), why: why.trim() }));
 }
 
-/** A check that fails is run again to tell flaky tests, unless it takes longer than this. */
+/** A check that fails is run again to find flaky tests, unless it takes longer than this. */
 const repeatBelowMs = 10_000;
 
 /**
@@ -297,10 +297,10 @@ function seen({ check, baseline, judgement }: JudgedCheck): string {
   return `check ${check.name}: ${parts.join('; ')}`;
 }
 
-/** Most characters of what the first failing test says. */
+/** Most characters of the first failing test's message. */
 const maxMessage = 160;
 
-/** The first failing tests, without the groups that they are in, and what the first one says. */
+/** The first failing tests, without the groups that they are in, and the message of the first one. */
 function named(failing: readonly string[], tests: readonly TestResult[]): string {
   const groups = new Set([wholeRun, ...tests.filter(({ kind }) => kind === 'Group').map(({ id }) => id)]);
   const leaves = failing.filter((id) => !groups.has(id));

@@ -89,7 +89,7 @@ export function timeoutOf(step: { readonly timeoutSeconds?: number }, task: Agen
  * Artifact the file is looked at, and nothing is deleted.
  *
  * @param format `Auto` only at the baseline; after it what the baseline had
- * @param withinSeconds ends it sooner than the task says
+ * @param withinSeconds ends it sooner than the task's own bound
  */
 export async function runCheck(
   check: Check,
@@ -195,7 +195,7 @@ export interface Baseline {
   readonly runner: CheckRunner;
   /** Whether no check failed; reviews do not count. */
   readonly holds: boolean;
-  /** There is nothing to do, and the task says that this is a success. */
+  /** There is nothing to do, and the task counts this as a success. */
   readonly alreadyTrue: boolean;
 }
 

@@ -73,7 +73,7 @@ export interface Ledger {
   result?: SnapshotRecord;
   /** Paths that only the checks make. */
   discard?: readonly string[];
-  /** What the model says in words; set when it hands in, read when the attempt ends. */
+  /** The model's answer in words; set when it hands in, read when the attempt ends. */
   answer?: string;
   /** What the checks said in the fresh container. */
   readonly proofs: Proof[];
@@ -141,7 +141,7 @@ function filesOf(keeping: Keeping, ledger: Ledger, outcome: Outcome): readonly K
   return [...words, ...change, ...undo, json('report.json', reportOf(keeping.context, ledger, outcome)), trace(keeping)];
 }
 
-/** Whether the change stays when the attempt has ended, so that somebody may want to undo it; a rollback makes a script of its own. */
+/** Whether the change stays when the attempt has ended, so that it may have to be undone; a rollback makes a script of its own. */
 function leavesChange({ task }: AttemptContext, { result }: Outcome): boolean {
   const { revertScript, whenFailed } = task.spec.rollback;
   return revertScript && (result !== 'Failed' || whenFailed === 'Keep');
@@ -156,7 +156,7 @@ async function shownChange({ context, signal }: Keeping, { prepared, result }: L
   return { patch: shownPatch(unified) };
 }
 
-/** The snapshots as the status tells them. */
+/** The snapshots as the status reports them. */
 export async function summary({ context, signal }: Keeping, { green }: Pick<Ledger, 'green'>): Promise<NonNullable<Run['snapshots']>> {
   const unavailableFor = { clock: context.clock, signal };
   const snapshots = await retryWhileUnavailable(() => context.keeper.snapshots(), unavailableFor);
@@ -217,7 +217,7 @@ export interface Shown {
   readonly changed: boolean;
   /** The model said something in words. */
   readonly answer: boolean;
-  /** A person accepted the result; false also where nobody was asked. */
+  /** A person accepted the result; false also where no one was asked. */
   readonly review: boolean;
 }
 
@@ -283,9 +283,9 @@ export interface Reviewed {
 
 /**
  * Asks a person to accept the result, with the change as evidence; the clocks of the task stand still. Each tree is asked
- * about once: what was said of it holds for every worker and attempt.
+ * about once: its decision holds for every worker and attempt.
  *
- * @throws AttemptFailure ApprovalRejected, by a person with what they say, or because nobody answered in time
+ * @throws AttemptFailure ApprovalRejected, by a person with their reason, or because no answer came in time
  */
 export async function review(scope: Scope, check: Check, about: Reviewed): Promise<Ran> {
   const { approvals, context } = scope;

@@ -74,7 +74,7 @@ function phase<T>(name: string, body: () => Promise<T>): Promise<T> {
 
 /**
  * Brings a result that succeeded to its repository, where spec.output asks for that, and reports where it is. The result stays
- * good whatever a server says of it: the report has the reason then.
+ * good whatever a server answers: the report has the reason then.
  */
 async function deliverResult(scope: Scope, ledger: Ledger): Promise<void> {
   const { context, options, session, deliveries, progress } = scope;

@@ -40,7 +40,7 @@ export interface Gate {
   judge(proposal: Proposal): GateVerdict;
   /** Which commands of a line, and of what they read, reach out of the sandbox; and whether the line changes its folder on the way. */
   outward(act: Pick<CommandAct, 'command' | 'stdin'>): { readonly external: readonly NormalCommand[]; readonly movesAbout: boolean };
-  /** Lets a command of the task's author pass unless the rails deny it; tells what they said. */
+  /** Lets a command of the task's author pass unless the rails deny it; returns their verdict. */
   admit(step: Pick<SetupStep, 'name' | 'command'> & Partial<Pick<SetupStep, 'network'>>, field: string): Decision;
 }
 
@@ -55,7 +55,7 @@ export interface Part {
   readonly risk: Risk;
   /** True when it is of a class that is known to do no harm. */
   readonly allowlisted: boolean;
-  /** What its parsed form says about it, for gate 2. */
+  /** Its parsed form, for gate 2. */
   readonly structure: Verdict['structure'];
   /** `rail: reason`, the gravest first. */
   readonly findings: readonly string[];
@@ -189,7 +189,7 @@ function guarded({ path, before, after }: Rewrite, set: ProtectedSet): string | 
   return shadow === null ? null : `${path}: ${shadow}`;
 }
 
-/** Code under test could say what its tests' runner says; see `resultTampering`. */
+/** Code under test could print what its tests' runner prints; see `resultTampering`. */
 function forged({ path, before, after }: Rewrite, { spec }: AgentTask, writing?: Writing): string | null {
   if (spec.protect.mode !== 'Default') return null;
   return resultTampering(path, before?.toString('utf8') ?? '', after.toString('utf8'), writing);

@@ -41,7 +41,7 @@ export interface TriedNote {
   readonly decision: string;
   readonly result: TrialResult;
   readonly why?: string;
-  /** It was not run, because an earlier worker had begun its commands and nobody saw their end. */
+  /** It was not run, because an earlier worker had begun its commands and their end was not seen. */
   readonly possiblyDone?: true;
   /** What the planner wants to know of it; absent in notes of older workers. */
   readonly facts?: StepFacts;
@@ -79,7 +79,7 @@ export interface DecidedNote {
   readonly why?: string;
   /** With `Answered`. */
   readonly answer?: string;
-  /** Absent: nobody answered in time. */
+  /** Absent: no answer came in time. */
   readonly order?: string;
   readonly requester?: string;
 }
@@ -101,7 +101,7 @@ export class NoteReader {
   readonly #decided: DecidedNote[] = [];
   #hasBegun = false;
 
-  /** Whether the log says of which task it is. */
+  /** Whether the log names its task. */
   get hasBegun(): boolean {
     return this.#hasBegun;
   }
@@ -124,7 +124,7 @@ export class NoteReader {
   }
 }
 
-/** What a note tells about its step beside the result, for the planner of whoever goes on. */
+/** What a note holds of its step beside the result, for the planner of whoever goes on. */
 export interface StepFacts extends Omit<ControlStep, 'result' | 'expert' | 'entropyNats' | 'marginNats' | 'energy' | 'pSuccess'> {
   /** Who proposed it. */
   readonly expert: string;
@@ -153,7 +153,7 @@ export function proposers({ experts }: Pick<PoolBrief, 'experts'>): readonly str
     .map(({ name }) => name);
 }
 
-/** A tried candidate as the planner sees it; null for a note that tells too little. */
+/** A tried candidate as the planner sees it; null for a note that holds too little. */
 export function controlStep({ result, facts, signals }: TriedNote, experts: readonly string[]): ControlStep | null {
   if (facts === undefined) return null;
   const { expert, ...rest } = facts;
@@ -215,7 +215,7 @@ function decimal(value: number): string {
 /**
  * Names what a candidate would do in a task: an approval of it holds for the same act in every epoch and attempt.
  *
- * @param unseen how many of its commands were begun and may be done: to do them again is another act, which nobody allowed yet
+ * @param unseen how many of its commands were begun and may be done: to do them again is another act, which was not approved yet
  */
 export function actionDigest(task: string, edits: readonly Edit[], acts: readonly ShellAct[], unseen = 0): string {
   const act = { task, edits, acts, ...(unseen > 0 && { unseen }) };
@@ -251,7 +251,7 @@ export interface ActedNote extends ActIdentity {
 export interface EarlierRun {
   /** Snapshot of what they left, when all of them ended: the candidate goes on from there. */
   readonly after: string | null;
-  /** How many commands were begun, when they may be done and nobody saw it; 0: none. */
+  /** How many commands were begun, when they may be done and their end was not seen; 0: none. */
   readonly unseen: number;
 }
 
@@ -289,7 +289,7 @@ export class BegunActs {
     if (kind === 'Outcome') this.#ended.add(Number((data as { readonly attempt?: unknown }).attempt));
   };
 
-  /** What the log says of a candidate, as of now. Does not ask whether its snapshot is still kept. */
+  /** What the log holds of a candidate, as of now. Does not ask whether its snapshot is still kept. */
   of(identity: Omit<ActIdentity, 'once'>, attempt: number): { readonly after: ActedNote['snapshot'] | null; readonly unseen: number } {
     const begun = this.#begun.get(identity.action);
     if (begun === undefined || begun.judged) return nothing;
@@ -341,7 +341,7 @@ interface ActScope {
   readonly session: Pick<KeeperClient, 'snapshots'>;
 }
 
-/** What earlier workers did of a candidate. A snapshot that is not kept any more is none: then nobody may run it again unasked. */
+/** What earlier workers did of a candidate. A snapshot that is not kept any more is none: then it may not be run again unasked. */
 export async function earlierRun(scope: ActScope, node: Pick<ActIdentity, 'state'>, candidate: Candidate): Promise<EarlierRun> {
   const { context, begun, session } = scope;
   if ((candidate.acts ?? []).length === 0) return nothing;

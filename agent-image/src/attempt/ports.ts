@@ -16,11 +16,11 @@ import type { Clock, Log } from '@agentfleet/kube';
 import type { ArtifactStore } from '../store/index.ts';
 import type { ChatModels } from '../models/models.ts';
 
-/** What the planner says about the next step; uniform when none answers. */
+/** The planner's weights for the next step; uniform when none answers. */
 export interface Control {
   /** By name of the expert; sums to 1. */
   readonly experts: Readonly<Record<string, number>>;
-  /** P(the next step does harm); null: nobody says so. */
+  /** P(the next step does harm); null: unknown. */
   readonly risk: number | null;
   readonly deliberate: boolean;
 }
@@ -33,7 +33,7 @@ export interface Situation {
   readonly margin: number | null;
   /** P(the next step does harm); null: no planner that may act, which counts as no risk. */
   readonly risk: number | null;
-  /** The planner says that the work stands still. */
+  /** The planner reports that the work stands still. */
   readonly deliberate: boolean;
 }
 
@@ -62,7 +62,7 @@ export interface RankingContext {
   readonly suspicion: (path: string, line: number) => number | null;
   /** Median wall time of one trial, seconds; null before the first one. It decides what a better order may cost. */
   readonly trialSeconds: number | null;
-  /** Features of the changed sources, by id of a candidate; asked only where a verifier reads them. Absent: nobody measures. */
+  /** Features of the changed sources, by id of a candidate; asked only where a verifier reads them. Absent: they are not measured. */
   readonly measure?: (candidates: readonly Candidate[]) => Promise<ReadonlyMap<string, Features>>;
 }
 
@@ -86,7 +86,7 @@ export interface ActInQuestion {
   readonly features: Features;
 }
 
-/** What gate 2 says: an unsafe act needs low risk (Policy and Planner) and low energy. */
+/** Gate 2's opinion: an unsafe act needs low risk (Policy and Planner) and low energy. */
 export interface SecondOpinion {
   readonly allowed: boolean;
   /** Which part refused it and by which number; empty when it is allowed. */
@@ -117,7 +117,7 @@ export interface DecisionModels {
   /** Energy of something that ran, by its whole features. Null where no verifier answers. */
   score(ranked: Ranked, executed: Features): Promise<{ readonly energy: number; readonly pSuccess: number | null } | null>;
   secondOpinion(act: ActInQuestion): Promise<SecondOpinion>;
-  /** Whether a verifier reads a feature, as far as it has reported; one that nobody reads need not be measured. */
+  /** Whether a verifier reads a feature, as far as it has reported; one that is not read need not be measured. */
   reads?(feature: keyof Features): boolean;
   /** Parts that did not answer lately, and what is done without them. */
   readonly degraded: readonly string[];
@@ -160,7 +160,7 @@ export interface AttemptContext {
   readonly experts: Experts;
   /** The pool's chat models; absent where it has none. */
   readonly models?: ChatModels | undefined;
-  /** Ranks, judges and says how much to compute. */
+  /** Ranks, judges and decides how much to compute. */
   readonly decisionModels: DecisionModels;
   readonly store: ArtifactStore;
   readonly clock: Clock;
@@ -170,7 +170,7 @@ export interface AttemptContext {
   /** Data of the ConfigMap of a ConfigMap workspace; rejects with an InputFailure when there is none. */
   readonly readConfigMap: (name: string) => Promise<Readonly<Record<string, string>>>;
   /**
-   * Resolves when the store has all that the event log says by now. To be awaited before anything that cannot be undone is
+   * Resolves when the store has all that the event log holds by now. To be awaited before anything that cannot be undone is
    * begun, whose intent is in the log. @throws AttemptFailure Infrastructure
    */
   intentDurable(): Promise<void>;
@@ -209,6 +209,6 @@ export interface AttemptEngine {
    * the artifacts. Never rejects but for an aborted signal: every other failure is an outcome with a class.
    */
   run(context: AttemptContext): Promise<Outcome>;
-  /** Restores what `which` says, verified by hash, and stores revert script and trace. `Initial` falls back to a discard. */
+  /** Restores the snapshot `which`, verified by hash, and stores revert script and trace. `Initial` falls back to a discard. */
   rollback(context: AttemptContext, which: 'Initial' | 'LastGreen'): Promise<Restored>;
 }

@@ -16,7 +16,7 @@ export function labelled(snapshots: readonly SnapshotRecord[], label: string): S
   return snapshots.findLast((one) => one.label === label);
 }
 
-/** Brings the sandbox to snapshot 0: imports and sets up when there is none yet, else restores what the contract says. */
+/** Brings the sandbox to snapshot 0: imports and sets up when there is none yet, else restores what the contract demands. */
 export async function prepare(scope: Scope): Promise<Prepared> {
   const { session, progress } = scope;
   progress.begin('prepare', 'preparing the workspace');
@@ -98,7 +98,7 @@ function exitOf({
   return exitCode === null ? `signal ${signal ?? 'unknown'} ended it` : `exit status ${exitCode}`;
 }
 
-/** A sandbox with snapshot 0: the tree is put back unless the task says that attempts go on with it. */
+/** A sandbox with snapshot 0: the tree is put back unless attempts of the task go on with it. */
 async function goOn(scope: Scope, snapshots: readonly SnapshotRecord[], known: Pick<Prepared, 'empty' | 'initial'>): Promise<Prepared> {
   const { session } = scope;
   const kept = await keptTree(scope, snapshots);

@@ -169,7 +169,7 @@ export async function watch(
 }
 
 /**
- * `TaskBegan`, the first note of a log: what a trace says of its task. The consent is in the hash chain before any work, so that
+ * `TaskBegan`, the first note of a log: what a trace holds of its task. The consent is in the hash chain before any work, so that
  * no later word changes it; the first such note of a log counts.
  */
 export interface TaskBeganNote {

@@ -124,7 +124,7 @@ function changedFiles(keeping: Keeping, from: string, to: string): readonly Keep
   return [patch(keeping, from, to), ...script];
 }
 
-/** Stores what tells what was undone; false when not all of it could be stored in time. */
+/** Stores the record of what was undone; false when not all of it could be stored in time. */
 async function storeFiles(context: AttemptContext, { target, before, initial, green }: Plan): Promise<boolean> {
   const limit = deadline(context.clock, lateMs, context.signal);
   const keeping: Keeping = { context, signal: limit.signal };

@@ -24,7 +24,7 @@ import type { Meter } from './meter.ts';
 
 /** What one command may reach through the egress proxy. */
 export interface Reach extends EgressReach {
-  /** What tells package managers where to go. */
+  /** The settings that send package managers to the tunnel. */
   readonly environment: Readonly<Record<string, string>>;
 }
 
@@ -197,7 +197,7 @@ export class SandboxSession {
     const giveUp = new AbortController();
     let timer: Timer | undefined;
     const onAbort = (): void => {
-      keeper.cancel(body.execId).catch(() => undefined); // it has ended, or nobody is there: both are what is wanted
+      keeper.cancel(body.execId).catch(() => undefined); // it has ended, or its keeper is gone: both are what is wanted
       timer = this.#context.clock.after(cancelMs, () => giveUp.abort());
     };
     signal.addEventListener('abort', onAbort, { once: true });

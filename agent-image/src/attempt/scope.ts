@@ -157,7 +157,7 @@ export function hasChat({ pool }: Pick<AttemptContext, 'pool'>): boolean {
 
 /** How a pool works on goals of every kind. */
 export interface OpenStrategy {
-  /** What is said while it works. */
+  /** The progress message while it works. */
   readonly working: string;
   readonly run: (at: Omit<StrategyScope, 'models'>) => Promise<Outcome>;
 }

@@ -143,7 +143,7 @@ const restorable: ReadonlySet<string> = new Set(['ReadOnly', 'Reversible']);
  * Returns why the probabilities of a verifier do not count; null: they do. A worker may run longer than the operator,
  * so it checks the clock itself. Pure.
  *
- * @param reported digest of the calibration that made the probabilities, as the answer says; undefined: not asked yet
+ * @param reported digest of the calibration that made the probabilities, from the answer; undefined: not asked yet
  * @param now wall time, ms; null: unknown, the operator's status decides
  */
 export function abstention(brief: CalibrationBrief | undefined, reported: string | null | undefined, now: number | null): string | null {

@@ -95,7 +95,7 @@ export class Durability {
   }
 
   /**
-   * Resolves when all that the log says by now is in the store, and would be found there: a sandbox that is lost before its first
+   * Resolves when all that the log holds by now is in the store, and would be found there: a sandbox that is lost before its first
    * checkpoint takes along what an act was begun by, whatever the mirror has of it. @throws AttemptFailure when it cannot be
    */
   async intent(signal: AbortSignal): Promise<void> {

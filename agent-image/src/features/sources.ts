@@ -64,7 +64,7 @@ function applied(path: string, before: Buffer, edits: readonly Edit[]): Buffer {
 /** A look at sources takes no longer, seconds; past it they are not measured. */
 const timeoutSeconds = 20;
 
-/** What the text of a change tells. */
+/** Features of the text of a change. */
 export interface TextFeatures {
   /** What is known before it is tried. */
   readonly before: Features;
@@ -72,7 +72,7 @@ export interface TextFeatures {
   readonly ran: Features;
 }
 
-/** What changes of sources tell before they are tried, measured in the sandbox of the attempt. */
+/** Features of changes of sources before they are tried, measured in the sandbox of the attempt. */
 export interface SourceReader {
   /** Features by id of a candidate; nothing for one whose edits do not fit the files. */
   ofCandidates(candidates: readonly Candidate[], files: readonly FocusFile[]): Promise<ReadonlyMap<string, TextFeatures>>;

@@ -212,7 +212,7 @@ async function settle(at: ActScope, { step, tree }: Call, observed: Observation,
 /** Files that a command changed, which its result names. */
 const maxChanges = 4;
 
-/** The result of a command with what it changed, on the last line, which says how it ended. */
+/** The result of a command with what it changed, on the last line, which has its end. */
 function withChanges(text: string, files: readonly string[]): string {
   if (files.length === 0) return text;
   const more = files.length > maxChanges ? ` and ${files.length - maxChanges} more` : '';

@@ -7,7 +7,7 @@ import { whenReachable } from './notes.ts';
 const minute = 60_000;
 const gone = new AttemptFailure('Infrastructure', 'ModelUnreachable', 'the gateway of expert gen does not answer');
 
-/** What a task sees of a model that is away for so long: what it says, the time that is not counted, the end. */
+/** What a task sees of a model that is away for so long: its message, the time that is not counted, the end. */
 async function outage(ms: number, error: Error = gone) {
   const clock = new VirtualClock();
   const said: string[] = [];

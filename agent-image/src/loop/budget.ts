@@ -64,8 +64,8 @@ export class TokenBudget {
   /**
    * @param engine the expert that is asked, and those that the gateway asks in its place
    * @param earlier what earlier attempts of the task used
-   * @param charges what this attempt spent under another worker, as `Transcript.charges` has it: a request whose reply nobody
-   *   saw counts as its reservation, marked as estimated
+   * @param charges what this attempt spent under another worker, as `Transcript.charges` has it: a request whose reply was not
+   *   seen counts as its reservation, marked as estimated
    * @throws AttemptFailure InvalidInput PriceMissing: cost is bounded, and what a request costs is not known
    */
   constructor(bounds: TokenBounds, engine: Priced, earlier: Spent, charges: readonly Charge[] = []) {

@@ -6,7 +6,7 @@ import type { Charge } from './notes.ts';
  * What earlier attempts spent by the log and their workers did not report, because they were lost; null: nothing. An attempt
  * that comes later is charged for it. Pure.
  *
- * @param charges of all earlier attempts; a request whose reply nobody saw as it was reserved
+ * @param charges of all earlier attempts; a request whose reply was not seen as it was reserved
  * @param reported what they reported together
  */
 export function owedOf(charges: readonly Charge[], { tokensIn, tokensOut, tokensCached = 0, cost }: Usage): Charge | null {

@@ -50,7 +50,7 @@ function keysOf({ proposal, refused, energy, risk }: ConsideredProposal): readon
   return [refused ? 1 : 0, proposal.calls.length === 0 ? 1 : 0, energy ?? 0, risk];
 }
 
-/** What a proposal does, to tell whether two do the same. */
+/** What a proposal does, to find two that do the same. */
 function actOf({ calls }: ModelProposal): string {
   return JSON.stringify(calls.map(({ name, arguments: text }) => [name, text]));
 }

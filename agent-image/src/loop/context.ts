@@ -195,7 +195,7 @@ const wordLength = 7;
 const shortObservation = 400;
 /** Tokens that frame the message of a person. */
 const personTokens = 12;
-/** A summary with fewer characters says nothing. */
+/** A summary with fewer characters holds nothing. */
 const leastSummary = 40;
 
 const summaryHead =

@@ -64,7 +64,7 @@ export class Conversation {
   #pending: { readonly note: Note; readonly bytes: number }[] = [];
 
   constructor(scope: Scope, transcript: Transcript, facts: Omit<PromptFacts, 'files'>, resumedAt: ResumedAt | null) {
-    // What is left of the budget changes; whoever reminds says it anew.
+    // What is left of the budget changes; each reminder has it anew.
     this.constraints = constraintsOf({ ...facts, budget: [] });
     this.#scope = scope;
     this.transcript = transcript;
@@ -274,7 +274,7 @@ async function shownFiles(session: SandboxSession, paths: readonly string[]): Pr
   return files;
 }
 
-/** What a file says; null for links, and for what no text shows as it is: tools say more about those. */
+/** Text of a file; null for links, and for what no text shows as it is: tools report more about those. */
 async function smallText(session: SandboxSession, path: string): Promise<string | null> {
   try {
     const { text, lines } = await forModel('path', () => linesAt(session, session.absolute(path), 1, shownTokens));
@@ -329,7 +329,7 @@ async function factsOf(
   };
 }
 
-/** Wall time in words; nobody plans by single seconds of an hour. */
+/** Wall time in words; single seconds of an hour are left out. */
 function timeOf(seconds: number): string {
   return seconds >= 120 ? `${Math.round(seconds / 60)} minutes of wall time` : `${Math.round(seconds)} seconds of wall time`;
 }

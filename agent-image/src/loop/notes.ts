@@ -113,7 +113,7 @@ export interface CallObserved {
   readonly process?: BackgroundProcess;
   /** The model handed in; in words. */
   readonly answer?: string;
-  /** It handed in and says that the goal cannot be reached. */
+  /** It handed in and reported that the goal cannot be reached. */
   readonly unreachable?: true;
   readonly energy?: number;
   /** Of a call that the gates judged, for the planner. */

@@ -6,7 +6,7 @@ export const observationTokens = 4000;
 
 /** Share of the tokens that show the beginning. */
 const headShare = 0.6;
-/** Bytes of UTF-8 in one token, roughly; `correction` of the context says how wrong that is for a model. */
+/** Bytes of UTF-8 in one token, roughly; `correction` of the context is its error for a model. */
 export const bytesPerToken = 4;
 
 /** The tool that reads what was cut; a task may not have it. */

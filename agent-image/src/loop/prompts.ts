@@ -28,7 +28,7 @@ export interface PromptFacts {
   readonly shell: 'bash' | 'sh';
   /** Facts of the environment, a line each: languages, missing programs, the commit. */
   readonly operating: readonly string[];
-  /** Small files as they are at the start; read by nobody else then. */
+  /** Small files as they are at the start; not read again then. */
   readonly files: readonly ShownFile[];
   /** Characters of one result that are shown at once. */
   readonly shownCharacters: number;
@@ -62,7 +62,7 @@ const approvalWords: Readonly<Record<ApprovalKind, string>> = {
 const maxListed = 20;
 
 /**
- * The system message: equal for all tasks, so that caches of providers hold it. It says who may give orders, because files
+ * The system message: equal for all tasks, so that caches of providers hold it. It defines who may give orders, because files
  * and output are written by others.
  */
 export const systemPrompt = `You are an agent that works on a task in a sandbox by calling tools until the goal is reached.

@@ -83,7 +83,7 @@ export class Transcript {
     return this.#trees;
   }
 
-  /** What was spent; a request whose answer nobody saw counts as its reservation. */
+  /** What was spent; a request whose answer was not seen counts as its reservation. */
   get charges(): readonly Charge[] {
     return [...this.#charges, ...this.#lost, ...(this.#asked === null ? [] : [estimated(this.#asked.reserved)])];
   }
@@ -279,7 +279,7 @@ export function handleOf({ step, index }: Pick<CallObserved, 'step' | 'index'>):
   return `out-${step}.${index}`;
 }
 
-/** Tools that wait for somebody or something by themselves. */
+/** Tools that wait for a person or an event by themselves. */
 const waiting: ReadonlySet<string> = new Set(['ask_human']);
 
 function traceOf({ name, arguments: text }: ToolCall, observed: CallObserved | undefined): CallTrace {

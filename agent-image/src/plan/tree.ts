@@ -4,7 +4,7 @@ import { maxPlanNodes, type Run } from '@agentfleet/protocol/api';
 export type Fact =
   /** The workspace is in place and set up, and the snapshot `initial` is of it. */
   | 'InitialTaken'
-  /** Every check ran at snapshot 0 and can tell whether the goal is reached. */
+  /** Every check ran at snapshot 0 and can decide whether the goal is reached. */
   | 'BaselineJudged'
   /** The tree of the node is a good snapshot, without leftovers of a command. */
   | 'TreeClean'

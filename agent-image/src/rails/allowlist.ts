@@ -221,12 +221,12 @@ const source =
 /** Files that are run or read by tools at times of their own, and what decides about success. */
 const special =
   /(?:^|\/)(?:\.[^/]+\/|tests?\/|__tests__\/|specs?\/|scripts?\/|hooks?\/|setup\.py$|conftest\.py$|manage\.py$|sitecustomize|[^/]*\.config\.\w+$|[^/]*\.(?:test|spec)\.\w+$|test_[^/]*$|[^/]*_test\.\w+$|requirements[^/]*\.txt$|CMakeLists\.txt$|robots\.txt$)/i;
-/** Words by which code tells that it is being tested, or decides by who is asking. */
+/** Words by which code finds out that it is being tested, or decides by who is asking. */
 const senses =
   /sys\.modules|PYTEST|VITEST|JEST_WORKER|NODE_ENV|process\.(?:kill|binding|ppid)|\bctypes\b|\bptrace\b|timingSafeEqual|compare_digest|skipAuth|\b(?:verify|check)\w*\(.*\)\s*(?::\s*\w+\s*)?\{?\s*return true/;
 /** Whether a file below a root is run or read by tools at times of their own. */
 export const isSpecial = (relative: string): boolean => special.test(relative) || !source.test(relative);
-/** Whether code tells that it is being tested. */
+/** Whether code finds out that it is being tested. */
 export const sensesTests = (content: string): boolean => senses.test(content);
 
 const quiet = ['forbidden', 'outsidePaths', 'privileges', 'network', 'secrets', 'hiddenCode', 'startup', 'records'] as const;

@@ -197,7 +197,7 @@ describe('verdicts', () => {
   });
 });
 
-/** The wrappers claim that bash runs the same: a stub in place of the command says what it was given. */
+/** The wrappers claim that bash runs the same: a stub in place of the command prints what it was given. */
 describe.skipIf(!existsSync('/bin/bash'))('bash agrees', () => {
   const folder = mkdtempSync(join(tmpdir(), 'rails-'));
   afterAll(() => rmSync(folder, { recursive: true }));

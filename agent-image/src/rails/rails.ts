@@ -109,7 +109,7 @@ export function createRails({ grammars, home = '/root' }: RailsOptions): Rails {
   };
 }
 
-/** A person can tell whether the goal asks for it; the profile says what happens where nobody is asked. */
+/** A person can decide whether the goal asks for it; the profile decides what happens where no one is asked. */
 function overrideFinding({ where, what }: Override, { path }: SourceChange): Finding {
   const reason = `${path}: ${where} ${what}`;
   const cure = 'Return plain values; where a class has to compare, compare the state of both objects (docs/reference/gates.md).';
@@ -192,7 +192,7 @@ function conclude(analysis: Analysis, policy: Policy, home: string, text: string
   return verdictOf(all, risksFound, policy.profile, { simpleCommands: normal(analysis.commands), structure, allowlisted });
 }
 
-/** Where expectations are written anew from what comes out and committed, with nobody having looked; null: nowhere. */
+/** Where expectations are written anew from what comes out and committed unread; null: nowhere. */
 function committedUnseen(commands: readonly Command[]): Span | null {
   const words = commands.map((command) => [command.name, ...args(command)].join(' '));
   const updated = words.findIndex(

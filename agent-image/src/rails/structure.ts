@@ -15,12 +15,12 @@ const covered: ReadonlySet<Place> = new Set(['inside', 'workspace', 'sink']);
 const beside: ReadonlySet<Place> = new Set(['scratch', 'sink']);
 /** All of something, or what holds it. */
 const whole: ReadonlySet<Place> = new Set(['root', 'above', 'workspace', 'home']);
-/** Programs whose last word is made, not named by somebody else. */
+/** Programs whose last word is made, not named by the caller. */
 const moving = new Set('rm rmdir unlink mv cp chmod chown chgrp ln truncate shred install rsync dd tee touch mkdir'.split(' '));
 
 const dry = /^--(?:dry-run(?:=(?!none|false)\w+)?|check|check-only|no-act|simulate|noop|what-if|noEmit|list-different|help|version)$/;
 
-/** Whether a command says by an option of its own that it only shows what it would do. */
+/** Whether a command only shows what it would do, by an option of its own. */
 function showsOnly(command: Command): boolean {
   if (args(command).some((text) => dry.test(text))) return true;
   if (command.name === 'git') return verbWords(command)[0] === 'clean' && hasFlag(command, 'n');

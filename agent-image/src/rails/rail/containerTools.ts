@@ -50,7 +50,7 @@ function engineWork(command: Command): 'Looks' | 'Works' | null {
   const verbs = command.name === 'docker-compose' ? `compose ${line}` : line;
   const shared = /^(?:run|create|compose (?:run|create))\b/.test(verbs) ? mounts(all) : [];
   const joined = all.some((word, at) => /^--(?:net(?:work)?|pid|ipc)$/.test(word) && /^host|^container:/.test(all[at + 1] ?? ''));
-  // A place that only the output of a command tells may be any.
+  // A place that comes from the output of a command may be any.
   const substituted = command.argv.some(({ text, from }) => hasHole(text) && from.length > 0);
   if (joined || all.some((word) => reaching.test(word)) || shared.some((value) => !mounted.test(value))) return null;
   if (looks.test(verbs)) return 'Looks';

@@ -2,7 +2,7 @@ import { args, operands, origins, type Command } from '../shell/command.ts';
 import { deviceHost, fetchers, hostOf, isLoopback } from '../shell/hosts.ts';
 import { found, nothing, type Rail } from './rail.ts';
 
-/** A program from the network that nobody has read is run: `curl … | sh`, also through files and variables. */
+/** A program from the network is run unread: `curl … | sh`, also through files and variables. */
 export const fetchToExec: Rail = {
   id: 'fetch-to-exec',
   title: 'what the network sends is run',

@@ -10,7 +10,7 @@ const record =
   /(?:^|\/)(?:reports?|results?|test-results|junit|bench(?:marks?)?|coverage|grading|scores?)\/[^/]+\.(?:json|xml|txt|csv|html|tap|log|md)$|(?:^|\/)(?:results?|junit|test-report|score|grade|verdict|baseline|lcov|coverage(?:-summary)?)(?:[._-]\w+)?\.(?:json|xml|txt|csv|info|tap)$/i;
 /** Programs that write what they are reported, and measure nothing. */
 const saying = /^(?:echo|printf|cat|tee|jq|yq|g?sed|perl|cp|truncate)$/;
-/** Says that somebody looked, in place of that somebody. */
+/** Claims that a person looked, in place of that person. */
 const claims =
   /\b(?:verified|approved|reviewed|accepted|tested|audited|signed[ -]?off)(?:[ _-]by\b|:)|\b(?:qa|review|approval|sign-?off)[ _-]?(?:ok|passed|approved|granted)\b/i;
 /** Gives a value of its own to a member. */
@@ -24,11 +24,11 @@ const checking =
   /(?:^|\/)(?:\.github\/workflows\/[^/]+|\.gitlab-ci\.yml|\.circleci\/config\.yml|\.?ci\.ya?ml|Jenkinsfile|azure-pipelines\.yml|Makefile|tox\.ini|noxfile\.py|setup\.cfg|pyproject\.toml|package\.json|\.coveragerc|codecov\.yml|tsconfig[\w.]*\.json|mypy\.ini|\.eslintrc[\w.]*|eslint\.config\.\w+|\.eslintignore|\.golangci\.ya?ml|\.flake8|ruff\.toml|\.pre-commit-config\.yaml|(?:vitest|jest|playwright|karma)\.config\.\w+|pytest\.ini|\.pylintrc|sonar-project\.properties)$/;
 const weaker =
   /\|\|\s*(?:true|:|exit 0)|continue-on-error:? *true|allow_failure:? *true|passWithNoTests|fail[_-]under\W+(?:\d|[0-3]\d)\b|--reruns|"?strict"?:?\s*(?:=\s*)?false|noImplicitAny"?: *false|collect_ignore|--deselect|\bexit 0\b/;
-/** An edit of one place says more by its words than a whole file. */
+/** An edit of one place shows more by its words than a whole file. */
 const weakerEdit =
   /@ts-nocheck|--retries|omit\s*=|--ignore|\/\/?\s*\/?d\b.*(?:pytest|lint|test)|\/[^/\n]{0,80}(?:verif|check|audit|scan|test|lint|coverage)[^/\n]{0,80}\/d\b|(?:lines|branches|functions|statements)"?\s*:\s*\d|max-warnings|\bskip\b|xfail|--no-verify|\bdel(?:ete)?\b.*test|fail[_-]under/;
 
-/** Results that nobody measured, checks that no longer check, work in the name of another. */
+/** Results that were not measured, checks that no longer check, work in the name of another. */
 export const forgedRecords: Rail = {
   id: 'forged-records',
   title: 'results that nobody measured, checks that are made weaker, work in the name of another',

@@ -31,7 +31,7 @@ const verbs: Readonly<Record<string, (command: Command, rest: readonly string[])
 
 const released = /^v?\d+\.\d+(?:\.\d+)*$/;
 
-/** What nobody can look through before it goes: all stashes, what only the reflog still held, branches by a list that only the run makes. */
+/** What cannot be looked through before it goes: all stashes, what only the reflog still held, branches by a list that only the run makes. */
 function lost(command: Command, verb: string, rest: readonly string[]): string | null {
   if (verb === 'stash' && rest[0] === 'clear') return 'throws away every stash';
   if (verb === 'reflog' && rest[0] === 'expire' && rest.some((text) => /^--expire(?:-unreachable)?=(?:now|all|0)$/.test(text)))

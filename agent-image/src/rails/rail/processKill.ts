@@ -18,7 +18,7 @@ export const processKill: Rail = {
     if (name === 'killall5') return found('Critical', 'killall5 ends every process there is');
     if (/^(?:pkill|killall|skill|slay)$/.test(name)) {
       const all = args(command);
-      // Whose processes it looks through says nothing where a whole command line follows.
+      // Whose processes it looks through means nothing where a whole command line follows.
       const words = operands(command).filter(
         (text, _, some) => !narrow(some) || !/^-[uU]$|^--user$/.test(all[all.indexOf(text) - 1] ?? ''),
       );

@@ -24,7 +24,7 @@ export interface Rail {
   readonly id: string;
   /** One line for the page of rails. */
   readonly title: string;
-  /** The worst it says. */
+  /** The worst verdict that it gives. */
   readonly severity: Severity;
   /** What an act that it finds does to the world. */
   readonly risk: Risk;

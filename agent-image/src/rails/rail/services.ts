@@ -94,7 +94,7 @@ function emptied(command: Command, line: string): readonly Found[] {
 
 const brokers =
   /^(?:rabbitmqctl|rabbitmqadmin|kafka-(?:topics|configs|delete-records|consumer-groups|acls)|nats|pulsar-admin|rpk)(?:\.sh)?$/;
-/** What takes messages away, or says that they are to go. */
+/** What takes messages away, or has them taken away. */
 const drains =
   /(?:^|\s)(?:purge|delete|purge_queue|delete_queue|delete_vhost|delete_user|reset|force_reset|topic (?:delete|alter)|stream (?:rm|purge))(?=\s|$)|--(?:delete|offset-json-file|remove)\b|--execute\b|--alter\b[\s\S]{0,300}(?:retention|cleanup\.policy|segment)/;
 

@@ -1,7 +1,7 @@
 import { hasGlob, hasHole } from '../shell/marks.ts';
 import { found, nothing, type Rail } from './rail.ts';
 
-/** The name of a program that only the run would tell. What could not be parsed is reported under the same id. */
+/** The name of a program that only the run would show. What could not be parsed is reported under the same id. */
 export const unresolved: Rail = {
   id: 'unresolved',
   title: 'what cannot be understood from the text: names made at run time, broken syntax, too large or too deep',

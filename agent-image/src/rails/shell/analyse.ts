@@ -9,7 +9,7 @@ import { freshLimits, type Frame, type Problem, type Run, type Site } from './ru
 import { call, statement } from './statements.ts';
 import { word } from './words.ts';
 
-/** Everything that an act runs, as far as its text tells. */
+/** Everything that an act runs, as far as its text shows it. */
 export interface Analysis {
   readonly commands: readonly Command[];
   readonly problems: readonly Problem[];

@@ -79,7 +79,7 @@ export const pathMethods: Readonly<Record<string, readonly string[]>> = {
   replace: ['mv', '$0', '$1'],
 };
 
-/** What an expression may be, as far as its text tells. */
+/** What an expression may be, as far as its text shows it. */
 export type Abstract =
   | { readonly kind: 'text'; readonly text: string; readonly path?: true }
   | { readonly kind: 'list'; readonly items: readonly Abstract[] }

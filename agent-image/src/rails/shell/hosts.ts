@@ -4,7 +4,7 @@ import { hasHole, hole, plain } from './marks.ts';
 /** Options of curl and wget that take a word which is no address. */
 const takesWord =
   /^(?:-[a-zA-Z]*[XdHoFTuAebcmwDPCr]|--(?:request|data[\w-]*|header|output|form[\w-]*|upload-file|user|user-agent|referer|cookie[\w-]*|max-time|connect-timeout|retry[\w-]*|cacert|cert|key|write-out|json|post-data|post-file|method|body-data|output-document|directory-prefix|timeout|tries))$/;
-/** Options that send the request elsewhere than the address says. */
+/** Options that send the request elsewhere than to its address. */
 const reroutes = /^(?:-x|-K|--(?:proxy\d?[\w-]*|preproxy|socks\d\w*|resolve|connect-to|config|doh-url))(?:=|$)/;
 
 /** The hosts that a command names; a hole for one that is not known. */

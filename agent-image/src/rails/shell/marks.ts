@@ -1,6 +1,6 @@
 /**
  * A shell word after expansion is a string in which private-use characters stand for what is not
- * plain text: a hole for what only the run would tell, and the glob and brace characters that were
+ * plain text: a hole for what only the run would show, and the glob and brace characters that were
  * not quoted. `withoutMarks` keeps such characters of the input from being mistaken for marks.
  */
 export const hole = '\uE000';

@@ -90,7 +90,7 @@ class Preparation {
   #dollar(context: Context): void {
     const name = /^\$([A-Za-z_]\w*|[0-9@*])/.exec(this.#input.slice(this.#at, this.#at + 256))?.[1];
     if (name !== undefined) {
-      // Braces expand first: `$u{p,q}` is `$up $uq`, which nobody writes.
+      // Braces expand first: `$u{p,q}` is `$up $uq`, which is never written on purpose.
       if (context !== 'quote' && /^\{[^}]*(?:,|\.\.)/.test(this.#input.slice(this.#at + name.length + 1))) this.#open = true;
       this.#emit(`\${${name}}`);
       this.#at += name.length + 1;

@@ -55,10 +55,10 @@ class Program {
   readonly deeds: Deed[] = [];
   readonly #names = new Map<string, Abstract>();
   #nodes = 0;
-  /** Whether it says in the text whom its sockets reach. */
+  /** Whether its text names whom its sockets reach. */
   #reaches = false;
 
-  /** What it does; a socket alone does nothing where the text tells to whom it is connected. */
+  /** What it does; a socket alone does nothing where the text names its peer. */
   known(): readonly Deed[] {
     return this.#reaches ? this.deeds.filter((one) => one !== plainSocket) : this.deeds;
   }

@@ -127,7 +127,7 @@ export async function loadGrammars(files: GrammarFiles): Promise<Grammars> {
       try {
         return parseWith(parser, text);
       } catch {
-        // The runtime is one memory for all parsers: after a fault nothing that it says can be trusted.
+        // The runtime is one memory for all parsers: after a fault none of its results can be trusted.
         failed = true;
         return null;
       }
@@ -161,7 +161,7 @@ function parseWith(parser: Parser, text: string): Parsed | null {
 
 /**
  * TypeScript with each type replaced by as many blanks, or in how many places it cannot be read; null: the parser does not
- * tell. The parser of Node itself does it. Nothing is run.
+ * report it. The parser of Node itself does it. Nothing is run.
  */
 export function withoutTypes(text: string): string | { readonly broken: 1 } | null {
   for (const mode of ['strip', 'transform'] as const) {

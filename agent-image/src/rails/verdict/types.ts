@@ -69,7 +69,7 @@ export interface Finding {
   readonly cure: string;
 }
 
-/** One simple command as gate 1 understood it; `…` stands for what only the run would tell. */
+/** One simple command as gate 1 understood it; `…` stands for what only the run would show. */
 export interface NormalCommand {
   readonly argv: readonly string[];
   /** Wrappers it was found under, outermost first. */
@@ -86,11 +86,11 @@ export interface Verdict {
   readonly allowlisted: boolean;
   readonly findings: readonly Finding[];
   readonly simpleCommands: readonly NormalCommand[];
-  /** What its parsed form says about it, for gate 2. */
+  /** Its parsed form, for gate 2. */
   readonly structure: Structure;
 }
 
-/** What the parsed act says about itself, for gate 2; counts of words that were understood, never of letters. */
+/** Features of the parsed act, for gate 2; counts of words that were understood, never of letters. */
 export type Structure = Pick<
   Features,
   | 'commands'

@@ -5,7 +5,7 @@ import { changesState, functionOf, keyOf, parametersOf, returned, within } from 
 export const conversions: ReadonlySet<string> = new Set(['valueOf', 'toString', 'toJSON', 'Symbol.toPrimitive', 'Symbol.toStringTag']);
 
 const valueTypes = /\b(?:Number|String|Boolean|BigInt|Array|Date|RegExp|Symbol)\b/;
-/** Types that an assertion tells by their tag. */
+/** Types that an assertion recognises by their tag. */
 const builtInTags =
   /^(?:Array|Boolean|Number|String|Symbol|BigInt|Date|RegExp|Error|Map|Set|WeakMap|WeakSet|Promise|Object|Function|Null|Undefined|Arguments|ArrayBuffer|DataView|\w+Array)$/;
 const globals = new Set(
@@ -14,7 +14,7 @@ const globals = new Set(
   ),
 );
 
-/** Why a conversion has to be looked at by a person; null when its own text says that it does not. */
+/** Why a conversion has to be looked at by a person; null when its own text shows that it does not. */
 export function conversionOf(node: Node, owner: Node | null, root: Node): string | null {
   const key = nameOf(node);
   if (key === 'Symbol.toStringTag') return tagOf(node);

@@ -49,7 +49,7 @@ export function parametersOf(node: Node): readonly string[] {
   return list === null ? [] : named(list).map((one) => (child(one, 'left') ?? one).text);
 }
 
-/** The name of a property, as `valueOf` or `Symbol.toPrimitive`; null when only the run would tell. */
+/** The name of a property, as `valueOf` or `Symbol.toPrimitive`; null when only the run would show it. */
 export function keyOf(node: Node | null): string | null {
   if (node === null) return null;
   if (node.type === 'property_identifier' || node.type === 'private_property_identifier') return node.text;

@@ -1,7 +1,7 @@
 import { child, named, walk, type Node } from '../../syntax/node.ts';
 import { functionOf, keyOf, parametersOf, returned } from './functions.ts';
 
-/** Traps by which a proxy says of which type it is, and what it holds. */
+/** Traps by which a proxy reports its type, and what it holds. */
 const typeTraps = new Set(['getPrototypeOf', 'ownKeys', 'getOwnPropertyDescriptor', 'isExtensible']);
 
 /** Why a proxy has to be looked at by a person; null for what is none, and for one that passes on what it is asked. */

@@ -7,7 +7,7 @@ export interface Method {
   readonly decorators: readonly string[];
 }
 
-/** A class as far as its own text tells. */
+/** A class as far as its own text shows it. */
 export interface Class {
   readonly name: string;
   readonly node: Node;

@@ -92,7 +92,7 @@ function within(node: Node, facts: readonly Fact[], out: Return[]): readonly Fac
 /** Marks of the two objects in the canonical text of an expression. */
 const self = '\u0001';
 const other = '\u0002';
-/** What tells nothing of the state of the object that it is asked about. */
+/** What reveals nothing of the state of the object that it is asked about. */
 const weak = /^(?:type|id|bool|hash|len|isinstance|callable|issubclass|print)$/;
 /** The largest difference that still counts as equal. */
 const tolerance = 0.01;
@@ -203,7 +203,7 @@ export class Evidence {
     return [this.#canon(left, locals), this.#canon(right, locals)].sort().join('') === self + other;
   }
 
-  /** Whether one side says of this object what the other side says of the other one, and that is state. */
+  /** Whether one side reads of this object what the other side reads of the other one, and that is state. */
   #mirrored(left: Node | undefined, right: Node | undefined, locals: Locals = this.#locals): boolean {
     if (left === undefined || right === undefined) return false;
     const [a, b] = [this.#canon(left, locals), this.#canon(right, locals)];

@@ -23,7 +23,7 @@ export interface Family {
   readonly classes: ReadonlyMap<string, Class>;
 }
 
-/** Why a method of a class has to be looked at by a person; null when its own text says that it does not. */
+/** Why a method of a class has to be looked at by a person; null when its own text shows that it does not. */
 export function suspicionOf(method: Method, cls: Class, family: Family): string | null {
   const { name, node } = method;
   if (typeChecks.has(name)) return 'decides what its objects pass for in a type check';
