@@ -194,7 +194,7 @@ describe('fleet audit verify', () => {
       fc.asyncProperty(changes, async (bad) => {
         if (bad.equals(good)) return;
         await writeFile(file, bad);
-        // By the head alone: the hash of the artifact would tell anyway.
+        // By the head alone: the hash of the artifact would show it anyway.
         const root = record(timeline.length).hash;
         const { code, out } = await fleet(api, ['audit', 'verify', file, '--root', root], nowhere);
         expect([code, /FAULT: record \d+ \(line \d+\): \S/.test(out)]).toEqual([1, true]);

@@ -39,7 +39,7 @@ export interface Surroundings {
   /** Whether standard output is a terminal. */
   readonly terminal: boolean;
   readonly signal: AbortSignal;
-  /** Asks the person at the terminal; absent where nobody is there. */
+  /** Asks the person at the terminal; absent without a terminal. */
   readonly ask?: NonNullable<LocalContext['ask']>;
   /** Draws over what it drew before; absent where standard output is no terminal. */
   readonly screen?: NonNullable<LocalContext['screen']>;
@@ -55,7 +55,7 @@ function quieten(command: Command, world: Surroundings): Command {
 
 /**
  * Runs the program on its arguments (without node and script) and returns the exit status: 0, one of `exitCodes`, or what
- * the command says (see `fleet undo`).
+ * the command returns (see `fleet undo`).
  */
 export async function run(args: readonly string[], world: Surroundings): Promise<number> {
   const { out, err, ...rest } = world;

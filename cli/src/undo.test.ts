@@ -175,7 +175,7 @@ describe('fleet undo', () => {
     expect(fs.existsSync(join(harness.dir, 'evil'))).toBe(false);
   });
 
-  /** The bundle with one member changed, and a status that tells of it. */
+  /** The bundle with one member changed, and a status with its hash. */
   async function forge(change: (name: string, content: Buffer) => Buffer): Promise<void> {
     const made = pack();
     for await (const entry of Readable.from([fs.readFileSync(tar)]).pipe(extract())) {

@@ -1,6 +1,6 @@
 /** Exit statuses beside 0; `docs/reference/cli.md` lists them. */
 export const exitCodes = {
-  /** Not done; the message says why. */
+  /** Not done; the message has the reason. */
   failed: 1,
   /** The task ended without success. */
   taskFailed: 6,
@@ -15,7 +15,7 @@ export const exitCodes = {
   interrupted: 130,
 } as const;
 
-/** Something that the user can mend; its message says what, where, and the cure. */
+/** An error that the user can mend; its message has what, where, and the cure. */
 export class CliError extends Error {
   /** Exit status of the program. */
   readonly exitCode: number;

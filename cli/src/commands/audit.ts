@@ -33,7 +33,7 @@ function reported(log: CheckedLog): readonly string[] {
   ];
 }
 
-/** Checks a log and says of each record that does not hold what and why. @throws CliError when one does not */
+/** Checks a log and prints what is wrong with each record that does not hold. @throws CliError when one does not */
 export async function auditVerify(context: LocalContext | CommandContext, log: string, flags: LogFlags): Promise<void> {
   const checked = await logOf(context, log, flags);
   const { trace, root, wrong } = checked;

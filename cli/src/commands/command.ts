@@ -20,7 +20,7 @@ export interface LocalContext {
   readonly signal: AbortSignal;
   /** Whether standard output is a terminal, which obeys what it is shown. */
   readonly terminal: boolean;
-  /** Asks the person at the terminal, hiding the answer when told to; absent where nobody is there. */
+  /** Asks the person at the terminal, hiding the answer when asked to; absent without a terminal. */
   readonly ask?: (question: string, hidden: boolean) => Promise<string>;
   /** Draws over what it drew before; absent where standard output is no terminal. */
   readonly screen?: () => Promise<Screen>;

@@ -29,7 +29,7 @@ export async function diff(context: CommandContext, name: string, flags: Artifac
   if (cut !== undefined) context.warn(`the patch is not whole (${cut.slice(2)}); revert.tar and redo.sh in it have all of the change`);
 }
 
-/** Saves the patch of a task that has ended; says why where it cannot be had. */
+/** Saves the patch of a task that has ended; reports why where it cannot be had. */
 export async function saveDiff(context: CommandContext, task: AgentTask, path: string): Promise<void> {
   try {
     const patch = await patchOf(context, task, {});

@@ -30,7 +30,7 @@ function taskOf(tasks: readonly PackTask[], { name, task }: Scenario, pack: stri
   return found;
 }
 
-/** Plays the scenarios of a pack. @throws CliError when one of them did not go as it says */
+/** Plays the scenarios of a pack. @throws CliError when one of them did not go as it expects */
 export async function evalScenarios({ env, signal, print }: LocalContext, pack: string, flags: EvalScenariosFlags): Promise<void> {
   const folder = packFolder(pack, env);
   const { manifest, tasks } = await loadPack(folder);

@@ -8,7 +8,7 @@ import { taskOf, type CommandContext } from './command.ts';
 type Condition = NonNullable<NonNullable<AgentTask['status']>['conditions']>[number];
 
 const mostEvents = 5;
-/** Conditions whose True is what somebody has to see; of all others it is False or Unknown. */
+/** Conditions whose True a person has to see; of all others it is False or Unknown. */
 const badWhenTrue = new Set([
   'Stalled',
   'Suspended',
@@ -41,7 +41,7 @@ function told(what: string, reason: string, message: string): readonly string[] 
   ];
 }
 
-/** Conditions that somebody has to see, each reason once: Ready repeats what another condition says. */
+/** Conditions that a person has to see, each reason once: Ready repeats another condition. */
 function conditionsOf(conditions: readonly Condition[], kind: string): readonly string[] {
   const seen = new Set<string>();
   const last = conditions.filter(speaks).sort((a, b) => Number(a.type === 'Ready') - Number(b.type === 'Ready'));

@@ -12,7 +12,7 @@ import { eventsOf } from './explain.ts';
 
 export interface LogsFlags extends ArtifactFlags {
   readonly follow: boolean;
-  /** What the cluster says, instead of what the sandbox recorded. */
+  /** Events of the cluster, instead of what the sandbox recorded. */
   readonly events?: boolean;
 }
 

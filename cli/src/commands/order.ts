@@ -8,7 +8,7 @@ import { type CommandContext, taskOf } from './command.ts';
 /** Ms between two looks at an order. */
 const pollMs = 250;
 
-/** Who the API server says that we are: an order in another name is refused. */
+/** The user that the API server sees: an order in another name is refused. */
 async function whoAmI({ transport, signal }: CommandContext): Promise<string> {
   const group = 'authentication.k8s.io/v1';
   const body = { apiVersion: group, kind: 'SelfSubjectReview' };
@@ -82,7 +82,7 @@ export interface AnswerOptions {
 
 const verbs = { Approve: 'approved', Reject: 'rejected', Answer: 'answered' } as const;
 
-/** What waits for a person. Throws a CliError that says why nothing does, or not for an order of this type. */
+/** What waits for a person. Throws a CliError with the reason when nothing does, or not for an order of this type. */
 function waiting({ metadata: { name }, status }: AgentTask, { type, action }: Pick<AnswerOptions, 'type' | 'action'>) {
   const pending = status?.run?.pendingApproval;
   if (status?.finished === 'true')
@@ -108,7 +108,7 @@ function waiting({ metadata: { name }, status }: AgentTask, { type, action }: Pi
   return pending;
 }
 
-/** Decides about what waits, or answers it, and waits until the task says so. */
+/** Decides about what waits, or answers it, and waits until the task shows it. */
 export async function answer(context: CommandContext, options: AnswerOptions): Promise<void> {
   const { type, task: name, reason, message, timeoutSeconds } = options;
   const task = await taskOf(context, name);

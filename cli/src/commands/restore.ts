@@ -56,7 +56,7 @@ export function restoredStatus(
   return { own: { ...own, observedGeneration: generation, conditions }, run };
 }
 
-/** Refuses while an operator leads: it would begin a task before its status says that it has ended. */
+/** Refuses while an operator leads: it would begin a task before its status shows that it has ended. */
 async function demandNoOperator({ transport, signal, clock }: CommandContext): Promise<void> {
   const found = await new ResourceClient<Lease>(transport, leases).list({ fieldSelector: `metadata.name=${operatorLease}`, signal });
   for (const { metadata, spec } of found) {

@@ -23,7 +23,7 @@ function deliveryLines({ status }: AgentTask): readonly string[] {
   return ['', ...pushed, ...opened, ...failed];
 }
 
-/** How a task ended: its outcome, its checks, what the model says, what it used. Pure. */
+/** How a task ended: its outcome, its checks, the model's answer, what it used. Pure. */
 export function resultLines(task: AgentTask): readonly string[] {
   const { metadata, status } = task;
   const { outcome, answer, usage } = status?.run ?? {};

@@ -36,7 +36,7 @@ function poolRefOf(pool: string): { readonly name: string; readonly namespace?: 
   return second === undefined ? { name: first } : { namespace: first, name: second };
 }
 
-/** A name that says what the task is for: the first words of its goal. */
+/** A name from what the task is for: the first words of its goal. */
 function stemOf(goal: string): string {
   const words = goal.toLowerCase().match(/[a-z0-9]+/g) ?? [];
   return words.slice(0, 4).join('-').slice(0, 40).replace(/-$/, '') || 'task';

@@ -3,7 +3,7 @@ import { ageOf, duration, table } from '../text/format.ts';
 import { printable, printableLines } from '../text/printable.ts';
 import { taskOf, type CommandContext } from './command.ts';
 
-/** A heading and what stands below it; nothing when there is nothing to tell. */
+/** A heading and what stands below it; nothing when the list is empty. */
 function section(title: string, lines: readonly string[]): readonly string[] {
   return lines.length === 0 ? [] : ['', `${title}:`, ...lines.map((line) => `  ${line}`)];
 }

@@ -102,7 +102,7 @@ function explained(error: unknown, { metadata: { name, namespace = '' } }: Agent
   return error;
 }
 
-/** What the server says, without the request that stands before it. */
+/** The server's message, without the request that stands before it. */
 function wordsOf(message: string): string {
   return message.replace(/^GET \S+: \d+ \w+: /, '');
 }

@@ -75,7 +75,7 @@ export interface Obtained {
 const maxBytes = 640 * 1024 * 1024;
 const maxWaitMs = 20_000;
 
-/** Content of an artifact from a copy or from its bucket. @throws CliError that says where it lies when it cannot be had */
+/** Content of an artifact from a copy or from its bucket. @throws CliError with its place when it cannot be had */
 export async function obtain(task: AgentTask, name: string, flags: ArtifactFlags, fetching: Fetching): Promise<Obtained> {
   const artifact = artifactOf(task, name);
   if (artifact === undefined) throw missing(task, name);
@@ -94,7 +94,7 @@ export async function obtainIntact(...[task, name, flags, fetching]: Parameters<
 
 /** What gives the content of artifacts, whole and as the status lists them: a copy, the storage where flags name it, else the results API. */
 export interface TaskResults {
-  /** @throws CliError that says where the artifact lies when it cannot be had */
+  /** @throws CliError with the place of the artifact when it cannot be had */
   read(task: AgentTask, name: string): Promise<Buffer>;
 }
 

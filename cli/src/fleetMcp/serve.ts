@@ -23,7 +23,7 @@ export function toolsOf(names: readonly string[] | undefined): readonly FleetToo
   return fleetTools.filter(({ name }) => names?.includes(name) !== false);
 }
 
-/** A server for one client. What goes wrong in a tool is told to the model, with its cure. */
+/** A server for one client. Errors of a tool are returned to the model, with their cure. */
 export function mcpServer({ fleet, tools, signal }: FleetMcpOptions): Server {
   const server = new Server({ name: 'agentfleet', version: '0.1.0' }, { capabilities: { tools: {} } });
   server.setRequestHandler('tools/list', () => ({

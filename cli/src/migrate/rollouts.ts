@@ -35,7 +35,7 @@ const metrics: Readonly<Record<string, Renamed>> = {
   MissedVeto: { metric: 'MissedVeto', bound: ['margin', 'atMost'] },
 };
 
-/** Parameters that are constants now; another value than the constant is lost, which is said. */
+/** Parameters that are constants now; another value than the constant is lost, which is reported. */
 const constants: Readonly<Record<string, string | number>> = {
   alpha: '0.01',
   beta: '0.045',

@@ -10,7 +10,7 @@ type Workspace = AgentTask['spec']['workspace'];
 const execute = promisify(execFile);
 /** What the API takes of files that are part of an object: `spec.workspace.inline`. */
 const most = { files: 64, characters: 524_288, ofFile: 262_144 } as const;
-/** Never part of a source, also where no `.gitignore` says so. */
+/** Never part of a source, also where no `.gitignore` lists it. */
 const skipped = new Set(['.git', '.env', 'node_modules', '.venv', '__pycache__']);
 
 async function git(folder: string, ...args: readonly string[]): Promise<string | undefined> {
@@ -115,7 +115,7 @@ export async function workspaceOf(folder: string): Promise<Workspace> {
 
 /**
  * The workspace of a task whose result goes back to the repository that a folder was pushed to: the branch that ends with its commit, or
- * the commit. @throws CliError that says why it cannot be had from there
+ * the commit. @throws CliError with the reason when it cannot be had from there
  */
 export async function repositoryOf(folder: string): Promise<Extract<Workspace, { readonly type: 'Git' }>> {
   await existing(folder);

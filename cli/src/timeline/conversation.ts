@@ -16,7 +16,7 @@ function body(text: string, most: number): readonly string[] {
   return [...lines.slice(0, most).map(cut), ...(rest > 0 ? [`… ${rest} more lines`] : [])];
 }
 
-/** What an entry says, in words: a head, and what stands below it. */
+/** An entry in words: a head, and what stands below it. */
 function told(entry: ConversationEntry, most: number): readonly string[] {
   switch (entry.type) {
     case 'Began':

@@ -62,7 +62,7 @@ function network({ state, targets }: Fields): Reported {
   return { kind: 'Network', text: `probe: ${textOf(state)}${reached}` };
 }
 
-/** Records that tell one thing each. Those that begin or end something are reported with their other half. */
+/** Records that report one thing each. Those that begin or end something are reported with their other half. */
 const tellers: Readonly<Partial<Record<AuditType, (body: Fields) => Reported>>> = {
   KeeperStarted: ({ version, tornBytes }) => ({
     kind: 'Keeper',

@@ -99,7 +99,7 @@ export function assertWrite(config: DashboardConfig, request: FastifyRequest, cr
     throw new DashboardError(403, 'AF_DASHBOARD_CSRF', 'the request does not come from the page', 'Load the page again');
 }
 
-/** Refuses what a page of another origin sent, and names of hosts that somebody else made point here (DNS rebinding). */
+/** Refuses what a page of another origin sent, and host names that an attacker made point here (DNS rebinding). */
 export function assertOrigin(config: DashboardConfig, request: FastifyRequest): void {
   const site = request.headers['sec-fetch-site'];
   const foreign = site !== undefined && site !== 'same-origin' && site !== 'none';

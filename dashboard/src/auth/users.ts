@@ -32,7 +32,7 @@ async function nameOf(transport: Transport): Promise<string> {
   return name;
 }
 
-/** Connections to the API server, one set for each credential; those that nobody uses are closed. */
+/** Connections to the API server, one set for each credential; unused ones are closed. */
 export class Users {
   readonly #kept = new Map<string, Kept>();
   readonly #connect: (cluster: ClusterConfig) => Transport;
@@ -52,7 +52,7 @@ export class Users {
     return this.#kept.size;
   }
 
-  /** The user of a credential. Rejects with the API server's 401 where it knows nobody by it. */
+  /** The user of a credential. Rejects with the API server's 401 where it knows no user by it. */
   async of({ id, cluster }: Credential): Promise<User> {
     this.#sweep();
     const found = this.#kept.get(id) ?? this.#open(id, cluster);

@@ -40,7 +40,7 @@ export interface TaskRow {
   readonly revision?: string;
   /** What waits for a person. */
   readonly waits?: { readonly kind: 'Act' | 'Question' | 'Review'; readonly summary: string; readonly expires: number };
-  /** Why it cannot go on by itself, by the condition that says so. */
+  /** Why it cannot go on by itself, from the condition that reports it. */
   readonly stuck?: { readonly reason: string; readonly message: string };
 }
 

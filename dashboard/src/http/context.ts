@@ -21,7 +21,7 @@ export interface Caller {
   readonly results: ResultsSource;
 }
 
-/** Finds the user; writes must come from the page. Rejects with what the API server says of an unknown token. */
+/** Finds the user; writes must come from the page. Rejects with the API server's answer to an unknown token. */
 export async function callerOf({ config, users }: Context, request: FastifyRequest): Promise<Caller> {
   const credential = authenticate(config, request);
   if (request.method !== 'GET') assertWrite(config, request, credential);

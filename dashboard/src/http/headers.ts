@@ -1,4 +1,4 @@
-/** Headers of every answer: the page runs its own scripts only, makes no markup out of text, and is framed by nobody. */
+/** Headers of every answer: the page runs its own scripts only, makes no markup out of text, and cannot be framed. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -24,7 +24,7 @@ export const pageHeaders: Readonly<Record<string, string>> = {
   'permissions-policy': 'camera=(), geolocation=(), microphone=()',
 };
 
-/** For files of tasks, whose content nobody vouches for: never shown in the page's own origin. */
+/** For files of tasks, whose content is not trusted: never shown in the page's own origin. */
 export const fileHeaders: Readonly<Record<string, string>> = {
   'content-security-policy': "sandbox; default-src 'none'",
   'x-content-type-options': 'nosniff',

@@ -205,7 +205,7 @@ export class Feed {
   }
 }
 
-/** Namespaces that nobody asked for by name and that may not be seen are not worth a word. */
+/** Namespaces that were not asked for by name and that may not be seen are left out silently. */
 function narrowed(scope: Scope, wanted: readonly string[]): Scope {
   return { ...scope, denied: scope.denied.filter((name) => wanted.includes(name)) };
 }

@@ -95,7 +95,7 @@ async function lost(engine: AttemptEngine, context: AttemptContext, step: number
   }
 }
 
-/** Returns a worker's context for its engine. @param people decide about acts; default: nobody */
+/** Returns a worker's context for its engine. @param people decide about acts; default: none are asked */
 export function contextOf(
   task: AgentTask,
   environment: TestEnvironment,

@@ -18,7 +18,7 @@ const GoldenHead = Type.Object({
 /** One head of a verifier, measured on the set. */
 export type GoldenHead = Static<typeof GoldenHead>;
 
-/** What the first container says in its termination message, as JSON. Members beside these are nobody's business. */
+/** The first container's termination message, as JSON. Members beside these are ignored. */
 export const GoldenReport = Type.Object({
   passed: Type.Integer({ minimum: 0, maximum: 10_000_000, description: 'cases whose answer is as expected' }),
   total: Type.Integer({ minimum: 1, maximum: 10_000_000, description: 'cases that were tried: all of the set' }),

@@ -34,7 +34,7 @@ export interface ModelCalibration {
   readonly heads: readonly HeadCalibration[];
 }
 
-/** Knots of one head that `/v1/info` tells at most, so that those of all heads fit the 64 of a status. */
+/** Knots of one head that `/v1/info` reports at most, so that those of all heads fit the 64 of a status. */
 export const maxKnots = 21;
 
 /**

@@ -26,7 +26,7 @@ export const ControlStep = Type.Object(
   {
     tool: Type.Enum(['ExecCode', 'Shell', 'Files', 'Editor']),
     result: Type.Enum([...stepResults]),
-    /** Index in the pool's experts of who proposed it; −1: nobody. */
+    /** Index in the pool's experts of who proposed it; −1: none. */
     expert: Type.Integer({ minimum: -1, maximum: controlBounds.maxExperts - 1 }),
     entropyNats: finite(0, 100, 'entropy of the proposals'),
     marginNats: finite(0, 1000, 'energy gap of the two best proposals'),
@@ -70,6 +70,6 @@ export interface ControlResponse extends Answered {
   readonly risk: number;
   /** Whether the work stands still, so that more thought is worth its price. */
   readonly deliberate: boolean;
-  /** Why nobody should act upon this; null: act. */
+  /** Why this must not be acted upon; null: act. */
   readonly shadow: string | null;
 }

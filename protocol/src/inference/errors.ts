@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox';
 import type { ModelCalibration } from './calibration.ts';
 
-/** Every way the inference server says no. The code is the contract. */
+/** Every refusal of the inference server. The code is the contract. */
 export const inferenceErrors = {
   AF_INVALID: { status: 400, cure: 'correct the named field' },
   AF_UNAUTHENTICATED: { status: 401, cure: 'send a fresh token of the audience that the server expects' },
@@ -91,7 +91,7 @@ export const capabilityOf = {
   Policy: 'Judge',
 } as const satisfies Record<BuiltinRole, Capability>;
 
-/** What an engine on a GPU tells of its memory. */
+/** What an engine on a GPU reports of its memory. */
 export interface EngineMemory {
   /** Tokens whose keys and values it holds at once. */
   readonly kvTokens: number;
@@ -109,11 +109,11 @@ export interface InferenceInfo {
   readonly learned: boolean;
   /** What a generating engine can edit; empty for the others. */
   readonly languages: readonly string[];
-  /** Why what it says is reported but not acted upon; null: it is. */
+  /** Why its figures are reported but not acted upon; null: they are. */
   readonly shadow: string | null;
   /** Of a Verifier whose probabilities were calibrated; null or absent: they were not. */
   readonly calibration?: ModelCalibration | null;
-  /** Absent: the engine tells nothing of it. */
+  /** Absent: the engine reports nothing of it. */
   readonly memory?: EngineMemory;
   /** What is in force, for people: artifact, sizes, measures of the weights on held-out data. */
   readonly about: Readonly<Record<string, string | number | boolean | null>>;

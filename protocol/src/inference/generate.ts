@@ -154,7 +154,7 @@ export interface GenerateResponse {
   readonly candidates: readonly Candidate[];
   /** Sum of the scores above; 1 − returnedMass lies in what was tried or is still to come. */
   readonly returnedMass: number;
-  /** True when no candidate is left after these. A search that the budget ended never says so. */
+  /** True when no candidate is left after these; never of a search that the budget ended. */
   readonly exhausted: boolean;
   /** True when the budget or a bound of the engine ended the search: what it left out is unlikely, not impossible. */
   readonly truncated: boolean;

@@ -47,7 +47,7 @@ export interface ScoreResponse extends Answered {
   readonly scores: readonly EnergyScore[];
   /** Features known before the act that change these energies; to measure another one would change nothing. */
   readonly reads: readonly (keyof Features)[];
-  /** `sha256:` of the calibration that made the probabilities, as `/v1/info` tells it; null or absent: there is none. */
+  /** `sha256:` of the calibration that made the probabilities, as in `/v1/info`; null or absent: there is none. */
   readonly calibration?: string | null;
 }
 

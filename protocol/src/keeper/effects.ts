@@ -1,12 +1,12 @@
 /**
  * Kinds of the notes about what acts do outside of the sandbox. `EffectPlanned` is on disk before the act, `EffectEnded`
- * after it; a plan without an end may or may not have happened. `EffectUndone` tells that it was taken back, or why not.
+ * after it; a plan without an end may or may not have happened. `EffectUndone` records that it was taken back, or why not.
  */
 export const effectNotes = { planned: 'EffectPlanned', ended: 'EffectEnded', undone: 'EffectUndone' } as const;
 
 /** What takes an effect back. */
 export interface Undo {
-  /** Line for a shell in the workspace, which does nothing when somebody else has changed the target since. */
+  /** Line for a shell in the workspace, which does nothing when the target has changed since. */
   readonly command: string;
   /** Prints `expected` once the effect is taken back, and only then; blanks at the ends do not count. */
   readonly proof: { readonly command: string; readonly expected: string };

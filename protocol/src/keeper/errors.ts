@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox';
 
 /**
- * Every way the keeper says no. The code is the contract; the message names what and where,
+ * Every refusal of the keeper. The code is the contract; the message names what and where,
  * the cure names what the caller can do.
  */
 export const keeperErrors = {

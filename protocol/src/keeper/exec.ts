@@ -190,14 +190,14 @@ export interface SeenCommand {
 export interface ExecEnd {
   readonly type: 'end';
   readonly seq: number;
-  /** Null when a signal ended it, or when nobody saw the end (`interrupted`). */
+  /** Null when a signal ended it, or when its end was not seen (`interrupted`). */
   readonly exitCode: number | null;
   readonly signal: string | null;
   readonly timedOut: boolean;
   /**
    * Why it was ended from outside: `Cancelled`, `QuotaExceeded`, `ProcessLimit`, `Shutdown`,
    * `Swept` (everything in the container had to be killed at once) or `SupervisorDied`.
-   * Null for a time-out, which `timedOut` tells.
+   * Null for a time-out, which sets `timedOut`.
    */
   readonly killed: string | null;
   /** Null where the container's cgroup cannot be read. */

@@ -17,7 +17,7 @@
  * | `POST`, `GET /v1/sessions` | {@link SessionInfo}; a list of them |
  * | `POST /v1/sessions/:sessionId/run` | NDJSON of {@link ExecEvent}; `/v1/exec/:execId` works for it too |
  * | `DELETE /v1/sessions/:sessionId` | 202; no process of the session is left |
- * | `DELETE /v1/exec/:execId` | 202; the command's `end` says `killed: "Cancelled"` |
+ * | `DELETE /v1/exec/:execId` | 202; the command's `end` has `killed: "Cancelled"` |
  * | `GET`, `PUT /v1/files?path=` | bytes; {@link FileWritten} |
  * | `GET /v1/files/lines?path=&from=&to=` | {@link FileLines} |
  * | `GET /v1/files/list?path=` | {@link FileList} |

@@ -10,7 +10,7 @@ export const mcpPath = '/mcp';
 /** Bounds of one answer: seconds that a call waits for a command, and characters of each output stream in it. */
 export const mcpBounds = { waitSeconds: 300, defaultWaitSeconds: 50, outputChars: 10_000, contentChars: 1024 * 1024 } as const;
 
-/** What a tool does to the sandbox, as MCP's annotations tell it. Nothing here reaches beyond the sandbox. */
+/** What a tool does to the sandbox, in MCP's annotations. Nothing here reaches beyond the sandbox. */
 export interface McpAnnotations {
   readonly readOnlyHint: boolean;
   readonly destructiveHint: boolean;

@@ -62,7 +62,7 @@ export interface TreeWritten {
 
 /**
  * Headers of the answer of `GET /v1/tree`, which come before the first byte: what the archive holds, and how many sockets,
- * fifos, devices and closed files it leaves out. An archive that breaks off has no end mark, and the connection tells it, too.
+ * fifos, devices and closed files it leaves out. An archive that breaks off has no end mark, and the connection shows it, too.
  */
 export const treeHeaders = {
   entries: 'agentfleet-tree-entries',

@@ -70,7 +70,7 @@ export const ExpertEndpoint = Type.Object(
 );
 export type ExpertEndpoint = Static<typeof ExpertEndpoint>;
 
-/** An expert that the pool declares and that has no pods: nobody asks it, and tasks say what is done without it. */
+/** An expert that the pool declares and that has no pods: it is not asked, and tasks report what is done without it. */
 export const AbsentExpert = Type.Object({ name, role: Type.Enum([...expertRoles]) }, { additionalProperties: false });
 export type AbsentExpert = Static<typeof AbsentExpert>;
 
@@ -127,7 +127,7 @@ export type ComputeBrief = Static<typeof ComputeBrief>;
 
 const HostPort = Type.Object({ host: name, port: Type.Integer({ minimum: 1, maximum: 65_535 }) }, { additionalProperties: false });
 
-/** What commands with `network: Registries` may reach, and what tells package managers to go there. */
+/** What commands with `network: Registries` may reach, and the settings that send package managers there. */
 export const EgressBrief = Type.Object(
   {
     registries: Type.Array(HostPort),
@@ -280,7 +280,7 @@ export const PoolBrief = Type.Object(
 );
 export type PoolBrief = Static<typeof PoolBrief>;
 
-/** What of an assignment says who works and who judges. */
+/** The part of an assignment that names who works and who judges. */
 type Named = Pick<Assignment, 'revision' | 'verifierRevision' | 'rollout'>;
 
 /**
@@ -296,7 +296,7 @@ export function assignedBrief(brief: PoolBrief, assignment: Named): PoolBrief | 
   return arm === undefined ? unknown(revision) : { ...judged, experts: arm.experts, absent: arm.absent };
 }
 
-/** A task that is counted for nobody may be judged by the verifier of all others: its own went with its rollout. */
+/** A task that is counted for no arm may be judged by the verifier of all others: its own went with its rollout. */
 function withVerifier(brief: PoolBrief, { verifierRevision, rollout }: Named): PoolBrief | string {
   if (verifierRevision === undefined) return brief;
   const arm = brief.verifierArms?.find((known) => known.revision === verifierRevision);

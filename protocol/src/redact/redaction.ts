@@ -44,7 +44,7 @@ export class Redactor {
   }
 
   /**
-   * Gives what is held back when it is a plain word or pieces too short to tell anything, as the questions of programs are.
+   * Gives what is held back when it is a plain word or pieces too short to reveal anything, as the questions of programs are.
    * When a secret begins with it after all, the rest of that is still taken out.
    */
   settle(): string {
@@ -151,7 +151,7 @@ function wordAt(text: string, least: number): number {
   return Math.max(least, ...[' ', '\t', '\r', '\n'].map((space) => text.lastIndexOf(space) + 1));
 }
 
-/** What the redaction tells: once for every secret. */
+/** What the redaction reports: once for every secret. */
 export type OnRedacted = (kind: RedactionKind) => void;
 
 /** Bytes that a redactor may look at before others get their turn. */

@@ -32,7 +32,7 @@ export type ConversationEvent =
   | { readonly type: 'User'; readonly step: number; readonly origin: 'Notice' | 'Person' | 'Summary'; readonly text: string }
   /** The tree is that after `toStep` again; what came after it was taken back. */
   | { readonly type: 'Rewound'; readonly step: number; readonly toStep: number }
-  /** What a person decided, or that nobody did in time. */
+  /** What a person decided, or that no one did in time. */
   | {
       readonly type: 'Decision';
       readonly decision: 'Approved' | 'Rejected' | 'Answered' | 'Unanswered';
@@ -63,7 +63,7 @@ const decisions = new Set(['Approved', 'Rejected', 'Answered', 'Unanswered']);
 export class Conversation {
   #replies: { readonly step: number; readonly proposals: readonly Fields[]; readonly charged: Fields }[] = [];
 
-  /** What a record says; undefined: nothing that belongs here. */
+  /** The entry that a record makes; undefined: nothing that belongs here. */
   read({ seq, at, type, body }: Pick<AuditRecord, 'seq' | 'at' | 'type' | 'body'>): ConversationEntry | undefined {
     const event = this.#event(type, body);
     return event === undefined ? undefined : { seq, at, ...event };

@@ -1,4 +1,4 @@
-/** How well scores tell right from wrong, and how true probabilities are. */
+/** How well scores separate right from wrong, and how true probabilities are. */
 
 /** A score (higher: rather right), or a probability of being right, and the truth. */
 export interface Scored {

@@ -1,5 +1,5 @@
 /**
- * Canonical JSON as RFC 8785 (JCS) says: keys in UTF-16 order, no blanks, numbers and strings
+ * Canonical JSON by RFC 8785 (JCS): keys in UTF-16 order, no blanks, numbers and strings
  * as ECMAScript writes them. Members that are `undefined` are left out, as in `JSON.stringify`.
  *
  * @example canonicalJson({ b: 1, a: [true, null] }) // '{"a":[true,null],"b":1}'

@@ -52,7 +52,7 @@ export const tokenFile = `${tokenDir}/token`;
 export interface AccessConfig {
   readonly issuer: string;
   readonly jwksFile: string;
-  /** Who may ask it to work, and the audience of their tokens; null for a server that nobody asks. */
+  /** Who may ask it to work, and the audience of their tokens; null for a server without callers. */
   readonly callers: { readonly audience: string; readonly subjects: readonly string[] } | null;
   /** Who may read metrics, with tokens of `metricsAudience`. */
   readonly metricsReaders: readonly string[];
@@ -68,7 +68,7 @@ export function parseSubjects(value: string): readonly string[] {
   return subjects;
 }
 
-/** Where a server listens that authenticates nobody. */
+/** Where a server listens without authentication. */
 export const loopback = '127.0.0.1';
 
 /** Whether only processes of the same machine or pod reach an address. */
@@ -91,7 +91,7 @@ function parseMode(host: string): (value: string) => 'Tokens' | 'None' {
 }
 
 /**
- * How a server that listens on `host` authenticates; null: it does not, as nobody reaches it from elsewhere. Without an
+ * How a server that listens on `host` authenticates; null: it does not, as it cannot be reached from elsewhere. Without an
  * explicit `None` it needs what tokens are checked by.
  *
  * @param isAsked whether it works for callers, or has metrics only

@@ -9,7 +9,7 @@ export interface WallClock {
 /** What metrics count refusals by. */
 export type RefusalReason = 'missing' | 'malformed' | 'expired' | 'notYetValid' | 'audience' | 'issuer' | 'key' | 'signature' | 'subject';
 
-/** A bearer token that is refused; `message` says why. */
+/** A bearer token that is refused; `message` has the reason. */
 export class TokenRefused extends Error {
   readonly reason: RefusalReason;
 
@@ -19,7 +19,7 @@ export class TokenRefused extends Error {
     this.reason = reason;
   }
 
-  /** 403 for a valid token of somebody else, 401 for anything that is no valid token. */
+  /** 403 for a valid token of another subject, 401 for anything that is no valid token. */
   get status(): 401 | 403 {
     return this.reason === 'subject' ? 403 : 401;
   }
@@ -39,7 +39,7 @@ const clockToleranceSeconds = 5;
 
 /**
  * Checks an `Authorization` header offline. Only RS256 and ES256, the algorithms of Kubernetes' own tokens, are accepted,
- * whatever the token says of itself.
+ * whatever the token declares.
  *
  * @returns the caller's subject
  * @throws TokenRefused
@@ -152,7 +152,7 @@ export class ChangingFile<T> {
 
   async #load(): Promise<void> {
     try {
-      // Kubernetes swaps the whole mounted folder: another inode, whatever the time says.
+      // Kubernetes swaps the whole mounted folder: another inode, whatever its time is.
       const { mtimeNs, ino, size } = await stat(this.#file, { bigint: true });
       const stamp = `${mtimeNs}:${ino}:${size}`;
       if (stamp === this.#loaded?.stamp) return;

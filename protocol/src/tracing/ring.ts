@@ -1,6 +1,6 @@
 import type { FinishedSpan, SpanSink } from './scope.ts';
 
-/** Spans of a part that reaches no receiver, until somebody fetches them. The oldest give way. */
+/** Spans of a part that reaches no receiver, until they are fetched. The oldest give way. */
 export class SpanRing implements SpanSink {
   readonly now: () => number;
   readonly #most: number;

@@ -192,7 +192,7 @@ export interface SpanOptions {
   readonly attributes?: Attributes;
 }
 
-/** Opens a span below that of this scope, which who began it ends; it is nobody's parent. */
+/** Opens a span below that of this scope, which its opener ends; it is no span's parent. */
 export function beginSpan(name: string, options: SpanOptions = {}): Span {
   return open(scopes.getStore(), name, options)?.span ?? closed;
 }

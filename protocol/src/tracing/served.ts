@@ -73,7 +73,7 @@ export const agent = {
   }),
 } as const;
 
-/** Header of an answer with the span of a part that may reach nobody: who asked hands it on. */
+/** Header of an answer with the span of a part that may reach no receiver: the caller hands it on. */
 export const spanHeader = 'agentfleet-span';
 
 /** What of a served request its span names: no query and no body. */

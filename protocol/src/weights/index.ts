@@ -1,4 +1,4 @@
-// What files of weights tell in their headers: sizes of the model, bytes of its tensors. Pure; imports nothing.
+// What files of weights have in their headers: sizes of the model, bytes of its tensors. Pure; imports nothing.
 export {
   ModelFileError,
   readConfig,

@@ -9,7 +9,7 @@ const digest = Type.String({ pattern });
 export const weightsFaults = ['NotFound', 'Refused', 'Unreachable', 'DigestMismatch', 'TokenizerMismatch', 'Unreadable', 'NoRoom'] as const;
 export type WeightsFault = (typeof weightsFaults)[number];
 
-/** What the job that fetches and reads weights says at its end, as JSON in its termination message: at most 4,096 bytes. */
+/** The termination message of the job that fetches and reads weights, as JSON: at most 4,096 bytes. */
 export const WeightsReport = Type.Union([
   Type.Object(
     {
@@ -74,7 +74,7 @@ export interface Architecture {
   readonly vocabulary: number;
 }
 
-/** A description of a model that says too little or cannot be read. `field` is where, in the file's own names. */
+/** A description of a model that is incomplete or cannot be read. `field` is where, in the file's own names. */
 export class ModelFileError extends Error {
   readonly field: string;
 

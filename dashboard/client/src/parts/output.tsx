@@ -8,7 +8,7 @@ const colours = /^ansi-(?:bright-)?(?:black|red|green|yellow|blue|magenta|cyan|w
 const hidden = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 const marked = (text: string): string => text.replaceAll('\r\n', '\n').replaceAll(hidden, '␦');
 
-/** Text that somebody else wrote, in one line or many: what cannot be seen is marked. */
+/** Text of another author, in one line or many: what cannot be seen is marked. */
 export const plain = (text: string): string => marked(text);
 
 /** Sequences of a terminal that are no colours (titles, cursor, links) say nothing here. */

@@ -33,7 +33,7 @@ export type FailureClass = (typeof failureClasses)[number];
 /** Classes after which no further attempt can help. */
 export const finalClasses = ['InvalidInput', 'DeadlineExceeded'] as const satisfies readonly FailureClass[];
 
-/** What the operator tells the worker to do with the task. */
+/** What the operator orders the worker to do with the task. */
 export const directives = ['Run', 'Rollback', 'Quiesce', 'Stop'] as const;
 export type Directive = (typeof directives)[number];
 

@@ -112,7 +112,7 @@ function commonFields(path: string) {
   };
 }
 
-/** What a sandbox looks like, as a pool says. `path` is the field's name in messages. Where pods run and what they carry is the pool's alone. */
+/** What a sandbox looks like, as a pool defines it. `path` is the field's name in messages. Where pods run and what they carry is the pool's alone. */
 export function sandboxTemplate(path: string) {
   return struct('The sandbox pod.', {
     ...commonFields(path),

@@ -4,7 +4,7 @@ export const group = 'agentfleet.dev';
 /** The one served and stored version. */
 export const version = 'v1alpha1';
 
-/** What `apiVersion` says in every object of the group. */
+/** `apiVersion` of every object of the group. */
 export const apiVersion = `${group}/${version}` as const;
 
 /** Names under which the parts write by server-side apply; they are part of the API and never change. */

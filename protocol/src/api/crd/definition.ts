@@ -18,7 +18,7 @@ export interface Kind {
   readonly shortName: string;
   readonly description: string;
   readonly spec: TSchema;
-  /** Absent: nobody reports about it. */
+  /** Absent: it has no status. */
   readonly status?: TSchema;
   /** True: an admission policy has the rules of the spec, and the CRD does not, because the status is written often. */
   readonly rulesInPolicy?: true;
@@ -93,7 +93,7 @@ function convert(key: string, value: unknown, node: Node): unknown {
     case 'properties':
       return Object.fromEntries(Object.entries(value as Record<string, Node>).map(([name, child]) => [name, structural(child)]));
     case 'additionalProperties':
-      // False says the same as the pruning and strict validation of the API server, which refuses to hear it twice.
+      // False means the same as the pruning and strict validation of the API server, which refuses it beside them.
       return value === false ? undefined : structural(value as Node);
     case 'required':
       return requiredWithoutDefaults(node);
@@ -102,7 +102,7 @@ function convert(key: string, value: unknown, node: Node): unknown {
   }
 }
 
-/** Fields with a default are always there after admission, yet nobody has to write them. */
+/** Fields with a default are always there after admission, yet a manifest need not have them. */
 export function requiredWithoutDefaults(node: Node): readonly string[] | undefined {
   const properties = (node['properties'] ?? {}) as Record<string, Node>;
   const required = ((node['required'] ?? []) as readonly string[]).filter((name) => !('default' in (properties[name] ?? {})));
@@ -199,10 +199,10 @@ export function customResourceDefinition(kind: Kind): Node {
   };
 }
 
-/** What YAML 1.1 reads as true or false when nobody quotes it. */
+/** What YAML 1.1 reads as true or false without quotes. */
 const yamlBoolean = /^(y|n|yes|no|on|off|true|false)$/i;
 
-/** Places where a boolean-like word is right: Kubernetes fixed the one, and nobody writes the other by hand. */
+/** Places where a boolean-like word is right: Kubernetes fixed the one, and the other is never written by hand. */
 const booleanWordsAllowed = [/^status\.conditions\[\]\.status$/, /^status\.finished$/];
 
 type Check = (node: Node, path: string) => string | undefined;

@@ -1,6 +1,6 @@
 import type { AdmissionPolicy } from './policy.ts';
 
-/** Orders carry the name of who gave them, and nobody can give one in another's name. */
+/** Orders carry the name of who gave them, and no user can give one in another's name. */
 export const orderIdentity: AdmissionPolicy = {
   name: 'agenttaskorder-identity',
   purpose: 'An order names its author.',

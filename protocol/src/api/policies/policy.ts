@@ -5,7 +5,7 @@ export interface Validation {
   readonly expression: string;
   readonly message: string;
   readonly messageExpression?: string;
-  /** Default: the caller may not do it. Invalid: nobody may. */
+  /** Default: the caller may not do it. Invalid: no caller may. */
   readonly reason?: 'Forbidden' | 'Invalid';
 }
 

@@ -2,7 +2,7 @@ import { group } from '../base/group.ts';
 import type { AdmissionPolicy } from './policy.ts';
 
 /**
- * Under Privileged nobody is asked about what reaches out, so only who could have said yes may ask for it. Profiles cannot
+ * Under Privileged no person is asked about what reaches out, so only who could have approved may ask for it. Profiles cannot
  * be changed, so the creation is all there is to guard.
  */
 export const privilegedProfile: AdmissionPolicy = {

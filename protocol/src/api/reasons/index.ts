@@ -21,7 +21,7 @@ export const reasonGroups = {
   Placement: placementReasons,
 } as const;
 
-/** Every reason with its meaning, and its cure where somebody has to act. */
+/** Every reason with its meaning, and its cure where a person has to act. */
 export const reasons = {
   ...taskReasons,
   ...attemptReasons,

@@ -49,7 +49,7 @@ export function escalating<S extends TSchema>(path: string, order: readonly stri
   return extend(risen, { [mutabilityKey]: 'Escalating' satisfies Mutability });
 }
 
-/** What a schema says about changes; undefined where it says nothing. */
+/** The rule of a schema about changes; undefined where it has none. */
 export function mutabilityOf(schema: object): Mutability | undefined {
   return (schema as { [mutabilityKey]?: Mutability })[mutabilityKey];
 }

@@ -178,7 +178,7 @@ export function atomicList<T extends TSchema>(description: string, items: T, opt
   return list(description, items, options, { 'x-kubernetes-list-type': 'atomic' });
 }
 
-/** A list without duplicates whose order says nothing. */
+/** A list without duplicates whose order means nothing. */
 export function setOf<T extends TString | TUnsafe<string>>(description: string, items: T, options: ListOptions): TArray<T> {
   return list(description, items, options, { 'x-kubernetes-list-type': 'set' });
 }

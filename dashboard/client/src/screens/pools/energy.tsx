@@ -1,4 +1,4 @@
-/** Verifiers: whether what they say comes true, what they veto, and whether a new one says something else. */
+/** Verifiers: whether their probabilities come true, what they veto, and whether a new one differs. */
 import { type ReactNode, useMemo } from 'react';
 import type { EnergyModel } from '@agentfleet/protocol/api';
 import type { TaskRow } from '../../../../src/base/wire.ts';

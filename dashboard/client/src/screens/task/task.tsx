@@ -69,7 +69,7 @@ function Body({ detail, again }: { readonly detail: TaskDetail; readonly again: 
 export function TaskScreen({ namespace, name }: { readonly namespace: string; readonly name: string }): ReactNode {
   const { objects, link } = useFleet();
   const row = objects.AgentTask.get(`${namespace}/${name}`);
-  // The live list says when the object has changed; where it is not followed, it is asked for now and then.
+  // The live list shows when the object has changed; where it is not followed, it is asked for now and then.
   const pulse = Math.floor(useNow(5000) / 5000);
   const version = row?.version ?? `${link} ${pulse}`;
   const { value, error, again } = useLoad(`${namespace}/${name}`, (signal) => get<TaskDetail>(taskPath(namespace, name), signal), version);
