@@ -101,7 +101,7 @@ function addTask(api: ApiServer, content: Buffer, uri = 's3://agents/p/trace.ndj
 }
 
 describe('fleet audit verify', () => {
-  test('asks no cluster about a file, and says what a head would tell', async () => {
+  test('asks no cluster about a file, and reports what a head would show', async () => {
     await using api = await ApiServer.start();
     const { code, out, err } = await fleet(api, ['audit', 'verify', file], nowhere);
     expect([code, err]).toEqual([0, '']);
@@ -143,7 +143,7 @@ describe('fleet audit verify', () => {
     expect((await fleet(api, ['audit', 'verify', 'one', '--file', file, '--root', 'a'.repeat(64)])).err).toContain('leave --root out');
   });
 
-  test('says where the log of a task lies, and fetches it from a store that is named', async () => {
+  test('reports where the log of a task lies, and fetches it from a store that is named', async () => {
     await using api = await ApiServer.start();
     const content = await readFile(file);
     const paths: string[] = [];
@@ -204,7 +204,7 @@ describe('fleet audit verify', () => {
   });
 });
 
-test('finds a log that somebody wrote anew with hashes that fit, whatever it changes, by its head', async () => {
+test('finds a log that was written anew with hashes that fit, whatever it changes, by its head', async () => {
   await using api = await ApiServer.start();
   const root = record(timeline.length).hash;
   const [last] = timeline.slice(-1);
@@ -231,7 +231,7 @@ test('finds a log that somebody wrote anew with hashes that fit, whatever it cha
 });
 
 describe('fleet audit show', () => {
-  test('tells the story in words, safe for a terminal', async () => {
+  test('prints the story in words, safe for a terminal', async () => {
     await using api = await ApiServer.start();
     const { code, out, err } = await fleet(api, ['audit', 'show', file], nowhere);
     expect([code, err]).toEqual([0, '']);

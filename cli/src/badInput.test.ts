@@ -143,7 +143,7 @@ describe('bad input', () => {
   test.each([
     ['a branch that moved', 'BranchMoved', 'agentfleet/one holds a commit that this task did not push; delete it, or name another branch'],
     ['a token without rights', 'AccessDenied', 'the token may not push to https://git.example.com/a/b; give it the right to write'],
-  ])('%s: the result is good, the exit status is not 0, and the cure is said', async (_, reason, message) => {
+  ])('%s: the result is good, the exit status is not 0, and the cure is printed', async (_, reason, message) => {
     const output = { branch: 'agentfleet/one', reason, message };
     api.worker = () => ({ ...ended, run: { ...ended.run, patch, output } });
     const yaml = join(folder, 'task.yaml');
@@ -186,7 +186,7 @@ describe('results by the API, without keys of a storage', () => {
     expect((await fleet(api, ['artifacts', 'one', 'change.patch', '--to', to])).out).toContain(`${patch.length} bytes, as the status says`);
   });
 
-  test('logs tell the story of the event log, and with -f the conversation, safe for a terminal', async () => {
+  test('logs print the story of the event log, and with -f the conversation, safe for a terminal', async () => {
     const at = '2030-01-01T00:00:01.000Z';
     const body = { kind: 'Outcome', data: { attempt: 1, result: 'Succeeded', reason: 'ChecksPassed' } };
     api.results.set(`${path}/log`, `${JSON.stringify({ seq: 1, at, type: 'Noted', epoch: 1, body, prev: '', hash: '' })}\n`);

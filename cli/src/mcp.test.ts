@@ -86,7 +86,7 @@ describe('over HTTP', () => {
     expect(await served.ended).toBe(0);
   });
 
-  test('tells what is wrong as an answer of the tool, with its cure', async () => {
+  test('reports what is wrong as an answer of the tool, with its cure', async () => {
     const served = await serve();
     const client = await connected(served);
     api.addTask('works', { status: { phase: 'Running', finished: 'false' } });
@@ -103,7 +103,7 @@ describe('over HTTP', () => {
     served.stop();
   });
 
-  test('lets nobody in without the token, or from a page', async () => {
+  test('lets no one in without the token, or from a page', async () => {
     const served = await serve('--tools', 'list,status');
     const post = async (headers: Readonly<Record<string, string>>): Promise<number> =>
       (await fetch(served.url, { method: 'POST', headers })).status;

@@ -15,7 +15,7 @@ async function bed(parts: Record<string, unknown> = waiting): Promise<ApiServer>
 }
 
 describe('fleet approve and reject', () => {
-  test('give an order in the own name for the act that waits, and tell what was decided', async () => {
+  test('give an order in the own name for the act that waits, and print what was decided', async () => {
     await using api = await bed();
     api.operator = (_, looks) => (looks < 3 ? { state: 'Accepted', message: 'goes' } : { state: 'Done', message: 'the act is approved' });
     const { code, out, err } = await fleet(api, ['approve', 'one', '--reason', 'seen']);
@@ -29,7 +29,7 @@ describe('fleet approve and reject', () => {
     });
   });
 
-  test('reject says so to the operator', async () => {
+  test('reject reports it to the operator', async () => {
     await using api = await bed();
     api.operator = () => ({ state: 'Done' });
     expect((await fleet(api, ['reject', 'one'])).out).toContain('rejected for AgentTask one');
@@ -54,7 +54,7 @@ describe('fleet approve and reject', () => {
     expect(api.orders.size).toBe(1);
   });
 
-  test('a refusal is told and is a failure', async () => {
+  test('a refusal is printed and is a failure', async () => {
     await using api = await bed();
     api.operator = () => ({ state: 'Refused', message: 'bob approved the act before' });
     const { code, out, err } = await fleet(api, ['approve', 'one']);
@@ -187,7 +187,7 @@ describe('fleet tasks', () => {
 });
 
 describe('fleet show', () => {
-  test('tells the story of a task', async () => {
+  test('prints the story of a task', async () => {
     await using api = await bed({
       status: {
         phase: 'AwaitingApproval',
@@ -236,7 +236,7 @@ describe('fleet show', () => {
   });
 });
 
-describe('failures are told with their cure', () => {
+describe('failures are printed with their cure', () => {
   const forbidden = { code: 403, body: { kind: 'Status', reason: 'Forbidden', message: 'ann cannot create agenttaskorders' } };
 
   test('a task that is not there, rights that are missing, a cluster without AgentFleet', async () => {

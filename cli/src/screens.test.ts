@@ -43,7 +43,7 @@ describe('the screen of a task', () => {
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(60);
   });
 
-  it('says why there is no conversation', () => {
+  it('reports why there is no conversation', () => {
     expect(taskPicture({ task, entries: [], problem: 'no conversation: off', now: 0 }, { columns: 80, rows: 24 }, plain)).toContain(
       'no conversation: off',
     );

@@ -89,7 +89,7 @@ test.each<readonly [what: string, consent: string | undefined, args: readonly st
   }
 });
 
-test('writes the same lines each time, and says how the log was checked', async () => {
+test('writes the same lines each time, and reports how the log was checked', async () => {
   await using api = await ApiServer.start();
   const file = await logOf('one', 'Training');
   await addTask(api, 'one', file);
@@ -121,7 +121,7 @@ test('writes the same lines each time, and says how the log was checked', async 
   expect(await readFile(to, 'utf8')).toBe(ofTask.out);
 });
 
-test('exports nothing of a log that somebody changed', async () => {
+test('exports nothing of a log that was changed', async () => {
   await using api = await ApiServer.start();
   const file = await logOf('one', 'None');
   await addTask(api, 'one', file);

@@ -74,7 +74,7 @@ const undo = (...more: readonly string[]): Promise<Said> =>
   fleet(api, ['undo', 'one', '--into', harness.workspace, '--file', tar, ...more]);
 
 describe('fleet undo', () => {
-  test('tells what it will do, does it, and leaves other roots alone', async () => {
+  test('prints what it will do, does it, and leaves other roots alone', async () => {
     const home = fs.readFileSync(join(harness.home, 'cache'), 'utf8');
     const { code, out, err } = await undo();
     expect([code, err]).toEqual([0, '']);
@@ -147,7 +147,7 @@ describe('fleet undo', () => {
     expect(fs.readFileSync(join(outside, 'file'), 'utf8')).toBe('two');
   });
 
-  test('runs nothing but the bundle that the status tells of', async () => {
+  test('runs nothing but the bundle that the status names', async () => {
     const left = ofWorkspace();
     fs.appendFileSync(tar, Buffer.alloc(512));
     const { code, err } = await undo();
@@ -198,7 +198,7 @@ describe('fleet undo', () => {
     expect(ofWorkspace()).toEqual(left);
   });
 
-  test('a script that only says that it is done is not believed: 4', async () => {
+  test('a script that only reports that it is done is not believed: 4', async () => {
     const lie = "#!/bin/sh\necho 'done and verified: 8 paths'\n";
     await forge((name, content) => (name === 'revert.sh' ? Buffer.from(lie) : content));
     const { code, out } = await undo();
@@ -213,7 +213,7 @@ describe('fleet undo', () => {
     expect(await undo()).toMatchObject({ code: 1, err: expect.stringContaining('run it again, it goes on where it stopped') as string });
   });
 
-  test('says what is missing before anything is done', async () => {
+  test('reports what is missing before anything is done', async () => {
     const into = ['undo', 'one', '--file', tar, '--into'];
     expect((await fleet(api, [...into, join(harness.dir, 'none')])).err).toContain('correct --into');
     expect((await undo('--root', `home=${join(harness.dir, 'none')}`)).err).toContain('correct --root home');

@@ -56,7 +56,7 @@ test('deletes every object, and lets go what no operator lets go', async () => {
   expect(said.at(-1)).toContain('kubectl delete crd agenttasks.agentfleet.dev');
 });
 
-test('says what stays when a sandbox is not being deleted', async () => {
+test('reports what stays when a sandbox is not being deleted', async () => {
   const client = new ResourceClient(context.transport, pods);
   const metadata = { name: 'warm', namespace: 'team', labels: { 'agentfleet.dev/component': 'sandbox' }, finalizers: [sandboxFinalizer] };
   await client.create({ metadata });

@@ -70,14 +70,14 @@ describe('fleet run', () => {
   test.each([
     ['a task that fails', failed, 6, /ended as Failed \(ChecksFailed\): one failed; see "fleet explain one"/],
     ['a task that does not end', running, 7, /has not ended after 5 s and goes on; follow it with "fleet watch one"/],
-  ])('tells of %s by its exit status', async (_, status, code, message) => {
+  ])('reports %s by its exit status', async (_, status, code, message) => {
     api.worker = () => status;
     const said = await fleet(api, [...args(), '--check', 'x', '--name', 'one', '--timeout', '5', 'go']);
     expect(said.code).toBe(code);
     expect(said.err).toMatch(message);
   });
 
-  test('sends the result back to the repository of the folder, and says where it went', async () => {
+  test('sends the result back to the repository of the folder, and reports where it went', async () => {
     const src = join(folder, 'src');
     const git = (...words: readonly string[]) =>
       execFileSync('git', ['-C', src, '-c', 'user.name=a', '-c', 'user.email=a@example.com', ...words]);
@@ -107,7 +107,7 @@ describe('fleet run', () => {
     );
   });
 
-  test('takes YAML, does not follow when told so, and refuses what is no task', async () => {
+  test('takes YAML, does not follow when asked not to, and refuses what is no task', async () => {
     const file = join(folder, 'task.yaml');
     await writeFile(file, 'kind: AgentTask\nmetadata: { name: two }\nspec: { goal: go }\n');
     expect(await fleet(api, ['run', file, '--detach'])).toMatchObject({
@@ -168,7 +168,7 @@ describe('what is known of a task', () => {
     expect(api.seen.find(({ method }) => method === 'PATCH')?.body).toEqual({ spec: { suspend: true } });
   });
 
-  test('what lies behind keys that the caller lacks is told with its place and cure', async () => {
+  test('what lies behind keys that the caller lacks is reported with its place and cure', async () => {
     const { code, err } = await fleet(api, ['artifacts', 'one', 'report.json']);
     expect(code).toBe(10);
     expect(err).toMatch(/lies at s3:\/\/agents\/one\/report\.json; the cluster does not serve the results API.*--endpoint/);
@@ -220,7 +220,7 @@ describe('fleet explain', () => {
         /outcome: ChecksFailed, one failed/,
       ],
     ],
-  ])('says why: %s', async (_, status, pool, wanted) => {
+  ])('reports why: %s', async (_, status, pool, wanted) => {
     api.addTask('one', status === undefined ? {} : { status });
     api.pools.set('team/coding', { metadata: { name: 'coding', namespace: 'team' }, status: pool });
     const { code, out } = await fleet(api, ['explain', 'one']);

@@ -155,7 +155,7 @@ describe('the rules of the chart for the operator', () => {
     expect(may('agentfleet.dev', `${plural}/finalizers`, 'update')).toBe(true);
   });
 
-  it('hold all that is granted to workers, because nobody may grant more than he has', () => {
+  it('hold all that is granted to workers, because no account may grant more than it has', () => {
     for (const { apiGroups = [], resources: plurals = [], verbs } of workerRules('brief', 'account')) {
       for (const group of apiGroups) {
         for (const plural of plurals) {

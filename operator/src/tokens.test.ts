@@ -16,7 +16,7 @@ function tokensOf(answers: Answers, clock = new VirtualClock()): ClusterTokens {
 }
 
 describe('ClusterTokens', () => {
-  it('tells issuer and keys, and nothing before they were read', async () => {
+  it('reports issuer and keys, and nothing before they were read', async () => {
     const tokens = tokensOf({ issuer: 'https://issuer', keys: [{ use: 'sig', kid: 'a' }] });
     expect(() => tokens.issuer()).toThrow('refresh');
     expect(() => tokens.jwks()).toThrow('refresh');
@@ -38,7 +38,7 @@ describe('ClusterTokens', () => {
     expect(tokens.jwks()).toBe('{"keys":[{"kid":"a"}]}');
   });
 
-  it('reads again every five minutes, and tells of changes alone', async () => {
+  it('reads again every five minutes, and reports changes alone', async () => {
     const clock = new VirtualClock();
     const answers: Answers = { issuer: 'https://issuer', keys: [{ kid: 'a' }] };
     const tokens = tokensOf(answers, clock);

@@ -39,7 +39,7 @@ function faultsOf(expr: string, texts: readonly string[] = []): readonly string[
 }
 
 describe('rules', () => {
-  it('ask for series and labels that somebody exports, and name labels that the result has', () => {
+  it('ask for series and labels that are exported, and name labels that the result has', () => {
     expect(rules.length).toBeGreaterThan(40);
     const faults = rules.flatMap((rule) =>
       faultsOf(rule.expr, Object.values(rule.annotations ?? {})).map((fault) => `${titleOf(rule)}: ${fault}`),
@@ -89,7 +89,7 @@ describe('rules', () => {
 });
 
 describe('dashboards', () => {
-  it('ask for series and labels that somebody exports, and name labels that the result has', () => {
+  it('ask for series and labels that are exported, and name labels that the result has', () => {
     const targets = boards.flatMap(({ title, panels }) =>
       panels.flatMap((panel) => (panel.targets ?? []).map((target) => ({ ...target, where: `${title} / ${panel.title}` }))),
     );

@@ -72,7 +72,7 @@ test.each<readonly [string, Evidence, 'lost' | 'twice' | 'wrong' | 'orphans']>([
   expect(verdict[where].length).toBeGreaterThan(0);
 });
 
-test('an effect whose end nobody saw may stand once or not at all', () => {
+test('an effect whose end was not seen may stand once or not at all', () => {
   const open = withLog('outward', log({ open: 1 }));
   expect(judge(open).wrong).toEqual([]);
   expect(judge({ ...open, ledger: {} }).wrong).toEqual([]);
@@ -101,7 +101,7 @@ test('orphans are what came since and is of no pod of a part', () => {
   expect(foreignKeys([`a/${known}/1.json`, `a/${foreign}/1.json`, 'packs/x'], new Set([known]))).toEqual([`a/${foreign}/1.json`]);
 });
 
-test('the same seed draws the same tasks, and the model does for each what its goal says', () => {
+test('the same seed draws the same tasks, and the model does for each what its goal asks', () => {
   const [one, two] = [seededRandom(7), seededRandom(7)];
   const tasks = Array.from({ length: 300 }, (_, at) => draw(at, one));
   expect(tasks).toEqual(tasks.map((_, at) => draw(at, two)));

@@ -60,7 +60,7 @@ function open(noted: readonly DecidedNote[] = [], status: AgentTask['status'] = 
 } // prettier-ignore
 
 describe('an act that waits', () => {
-  test('is told with its time, goes on when it is approved, is noted, and is not asked about again', async () => {
+  test('is reported with its time, goes on when it is approved, is noted, and is not asked about again', async () => {
     const { approvals, reports, notes, decide } = open();
     const asked = approvals.ask(held);
     expect(reports).toEqual([{ pendingApproval: { ...held, expires: '2030-01-01T00:15:00Z' } }]);

@@ -56,7 +56,7 @@ function scope(allowed: boolean, seen: ActInQuestion[] = [], evidences: string[]
 const consent = (of: Scope, verdict: GateVerdict): ReturnType<typeof consentTo> =>
   consentTo(of, candidate, { rewrites: [], acts: [] }, verdict);
 
-it('asks gate 2 about what nobody vouches for, and about nothing that somebody does', async () => {
+it('asks gate 2 about what no allowlist covers, and about nothing that one does', async () => {
   const seen: ActInQuestion[] = [];
   expect(await consent(scope(false, seen), verdictOf({ scored: [part] }))).toMatchObject({
     allowed: false,
@@ -68,7 +68,7 @@ it('asks gate 2 about what nobody vouches for, and about nothing that somebody d
   expect(seen).toHaveLength(2);
 });
 
-it('leaves to a person what no rail objects to and a person looks at anyway, and tells the doubt', async () => {
+it('leaves to a person what no rail objects to and a person looks at anyway, and reports the doubt', async () => {
   const evidences: string[] = [];
   const both = verdictOf({ scored: [part], approval: [part] });
   expect(await consent(scope(false, [], evidences), both)).toMatchObject({ allowed: true, approved: true });

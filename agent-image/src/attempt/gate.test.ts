@@ -99,7 +99,7 @@ describe('commands of a candidate', () => {
     expect(run('npm publish', { ...open, ...asks('External') })).toMatchObject({ allowed: false });
   });
 
-  test('what only the run would tell needs approval, and is refused where nobody is asked', () => {
+  test('what only the run would show needs approval, and is refused where no one is asked', () => {
     expect(run('rm -rf "$(cat list)"')).toMatchObject({ allowed: false, decision: 'NeedsApproval' });
     const verdict = run('rm -rf "$(cat list)"', asks('External'));
     expect(verdict).toMatchObject({ allowed: true, decision: 'NeedsApproval' });
@@ -184,7 +184,7 @@ describe('an edit that lets objects decide assertions', () => {
   const judge = (text: string, policy: object = {}, path = 'calc.py', protect: object = { mode: 'Default' }): GateVerdict =>
     gate(policy, protect).judge({ rewrites: [{ path, before, after: Buffer.from(text + before.toString()) }], acts: [] });
 
-  test('waits for a person, and is refused where nobody is asked or the profile is strict', () => {
+  test('waits for a person, and is refused where no one is asked or the profile is strict', () => {
     expect(judge(number)).toMatchObject({
       allowed: false,
       decision: 'NeedsApproval',

@@ -54,7 +54,7 @@ describe('a command that may not be undone', () => {
     expect(order).toEqual(['Intent git push', 'durable', 'run git push']);
   });
 
-  it('runs when the keeper knows what its environment says in confidence', async () => {
+  it('runs when the keeper knows what its environment keeps secret', async () => {
     const { order, session } = open();
     const known = { ...reach, environment: { npm_config__authToken: 'correct-horse-battery' } };
     await session.exec({ command: 'npm ci', timeoutSeconds: 1, reach: known });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { secretsOf } from './sandboxSession.ts';
 
-describe('what an environment says in confidence', () => {
+describe('secrets of an environment', () => {
   it('are values named like secrets and passwords of addresses, long enough to be looked for', () => {
     const environment = {
       NPM_CONFIG_REGISTRY: 'https://registry.example/npm/',

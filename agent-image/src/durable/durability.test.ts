@@ -55,7 +55,7 @@ describe('a task continues in another sandbox', () => {
     expect(notes(await records(next.keeper, 2), 'Intent')).toMatchObject([{ command: 'git push' }, { command: 'git push again' }]);
   });
 
-  it('and says so when the log is older than the one that was reported', async () => {
+  it('and reports it when the log is older than the one that was reported', async () => {
     const { old } = await bench.lost();
     await old.client().note('Tried', { attempt: 1 });
     const { root } = (await old.client().info()).audit;

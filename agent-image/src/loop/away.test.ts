@@ -33,7 +33,7 @@ async function outage(ms: number, error: Error = gone) {
 }
 
 describe('a model that is away', () => {
-  it('is waited for; the time is not of the budget, and the task says what it waits for', async () => {
+  it('is waited for; the time is not of the budget, and the task reports what it waits for', async () => {
     const { clock, said, settled, paused } = await outage(5 * minute);
     await clock.advance(6 * minute);
     expect(await settled).toEqual({ value: 'an answer' });
@@ -49,7 +49,7 @@ describe('a model that is away', () => {
     expect(paused()).toBeLessThan(11 * minute);
   });
 
-  it('keeps nobody from stopping', async () => {
+  it('keeps no one from stopping', async () => {
     const { clock, settled, stop } = await outage(60 * minute);
     await clock.advance(minute);
     stop.abort(new Error('stopped'));

@@ -45,7 +45,7 @@ describe('tokens of a prompt', () => {
     expect(correction).toBeCloseTo(0.9, 2);
   });
 
-  it('goes up after a refusal, and says what is wrong when requests stay too long', () => {
+  it('goes up after a refusal, and reports what is wrong when requests stay too long', () => {
     const after = [initialCorrection];
     const refused = (): number => after.push(overflowed(after.at(-1) ?? 1, window, 'gen'));
     while ((after.at(-1) ?? 4) < 4) refused();

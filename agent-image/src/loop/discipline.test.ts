@@ -108,7 +108,7 @@ describe('results and calls', () => {
     expect(resultDigest(one) === resultDigest(other)).toBe(equal);
   });
 
-  it('tells how many calls of a reply are run', () => {
+  it('reports how many calls of a reply are run', () => {
     expect(notRun(200)).toContain(`200 calls, and at most ${maxCalls}`);
   });
 });

@@ -62,7 +62,7 @@ describe('first messages', () => {
     ],
     ['no checks', { checks: [] }, ['Goal\nMake add()'], ['Checks that']],
     ['many protected paths', { protectedPaths: Array.from({ length: 25 }, (_, n) => `t${n}`) }, ['t19 and 5 more'], ['t20']],
-  ])('tells %s', ([, change, has, lacks]) => {
+  ])('includes %s', ([, change, has, lacks]) => {
     const text = goalMessage({ ...facts, ...change });
     for (const part of has) expect(text).toContain(part);
     for (const part of lacks) expect(text).not.toContain(part);

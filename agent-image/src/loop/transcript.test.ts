@@ -68,7 +68,7 @@ it.each<readonly [what: string, between: readonly AuditRecord[], goesOn: boolean
   expect(next.charges).toEqual([]);
 });
 
-it('charges a request whose answer nobody saw as it was reserved, and one that was refused not at all', () => {
+it('charges a request whose answer was not seen as it was reserved, and one that was refused not at all', () => {
   const asked = (request: string, refused?: string): Note => [
     'ModelAsked',
     { step: 1, request, n: 1, reserved: charge, ...(refused !== undefined && { refused }) },

@@ -22,7 +22,7 @@ describe('an extract', () => {
     ['a refusal by its reason', done('bash', { command: 'rm -rf x' }, { refused: 'deletes: x', ok: false }), '- bash `rm -rf x`: refused, deletes: x'],
     ['a call that was left out', done('bash', { command: 'ls' }, { notRun: true, ok: false }), '- bash `ls`: not run'],
     ['arguments that are no JSON by the name alone', { ...done('bash', {}), call: { id: 'x', name: 'bash', arguments: '{"command": "l' } }, '- bash: ok'],
-  ])('tells of %s', ([, one, line]) => {
+  ])('reports %s', ([, one, line]) => {
     expect(extract(record([one]), '', 1000).split('\n')).toContain(line);
   }); // prettier-ignore
 

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { rails, railsPage } from './index.ts';
 
-test('README.md says what the tables say', async () => {
+test('README.md has what the tables have', async () => {
   expect(await readFile(new URL('README.md', import.meta.url), 'utf8')).toBe(railsPage());
 });
 

@@ -152,7 +152,7 @@ describe('verdicts', () => {
     }
   });
 
-  test('a finding points at the command, names its rail and says what to do', () => {
+  test('a finding points at the command, names its rail and its cure', () => {
     const command = 'ls && sudo rm x # why';
     const { findings } = rails.judge(shell(command), testPolicy);
     const found = findings.find((one) => one.rail === 'privilege');

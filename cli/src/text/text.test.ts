@@ -16,7 +16,7 @@ describe('words for a terminal', () => {
     [400 * 24 * 3_600_000, '400d'],
   ])('%d ms are %s', (ms, text) => expect(duration(ms)).toBe(text));
 
-  test('an age that nobody knows is a dash', () => expect(ageOf(undefined, 0)).toBe('-'));
+  test('an unknown age is a dash', () => expect(ageOf(undefined, 0)).toBe('-'));
 
   test('nothing that a terminal obeys is left', () => {
     expect(printable('a\u0007\u009b\u2066é漢\n')).toBe(String.raw`a\u{7}\u{9b}\u{2066}é漢\u{a}`);

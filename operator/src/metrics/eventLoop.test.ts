@@ -10,7 +10,7 @@ function block(ms: number): void {
   while (performance.now() < end);
 }
 
-it('tells how long the event loop stood still since the last read, and the default metrics', async () => {
+it('reports how long the event loop stood still since the last read, and the default metrics', async () => {
   const registry = new Registry();
   registerProcessMetrics(registry);
   // The first look is due after 100 ms, and after a pause the loop is looked at as often.

@@ -40,7 +40,7 @@ it('looks ten times a second while there is work, and once a second at rest', ()
   expect(loop.pass(60_000)).toBe(60_000 / lookMs.resting);
 });
 
-it('tells how late it was, and looks often after a pause that the share of a second hides', () => {
+it('reports how late it was, and looks often after a pause that the share of a second hides', () => {
   const loop = new Loop();
   loop.pass(10_000);
   loop.late = 150;

@@ -22,7 +22,7 @@ it('is late when its deadline, its pauses and what undoing may take are over', (
     expect(isOverdue(task(status), due + 10 * graceMs)).toBe(false);
 });
 
-it('counts them by pool, and tells none too', async () => {
+it('counts them by pool, and reports none too', async () => {
   const pool = { metadata: { name: 'coding', namespace: 'platform' }, spec: { allowedNamespaces: { from: 'All' }, sandbox: {} } };
   const caches = {
     tasks: { lister: { byIndex: (_: string, worker: string) => (worker === 'platform/w-1' ? [begun, begun, task({})] : []) } },

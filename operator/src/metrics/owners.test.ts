@@ -22,7 +22,7 @@ const model = {
 const cachesOf = (pools: readonly object[], models: readonly object[]): Caches =>
   ({ pools: { lister: { values: () => pools } }, energyModels: { lister: { values: () => models } } }) as unknown as Caches;
 
-it('tells what conditions say, what is wanted and how good a calibration is', async () => {
+it('reports conditions, what is wanted and how good a calibration is', async () => {
   const registry = new Registry();
   registerOwnerMetrics(registry, cachesOf([pool], [model]), { now: () => Date.parse(fittedAt) + 90_000 });
   const page = await registry.metrics();
@@ -40,7 +40,7 @@ it('tells what conditions say, what is wanted and how good a calibration is', as
     expect(page).toContain(`${line}\n`);
 });
 
-it('has no series of what is gone, or of what nobody has reported yet', async () => {
+it('has no series of what is gone, or of what was not reported yet', async () => {
   const registry = new Registry();
   const pools: object[] = [pool];
   registerOwnerMetrics(registry, cachesOf(pools, [{ ...model, status: undefined }]), { now: () => 0 });

@@ -16,7 +16,7 @@ async function pageOf(view: () => PlacementView): Promise<string> {
 const gib = 2 ** 30;
 const total = usableBytes(40 * gib);
 
-it('tells what slots have, what plans gave away and what engines hold', async () => {
+it('reports what slots have, what plans gave away and what engines hold', async () => {
   const settled = settle(snapshot({ pools: [hybrid()], models: [judge()] }));
   const [pool] = settled.pools;
   const experts = [{ name: 'e-py', memory: { estimated: 100, measured: 125 } }, { name: 'e-js' }];
@@ -37,7 +37,7 @@ it('tells what slots have, what plans gave away and what engines hold', async ()
   expect(page).not.toMatch(/^agentfleet_placement_(infeasible|conflicts|slot_fault)\{/m);
 });
 
-it('tells which revisions of a verifier judge, the first one as the stable one', async () => {
+it('reports which revisions of a verifier judge, the first one as the stable one', async () => {
   const reported = async (rollout: object | undefined): Promise<readonly string[]> => {
     const model = { ...judge(), status: { arms: [{ digest: 'sha256:1' }, { revision: 'b', digest: 'sha256:2' }], rollout } };
     const page = await pageOf(() => placementView(snapshot({ models: [model as unknown as EnergyModel] }), now));
@@ -50,7 +50,7 @@ it('tells which revisions of a verifier judge, the first one as the stable one',
   expect(await reported({ stable: 'a', canary: 'b' })).toEqual([line('a', 'stable', 'sha256:1'), line('b', 'canary', 'sha256:2')]);
 });
 
-it('tells which slot cannot be used and why, and what plans still hold there', async () => {
+it('reports which slot cannot be used and why, and what plans still hold there', async () => {
   const settled = settle(snapshot({ pools: [gpuPool('p', [onGpu('gen', 'Generalist', '5Gi', 'dgx-1/gpu1')])] }));
   const taints = [{ key: 'gpu.nvidia.com/unhealthy', effect: 'NoExecute' as const }];
   const cluster = { ...settled.cluster, slices: box([device(0), device(1, { taints })]).slices };
@@ -61,20 +61,20 @@ it('tells which slot cannot be used and why, and what plans still hold there', a
   expect(page).toContain(`agentfleet_placement_slot_bytes{node="dgx-1",slot="dgx-1/gpu1",state="reserved"} ${5 * gib}\n`);
 });
 
-it('tells who finds no place, once for each reason with the number of places', async () => {
+it('reports what finds no place, once for each reason with the number of places', async () => {
   const pools = [gpuPool('p', [onGpu('gen', 'Generalist', '50Gi')])];
   const page = await pageOf(() => placementView(settle(snapshot({ pools })), now));
   expect(page).toContain('agentfleet_placement_infeasible{pool="platform/p",item="gen",reason="NotEnoughMemory"} 4\n');
 });
 
-it('tells of two stacks that hand out the GPUs of one node', async () => {
+it('reports two stacks that hand out the GPUs of one node', async () => {
   const nodes = [{ metadata: { name: 'dgx-1' }, status: { allocatable: { 'nvidia.com/gpu': '4' } } }];
   const page = await pageOf(() => placementView(snapshot({ cluster: box(undefined, { nodes }) }), now));
   expect(page).toContain('agentfleet_placement_conflicts{node="dgx-1",type="TwoStacks"} 1\n');
   expect(page).not.toContain('SharedBoard');
 });
 
-it('tells an engine that spans slots on each of them', async () => {
+it('reports an engine that spans slots on each of them', async () => {
   const place = { item: 'gen', bytes: 5, admitted: true };
   const plan = {
     hash: '',

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { Caches } from '../runtime/context.ts';
 import { registerRolloutMetrics } from './rollouts.ts';
 
-it('tells phase, weight, samples, failures and gates of the rollouts of pools and models', async () => {
+it('reports phase, weight, samples, failures and gates of the rollouts of pools and models', async () => {
   const rollout = {
     phase: 'Canary',
     weight: 10,

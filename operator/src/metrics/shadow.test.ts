@@ -22,7 +22,7 @@ async function metrics(rollout: string): Promise<string> {
   return registry.metrics();
 }
 
-it('tells what the books of rollouts hold of a shadow, and nothing of rollouts before', async () => {
+it('reports what the books of rollouts hold of a shadow, and nothing of rollouts before', async () => {
   const text = await metrics(id);
   expect(text).toContain('agentfleet_energymodel_shadow_disagreements_total{model="ns/judge",direction="OnlyStableVetoed"} 2');
   expect(text).toContain('agentfleet_energymodel_shadow_disagreements_total{model="ns/judge",direction="OnlyShadowVetoed"} 3');

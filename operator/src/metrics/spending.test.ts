@@ -7,7 +7,7 @@ import { registerSpendingMetrics } from './spending.ts';
 
 const now = Date.UTC(2030, 0, 2, 15);
 
-test('what is spent, set aside and capped is told of pools with caps, by namespace', async () => {
+test('what is spent, set aside and capped is reported of pools with caps, by namespace', async () => {
   const pool = newPool({ limits: { spending: { windowSeconds: 86_400, tokens: 100, perNamespace: { cost: '2.5' } } } });
   const book: SpendingBook = {
     since: Date.UTC(2030, 0, 2),

@@ -71,7 +71,7 @@ describe('an attempt is charged once', () => {
     expect(settle(after, charge, now)).toBe(after);
   });
 
-  test('all that was set aside where nobody can tell, marked', () => {
+  test('all that was set aside where usage is unknown, marked', () => {
     const after = settle(running, { ...charge, amount: null }, now);
     expect(after.spent).toEqual({ team: { tokens: 70, micros: 7, estimated: 1 } });
   });

@@ -30,7 +30,7 @@ describe('who judges a task', () => {
     expect(armsOf('u', judged, pool, { ...judge, stable: 'dddddddddd', lastGreen: ['cccccccccc'] })).toEqual(judged);
   });
 
-  it('is the stable revision after the other went back; the task counts for nobody then', () => {
+  it('is the stable revision after the other went back; the task counts for no arm then', () => {
     const before = armsOf('u', undefined, pool, tried);
     expect(armsOf('u', before, pool, judge)).toEqual({ revision: 'aaaaaaaaaa', verifierRevision: 'cccccccccc' });
     const counted = armsOf('u', undefined, triedPool, judge);
@@ -41,7 +41,7 @@ describe('who judges a task', () => {
     expect(armsOf('u', counted, triedPool)).toEqual({ revision: 'bbbbbbbbbb' });
   });
 
-  it('is nobody who is tried where a cache shows two rollouts, of which one must be over', () => {
+  it('is not the one that is tried where a cache shows two rollouts, of which one must be over', () => {
     expect(armsOf('u', undefined, triedPool, tried)).toEqual({ revision: 'aaaaaaaaaa', verifierRevision: 'cccccccccc' });
   });
 });

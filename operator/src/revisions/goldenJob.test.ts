@@ -134,7 +134,7 @@ describe('the book of golden sets', () => {
     expect(entries.filter(({ revision }) => revision === 'r39')).toHaveLength(1);
   });
 
-  it('is empty where somebody spoilt it', () => {
+  it('is empty where it was spoilt', () => {
     expect(goldenEntries('{')).toEqual([]);
     expect(goldenEntries('{}')).toEqual([]);
   });

@@ -58,7 +58,7 @@ describe('a golden set of a verifier', () => {
     expect(one.rollout()?.gates?.find(({ name }) => name === 'auc')).toMatchObject({ verdict: 'Pass', value: '0.9', baseline: '0.9' });
   });
 
-  it('measures what a verifier only tells: what it measured decides, before any task', async () => {
+  it('measures what a verifier only reports: what it measured decides, before any task', async () => {
     const one = await tried(({ role }) => judges(97, role === 'canary' ? 0.7 : 0.95));
     await using world = one.world;
     const weights = new Set<number>();

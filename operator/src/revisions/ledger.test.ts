@@ -56,7 +56,7 @@ describe('the book of a rollout', () => {
     expect(ledger.arms[b]?.scores).toEqual([2, 1, 0, 0, 0, 1, 0, 0, 1, 2]);
   });
 
-  it('is read where an operator of before wrote it, which says nothing of what that did not count', () => {
+  it('is read where an operator of before wrote it, which holds nothing of what that did not count', () => {
     const { passedActs: _, scores: __, ...before } = countLedger(emptyLedger('r'), [sample('x')]).arms[b] ?? {};
     const ledger = ledgerOf(
       { 'counts.json': JSON.stringify({ rollout: 'r', arms: { [b]: before }, shadow: { tasks: 1 } }), counted: '' },

@@ -49,7 +49,7 @@ describe('a query of a gate', () => {
     ['no number', vector('NaN'), 'no number'],
     ['a refusal', JSON.stringify({ status: 'error', error: 'parse error' }), 'the query was refused: parse error'],
     ['no JSON', '<html>', 'JSON'],
-  ])('has no answer with %s, and says why', async (_, text, words) => {
+  ])('has no answer with %s, and reports why', async (_, text, words) => {
     const reader = new QueryReader({ ask: () => Promise.resolve(text), clock: new VirtualClock(), log: silentLog });
     const reported = await reader.read(spec, arms, new AbortController().signal);
     expect(reported.get('gpu')).toEqual({ lacks: expect.stringContaining(words) as string });

@@ -53,7 +53,7 @@ function looks(from: RolloutStatus, count: number, more: Partial<Seen> = {}, can
   return status;
 }
 
-describe('a rollout as the status tells it', () => {
+describe('a rollout as the status reports it', () => {
   it('begins with what the spec asks for, and goes by its steps to a flip in one write', () => {
     expect(serving).toMatchObject({ phase: 'Idle', stable: a, weight: 0, reason: 'Idle' });
     const weights: string[] = [];
@@ -108,7 +108,7 @@ describe('a rollout as the status tells it', () => {
     expect(behind.message).toContain('set the clocks');
   });
 
-  it('waits with a canary that never gets samples, and says for what', () => {
+  it('waits with a canary that never gets samples, and reports for what', () => {
     const held = looks(looks(serving, 1), 1, {}, { tasks: { passed: 0, total: 0 } }, 9000);
     expect(held).toMatchObject({ phase: 'Canary', weight: 10, stable: a, reason: 'Held' });
     expect(held.message).toContain('0 of 10 tasks');
@@ -125,7 +125,7 @@ describe('the arm of a task', () => {
   const trying = { ...looks(serving, 1), weight: 20 };
   const uids = Array.from({ length: 4000 }, (_, index) => `uid-${index}`);
 
-  it('is the canary for as many as the weight says, and twice as many are counted beside them', () => {
+  it('is the canary for as many as the weight sets, and twice as many are counted beside them', () => {
     const arms = uids.map((uid) => armsOf(uid, undefined, trying));
     const canary = arms.filter(({ revision }) => revision === b);
     const control = arms.filter(({ revision, rollout }) => revision === a && rollout !== undefined);
@@ -143,14 +143,14 @@ describe('the arm of a task', () => {
     expect(armsOf(mine, before, promoted)).toEqual(before);
   });
 
-  it('is given up with a revision that was rolled back, and the task is counted for nobody then', () => {
+  it('is given up with a revision that was rolled back, and the task is counted for no arm then', () => {
     expect(armsOf('x', { revision: b, rollout: trying.id ?? '' }, serving)).toEqual({ revision: a });
     expect(armsOf('x', {}, trying)).toEqual({ revision: a });
     expect(armsOf('x', { revision: b }, undefined)).toEqual({});
   });
 });
 
-describe('what a task says about its arm', () => {
+describe('the sample of a task for its arm', () => {
   const ended = (reason: string, status: 'True' | 'False' = 'False', last?: string): AgentTask =>
     ({
       metadata: { name: 't', uid: 'u' },
@@ -211,7 +211,7 @@ agentfleet_inference_request_seconds_bucket{le="0.5",capability="generate"} ${ok
 agentfleet_inference_request_seconds_bucket{le="+Inf",capability="generate"} ${ok}
 `;
 
-  it('tell requests and failures that are the engine\u2019s, and times, since a look', () => {
+  it('report requests and failures that are the engine\u2019s, and times, since a look', () => {
     const now = since(addSeries(readMetrics(text(100, 10)), readMetrics(text(100, 0))), readMetrics(text(20, 2)));
     const { requests, latencies } = engineEvidence(now);
     expect(requests).toEqual({ failed: 8, total: 188 });
@@ -219,7 +219,7 @@ agentfleet_inference_request_seconds_bucket{le="+Inf",capability="generate"} ${o
     expect(latencies.filter((time) => time === 0.5)).toHaveLength(90);
   });
 
-  it('of vLLM are read by their names; what is not told is missing', () => {
+  it('of vLLM are read by their names; what is not reported is missing', () => {
     const reported = readMetrics(
       'vllm:request_success_total{finished_reason="stop"} 5\nvllm:spec_decode_num_draft_tokens_total 40\nvllm:spec_decode_num_accepted_tokens_total 30\n',
     );

@@ -60,7 +60,7 @@ describe('the book of a shadow', () => {
     );
   });
 
-  it('says nothing of success where the end is not of who judged, and counts tasks without copies', () => {
+  it('reports nothing of success where the end is not of who judged, and counts tasks without copies', () => {
     const ledger = countLedger(emptyLedger(id), [{ ...sample('x', report()), passed: undefined }, sample('y', null)]);
     const { tasks, ofSucceeded, ofFailed, acts } = ledger.shadow ?? noShadow;
     expect([tasks, ofSucceeded.neither, ofFailed.neither, acts.neither]).toEqual([2, 0, 0, 4]);
@@ -100,7 +100,7 @@ describe('the book of a shadow', () => {
   });
 });
 
-describe('what a task tells of copies', () => {
+describe('what a task reports of copies', () => {
   const task = (shadow: string | undefined, reported: ShadowReport | undefined): AgentTask =>
     ({ metadata: { name: 't' }, status: { assignment: { shadow }, run: { shadow: reported } } }) as unknown as AgentTask;
 
@@ -164,7 +164,7 @@ describe('a rollout with a shadow phase', () => {
     expect(look(dark, 90_000, {})).toMatchObject({ phase: 'Shadowing', reason: 'Held', weight: 0 });
   });
 
-  it('goes on to tasks when copies agree, for as long as it is reported, and what they said stands', () => {
+  it('goes on to tasks when copies agree, for as long as it is reported, and their result stands', () => {
     const early = look(dark, 40, { shadow: shadow() });
     expect(early).toMatchObject({ phase: 'Shadowing', reason: 'Shadowing' });
     const tried = look(early, 61, { shadow: shadow() });
@@ -207,7 +207,7 @@ describe('a rollout with a shadow phase', () => {
     expect([back.phase, back.stable, verdictOf(back)]).toEqual(['Idle', a, 'Fail']);
   });
 
-  it('assigns tasks to the stable revision and says that their requests are copied; later attempts go on so', () => {
+  it('assigns tasks to the stable revision and marks their requests as copied; later attempts go on so', () => {
     const arms = armsOf('uid', undefined, dark);
     expect(arms).toEqual({ revision: a, shadow: dark.id });
     expect(armsOf('uid', arms, dark)).toEqual(arms);

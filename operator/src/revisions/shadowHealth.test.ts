@@ -24,7 +24,7 @@ describe('the condition ShadowHealthy', () => {
     expect(word(live, ended, seconds)).toBe(expected);
   });
 
-  it('is not there when nothing is in shadow, and says what would help when it is False', () => {
+  it('is not there when nothing is in shadow, and reports what would help when it is False', () => {
     const view = { tasks: 0, live: copies({}), ended: copies({}) };
     expect(shadowCondition({ ...status, phase: 'Canary' }, view, start)).toBeUndefined();
     expect(shadowCondition(status, undefined, start)).toBeUndefined();

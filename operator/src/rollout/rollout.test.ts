@@ -71,7 +71,7 @@ describe('a rollout', () => {
     expect(settle(frozen, { desired: 'a' })).toMatchObject({ phase: 'Idle', canary: undefined });
   });
 
-  test('holds while data is missing, whatever else says yes', () => {
+  test('holds while data is missing, whatever else passes', () => {
     const held = settle(serving, { gates: [gate('InsufficientData')] }, {}, 500);
     expect(held).toMatchObject({ phase: 'Canary', stable: 'a', weight: 10, reason: 'Held' });
     const few = settle(serving, { samples: 2999 });
@@ -79,7 +79,7 @@ describe('a rollout', () => {
     expect(few.message).toContain('2999 of 3000 tasks');
   });
 
-  test('that cannot tell yet gets more tasks, and is promoted only when it can', () => {
+  test('without a verdict yet gets more tasks, and is promoted only with one', () => {
     expect(settle(serving, { gates: [gate('Inconclusive')] })).toMatchObject({ phase: 'Canary', stable: 'a', weight: 50 });
   });
 
@@ -125,7 +125,7 @@ describe('a rollout', () => {
     expect(settle(half, { gates: [gate('Inconclusive')] }, by)).toMatchObject({ phase: 'Canary', weight: 10 });
   });
 
-  test('is shadowed first when the strategy says so; the first revision has nothing to be compared with', () => {
+  test('is shadowed first when the strategy asks for it; the first revision has nothing to be compared with', () => {
     expect(settle(serving, {}, { strategy: 'ShadowThenCanary' }, 3)).toMatchObject({ phase: 'Shadowing', weight: 0 });
     expect(settle(serving, {}, { strategy: 'ShadowThenCanary' }).stable).toBe('b');
     expect(settle(serving, { answeredCopies: 19 }, { strategy: 'ShadowThenCanary' })).toMatchObject({ phase: 'Shadowing', weight: 0 });

@@ -37,7 +37,7 @@ describe('Heartbeats', () => {
     expect(reported).toEqual(['w-1 20000', 'w-1 0', 'w-1 20000']);
   });
 
-  it('tells of a worker that falls silent in the moment in which it is lost, by one timer however often it renewed', async () => {
+  it('reports a worker that falls silent in the moment in which it is lost, by one timer however often it renewed', async () => {
     handler.onAdd?.(lease(0), false);
     for (let renewals = 0; renewals < 100; renewals += 1) {
       await clock.advance(5_000);
@@ -52,7 +52,7 @@ describe('Heartbeats', () => {
     expect(clock.timers).toBe(0);
   });
 
-  it('waits for nobody who is gone', async () => {
+  it('waits for no worker that is gone', async () => {
     handler.onAdd?.(lease(0), false);
     handler.onDelete?.(lease(0), false);
     expect(clock.timers).toBe(0);

@@ -100,7 +100,7 @@ describe('the census', () => {
     await vi.waitFor(() => expect([bed.counts('other'), gone]).toEqual([[], ['other']]), bound);
   });
 
-  test('takes the last one for ended that somebody else ended', async () => {
+  test('takes the last one for ended that another replica ended', async () => {
     await using bed = await Bed.start();
     await bed.create('only', 'false');
     await bed.run();

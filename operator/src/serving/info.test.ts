@@ -36,7 +36,7 @@ async function withServer<T>(listener: RequestListener, use: (origin: string) =>
   }
 }
 
-describe('what servers tell', () => {
+describe('what servers report', () => {
   it('is asked of each pod once', async () => {
     const { reader, asked } = readerOf(() => ({
       modelDigest: digest,
@@ -50,7 +50,7 @@ describe('what servers tell', () => {
     expect(asked).toEqual(['http://10.0.0.1:7080', 'http://[fd00::1]:7080']);
   });
 
-  it('is asked again after a while of one that did not tell, and of no pod without an address', async () => {
+  it('is asked again after a while of one that did not report, and of no pod without an address', async () => {
     const answers: unknown[] = [{ modelDigest: 'latest' }, { modelDigest: digest }];
     const { reader, asked, pass } = readerOf(() => answers.shift());
     const pods = [podOf('a', '10.0.0.1'), podOf('b')];

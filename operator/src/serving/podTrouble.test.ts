@@ -25,19 +25,19 @@ describe('the trouble of a pod', () => {
     'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.2 GiB',
     'ValueError: No available memory for the cache blocks. Try increasing gpu_memory_utilization',
     'Free memory on device (3.1/39.4 GiB) is less than desired GPU memory utilization (0.45, 17.7 GiB)',
-  ])('is that of its GPU where the engine says: %s', (message) => {
+  ])('is that of its GPU where the engine logs: %s', (message) => {
     expect(podTrouble(crashed({ exitCode: 1, reason: 'Error', message }))).toContain(
       'give a larger resources.memory.budget or fewer kvTokens',
     );
   });
 
-  it('is what it said where it ended by something else', () => {
+  it('is its last message where it ended by something else', () => {
     expect(podTrouble(crashed({ exitCode: 2, reason: 'Error', message: 'no such\nfile' }))).toBe(
       'container engine: CrashLoopBackOff after exit code 2: no such file',
     );
   });
 
-  it('is told of one that has just ended, too', () => {
+  it('is reported of one that has just ended, too', () => {
     const pod = crashed({});
     const [container] = pod.status?.containerStatuses ?? [];
     const ended = { ...container, state: { terminated: { exitCode: 137, reason: 'OOMKilled' } } };

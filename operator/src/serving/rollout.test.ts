@@ -69,7 +69,7 @@ describe('how far a server is', () => {
     expect(newestReady([])).toBeUndefined();
   });
 
-  it('tells the last words of a container that does not start, and not how long the kubelet waits', () => {
+  it('reports the last lines of a container that does not start, and not how long the kubelet waits', () => {
     const words = firstTrouble([crash('the environment is not usable:\n  - AGENTFLEET_ARTIFACT: there is no such one\n')]);
     expect(words).toBe(
       'container inference: CrashLoopBackOff after exit code 1: the environment is not usable: - AGENTFLEET_ARTIFACT: there is no such one',

@@ -28,7 +28,7 @@ it('lets the Prometheus of the one namespace in that is named, at experts, their
   expect(rulesOf(verifiers?.object).at(-1)).toEqual({ from: [monitoring], ports: [{ protocol: 'TCP', port: 7080 }] });
 });
 
-it('lets nobody in when none is named', () => {
+it('lets no one in when none is named', () => {
   const [experts] = poolWalls(pool, 'agentfleet-system');
   const [verifiers] = decideModel(newModelSnapshot()).apply;
   for (const wall of [experts, verifiers])

@@ -58,7 +58,7 @@ describe('the largest objects', () => {
     }
   });
 
-  test('no field takes more than a bound says', () => {
+  test('no field takes more than a bound allows', () => {
     expect(() => atLimit({ type: 'string' }, {}, 'spec.free')).toThrow('spec.free has no maxLength');
   });
 });

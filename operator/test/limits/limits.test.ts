@@ -94,7 +94,7 @@ describe('objects at every limit', { timeout: 300_000 }, () => {
     },
   );
 
-  test('a sandbox that no API server takes is told with what it says, and tried again twice a minute', async () => {
+  test('a sandbox that no API server takes is reported with its answer, and tried again twice a minute', async () => {
     const template = { 'spec.sandbox.template.podMetadata.annotations{}': () => smile.repeat(4096) };
     await using world = await begin(largestPool({ 'spec.sandbox.warm': () => [], ...template }));
     // Each of 32 annotations is at its limit of characters; together they are more bytes than a pod may have.
@@ -127,7 +127,7 @@ describe('objects at every limit', { timeout: 300_000 }, () => {
     expect(allFaults(world)).toEqual([]);
   });
 
-  test('what a task names and is not there is told in so many words, however long the names', async () => {
+  test('what a task names and is not there is reported in full, however long the names', async () => {
     await using world = await begin();
     const { 'spec.poolRef.name': _, 'spec.workspace.git.credential': __, 'spec.output.git.credential': ___, ...more } = beyondRunning;
     await create(world, resources.agentTasks, largestTask('Git', more));
@@ -140,7 +140,7 @@ describe('objects at every limit', { timeout: 300_000 }, () => {
   });
 
   /** Longer than labels take: the CRDs refuse it; where an object came before them, the operator must live with it. */
-  test('objects with names of 253 characters are told why they get nothing, and cost a request now and then', async () => {
+  test('objects with names of 253 characters are reported with the reason why they get nothing, and cost a request now and then', async () => {
     const name = longName(253);
     const named = <T extends KubeObject>(object: T): T => ({ ...object, metadata: { ...object.metadata, name } });
     await using world = await begin(named(largestPool({ 'spec.sandbox.warm': () => [] })));

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { goldenReportOf, mostReportBytes } from './index.ts';
 
-describe('what a golden set says at its end', () => {
+describe('what a golden set reports at its end', () => {
   it('is counted, with the heads of a verifier', () => {
     expect(goldenReportOf('{"passed":49,"total":50}\n')).toEqual({ passed: 49, total: 50 });
     const heads = [{ name: 'Code', auc: 0.9, ece: 0.02, samples: 50 }];

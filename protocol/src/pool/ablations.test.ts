@@ -26,7 +26,7 @@ describe('a pool without a part', () => {
     expect(rolesOf(ablatedBrief(brief, [name]))).toEqual(left);
   });
 
-  it('misses nobody who is left out on purpose', () => {
+  it('misses none that is left out on purpose', () => {
     expect(ablatedBrief(brief, ['HRM']).absent).toEqual([]);
     expect(ablatedBrief(brief, ['EBM']).absent).toEqual(brief.absent);
   });

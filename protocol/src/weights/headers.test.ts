@@ -27,7 +27,7 @@ describe('config.json', () => {
 });
 
 describe('a safetensors header', () => {
-  test('says its length, within the bound of the format', () => {
+  test('has its length, within the bound of the format', () => {
     const start = new Uint8Array(8);
     new DataView(start.buffer).setBigUint64(0, 4711n, true);
     expect(headerLength(start)).toBe(4711);

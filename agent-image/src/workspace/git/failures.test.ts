@@ -21,7 +21,7 @@ describe('words of the proxy before git', () => {
     ['connect EHOSTUNREACH 1.2.3.4:443', 'RemoteUnreachable'],
     ['nobody answered in time', 'RemoteUnreachable'],
     ['the proxy of the worker answered 403', 'RemoteUnreachable'],
-  ])('%s → %s, told in place of what git says of it', (why, reason) => {
+  ])('%s → %s, in place of the message of git', (why, reason) => {
     const failure = explain({ ...fault(ofProxy), fault: { ...request, decision: 'Unreachable', why } });
     expect(failure).toMatchObject({ failureClass: 'Infrastructure', reason });
     expect(failure.message).toContain(why);

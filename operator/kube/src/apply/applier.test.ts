@@ -102,7 +102,7 @@ describe('Applier', () => {
     expect(fixed.object).toMatchObject({ spec: { size: 1 }, metadata: { labels: { theirs: 'yes' } } });
   });
 
-  it('makes an object anew that somebody deleted, or deleted and made', async () => {
+  it('makes an object anew that was deleted, or deleted and made', async () => {
     await using bed = await testBed();
     await using stage = await scene(bed);
     await stage.applier.apply({ metadata, spec: { size: 1 } });

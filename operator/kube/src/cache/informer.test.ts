@@ -24,7 +24,7 @@ describe('Informer', () => {
     expect(follower.reported.get(second.metadata.uid ?? '')).toBe('2');
   });
 
-  it('goes on after a handler threw, tells late handlers what is there, and indexes', async () => {
+  it('goes on after a handler threw, calls late handlers with what is there, and indexes', async () => {
     await using bed = await testBed();
     const client = new ResourceClient(bed.transport, widgets);
     const errors: Error[] = [];

@@ -80,7 +80,7 @@ describe('recovery after the server died', () => {
     expect(Math.max(...gaps)).toBeLessThanOrEqual(3000);
   });
 
-  it('nobody looks while nobody waits', async () => {
+  it('does not look while no cache waits', async () => {
     await using scene = await stage(3);
     const { clock, server } = scene;
     server.die();

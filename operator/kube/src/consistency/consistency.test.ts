@@ -43,7 +43,7 @@ describe('Consistency', () => {
     expect(consistency.waitMs('k')).toBe(0);
   });
 
-  it('gives up on a cache that never sees the write, and says so', async () => {
+  it('gives up on a cache that never sees the write, and reports it', async () => {
     const clock = new VirtualClock();
     const late: string[] = [];
     const consistency = new Consistency({ clock, timeoutMs: 1000, onTimeout: (key, cache) => late.push(`${key} ${cache}`) });

@@ -112,7 +112,7 @@ describe('Manager', () => {
     expect(bed.server.objects(leases)[0]?.spec?.holderIdentity).toBe('');
   });
 
-  it('says so when a reconcile does not end in time', async () => {
+  it('reports it when a reconcile does not end in time', async () => {
     await using bed = await testBed();
     const stuck = replica(bed, 'stuck', { gracefulMs: 100 }, () => new Promise(() => {}));
     await new ResourceClient(bed.transport, widgets).create({ metadata: { name: 'a', namespace: 'default' } });

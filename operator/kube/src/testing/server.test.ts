@@ -25,7 +25,7 @@ describe('the fake API server', () => {
     }
   });
 
-  it('keeps a pod on a node until somebody deletes it without grace', async () => {
+  it('keeps a pod on a node until it is deleted without grace', async () => {
     await using bed = await testBed();
     const client = new ResourceClient(bed.transport, pods);
     await client.create({ metadata: name, spec: { nodeName: 'n', containers: [{ name: 'c' }] } });

@@ -90,7 +90,7 @@ describe('who we are and whom we trust', () => {
     await server.close();
   });
 
-  it('goes on with what it has while the file cannot be read, and says so when that is refused', async () => {
+  it('goes on with what it has while the file cannot be read, and reports it when that is refused', async () => {
     const clock = new VirtualClock();
     await using bed = await testBed();
     let broken = false;
@@ -106,7 +106,7 @@ describe('who we are and whom we trust', () => {
     await transport.close();
   });
 
-  it('speaks HTTP/2 for requests when told to, and HTTP/1.1 otherwise', async () => {
+  it('speaks HTTP/2 for requests when asked to, and HTTP/1.1 otherwise', async () => {
     const versions: string[] = [];
     const server: Http2SecureServer = createSecureServer({ key: fresh.key, cert: fresh.cert, allowHTTP1: true }, (request, response) => {
       versions.push(request.httpVersion);

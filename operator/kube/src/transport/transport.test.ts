@@ -34,7 +34,7 @@ describe('transport', () => {
     server.close();
   });
 
-  it('waits as long as a 429 says, for a POST too; and retries a 503 with Retry-After only when that is safe', async () => {
+  it('waits as long as a 429 asks, for a POST too; and retries a 503 with Retry-After only when that is safe', async () => {
     await using bed = await testBed();
     const client = new ResourceClient(bed.transport, widgets);
     let left = 2;

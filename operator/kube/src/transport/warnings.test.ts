@@ -9,7 +9,7 @@ function reported(): { readonly warnings: WarningLog; readonly said: unknown[] }
 }
 
 describe('warnings of the server', () => {
-  it('are told once each, out of one header or of several', () => {
+  it('are reported once each, out of one header or of several', () => {
     const { warnings, said } = reported();
     warnings.read('299 - "v1beta1 is deprecated", 299 - "unknown field \\"spec.x\\""');
     warnings.read(['299 - "v1beta1 is deprecated"', '299 kube "another"']);

@@ -120,7 +120,7 @@ describe('an act that waits for a person', () => {
     expect(again.status.approvals).toEqual(decision.status.approvals);
   });
 
-  test('tells what it is and how to answer', () => {
+  test('shows what it is and how to answer', () => {
     const { status, requeueAfterMs } = decide(
       snapshotOf(taskOf({ ...waiting, run: { ...waiting.run!, pendingApproval: { ...pending, expires: ago(-7) } } })),
       now,
@@ -142,7 +142,7 @@ describe('an act that waits for a person', () => {
     expect(shown?.at(-1)).toEqual(approved);
   });
 
-  test('a rejection that ended the attempt is followed as the task says', () => {
+  test('a rejection that ended the attempt is followed as the task defines', () => {
     const failed = { ...waiting.run!, outcome: { result: 'Failed', class: 'ApprovalRejected', reason: 'NothingElseToTry' } } as const;
     const status = { ...waiting, run: failed, approvals: [{ ...approved, decision: 'Rejected' as const }] };
     expect(decide(snapshotOf(taskOf(status)), now).status.phase).toBe('RollingBack');
@@ -219,7 +219,7 @@ describe('approvals in the life of a task', () => {
     expect(bed.orders().find(({ metadata }) => metadata.name === 'second')?.status?.message).toContain('ann rejected the act before');
   });
 
-  test('nobody decides: the time does', async () => {
+  test('no one decides: the time does', async () => {
     await using bed = await Bed.start();
     playWorkers(bed, asking(bed, [act('a')], 30));
     await bed.create(newTask('one'));

@@ -70,7 +70,7 @@ describe('cancelling', () => {
     expect([task.status?.phase, reported(task, 'RolledBack'), bed.sandboxes().length]).toEqual(['Cancelled', '-/-', 0]);
   });
 
-  test('an order does what spec.cancel Rollback does, and says when it is done', async () => {
+  test('an order does what spec.cancel Rollback does, and reports when it is done', async () => {
     await using bed = await Bed.start();
     await working(bed);
     const ordered = {

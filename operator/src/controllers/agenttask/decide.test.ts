@@ -225,7 +225,7 @@ describe('decide', () => {
     expect(released({ ...podOf('one-1', deleting), spec: {} })).toBe(true);
   });
 
-  test('a task tells a story that a stranger understands', () => {
+  test('the conditions of a task read as a story to a stranger', () => {
     const lines = ({ status }: Decision): string => findCondition(status.conditions, 'Ready')?.message ?? '';
     expect(lines(decide(snapshotOf(taskOf(undefined)), now))).toBe('attempt 1 waits for its sandbox: pod one-1 starts');
     expect(lines(decide(snapshotOf(taskOf(undefined), { workers: [] }), now))).toContain(

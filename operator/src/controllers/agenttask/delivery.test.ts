@@ -13,7 +13,7 @@ describe('a result that is to go to its repository', () => {
     ['is there', { branch: 'x', commit: 'ab'.repeat(20), pullRequest: at }, 'True/Delivered', /branch x is pushed, https:.*\/pulls\/1/],
     ['could not get there', { branch: 'x', reason: 'BranchMoved', message: 'delete it' }, 'False/BranchMoved', /^delete it$/],
     ['was worked on by an older worker', undefined, 'False/DeliveryFailed', /images of one release/],
-  ])('%s: it stays Succeeded, and Delivered says how it is', async (_, output, delivered, words) => {
+  ])('%s: it stays Succeeded, and Delivered reports how it is', async (_, output, delivered, words) => {
     await using bed = await Bed.start();
     playWorkers(bed, (...of) => ({ ...succeeds(...of), ...(output && { output }) }));
     await bed.create(newTask('one', { ...git, output: { git: {} } }));
@@ -23,7 +23,7 @@ describe('a result that is to go to its repository', () => {
     expect(condition(task, 'Delivered')?.message).toMatch(words);
   });
 
-  test('that is none is not delivered, and without spec.output nothing is said', async () => {
+  test('that is none is not delivered, and without spec.output nothing is reported', async () => {
     await using bed = await Bed.start();
     playWorkers(bed, (assignment) => (assignment.directive === 'Run' ? fails() : { rollback: { snapshot: 's0001', verified: true } }));
     await bed.create(newTask('one', { ...git, output: { git: {} } }));

@@ -64,7 +64,7 @@ describe('tasks that depend on others', () => {
     await bed.until('both have succeeded', () => phase(bed, 'b') === 'Succeeded');
   });
 
-  test('in a circle are told so, along the way back', async () => {
+  test('in a circle are refused, with the way back', async () => {
     await using bed = await Bed.start();
     playWorkers(bed, obedient(succeeds));
     await bed.create(newTask('self', after('self')));

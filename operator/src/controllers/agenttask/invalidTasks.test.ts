@@ -7,7 +7,7 @@ import { invalidRetryMs } from './controller.ts';
 /** As a real server answers when etcd refuses the object. */
 const tooLarge = { kind: 'error', code: 500, reason: 'Unknown', message: 'etcdserver: request is too large' } as const;
 
-test('a task whose status does not fit beside its spec is told why, holds nothing, and is left alone until it is changed', async () => {
+test('a task whose status does not fit beside its spec has an event with the reason, holds nothing, and is left alone until it is changed', async () => {
   await using bed = await Bed.start();
   playWorkers(
     bed,

@@ -141,7 +141,7 @@ describe('the life of a task', () => {
     expect(task.status).toMatchObject({ assignment: { epoch: 2, sandbox: 'one-2' }, totals: { usage: twice } });
   });
 
-  test('a node that nobody hears of holds the next sandbox up until its grace period is long over', async () => {
+  test('a node that does not report holds the next sandbox up until its grace period is long over', async () => {
     await using bed = await Bed.start();
     playWorkers(
       bed,

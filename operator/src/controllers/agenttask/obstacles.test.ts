@@ -5,7 +5,7 @@ import { runningStatus, waitingStatus } from './testing/kubelet.ts';
 import { newPool, newTask } from './testing/objects.ts';
 import { obedient, playWorkers, succeeds, works } from './testing/scriptedWorker.ts';
 
-describe('what stands in the way is told', () => {
+describe('what stands in the way is reported', () => {
   test('sandboxes that cannot start hold their slots no longer than they may, so that others begin', async () => {
     await using bed = await Bed.start(
       newPool({ workers: { concurrency: 4 }, limits: { perNamespace: 4 }, sandbox: { startTimeoutSeconds: 20 } }),

@@ -85,7 +85,7 @@ describe('a task whose wall a policy of its namespace opens', () => {
     expect(bed.task('one').status?.attempts).toMatchObject([{ class: 'PolicyViolation', reason: 'NetworkOpened' }]);
   });
 
-  test('says so and goes on where the pool does without a wall', async () => {
+  test('reports it and goes on where the pool does without a wall', async () => {
     await using bed = await Bed.start(newPool({ policy: { allowUnenforcedNetwork: true } }));
     playWorkers(
       bed,

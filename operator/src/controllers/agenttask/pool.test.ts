@@ -107,7 +107,7 @@ describe('many tasks of a pool', () => {
     expect([...positions].sort((a, b) => a - b)).toEqual([0, 1, 2, 3, 4]);
   });
 
-  test('everybody is told how many come before, by priority and then by age, and again when one has gone', async () => {
+  test('every task has its position, by priority and then by age, and again when one has gone', async () => {
     await using bed = await Bed.start(newPool({ workers: { concurrency: 1 } }));
     await bed.create(newTask('first'));
     await bed.until('it runs', settled(bed, 1));

@@ -14,7 +14,7 @@ test('a namespace that is prepared in a moment costs no write', () => {
   expect(decision.status.assignment).toBeUndefined();
 });
 
-test('a namespace that is not prepared after that is told', () => {
+test('a namespace that is not prepared after that is reported', () => {
   const { written, status } = decide(waiting(3), now);
   expect(written).toBe(true);
   expect(findCondition(status.conditions, 'Scheduled')?.reason).toBe('NamespaceNotPrepared');

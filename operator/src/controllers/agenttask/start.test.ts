@@ -102,7 +102,7 @@ describe('a sandbox that does not start', () => {
     expect(findCondition(decision.status.conditions, 'Scheduled')?.status).toBe(holds ? 'True' : 'False');
   });
 
-  test('is told with its bound, what keeps it, and a cure, until another one is there', () => {
+  test('is reported with its bound, what keeps it, and a cure, until another one is there', () => {
     const { status } = decide(young(noImage, 30), now);
     const said =
       /within 30 s \(spec\.sandbox\.startTimeoutSeconds of ExpertPool platform\/coding\): container tools.*no such image: nope:1; correct spec\.sandbox\.image/;
@@ -199,7 +199,7 @@ describe('the queue', () => {
     ...more,
   });
 
-  test('holds a task no longer than the pool says, and says for what it waited', () => {
+  test('holds a task no longer than the pool allows, and reports for what it waited', () => {
     const first = decide(snapshotOf(taskOf(undefined), full), now);
     expect([first.status.queue, first.requeueAfterMs]).toEqual([{ position: 0, since: ago(0) }, 15_000]);
     expect(decide(snapshotOf(taskOf(queued(59)), full), now)).toMatchObject({ status: { phase: 'Queued' }, requeueAfterMs: 1000 });
@@ -210,7 +210,7 @@ describe('the queue', () => {
     });
   });
 
-  test('also one whose sandbox a quota refuses, which is told as such', () => {
+  test('also one whose sandbox a quota refuses, which is reported as such', () => {
     const refusal = 'pods "one-1" is forbidden: exceeded quota: compute, requested: pods=1, used: pods=10, limited: pods=10';
     const { status } = decide(snapshotOf(taskOf(undefined), { refusal, resolution: { pool: patient } }), now);
     expect([status.phase, findCondition(status.conditions, 'Ready')?.reason, status.queue]).toEqual([

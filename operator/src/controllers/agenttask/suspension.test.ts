@@ -108,7 +108,7 @@ describe('a suspended task without a sandbox', () => {
     expect(endOf({ cancel: 'Terminate' }).slice(0, 2)).toEqual(['Cancelled', 'Discarded']);
   });
 
-  test('that is stopped says where its work lies', () => {
+  test('that is stopped reports where its work lies', () => {
     expect(endOf({ cancel: 'Stop' })).toEqual([
       'Cancelled',
       'Kept',

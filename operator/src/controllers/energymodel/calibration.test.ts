@@ -67,7 +67,7 @@ describe('the calibration of a model', () => {
     expect(judged(good, fitted + 1e12, { calibration: {} }).said).toBe('True Calibrated');
   });
 
-  it('is not known before a pod has told', () => {
+  it('is not known before a pod has reported', () => {
     const { conditionValue, demanded } = judgeCalibration({ model: newModel(spec), info: undefined }, fitted);
     expect([conditionValue.status, conditionValue.reason, demanded]).toEqual(['Unknown', 'NotReported', true]);
     expect(judgeCalibration({ model: newModel(), info: undefined }, fitted).demanded).toBe(false);

@@ -72,14 +72,14 @@ describe('the controller of EnergyModels', () => {
     expect(bed.writes.slice(before).map(({ resource }) => resource)).toEqual(['energymodels.agentfleet.dev']);
   });
 
-  it('brings back what somebody deletes', async () => {
+  it('brings back what was deleted', async () => {
     await using bed = await withModel();
     await bed.quiet();
     await bed.transport.request({ method: 'DELETE', path: '/api/v1/namespaces/platform/services/judge-verifier' });
     await bed.until('it is back', () => bed.server.objects(resources.services).length === 1);
   });
 
-  it('says which artifacts there are', async () => {
+  it('reports which artifacts there are', async () => {
     await using bed = await withModel({ artifact: { uri: 'builtin://features-v9' } });
     expect(conditionOf(bed, 'Stalled')).toMatchObject({ status: 'True', reason: 'ArtifactUnknown' });
     expect(conditionOf(bed, 'Ready')?.message).toContain('builtin://features-v1');

@@ -41,7 +41,7 @@ describe('what a model consists of', () => {
     expect([remove, obstacles]).toEqual([[], []]);
   });
 
-  it('tells the server its artifact and the weights of all heads', () => {
+  it('passes the server its artifact and the weights of all heads', () => {
     expect(environment({})).toMatchObject({
       AGENTFLEET_ENGINE: 'Builtin',
       AGENTFLEET_ROLES: 'Verifier',
@@ -58,7 +58,7 @@ describe('what a model consists of', () => {
     });
   });
 
-  it('hears the workers and golden sets of its namespace and the operator, and speaks to nobody', () => {
+  it('accepts the workers and golden sets of its namespace and the operator, and connects to none', () => {
     const wall = decideModel(newModelSnapshot()).apply[0]?.object;
     expect(wall).toMatchObject({
       spec: {

@@ -94,7 +94,7 @@ describe('a revision of a model', () => {
     }
   });
 
-  it('that never tells how it was calibrated is held, and served as soon as it does', async () => {
+  it('that never reports how it was calibrated is held, and served as soon as it does', async () => {
     const reported: Record<string, Reported> = { 'features-v1': {} };
     await using run = await RolloutRun.serving({ rollout: recreate, ...calibrated }, reported);
     const { stable } = run.rollout;
@@ -106,7 +106,7 @@ describe('a revision of a model', () => {
     await run.until('it serves', () => run.rollout.stable !== stable);
   });
 
-  it('whose new pods do not tell any more how they were calibrated is not promoted before they do', async () => {
+  it('whose new pods do not report any more how they were calibrated is not promoted before they do', async () => {
     const reported: Record<string, Reported> = { ...good };
     await using run = await RolloutRun.serving({ rollout: canary(), ...calibrated }, reported);
     await run.patch(second);
@@ -258,7 +258,7 @@ describe('a generator and its verifier', () => {
   });
 });
 
-it('a policy that is gone, or that the kind cannot obey, leaves everything as it is and says so', async () => {
+it('a policy that is gone, or that the kind cannot obey, leaves everything as it is and is reported', async () => {
   await using run = await RolloutRun.serving({ rollout: recreate });
   const { stable } = run.rollout;
   const policies = new ResourceClient<RolloutPolicy>(run.world.transport, resources.rolloutPolicies);

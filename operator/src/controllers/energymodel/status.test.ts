@@ -45,7 +45,7 @@ function look(spec: Readonly<Record<string, unknown>>, parts: Partial<ModelSnaps
 }
 
 describe('the status of a model', () => {
-  it('tells address, digest, pods and thresholds', () => {
+  it('reports address, digest, pods and thresholds', () => {
     const { status, said, kstatus } = look({}, { deployment: deploymentOf(1), info: reported(digest) });
     expect(said).toBe('1 True Ready');
     expect(kstatus).toBe('Current');

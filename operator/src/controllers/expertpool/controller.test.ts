@@ -37,7 +37,7 @@ async function ready(bed: Bed): Promise<void> {
 }
 
 describe('the pool controller', () => {
-  it('tells by events when a pool becomes ready and when it is not any more', async () => {
+  it('reports by events when a pool becomes ready and when it is not any more', async () => {
     await using bed = await withPool({ workers: { replicas: 1, concurrency: 2 } });
     await ready(bed);
     const reported = (): string[] =>
@@ -75,7 +75,7 @@ describe('the pool controller', () => {
     ]);
   });
 
-  it('tells the workers which ablations an annotation allows, though it makes no new generation', async () => {
+  it('reports to the workers which ablations an annotation allows, though it makes no new generation', async () => {
     await using bed = await withPool();
     await bed.quiet();
     const metadata = { annotations: { 'agentfleet.dev/allowed-ablations': 'HRM' } };
@@ -83,7 +83,7 @@ describe('the pool controller', () => {
     await bed.until('the brief names them', () => briefOf(bed)?.ablations?.includes('HRM') === true);
   });
 
-  it('puts back what somebody changed or deleted', async () => {
+  it('puts back what was changed or deleted', async () => {
     await using bed = await withPool();
     await bed.quiet();
     const at = `/api/v1/namespaces/platform/services/coding-expert-gen`;
@@ -147,7 +147,7 @@ describe('the pool controller', () => {
     await bed.until('the access is gone', () => !names(bed, resources.roleBindings).some((name) => name.startsWith('team/')));
   });
 
-  it('says what the API server refused, and goes on when it does not any more', async () => {
+  it('reports what the API server refused, and goes on when it does not any more', async () => {
     await using bed = await Bed.start();
     bed.server.onRequest = ({ verb, resource }) =>
       verb === 'apply' && resource === 'services' ? { kind: 'error', code: 403, reason: 'Forbidden' } : undefined;

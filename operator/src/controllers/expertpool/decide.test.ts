@@ -82,7 +82,7 @@ describe('what a pool consists of', () => {
     expect(find(a ?? [], 'ConfigMap coding-workers')).not.toBe(find(b ?? [], 'ConfigMap coding-workers'));
   });
 
-  it('gives a credential to the workers as a file and to nobody else', () => {
+  it('gives a credential to the workers as a file and to no one else', () => {
     const credentials = [{ name: 's3', secretRef: { name: 'pairs', key: 'pair' }, hosts: ['s3.example.com'] }];
     const { apply } = decidePool(newSnapshot(newPool({ credentials, storage: { ...storage, credential: 's3' } })));
     expect(find(apply, 'Deployment coding-workers')).toContain('{"name":"pairs","items":[{"key":"pair","path":"s3"}]}');
@@ -128,7 +128,7 @@ describe('what a pool consists of', () => {
     const experts = [...newPool().spec.experts, { name: 'prior', role: 'Draft', engine: { type: 'Llama', llama: {} } }];
     const images = { agent: 'agent:1', inference: 'inference:1', sandbox: 'sandbox:1', tools: 'tools:1' };
 
-    it('says what to set without its image, and neither makes pods of it nor sends workers there', () => {
+    it('reports what to set without its image, and neither makes pods of it nor sends workers there', () => {
       const { apply, obstacles } = decidePool(newSnapshot(newPool({ experts }), { images }));
       expect(names(apply)).toContain('Service coding-expert-prior');
       expect(names(apply)).not.toContain('Deployment coding-expert-prior');
@@ -137,7 +137,7 @@ describe('what a pool consists of', () => {
       expect(obstacles).toEqual([{ reason: 'ImageNotSet', message, expert: 'prior' }]);
     });
 
-    it('loses pods that nobody asks for, and keeps those that had an image', () => {
+    it('loses pods that are not asked for, and keeps those that had an image', () => {
       const present: Child = { ...service('coding-expert-prior', 'uid-pool'), resource: resources.deployments };
       const removed = (replicas: number): readonly Child[] =>
         decidePool(newSnapshot(newPool({ experts: experts.map((expert) => ({ ...expert, replicas })) }), { images, children: [present] }))

@@ -40,7 +40,7 @@ describe('a pool with an endpoint and a key', () => {
     expect(obstacles).toEqual([]);
   });
 
-  it('tells the gateway the model, and the workers where the gateway is', () => {
+  it('passes the gateway the model, and the workers where the gateway is', () => {
     expect(modelsOf(snapshot)).toEqual([
       {
         name: 'gen',
@@ -61,7 +61,7 @@ describe('a pool with an endpoint and a key', () => {
     expect(brief.gateway).toEqual({ audience: 'agentfleet-gateway:platform/coding' });
   });
 
-  it('gives the key to the gateway and to nobody else', () => {
+  it('gives the key to the gateway and to no one else', () => {
     const holders = decidePool(snapshot).apply.filter(({ object }) => JSON.stringify(object).includes('"secret":{"name":"llm"'));
     expect(names(holders)).toEqual(['Deployment coding-gateway']);
     expect(briefOf(snapshot).credentials).toEqual([]);
@@ -109,7 +109,7 @@ describe('a pool with an endpoint and a key', () => {
     expect(deploymentOf(snapshot).replicas).toBe(2);
   });
 
-  it('goes when nobody is asked through it any more', () => {
+  it('goes when no expert is asked through it any more', () => {
     const { apply } = decidePool(
       snapshotOf({
         ...readme,
@@ -123,8 +123,8 @@ describe('a pool with an endpoint and a key', () => {
   });
 });
 
-describe('what a gateway is told', () => {
-  it('has all that the engine says', () => {
+describe('what a gateway gets', () => {
+  it('has all that the engine declares', () => {
     const price = { input: '3', output: '15.5' };
     const more = {
       caBundleRef: { name: 'authorities', key: 'ca.pem' },

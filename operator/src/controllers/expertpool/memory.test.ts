@@ -23,7 +23,7 @@ const state = (memory: ReturnType<typeof memoryOf>) => ({
   ...(memory === undefined ? {} : { memory }),
 });
 
-describe('what an engine tells of its memory', () => {
+describe('what an engine reports of its memory', () => {
   test('is beside what was reckoned for the tokens that it holds', () => {
     const exact = memoryOf(expert, { model, draft: undefined }, reported({ kvTokens: 100_000 }));
     expect(exact).toEqual({ estimated: 100_000 * perToken, measured: 100_000 * perToken });
@@ -37,7 +37,7 @@ describe('what an engine tells of its memory', () => {
     });
   });
 
-  test('is told of each GPU where it spans several', () => {
+  test('is reported for each GPU where it spans several', () => {
     const two = {
       ...expert,
       engine: { type: 'VLLM', vLLM: { image: 'vllm:1', maxModelLen: 8192, tensorParallel: 2 } },
@@ -59,7 +59,7 @@ describe('what an engine tells of its memory', () => {
     },
   );
 
-  test('is told when it is far from what was reckoned, once', () => {
+  test('is reported when it is far from what was reckoned, once', () => {
     expect(driftCondition([state(undefined)])).toBeUndefined();
     const near = driftCondition([state(memoryOf(expert, { model, draft: undefined }, reported({ kvTokens: 90_000 })))]);
     expect(near).toMatchObject({ status: 'False' });

@@ -106,7 +106,7 @@ describe('a canary without a place', () => {
     { item: item(two, 'py'), slot: 'dgx-1/gpu0', reason: 'NotEnoughMemory' as const, shortByBytes: 5 * 2 ** 30 },
   ];
 
-  test('is told with the least that it lacks, and the cure', () => {
+  test('is reported with the least that it lacks, and the cure', () => {
     const short = shortOf(plan({ rejected }), itemsOf(two));
     expect(short).toContain(`${item(two, 'py')}: dgx-1/gpu1 lacks 3221225472 bytes (3.0 GiB)`);
     expect(short).toMatch(/give a smaller budget, or remove a tenant/);

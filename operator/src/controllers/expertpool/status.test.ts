@@ -83,7 +83,7 @@ describe('the status of a pool', () => {
     expect(kstatus).toBe('InProgress');
   });
 
-  it('says what the kubelet says about a pod of the present image', () => {
+  it('shows what the kubelet reports about a pod of the present image', () => {
     const deployments = new Map([...good.deployments, deployment('coding-workers', 1, { updatedReplicas: 0 })]);
     const pods = [worker('w-1'), worker('w-2', waiting('ErrImagePull')), worker('w-0', waiting('CrashLoopBackOff'), 'agent:0')];
     const { said, message } = look({ deployments, pods });
@@ -154,7 +154,7 @@ describe('the status of a pool', () => {
       expect(said).not.toHaveProperty('Degraded');
     });
 
-    it('says which verifier is not there, or does not answer and what then holds', () => {
+    it('reports which verifier is not there, or does not answer and what then holds', () => {
       const spec = { energyModelRef: { name: 'judge' } };
       expect(look({}, spec).said).toMatchObject({ Ready: 'True Ready', Degraded: 'True EnergyModelNotFound' });
       const silent = look({ energyModel: newModel() }, spec);
@@ -164,7 +164,7 @@ describe('the status of a pool', () => {
       expect(look({ energyModel: { ...newModel(), status: { ready: 1 } } }, spec).said).not.toHaveProperty('Degraded');
     });
 
-    it('tells of namespaces in which no sandbox can wait', () => {
+    it('lists namespaces in which no sandbox can wait', () => {
       const spec = { sandbox: { snapshotEngine: 'Auto', warm: [{ namespace: 'team', replicas: 1, maxAgeSeconds: 60 }] } } as const;
       expect(look({ namespaces: [] }, spec).said).toMatchObject({ Ready: 'True Ready', Degraded: 'True WarmNamespaceNotReady' });
       expect(look({ namespaces: ['team'] }, spec).said).not.toHaveProperty('Degraded');
@@ -195,7 +195,7 @@ describe('the status of a pool', () => {
     });
   });
 
-  it('tells the digest of an expert, and that nobody acts upon what it says', () => {
+  it('reports the digest of an expert, and that its figures are not acted upon', () => {
     const digest = `sha256:${'a'.repeat(64)}`;
     const pod = worker('e-1', undefined, 'inference:1');
     const own = { 'agentfleet.dev/component': 'expert', 'agentfleet.dev/pool': 'coding', 'agentfleet.dev/expert': 'gen' };
@@ -250,7 +250,7 @@ describe('Events', () => {
     ['what is under way', of('False', 'Progressing'), of('False', 'PodsNotReady'), undefined],
     ['an obstacle', of('False', 'Progressing'), of('False', 'NameTaken', true), 'Warning NameTaken'],
     ['the same obstacle', of('False', 'NameTaken', true), of('False', 'NameTaken', true), undefined],
-  ])('tell of transitions alone: %s', (_, present, next, expected) => {
+  ])('report transitions alone: %s', (_, present, next, expected) => {
     const event = readyEvent(present, next);
     expect(event === undefined ? undefined : `${event.type} ${event.reason}`).toBe(expected);
   });
@@ -267,7 +267,7 @@ describe('Events', () => {
     ['still missing it', stateOf('True', 'EnergyModelNotFound'), stateOf('True', 'EnergyModelNotFound'), undefined],
     ['having it again', stateOf('True', 'EnergyModelNotFound'), stateOf('True'), 'Normal Complete'],
     ['lacking nothing', stateOf('True'), stateOf('True'), undefined],
-  ])('tell what a ready pool goes on without: %s', (_, present, next, expected) => {
+  ])('report what a ready pool goes on without: %s', (_, present, next, expected) => {
     const event = degradedEvent(present, next);
     expect(event === undefined ? undefined : `${event.type} ${event.reason}`).toBe(expected);
   });

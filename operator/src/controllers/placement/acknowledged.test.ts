@@ -25,7 +25,7 @@ describe('a taint that is left over', () => {
     return settle({ ...rest, cluster: { ...cluster, book: { ...rest.cluster.book, acknowledged: book.acknowledged } } });
   };
 
-  test('is told with the very words that acknowledge it', () => {
+  test('is reported with the very words that acknowledge it', () => {
     const reported = conditionValue(tainted([xid(since)]));
     expect(reported).toMatchObject({ status: 'False', reason: 'SlotTainted' });
     expect(reported?.message).toContain(
@@ -33,7 +33,7 @@ describe('a taint that is left over', () => {
     );
   });
 
-  test('keeps nobody away when a human says so, and the scheduler is told by a claim of another name', () => {
+  test('keeps no engine away when a person acknowledges it, and the scheduler learns it by a claim of another name', () => {
     const world = tainted([xid(since)], `dgx-1/gpu7=a@b, ${slot}=gpu.nvidia.com/xid@${since}`);
     expect(conditionValue(world)).toMatchObject({ status: 'True' });
     expect(place(world)).toMatchObject({ slot, admitted: true });
@@ -55,7 +55,7 @@ describe('a taint that is left over', () => {
     expect(conditionValue(tainted(taints, said))).toMatchObject({ status: 'False', reason: 'SlotTainted' });
   });
 
-  test('of a driver that tells no time is acknowledged by its key', () => {
+  test('of a driver that reports no time is acknowledged by its key', () => {
     expect(conditionValue(tainted([xid(undefined)], `${slot}=gpu.nvidia.com/xid`))).toMatchObject({ status: 'True' });
   });
 });

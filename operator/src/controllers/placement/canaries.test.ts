@@ -133,7 +133,7 @@ describe('when it is decided', () => {
     expect(slotOf(plan, item(all.first, 'gen'))).toBeUndefined();
   });
 
-  test('a canary that failed keeps its memory until its pods are gone, and then nobody has it', () => {
+  test('a canary that failed keeps its memory until its pods are gone, and then it is free', () => {
     const all = trial(changed);
     const failed = { phase: 'Idle', stable: revisionOfPool(all.first), reason: 'GateFailed' };
     expect(
@@ -146,7 +146,7 @@ describe('when it is decided', () => {
     expect(planIn(after, 'p').assignments).toEqual(planIn(all.before, 'p').assignments);
   });
 
-  test('engines that are told to end start no more', () => {
+  test('engines that have to end start no more', () => {
     const all = trial(changed, {}, { progress: (_, place) => (place.item.startsWith('gen') ? 'Starting' : 'Absent') });
     expect(planIn(all.tried, 'p').assignments.find((place) => place.item === item(all.next, 'py'))?.admitted).toBe(false);
     const failed = { phase: 'Idle', stable: revisionOfPool(all.first) };

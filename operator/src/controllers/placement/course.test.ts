@@ -49,7 +49,7 @@ describe('boards come and go', () => {
     expect(writeBindings(after.cluster.book.bindings)).toContain('dgx-1/gpu2 GPU-new');
   });
 
-  test('the names hold when the book is lost: claims and plans tell them', () => {
+  test('the names hold when the book is lost: claims and plans hold them', () => {
     const claims = rest.claims as unknown as readonly { readonly metadata: { readonly annotations: Readonly<Record<string, string>> } }[];
     const recorded = claims.map(({ metadata: { annotations } }) => ({
       slot: annotations['agentfleet.dev/slot'] ?? '',
@@ -109,7 +109,7 @@ describe('modes', () => {
     expect(of(decision, 'p')?.plan?.assignments).toEqual([]);
   });
 
-  test('without DRA whole GPUs of the device plugin are taken, and the reasons for skipping told', () => {
+  test('without DRA whole GPUs of the device plugin are taken, and the reasons for skipping reported', () => {
     const cluster = box([], { slices: [], resourceApi: false, nodes: [plugin] });
     const decision = decidePlacement(snapshot({ pools: [pool()], cluster }), now);
     expect(of(decision, 'p')?.plan).toMatchObject({ mode: 'WholeGPU', assignments: [{ item: 'gen' }] });
@@ -137,7 +137,7 @@ describe('modes', () => {
   });
 });
 
-test('a pool that wants no GPU any more gives its place back and is told nothing', () => {
+test('a pool that wants no GPU any more gives its place back and has no condition', () => {
   const rest = settle(snapshot({ pools: [hybrid()] }));
   const [pool] = rest.pools as [ExpertPool];
   const plain = { ...pool, spec: { ...pool.spec, experts: pool.spec.experts.map((expert) => ({ ...expert, resources: {} })) } };

@@ -122,7 +122,7 @@ describe('what cannot be placed moves nothing', () => {
     settle(world);
   });
 
-  test('two engines that both share with nobody', () => {
+  test('two engines that both share with none', () => {
     const both = { placement: { antiAffinity: [{ expert: 'gen', from: ['*'] }] } };
     const pools = ['a', 'b'].map((name) => gpuPool(name, [onGpu('gen', 'Generalist', '5Gi', 'dgx-1/gpu0')], both));
     const world = settle(snapshot({ pools }));
@@ -192,7 +192,7 @@ describe('an engine that needs more than was reckoned', () => {
     expect([of(before), of(after)]).toEqual([1, 0]);
   });
 
-  test('drives nobody out who is there already, and keeps its own place', () => {
+  test('evicts no engine that is there already, and keeps its own place', () => {
     const room = Math.floor(39.5 * gib * 0.92) - bytesIn(world(false));
     const there = gpuPool('q', [onGpu('gen', 'Generalist', `${Math.floor(room / 2 ** 20)}Mi`, 'dgx-1/gpu0')]);
     const after = world(true, [there]);

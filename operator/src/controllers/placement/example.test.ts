@@ -75,7 +75,7 @@ describe('the example of the hybrid agent', () => {
     model = all.find(({ kind }) => kind === 'EnergyModel') as unknown as EnergyModel;
   });
 
-  test('says what the design says', () => {
+  test('equals the design', () => {
     const slots = pool.spec.experts.map(({ name, resources }) => `${name} ${resources?.slot ?? ''} ${resources?.memory?.budget ?? ''}`);
     expect(slots).toEqual([
       'g-gen dgx-1/gpu0 34Gi',

@@ -50,7 +50,7 @@ describe('a GPU that has less memory than before', () => {
     expect(itemsOf(settle(smaller(full(), '32Gi'), now))).toEqual(['gen']);
   });
 
-  test('is given to nobody for whom it is too small', () => {
+  test('is given to no engine for which it is too small', () => {
     expect(itemsOf(settle(smaller(full(), '24Gi'), now))).toEqual(['e-py']);
   });
 });

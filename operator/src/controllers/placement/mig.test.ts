@@ -67,7 +67,7 @@ describe('a board of four in MIG', () => {
     expect(decidePlacement(snapshot({ cluster: view() }), now).bindings).toContain('dgx-1/gpu3-2g.10gb-1 MIG-3-5 0000:03:00.0@2\n');
   });
 
-  test('another class is named when the administrator says so, and without it the mode lacks it', () => {
+  test('another class is named when the administrator sets it, and without it the mode lacks it', () => {
     const driver = { driver: 'gpu.nvidia.com', deviceClass: 'gpu.nvidia.com', migDeviceClass: 'slices' };
     const lacking = settle(snapshot({ pools: [pool], cluster: view(cut, { driver }) }));
     expect(said(lacking)).toMatchObject({ status: 'False', reason: 'NoMode' });
@@ -91,14 +91,14 @@ describe('a board of four in MIG', () => {
     });
   });
 
-  test('the board itself is nobody’s place, and says which slices are', () => {
+  test('the board itself is no place, and names the slices that are', () => {
     const whole = settle(snapshot({ pools: [gpuPool('p', [onGpu('gen', 'Generalist', '5Gi', 'dgx-1/gpu3')])], cluster: view() }));
     expect(said(whole)).toMatchObject({ status: 'False', reason: 'SlotPartitioned' });
     expect(said(whole)?.message).toMatch(/name one of them \(dgx-1\/gpu3-2g.10gb-0, .*\), or undo the division/);
     expect(whole.pools[0]?.status?.plan?.assignments).toEqual([]);
   });
 
-  test('that is divided under its tenants keeps them where they are told, and lets others go elsewhere', () => {
+  test('that is divided under its tenants keeps them where they are reported, and lets others go elsewhere', () => {
     const boards = [0, 1, 2, 3].map((index) => board(index));
     const on = gpuPool('p', [onGpu('gen', 'Generalist', '5Gi', 'dgx-1/gpu3')]);
     const before = settle(snapshot({ pools: [on], cluster: view(boards) }));
@@ -114,7 +114,7 @@ describe('a board of four in MIG', () => {
     expect(said(moved)).toMatchObject({ status: 'True' });
   });
 
-  test('that is made whole, or divided anew, loses its slices: they are told, and nobody is renamed', () => {
+  test('that is made whole, or divided anew, loses its slices: they are reported, and none is renamed', () => {
     const whole = settle(
       republished(
         rest,
@@ -136,7 +136,7 @@ describe('a board of four in MIG', () => {
     expect(after.claims.map(({ metadata }) => metadata.name)).not.toContain(rest.claims[0]?.metadata.name);
   });
 
-  test('a draft is on the slice of its target or not at all, whatever is said of links', () => {
+  test('a draft is on the slice of its target or not at all, whatever links are declared', () => {
     const pair = (a: string, b: string): Condition | undefined => {
       const experts = [onGpu('gen', 'Generalist', '5Gi', `dgx-1/${a}`), onGpu('draft', 'Draft', '1Gi', `dgx-1/${b}`)];
       return said(settle(snapshot({ pools: [gpuPool('p', experts, { placement: { nvlink: 'Preferred' } })], cluster: view() })));
@@ -176,7 +176,7 @@ test('every name that a slice gets is one that the API takes, and no other', () 
 });
 
 describe('what a driver could make of a board', () => {
-  test('is no slot: the board is used whole, and the ConfigMap says why', () => {
+  test('is no slot: the board is used whole, and the ConfigMap has the reason', () => {
     const profiles = three.map((one) => mig(3, one, 'GPU-3', false));
     const decision = decidePlacement(snapshot({ cluster: view([board(3), ...profiles]) }), now);
     expect(decision.bindings).toBe('dgx-1/gpu0 GPU-3 0000:03:00.0\n');
@@ -194,7 +194,7 @@ describe('MIG slices of a device plugin', () => {
   test.each([
     ['a slice of the node', { 'nvidia.com/gpu': '2', 'nvidia.com/mig-2g.10gb': '3' }, 'dgx-1/gpu3-2g.10gb-0'],
     ['nothing but slices', { 'nvidia.com/mig-2g.10gb': '3' }, undefined],
-  ])('are no slots, and each mode that was skipped says so: %s', (_, resources, slot) => {
+  ])('are no slots, and each mode that was skipped is listed: %s', (_, resources, slot) => {
     const world = snapshot({ pools: [gpuPool('p', [onGpu('gen', 'Generalist', '5Gi', slot)])], cluster: plugin(resources) });
     const decision = decidePlacement(world, now);
     expect(conditionValue(decision, 'p')).toMatchObject({ status: 'False', reason: 'NoMode' });

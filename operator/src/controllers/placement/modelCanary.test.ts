@@ -42,7 +42,7 @@ test('a revision of a model that is tried has a place beside the one that serves
   expect(plans(settle(withStatus(tried, { stable: a })))).toEqual([place]);
 });
 
-test('a revision of a model that finds no room moves nobody, and it is said what it lacks', () => {
+test('a revision of a model that finds no room moves no engine, and what it lacks is reported', () => {
   const [a, b] = ['aaaaaaaaaa', 'bbbbbbbbbb'];
   const full = ['gpu1', 'gpu2', 'gpu3'].map((gpu) => onGpu(gpu, 'Specialist', '35Gi', `dgx-1/${gpu}`));
   const world = settle(

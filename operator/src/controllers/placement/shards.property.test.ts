@@ -81,7 +81,7 @@ function stays(before: PlacementSnapshot, after: PlacementSnapshot, lost: readon
   }
 }
 
-test('whoever comes and goes, and whatever is lost: engines on several GPUs have all of them or none, and nobody’s memory', () => {
+test('whatever comes, goes or is lost: engines on several GPUs have all of them or none, and no other’s memory', () => {
   fc.assert(
     fc.property(fc.subarray(everyTwo), fc.array(step, { minLength: 1, maxLength: 7 }), (links, steps) => {
       const joined = new Set(links.map(([a, b]) => `dgx-1/gpu${a} dgx-1/gpu${b}`));

@@ -59,7 +59,7 @@ describe('an engine on several GPUs', () => {
     expect(rest.claims).toEqual([]);
   });
 
-  test('needs no link where the user says that they count for nothing', () => {
+  test('needs no link where the user lets them count for nothing', () => {
     const rest = settle(world([readPool('p', [wide('core', '9Gi')], { placement: { nvlink: 'Ignore' } })], []));
     expect(planOf(rest)?.assignments).toHaveLength(2);
   });
@@ -181,7 +181,7 @@ describe('a group that loses one of its boards', () => {
     expect(planOf(after)?.assignments.every(({ admitted }) => admitted)).toBe(true);
   });
 
-  test('waits as a whole where there is none, and nobody takes what is sound of it', () => {
+  test('waits as a whole where there is none, and no engine takes what is sound of it', () => {
     const pool = readPool('p', [core, onGpu('py', 'Specialist', '5Gi', 'dgx-1/gpu1')]);
     const rest = settle(world([pool], pairs([0, 1])));
     const gone = settle(lose(rest, 1));

@@ -36,7 +36,7 @@ describe('lines of data.sharing', () => {
     ['dgx-1/gpu3 TimeSlicing long', /one of Default, Short, Medium, Long/],
     ['dgx-1/gpu3 TimeSlicing Long 2', /one of Default, Short, Medium, Long/],
     ['dgx-1/gpu0 MPS 50\ndgx-1/gpu0 MPS 60', /data\.sharing line 3 .*the slot has a line already/],
-  ])('%s is told with the line and the cure', (line, message) => {
+  ])('%s is reported with the line and the cure', (line, message) => {
     const { faults } = readSharing(`\n${line}`);
     expect(faults).toHaveLength(1);
     expect(faults[0]?.message).toMatch(/^data\.sharing line [23] \(/);
@@ -84,7 +84,7 @@ describe('a slot with a line', () => {
     expect(JSON.stringify(sliced.claims[0])).toContain('{"strategy":"TimeSlicing","timeSlicingConfig":{"interval":"Long"}}');
   });
 
-  test('and one without have claims of other names, and nothing is said where nobody asked', () => {
+  test('and one without have claims of other names, and nothing is reported where no line asked', () => {
     expect(claimsOf(mps)[0]).toBe(`${claimsOf(plain)[0]}-mps-40-12288mi`);
     expect(JSON.stringify(plain.claims[0])).not.toContain('config');
     expect(reported(plain)).toBeUndefined();
@@ -94,7 +94,7 @@ describe('a slot with a line', () => {
     ['that is added', plain, 'dgx-1/gpu3 MPS 50', 'dgx-1/gpu3: MPS 50 (now as the driver does by default)'],
     ['that is changed', mps, 'dgx-1/gpu3 TimeSlicing Short', 'dgx-1/gpu3: TimeSlicing Short (now MPS 40 12288Mi)'],
     ['that is taken away', mps, '', 'dgx-1/gpu3: as the driver does by default (now MPS 40 12288Mi)'],
-  ])('%s under tenants is reported and starts nobody anew', (_, before, line, message) => {
+  ])('%s under tenants is reported and restarts no tenant', (_, before, line, message) => {
     const after = settle(written(before, line));
     expect(after.pools[0]?.status?.plan).toEqual(before.pools[0]?.status?.plan);
     expect(after.claims).toEqual(before.claims);
@@ -121,7 +121,7 @@ describe('a slot with a line', () => {
     [plain, 'dgx-1/gpu3 MPS 50 12Gi', 'dgx-1/gpu3=MPS 50 12288Mi', '-mps-50-12288mi'],
     [mps, 'dgx-1/gpu3 TimeSlicing Short', 'dgx-1/gpu2=MPS 1, dgx-1/gpu3=TimeSlicing Short', '-timeslicing-short'],
     [mps, '', 'dgx-1/gpu3=none', ''],
-  ])('starts its tenants anew for it when a human asks, with what he was told to write (%#)', (before, line, apply, suffix) => {
+  ])('starts its tenants anew for it when a person asks, with the annotation of the message (%#)', (before, line, apply, suffix) => {
     const waiting = settle(written(before, line));
     expect(reported(waiting)?.message).toContain(`agentfleet.dev/apply-sharing=${apply.split(', ').at(-1)}`);
     const decision = decidePlacement(written(waiting, line, apply), now);
@@ -144,13 +144,13 @@ describe('a slot with a line', () => {
     expect(after.claims).toHaveLength(1);
   });
 
-  test('whose limit is below what an engine has there is told', () => {
+  test('whose limit is below what an engine has there is reported', () => {
     const tight = settle(written(snapshot({ pools: [pool] }), 'dgx-1/gpu3 MPS 40 8Gi'));
     expect(reported(tight)).toMatchObject({ status: 'False', reason: 'LimitTooLow' });
     expect(reported(tight)?.message).toMatch(/gen has 9663676416 bytes on dgx-1\/gpu3 and may take 8192Mi; js has .*: raise the limit/);
   });
 
-  test('that says nothing, or that has no effect, is told to its tenants and in the ConfigMap, and the slot is shared as ever', () => {
+  test('that is empty, or that has no effect, is reported to its tenants and in the ConfigMap, and the slot is shared as ever', () => {
     const bad = written(snapshot({ pools: [pool] }), 'dgx-1/gpu3 MPS 400\ndgx-1/gpu9 MPS 40');
     expect(decidePlacement(bad, now).problems).toMatch(
       /^data\.sharing line 1 \(dgx-1\/gpu3 MPS 400\): MPS needs.*\ndata\.sharing of dgx-1\/gpu9 has no effect: there is no slot of this name.*\n$/,

@@ -18,7 +18,7 @@ const at = (name: string, slot: string): ExpertPool => gpuPool(name, [onGpu('gen
 
 const moved = (pool: ExpertPool, slot: string): ExpertPool => ({ ...pool, spec: at(pool.metadata.name, slot).spec });
 
-test('who moved away has his memory until his pods are gone: nobody starts in it', () => {
+test('an engine that moved away has its memory until its pods are gone: none starts in it', () => {
   const first = at('a', 'dgx-1/gpu0');
   const late = at('b', 'dgx-1/gpu0');
   const rest = settle(snapshot({ pools: [first], progress: () => 'Ready' }));

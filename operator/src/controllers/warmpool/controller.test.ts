@@ -221,7 +221,7 @@ describe('the pool', () => {
     expect(names(bed)).toHaveLength(2);
   });
 
-  test('says why none can be made, tries again, and tasks do without', async () => {
+  test('reports why none can be made, tries again, and tasks do without', async () => {
     const pool = warm(2);
     await using bed = await Bed.start(newPool());
     let refused = true;

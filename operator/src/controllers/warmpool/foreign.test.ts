@@ -14,7 +14,7 @@ async function withWarm(replicas: number): Promise<Bed> {
   return bed;
 }
 
-describe('what somebody else made', () => {
+describe('pods of another maker', () => {
   /** A pod with everything that one may write who may create pods, ready as the first that waits is. */
   async function plant(bed: Bed, name: string): Promise<void> {
     const [real] = bed.waiting();

@@ -71,7 +71,7 @@ describe('GPUs that a driver publishes', () => {
     ]);
   });
 
-  test('may be shared by bytes when the slice says so', () => {
+  test('may be shared by bytes when the slice declares it', () => {
     const capacity = { memory: { value: '40Gi', requestPolicy: { validRange: { min: '1Mi' } } } };
     expect(gpusOf([slice([device(0, { allowMultipleAllocations: true, capacity })])], driver).gpus[0]?.sharedByBytes).toBe(true);
     expect(gpusOf([slice([device(0, { capacity })])], driver).gpus[0]?.sharedByBytes).toBe(false);

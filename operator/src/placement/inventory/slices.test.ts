@@ -115,7 +115,7 @@ describe('MIG slices that exist', () => {
     ]);
   });
 
-  test('tell the name of their board where the book lost it', () => {
+  test('have the name of their board where the book lost it', () => {
     // gpu0 is gone for good, and what was gpu3 must not become gpu2.
     const known = bindings(first).filter(({ slot }) => slot === 'dgx-1/gpu3-2g.10gb-1');
     const slots = bindSlots(gpusIn([board(1), board(2)], divided(3, three)).gpus, known);
@@ -125,7 +125,7 @@ describe('MIG slices that exist', () => {
 });
 
 describe('what cannot be pinned', () => {
-  test('a slice without board, of unknown size, or with the uuid of another device is told', () => {
+  test('a slice without board, of unknown size, or with the uuid of another device is reported', () => {
     const [slice] = divided(3, three);
     const { attributes } = slice!;
     const { parentUUID: _, ...orphan } = attributes!;
@@ -143,7 +143,7 @@ describe('what cannot be pinned', () => {
     ]);
   });
 
-  test('slices that are made when they are claimed are told once for their board, which is used whole', () => {
+  test('slices that are made when they are claimed are reported once for their board, which is used whole', () => {
     const profiles = Array.from({ length: 40 }, (_, index) => mig(3, { profile: '1g.5gb', at: index % 7, gi: index }, 'GPU-3', false));
     const { gpus, problems } = gpusIn([board(3)], profiles);
     expect(gpus.map(({ uuid }) => uuid)).toEqual(['GPU-3']);
@@ -174,7 +174,7 @@ describe('devices that take from the same counters', () => {
     expect(result.problems).toEqual([]);
   });
 
-  test('are not counted as memory of their own when they overlap: the biggest that exist are used, the others told', () => {
+  test('are not counted as memory of their own when they overlap: the biggest that exist are used, the others reported', () => {
     const [a, b, c] = divided(3, three);
     const whole = { ...board(3), consumesCounters: takes(8, 7) };
     const result = inPool(

@@ -37,7 +37,7 @@ describe('the mode', () => {
     expect(chooseMode('Auto', { ...plugin, injection: 'Silent' })).toMatchObject({ mode: 'WholeGPU' });
   });
 
-  test('is none when no requirement holds; then each says what it lacks', () => {
+  test('is none when no requirement holds; then each reports what it lacks', () => {
     const bare = { ...plugin, pluginGpus: new Map() };
     const choice = chooseMode('Auto', bare);
     expect(choice.mode).toBeUndefined();
@@ -135,7 +135,7 @@ describe('a pod on its slots', () => {
     });
   });
 
-  test('asks the device plugin for whole GPUs, and says not which', () => {
+  test('asks the device plugin for whole GPUs, and names none', () => {
     const placement = podPlacementOf('WholeGPU', [slot, draft]);
     expect(placement).toMatchObject({
       limits: { 'nvidia.com/gpu': '2' },

@@ -14,7 +14,7 @@ const sharings: fc.Arbitrary<Sharing | undefined> = fc.oneof(
 const slots = fc.constantFrom('dgx-1/gpu0', 'n-mps-40/gpu3-2g.10gb-0', 'x.timeslicing-long/gpu12', `${'n'.repeat(200)}/gpu3-1g.5gb-me-7`);
 
 describe('how a slot is shared', () => {
-  test('is told by the name of its claim, and by nothing else in it', () => {
+  test('is encoded by the name of its claim, and by nothing else in it', () => {
     fc.assert(
       fc.property(slots, fc.stringMatching(/^[0-9a-f]{10}$/), sharings, (slot, hash, sharing) => {
         const name = `${slotClaimName(slot)}-${hash}${sharingSuffix(sharing)}`;

@@ -58,7 +58,7 @@ describe('any problem', () => {
     );
   });
 
-  test('is never said to cost less than its bound, however early the search ends', () => {
+  test('is never reported to cost less than its bound, however early the search ends', () => {
     fc.assert(
       fc.property(problems(5, 3), fc.integer({ min: 1, max: 30 }), (problem, maxSteps) => {
         const best = exhaustiveCost(problem);

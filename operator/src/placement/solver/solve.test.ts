@@ -47,7 +47,7 @@ describe('the box of four A100', () => {
     expect(slotOf(solution, 'core')).toBeDefined();
   });
 
-  test('a lost board is left by what was there; who gives way first is told by rank', () => {
+  test('a lost board is left by what was there; rank decides which gives way first', () => {
     const lost = slots.map((slot) => (slot.name === gpu(1) ? { ...slot, healthy: false } : slot));
     const anywhere = fleet.map((item): Item => ({ ...item, slots: slots.map(({ name }) => name) }));
     const more = [...anywhere, decode('second', 34, { rank: 'Core' }), decode('canary', 30, { rank: 'Canary' })];
@@ -118,7 +118,7 @@ describe('rules of items', () => {
     expect(solveItems([item], { slots: two, links: allToAll(two), nvlink: 'Ignore' }).feasible).toBe(false);
   });
 
-  test('nothing spans MIG slices or talks across them, whatever is said of links; on one of them it may', () => {
+  test('nothing spans MIG slices or talks across them, whatever links are declared; on one of them it may', () => {
     const cut = slots.map((slot, index) => (index < 2 ? slot : { ...slot, isolated: true }));
     const links = allToAll(cut);
     const far = { slots: cut, links, nvlink: 'Ignore' } as const;

@@ -20,7 +20,7 @@ describe('the gate CalibrationMap', () => {
     ['rises', head({ knots: knots(0.4, 0.9, 0.1) }), 'Fail', 'does not fall with the energy'],
     ['has energies out of order', head({ knots: knots(0.9, 0.4).toReversed() }), 'Fail', 'does not fall'],
     ['has one knot', head({ knots: knots(0.7) }), 'Fail', 'all energies have one probability'],
-  ])('says of a map that %s', ([, map, verdict, words]) => {
+  ])('judges a map that %s', ([, map, verdict, words]) => {
     const found = of(map);
     expect(found.verdict).toBe(verdict);
     expect(found.message).toContain(words);

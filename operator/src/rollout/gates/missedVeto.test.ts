@@ -23,12 +23,12 @@ it.for<[string, readonly [number, number], readonly [number, number], string]>([
   expect(said(canary, stable).verdict).toBe(verdict);
 });
 
-it('says both shares, and how many more there may be', () => {
+it('reports both shares, and how many more there may be', () => {
   expect(said([300, 3000], [600, 6000])).toMatchObject({ value: 0.1, baseline: 0.1, samples: 3000 });
   expect(said([300, 3000], [600, 6000]).message).toMatch(/^300 of 3000 tasks went wrong .* at most 0\.01\d\d more, and may be 0\.02$/);
 });
 
-it('over simulated rollouts seldom refuses who misses as much, and promotes nobody who misses twice the margin more', () => {
+it('over simulated rollouts seldom refuses one that misses as much, and promotes none that misses twice the margin more', () => {
   const equal = simulateMissed({ stable: 0.1, canary: 0.1 }, 200, seededRandom(1));
   expect(equal.refused).toBeLessThan(0.06);
   expect(equal.promoted).toBeGreaterThan(0.8);

@@ -9,7 +9,7 @@ it.for<[string, number, string]>([
   expect(queryFinding({ value }, { name: 'gpu', min: 1, max: 2 }).verdict).toBe(expected);
 });
 
-it('that is missing says nothing', () => {
+it('that is missing counts for nothing', () => {
   for (const answer of [undefined, {}, { value: Number.NaN }])
     expect(queryFinding(answer, { name: 'gpu', min: 1 }).verdict).toBe('InsufficientData');
   const { message } = queryFinding({ lacks: '0 series answer; the query has to answer one' }, { name: 'gpu' });

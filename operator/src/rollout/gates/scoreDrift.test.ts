@@ -13,7 +13,7 @@ const said = (canary: Parameters<typeof armWith>[0], stable: Parameters<typeof a
   scoreDriftFinding(armWith(canary), armWith(stable), gate);
 
 describe('the gate ScoreDrift', () => {
-  it('says whether tasks of both arms have probabilities of one distribution', () => {
+  it('decides whether tasks of both arms have probabilities of one distribution', () => {
     expect(said({ scores: low }, { scores: low.map((count) => 2 * count) })).toMatchObject({ verdict: 'Pass', samples: 500 });
     expect(said({ scores: high }, { scores: low })).toMatchObject({ verdict: 'Fail', samples: 500 });
     expect(said({ scores: low }, { scores: high }).value).toBeGreaterThan(1);

@@ -44,7 +44,7 @@ describe('a group-sequential design', () => {
     expect(design.looks.at(-1)?.promote).toBeGreaterThan(normalQuantile(0.99));
   });
 
-  test('needs hardly more tasks than one look at the end would, and says how many smaller margins need', () => {
+  test('needs hardly more tasks than one look at the end would, and reports how many smaller margins need', () => {
     const fixed = 2 * (normalQuantile(0.99) + normalQuantile(0.955)) ** 2 * (0.09 / 0.03 ** 2);
     expect(design.samplesPerArm).toBeGreaterThan(fixed);
     expect(design.samplesPerArm).toBeLessThan(1.1 * fixed);
@@ -100,7 +100,7 @@ describe('distributions', () => {
     return Array.from({ length: count }, () => from + random());
   };
 
-  test('that are one are seldom told apart, and shifted ones always', () => {
+  test('that are one are seldom found to differ, and shifted ones always', () => {
     const same = Array.from({ length: 200 }, (_, seed) => kolmogorovSmirnov(numbers(300, 0, seed), numbers(300, 0, 1000 + seed))?.p ?? 0);
     expect(same.filter((p) => p < 0.05).length).toBeLessThan(20);
     expect(kolmogorovSmirnov(numbers(300, 0, 1), numbers(300, 0.2, 2))?.p).toBeLessThan(0.001);

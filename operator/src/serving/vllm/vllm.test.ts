@@ -17,7 +17,7 @@ const demand: VllmDemand = {
 };
 
 describe('the command line', () => {
-  test('says bytes, names and raw logprobs, and nothing that was not asked for', () => {
+  test('sets bytes, names and raw logprobs, and nothing that was not asked for', () => {
     expect(vllmArguments(demand).join(' ')).toBe(
       '/models/core --served-model-name coding.core coding.core@sha256:ab --host :: --port 8000 --max-model-len 32768 ' +
         '--max-num-seqs 64 --kv-cache-memory-bytes 18253611008 --max-num-batched-tokens 2048 --enable-prefix-caching --max-logprobs 20 --logprobs-mode raw_logprobs ' +

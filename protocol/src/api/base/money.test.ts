@@ -28,7 +28,7 @@ describe('money', () => {
     [{ input: '3', cachedInput: '0.3', output: '15' }, { input: 1000, cachedInput: 900, output: 10 }, 300 + 270 + 150],
     [{ input: '0.0001', cachedInput: '0.05', output: '0' }, { input: 1, cachedInput: 0, output: 5 }, 1],
     [{ input: '0', cachedInput: '0', output: '0' }, { input: 9, cachedInput: 0, output: 5 }, 0],
-  ])('a request costs what its price says %#', (price, tokens, micros) => {
+  ])('a request costs what its price sets %#', (price, tokens, micros) => {
     expect(costInMicros(price, tokens)).toBe(micros);
   });
 });

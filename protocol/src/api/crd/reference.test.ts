@@ -7,7 +7,7 @@ import type { Node } from './definition.ts';
 const rows = new Map(fieldRows(agentTask.spec as Node, 'spec').map((row) => [row.path, row]));
 
 describe('reference page', () => {
-  it('says type, bounds, default and mutability of a field', () => {
+  it('shows type, bounds, default and mutability of a field', () => {
     expect(rows.get('spec.deadlineSeconds')).toMatchObject({
       type: 'integer',
       required: false,
@@ -30,7 +30,7 @@ describe('reference page', () => {
     expect(rows.get('spec.sandbox.resources.limits')).toMatchObject({ type: 'map', mutability: 'Immutable' });
   });
 
-  it('says of every top-level field of a task whether it may change', () => {
+  it('shows of every top-level field of a task whether it may change', () => {
     const marks = Object.values((agentTask.spec as unknown as { properties: Record<string, Node> }).properties);
     expect(marks.filter((field) => !('x-agentfleet-mutability' in field)).map((field) => field['description'])).toEqual([
       'What the task may use. A bound that is left out is the one of the pool.', // marked inside

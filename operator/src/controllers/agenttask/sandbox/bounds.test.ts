@@ -45,7 +45,7 @@ describe('what a task may say of its sandbox', () => {
     expect(refusal({ runtimeClassName: 'fast' }, pool({}, { runtimeClassName: 'fast' }))).toBeUndefined();
   });
 
-  test('replaces what the pool says, and leaves the rest of its pod as it is', () => {
+  test('replaces what the pool sets, and leaves the rest of its pod as it is', () => {
     const template: SandboxTemplate = {
       image: 'a',
       nodeSelector: { sandboxes: 'yes-please' },

@@ -159,7 +159,7 @@ describe('a task is refused, with what is missing,', () => {
     });
   });
 
-  test('when no node has its handler, and not when one has or none tells', () => {
+  test('when no node has its handler, and not when one has or none reports', () => {
     const wish = { sandbox: { runtimeClassName: 'gvisor' } };
     expect(refusal(capabilities(able), wish)).toMatchObject({
       reason: 'RuntimeHandlerMissing',

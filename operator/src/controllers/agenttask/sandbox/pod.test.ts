@@ -37,7 +37,7 @@ describe('sandbox pod', () => {
     expect(JSON.stringify(spec)).not.toContain('serviceAccountToken');
   });
 
-  test('asks nobody before a process can listen, so that no start is reported as Unhealthy', () => {
+  test('probes nothing before a process can listen, so that no start is reported as Unhealthy', () => {
     const probes = containers.flatMap(({ readinessProbe, livenessProbe }) => [readinessProbe, livenessProbe].filter(Boolean));
     expect(probes.length).toBeGreaterThanOrEqual(2);
     for (const probe of probes) expect(probe?.initialDelaySeconds ?? 0).toBeGreaterThanOrEqual(1);

@@ -79,7 +79,7 @@ describe('the sandbox of a task', () => {
     expect(podOf({ policy: { minIsolation: 'RuntimeClass' }, sandbox: { runtimeClassName: 'gvisor' } }).spec?.hostUsers).toBeUndefined();
   });
 
-  test('has its own users where every node can give them, or as the pool says', () => {
+  test('has its own users where every node can give them, or as the pool sets it', () => {
     const users = (userNamespace: string, ...nodes: Node[]) =>
       podOf({}, { sandbox: { userNamespace } }, { nodes, runtimeClasses: [] }).spec?.hostUsers;
     expect([users('Auto', node(true)), users('Auto', node(true), node(false)), users('Auto', node(false))]).toEqual([
@@ -90,7 +90,7 @@ describe('the sandbox of a task', () => {
     expect([users('Always', node(false)), users('Never', node(true))]).toEqual([false, undefined]);
   });
 
-  test('has a name that fits a label and tells epochs and tasks apart', () => {
+  test('has a name that fits a label and distinguishes epochs and tasks', () => {
     expect(sandboxName('fix-parser', 12)).toBe('fix-parser-12');
     const long = 't'.repeat(63);
     expect(sandboxName(long, 1)).toHaveLength(63);

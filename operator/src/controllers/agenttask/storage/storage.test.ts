@@ -116,7 +116,7 @@ describe('the volume of a sandbox', () => {
   test.each([
     ['that fails', 'SnapshotFailed', 'disk on fire'],
     ['that is never ready', 'SnapshotLate', 'is not ready after 120 s'],
-  ])('a snapshot %s keeps the volume, says why, and the task goes on with it', async (_, reason, words) => {
+  ])('a snapshot %s keeps the volume, reports why, and the task goes on with it', async (_, reason, words) => {
     const { bed, disks } = await begin();
     await using __ = bed;
     if (reason === 'SnapshotFailed') disks.snapshotError = 'disk on fire';
@@ -212,7 +212,7 @@ describe('the volume of a sandbox', () => {
     expect(names(disks.claims())).toEqual(['one-1']);
   });
 
-  test('that is not bound is told with a cure, and gives the slot back until the task has failed', async () => {
+  test('that is not bound is reported with a cure, and gives the slot back until the task has failed', async () => {
     await using bed = await Bed.start();
     const disks = await Provisioner.join(bed);
     disks.frozen.add('claims');
@@ -228,7 +228,7 @@ describe('the volume of a sandbox', () => {
   });
 });
 
-describe('what is missing is told before anything waits for it', () => {
+describe('what is missing is reported before anything waits for it', () => {
   test('a StorageClass, until it is there', async () => {
     await using bed = await Bed.start();
     playWorkers(bed, obedient(succeeds));

@@ -54,7 +54,7 @@ describe('the brief of the workers', () => {
     expect(briefOf().absent).toEqual([]);
   });
 
-  it('says how an agent program is run, which has no server', () => {
+  it('holds how an agent program is run, which has no server', () => {
     const chat = { type: 'Replay', replay: { configMap: { name: 'chats' }, format: 'Chat' } };
     const harness = { command: ['mini', '{{goal}}'], env: [{ name: 'A', value: '{{key}}' }], model: 'llm', install: { command: ['pip'] } };
     const experts = [
@@ -119,7 +119,7 @@ describe('the brief of the workers', () => {
     expect(briefOf().verifier).toBeNull();
   });
 
-  it('has the thresholds in force, also before the model has told where it answers', () => {
+  it('has the thresholds in force, also before the model has reported where it answers', () => {
     const model = newModel({ thresholds: { whenUnavailable: 'Degrade' } });
     const expected = {
       name: 'judge',
@@ -141,7 +141,7 @@ describe('the brief of the workers', () => {
     });
   });
 
-  it('says whether probabilities count, where the model asks for a calibration', () => {
+  it('holds whether probabilities count, where the model asks for a calibration', () => {
     const model = newModel({ thresholds: { source: 'Calibration' }, calibration: { maxAgeSeconds: 3600 } });
     const verifierOf = (status: EnergyModel['status']) => briefOf({}, { energyModel: { ...model, ...(status && { status }) } }).verifier;
     expect(verifierOf(undefined)?.calibration).toEqual({ abstains: 'NotReported' });

@@ -59,7 +59,7 @@ describe('the pods of an expert', () => {
     expect(defaultResources(expert!)).toMatchObject({ requests: { memory: '512Mi' }, limits: { cpu: '2' } });
   });
 
-  it('find their recording where their environment says', () => {
+  it('find their recording where their environment points', () => {
     const { env, volumeMounts } = containerOf({
       role: 'Specialist',
       engine: { type: 'Replay', replay: { configMap: { name: 'tape' } } },
@@ -68,7 +68,7 @@ describe('the pods of an expert', () => {
     expect(volumeMounts).toEqual([{ name: 'replay', mountPath: path, readOnly: true }]);
   });
 
-  it('get what the spec says, or what fits their role, and tell their last lines', () => {
+  it('get what the spec sets, or what fits their role, and report their last lines', () => {
     const role = { role: 'Embedder', engine: { type: 'Builtin' } };
     expect(containerOf(role).resources).toEqual({ requests: { cpu: '50m', memory: '320Mi' }, limits: { memory: '768Mi' } });
     expect(containerOf({ ...role, resources: { limits: { memory: '2Gi' } } }).resources).toEqual({ limits: { memory: '2Gi' } });

@@ -20,7 +20,7 @@ it('lets the results server of the platform ask workers, by tokens for this pool
   expect(NetworkPolicy).toContain('"app.kubernetes.io/component":"results"');
 });
 
-it('lets nobody ask them where there is no results server', () => {
+it('lets no one ask them where there is no results server', () => {
   const { Service, Deployment, NetworkPolicy } = workersOf(testAccess);
   expect(Service).toBeUndefined();
   expect(Deployment).not.toContain('AGENTFLEET_CALLERS');

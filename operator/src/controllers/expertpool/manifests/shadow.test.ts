@@ -30,13 +30,13 @@ const brief = (input: Partial<ShadowInput>): ReturnType<typeof shadowBrief> =>
   shadowBrief({ rollout: undefined, energyModel: undefined, policies: { own: policy, judge: policy }, reported, ...input });
 
 describe('who is in shadow', () => {
-  it('is told with what it serves alone: a server of both revisions would get each request twice', () => {
+  it('is listed with what it serves alone: a server of both revisions would get each request twice', () => {
     expect(brief({ rollout: status('Shadowing') })).toEqual({
       shadow: { rollout: `${b}-1`, revision: b, percent: 30, maxInFlight: 4, experts: [canary[0]], verifier: null },
     });
   });
 
-  it('is told of a verifier with its own thresholds', () => {
+  it('is listed for a verifier with its own thresholds', () => {
     expect(brief({ energyModel: model('Shadowing') })).toEqual({
       shadow: { rollout: `${b}-1`, revision: b, percent: 30, maxInFlight: 4, experts: [], verifier: verifier('http://judge-b') },
     });
@@ -44,7 +44,7 @@ describe('who is in shadow', () => {
     expect(plain.shadow).toMatchObject({ percent: 20, maxInFlight: 4 });
   });
 
-  it('is nobody in any other phase, nor where its pods are not told', () => {
+  it('is empty in any other phase, and where its pods are not listed', () => {
     for (const phase of ['Idle', 'Loading', 'Canary', 'Promoting', 'RollingBack', 'Frozen'] as const) {
       expect(brief({ rollout: status(phase) }), phase).toEqual({});
       expect(brief({ energyModel: model(phase) }), phase).toEqual({});

@@ -121,7 +121,7 @@ describe('weights that are not known yet', () => {
     ]);
   });
 
-  test('are fetched into a volume of the pool, with what may read them, and tell how far they are', () => {
+  test('are fetched into a volume of the pool, with what may read them, and report how far they are', () => {
     const hub = { host: 'hub.example.com', credential: 'hub' };
     const fetched = newPool({
       experts: [{ ...core, artifact: { uri: 'hf://org/coder@main' }, speculative: { draft: { uri: 's3://models/draft' } } }],
@@ -144,7 +144,7 @@ describe('weights that are not known yet', () => {
     expect(status.artifacts?.[0]).toMatchObject({ phase: 'Resolving', message: '5 of 10 bytes are there' });
   });
 
-  test('that nobody can find are a fault with the cure; those that a moment keeps away are asked for again', () => {
+  test('that cannot be found are a fault with the cure; those that a moment keeps away are asked for again', () => {
     const lost = {
       format: found.format,
       fault: 'NotFound',

@@ -112,7 +112,7 @@ describe('the wall of workers', () => {
     ['a documentation range', '2001:db8::1', 443],
   ])('does not let out to %s', (_what, to, port) => expect(open(wall, to, port)).toBe(false));
 
-  test('hears nobody, or the Prometheus of the one namespace that is named, at its metrics', () => {
+  test('accepts no one, or the Prometheus of the one namespace that is named, at its metrics', () => {
     expect(wall.ingress).toBeUndefined();
     expect(wallOf({}, {}, 'monitoring').ingress).toEqual([
       {

@@ -79,7 +79,7 @@ describe('a namespace with tasks', () => {
     expect(keyOf({ pools: [] })).toBe('None');
   });
 
-  it('is not walled in for sandboxes of somebody else', () => {
+  it('is not walled in for sandboxes of another owner', () => {
     expect(decide({ pools: [], sandboxes: true })).toEqual({ apply: [], remove: [] });
   });
 
@@ -106,7 +106,7 @@ describe('the wall', () => {
     expect(text).not.toContain('egress');
   });
 
-  it('lets nobody in without any: an empty list of peers would be everybody', () => {
+  it('lets no one in without any: an empty list of peers would be everybody', () => {
     const { spec } = sandboxWall('team', []).object;
     expect(spec).toEqual({ podSelector: { matchLabels: { 'agentfleet.dev/component': 'sandbox' } }, policyTypes: ['Ingress', 'Egress'] });
   });

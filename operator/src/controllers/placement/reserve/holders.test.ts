@@ -23,7 +23,7 @@ describe('a pod that holds a GPU', () => {
     ['no JSON', 'GPU-1'],
     ['no uuid', '{"uuid":"all"}'],
     ['more than a uuid', `{"uuid":"${board(0)},${board(1)}"}`],
-  ])('is not believed when it says %s', (_what, message) => {
+  ])('is not believed when it reports %s', (_what, message) => {
     const state = { terminated: { message } };
     const status = { initContainerStatuses: [{ name: 'tell', ready: true, restartCount: 0, state }] };
     expect(holderView({ ...pod, status })?.reported).toBeUndefined();

@@ -19,7 +19,7 @@ describe('several engines on a GPU of the device plugin', () => {
     box = new PluginBox({ pools: [shared()] }).rest();
   });
 
-  test('share the board that one pod holds, by the uuid that it tells', () => {
+  test('share the board that one pod holds, by the uuid that it reports', () => {
     expect(plan(box)).toMatchObject({ mode: 'Reservation' });
     expect(plan(box)?.assignments).toEqual(
       ['gen', 'py'].map((item) => ({
@@ -158,7 +158,7 @@ describe('several engines on a GPU of the device plugin', () => {
     expect(before).toHaveLength(1);
   });
 
-  test('are not told the board that another slot has: a plugin that shares GPUs is no reservation', () => {
+  test('do not get the board that another slot has: a plugin that shares GPUs is no reservation', () => {
     const two = gpuPool('p', [onGpu('gen', 'Generalist', '5Gi', 'dgx-1/gpu0'), onGpu('py', 'Specialist', '5Gi', 'dgx-1/gpu1')]);
     box = new PluginBox({ pools: [two] });
     box.free = [board(0), board(0)];
@@ -197,13 +197,13 @@ describe('a node that hands out GPUs by environment', () => {
     expect(box.probes).toBe(1);
   });
 
-  test('is not asked when nobody would hold a GPU there', () => {
+  test('is not asked when no pod would hold a GPU there', () => {
     const box = new PluginBox({ pools: [shared({ placement: { mode: 'WholeGPU' } })] }).rest();
     expect(box.probes).toBe(0);
     expect(new PluginBox({ pools: [shared()] }, { runtimeClass: false }).rest().probes).toBe(0);
   });
 
-  test('and refuses is told, and the next mode is taken', () => {
+  test('and refuses is reported, and the next mode is taken', () => {
     const alone = gpuPool('p', [onGpu('gen', 'Generalist', '5Gi')]);
     const box = new PluginBox({ pools: [alone] });
     box.visible = 0;
