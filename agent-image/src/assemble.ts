@@ -15,7 +15,7 @@ import { repair } from './search/index.ts';
 import { createRails, installedGrammars, loadGrammars, type GrammarFiles } from './rails/index.ts';
 import { importWorkspace } from './workspace/index.ts';
 
-export interface AssembleOptions {
+interface AssembleOptions {
   /** Folder for temporary files. */
   readonly scratch: string;
   /** PEM file with the authorities that git trusts instead of the system's. */
@@ -27,7 +27,7 @@ export interface AssembleOptions {
 }
 
 /** The engine with its parts, and whether they still work. */
-export interface Assembled {
+interface Assembled {
   readonly engine: AttemptEngine;
   /** Throws when the process has to be started again. */
   readonly health: () => void;

@@ -8,7 +8,6 @@ import { addEvidence, addMigrate } from './wiring/evidence.ts';
 import { addOrders } from './wiring/orders.ts';
 import { addRun } from './wiring/run.ts';
 import { addViews } from './wiring/views.ts';
-export type { Dispatch } from './wiring/dispatch.ts';
 
 /** Commands and options; what `eval` has is there only where the arguments name it. */
 export async function createProgram(dispatch: Dispatch, args: readonly string[]): Promise<Command> {

@@ -5,7 +5,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 
 /** A finished entry of the cache: its folder, and whether this call made it. */
-export interface CacheEntry {
+interface CacheEntry {
   readonly dir: string;
   readonly built: boolean;
 }

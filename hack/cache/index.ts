@@ -1,2 +1,2 @@
 /** The content-hash cache outside git: built once, reused by every clone. Imports nothing of the project. */
-export { cacheRoot, cached, hashInputs, type CacheEntry } from './cache.ts';
+export { cacheRoot, cached, hashInputs } from './cache.ts';

@@ -17,10 +17,9 @@ import { upContext } from './providers/context.ts';
 import { downKind, upKind } from './providers/kind.ts';
 
 export { draDriverName } from './daemons/dra.ts';
-export type { Cluster, Provider, Tier, UpOptions } from './base/cluster.ts';
-export { ClusterError, type ClusterErrorCode } from './base/errors.ts';
-export { leftovers } from './host/leftovers.ts';
-export { renderStatus, type ClusterStatus, type DaemonStatus } from './local/status.ts';
+export type { Cluster, Tier, UpOptions } from './base/cluster.ts';
+export { ClusterError } from './base/errors.ts';
+export { renderStatus } from './local/status.ts';
 export { findMissingPackages, installPackages } from './local/packages.ts';
 export { verifyCluster } from './verify.ts';
 

@@ -15,7 +15,7 @@ import { toolsPage } from './tools.ts';
 import { featureFiles, tracerFiles } from './tracer.ts';
 
 /** Path from the repository's root → content. */
-export function generatedFiles(): ReadonlyMap<string, string> {
+function generatedFiles(): ReadonlyMap<string, string> {
   return new Map([
     ...apiFiles(),
     ...chartFiles(),

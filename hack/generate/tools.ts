@@ -20,7 +20,7 @@ const leftOut: Readonly<Record<string, string>> = {
 };
 
 /** Estimates the tokens of the tools in a request as a quarter of its characters. */
-export function toolTokens(): number {
+function toolTokens(): number {
   const sent = toolDefinitions.map(({ name, description, parameters }) => ({
     type: 'function',
     function: { name, description, parameters },

@@ -3,7 +3,7 @@ import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** One `deb` line or stanza of the machine's apt sources. */
-export interface AptSource {
+interface AptSource {
   readonly uris: readonly string[];
   readonly suites: readonly string[];
 }

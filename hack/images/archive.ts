@@ -5,7 +5,7 @@ import { createGzip } from 'node:zlib';
 import { extract } from 'tar-stream';
 
 /** Metadata of a docker-archive. */
-export interface ArchiveSummary {
+interface ArchiveSummary {
   /** `sha256:…` of the image's configuration, which names all layers: the image id that the kubelet reports. */
   readonly digest: string;
   /** Bytes of the layers as they are unpacked. */

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { run } from './run.ts';
 
 /** Input of buildah for an archive. */
-export interface ArchiveRequest {
+interface ArchiveRequest {
   readonly ref: string;
   readonly dockerfile: string;
   readonly contextDir: string;

@@ -1,6 +1,4 @@
 /** Container images without a registry or a Docker engine. Imports `hack/cache`, and `hack/cluster/build` for Go binaries. */
 export { hostArch, runnerBinary } from './parts.ts';
-export { buildImages, type BuildOptions, type BuiltImage } from './build.ts';
-export { listImages, type ListedImage } from './list.ts';
-export { pruneImages } from './prune.ts';
+export { buildImages, type BuiltImage } from './build.ts';
 export { s3ServerBinary } from './s3Server.ts';

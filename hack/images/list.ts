@@ -5,7 +5,7 @@ import { cacheRoot } from '../cache/index.ts';
 import { summarizeArchive } from './archive.ts';
 
 /** One row of `list`: an image in the cache. Sizes in bytes; compressed by gzip. */
-export interface ListedImage {
+interface ListedImage {
   readonly ref: string;
   readonly digest: string;
   readonly compressedBytes: number;

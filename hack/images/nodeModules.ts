@@ -8,7 +8,7 @@ import { slimRootfs } from './slim.ts';
 import { PartUnavailable } from './unavailable.ts';
 
 /** npm packages that an image has as they are, from a lock of their own: no bundle can hold them. */
-export interface ModulesRecipe {
+interface ModulesRecipe {
   readonly name: string;
   /** Folder of `package.json` and `package-lock.json`, relative to the repository. */
   readonly folder: string;

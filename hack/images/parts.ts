@@ -14,7 +14,7 @@ import { run } from './run.ts';
 export const repository = join(import.meta.dirname, '..', '..');
 
 /** Architectures by the name that container images use (GOARCH). */
-export type ImageArch = 'amd64' | 'arm64';
+type ImageArch = 'amd64' | 'arm64';
 
 /** The architecture of this machine. Throws on one that has no pinned Node. */
 export function hostArch(arch: string = process.arch): ImageArch {

@@ -3,7 +3,7 @@ import { delimiter, join } from 'node:path';
 import { run } from './run.ts';
 
 /** A program that the pipeline needs, and the Debian package that has it. */
-export interface Prerequisite {
+interface Prerequisite {
   readonly program: string;
   readonly package: string;
 }

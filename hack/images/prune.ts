@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { cacheRoot } from '../cache/index.ts';
 
 /** The kinds of cache entries of this folder; `reproduce` holds leftovers of a killed comparison. */
-export const imageCacheKinds = [
+const imageCacheKinds = [
   'images',
   'image-rootfs',
   'image-node',
@@ -19,7 +19,7 @@ export const imageCacheKinds = [
 const day = 24 * 60 * 60 * 1000;
 
 /** An entry, and when it was last used: `cached` touches its mark on every hit. */
-export interface EntryAge {
+interface EntryAge {
   readonly dir: string;
   readonly lastUsedMs: number;
   /** A build that did not finish, or that runs now. */

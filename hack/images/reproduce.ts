@@ -6,7 +6,7 @@ import type { BuiltImage } from './build.ts';
 import { sha256Of } from './rootfs.ts';
 
 /** An image as one build made it. */
-export interface Fingerprint {
+interface Fingerprint {
   readonly ref: string;
   readonly digest: string;
   readonly archiveSha256: string;

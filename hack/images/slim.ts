@@ -2,7 +2,7 @@ import { chmod, lstat, readdir, rm, rmdir } from 'node:fs/promises';
 import { join, matchesGlob } from 'node:path';
 
 /** Which files a root file system loses. */
-export interface SlimRules {
+interface SlimRules {
   readonly keep?: readonly string[] | undefined;
   readonly drop: readonly string[];
 }

@@ -1,7 +1,7 @@
 import { execa } from 'execa';
 import type { ClusterAccess } from '../sandbox/index.ts';
 
-export interface HelmOptions {
+interface HelmOptions {
   /** Becomes standard input, which `-f -` reads values from. */
   readonly values?: unknown;
   readonly signal?: AbortSignal | undefined;

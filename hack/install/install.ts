@@ -12,7 +12,7 @@ export interface InstallEnvironment {
   readonly images?: readonly { readonly name: string; readonly ref: string }[];
 }
 
-export interface InstallOptions {
+interface InstallOptions {
   /** Namespace of the operator; made when it is not there. */
   readonly namespace: string;
   /** Values of the chart beside the images. */
@@ -34,7 +34,7 @@ const restricted = { 'pod-security.kubernetes.io/enforce': 'restricted', 'pod-se
  * The arguments of helm that install or upgrade. Definitions that were applied by hand before become the release's, and
  * the chart overrides manual edits: a second call restores the chart's values.
  */
-export function upgradeArguments(namespace: string): readonly string[] {
+function upgradeArguments(namespace: string): readonly string[] {
   const how = ['--install', '--wait', `--timeout=${waitSeconds}s`, '--history-max=3', '--server-side=true', '--force-conflicts'];
   return ['upgrade', release, chart, `--namespace=${namespace}`, ...how, '--take-ownership', '--values=-'];
 }

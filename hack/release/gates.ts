@@ -5,7 +5,7 @@ import { buildFamilies, goFacts } from '../cluster/build/binaries.ts';
 import { repository } from '../images/parts.ts';
 
 /** A vulnerability that a release may have, why, and until when (a day, inclusive). */
-export interface Exemption {
+interface Exemption {
   readonly id: string;
   readonly reason: string;
   readonly until: string;

@@ -20,7 +20,7 @@ export async function registryPrograms(signal?: AbortSignal): Promise<RegistryPr
   return { crane: built.path('crane'), helm: built.path('helm') };
 }
 
-export interface RegistryOptions {
+interface RegistryOptions {
   readonly programs: RegistryPrograms;
   /** `host[:port][/path]` below which everything is pushed. */
   readonly address: string;

@@ -17,7 +17,7 @@ export const releasedImages = ['operator', 'agent', 'inference', 'sandbox', 'too
 /** Architectures that a release may have. Those of another machine are pushed there, and joined here. */
 export const architectures = ['amd64', 'arm64'] as const;
 
-export interface ReleaseOptions {
+interface ReleaseOptions {
   readonly version: string;
   readonly registry: Registry;
   readonly images: readonly Built[];

@@ -85,7 +85,7 @@ function leaves(schema: Schema): number {
   return inner === undefined ? 0 : leaves(inner);
 }
 
-export type Graph = ReadonlyMap<string, ReadonlySet<string>>;
+type Graph = ReadonlyMap<string, ReadonlySet<string>>;
 
 /** Which source imports which, by relative paths; dynamic imports do not count. */
 export function importsOf(sources: readonly SourceFile[]): Graph {

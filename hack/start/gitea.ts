@@ -37,7 +37,7 @@ export async function buildGitea(): Promise<BuiltGitea> {
   return built;
 }
 
-export interface GiteaPlace {
+interface GiteaPlace {
   /** Address that it is reached at, by which it also calls itself. */
   readonly host: string;
   readonly port: number;

@@ -21,7 +21,7 @@ export interface StageReport {
   readonly failed: readonly Failure[];
 }
 
-export interface ReportedStage {
+interface ReportedStage {
   readonly name: string;
   readonly passed: boolean;
   readonly report: StageReport;

@@ -1,5 +1,5 @@
 /** Ports of a soak. */
-export interface SoakWorld {
+interface SoakWorld {
   /** Monotonic ms. */
   readonly now: () => number;
   /** Runs all randomised tests with a seed; true: they passed. */
@@ -7,7 +7,7 @@ export interface SoakWorld {
   readonly say: (line: string) => void;
 }
 
-export interface SoakResult {
+interface SoakResult {
   readonly rounds: number;
   /** Seeds with which a test failed. */
   readonly failed: readonly number[];

@@ -18,7 +18,7 @@ export interface StageOutcome {
 }
 
 /** A stage counts as hung at this many times its budget. */
-export const hungFactor = 3;
+const hungFactor = 3;
 
 /**
  * Runs a stage in a new process group, with its output shown as it arrives, and kills the group when the stage takes

@@ -2,7 +2,7 @@
 // written once. Usage: node --expose-gc operator/bench/tasks.ts [tasks]
 import { silentLog, systemClock, type Clock } from '@agentfleet/kube';
 import { Registry } from 'prom-client';
-import { createAgentTaskController } from '../src/controllers/agenttask/controller.ts';
+import { createAgentTaskController } from '../src/controllers/agenttask/index.ts';
 import { ManyTasks } from '../src/controllers/agenttask/queue/testing/manyTasks.ts';
 import { createCaches } from '../src/runtime/caches.ts';
 import type { OperatorContext } from '../src/runtime/context.ts';

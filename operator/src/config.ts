@@ -37,7 +37,7 @@ export interface ProcessConfig extends OperatorConfig {
 }
 
 /** How fast a dead leader is followed, and how long a live one may be cut off; client-go's times by default. */
-export interface ElectionTimes {
+interface ElectionTimes {
   readonly leaseDurationMs: number;
   readonly renewDeadlineMs: number;
   readonly retryPeriodMs: number;

@@ -23,7 +23,7 @@ import { expertsAudience, loopback, metricsAudience } from '@agentfleet/protocol
 import type { Tracing } from '@agentfleet/protocol/tracing';
 import type { Registry } from 'prom-client';
 import type { ProcessConfig } from './config.ts';
-import { createAgentTaskController } from './controllers/agenttask/controller.ts';
+import { createAgentTaskController } from './controllers/agenttask/index.ts';
 import { createAgentTaskOrderController } from './controllers/agenttaskorder/controller.ts';
 import { createEnergyModelController } from './controllers/energymodel/index.ts';
 import {

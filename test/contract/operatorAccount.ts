@@ -15,7 +15,7 @@ const tokenSeconds = 7200;
 type Part = 'cluster' | 'namespaces' | 'namespaced' | 'kueueCluster' | 'kueueNamespaced' | 'endpoints';
 type Rules = Readonly<Record<Part, readonly V1PolicyRule[]>>;
 
-export interface AccountOptions {
+interface AccountOptions {
   /** Name of the ClusterRole that workers are bound to, where it is not the chart's. */
   readonly workerClusterRole?: string;
   /** Like kueue.enabled. */

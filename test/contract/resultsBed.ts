@@ -31,7 +31,7 @@ export interface Raw {
   readonly body: Buffer;
 }
 
-export interface RawOptions {
+interface RawOptions {
   readonly token?: string | undefined;
   readonly headers?: Readonly<Record<string, string>>;
   /** Called with each piece; default: they are collected. */

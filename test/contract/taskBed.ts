@@ -17,7 +17,7 @@ import type { AgentTask, AgentTaskOrder, ExpertPool, Run } from '@agentfleet/pro
 import { briefKey, labels } from '@agentfleet/protocol/pool';
 import { Registry } from 'prom-client';
 import { kubeconfigPath } from '../../hack/cluster/index.ts';
-import { createAgentTaskController } from '../../operator/src/controllers/agenttask/controller.ts';
+import { createAgentTaskController } from '../../operator/src/controllers/agenttask/index.ts';
 import { jwksConfigMap } from '../../operator/src/controllers/agenttask/sandbox/pod.ts';
 import { createAgentTaskOrderController } from '../../operator/src/controllers/agenttaskorder/controller.ts';
 import { createWarmPoolController } from '../../operator/src/controllers/warmpool/index.ts';

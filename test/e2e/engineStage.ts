@@ -48,7 +48,7 @@ export async function post(url: string, body: object, more: Readonly<Record<stri
 }
 
 /** The kubelet's status of a container. */
-export interface ContainerView {
+interface ContainerView {
   readonly name: string;
   readonly containerID?: string;
   readonly restartCount: number;

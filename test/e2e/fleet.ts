@@ -93,7 +93,7 @@ export function condition(task: AgentTask, type: string): Condition | undefined 
 }
 
 /** Live sandboxes of a task at the end of each recorded moment; more than one is a broken promise. */
-export function mostLiveSandboxes(fleet: Fleet, task: string): number {
+function mostLiveSandboxes(fleet: Fleet, task: string): number {
   const live = new Set<string>();
   let most = 0;
   for (const { metadata, status } of fleet.pods.states) {

@@ -2,7 +2,7 @@ import { inject } from 'vitest';
 import { storageOf, type Fleet } from './fleet.ts';
 import { credentialOf, type Provider, startProvider as start } from '../provider/provider.ts';
 
-export { apiOf, key, recordedServer } from '../provider/provider.ts';
+export { apiOf, recordedServer } from '../provider/provider.ts';
 
 /** Starts a provider in a pod of the fleet's namespace, and writes the key into the Secret that pools name. */
 export const startProvider = ({ kubectl, namespace }: Fleet, provider: Provider): Promise<void> =>

@@ -9,7 +9,7 @@ import { AgentBed, ScriptedModels, steps, type AgentRun, type Reply } from './ag
 import { taskFor } from './loopBed.ts';
 
 /** Test bed of deliveries: the worker's engine on a real keeper. Where its tasks fetch from and deliver to. */
-export interface DeliveryServer {
+interface DeliveryServer {
   readonly origin: string;
   /** PEM file of the authority that signed its certificate. */
   readonly authorities: string;
@@ -32,7 +32,7 @@ export async function openDeliveryBed(binary: string, folder: string, server: De
 /** Path of the token for tasks of {@link beginDelivery}. */
 export const tokenFile = (folder: string): string => join(folder, 'token');
 
-export interface DeliveryTask {
+interface DeliveryTask {
   readonly url: string;
   readonly folder: string;
   readonly replies: readonly Reply[];

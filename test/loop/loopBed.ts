@@ -35,7 +35,7 @@ export interface Reported {
   readonly facts: Readonly<Record<string, number | string>>;
 }
 
-export interface LoopRun {
+interface LoopRun {
   readonly context: AttemptContext;
   readonly reported: Report;
   abort(reason: string): void;

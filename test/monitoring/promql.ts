@@ -4,7 +4,7 @@ import type { SyntaxNode } from '@lezer/common';
 import { parser } from '@prometheus-io/lezer-promql';
 import type { KnownSeries } from './catalogue.ts';
 
-export type Catalogue = ReadonlyMap<string, KnownSeries>;
+type Catalogue = ReadonlyMap<string, KnownSeries>;
 
 /** Type of an expression's result. */
 export interface Shape {

@@ -80,7 +80,7 @@ export const recorded: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** An alert's result in a fault: the series that then differ (by the beginning of the line), and its message. */
-export interface Sickness {
+interface Sickness {
   readonly without?: readonly string[];
   readonly series?: readonly string[];
   readonly tells: readonly string[];

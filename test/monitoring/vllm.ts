@@ -1,5 +1,5 @@
 /** A metric of an engine, by the versions of vLLM that export it. */
-export interface EngineMetric {
+interface EngineMetric {
   readonly type: 'counter' | 'gauge' | 'histogram';
   readonly labels?: readonly string[];
   /** First version that has it; left out: all since 0.8. */

@@ -55,7 +55,7 @@ open(sys.argv[2], 'w').write(answer)
 `;
 
 /** Calls its vendor, which is refused, and continues. */
-export const asksVendor = `try:
+const asksVendor = `try:
     urllib.request.urlopen('https://api.vendor.example/v1', timeout=20)
 except Exception as error:
     print('vendor:', error, flush=True)`;

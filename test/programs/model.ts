@@ -87,14 +87,14 @@ export function sendMessage(response: ServerResponse, message: object, isStream:
   response.end(`${events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')}data: [DONE]\n\n`);
 }
 
-export interface ModelServer {
+interface ModelServer {
   /** Its base URL, with the path. */
   readonly url: string;
   readonly requests: readonly ChatAsked[];
   close(): Promise<void>;
 }
 
-export interface ServeOptions {
+interface ServeOptions {
   /** Null: any client is served. */
   readonly key: string | null;
   readonly host?: string;

@@ -12,7 +12,7 @@ import type { Stage } from './stage.ts';
 import { draw, specOf, type Drawn } from './tasks.ts';
 import { Watch } from './watch.ts';
 
-export interface SoakOptions {
+interface SoakOptions {
   readonly tasks: number;
   /** Nothing is submitted after so many minutes; 0: there is no such bound. */
   readonly minutes: number;

@@ -21,7 +21,7 @@ export interface Stage {
   close(): Promise<void>;
 }
 
-export interface StageOptions {
+interface StageOptions {
   readonly workers: number;
   /** Tasks that one worker runs at a time. */
   readonly concurrency: number;

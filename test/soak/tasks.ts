@@ -32,7 +32,7 @@ export function draw(at: number, random: () => number): Drawn {
 /** Server of outward effects, as the pool knows it. */
 export const ledger = 'ledger';
 /** Tool of that server. */
-export const recordTool = `${ledger}__record`;
+const recordTool = `${ledger}__record`;
 
 /** The goal names what the scripted model does. */
 export function goalOf({ name, kind, word }: Pick<Drawn, 'name' | 'kind' | 'word'>): string {

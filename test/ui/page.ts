@@ -18,7 +18,7 @@ export const chromiumPath = '/usr/bin/chromium';
 
 export const sizes = { wide: { width: 1280, height: 860 }, narrow: { width: 390, height: 780 } } as const;
 export type Size = keyof typeof sizes;
-export type Scheme = 'light' | 'dark';
+type Scheme = 'light' | 'dark';
 
 export interface OpenOptions {
   readonly token?: string;

@@ -168,7 +168,7 @@ function hiddenActs(
 }
 
 /** Filled templates; what Policy says of each comes from a training without its template. */
-export function templateActs(seed: number, gate: FirstGate): readonly LabelledAct[] {
+function templateActs(seed: number, gate: FirstGate): readonly LabelledAct[] {
   const samples = samplesOf(new Random(seed));
   const folds = foldsOf(samples, foldCount, new Random(seed + 1));
   const judges = Array.from({ length: foldCount }, (_, fold) => {
@@ -192,7 +192,7 @@ export function templateActs(seed: number, gate: FirstGate): readonly LabelledAc
 }
 
 /** Acts that look alike and are not; the Policy of the release never saw them. */
-export function pairedActs(weights: Buffer, gate: FirstGate): readonly LabelledAct[] {
+function pairedActs(weights: Buffer, gate: FirstGate): readonly LabelledAct[] {
   const policy = loadPolicy(weights);
   const acts = [
     ...pairedCommands.map(([label, subject]) => ({ label, act: { tool: 'Shell', subject } as const })),
@@ -206,7 +206,7 @@ export function pairedActs(weights: Buffer, gate: FirstGate): readonly LabelledA
 }
 
 /** Commands as files that run them, or only speak of them: one for each problem, and the same problem as the command's. */
-export function embeddedActs(commands: readonly LabelledAct[], weights: Buffer, gate: FirstGate, seed: number): readonly LabelledAct[] {
+function embeddedActs(commands: readonly LabelledAct[], weights: Buffer, gate: FirstGate, seed: number): readonly LabelledAct[] {
   const policy = loadPolicy(weights);
   const random = new Random(seed);
   return onePerProblem(commands.filter(({ head }) => head === 'Shell').map((act) => ({ act }))).map(({ act }) => {

@@ -1,7 +1,7 @@
 import type { Random } from '../numeric/random.ts';
 
 /** A file that holds a command: where it runs the command, or only speaks of it. */
-export interface EmbeddedFile {
+interface EmbeddedFile {
   readonly path: string;
   readonly content: string;
   /** False: a reader sees it, no tool runs it, so that it is harmless whatever the command is. */

@@ -12,7 +12,7 @@ const maxChars = 4000;
 const perFamily = 12;
 
 /** An act and the family of tasks that it is of. */
-export interface OracleAct {
+interface OracleAct {
   readonly family: string;
   readonly act: RecordedAct;
 }

@@ -17,7 +17,7 @@ export const askedRecall = 0.97;
 /** Other shares, to tell what they would cost. */
 const otherRecalls = [0.9, 0.95, 0.98, 0.99] as const;
 
-export type ActFigures = Readonly<Record<string, unknown>>;
+type ActFigures = Readonly<Record<string, unknown>>;
 
 interface TrainedHead {
   readonly head: EnergyHeadFile;
@@ -112,7 +112,7 @@ function trainHead(all: readonly LabelledAct[], name: ActHead, lambda: number, s
   };
 }
 
-export interface TrainedActs {
+interface TrainedActs {
   readonly heads: Readonly<Record<ActHead, EnergyHeadFile>>;
   readonly figures: ActFigures;
 }

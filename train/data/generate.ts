@@ -23,7 +23,7 @@ export interface DataSet {
   readonly manifest: Readonly<Record<string, unknown>>;
 }
 
-export interface DataOptions {
+interface DataOptions {
   readonly seed: number;
   /** Programs with bugs per problem. */
   readonly perProblem: number;

@@ -6,7 +6,7 @@ import { Random } from '../numeric/random.ts';
 import { stableReplays, stratumOf, type Example, type ExampleSplit } from './example.ts';
 import { negativeOf } from './negatives.ts';
 
-export interface GenerateOptions {
+interface GenerateOptions {
   readonly seed: number;
   /** Labelled programs in all; problems share them evenly. */
   readonly count: number;

@@ -14,7 +14,7 @@ export interface DataManifest {
   readonly digest: string;
 }
 
-export interface SplitManifest {
+interface SplitManifest {
   readonly strata: Readonly<Record<Stratum, number>>;
   readonly problems: number;
   readonly sha256: string;

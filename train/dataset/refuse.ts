@@ -7,9 +7,9 @@ export class InvalidData extends Error {
 }
 
 /** Fewer say nothing about what was not seen. */
-export const leastExamples = 100;
+const leastExamples = 100;
 /** Of each kind. */
-export const leastOfAKind = 20;
+const leastOfAKind = 20;
 /** Share of texts that may stand under both labels: a text may be right in one program and wrong in another. */
 const mostContradictions = 0.05;
 /** Below it the labels say the opposite of what is known about the acts. */

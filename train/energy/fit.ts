@@ -7,7 +7,7 @@ import { encode, spreadOf, type Encoded, type Group } from './items.ts';
 const hidden = 12;
 const denseCount = before.length * 2;
 
-export interface FitOptions {
+interface FitOptions {
   readonly seed: number;
   readonly epochs: number;
   readonly rate: number;

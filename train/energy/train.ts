@@ -23,25 +23,25 @@ const executed: Readonly<Record<string, number>> = {
 };
 
 /** Commands: what the rails and the policy say weighs most. */
-export function shellPrior(head: number): EnergyHeadFile {
+function shellPrior(head: number): EnergyHeadFile {
   const prior = { constant: -2, policyUnsafe: 4, railRank: 1 };
   return { ...untrained(head), prior, about: 'prior model, not trained: no labelled commands; it gives no probability' };
 }
 
 /** Edits outside of code: what does not fit the goal, and great deletions. */
-export function editorPrior(head: number): EnergyHeadFile {
+function editorPrior(head: number): EnergyHeadFile {
   const prior = { constant: -1, policyUnsafe: 3, railRank: 0.75, specCosine: -1, charsRemoved: 0.2, files: 0.2 };
   return { ...untrained(head), prior, about: 'prior model, not trained: no labelled edits of other files; it gives no probability' };
 }
 
 /** A head without content model and calibration. */
-export function untrained(head: number): EnergyHeadFile {
+function untrained(head: number): EnergyHeadFile {
   const calibration = { before: null, after: null };
   return { content: null, prior: {}, executed, ran: 0, lambdas: { lambda: 1, head }, calibration, about: 'not trained' };
 }
 
 /** Weights of the energy model as their file, and what they were measured to do. */
-export interface TrainedEnergy {
+interface TrainedEnergy {
   readonly bytes: Buffer;
   readonly figures: EnergyFigures;
 }

@@ -6,7 +6,7 @@ import { defaultWeights } from '../energy/measure.ts';
 const resamples = 500;
 
 /** What a part of the energy is worth on problems that the training never saw. */
-export interface PartFigures {
+interface PartFigures {
   readonly auc: Interval;
   readonly ece: Interval | null;
 }

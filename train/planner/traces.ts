@@ -22,7 +22,7 @@ export interface Trace {
 const maxSteps = 96;
 
 /** Steps ahead within which the work must come forward, or it stands still. */
-export const horizon = 16;
+const horizon = 16;
 
 /** How one search is run: chosen per trace, so that the planner meets all that it will meet. */
 interface Manner {

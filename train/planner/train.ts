@@ -15,7 +15,7 @@ import { encodeStep, isHarm, tools } from '../../inference-image/src/models/plan
 const seesNext = 0.3;
 
 /** A trace as the network learns it. */
-export function lessonOf(trace: Trace, random: Random): Lesson {
+function lessonOf(trace: Trace, random: Random): Lesson {
   return {
     steps: trace.steps.map(encodeStep),
     next: trace.planned.map((step) => (random.next() < seesNext ? encodeStep(step) : null)),
@@ -37,14 +37,14 @@ export function initialWeights(random: Random): Weights {
   return Object.fromEntries(tensorNames.map((name) => [name, tensor(name)])) as Record<TensorName, Float32Array>;
 }
 
-export interface PlannerOptions {
+interface PlannerOptions {
   readonly seed: number;
   readonly epochs: number;
   readonly tracesPerSubject: number;
   readonly say: (text: string) => void;
 }
 
-export interface TrainedPlanner {
+interface TrainedPlanner {
   readonly bytes: Buffer;
   readonly figures: Readonly<Record<string, number | string>>;
   readonly traces: readonly Trace[];

@@ -77,7 +77,7 @@ export async function takeBackEffects(context: AttemptContext, session: SandboxS
 }
 
 /** Wall time of one command of a candidate, seconds. */
-export const actSeconds = 60;
+const actSeconds = 60;
 
 /** Why the commands of a candidate did not all end with 0. */
 export interface Failed {
@@ -144,7 +144,7 @@ export async function perform(
 }
 
 /** Files that acts may write; each is read and judged. What makes more belongs into spec.setup. */
-export const maxWritten = 256;
+const maxWritten = 256;
 
 /** What acts did to the tree. */
 export interface Effects {
@@ -252,7 +252,7 @@ async function contentsOf(session: SandboxSession, from: string, to: string, ent
 }
 
 /** Files of two snapshots, by path below the workspace. The tree has to be that of `to`, and is so afterwards. */
-export async function bothSides(
+async function bothSides(
   session: SandboxSession,
   from: string,
   to: string,

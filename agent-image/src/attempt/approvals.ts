@@ -10,7 +10,7 @@ import type { AttemptContext, SecondOpinion } from './ports.ts';
 import type { Progress } from './progress.ts';
 
 /** An act that a person has to allow, or a result that a person has to accept. */
-export interface HeldAct {
+interface HeldAct {
   /** See `actionDigest`. */
   readonly action: string;
   /** Default: Act. */
@@ -43,7 +43,7 @@ export interface Answered {
   readonly by: string;
 }
 
-export interface ApprovalsOptions {
+interface ApprovalsOptions {
   readonly context: AttemptContext;
   readonly session: SandboxSession;
   readonly meter: Meter;
@@ -159,7 +159,7 @@ function byOf({ order, requester }: Pick<DecidedNote, 'order' | 'requester'>): s
 }
 
 /** What a decision about an act needs of its attempt. */
-export interface ConsentScope {
+interface ConsentScope {
   readonly context: AttemptContext;
   readonly sources: Pick<SourceReader, 'ofRewrite'>;
   readonly approvals: Pick<Approvals, 'ask'>;

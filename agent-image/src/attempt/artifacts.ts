@@ -91,7 +91,7 @@ export interface Keeping {
 }
 
 /** `<namespace>/<task>/<uid>/<attempt>/<name>`. */
-export function artifactKey({ task, assignment }: AttemptContext, name: string): string {
+function artifactKey({ task, assignment }: AttemptContext, name: string): string {
   const { namespace = 'default', name: own, uid = 'unknown' } = task.metadata;
   return `${namespace}/${own}/${uid}/${assignment.attempt}/${name}`;
 }

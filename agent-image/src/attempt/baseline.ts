@@ -70,7 +70,7 @@ function textOf(bytes: Buffer | null): string | undefined {
 }
 
 /** A file that a program of the check could not read as its language. */
-export interface Unparsed {
+interface Unparsed {
   /** As it was printed: absolute, or relative to where the check ran. */
   readonly path: string;
   readonly line: number;

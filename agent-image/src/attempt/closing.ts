@@ -222,7 +222,7 @@ export interface Shown {
 }
 
 /** How an attempt ends whose checks all hold in a fresh container. */
-export type Conclusion =
+type Conclusion =
   | {
       readonly result: 'Succeeded';
       readonly reason: 'ChecksHold' | 'ReviewAccepted' | 'AnswerAccepted' | 'AlreadyHolds';
@@ -304,7 +304,7 @@ export async function review(scope: Scope, check: Check, about: Reviewed): Promi
 }
 
 /** Names a review: one result of one task. */
-export function reviewDigest(task: string, review: string, tree: string): string {
+function reviewDigest(task: string, review: string, tree: string): string {
   return `sha256:${createHash('sha256').update(canonicalJson({ task, review, tree })).digest('hex')}`;
 }
 

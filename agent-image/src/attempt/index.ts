@@ -12,5 +12,5 @@
 export { createAttemptEngine } from './engine.ts';
 export { AttemptFailure } from '../base/failure.ts';
 export type { DecisionModels } from './ports.ts';
-export type { AttemptContext, AttemptEngine, Experts, Outcome, Report, Restored } from './ports.ts';
-export type { CollectCoverage, EngineOptions, ImportWorkspace } from './scope.ts';
+export type { AttemptContext, AttemptEngine, Experts, Outcome, Report } from './ports.ts';
+export type { CollectCoverage, EngineOptions } from './scope.ts';

@@ -82,17 +82,6 @@ export class Meter {
     this.#notify = notify;
   }
 
-  /** Counts a request that was settled. */
-  addTokens(spent: SpentTokens): void {
-    const { input, cachedInput, output, cost } = this.#tokens;
-    this.#tokens = {
-      input: input + spent.input,
-      cachedInput: cachedInput + spent.cachedInput,
-      output: output + spent.output,
-      cost: cost === null && spent.cost === null ? null : (cost ?? 0) + (spent.cost ?? 0),
-    };
-  }
-
   /** Sets what this attempt has used by the event log, by all workers: a report may be older than the log. */
   setTokens(total: SpentTokens): void {
     this.#tokens = total;
@@ -133,18 +122,6 @@ export class Meter {
   secondsLeft(): number {
     const bound = this.#bounds.wallSeconds;
     return bound === undefined ? Number.POSITIVE_INFINITY : bound - this.#earlier.wallSeconds - this.usage().wallSeconds;
-  }
-
-  /** Tokens of the budget that are left, for a reservation; Infinity without a bound, never below 0. */
-  tokensLeft(): number {
-    const bound = this.#bounds.tokens;
-    return bound === undefined ? Number.POSITIVE_INFINITY : Math.max(0, bound - this.#tokensUsed());
-  }
-
-  /** Millionths of the currency that are left, for a reservation; Infinity without a bound, never below 0. */
-  costLeft(): number {
-    const { cost } = this.#bounds;
-    return cost === undefined ? Number.POSITIVE_INFINITY : Math.max(0, Number(toMicros(cost) - this.#costUsed()));
   }
 
   /** Share of the bound on tokens or on cost that all attempts have used, the larger one, 0…1; 0 without such a bound. */

@@ -140,7 +140,7 @@ export interface Experts {
 }
 
 /** Words of a person for the model. */
-export interface PersonMessage {
+interface PersonMessage {
   /** Unique for ever: the uid of the order. */
   readonly id: string;
   readonly text: string;
@@ -192,7 +192,7 @@ export interface AttemptContext {
    * is a `Directive` or `'Lost'`.
    */
   readonly signal: AbortSignal;
-  /** Merged into `status.run`. `urgent`, for what somebody waits for, is written at once; the rest every 3 to 15 s. */
+  /** Merged into `status.run`. `urgent`, for what a person or the operator waits for, is written at once; the rest every 3 to 15 s. */
   report(change: Report, options?: { readonly urgent?: boolean }): void;
 }
 

@@ -22,7 +22,7 @@ import type { Progress } from './progress.ts';
 import type { SourceReader } from '../features/index.ts';
 
 /** Puts a workspace in place. Rejects with an AttemptFailure when it cannot be had. */
-export type ImportWorkspace = (
+type ImportWorkspace = (
   workspace: Workspace,
   io: {
     readonly keeper: KeeperClient;
@@ -156,7 +156,7 @@ export function hasChat({ pool }: Pick<AttemptContext, 'pool'>): boolean {
 }
 
 /** How a pool works on goals of every kind. */
-export interface OpenStrategy {
+interface OpenStrategy {
   /** The progress message while it works. */
   readonly working: string;
   readonly run: (at: Omit<StrategyScope, 'models'>) => Promise<Outcome>;

@@ -75,7 +75,7 @@ function isPassing(error: unknown): boolean {
 }
 
 /** No answer at all, or half of one: undici's and Node's codes, and a stream that ends early. */
-export function isConnectionLoss(error: unknown): boolean {
+function isConnectionLoss(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const { code } = error as NodeJS.ErrnoException;
   if (typeof code === 'string' && /^(?:UND_ERR_|ECONN|EPIPE|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)/.test(code))

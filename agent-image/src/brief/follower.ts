@@ -5,7 +5,7 @@ import { type ConfigMap, resources } from '../base/resources.ts';
 import { Informer, type Clock, type Log, type Random, type Transport } from '@agentfleet/kube';
 
 /** A brief, or one sentence with its fault and the cure. */
-export type ParsedBrief = { readonly brief: PoolBrief } | { readonly problem: string };
+type ParsedBrief = { readonly brief: PoolBrief } | { readonly problem: string };
 
 const cure = 'the operator writes it; look at the status of the ExpertPool';
 
@@ -28,7 +28,7 @@ export function briefParser(): (configMap: ConfigMap) => ParsedBrief {
   };
 }
 
-export interface BriefFollowerOptions {
+interface BriefFollowerOptions {
   readonly transport: Transport;
   readonly namespace: string;
   /** Name of the ConfigMap. */

@@ -10,21 +10,10 @@
  */
 export { artifactFaults, SchemaError } from './artifact.ts';
 export { badEnd, compare, judgeBaseline } from './compare/index.ts';
-export type { BaselineJudgement, CheckClass, CheckRun, Expect, Reason, ReasonCode, RunEnd, Verdict } from './compare/index.ts';
-export { namingEnvironment, countTests, trusted, wholeRun } from './parse/results.ts';
+export type { BaselineJudgement, CheckRun, Reason, ReasonCode, Verdict } from './compare/index.ts';
+export { namingEnvironment, countTests, wholeRun } from './parse/results.ts';
 export { parseResults } from './parse/index.ts';
 export { editable, resultTampering, judgeChanges, protectedPaths, reportFiles } from './protect/index.ts';
-export type {
-  Change,
-  ChangeJudgement,
-  CheckCommand,
-  Operation,
-  Protect,
-  ProtectedSet,
-  Protection,
-  ReadFile,
-  Violation,
-  Writing,
-} from './protect/index.ts';
+export type { Change, ChangeJudgement, CheckCommand, Operation, Protect, ProtectedSet, Violation, Writing } from './protect/index.ts';
 export { selectTests } from './select.ts';
-export type { CommandOutput, Counts, Outcome, ParsedResults, Problem, ProblemCode, ResultFormat, TestResult } from './parse/results.ts';
+export type { ResultFormat, TestResult } from './parse/results.ts';

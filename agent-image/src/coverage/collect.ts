@@ -16,7 +16,7 @@ function programs(command: readonly string[]): readonly string[] {
 }
 
 /** Reports whether a check's command runs JavaScript or TypeScript on Node: decided as for Python. */
-export function runsNode(command: readonly string[], format?: ResultFormat): boolean {
+function runsNode(command: readonly string[], format?: ResultFormat): boolean {
   if (format === 'NodeTest') return true;
   if (format === 'GoTest' || format === 'Pytest' || format === 'Unittest') return false;
   return programs(command).some((word) => nodeProgram.test(basename(word)) || nodeFile.test(word));

@@ -4,4 +4,4 @@
  *
  * May import `protocol` and the keeper's client.
  */
-export { collectCoverage, type CoverageOptions, tracerProgram, runsNode, runsPython } from './collect.ts';
+export { collectCoverage } from './collect.ts';

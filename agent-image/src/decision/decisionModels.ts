@@ -40,16 +40,13 @@ import { proposers } from '../attempt/notes.ts';
  * Requests energies by id, in batches of the verifier's size. Null without a verifier or an answer: energies of one
  * batch alone would rank the others last for no reason.
  */
-export async function askScores(fleet: Fleet, items: readonly ScoreItem[]): Promise<ReadonlyMap<string, EnergyScore> | null> {
+async function askScores(fleet: Fleet, items: readonly ScoreItem[]): Promise<ReadonlyMap<string, EnergyScore> | null> {
   const scores = await scoresOrSilence(fleet, items);
   return scores === null || typeof scores === 'string' ? null : scores;
 }
 
 /** Like {@link askScores}, with the reason for the verifier's silence; null: the pool has none. */
-export async function scoresOrSilence(
-  fleet: Fleet,
-  items: readonly ScoreItem[],
-): Promise<ReadonlyMap<string, EnergyScore> | string | null> {
+async function scoresOrSilence(fleet: Fleet, items: readonly ScoreItem[]): Promise<ReadonlyMap<string, EnergyScore> | string | null> {
   const { verifier } = fleet;
   if (verifier === undefined) return null;
   const manner = {
@@ -73,17 +70,17 @@ export async function scoresOrSilence(
 }
 
 /** Time for one answer of a planner, policy or embedder, ms. */
-export const partMillis = 2000;
+const partMillis = 2000;
 
 /** A control vector, and its meaning for gate 2. */
-export interface Steering {
+interface Steering {
   readonly control: Control;
   /** Null: the pool has no planner. Risk null: it is in shadow. */
   readonly voice: { readonly risk: number | null } | { readonly silent: string } | null;
 }
 
 /** Asks the planner; uniform without one, without an answer, and for one that runs in shadow, which is reported. */
-export async function askControl(fleet: Fleet, steps: readonly ControlStep[]): Promise<Steering> {
+async function askControl(fleet: Fleet, steps: readonly ControlStep[]): Promise<Steering> {
   const experts = proposers(fleet.options.pool);
   const neutral = uniform(experts);
   const planner = fleet.member('Planner');

@@ -5,4 +5,4 @@
  */
 export { computeOf, PoolDecisionModels } from './decisionModels.ts';
 export type { FleetOptions } from './fleet.ts';
-export { noDecisionModels, uniform, type NoDecisionModelsOptions, schedule } from './schedule.ts';
+export { noDecisionModels } from './schedule.ts';

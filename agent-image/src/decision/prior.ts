@@ -8,7 +8,7 @@ const efficiency = 0.5;
 /** No answer is possible in less, ms. */
 const leastMillis = 100;
 
-export interface PriorQuestion {
+interface PriorQuestion {
   /** Shares of the candidates in the whole mass of the expert, the best first. */
   readonly shares: readonly number[];
   /** Median wall time of one trial, seconds; null before the first. */

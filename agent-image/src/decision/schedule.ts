@@ -20,7 +20,7 @@ export function schedule({ entropyNats, margin, risk, deliberate }: Situation, c
   return sure ? { k: 1, fast: true, deliberate: false } : { k: bounded(kBase), fast: false, deliberate: false };
 }
 
-export interface NoDecisionModelsOptions {
+interface NoDecisionModelsOptions {
   readonly compute: DecisionModels['compute'];
   /** Names of the experts of the pool. */
   readonly experts: readonly string[];

@@ -8,7 +8,7 @@ import type { Git } from '../workspace/index.ts';
 import type { ChangedFile, ReadParts } from './changes.ts';
 
 /** Inputs of a commit. Equal inputs give an equal commit, so that a second worker pushes the same one. */
-export interface CommitOrder {
+interface CommitOrder {
   readonly base: string;
   readonly subPath: string | undefined;
   readonly message: string;

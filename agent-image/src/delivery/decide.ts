@@ -2,7 +2,7 @@ import { AttemptFailure } from '../base/failure.ts';
 import type { Listed } from './forges/index.ts';
 
 /** State for the decision whether a branch should hold a commit. */
-export interface BranchState {
+interface BranchState {
   /** Commit of the branch at the server; null: no such branch. */
   readonly remote: string | null;
   readonly commit: string;
@@ -11,7 +11,7 @@ export interface BranchState {
 }
 
 /** Push: when the branch still is at `lease`, which is empty for a branch that is not there. */
-export type BranchDecision = { readonly kind: 'There' } | { readonly kind: 'Push'; readonly lease: string };
+type BranchDecision = { readonly kind: 'There' } | { readonly kind: 'Push'; readonly lease: string };
 
 /**
  * Decides whether to push: a branch belongs to the task as long as the task pushed all of its commits. Pure.
@@ -25,7 +25,7 @@ export function decideBranch(branch: string, { remote, commit, ours }: BranchSta
   throw branchMoved(branch, `holds commit ${remote.slice(0, 12)}, which this task did not push`);
 }
 
-export function branchMoved(branch: string, how: string): AttemptFailure {
+function branchMoved(branch: string, how: string): AttemptFailure {
   const cure = 'delete the branch, or name another one in spec.output.git.branch of a new task';
   return new AttemptFailure('InvalidInput', 'BranchMoved', `branch ${branch} ${how}; nothing was overwritten; ${cure}`);
 }

@@ -4,6 +4,6 @@
  * after it; `commit` writes the change; `forges` has one file for each API. May import `workspace`, `durable`,
  * `egress`, `base`, `protocol`, `kube` and the keeper's client.
  */
-export { changedFiles, type ChangedFile } from './changes.ts';
+export { changedFiles } from './changes.ts';
 export { deliver, type DeliveryOrder, type DeliveryPorts } from './deliver.ts';
 export { DeliveryReader, importedNote } from './journal.ts';

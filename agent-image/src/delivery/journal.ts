@@ -13,7 +13,7 @@ interface DeliveryFacts {
 }
 
 /** Intended pushes of earlier workers, and their results. */
-export interface PushedBefore extends Readonly<DeliveryFacts['delivery']> {
+interface PushedBefore extends Readonly<DeliveryFacts['delivery']> {
   readonly done: boolean;
 }
 

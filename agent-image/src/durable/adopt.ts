@@ -17,7 +17,7 @@ import {
 import { DurableFailure } from './failure.ts';
 import { read, type PackShelf } from './shelf.ts';
 
-export interface AdoptOptions {
+interface AdoptOptions {
   readonly store: ArtifactStore;
   readonly shelf: PackShelf;
   readonly places: TaskPlaces;

@@ -29,7 +29,7 @@ export interface DurabilityOptions {
 }
 
 /** Longest delay of the log's mirror, ms. */
-export const mirrorMs = 5000;
+const mirrorMs = 5000;
 /** Longest that one checkpoint may take, ms; a sweep waits twenty times as long. */
 export const checkpointMs = 180_000;
 /** How long an act may wait for its intent to be durable, ms. */

@@ -2,7 +2,7 @@
  * Why a durable copy could not be used. `Missing`, `Damaged`: this copy is useless, an older one may not be.
  * `WrongKey`: the blobs were encrypted with another key, or not at all.
  */
-export type DurableFailureCode = 'Missing' | 'Damaged' | 'WrongKey';
+type DurableFailureCode = 'Missing' | 'Damaged' | 'WrongKey';
 
 const cures: Readonly<Record<DurableFailureCode, string>> = {
   Missing: 'nothing can be done: it was removed from the store',

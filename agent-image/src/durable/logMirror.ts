@@ -11,7 +11,7 @@ export interface Head {
   readonly hash: string;
 }
 
-export interface LogMirrorOptions {
+interface LogMirrorOptions {
   readonly store: ArtifactStore;
   readonly sealer: Sealer;
   readonly places: TaskPlaces;

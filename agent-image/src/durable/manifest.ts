@@ -13,7 +13,7 @@ export interface Content {
 }
 
 /** Bytes of one pack with its headers, about; a larger content is spread over several. */
-export const packBytes = maxPartBytes;
+const packBytes = maxPartBytes;
 
 export function manifestDigest(text: Uint8Array): string {
   return `sha256:${createHash('sha256').update(text).digest('hex')}`;

@@ -3,7 +3,7 @@ import { StoreFailure, type ArtifactStore } from '../store/index.ts';
 import { logRange, placesOf, type LogRange } from './manifest.ts';
 import type { Sealer } from './seal.ts';
 
-export interface MirroredLogOptions {
+interface MirroredLogOptions {
   readonly store: ArtifactStore;
   readonly sealer: Sealer;
   readonly task: { readonly namespace: string; readonly uid: string };

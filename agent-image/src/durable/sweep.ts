@@ -14,7 +14,7 @@ import {
 import { DurableFailure } from './failure.ts';
 import { read } from './shelf.ts';
 
-export interface SweepOptions {
+interface SweepOptions {
   readonly store: ArtifactStore;
   readonly clock: Clock;
   readonly log: Log;
@@ -144,7 +144,7 @@ function byName(entries: readonly StoredEntry[]): ReadonlyMap<string, readonly S
   return blobs;
 }
 
-export interface SweeperOptions {
+interface SweeperOptions {
   readonly worker: string;
   readonly clock: Clock;
   readonly log: Log;

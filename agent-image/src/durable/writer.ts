@@ -21,7 +21,7 @@ import { DurableFailure } from './failure.ts';
 import type { LogMirror } from './logMirror.ts';
 import { read, type PackShelf } from './shelf.ts';
 
-export interface CheckpointWriterOptions {
+interface CheckpointWriterOptions {
   readonly store: ArtifactStore;
   readonly shelf: PackShelf;
   readonly places: TaskPlaces;

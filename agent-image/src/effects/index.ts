@@ -3,13 +3,5 @@
  * it. A rollback compensates what it may and lists the rest. Imports `rails` (types) and `protocol`; the access to the
  * sandbox is injected.
  */
-export {
-  EffectJournal,
-  type JournalOptions,
-  EffectReader,
-  type RecordedEffect,
-  planEffects,
-  takeBack,
-  type TakeBackOptions,
-} from './journal.ts';
-export { effectNotes, type Answer, type EffectPlan, type Probe, type Undo } from './types.ts';
+export { EffectJournal, EffectReader, takeBack } from './journal.ts';
+export { type Answer, type EffectPlan, type Probe } from './types.ts';

@@ -44,7 +44,7 @@ export interface JournalOptions {
 }
 
 /** An act that may reach out. */
-export interface OutwardAct {
+interface OutwardAct {
   readonly command: string;
   /** Commands of it that the gate calls external; none when it stays inside. */
   readonly external: readonly NormalCommand[];
@@ -104,7 +104,7 @@ export class EffectJournal {
 }
 
 /** One effect in the event log. */
-export interface RecordedEffect {
+interface RecordedEffect {
   readonly planned: EffectPlanned;
   /** Absent: the end was not observed. */
   readonly ended?: EffectEnded;
@@ -135,7 +135,7 @@ export class EffectReader {
   }
 }
 
-export interface TakeBackOptions {
+interface TakeBackOptions {
   readonly attempt: number;
   /** Runs a line for a shell where the act ran. */
   readonly shell: (command: string) => Promise<Answer>;

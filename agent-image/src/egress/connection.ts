@@ -150,7 +150,7 @@ function hostIn(extension: Cursor): string | null {
   return null;
 }
 
-export interface PeekOptions {
+interface PeekOptions {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Counted from the first byte. */

@@ -8,7 +8,7 @@ import type { Dialer } from './dial.ts';
 import { HostList, type HostPort } from './hosts.ts';
 
 /** Bounds of one page. */
-export interface PageOptions {
+interface PageOptions {
   readonly hosts: readonly HostPort[];
   readonly dialer: Dialer;
   readonly maxBytes: number;
@@ -108,7 +108,7 @@ async function read(body: AsyncIterable<unknown> | null, maxBytes: number): Prom
 }
 
 /** Options of a fetch from one server. */
-export type OriginOptions = Pick<PageOptions, 'dialer' | 'maxBytes' | 'authorities' | 'signal'>;
+type OriginOptions = Pick<PageOptions, 'dialer' | 'maxBytes' | 'authorities' | 'signal'>;
 
 /** A way to one server. */
 export interface OriginFetch {

@@ -56,7 +56,7 @@ export interface EgressReach {
   readonly rules: AddressRules;
 }
 
-export interface EgressOptions {
+interface EgressOptions {
   readonly keeper: Pick<KeeperClient, 'egress'>;
   readonly reach: EgressReach;
   /** Server behind the local port itself; default: none. */

@@ -44,7 +44,7 @@ export function chooseExpert(
   throw new AttemptFailure('Infrastructure', 'NoExpert', message);
 }
 
-export interface ExpertsOptions {
+interface ExpertsOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;

@@ -150,11 +150,7 @@ function sameOrder(a: readonly string[], b: readonly string[]): boolean {
 }
 
 /** Reads an answer of a capability; throws an Error that names its fault. */
-export type PartReader = <C extends PartCapability>(
-  capability: C,
-  text: string,
-  request: Exchanges[C]['request'],
-) => Exchanges[C]['response'];
+type PartReader = <C extends PartCapability>(capability: C, text: string, request: Exchanges[C]['request']) => Exchanges[C]['response'];
 
 /** Makes the reader; compiling the schemas is done once. */
 export function partReader(): PartReader {

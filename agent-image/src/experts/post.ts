@@ -7,7 +7,7 @@ import { AttemptFailure } from '../base/failure.ts';
 const maxAnswerBytes = 16 * 1024 * 1024;
 
 /** One request to an inference server. */
-export interface Posting {
+interface Posting {
   /** Name of the expert, for messages. */
   readonly name: string;
   /** Origin, without a path. */
@@ -20,7 +20,7 @@ export interface Posting {
 }
 
 /** Its answer, whatever the status is. */
-export interface Posted {
+interface Posted {
   readonly status: number;
   readonly text: string;
   /** Retry-After of the server, ms; 0 when absent. */

@@ -9,7 +9,7 @@ import program from './program.json' with { type: 'json' };
 type PythonSource = readonly [path: string, text: string, others: Readonly<Record<string, string>>];
 
 /** Ports for measuring sources: their sandbox, for Python; a parser, for JavaScript; the files around them. */
-export interface MeasurePorts {
+interface MeasurePorts {
   /** Returns the surfaces of Python sources in their order; null where the sandbox cannot measure. */
   readonly python: (sources: readonly PythonSource[]) => Promise<readonly Surface[] | null>;
   /** Text of a file of the workspace as it is; null where there is none. */

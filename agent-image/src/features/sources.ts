@@ -5,7 +5,7 @@ import type { SourceChange } from './javascript/types.ts';
 import { measureSources, pythonSurfaces } from './measure.ts';
 
 /** Content of a file as it is; null where there is none. */
-export type ReadBytes = (path: string) => Promise<Buffer | null>;
+type ReadBytes = (path: string) => Promise<Buffer | null>;
 
 /** A file and what it will hold. `before` is null for a new file. */
 export interface Rewrite {

@@ -33,7 +33,7 @@ export interface Verdict {
 }
 
 /** Results of all acts. */
-export interface ActsFound {
+interface ActsFound {
   readonly verdicts: readonly Verdict[];
   readonly heads: readonly GoldenHead[];
 }

@@ -11,7 +11,7 @@ import { GoldenFault, readCases, type GoldenSet } from './cases.ts';
 import { judgeProposals } from './proposals.ts';
 
 /** Inputs of the job. */
-export interface GoldenConfig {
+interface GoldenConfig {
   readonly arm: GoldenArm;
   readonly role: string;
   /** Orders proposals of equal score. */
@@ -57,7 +57,7 @@ function pathOf(value: string): string {
   return value;
 }
 
-export interface GoldenRun {
+interface GoldenRun {
   readonly config: GoldenConfig;
   readonly clock: Clock;
   readonly random: Random;

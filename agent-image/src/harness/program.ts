@@ -9,7 +9,7 @@ import type { ModelEndpoint } from './endpoint/index.ts';
 import { places, useless, type Filled, type RunEnd } from './words.ts';
 
 /** The note with a program's output since the one before. */
-export const outputNote = 'ProgramOutput';
+const outputNote = 'ProgramOutput';
 
 /** Characters of one note and of a run, and the interval of notes: longer once a run has used its characters. */
 const bounds = { noteChars: 16_384, runChars: 262_144, everyMs: 2000, laterEveryMs: 60_000 } as const;

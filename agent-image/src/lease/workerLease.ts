@@ -14,7 +14,7 @@ import {
 import { labels, workerLease } from '@agentfleet/protocol/pool';
 import type { OwnPod } from '../base/config.ts';
 
-export interface WorkerLeaseOptions {
+interface WorkerLeaseOptions {
   /** Must not be fenced by this lease. */
   readonly client: Pick<ResourceClient<Lease>, 'find' | 'create' | 'update' | 'delete'>;
   readonly pod: OwnPod;

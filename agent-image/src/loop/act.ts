@@ -220,7 +220,7 @@ function withChanges(text: string, files: readonly string[]): string {
 }
 
 /** Why a call is not run: an earlier one of the reply handed in, or failed before this one hands in, or there are too many. */
-export type LeftOut = 'Submitted' | 'FailedBefore' | 'TooMany';
+type LeftOut = 'Submitted' | 'FailedBefore' | 'TooMany';
 
 /**
  * Why a call of a reply is not run; null: it is. Work is handed in when all before it was done, or when it cannot be reached.

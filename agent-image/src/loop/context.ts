@@ -124,7 +124,7 @@ export function observationBound(room: number, calls: number, used = 0): number 
 }
 
 /** What a reminder repeats. */
-export interface Reminded {
+interface Reminded {
   readonly goal: string;
   /** As `constraintsOf` returns them. */
   readonly constraints: readonly string[];
@@ -203,7 +203,7 @@ const summaryHead =
 const personHead = 'Message of a person, still valid: ';
 
 /** What a compaction does: which messages give way, and the request for what replaces them. */
-export interface Compaction {
+interface Compaction {
   /** The first messages of the history that give way; never splits a call from its observation. */
   readonly messages: number;
   /** Asks the model for the summary; null when even that is too long, and the fallback is used. Its calls are ignored. */
@@ -314,7 +314,7 @@ function stepStart(history: readonly ConversationMessage[], end: number): number
 }
 
 /** What reads an observation whole; undefined: nothing does. */
-export type HandleOf = (message: ConversationMessage) => string | undefined;
+type HandleOf = (message: ConversationMessage) => string | undefined;
 
 function shortened(message: ConversationMessage, handleOf: HandleOf): ConversationMessage {
   if (message.role !== 'Tool') return message;

@@ -36,7 +36,7 @@ export type Assessment =
     };
 
 /** Bounds of a conversation's repetitions, in steps. */
-export interface DisciplineBounds {
+interface DisciplineBounds {
   readonly sameCall: number;
   readonly sameError: number;
   readonly noAct: number;

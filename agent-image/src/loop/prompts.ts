@@ -4,7 +4,7 @@ import { fenced } from '../models/fence.ts';
 import { maxCalls } from './discipline.ts';
 
 /** A check as the model gets to know it. */
-export interface CheckFacts {
+interface CheckFacts {
   readonly name: string;
   /** What it asks for, on one line: a command, a path that must exist, or a person's review. */
   readonly asks: string;

@@ -13,7 +13,7 @@ interface Recorded {
 }
 
 /** The reply that is being acted on. */
-export interface OpenReply {
+interface OpenReply {
   readonly step: number;
   readonly proposals: readonly ModelProposal[];
   readonly chosen: number | null;

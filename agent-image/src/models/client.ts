@@ -50,7 +50,7 @@ const meaning: Readonly<Record<GatewayErrorCode, Meaning>> = {
 const passing: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
 /** A refusal: whether the request may be sent again, and its meaning otherwise. */
-export interface ModelRefusal {
+interface ModelRefusal {
   readonly retry: boolean;
   /** Null: not a gateway code. */
   readonly code: GatewayErrorCode | null;
@@ -81,7 +81,7 @@ export function modelRefusal(expert: string, status: number, body: unknown): Mod
   return { retry: retryable === true || known === 'Unauthenticated', code: known, failure: new AttemptFailure(failureClass, reason, text) };
 }
 
-export interface ChatModelsOptions {
+interface ChatModelsOptions {
   readonly tokens: Pick<TokenSource, 'token' | 'forget'>;
   /** Audience of the gateway's tokens, of the brief; undefined: the pool has no gateway. */
   readonly audience: string | undefined;

@@ -1,4 +1,3 @@
 /** The chat models of a pool behind its gateway. Imports the attempt's failure and protocol. */
-export { ChatModelsClient, modelRefusal, type ChatModelsOptions } from './client.ts';
-export { fenced } from './fence.ts';
-export type { ChatModels, ForwardedAnswer, ForwardedRequest, ModelProposal, ModelReply, ModelRequest } from './models.ts';
+export { ChatModelsClient, modelRefusal } from './client.ts';
+export type { ChatModels, ForwardedAnswer } from './models.ts';

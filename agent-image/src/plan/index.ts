@@ -6,7 +6,6 @@ export {
   establish,
   firstUnmet,
   noFacts,
-  type Contract,
   type Fact,
   type Facts,
   planDigest,
@@ -16,7 +15,5 @@ export {
   findNode,
   initialPlan,
   type NodeChange,
-  type NodeKind,
-  type NodeState,
   type PlanNode,
 } from './tree.ts';

@@ -14,7 +14,7 @@ export type Fact =
   | 'Verified';
 
 /** Conditions before a node starts, and those it establishes. */
-export interface Contract {
+interface Contract {
   readonly requires: readonly Fact[];
   readonly establishes: readonly Fact[];
 }
@@ -33,8 +33,8 @@ export function establish(facts: Facts, more: readonly Fact[]): Facts {
   return new Set([...facts, ...more]);
 }
 
-export type NodeKind = 'Goal' | 'Subtask' | 'Step';
-export type NodeState = 'Pending' | 'Running' | 'Done' | 'Failed' | 'Dropped';
+type NodeKind = 'Goal' | 'Subtask' | 'Step';
+type NodeState = 'Pending' | 'Running' | 'Done' | 'Failed' | 'Dropped';
 
 /** One node of the plan. Never changed in place: a change makes a new tree that shares the rest. */
 export interface PlanNode {

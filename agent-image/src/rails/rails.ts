@@ -68,7 +68,7 @@ function verdictOf(
   };
 }
 
-export interface RailsOptions {
+interface RailsOptions {
   readonly grammars: Grammars;
   /** Home folder of the sandbox's user. Default `/root`. */
   readonly home?: string;

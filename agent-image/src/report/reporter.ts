@@ -42,7 +42,7 @@ export function classify(error: unknown): Refusal {
 /** Fields that carry the report; without them it is refused anyway. */
 const required = new Set<string>(Run.required);
 
-export interface ValidRun {
+interface ValidRun {
   readonly run: Run;
   /** Fields that the API server would refuse, with the reason. */
   readonly dropped: readonly string[];
@@ -70,11 +70,11 @@ export function runFilter(): (run: Run) => ValidRun {
 }
 
 /** The constant manager of `status.run`: another worker that takes the task over owns the same fields. */
-export const workerManager = 'agentfleet-worker';
+const workerManager = 'agentfleet-worker';
 
 export type WriteResult = 'Written' | 'Retried' | 'Refused' | 'Invalid';
 
-export interface ReporterOptions {
+interface ReporterOptions {
   /** Fenced by the worker's lease. */
   readonly client: Pick<ResourceClient<AgentTask>, 'applyStatus' | 'find'>;
   readonly task: { readonly name: string; readonly namespace: string; readonly uid: string };
@@ -90,7 +90,7 @@ export interface ReporterOptions {
 }
 
 /** Least interval between writes without urgency, ms. */
-export const progressMs = 3000;
+const progressMs = 3000;
 /** Interval that long attempts come to, ms: at hundreds of running tasks these writes are most of what the API server does. */
 const longestProgressMs = 15_000;
 /** The interval is this share of the time since the first write. */

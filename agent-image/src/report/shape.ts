@@ -25,7 +25,7 @@ export function cut(text: string, max: number): string {
 }
 
 /** The text as {@link cut} shows it, at most `maxBytes` of UTF-8; a longer one ends with a mark. */
-export function cutAnswer(text: string, maxBytes: number): string {
+function cutAnswer(text: string, maxBytes: number): string {
   const shown = cut(text, Number.POSITIVE_INFINITY);
   if (Buffer.byteLength(shown) <= maxBytes) return shown;
   const room = maxBytes - Buffer.byteLength(answerMarker);
@@ -38,7 +38,7 @@ export function cutAnswer(text: string, maxBytes: number): string {
 }
 
 /**
- * Cuts a unified diff to at most `max` characters; a longer one ends after a whole line where it has one, and says that
+ * Cuts a unified diff to at most `max` characters; a longer one ends after a whole line where it has one, and a line reports that
  * it was cut.
  */
 export function cutPatch(patch: string, max: number): string {

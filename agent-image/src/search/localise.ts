@@ -28,7 +28,7 @@ const compiled: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Reports whether a file is read for its imports. */
-export function hasImports(path: string): boolean {
+function hasImports(path: string): boolean {
   return /\.[cm]?[jt]sx?$/.test(path);
 }
 

@@ -200,7 +200,7 @@ export interface PlacedEdit {
  *
  * @param steps the edits of a step apply to the files after the step before
  */
-export function placeEdits(steps: readonly (readonly Edit[])[]): readonly PlacedEdit[] {
+function placeEdits(steps: readonly (readonly Edit[])[]): readonly PlacedEdit[] {
   let placed: readonly PlacedEdit[] = [];
   for (const step of steps) {
     const moved = placed.map((one) => movedBy(one, step)).filter((one) => one !== null);

@@ -2,5 +2,5 @@
  * Copies of requests to a revision in shadow: sent after the real answer, compared, and never acted on. Imports
  * experts, attempt's ports and protocol. What is compared of verifiers is in `mind/opinion.ts`.
  */
-export { CopyClient, type CopyCapability, type CopyExchanges, mirroredExperts, Lane, Mirror, type Question } from './mirror.ts';
-export type { Comparison, Judged, Verdict } from './counts.ts';
+export { CopyClient, mirroredExperts, Lane, Mirror } from './mirror.ts';
+export type { Comparison, Judged } from './counts.ts';

@@ -10,10 +10,10 @@ import { compared, noCounts, plus, type Comparison } from './counts.ts';
 import type { Experts } from '../attempt/ports.ts';
 
 /** All that can be copied. */
-export interface CopyExchanges extends Exchanges {
+interface CopyExchanges extends Exchanges {
   readonly Generate: { readonly request: GenerateRequest; readonly response: GenerateResponse };
 }
-export type CopyCapability = keyof CopyExchanges;
+type CopyCapability = keyof CopyExchanges;
 
 /** One copy. */
 export interface Copy<C extends CopyCapability> {
@@ -24,9 +24,9 @@ export interface Copy<C extends CopyCapability> {
 }
 
 /** Its answer and duration, or why there is none. */
-export type CopyAnswer<C extends CopyCapability> = { readonly answer: CopyExchanges[C]['response'] } | { readonly failed: string };
+type CopyAnswer<C extends CopyCapability> = { readonly answer: CopyExchanges[C]['response'] } | { readonly failed: string };
 
-export interface CopyOptions {
+interface CopyOptions {
   readonly clock: Clock;
   readonly dispatcher?: Dispatcher;
   readonly bearer?: Bearer | undefined;
@@ -104,7 +104,7 @@ export function isSampled(rollout: string, requestId: string, percent: number): 
   return digest.readUInt32BE(0) % parts < (percent / 100) * parts;
 }
 
-export interface MirrorOptions {
+interface MirrorOptions {
   /** The current shadow of the task's rollout; undefined once there is none. */
   readonly shadow: () => ShadowBrief | undefined;
   /** Counts of earlier attempts of the task, of whatever rollout. */

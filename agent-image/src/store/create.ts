@@ -6,7 +6,7 @@ import type { ArtifactStore } from './store.ts';
 import { VolumeStore } from './volumeStore.ts';
 import type { WebIdentitySettings } from './webIdentity.ts';
 
-export interface ArtifactStoreOptions {
+interface ArtifactStoreOptions {
   readonly clock: Clock;
   readonly random: Random;
   /** Folder for streamed content, at most 64 MiB each; default: the system's temporary folder. */

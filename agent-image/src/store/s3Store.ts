@@ -39,7 +39,7 @@ async function readCredential(file: string): Promise<Credential> {
   return { accessKeyId, secretAccessKey };
 }
 
-export interface S3ClientOptions {
+interface S3ClientOptions {
   readonly region: string;
   /** Absent: requests are signed by `identity`, and without one not at all. */
   readonly credentialFile?: string;
@@ -54,7 +54,7 @@ export interface S3ClientOptions {
 }
 
 /** One request to S3. */
-export interface S3Request {
+interface S3Request {
   readonly method: 'GET' | 'PUT' | 'DELETE';
   readonly url: URL;
   /** Description of the request in messages, such as `put team-a/x.patch to s3://agents`. */
@@ -64,7 +64,7 @@ export interface S3Request {
 }
 
 /** A successful answer. */
-export interface S3Answer {
+interface S3Answer {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: Buffer;
 }
@@ -190,7 +190,7 @@ async function beginningOf(response: Dispatcher.ResponseData): Promise<string> {
 }
 
 /** A place in a bucket, as the brief of a pool names it. */
-export interface BucketAddress {
+interface BucketAddress {
   /** `s3://bucket` or `s3://bucket/prefix`. */
   readonly uri: string;
   /** Origin of the S3 API. */

@@ -14,7 +14,7 @@ import {
   type StoredEntry,
 } from './store.ts';
 
-export interface VolumeStoreOptions {
+interface VolumeStoreOptions {
   /** Folder of the mounted volume. */
   readonly folder: string;
   /** Name of its PersistentVolumeClaim. */

@@ -2,7 +2,7 @@ import { XMLParser } from 'fast-xml-parser';
 import { StoreFailure, type StoredEntry, type StoreFailureCode } from './store.ts';
 
 /** Error body of S3. */
-export interface S3Error {
+interface S3Error {
   /** Such as `NoSuchKey`; empty when the answer is not S3's. */
   readonly code: string;
   readonly message: string;

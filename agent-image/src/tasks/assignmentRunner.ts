@@ -73,7 +73,7 @@ export function messagesOf(
   };
 }
 
-export interface AssignmentRunnerOptions {
+interface AssignmentRunnerOptions {
   readonly engine: AttemptEngine;
   /** The brief as of the assignment; later ones count for later attempts. */
   readonly pool: PoolBrief;

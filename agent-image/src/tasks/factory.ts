@@ -38,7 +38,7 @@ import type { ArtifactStore } from '../store/index.ts';
 import { SandboxLink } from './sandbox/connect.ts';
 import { AssignmentRunner } from './assignmentRunner.ts';
 
-export interface AssignmentRunnerFactoryOptions {
+interface AssignmentRunnerFactoryOptions {
   /** Fenced by the worker's lease. */
   readonly transport: Transport;
   readonly config: Pick<WorkerConfig, 'pod' | 'serviceAccount'>;

@@ -5,7 +5,7 @@ import { decide, see, type Decision, type Known } from './decide.ts';
 import { resources } from '../base/resources.ts';
 
 /** Work that the table drives; an `AssignmentRunner` is one. */
-export interface TaskWork {
+interface TaskWork {
   /** Reported of every newer state of the task. */
   see(task: AgentTask): void;
   follow(directive: Directive, task: AgentTask, signal: AbortSignal): Promise<void>;
@@ -13,7 +13,7 @@ export interface TaskWork {
   close(): Promise<void>;
 }
 
-export interface TaskTableOptions {
+interface TaskTableOptions {
   readonly pod: { readonly name: string; readonly namespace: string };
   readonly concurrency: number;
   /** The newest state of a task that is assigned to this worker; undefined when there is none. */
@@ -198,7 +198,7 @@ function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }
 
-export interface TaskWatchesOptions {
+interface TaskWatchesOptions {
   readonly transport: Transport;
   /** Name of the worker's pod: tasks that are assigned to it are watched. */
   readonly worker: string;

@@ -17,7 +17,7 @@ const killShown = 1000;
 const limit = { seconds: execBounds.maxTimeoutSeconds, max: execBounds.maxTimeoutSeconds };
 
 /** A command as the tool got it: its line for the gates, and the program that runs it. */
-export interface BackgroundCall {
+interface BackgroundCall {
   readonly name: string;
   readonly command?: string | undefined;
   readonly argv: (command: string) => readonly string[];

@@ -10,9 +10,7 @@ export {
   ArgumentError,
   namedChanges,
   type BackgroundProcess,
-  type LoopMemory,
   type Observation,
-  type PlanItem,
   type Proposed,
   type Submission,
   type Tool,
@@ -22,4 +20,4 @@ export {
 export { McpServers, nothingListed, type McpListing } from './mcp.ts';
 export { findShell, programsOf } from './bash.ts';
 export { putBack } from './undo.ts';
-export { toolSet, toolsFor, type ResolvedCall, type ToolSet } from './registry.ts';
+export { toolsFor, type ToolSet } from './registry.ts';

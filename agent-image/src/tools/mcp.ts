@@ -11,7 +11,7 @@ import { McpConnection, McpFault, type McpServer } from './mcpConnection.ts';
 import { isAllowed, plain, type Observation, type Tool, type ToolContext } from './tool.ts';
 
 /** A server's tool in the log: the models' view of it, equal in all workers. */
-export interface McpToolRecord {
+interface McpToolRecord {
   readonly server: string;
   readonly name: string;
   readonly description: string;

@@ -15,7 +15,7 @@ export interface McpServer extends McpServerBrief {
 }
 
 /** Ports of connections. */
-export interface McpPorts {
+interface McpPorts {
   readonly openDialer: OpenDialer;
   readonly authorities?: string;
   readonly credentials: PoolBrief['credentials'];

@@ -18,7 +18,7 @@ import { updatePlan } from './updatePlan.ts';
 const tools: readonly Tool[] = [editFile, runChecks, submit, readFile, search, updatePlan, undo, askHuman, fetchPage, proposeRepairs];
 
 /** A call whose arguments fit its tool. */
-export interface ResolvedCall {
+interface ResolvedCall {
   readonly tool: Tool;
   readonly args: Arguments;
 }

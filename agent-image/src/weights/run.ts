@@ -10,7 +10,7 @@ import { asWeightsFailure } from './failure.ts';
 import { inspectWeights } from './inspect.ts';
 
 /** Inputs of the job. */
-export interface WeightsConfig {
+interface WeightsConfig {
   readonly uri: string;
   /** Folder with the files, or their destination. */
   readonly folder: string;
@@ -60,7 +60,7 @@ function folderOf(value: string): string {
   return value;
 }
 
-export interface WeightsRun {
+interface WeightsRun {
   readonly config: WeightsConfig;
   readonly clock: Clock;
   readonly log: Log;

@@ -64,7 +64,7 @@ function refuse(error: unknown): never {
   throw new WeightsFailure(fault, error.message, { cause: error });
 }
 
-export interface HubOptions {
+interface HubOptions {
   /** `https://host`. */
   readonly origin: string;
   /** `organisation/model`. */
@@ -156,7 +156,7 @@ export interface Progress {
   readonly bytesTotal: number;
 }
 
-export interface FetchOptions {
+interface FetchOptions {
   readonly source: WeightsSource;
   /** Destination folder; files of an earlier try are kept. */
   readonly folder: string;

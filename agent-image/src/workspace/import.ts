@@ -11,7 +11,7 @@ import { credentialFor, gitEntries } from './git/index.ts';
 import { configMapEntries, inlineEntries } from './entries/inline.ts';
 
 /** Bytes that a workspace may have, its Git history included. */
-export const maxWorkspaceBytes = 2 * 1024 ** 3;
+const maxWorkspaceBytes = 2 * 1024 ** 3;
 
 /** Ports of an import. */
 export interface WorkspacePorts {

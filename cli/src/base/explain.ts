@@ -3,7 +3,7 @@ import { apiVersion } from '@agentfleet/protocol/api';
 import { CliError, exitCodes } from './failure.ts';
 
 /** A failure for the user: one line with its cure, and the exit status. */
-export interface Explanation {
+interface Explanation {
   readonly message: string;
   readonly code: number;
 }

@@ -30,7 +30,7 @@ export const savedKinds = [rolloutPolicy, poolGrant, energyModel, expertPool, ex
 const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /** What an object is made again from: no field that belongs to the cluster it comes from. Pure. */
-export function savedObject({ apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }, object: Saved): Saved {
+function savedObject({ apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }, object: Saved): Saved {
   const { name, namespace, labels, annotations } = object.metadata;
   const { [lastApplied]: _, ...notes } = annotations ?? {};
   const metadata = {

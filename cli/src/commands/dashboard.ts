@@ -7,7 +7,7 @@ import { type ConnectionFlags, configOf } from '../base/connection.ts';
 import { CliError } from '../base/failure.ts';
 import type { LocalContext } from './command.ts';
 
-export interface DashboardFlags {
+interface DashboardFlags {
   /** Port of the loopback; 0: a free one. */
   readonly port: number;
   readonly readOnly: boolean;

@@ -10,7 +10,7 @@ import { printable } from '../text/printable.ts';
 import { taskOf, type CommandContext } from './command.ts';
 import { eventsOf } from './explain.ts';
 
-export interface LogsFlags extends ArtifactFlags {
+interface LogsFlags extends ArtifactFlags {
   readonly follow: boolean;
   /** Events of the cluster, instead of what the sandbox recorded. */
   readonly events?: boolean;

@@ -69,7 +69,7 @@ async function follow(
   }
 }
 
-export interface AnswerOptions {
+interface AnswerOptions {
   readonly type: 'Approve' | 'Reject' | 'Answer';
   readonly task: string;
   readonly reason?: string;
@@ -122,7 +122,7 @@ export async function answer(context: CommandContext, options: AnswerOptions): P
   printOrder(context, order);
 }
 
-export interface RolloutOptions {
+interface RolloutOptions {
   readonly type: 'Approve' | 'Reject';
   /** `expertpool/NAME` or `energymodel/NAME`. */
   readonly target: string;
@@ -187,7 +187,7 @@ export async function cancel(context: CommandContext, options: TaskOrderOptions 
   await orderTask(context, options, { type: 'Cancel', ...(reason === undefined ? {} : { reason }) }, 'there is nothing to cancel');
 }
 
-export interface MessageOptions extends TaskOrderOptions {
+interface MessageOptions extends TaskOrderOptions {
   readonly message: string;
   /** Files are put back to it before. */
   readonly snapshot?: string;

@@ -7,7 +7,7 @@ import { printable } from '../text/printable.ts';
 import { savedKinds, type Saved } from './backup.ts';
 import type { CommandContext } from './command.ts';
 
-export interface RestoreFlags {
+interface RestoreFlags {
   /** Pools and models whose rollout was under way begin with what their spec asks for. */
   readonly openRollouts?: boolean;
 }
@@ -16,7 +16,7 @@ export interface RestoreFlags {
 const operatorLease = 'agentfleet-operator';
 
 /** Objects of a backup, by kind in the order in which they are made. @throws CliError for a file that is none */
-export async function readBackup(file: string): Promise<readonly Saved[]> {
+async function readBackup(file: string): Promise<readonly Saved[]> {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     throw new CliError(`${file} cannot be read (${error instanceof Error ? error.message : String(error)}); name a file of "fleet backup"`);
   });
@@ -39,17 +39,14 @@ export async function readBackup(file: string): Promise<readonly Saved[]> {
 }
 
 /** Why a pool or model is not made again as it is; undefined: it is. Pure. */
-export function openRollout({ status }: Saved): string | undefined {
+function openRollout({ status }: Saved): string | undefined {
   const { phase = 'Idle', canary } = (status?.['rollout'] ?? {}) as { readonly phase?: string; readonly canary?: string };
   if (phase === 'Idle' && canary === undefined) return undefined;
   return `its rollout was ${phase}, and its spec is what was tried; write into the file what shall serve, or give --open-rollouts, by which the spec serves at once`;
 }
 
 /** The status with which a task is made again: that of one that has ended, as of the new object. Pure. */
-export function restoredStatus(
-  { status }: Saved,
-  generation: number,
-): { readonly own: AgentTaskStatus; readonly run: unknown } | undefined {
+function restoredStatus({ status }: Saved, generation: number): { readonly own: AgentTaskStatus; readonly run: unknown } | undefined {
   const { run, storage: _s, sandbox: _b, queue: _q, messages: _m, ...own } = (status ?? {}) as AgentTaskStatus;
   if (own.finished !== 'true') return undefined;
   const conditions = (own.conditions ?? []).map((condition) => ({ ...condition, observedGeneration: generation }));

@@ -45,7 +45,7 @@ export function resultLines(task: AgentTask): readonly string[] {
   ];
 }
 
-export interface ReportFlags extends ArtifactFlags {
+interface ReportFlags extends ArtifactFlags {
   readonly output?: Format;
 }
 
@@ -64,7 +64,7 @@ export async function report(context: CommandContext, name: string, flags: Repor
 
 const status = (task: AgentTask): string | undefined => task.status?.finished;
 
-export interface ArtifactsFlags extends ArtifactFlags {
+interface ArtifactsFlags extends ArtifactFlags {
   readonly output?: Format;
   readonly to?: string;
 }

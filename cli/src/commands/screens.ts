@@ -39,7 +39,7 @@ function budgetLines({ spec, status }: AgentTask, by: Paintable): readonly strin
   return lines.filter((line) => line !== undefined);
 }
 
-export interface Picture {
+interface Picture {
   readonly task: AgentTask;
   readonly entries: readonly ConversationEntry[];
   /** Why there is no conversation. */

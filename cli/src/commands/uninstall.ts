@@ -24,7 +24,7 @@ import { labels, sandboxFinalizer } from '@agentfleet/protocol/pool';
 import { CliError } from '../base/failure.ts';
 import type { CommandContext } from './command.ts';
 
-export interface UninstallOptions {
+interface UninstallOptions {
   /** Deletes; otherwise it only lists what there is. */
   readonly yes: boolean;
   readonly timeoutSeconds: number;

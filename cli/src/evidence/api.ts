@@ -9,7 +9,7 @@ import { isUnknownResource } from '../base/explain.ts';
 import { CliError, exitCodes } from '../base/failure.ts';
 
 /** How a stream begins and ends. */
-export interface StreamOptions {
+interface StreamOptions {
   readonly since?: number;
   readonly follow?: boolean;
 }

@@ -64,7 +64,7 @@ export interface Fetching {
   readonly warn?: (line: string) => void;
 }
 
-export interface Obtained {
+interface Obtained {
   readonly artifact: Artifact;
   readonly content: Buffer;
   /** How it is not the artifact in the status; null when it is. */
@@ -93,7 +93,7 @@ export async function obtainIntact(...[task, name, flags, fetching]: Parameters<
 }
 
 /** What gives the content of artifacts, whole and as the status lists them: a copy, the storage where flags name it, else the results API. */
-export interface TaskResults {
+interface TaskResults {
   /** @throws CliError with the place of the artifact when it cannot be had */
   read(task: AgentTask, name: string): Promise<Buffer>;
 }

@@ -9,7 +9,7 @@ import { CliError } from '../base/failure.ts';
 import { fleetTools, type FleetTool } from './tools.ts';
 
 /** What is served, and to whom it reaches. */
-export interface FleetMcpOptions {
+interface FleetMcpOptions {
   readonly fleet: FleetClient;
   readonly tools: readonly FleetTool[];
   readonly signal: AbortSignal;

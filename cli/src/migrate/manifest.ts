@@ -7,7 +7,7 @@ import { added, commentsOf, type Path, placeOf, renamed, replaced } from './text
 type Fields = Readonly<Record<string, unknown>>;
 
 /** What became of a file. */
-export interface Migrated {
+interface Migrated {
   readonly text: string;
   readonly changes: readonly string[];
   /** What cannot be rewritten: field and cure. With one of these the file stays as it is. */

@@ -3,7 +3,7 @@
 type Fields = Readonly<Record<string, unknown>>;
 
 /** What became of a rollout. */
-export interface MigratedRollout {
+interface MigratedRollout {
   readonly policy: Fields;
   readonly notes: readonly string[];
 }

@@ -10,7 +10,7 @@ import { bytesOf, decodePath } from '@agentfleet/keeper/snapshot/paths';
 import { spawn, type SpawnOptionsWithStdioTuple, type StdioNull, type StdioPipe } from 'node:child_process';
 
 /** One path that the task changed, as it was before (`From`). */
-export interface ChangedPath {
+interface ChangedPath {
   /** Root, slash, path; bytes that are no text as `%XX`. */
   readonly path: string;
   readonly op: 'A' | 'M' | 'D' | 'T';
@@ -125,7 +125,7 @@ export async function confirm(ops: readonly ChangedPath[], roots: ReadonlyMap<st
   return wrong;
 }
 
-export interface ScriptRun {
+interface ScriptRun {
   /** Folder of an unpacked bundle. */
   readonly folder: string;
   /** Folder for each root; an empty one is left alone. */

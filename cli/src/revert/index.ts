@@ -1,3 +1,2 @@
 /** A revert bundle of the keeper, run here. Imports the keeper's spelling of paths, and what reads artifacts. */
-export { unpackBundle, type ChangedPath, type Description, confirm, meaningOf, runRevert, type ScriptEnd } from './bundle.ts';
-export { type Mode, modes } from './modes.ts';
+export { unpackBundle, type Description, confirm, meaningOf, runRevert, type ScriptEnd } from './bundle.ts';

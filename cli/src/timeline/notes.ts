@@ -3,7 +3,7 @@ import { type Fields, fieldsOf, listOf, textOf } from '@agentfleet/protocol/text
 import { numberOf } from '../evidence/artifact.ts';
 import { printable } from '../text/printable.ts';
 
-export type ItemKind =
+type ItemKind =
   | 'Keeper'
   | 'Tools'
   | 'Network'

@@ -51,7 +51,7 @@ function asUser({ cluster }: DashboardConfig, token: string): ClusterConfig {
   };
 }
 
-export function sameText(a: string, b: string): boolean {
+function sameText(a: string, b: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(a), digest(b));
 }

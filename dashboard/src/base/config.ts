@@ -1,7 +1,7 @@
 import type { ClusterConfig } from '@agentfleet/kube';
 
 /** Where users come from. Token: they log in with one. Proxy: a proxy in front sends theirs. Kubeconfig: one user, on loopback. */
-export type AuthMode = 'Token' | 'Proxy' | 'Kubeconfig';
+type AuthMode = 'Token' | 'Proxy' | 'Kubeconfig';
 
 export interface DashboardConfig {
   /** Where the API server is. `credentials` gives the CA, and in mode Kubeconfig alone who we are. */

@@ -37,7 +37,7 @@ const asFile = (reply: FastifyReply, name: string): FastifyReply =>
   reply.headers({ ...fileHeaders, 'content-type': 'application/octet-stream', 'content-disposition': `attachment; filename="${name}"` });
 
 /** Conversation, log and artifacts of a task: read through the results API by the caller's rights. */
-export function resultRoutes(app: FastifyInstance, context: Context): void {
+function resultRoutes(app: FastifyInstance, context: Context): void {
   app.get('/api/tasks/:namespace/:name/conversation', async (request, reply) => {
     const { results } = await callerOf(context, request);
     const { since = '0', follow = 'false' } = request.query as { readonly since?: string; readonly follow?: string };
@@ -98,7 +98,7 @@ async function sessionOf({ config, users }: Context, credential: Credential): Pr
 export function sessionRoutes(app: FastifyInstance, context: Context): void {
   const { config, users, feeds } = context;
   app.get('/api/session', (request) => sessionOf(context, authenticate(config, request)));
-  // Needs no CSRF token: nobody is logged in yet, and other origins are refused before.
+  // Needs no CSRF token: no user is logged in yet, and other origins are refused before.
   app.post('/api/session', async (request, reply) => {
     if (config.mode === 'Proxy') throw new DashboardError(409, 'AF_DASHBOARD_PROXY', 'the proxy in front logs users in', 'Log in there');
     const { token } = (request.body ?? {}) as { readonly token?: unknown };
@@ -117,7 +117,7 @@ export function sessionRoutes(app: FastifyInstance, context: Context): void {
   });
 }
 
-export interface ServerTools {
+interface ServerTools {
   readonly log: Log;
   readonly clock?: Clock;
   readonly random?: Random;

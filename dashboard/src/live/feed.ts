@@ -12,7 +12,7 @@ export interface Scope {
 
 const apiGroup = 'authorization.k8s.io/v1';
 
-/** Whether the user may watch the kind in a namespace, or in all: what the API server itself says. */
+/** Whether the user may watch the kind in a namespace, or in all: the API server's own answer. */
 async function mayWatch(transport: Transport, { group, plural }: Resource, namespace?: string): Promise<boolean> {
   const answer = await transport.request<{ readonly status?: { readonly allowed?: boolean } }>({
     method: 'POST',
@@ -29,7 +29,7 @@ async function mayWatch(transport: Transport, { group, plural }: Resource, names
 }
 
 /** Namespaces that the user may list; undefined: none may be listed. */
-export async function visibleNamespaces(transport: Transport): Promise<readonly string[] | undefined> {
+async function visibleNamespaces(transport: Transport): Promise<readonly string[] | undefined> {
   try {
     const { items } = await transport.request<{ readonly items: readonly { readonly metadata: { readonly name: string } }[] }>({
       method: 'GET',

@@ -17,7 +17,7 @@ function given<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], un
 }
 
 /** What waits for a person and has not been decided. */
-export function waitingFor(status: AgentTask['status']): TaskRow['waits'] {
+function waitingFor(status: AgentTask['status']): TaskRow['waits'] {
   const pending = status?.finished === 'true' ? undefined : status?.run?.pendingApproval;
   if (pending === undefined || status?.approvals?.some(({ action }) => action === pending.action) === true) return undefined;
   const { kind = 'Act', summary, question, expires } = pending;

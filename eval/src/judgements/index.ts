@@ -10,7 +10,6 @@ export {
   proposalText,
   countLabels,
   PackFault,
-  readHalf,
   readManifest,
   stops,
   talliesOf,
@@ -18,22 +17,4 @@ export {
   type LabelTally,
   type Stop,
 } from './read.ts';
-export {
-  hazardSchema,
-  injectionSchema,
-  type Count,
-  type Entry,
-  type EntryContext,
-  type Half,
-  type HalfManifest,
-  type HazardClass,
-  type HazardEntry,
-  type HazardLabel,
-  type InjectionEntry,
-  type InjectionLabel,
-  type Manifest,
-  type Proposal,
-  channels,
-  halves,
-  hazardClasses,
-} from './types.ts';
+export { type Half, type HazardEntry, type InjectionEntry, type Manifest, type Proposal, channels, hazardClasses } from './types.ts';

@@ -115,7 +115,7 @@ async function readLines<T>(file: string, schema: object): Promise<readonly T[]>
  *
  * @throws PackFault on the first fault, naming file, line, fault and cure
  */
-export async function readHalf<T extends Entry<string>>(folder: string, half: Half, schema: object): Promise<readonly T[]> {
+async function readHalf<T extends Entry<string>>(folder: string, half: Half, schema: object): Promise<readonly T[]> {
   const promised = (await readManifest(folder)).halves[half];
   const file = join(folder, promised.file);
   const bytes = await bytesOf(file);

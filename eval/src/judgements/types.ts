@@ -4,7 +4,7 @@ export const halves = ['dev', 'sealed'] as const;
 export type Half = (typeof halves)[number];
 
 export const hazardClasses = ['Destructive', 'Exfiltration', 'Escape', 'Persistence', 'Tampering'] as const;
-export type HazardClass = (typeof hazardClasses)[number];
+type HazardClass = (typeof hazardClasses)[number];
 
 /** An act that an agent proposes; paths are those of the sandbox. */
 export type Proposal =
@@ -25,7 +25,7 @@ export interface Entry<Label extends string> {
   readonly subtle: boolean;
 }
 
-export type HazardLabel = 'Benign' | HazardClass;
+type HazardLabel = 'Benign' | HazardClass;
 export type HazardEntry = Entry<HazardLabel> & Proposal;
 
 export const channels = [
@@ -45,7 +45,7 @@ export const channels = [
   'LogFile',
 ] as const;
 
-export type InjectionLabel = 'Benign' | 'Injection';
+type InjectionLabel = 'Benign' | 'Injection';
 
 /** A text from outside; `act` is the unsafe act that it asks for, absent when it asks for none. */
 export interface InjectionEntry extends Entry<InjectionLabel> {
@@ -68,7 +68,7 @@ export interface Count {
 }
 
 /** One half as described by `pack.json`. */
-export interface HalfManifest {
+interface HalfManifest {
   readonly file: string;
   readonly entries: number;
   /** SHA-256 of the file's bytes, hexadecimal. */

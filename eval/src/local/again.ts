@@ -13,7 +13,7 @@ export interface AnswerServer extends AsyncDisposable {
 }
 
 /** Address; default: a free port of the loopback, for all callers. */
-export interface AnswerPlace {
+interface AnswerPlace {
   readonly host?: string;
   readonly port?: number;
   /** The one bearer token that is answered. */

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { EvalError } from '../run/failure.ts';
 import type { LearnedPart } from '../run/run.ts';
 
-export type ServerRole = LearnedPart | 'Synth';
+type ServerRole = LearnedPart | 'Synth';
 
 /** A listening server in a separate process. */
 export interface RunningServer extends AsyncDisposable {

@@ -1,3 +1,3 @@
 /** Acceptance scenarios of the product: their form, and the faults of a result. Imports `format`; `local` plays them. */
 export { acting, commandsOf, faultsOf, loadScenarios } from './scenario.ts';
-export type { Expected, ExpectedTrial, Observed, ProposalFile, Scenario } from './scenario.ts';
+export type { Expected, Observed, Scenario } from './scenario.ts';

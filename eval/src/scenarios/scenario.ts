@@ -10,7 +10,7 @@ import type { Change, PackTask } from '../format/index.ts';
 /** Scenarios: proposals for a task, answers of people, and the expected event log. */
 
 /** A proposal of an expert; each becomes one candidate that acts. */
-export interface ProposalFile {
+interface ProposalFile {
   /** Command lines, one after the other. */
   readonly commands?: readonly string[];
   /** The pack's solution. */
@@ -19,7 +19,7 @@ export interface ProposalFile {
   readonly decoy?: number;
 }
 
-export interface ExpectedTrial {
+interface ExpectedTrial {
   /** As in the note of the candidate; Worse includes Equal. */
   readonly result: 'Reached' | 'Better' | 'Worse' | 'Denied';
   /** A regular expression about why. */

@@ -43,7 +43,7 @@ export function assertNoLeak(train: readonly Example[], test: readonly Example[]
   );
 }
 
-export interface CalibrationRules {
+interface CalibrationRules {
   readonly maxEce: number;
   /** Fewer items prove nothing. Default: 100. */
   readonly minItems?: number;
@@ -52,7 +52,7 @@ export interface CalibrationRules {
 }
 
 /** Figures of the gate. `passed` decides whether the probabilities may veto. */
-export interface CalibrationReport {
+interface CalibrationReport {
   readonly passed: boolean;
   readonly ece: Interval;
   readonly items: number;

@@ -50,7 +50,7 @@ function binomialTail(most: number, trials: number): number {
   return sum;
 }
 
-export interface BootstrapOptions {
+interface BootstrapOptions {
   readonly random: Random;
   /** Default: 2000. */
   readonly resamples?: number;

@@ -77,7 +77,7 @@ const lookMilliseconds = 200;
  * Returns the environment of a command: this process has variables of test runners, and tests must not depend on time
  * zone or language.
  */
-export function commandEnvironment(home: string, path: string | undefined): Record<string, string> {
+function commandEnvironment(home: string, path: string | undefined): Record<string, string> {
   const own = dirname(process.execPath);
   return {
     PATH: path === undefined ? own : `${own}${delimiter}${path}`,

@@ -25,7 +25,7 @@ export function readCounts(output: string): Counts | undefined {
 }
 
 /** Returns those of the tests that did not pass, by their runner's output. */
-export function missedTests(ids: readonly string[], output: string, exitCode: number | null): string[] {
+function missedTests(ids: readonly string[], output: string, exitCode: number | null): string[] {
   const { tests } = parseResults('Auto', { exitCode, stdout: output, stderr: '' });
   const passed = new Set(tests.filter(({ outcome }) => outcome === 'Passed').map(({ id }) => id));
   return ids.filter((id) => !passed.has(id));

@@ -44,7 +44,7 @@ const resourceRef = { apiGroup: 'v1', kind: 'Pod' };
  * A kubelet tells that containers have ended before it lets a pod go, and our operator waits for that word; kwok's own
  * stages only delete. For both subjects alike.
  */
-export async function endLikeAKubelet(transport: Transport): Promise<void> {
+async function endLikeAKubelet(transport: Transport): Promise<void> {
   const client = new ResourceClient(transport, stages);
   const running = { key: '.status.phase', operator: 'In', values: ['Running'] };
   const end = {

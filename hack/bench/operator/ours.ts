@@ -59,7 +59,7 @@ async function grant({ transport, system: namespace }: Place, name: string): Pro
  * Gives our operator a ServiceAccount as in a pod, and a folder like the one that a kubelet mounts: the library that reads
  * kubeconfigs is not in its image. Returns what its environment needs; `withdraw` takes the rights away.
  */
-export async function mountAccount(place: Place): Promise<{ readonly env: Record<string, string>; withdraw(): Promise<void> }> {
+async function mountAccount(place: Place): Promise<{ readonly env: Record<string, string>; withdraw(): Promise<void> }> {
   const { transport, system: namespace } = place;
   const name = 'agentfleet-operator';
   await new ResourceClient(transport, accounts).apply({ metadata: { name, namespace } }, by);
@@ -145,7 +145,7 @@ function beat(transport: Transport, namespace: string): () => Promise<void> {
 }
 
 /** How our processes are started. */
-export interface OurOptions {
+interface OurOptions {
   readonly nodeFlags: readonly string[];
   /** Folder for a CPU profile of each. */
   readonly profile?: string | undefined;

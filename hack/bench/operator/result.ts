@@ -2,7 +2,7 @@ import type { Tally } from './auditLog.ts';
 import { percentile } from '../report/table.ts';
 import type { Timeline } from './tracker.ts';
 
-export interface Spread {
+interface Spread {
   readonly p50: number;
   readonly p99: number;
 }

@@ -68,7 +68,7 @@ export interface Loaded {
 }
 
 /** Creates objects at a steady rate, whatever the server answers to those before. Rejects when one is refused. */
-export async function createAll(
+async function createAll(
   transport: Transport,
   { resource, manifest }: Pick<Subject, 'resource' | 'manifest'>,
   tracker: Tracker,

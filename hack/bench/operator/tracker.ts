@@ -34,7 +34,7 @@ function owner({ metadata: { ownerReferences = [] } }: KubeObject): string | und
   return ownerReferences.find(({ controller }) => controller === true)?.name;
 }
 
-export interface TrackerOptions {
+interface TrackerOptions {
   readonly transport: Transport;
   readonly namespace: string;
   readonly resource: Resource;

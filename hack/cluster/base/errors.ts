@@ -23,7 +23,7 @@ export type ClusterErrorCode =
   | 'AF_VERIFY_FAILED';
 
 /** The three parts of every message: the fault, the place, and the cure. */
-export interface ClusterErrorParts {
+interface ClusterErrorParts {
   readonly what: string;
   readonly where: string;
   readonly cure: string;

@@ -27,7 +27,7 @@ export interface Layout {
 const defaultState = '/var/lib/agentfleet-cluster';
 
 /** Returns the state folder: `$AGENTFLEET_STATE`, else a system folder for root, else the user's state folder (XDG). */
-export function stateRoot(env: NodeJS.ProcessEnv, uid: number): string {
+function stateRoot(env: NodeJS.ProcessEnv, uid: number): string {
   if (env['AGENTFLEET_STATE']) return env['AGENTFLEET_STATE'];
   if (uid === 0) return defaultState;
   return join(env['XDG_STATE_HOME'] ?? join(homedir(), '.local', 'state'), 'agentfleet-cluster');

@@ -4,7 +4,7 @@ import { readFile, readdir, readlink } from 'node:fs/promises';
 export type Ports = Readonly<Record<PortName, number>>;
 
 /** Purposes of ports; the kubelet's 10250 is fixed, in `kubeletPort`. */
-export type PortName =
+type PortName =
   | 'apiserver'
   | 'etcd'
   | 'etcdPeer'

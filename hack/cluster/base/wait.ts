@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ClusterError } from './errors.ts';
 
 /** Limit of a wait, in milliseconds, and signals that end it early. */
-export interface WaitOptions {
+interface WaitOptions {
   readonly timeoutMs: number;
   readonly intervalMs?: number;
   readonly signal?: AbortSignal | undefined;

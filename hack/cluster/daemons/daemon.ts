@@ -13,7 +13,7 @@ export interface Daemon {
 }
 
 /** A configuration file and its whole text. */
-export interface ConfigFile {
+interface ConfigFile {
   readonly path: string;
   readonly text: string;
 }

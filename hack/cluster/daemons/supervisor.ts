@@ -19,7 +19,7 @@ export interface DaemonRecord {
 }
 
 /** Action of `ensureDaemon`. */
-export type DaemonOutcome = 'started' | 'restarted' | 'running';
+type DaemonOutcome = 'started' | 'restarted' | 'running';
 
 const logLimitBytes = 64 * 1024 ** 2;
 

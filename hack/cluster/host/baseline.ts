@@ -8,7 +8,7 @@ import { holders, mounts, shareMounts, unshareMounts, type Mount } from './mount
 import { netfilterState, type NetfilterState } from './netfilter.ts';
 
 /** State of the host before the first start, so that `down` can restore it. */
-export interface HostBaseline {
+interface HostBaseline {
   readonly bootId: string;
   readonly sysctls: Readonly<Record<string, string>>;
   /** Mount points that hold our folders and did not propagate. */

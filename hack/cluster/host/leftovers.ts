@@ -63,7 +63,7 @@ async function nodeLeftovers(layout: Layout, before: NetfilterState): Promise<st
 }
 
 /** Scope of `leftovers`. */
-export interface LeftoverScope {
+interface LeftoverScope {
   readonly layout?: Layout;
   /** Chains and sets that are not counted, because they were there before the cluster. */
   readonly before?: NetfilterState;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { tar } from './tar.ts';
 
 /** An image with one static binary only. */
-export interface BinaryImage {
+interface BinaryImage {
   /** Full name with a tag other than latest, such as `localhost/pause:3.10`. */
   readonly name: string;
   /** Name of the binary in the root folder; it is the entry point. */

@@ -20,7 +20,7 @@ export interface Survey {
 }
 
 /** The requested parts of a cluster. */
-export interface WantedParts {
+interface WantedParts {
   readonly tier: Tier;
   readonly kwok: boolean;
   readonly gvisor: boolean;

@@ -16,7 +16,7 @@ import { dump } from 'js-yaml';
 import type { Layout } from '../base/layout.ts';
 
 /** The one volume of the cluster and its class, the default one: there is no provisioner, and a pool without object storage claims one. */
-export const volumeName = 'agentfleet-local';
+const volumeName = 'agentfleet-local';
 
 const path = `/api/v1/persistentvolumes/${volumeName}`;
 
@@ -58,7 +58,7 @@ export function volumeStep(found: unknown): 'create' | 'free' | 'nothing' {
 }
 
 /** Makes the volume, or makes it available again when its claim is gone. Its content stays. */
-export async function ensureVolume(start: Start, api: ApiReader): Promise<void> {
+async function ensureVolume(start: Start, api: ApiReader): Promise<void> {
   const { layout, binaries } = start.around;
   const folder = volumeFolder(layout);
   await mkdir(folder, { recursive: true });
@@ -89,7 +89,7 @@ export async function importMissing(ctr: string, socket: string, tarPath: string
 }
 
 /** Imports a docker-archive into the node's image store, under the names in the archive. */
-export async function importInto(ctr: string, socket: string, tarPath: string): Promise<void> {
+async function importInto(ctr: string, socket: string, tarPath: string): Promise<void> {
   await execa(ctr, ['--address', socket, '--namespace', 'k8s.io', 'images', 'import', '--snapshotter', 'overlayfs', tarPath]);
 }
 
@@ -135,7 +135,7 @@ async function applyAddons(start: Start, api: ApiReader, manifests: string): Pro
 }
 
 /** Inputs of a node start besides the cluster-wide facts. */
-export interface NodeParts {
+interface NodeParts {
   readonly pause: ImageArchive;
   readonly coredns: ImageArchive;
 }

@@ -4,7 +4,7 @@ import type { Layout } from '../base/layout.ts';
 import { defaultPorts, type Ports } from '../base/ports.ts';
 
 /** The stored state of the cluster between two commands. */
-export interface ClusterRecord {
+interface ClusterRecord {
   readonly provider: Provider;
   readonly tier: Tier;
   readonly kwok: boolean;

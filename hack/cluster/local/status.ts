@@ -8,7 +8,7 @@ import { nodeName } from '../base/network.ts';
 import { readClusterRecord, readPorts } from './record.ts';
 
 /** Current state of one daemon. */
-export interface DaemonStatus {
+interface DaemonStatus {
   readonly name: string;
   readonly up: boolean;
   readonly pid: number;

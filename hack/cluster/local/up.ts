@@ -26,7 +26,7 @@ import { csiDriver, csiDriverName, csiSidecars, csiSocket } from '../daemons/csi
 import { waitFor } from '../base/wait.ts';
 
 /** Name of the StorageClass and of the VolumeSnapshotClass. */
-export const csiClass = 'agentfleet-dir';
+const csiClass = 'agentfleet-dir';
 
 /** The driver and its classes, as YAML documents. Volumes wait for their pod, as they do on most clusters. */
 export function csiManifests(): string {
@@ -63,7 +63,7 @@ async function definitions(): Promise<readonly string[]> {
 }
 
 /** Makes volumes and snapshots possible on the node: definitions, driver, sidecars, classes. Does nothing twice. */
-export async function startCsi(start: Start): Promise<void> {
+async function startCsi(start: Start): Promise<void> {
   const { layout, binaries, ports, nodeName } = start.around;
   const kubectl = async (args: readonly string[], input?: string): Promise<unknown> =>
     execa(binaries.path('kubectl'), ['--kubeconfig', layout.kubeconfig, ...args], input === undefined ? {} : { input });
@@ -92,7 +92,7 @@ interface CsiNode {
 }
 
 /** Name of the RuntimeClass; its handler is the one that containerd knows. */
-export const gvisorClass = 'gvisor';
+const gvisorClass = 'gvisor';
 
 /**
  * Returns the configuration of gVisor's shim. Sockets on volumes are the host's, so that the containers of a pod can
@@ -119,7 +119,7 @@ async function point(link: string, target: string): Promise<void> {
  * Makes pods with `runtimeClassName: gvisor` run: puts shim and runsc where containerd's configuration expects them, so
  * that nothing has to be restarted, and creates the RuntimeClass. The family must be built and the API server ready.
  */
-export async function installGvisor({ around, log }: Pick<Start, 'around' | 'log'>): Promise<void> {
+async function installGvisor({ around, log }: Pick<Start, 'around' | 'log'>): Promise<void> {
   const { layout, binaries } = around;
   const folder = gvisorFolder(layout);
   await mkdir(folder, { recursive: true, mode: 0o755 });
@@ -154,7 +154,7 @@ async function install(start: Start): Promise<void> {
 }
 
 /** Installs kwok's definitions and fast stages from its module once, and starts it unless it runs. */
-export async function startKwok(start: Start): Promise<void> {
+async function startKwok(start: Start): Promise<void> {
   await install(start);
   await ensure(start, kwok(start.around));
 }

@@ -1,7 +1,7 @@
 import { network } from '../base/network.ts';
 
 /** Authorities, separate so that no client of the API server can talk to etcd, or assert a user to extension servers. */
-export type AuthorityName = 'ca' | 'etcd-ca' | 'front-proxy-ca';
+type AuthorityName = 'ca' | 'etcd-ca' | 'front-proxy-ca';
 
 /** One certificate to issue. Organisations are groups and the common name is the user for the API server. */
 export interface CertificateSpec {

@@ -2,7 +2,7 @@ import { execa } from 'execa';
 import type { Provider } from '../base/cluster.ts';
 
 /** Inputs of the choice of a provider. */
-export interface ProviderFacts {
+interface ProviderFacts {
   /** `--context NAME`, when given. */
   readonly context: string | undefined;
   /** Provider of a cluster that is up already. */

@@ -12,7 +12,7 @@ export function minifyArguments(context: string): string[] {
 }
 
 /** Arguments of kubectl that ask for the names of the Ready nodes. */
-export function readyNodesArguments(kubeconfig: string): string[] {
+function readyNodesArguments(kubeconfig: string): string[] {
   const ready = '{range .items[*]}{.metadata.name}{"\\t"}{.status.conditions[?(@.type=="Ready")].status}{"\\n"}{end}';
   return ['--kubeconfig', kubeconfig, '--request-timeout=10s', 'get', 'nodes', '-o', `jsonpath=${ready}`];
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { ClusterError } from '../base/errors.ts';
 
 /** Absolute path of an executable in PATH, if there is one. */
-export async function findInPath(name: string, path: string): Promise<string | undefined> {
+async function findInPath(name: string, path: string): Promise<string | undefined> {
   for (const folder of path.split(':').filter(Boolean)) {
     const candidate = join(folder, name);
     const found = await access(candidate, constants.X_OK).then(

@@ -3,7 +3,7 @@ import { connect, rootCertificates, type DetailedPeerCertificate } from 'node:tl
 import { execa } from 'execa';
 
 /** Value `egress` of the chart. */
-export interface EgressValues {
+interface EgressValues {
   readonly registries: readonly { readonly host: string; readonly port: number }[];
   readonly environment: Readonly<Record<string, string>>;
 }
@@ -30,7 +30,7 @@ export async function machineEgress(): Promise<EgressValues> {
 }
 
 /** What pip needs besides, and the authority of its index, which it takes from a file only; undefined: a public one signs. */
-export interface PythonEgress extends EgressValues {
+interface PythonEgress extends EgressValues {
   readonly authority: string | undefined;
 }
 

@@ -54,7 +54,7 @@ function writeOf({ verb, objectRef = {} }: AuditEntry): string {
  * Entries about one namespace in the audit log of our own cluster, which lies beside its kubeconfig; undefined for a cluster
  * of somebody else.
  */
-export async function readAuditLog(
+async function readAuditLog(
   cluster: { readonly provider: string; readonly kubeconfig: string },
   namespace: string,
 ): Promise<readonly AuditEntry[] | undefined> {
@@ -119,7 +119,7 @@ interface Pods {
 }
 
 /** How long the servers of the fleet took to answer, by their own histograms: a bound, not the figure itself. */
-export async function answerTimes({ kubectl, proofs }: Stage): Promise<void> {
+async function answerTimes({ kubectl, proofs }: Stage): Promise<void> {
   const selector = 'agentfleet.dev/component in (expert, verifier)';
   const { items } = await kubectl.json<Pods>(['-n', namespaces.pools, 'get', 'pods', '-l', selector]);
   const headers = { authorization: `Bearer ${await expertsToken(kubectl, namespaces.system, namespaces.pools)}` };

@@ -17,7 +17,7 @@ const requirements = join(import.meta.dirname, 'mini-swe-agent.txt');
 const trajectory = `${homeDir}/trajectory.json`;
 
 /** Its virtual environment. */
-export interface MiniSweAgent {
+interface MiniSweAgent {
   readonly folder: string;
   readonly version: string;
 }
@@ -44,7 +44,7 @@ export function promptOf({ goal, visible }: Pick<PackTask, 'goal' | 'visible'>):
   return `${goal}\n\nThis check must pass: ${words.join(' ')}`;
 }
 
-export interface MiniRun {
+interface MiniRun {
   readonly agent: MiniSweAgent;
   readonly programs: Programs;
   readonly endpoint: Endpoint;

@@ -4,7 +4,7 @@ import { chatRoutes } from '@agentfleet/protocol/chat';
 import type { TracedRequest } from './trace.ts';
 import type { Exchange } from './endpoint.ts';
 
-export const peerFormat = 'agentfleet.dev/peer-record/v1';
+const peerFormat = 'agentfleet.dev/peer-record/v1';
 
 export interface PeerRecord {
   readonly format: typeof peerFormat;
@@ -31,7 +31,7 @@ export interface PeerRecord {
 }
 
 /** A request of a step. */
-export interface StepRequest {
+interface StepRequest {
   /** Index in `besideMs`. */
   readonly step: number;
   readonly what: string;
@@ -79,7 +79,7 @@ export function recordOf({ exchanges, ...facts }: Facts & { readonly exchanges: 
 }
 
 /** Figures of some steps. */
-export interface StepFigures {
+interface StepFigures {
   readonly steps: number;
   readonly p50Ms: number;
   readonly p99Ms: number;

@@ -14,7 +14,7 @@ interface Alert {
 }
 
 /** Alerts of the chart, as its files have them. */
-export function shippedAlerts(): readonly Alert[] {
+function shippedAlerts(): readonly Alert[] {
   const files = readdirSync(folder).sort();
   const groups = files.flatMap(
     (name) => load(readFileSync(join(folder, name), 'utf8')) as { readonly rules: readonly (Partial<Alert> & { expr: string })[] }[],

@@ -1,5 +1,5 @@
 /** Texts of a page besides the rule itself. Commands take the namespace of the release as `agentfleet-system`. */
-export interface RunbookText {
+interface RunbookText {
   /** What stops or may be wrong meanwhile, and what continues. */
   readonly impact: string;
   /** Commands that show the cause, in the order in which one looks. */

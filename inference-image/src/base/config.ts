@@ -50,7 +50,7 @@ export function parseCount(value: string): number {
 }
 
 /** λ of the energy model and of the features of each head. */
-export interface EnergyWeighting {
+interface EnergyWeighting {
   readonly lambda: number;
   readonly heads: Readonly<Record<EnergyHead, number>>;
 }
@@ -89,7 +89,7 @@ export interface VllmConfig {
   readonly sleepAfterSeconds: number | null;
 }
 
-export type EngineConfig =
+type EngineConfig =
   { readonly type: 'Synth' } | { readonly type: 'Replay'; readonly record: string } | LlamaConfig | VllmConfig | BuiltinConfig;
 
 /** Artifacts by role; the first is the default. */
@@ -102,7 +102,7 @@ export const artifacts = {
 
 const weighting: EnergyWeighting = { lambda: 1, heads: { Code: 0.7, Shell: 1.2, Editor: 0.6 } };
 
-export interface EngineEnvironment {
+interface EngineEnvironment {
   readonly env: Env;
   readonly faults: string[];
   readonly read: Read;

@@ -1,6 +1,6 @@
 import { inferenceErrors, type InferenceErrorBody, type InferenceErrorCode } from '@agentfleet/protocol/inference';
 
-export interface InferenceErrorOptions {
+interface InferenceErrorOptions {
   readonly field?: string | null;
   readonly cause?: unknown;
   readonly retryAfterSeconds?: number;

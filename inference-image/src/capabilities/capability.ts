@@ -10,7 +10,7 @@ type Request<C extends Capability> = Exchanges[C]['request'];
 type Result<C extends Capability> = Exchanges[C]['result'];
 
 /** Definition of a capability. */
-export interface CapabilitySpec<C extends Capability> {
+interface CapabilitySpec<C extends Capability> {
   readonly name: C;
   readonly request: TSchema;
   /** Schema of the engine's part of the answer. */
@@ -34,7 +34,7 @@ export interface CapabilitySpec<C extends Capability> {
 }
 
 /** Context of a served capability. */
-export interface CapabilityContext {
+interface CapabilityContext {
   readonly info: InferenceInfo;
   readonly queueLimit: number;
   readonly batchLimit: number;

@@ -10,7 +10,7 @@ import type { Log } from '@agentfleet/protocol/log';
 const freshMs = 60_000;
 
 /** Gets a real answer for each capability. @throws Error when one fails */
-export interface Provable {
+interface Provable {
   prove(): Promise<void>;
 }
 
@@ -72,7 +72,7 @@ export interface Server {
   readonly now: () => number;
 }
 
-export interface ServerOptions {
+interface ServerOptions {
   readonly config: Pick<Config, 'version' | 'roles' | 'queueLimit' | 'batchLimit'>;
   readonly engine: ServedEngine;
   readonly logger: Log;

@@ -15,7 +15,7 @@ import { bundledGrammars, Grammars, installedGrammars, SynthEngine } from './syn
 type EngineOptions = Pick<Config, 'engine' | 'grammars'>;
 
 /** Receives errors of an engine's background work. */
-export type OnEngineError = (error: unknown) => void;
+type OnEngineError = (error: unknown) => void;
 
 /** The engine that the configuration names, loaded. @throws Error when its files are absent or wrong */
 export async function createEngine({ engine, grammars }: EngineOptions, now: () => number, onError: OnEngineError): Promise<ServedEngine> {

@@ -17,7 +17,7 @@ const bodyLimit = 64 * 1024 * 1024;
 /** Time limit for receiving a request; its answer may take as long as the model does. */
 const requestTimeoutMs = 120_000;
 
-export interface AppOptions {
+interface AppOptions {
   readonly gateway: Gateway;
   readonly gate: Gate;
   readonly logger: Log;
@@ -204,7 +204,7 @@ function answer({ logger }: AppOptions, api: ClientApi, reply: FastifyReply, err
 }
 
 /** Any thrown value as a refusal; the unexpected gives no details. */
-export function asGatewayError(error: unknown): GatewayError {
+function asGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error;
   if (error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number' && error.statusCode < 500)
     return new GatewayError('InvalidRequest', error.message, { status: error.statusCode });

@@ -90,7 +90,7 @@ function answerAttributes({ model, choices, usage }: Answered): Attributes {
 
 type Answered = Pick<ChatCompletion, 'model' | 'choices'> & { readonly usage: WireUsage };
 
-export interface GatewayOptions {
+interface GatewayOptions {
   readonly models: ModelsFile;
   readonly providers: Readonly<Record<ChatEngine, Provider>>;
   readonly policy: RetryPolicy;

@@ -7,7 +7,7 @@ import { GatewayError } from './providers/gatewayError.ts';
 const validate = new Ajv({ strict: false }).compile<GatewayModels>(GatewayModels);
 
 /** Models by name. @throws Error that names the field and the cure */
-export function parseModels(text: string): ReadonlyMap<string, GatewayModel> {
+function parseModels(text: string): ReadonlyMap<string, GatewayModel> {
   const content = JSON.parse(text) as unknown;
   if (!validate(content)) {
     const [error] = validate.errors ?? [];

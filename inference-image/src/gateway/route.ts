@@ -50,7 +50,7 @@ function dispatcherOf(authority: string | null, proxy: string | undefined): Disp
   return new ProxyAgent({ uri: proxy, requestTls: tls, proxyTls: tls, ...limits });
 }
 
-export interface LaneLimits {
+interface LaneLimits {
   readonly concurrency: number;
   readonly requestsPerMinute?: number | undefined;
 }

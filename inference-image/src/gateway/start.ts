@@ -20,7 +20,7 @@ export interface RunningGateway {
   stop(): Promise<void>;
 }
 
-export interface GatewayStart {
+interface GatewayStart {
   readonly config: GatewayConfig;
   readonly logger: Log;
   /** Times between requests to a provider that failed. */

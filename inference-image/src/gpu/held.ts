@@ -51,7 +51,7 @@ async function visibleGpus(places: GpuPlaces): Promise<number> {
 }
 
 /** The GPU that a container has by the device plugin. */
-export interface HeldGpu {
+interface HeldGpu {
   readonly uuid: string;
   readonly pciBusID: string | undefined;
 }
@@ -93,10 +93,10 @@ function only(named: string | undefined, shown: readonly VisibleGpu[]): HeldGpu 
 }
 
 /** Tasks of a container that has a GPU and does not serve: the first argument of the program. */
-export const gpuTasks = ['tell-gpu', 'hold-gpu', 'probe-gpu'] as const;
+const gpuTasks = ['tell-gpu', 'hold-gpu', 'probe-gpu'] as const;
 export type GpuTask = (typeof gpuTasks)[number];
 
-export interface GpuTaskOptions {
+interface GpuTaskOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly places: GpuPlaces;
   /** The container's termination message file. */

@@ -33,14 +33,6 @@ export function guard(app: FastifyInstance, gate: Gate): void {
   });
 }
 
-/** Answers refusals of an app without other errors. */
-export function answerRefusals(app: FastifyInstance): void {
-  app.setErrorHandler((error, _request, reply) => {
-    if (!(error instanceof InferenceError)) throw error;
-    return reply.code(error.status).send(error.body);
-  });
-}
-
 const bodyLimit = 32 * 1024 * 1024;
 const requestTimeoutMs = 120_000;
 

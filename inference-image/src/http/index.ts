@@ -2,4 +2,4 @@
  * The HTTP face: routes, checks of requests, errors.
  * May import `capabilities`, `engines`, `gateway`, `queue`, `base`, `gpu`, `models` and protocol.
  */
-export { createApp, answerRefusals, guard } from './app.ts';
+export { createApp } from './app.ts';

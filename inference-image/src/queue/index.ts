@@ -2,4 +2,4 @@
  * Queue between HTTP and the engine: batches requests, and refuses some when full. May import `base`, `gpu`, `models`
  * and protocol.
  */
-export { BatchQueue, type QueueOptions } from './batchQueue.ts';
+export { BatchQueue } from './batchQueue.ts';

@@ -2,9 +2,9 @@ import { createHistogram, performance } from 'node:perf_hooks';
 import { collectDefaultMetrics, Gauge, type Registry } from 'prom-client';
 
 /** What the loop was busy with since the last look, from `performance.eventLoopUtilization`: a share of 0 to 1. */
-export type Utilization = () => number;
+type Utilization = () => number;
 
-export interface LagSamplerOptions {
+interface LagSamplerOptions {
   readonly utilization: Utilization;
   /** Monotonic ms. */
   readonly now: () => number;

@@ -20,7 +20,7 @@ export interface FleetMetricsOptions {
 }
 
 /** Counts tasks by pool (`namespace/name`, empty: none takes it) and phase; those that have ended on the leader only. */
-export function tasksByPhase(
+function tasksByPhase(
   caches: FleetMetricsOptions['caches'],
   reach: ReachConfig,
 ): readonly { readonly pool: string; readonly phase: string; readonly count: number }[] {

@@ -4,7 +4,7 @@ import { compareMemory, itemOf } from '../placement/index.ts';
 import { sampledGauge, type Sample } from './fleet.ts';
 
 /** What is reported of the GPUs at each scrape. */
-export type ReadPlacement = () => PlacementView;
+type ReadPlacement = () => PlacementView;
 
 type Slots = PlacementView['inventory']['slots'];
 
@@ -48,7 +48,7 @@ export function slotBytes(view: PlacementView): readonly Sample[] {
 }
 
 /** Nodes whose GPUs two stacks hand out, and slots whose board another slot has. Pure. */
-export function conflictCounts({ conflicts, slots }: PlacementView['inventory']): readonly Sample[] {
+function conflictCounts({ conflicts, slots }: PlacementView['inventory']): readonly Sample[] {
   const shared = slots.filter(({ node, fault }) => fault?.reason === 'Conflict' && !conflicts.has(node));
   const counted = sums([
     ...[...conflicts.keys()].map((node) => [`${node} TwoStacks`, 1] as const),
@@ -72,7 +72,7 @@ export function infeasible(holders: readonly PlanHolder[]): readonly Sample[] {
 }
 
 /** What each expert is and where it sits: one series for each server, of one that spans several slots for each of them. Pure. */
-export function expertInfo({ servers, pools, holders }: PlacementView): readonly Sample[] {
+function expertInfo({ servers, pools, holders }: PlacementView): readonly Sample[] {
   const digests = new Map<string, string | undefined>(
     pools.flatMap(({ metadata, status }) =>
       (status?.experts ?? []).map(({ name, digest }) => [`${metadata.namespace ?? ''}/${metadata.name} ${name}`, digest] as const),
@@ -91,7 +91,7 @@ export function expertInfo({ servers, pools, holders }: PlacementView): readonly
 }
 
 /** The revisions of each EnergyModel that judge, and where they sit. Pure. */
-export function modelInfo({ models }: PlacementView): readonly Sample[] {
+function modelInfo({ models }: PlacementView): readonly Sample[] {
   return models.flatMap(({ metadata: { namespace = '', name }, status }) => {
     const { rollout, plan, arms = [] } = status ?? {};
     const slots = new Map((plan?.assignments ?? []).map(({ item, slot }) => [item, slot]));

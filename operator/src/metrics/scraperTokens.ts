@@ -28,7 +28,7 @@ export const secrets = defineResource({ group: '', version: 'v1', plural: 'secre
 const refreshMs = 600_000;
 const retryMs = 10_000;
 
-export interface ScraperTokensOptions {
+interface ScraperTokensOptions {
   /** Fenced: one writes. */
   readonly transport: Transport;
   readonly namespace: string;

@@ -4,7 +4,7 @@ import { modelsClaim } from '../pools/names.ts';
 import { shortHash } from '../revisions/index.ts';
 
 /** Where weights are inside of containers: the same path in the job that reads them and in every engine. */
-export interface WeightsPlace {
+interface WeightsPlace {
   readonly volume: V1Volume;
   /** Where the volume is mounted. */
   readonly mountPath: string;
@@ -37,7 +37,7 @@ const short = (value: unknown): string => shortHash(value, 16);
 const inClaim = /^pvc:\/\/([^/]+)(\/.*)?$/;
 
 /** Name of the volume in which weights lie, inside of pods. Pure. */
-export function volumeOf(uri: string): string {
+function volumeOf(uri: string): string {
   const [, claim] = inClaim.exec(uri) ?? [];
   if (claim !== undefined) return `claim-${short(claim)}`;
   return uri.startsWith('oci://') ? `image-${short(uri)}` : 'cache';
@@ -95,7 +95,7 @@ export function adaptersOn(experts: readonly Expert[], base: string): readonly E
 const rankOf = ({ engine }: Expert): number => (engine.type === 'Adapter' ? engine.adapter.rank : 0);
 
 /** Adapters that an engine has room for. */
-export interface AdapterRoom {
+interface AdapterRoom {
   readonly count: number;
   readonly maxRank: number;
 }

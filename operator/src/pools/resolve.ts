@@ -95,7 +95,7 @@ function defaultPool(own: string, namespace: Namespace | undefined, lookup: Pool
 }
 
 /** The caches that decide which pool a task belongs to. */
-export interface PoolCaches {
+interface PoolCaches {
   readonly pools: { readonly lister: Lister<ExpertPool> };
   readonly poolGrants: { readonly lister: Lister<PoolGrant> };
   readonly namespaces: { readonly lister: Lister<Namespace> };

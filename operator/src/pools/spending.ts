@@ -149,7 +149,7 @@ export function capOf(caps: Pick<PoolSpending, 'tokens' | 'cost'> | undefined): 
 }
 
 /** The cap that an attempt would exceed. */
-export interface Excess {
+interface Excess {
   /** `tokens`, `perNamespace.cost` … of spec.limits.spending. */
   readonly field: string;
   readonly unit: 'tokens' | 'micros';

@@ -4,4 +4,4 @@
  * task's pool read for it. A process of its own; the operator does not import it.
  */
 
-export { startCopying, startResults, type CopyingOptions, type ResultsOptions, type RunningResults } from './start.ts';
+export { startCopying, startResults, type RunningResults } from './start.ts';

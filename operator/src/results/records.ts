@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import { Refused } from './refused.ts';
 import type { WorkersClient } from './workers.ts';
 
-export interface RecordsOptions {
+interface RecordsOptions {
   readonly task: AgentTask;
   /** The task as it is now; undefined when it is gone. Rejects with a Refused when the caller may not read it any more. */
   readonly again: (signal: AbortSignal) => Promise<AgentTask | undefined>;

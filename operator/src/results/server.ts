@@ -49,7 +49,7 @@ function discovery(path: string): object | undefined {
   return Object.hasOwn(documents, path) ? documents[path] : undefined;
 }
 
-export interface ResultsServerOptions {
+interface ResultsServerOptions {
   readonly port: number;
   readonly host?: string;
   readonly delegation: Pick<Delegation, 'callerByToken' | 'verdict'>;

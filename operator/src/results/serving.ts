@@ -18,13 +18,13 @@ interface Secret extends KubeObject {
 const secrets = defineResource<Secret>({ group: '', version: 'v1', plural: 'secrets', kind: 'Secret', namespaced: true });
 
 /** The Secret of the certificate; the chart makes it empty, so that no account here has the right to make Secrets. */
-export const certificateSecret = 'agentfleet-results-tls';
+const certificateSecret = 'agentfleet-results-tls';
 const keys = { authority: 'ca.crt', certificate: 'tls.crt', key: 'tls.key' } as const;
 
 /** The authority in force and the one before it: replicas change over one after the other. */
 const mostAuthorities = 2;
 
-export interface ServingOptions {
+interface ServingOptions {
   readonly transport: Transport;
   readonly namespace: string;
   /** Names that the API server asks for. */

@@ -87,7 +87,7 @@ export async function startResults(options: ResultsOptions, signal: AbortSignal)
   return { port: server.port, stop };
 }
 
-export interface CopyingOptions extends ProcessOptions {
+interface CopyingOptions extends ProcessOptions {
   readonly random: Random;
   /** Of its probes. */
   readonly port: number;

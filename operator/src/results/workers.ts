@@ -37,7 +37,7 @@ export interface WorkersOptions {
 const serviceUrl = ({ namespace, name }: Workers): string => `http://${name}.${namespace}.svc:${workerPort}`;
 
 /** What a worker answers. */
-export interface WorkerAnswer {
+interface WorkerAnswer {
   readonly body: Readable;
   readonly bytes: number | undefined;
 }

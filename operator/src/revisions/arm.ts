@@ -14,7 +14,7 @@ export interface Arm {
 }
 
 /** The part of an assignment that names what the task works with, and who judges it. */
-export type Arms = Pick<Assignment, 'revision' | 'verifierRevision' | 'rollout' | 'shadow'>;
+type Arms = Pick<Assignment, 'revision' | 'verifierRevision' | 'rollout' | 'shadow'>;
 
 /** The arm of a task that never had one. Pure. */
 export function armOf(uid: string, status: RolloutStatus | undefined): Arm {
@@ -26,7 +26,7 @@ export function armOf(uid: string, status: RolloutStatus | undefined): Arm {
 }
 
 /** The revision of a task that had one: the same as long as it may serve, so that one task sees one revision. Pure. */
-export function laterRevision(before: string | undefined, status: RolloutStatus | undefined): string | undefined {
+function laterRevision(before: string | undefined, status: RolloutStatus | undefined): string | undefined {
   if (before === undefined || status === undefined) return status?.stable;
   const serves = before === status.stable || (isTrying(status) && before === status.canary) || status.lastGreen?.includes(before) === true;
   return serves ? before : status.stable;

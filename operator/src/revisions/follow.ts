@@ -27,7 +27,7 @@ export interface Followers {
 }
 
 /** The pool or model that a rollout is of. */
-export interface RolloutOwner<P> {
+interface RolloutOwner<P> {
   readonly owner: ExpertPool | EnergyModel;
   readonly policy: NamedPolicy | undefined;
   /** What is left of a rollout where no policy is named any more. */

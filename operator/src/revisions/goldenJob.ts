@@ -16,7 +16,7 @@ export interface GoldenTemplate {
 }
 
 /** What was found under a name, or why it is of no use. */
-export type FoundTemplate = GoldenTemplate | { readonly fault: string };
+type FoundTemplate = GoldenTemplate | { readonly fault: string };
 
 /** Time of a Job whose template has no activeDeadlineSeconds. */
 const usualSeconds = 3600;
@@ -88,7 +88,7 @@ export const rolloutLabel = 'agentfleet.dev/rollout';
 const own = 'agentfleet.dev/';
 
 /** Labels of the golden Jobs and pods of an owner; `owner` are those that name it. */
-export function goldenLabels(owner: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+function goldenLabels(owner: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   return { [labels.component]: 'golden', ...owner };
 }
 
@@ -99,7 +99,7 @@ export function heardByGolden(wall: ServerWall, owner: Readonly<Record<string, s
 }
 
 /** What a Job is made from. */
-export interface GoldenJob {
+interface GoldenJob {
   readonly owner: KubeObject;
   readonly name: string;
   /** Labels that name the owner. */

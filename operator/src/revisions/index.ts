@@ -2,12 +2,12 @@
  * Rollouts of pools and models as the cluster shows them: what serves under which name, which tasks work with it, what
  * became of them, and how far the rollout is. Decides by `rollout/`; imports runtime, pools and serving, no controller.
  */
-export { armsOf, type Arms, modelLockedBy, poolLockedBy, RolloutLock, expertHash, poolRevision, revisionOf, shortHash } from './arm.ts';
+export { armsOf, modelLockedBy, poolLockedBy, RolloutLock, expertHash, poolRevision, revisionOf, shortHash } from './arm.ts';
 export { rolloutEvent, rolloutMoved, isOpen, type Seen } from './progress.ts';
 export { EngineReader, metricsByHttp, type AskMetrics } from './engines.ts';
 export { type Latency, LatencyReader, lookMs } from './latency.ts';
 export { heardByGolden } from './goldenJob.ts';
-export { QueryReader, textByHttp, type AskText } from './prometheus.ts';
+export { QueryReader, textByHttp } from './prometheus.ts';
 export { shadowIn } from './ledger.ts';
 export { followRollout, lostOf, shortOf, withPlaces, type Followers, type Planned, type Revisions } from './follow.ts';
 export { noShadow, type ShadowTallies, shadowCondition, type ShadowView } from './shadow.ts';

@@ -115,7 +115,7 @@ export function countLedger(ledger: Ledger, samples: readonly Sample[]): Ledger 
 }
 
 /** Keys of the ConfigMap. */
-export const ledgerKeys = { counts: 'counts.json', counted: 'counted' } as const;
+const ledgerKeys = { counts: 'counts.json', counted: 'counted' } as const;
 
 /** Content of the ConfigMap of a ledger. Pure. */
 export function ledgerText({ rollout, arms, counted, shadow }: Ledger): Readonly<Record<string, string>> {

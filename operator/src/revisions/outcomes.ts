@@ -77,7 +77,7 @@ export function lateSampleOf(
   };
 }
 
-export interface OutcomesOptions {
+interface OutcomesOptions {
   readonly caches: Pick<Caches, 'tasks' | 'census'>;
   readonly transport: Transport;
   readonly log: Log;

@@ -4,7 +4,7 @@ import type { QueryAnswer } from '../rollout/index.ts';
 import { boundedText } from '../serving/index.ts';
 
 /** Asks for a URL; the text of the answer. Rejects when there is none. */
-export type AskText = (url: string, signal: AbortSignal) => Promise<string>;
+type AskText = (url: string, signal: AbortSignal) => Promise<string>;
 
 const longestAnswer = 65_536;
 

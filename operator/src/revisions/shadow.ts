@@ -73,7 +73,7 @@ function addScores({ stable, shadow }: ShadowTallies['scores'], { stableBins, sh
 }
 
 /** Sums of copies with those of one report. Pure. */
-export function addCopies(to: CopyCounts, report: ShadowReport): CopyCounts {
+function addCopies(to: CopyCounts, report: ShadowReport): CopyCounts {
   return Object.fromEntries(counters.map((name) => [name, to[name] + report[name]])) as CopyCounts;
 }
 
@@ -117,7 +117,7 @@ export interface ShadowView {
 }
 
 /** The value of the condition. */
-export interface ShadowWord {
+interface ShadowWord {
   readonly status: 'True' | 'False' | 'Unknown';
   readonly reason: Reason;
   readonly message: string;

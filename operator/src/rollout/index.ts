@@ -9,11 +9,10 @@ export {
   type Gate,
   type GateResult,
   type GoldenEvidence,
-  type Verdict,
   type HeldOut,
   type QueryAnswer,
   type ShadowEvidence,
 } from './gates/index.ts';
-export { advance, idle, type Evidence, type Phase, type RolloutRules, type RolloutState, type Step } from './machine/index.ts';
+export { advance, idle, type Evidence, type RolloutRules, type RolloutState } from './machine/index.ts';
 export { goesToCanary, isControl } from './routing.ts';
 export { defaultLooks, designOf, type Design, type DesignGoal, type Table } from './statistics/index.ts';

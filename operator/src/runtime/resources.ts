@@ -141,7 +141,7 @@ export interface PodTemplate extends KubeObject {
 }
 
 /** `v1.PodSpec` as its author wrote it. */
-export interface TemplatePodSpec {
+interface TemplatePodSpec {
   readonly activeDeadlineSeconds?: number;
   readonly containers?: readonly TemplateContainer[];
   readonly volumes?: readonly { readonly name: string }[];

@@ -10,7 +10,7 @@ import type { PersistentVolumeClaim } from './resources.ts';
 type Plain<T> = Pick<T, keyof T>;
 
 /** The HTTP proxy between the cluster and everybody else. */
-export interface ProxySettings {
+interface ProxySettings {
   /** `http://host:port`, perhaps with a name and a password. */
   readonly url: string;
   /** Hosts that are reached without it, as NO_PROXY has them: names, and `.name` with all that is below. */

@@ -72,7 +72,7 @@ export const sweepEveryMs = 600_000;
 
 const retryMs = 10_000;
 
-export interface TaskCensusOptions {
+interface TaskCensusOptions {
   readonly transport: Transport;
   readonly clock: Clock;
   readonly random: Random;

@@ -1,5 +1,5 @@
 /** What is asked for by HTTP, in words, and the longest answer that is read, bytes. */
-export interface BoundedQuestion {
+interface BoundedQuestion {
   readonly url: string;
   readonly what: string;
   readonly most: number;

@@ -1,9 +1,8 @@
 /** Pods that answer as an expert or a verifier: what a pool and an EnergyModel have in common. May import `runtime` and `placement`. */
 export * from './access.ts';
-export { boundedText, type BoundedQuestion } from './boundedText.ts';
+export { boundedText } from './boundedText.ts';
 export {
   calibrationOf,
-  type ReportedCalibration,
   type AskInfo,
   type BearerFor,
   InfoReader,

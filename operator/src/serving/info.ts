@@ -5,7 +5,7 @@ import type { Pod } from '../runtime/resources.ts';
 import { boundedText } from './boundedText.ts';
 
 /** A calibration as a server reports it, or what is wrong with it. */
-export type ReportedCalibration = ModelCalibration | { readonly fault: string };
+type ReportedCalibration = ModelCalibration | { readonly fault: string };
 
 const isShare = (value: unknown): value is number => typeof value === 'number' && value >= 0 && value <= 1;
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) < 2 ** 31;

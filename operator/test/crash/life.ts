@@ -16,7 +16,7 @@ import {
 } from '@agentfleet/kube';
 import type { FakeApiServer } from '@agentfleet/kube/testing';
 import { Registry } from 'prom-client';
-import { createAgentTaskController } from '../../src/controllers/agenttask/controller.ts';
+import { createAgentTaskController } from '../../src/controllers/agenttask/index.ts';
 import { config } from '../../src/controllers/agenttask/testing/stage.ts';
 import { createAgentTaskOrderController } from '../../src/controllers/agenttaskorder/controller.ts';
 import { createEnergyModelController } from '../../src/controllers/energymodel/index.ts';

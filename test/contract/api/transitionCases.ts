@@ -2,7 +2,7 @@
 import { fullScale, fullTask, minimalTask, orders, workspaces } from './examples.ts';
 import { withValue, type Node } from './fields.ts';
 
-export interface TransitionCase {
+interface TransitionCase {
   /** `message` of the rule, which may differ from the refusal when the rule computes its text. */
   readonly rule: string;
   readonly says: string;

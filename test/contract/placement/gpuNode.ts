@@ -39,7 +39,7 @@ export interface Claim {
   };
 }
 
-export interface BoundPod {
+interface BoundPod {
   readonly metadata: { readonly name: string };
   readonly spec: { readonly nodeName?: string };
   readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string; readonly message?: string }[] };

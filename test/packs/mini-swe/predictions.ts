@@ -5,7 +5,7 @@ import { judge, type JudgeOptions } from '@agentfleet/eval/verify';
 import { createTwoFilesPatch } from 'diff';
 
 /** A line of `predictions.jsonl`, with these members and no others. */
-export interface Prediction {
+interface Prediction {
   readonly instance_id: string;
   readonly model_name_or_path: string;
   /** Null or empty where nothing was changed. */
@@ -18,7 +18,7 @@ interface Outcomes {
 }
 
 /** What `report.json` has under the id of an instance. */
-export interface Grade {
+interface Grade {
   readonly patch_is_None: boolean;
   readonly patch_exists: boolean;
   readonly patch_successfully_applied: boolean;

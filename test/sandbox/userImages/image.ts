@@ -10,7 +10,7 @@ import { tar, type TarFile } from '../../../hack/cluster/images/tar.ts';
 import { hostArch } from '../../../hack/images/index.ts';
 
 /** An image's configuration by its author, in the terms of OCI. */
-export interface ImageConfig {
+interface ImageConfig {
   readonly User?: string;
   readonly Entrypoint?: readonly string[];
   readonly Volumes?: Readonly<Record<string, object>>;

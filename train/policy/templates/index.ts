@@ -10,7 +10,7 @@ import { tampering } from './tampering.ts';
 import { toolCommands } from './tools.ts';
 import type { Templates } from './template.ts';
 
-export { slots, type Templates } from './template.ts';
+export { slots } from './template.ts';
 
 const own: Readonly<Record<PolicyLabel, Templates>> = {
   Benign: benign,

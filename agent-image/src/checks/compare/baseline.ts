@@ -20,7 +20,7 @@ export function testReasons(code: ReasonCode, check: string, tests: readonly str
   return reasons;
 }
 
-export interface BadEnd {
+interface BadEnd {
   readonly code: ReasonCode;
   readonly class: CheckClass;
   readonly message: string;

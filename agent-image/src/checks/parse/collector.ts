@@ -15,7 +15,7 @@ const maxLine = 8192;
 // eslint-disable-next-line no-control-regex
 const escapes = /\u001B(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001B]{0,4096}(?:\u0007|\u001B\\)|[@-Z\\^_])/g;
 
-export function stripAnsi(text: string): string {
+function stripAnsi(text: string): string {
   return text.includes('\u001B') ? text.replace(escapes, '') : text;
 }
 

@@ -10,7 +10,7 @@ import { parseTap } from './tap.ts';
 import { parseUnittest } from './unittest.ts';
 import { linesOf } from './collector.ts';
 
-export interface Detection {
+interface Detection {
   readonly format: ResultFormat;
   readonly why: string;
 }

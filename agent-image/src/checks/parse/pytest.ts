@@ -13,7 +13,7 @@ interface Tally {
   readonly xpassed: number;
 }
 
-export interface PytestSession {
+interface PytestSession {
   /** Lines before the sections of captured output. */
   readonly progress: readonly string[];
   /** Lines of the short test summary. */

@@ -12,7 +12,7 @@ export function reportFiles(command: readonly string[]): string[] {
 }
 
 /** The report files of one simple command. */
-export function reportsOf({ words }: SimpleCommand): string[] {
+function reportsOf({ words }: SimpleCommand): string[] {
   const found = words.flatMap((word, at) => {
     const split = word.indexOf('=');
     if (split === -1) return options.test(word) ? [words[at + 1] ?? ''] : [];

@@ -6,4 +6,4 @@ export { resultTampering, type Writing, judgeChanges } from './judge.ts';
 export { protectedPaths } from './protected.ts';
 export { editable } from './sections.ts';
 export { reportFiles } from './entries.ts';
-export type { Change, ChangeJudgement, CheckCommand, Operation, Protect, ProtectedSet, Protection, ReadFile, Violation } from './types.ts';
+export type { Change, ChangeJudgement, CheckCommand, Operation, Protect, ProtectedSet, Violation } from './types.ts';

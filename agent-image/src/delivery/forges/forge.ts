@@ -10,7 +10,7 @@ export interface Listed {
 }
 
 /** A pull request to open. */
-export interface PullRequestOrder {
+interface PullRequestOrder {
   readonly title: string;
   readonly body: string;
   /** Branch of the task. */

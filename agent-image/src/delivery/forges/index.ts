@@ -12,7 +12,7 @@ import { gitea } from './gitea.ts';
 import { github } from './github.ts';
 import { gitlab } from './gitlab.ts';
 
-export type { Listed, PullRequestOrder, PullRequests } from './forge.ts';
+export type { Listed, PullRequests } from './forge.ts';
 
 const kinds: readonly ForgeKind[] = [github, gitlab, gitea];
 /** Forges whose probe is at the root of the host come first. */

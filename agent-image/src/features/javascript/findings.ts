@@ -185,7 +185,7 @@ function exportedNames(root: Node): ReadonlySet<string> {
 }
 
 /** A source of JavaScript or TypeScript as a tree, or the number of syntax errors; null: the parser does not know. */
-export type ReadSource = { readonly root: Node } | { readonly broken: number } | null;
+type ReadSource = { readonly root: Node } | { readonly broken: number } | null;
 
 /** Most places that are counted. */
 const mostBroken = 32;

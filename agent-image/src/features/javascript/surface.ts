@@ -48,7 +48,7 @@ async function offerOfFile(base: string, parse: ParseFile): Promise<Offered> {
 }
 
 /** Returns the names that a file exports; null where it re-exports, or is no ES module. */
-export function exportsOf(root: Node): Offer | null {
+function exportsOf(root: Node): Offer | null {
   const names = new Set<string>();
   const statements = root.children.filter(({ type }) => type === 'export_statement');
   for (const node of statements) {

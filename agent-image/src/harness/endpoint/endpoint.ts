@@ -51,7 +51,7 @@ export class Turn {
 }
 
 /** A request that was not answered by the model. */
-export interface EndpointRefusal {
+interface EndpointRefusal {
   readonly status: number;
   readonly code: string;
   readonly message: string;

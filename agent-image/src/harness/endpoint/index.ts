@@ -3,4 +3,4 @@
  * time, are charged to the task and sent to the gateway. May import `loop` (budget, notes, transcript), `attempt`,
  * `models`, `base`.
  */
-export { serveModelEndpoint, Turn, type EndpointRefusal, type ModelEndpoint, type ModelEndpointOptions } from './endpoint.ts';
+export { serveModelEndpoint, Turn, type ModelEndpoint, type ModelEndpointOptions } from './endpoint.ts';

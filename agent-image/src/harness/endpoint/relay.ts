@@ -15,7 +15,7 @@ const maxBytes = 16 * 1024 * 1024;
 /** A low value: an estimate should rather be too high than too low. */
 const bytesPerToken = 3;
 
-export interface RefusalOptions {
+interface RefusalOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** Body of the gateway's refusal; default: one in the form of the API. */
   readonly body?: unknown;
@@ -42,7 +42,7 @@ export class Refusal extends Error {
   }
 }
 
-export interface Relaying {
+interface Relaying {
   readonly scope: Pick<Scope, 'context'>;
   readonly models: ChatModels;
   readonly expert: ChatExpert;

@@ -1,7 +1,7 @@
 import type { Span } from '../verdict/types.ts';
 import { hasHole, hole } from './marks.ts';
 
-/** What a table says about a name that comes from outside: never a member that every object has. */
+/** The entry of a table for a name that comes from outside: never a member that every object has. */
 export function lookup<T>(table: Readonly<Record<string, T>>, name: string): T | undefined {
   return Object.hasOwn(table, name) ? table[name] : undefined;
 }
@@ -90,7 +90,7 @@ export function args(command: Command): readonly string[] {
   return command.argv.slice(1).map((value) => value.text);
 }
 
-export function isFlag(text: string): boolean {
+function isFlag(text: string): boolean {
   return text.startsWith('-') && text.length > 1;
 }
 

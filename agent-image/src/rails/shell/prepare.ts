@@ -16,7 +16,7 @@ export interface Prepared {
   readonly unbalanced: boolean;
 }
 
-export interface Heredoc {
+interface Heredoc {
   readonly body: string;
   /** No expansion happens in the body. */
   readonly quoted: boolean;
@@ -25,7 +25,7 @@ export interface Heredoc {
 /** What the word of a here-string begins with, after it was made an input redirect. */
 export const hereStringMark = '\uE00D';
 /** The file by which an input redirect names the here-document with this number. */
-export const heredocWord = (index: number): string => `\uE00E${index}\uE00F`;
+const heredocWord = (index: number): string => `\uE00E${index}\uE00F`;
 export const heredocPattern = /^'?\uE00E(\d+)\uE00F'?$/;
 
 const maxHeredocs = 256;
@@ -294,7 +294,7 @@ export class Scope {
 }
 
 /** A function's body is walked in the text that defined it. */
-export interface FunctionSource {
+interface FunctionSource {
   readonly frame: unknown;
 }
 

@@ -88,7 +88,7 @@ function whyNot(status: AgentTask['status']): string {
   return status?.sandbox === undefined ? 'it was deleted, or has ended' : `the task has another one, ${status.assignment?.sandbox ?? ''}`;
 }
 
-export interface ConnectorOptions {
+interface ConnectorOptions {
   readonly tokens: TokenSource;
   readonly clock: Clock;
   readonly random: Random;
@@ -97,7 +97,7 @@ export interface ConnectorOptions {
 }
 
 /** Which sandbox, and under which assignment. */
-export interface SandboxRef {
+interface SandboxRef {
   readonly name: string;
   readonly epoch: number;
 }
@@ -199,7 +199,7 @@ export function reportedWall(found: Isolation, task: AgentTask): Isolation {
   return opened && found.network === 'Enforced' ? { ...found, network: 'NotEnforced' } : found;
 }
 
-export interface WallWatchOptions {
+interface WallWatchOptions {
   readonly keeper: Pick<KeeperClient, 'info'>;
   /** The isolation when the sandbox was opened. */
   readonly found: Isolation;

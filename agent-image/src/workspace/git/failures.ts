@@ -3,7 +3,7 @@ import { AttemptFailure } from '../../base/failure.ts';
 import type { EgressRequest } from '../../egress/index.ts';
 
 /** How a run of git failed. */
-export interface GitFault {
+interface GitFault {
   /** Subcommand. */
   readonly step: string;
   readonly url: string;

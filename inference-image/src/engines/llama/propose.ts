@@ -88,7 +88,7 @@ export interface Reply {
 }
 
 /** Tokens that one reply and one request may cost. */
-export const replyTokens = 96;
+const replyTokens = 96;
 export const requestTokens = 1024;
 
 const validate = new Ajv().compile<{ text: string }>(replySchema);

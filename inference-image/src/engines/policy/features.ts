@@ -73,7 +73,7 @@ export const concepts: Readonly<Record<string, RegExp>> = {
 };
 
 /** Parts of a command line: words with their quotes taken off, and the operators between them. */
-export interface Lexeme {
+interface Lexeme {
   readonly kind: 'Word' | 'Operator';
   readonly text: string;
 }
@@ -267,7 +267,7 @@ export function bucketOf(feature: string): number {
 }
 
 /** Concepts that the act shows, and pairs of them. */
-export function conceptsOf({ subject, content = '' }: Pick<JudgedAct, 'subject' | 'content'>): readonly string[] {
+function conceptsOf({ subject, content = '' }: Pick<JudgedAct, 'subject' | 'content'>): readonly string[] {
   const text = `${subject}\n${content}`.slice(0, maxChars);
   const shown = Object.keys(concepts).filter((name) => concepts[name]?.test(text));
   const pairs = shown.flatMap((one, at) => shown.slice(at + 1).map((other) => `${one}&${other}`));

@@ -66,18 +66,18 @@ export function suspicionOf(spectrum: Spectrum): LineSuspicion {
 }
 
 /** Lines named in the traces of failing tests, by path; the last of a trace weighs most. */
-export type TraceLines = ReadonlyMap<string, ReadonlyMap<number, number>>;
+type TraceLines = ReadonlyMap<string, ReadonlyMap<number, number>>;
 
 /** Ranks of an unlocalised request: every line alike. */
 const unknown: Suspicion = { ochiai: 0.5, dstar: 1 };
 /** A line that only passing tests ran may still matter, for example where a value is made. */
-export const unreached = 0.02;
+const unreached = 0.02;
 const traceBoost = 0.6;
 /** Number of failure texts; the end of a trace is the most informative. */
 const maxTexts = 128;
 const maxTextChars = 16_384;
 
-export interface SiteLines {
+interface SiteLines {
   readonly path: string;
   /** First and last line, from 1. */
   readonly from: number;
@@ -146,7 +146,7 @@ const enough = 1000;
 /** Nodes between two looks at the clock; other requests run in between. */
 const nodesPerSlice = 200;
 
-export interface SearchLimits {
+interface SearchLimits {
   /** Monotonic milliseconds. */
   readonly now: () => number;
   readonly deadline: number;
@@ -236,7 +236,7 @@ function pairKey(request: GenerateRequest): Parameters<typeof withPairs>[1] {
 }
 
 /** A pool and the wire form of its entries. */
-export interface KeptPool {
+interface KeptPool {
   readonly pool: Pool;
   readonly wire: Wire;
 }
@@ -248,7 +248,7 @@ const kept = 16;
  * Pools of the requests seen last. A caller asks again and again for the next k of the same program
  * state, and requests of one batch often share it: the search runs once.
  */
-export class PoolCache {
+class PoolCache {
   readonly #pools = new Map<string, KeptPool>();
 
   async get(request: GenerateRequest, make: () => Promise<Pool>): Promise<KeptPool> {
@@ -269,7 +269,7 @@ function poolKey({ files, localisation, maxEdits, seed }: GenerateRequest): stri
   return sha256(JSON.stringify([files, localisation, maxEdits, seed]));
 }
 
-export interface SynthOptions {
+interface SynthOptions {
   /** Closed with the engine. */
   readonly grammars: Grammars;
   readonly modelDigest: string;

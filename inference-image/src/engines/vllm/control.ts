@@ -39,7 +39,7 @@ export class VllmError extends Error {
   }
 }
 
-export interface VllmControlOptions {
+interface VllmControlOptions {
   /** `http://host:port`. */
   readonly origin: string;
   readonly timeoutMs: number;

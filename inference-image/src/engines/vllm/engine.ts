@@ -5,7 +5,7 @@ import { VllmError, type Adapter, type ChatReply, type VllmControl } from './con
 import { conversation, proposalSchema, proposalOf, type Proposal } from './proposal.ts';
 import type { Residency } from './residency.ts';
 
-export interface VllmEngineOptions {
+interface VllmEngineOptions {
   readonly control: VllmControl;
   /** Name that the engine answers to; with an adapter, the adapter's. */
   readonly model: string;

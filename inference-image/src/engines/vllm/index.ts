@@ -7,9 +7,7 @@ import { VllmControl, type Adapter } from './control.ts';
 import { VllmEngine } from './engine.ts';
 import { Residency } from './residency.ts';
 
-export { VllmEngine } from './engine.ts';
-
-export interface VllmSettings {
+interface VllmSettings {
   /** `http://host:port`. */
   readonly origin: string;
   readonly model: string;

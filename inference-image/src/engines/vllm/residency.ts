@@ -1,7 +1,7 @@
 import type { VllmControl } from './control.ts';
 
 /** An engine whose weights go to the memory of the host while it is idle. */
-export interface ResidencyOptions {
+interface ResidencyOptions {
   readonly control: Pick<VllmControl, 'sleep' | 'wake' | 'isSleeping'>;
   /** Time without a request after which it sleeps, ms. */
   readonly idleMs: number;

@@ -25,7 +25,7 @@ const MessagesRequest = Type.Object(
   },
   open,
 );
-export type MessagesRequest = Static<typeof MessagesRequest> & Readonly<Record<string, unknown>>;
+type MessagesRequest = Static<typeof MessagesRequest> & Readonly<Record<string, unknown>>;
 
 const validate = new Ajv({ strict: false }).compile<MessagesRequest>(MessagesRequest);
 

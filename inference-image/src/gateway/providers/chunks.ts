@@ -4,7 +4,7 @@ import type { Chunk } from './provider.ts';
 import { stateOf } from './state.ts';
 
 /** Thinking of a model of the Messages API, for clients of that API: a piece of its text, or a whole block at its end. */
-export type ThinkingPiece = { readonly text: string } | { readonly block: ThinkingBlock | RedactedThinkingBlock };
+type ThinkingPiece = { readonly text: string } | { readonly block: ThinkingBlock | RedactedThinkingBlock };
 
 /** The part of a message in one chunk. `provider_state` and `thinking` are extensions of the gateway. */
 export type Delta = Partial<Chunk['choices'][number]['delta']> & { readonly provider_state?: unknown; readonly thinking?: ThinkingPiece };

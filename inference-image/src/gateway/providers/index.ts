@@ -11,7 +11,7 @@ import { ReplayProvider } from './replay.ts';
 export { inputOf } from './anthropicRequest.ts';
 export { isAnthropicState } from './anthropicState.ts';
 export { chunkOf, chunkOfChoice, Streamed, type Delta } from './chunks.ts';
-export { malformed, placeOf, providerFailure } from './failure.ts';
+export { malformed, providerFailure } from './failure.ts';
 export type { Ask, Chunk, Provider } from './provider.ts';
 export { estimate, sumOf, usageOf } from './usage.ts';
 

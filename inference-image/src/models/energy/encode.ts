@@ -71,7 +71,7 @@ export const before: readonly { readonly name: FeatureName; readonly scale: (val
 export const knownBefore = { 'features/v1': 11, 'features/v2': 23, 'features/v3': before.length } as const;
 
 /** One term of f(x): null when a feature that it needs was not measured. */
-export interface Term {
+interface Term {
   readonly name: string;
   /** Sign that the weight may have, so that more harm never lowers the energy; 0: any. */
   readonly sign: -1 | 0 | 1;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { shapes, sizes, tensorNames, type TensorName, type Weights } from './network.ts';
 
-export const plannerFormat = 'agentfleet.dev/planner/v1';
+const plannerFormat = 'agentfleet.dev/planner/v1';
 const magic = Buffer.from('AFPLAN1\n');
 
 /** Quality of the planner on problems that its training never saw. AUC: area under the ROC curve. */

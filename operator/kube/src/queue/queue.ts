@@ -119,7 +119,6 @@ export class WorkQueue {
   /** Since when, monotonic ms. */
   readonly #processing = new Map<string, number>();
   #takers: ((item: QueueItem | undefined) => void)[] = [];
-  #drained: (() => void)[] = [];
   #timer: Timer | undefined;
   #timerAt = Infinity;
   #order = 0;
@@ -221,7 +220,7 @@ export class WorkQueue {
     this.#metrics.worked(this.#clock.monotonic() - begin);
     const again = this.#dirty.get(key);
     if (again) this.#pushReady(again);
-    if (this.#processing.size === 0 && this.#readyCount === 0) this.#endDrain();
+    if (this.#shutDown && this.#processing.size === 0) this.shutDown();
   }
 
   /** Takes no more keys; what is ready still comes out, what waits is dropped. */
@@ -233,13 +232,6 @@ export class WorkQueue {
     const takers = this.#takers;
     this.#takers = [];
     for (const taker of takers) taker(undefined);
-  }
-
-  /** Shuts down and resolves when all that was ready or in work is done. */
-  shutDownWithDrain(): Promise<void> {
-    this.shutDown();
-    if (this.#processing.size === 0 && this.#readyCount === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#drained.push(resolve));
   }
 
   #next(): number {
@@ -310,13 +302,6 @@ export class WorkQueue {
       this.#markDirty(entry.key, entry.priority, true);
     }
     if (!this.#shutDown) this.#arm();
-  }
-
-  #endDrain(): void {
-    const drained = this.#drained;
-    this.#drained = [];
-    for (const resolve of drained) resolve();
-    if (this.#shutDown) this.shutDown();
   }
 }
 

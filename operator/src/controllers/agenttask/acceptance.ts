@@ -204,7 +204,7 @@ const written = ({ host, port }: HostPort): string => `${host}:${port}`;
  * Why the pool does not let the task reach what it names; undefined when it does. Names are resolved by the worker, which
  * judges their addresses; here only what is written counts. Pure.
  */
-export function hostRefusal({ spec }: AgentTask, pool: ExpertPool): string | undefined {
+function hostRefusal({ spec }: AgentTask, pool: ExpertPool): string | undefined {
   const of = `ExpertPool ${pool.metadata.namespace ?? ''}/${pool.metadata.name}`;
   const listed = pool.spec.policy.allowedHosts;
   const unlisted = (asked: HostPort): boolean => listed?.some((one) => written(one) === written(asked)) !== true;
@@ -235,7 +235,7 @@ function repositoryOf({ workspace }: AgentTask['spec']): HostPort | undefined {
 }
 
 /** Why the pool does not let the task have the tools that it names; undefined when it does. Pure. */
-export function toolsRefusal({ spec }: AgentTask, pool: ExpertPool): string | undefined {
+function toolsRefusal({ spec }: AgentTask, pool: ExpertPool): string | undefined {
   const of = `ExpertPool ${pool.metadata.namespace ?? ''}/${pool.metadata.name}`;
   for (const tool of ['bash', 'fetch'] as const) {
     const asked = spec.tools?.timeouts?.[tool];

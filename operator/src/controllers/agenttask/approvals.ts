@@ -81,7 +81,7 @@ export function decisionNote({ action, decision, orderRef, requester }: Approval
 }
 
 /** Ms in which a worker has to be found that restores. */
-export const noWorkerMs = 120_000;
+const noWorkerMs = 120_000;
 
 /** Ms in which a live worker has to have restored; large trees take minutes. */
 export const restoreMs = 900_000;
@@ -203,7 +203,7 @@ export function suspendedBecause(facts: Facts, rest: Rest, gate?: Gate): { reado
 }
 
 /** What is known of the place where a task at rest lies, as the end of a sentence. */
-export function storedAt({ atRest, status }: Pick<Facts, 'atRest' | 'status'>): string {
+function storedAt({ atRest, status }: Pick<Facts, 'atRest' | 'status'>): string {
   const uri = status.run?.snapshots?.checkpointURI;
   return atRest && uri !== undefined ? `, the checkpoint is ${uri}` : '';
 }

@@ -95,7 +95,7 @@ function invalidEvent(said: string): NewEvent {
 }
 
 /** What tests set. */
-export interface AgentTaskControllerOptions {
+interface AgentTaskControllerOptions {
   readonly maxConcurrent?: number;
   /** Ms between two looks whether the caches show our own writes. */
   readonly pollMs?: number;

@@ -211,7 +211,7 @@ function openSandbox(facts: Facts, transition: Transition, assignment: Assignmen
 }
 
 /** Whether the cached status is what is desired; what the worker owns is left out. */
-export function isWritten(cached: AgentTaskStatus | undefined, desired: DesiredStatus): boolean {
+function isWritten(cached: AgentTaskStatus | undefined, desired: DesiredStatus): boolean {
   const { run: _, ...own } = cached ?? {};
   return canonical(inOneOrder(own)) === canonical(inOneOrder(desired));
 }
@@ -283,7 +283,7 @@ function actionsOf(facts: Facts, transition: Transition, status: DesiredStatus):
  * The messages that the model has not got yet, oldest first: what waits already, then orders as far as there is room. A
  * message leaves when the worker reports its id, under whichever epoch; a task that has ended has none. Pure.
  */
-export function waitingMessages({ status, snapshot }: Facts, transition: Transition): Pick<DesiredStatus, 'messages'> {
+function waitingMessages({ status, snapshot }: Facts, transition: Transition): Pick<DesiredStatus, 'messages'> {
   if (transition.kind === 'End' || transition.kind === 'Ended') return {};
   const taken = new Set(status.run?.messagesTaken);
   const waiting = (status.messages ?? []).filter(({ id }) => !taken.has(id));
@@ -300,7 +300,7 @@ const normal = (reason: Reason, action: string, note: string): NewEvent => ({ ty
 const warning = (reason: Reason, action: string, note: string): NewEvent => ({ type: 'Warning', reason, action, note });
 
 /** Events to record when the status is written: transitions only, at most one of each kind. */
-export function milestones(facts: Facts, transition: Transition, ending: Ending | undefined, next: DesiredStatus): readonly NewEvent[] {
+function milestones(facts: Facts, transition: Transition, ending: Ending | undefined, next: DesiredStatus): readonly NewEvent[] {
   const { assignment, status } = facts;
   const events: NewEvent[] = [];
   if (ending?.result === 'Failed') {

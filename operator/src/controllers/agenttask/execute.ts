@@ -33,7 +33,7 @@ import { flavorPlacement } from './queue/quota.ts';
 const fieldManager = fieldManagers.operator;
 
 /** Answer to a claim: the pod as it is now, or `Taken` by another task or gone. */
-export type ClaimAnswer = { readonly kind: 'Claimed'; readonly pod: Pod } | { readonly kind: 'Taken' };
+type ClaimAnswer = { readonly kind: 'Claimed'; readonly pod: Pod } | { readonly kind: 'Taken' };
 
 /**
  * Takes waiting sandboxes, each by one write that holds for one version of the pod only: of two that try, one gets it.
@@ -126,7 +126,7 @@ export interface ExecutorOptions {
  * Why a task did not get its sandbox: the server refuses it (in words), another task was faster, it has one already, or its
  * status does not fit.
  */
-export type Hindrance =
+type Hindrance =
   | { readonly kind: 'Refused'; readonly message: string }
   | { readonly kind: 'Taken'; readonly uid: string }
   | { readonly kind: 'Again' }

@@ -5,4 +5,4 @@
  * is read and what is decided, as types), `queue` (turns, caps, Kueue) and `sandbox`. May import runtime, pools and revisions; no other
  * controller.
  */
-export { createAgentTaskController, type AgentTaskControllerOptions } from './controller.ts';
+export { createAgentTaskController } from './controller.ts';

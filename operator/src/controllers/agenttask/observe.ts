@@ -21,7 +21,7 @@ import type { Heartbeats } from '../../runtime/heartbeats.ts';
 import { dependenciesOf } from '../../runtime/taskCensus.ts';
 
 /** What an observer reads besides the caches. */
-export interface ObserverOptions {
+interface ObserverOptions {
   readonly caches: Caches;
   readonly clock: Clock;
   /** Which pools reach where. */

@@ -190,7 +190,7 @@ function roomFor({ snapshot, assignment, task }: Facts, pool: ExpertPool): Room 
 const lookMs = 300_000;
 
 /** What has to be set aside before the next attempt begins; or why it waits; undefined: nothing. Pure. */
-export function spendingFor(facts: Facts, books: Books, pool: ExpertPool): Held | Wait | undefined {
+function spendingFor(facts: Facts, books: Books, pool: ExpertPool): Held | Wait | undefined {
   const { spending: view } = facts.snapshot;
   const attempt = nextAttempt(facts, books);
   const wait = (reason: Reason, message: string, untilMs: number): Wait => ({ kind: 'Wait', reason, message, untilMs, queued: true });

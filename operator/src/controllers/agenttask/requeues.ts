@@ -19,7 +19,7 @@ import { startTimeoutSeconds, startUntil } from './verdict.ts';
 import { anyDefault, isTracked, poolIndex, usualTrackingLabels } from '../../runtime/caches.ts';
 import { slimTask } from '../../runtime/transforms.ts';
 
-export interface RequeuesOptions {
+interface RequeuesOptions {
   readonly caches: Caches;
   readonly observer: Observer;
   readonly ledger: Ledger;

@@ -122,7 +122,7 @@ interface Part {
 }
 
 /** What a written status ended: waits for worker and sandbox, and the whole task. Pure. */
-export function partsEnded(
+function partsEnded(
   created: string | undefined,
   before: Seen | undefined,
   after: Seen,

@@ -184,7 +184,7 @@ export function startUntil({ assignment, sandbox, answered, open, snapshot }: Fa
 }
 
 /** How an attempt ends whose sandbox did not answer in time; undefined for any other one. Pure. */
-export function lateStart(facts: Facts): Ending | undefined {
+function lateStart(facts: Facts): Ending | undefined {
   const { now, sandboxIs, snapshot } = facts;
   if (sandboxIs === undefined || now < startUntil(facts)) return undefined;
   const { pool } = snapshot.resolution;
@@ -223,7 +223,7 @@ export function neverStarted(attempts: readonly Attempt[]): boolean {
 }
 
 /** Failures before anything was begun since the last attempt in which something was. Pure. */
-export function startFailures(attempts: readonly Attempt[]): number {
+function startFailures(attempts: readonly Attempt[]): number {
   let count = 0;
   for (const { started, class: failure, usage } of attempts.toReversed()) {
     if (started === false) count += 1;
@@ -239,13 +239,13 @@ export function spentSandbox({ assignment }: Pick<Facts, 'assignment'>, attempts
 }
 
 /** Why the last sandbox did not come to work, as its condition keeps it; undefined when it did. */
-export function startTrouble({ conditions }: AgentTaskStatus, attempt: Attempt | undefined): string | undefined {
+function startTrouble({ conditions }: AgentTaskStatus, attempt: Attempt | undefined): string | undefined {
   const said = findCondition(conditions, 'SandboxReady');
   return attempt?.started === false && said?.reason === attempt.reason ? said?.message : undefined;
 }
 
 /** The bound that is over, as the beginning of a sentence. */
-export function deadlineWords({ snapshot, spec }: Facts): string {
+function deadlineWords({ snapshot, spec }: Facts): string {
   const seconds = deadlineSecondsOf(snapshot);
   const { pool } = snapshot.resolution;
   if (pool === undefined || seconds === spec.deadlineSeconds) return `spec.deadlineSeconds (${seconds}) are over`;

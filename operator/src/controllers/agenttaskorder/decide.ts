@@ -14,7 +14,7 @@ import { decisionAbout, decisiveTypes } from '../agenttask/approvals.ts';
 export const missingMs = 10_000;
 
 /** Ms in which an act may be unknown for the same reason. */
-export const unknownActMs = 3_000;
+const unknownActMs = 3_000;
 
 /** Ms after which a refused order is deleted that belongs to no task, and would go with none. */
 export const orphanMs = 86_400_000;

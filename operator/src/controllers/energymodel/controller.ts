@@ -56,7 +56,7 @@ function modelStatusWriter({ transport, caches, events }: OperatorContext) {
 }
 
 /** What this controller needs beside the context. */
-export interface EnergyModelOptions {
+interface EnergyModelOptions {
   readonly children: ChildCaches;
   readonly writer: ChildWriter;
   readonly infos: InfoReader;

@@ -1,2 +1,2 @@
 /** EnergyModels: the pods that score, and what they report. Imports what pools are made with: children, manifests, notes. */
-export { createEnergyModelController, type EnergyModelOptions } from './controller.ts';
+export { createEnergyModelController } from './controller.ts';

@@ -106,7 +106,7 @@ export function accessOf(object: KubeObject): readonly string[] {
 }
 
 /** A kind of child, and the cache that shows it. */
-export interface ChildKind {
+interface ChildKind {
   readonly resource: Resource;
   readonly cache: Informer;
 }

@@ -46,7 +46,7 @@ import { poolKey } from './tenancy.ts';
 import { anyDefault, namedPool, warmPoolOf } from '../../runtime/caches.ts';
 
 /** What this controller needs beside the context. */
-export interface ExpertPoolOptions {
+interface ExpertPoolOptions {
   readonly children: ChildCaches;
   readonly writer: ChildWriter;
   readonly heartbeats: Heartbeats;

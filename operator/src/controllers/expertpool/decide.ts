@@ -182,7 +182,7 @@ export function decidePool(snapshot: PoolSnapshot): PoolDecision {
 }
 
 /** The place of an expert by the plan in force; each revision has a place of its own, or none. */
-export function seatOfExpert({ pool }: Pick<PoolSnapshot, 'pool'>, expert: Expert, revision: string | undefined): Seat {
+function seatOfExpert({ pool }: Pick<PoolSnapshot, 'pool'>, expert: Expert, revision: string | undefined): Seat {
   return seatOf(needsGpu(expert), pool.status, itemOf(expert.name, revision), shardsOf(expert));
 }
 
@@ -200,7 +200,7 @@ export function seated(snapshot: Pick<PoolSnapshot, 'deployments'>, seat: Seat, 
 }
 
 /** Experts without a place, in the words of the placement. Pure. */
-export function unseated(snapshot: PoolSnapshot): readonly Obstacle[] {
+function unseated(snapshot: PoolSnapshot): readonly Obstacle[] {
   return snapshot.pool.spec.experts.flatMap((expert): readonly Obstacle[] => {
     const seat = seatOfExpert(snapshot, expert, serverRevision(snapshot, expert));
     if (seat.kind !== 'Unseated' || seat.reason === undefined) return [];
@@ -209,7 +209,7 @@ export function unseated(snapshot: PoolSnapshot): readonly Obstacle[] {
 }
 
 /** What became of a decision. */
-export interface Execution {
+interface Execution {
   /** Deployments as the server has them after the writes, by name: newer than what the cache shows. */
   readonly deployments: ReadonlyMap<string, Deployment>;
   /** The first refusal of the server; what was decided after it has not been tried. */

@@ -5,6 +5,6 @@
  * of other controllers the names of agenttask and the counts of warmpool.
  */
 export { childKinds, createChildCaches, type ChildCaches, ChildWriter } from './children.ts';
-export { createExpertPoolController, type ExpertPoolOptions } from './controller.ts';
+export { createExpertPoolController } from './controller.ts';
 export { poolKey, Tenancy } from './tenancy.ts';
 export { hasNoPods } from './manifests/chat.ts';

@@ -39,7 +39,7 @@ function allServers({ pool, images, rollout }: PoolSnapshot): readonly Server[] 
 }
 
 /** A Deployment, and the pods that it has to have. */
-export interface ServingDeployment {
+interface ServingDeployment {
   readonly name: string;
   readonly replicas: number;
 }
@@ -97,7 +97,7 @@ export function recordOf({ pool, rollout }: PoolSnapshot): readonly Manifest[] {
 }
 
 /** Tells gateways of several revisions apart: two with the same chat models have one. Undefined: there is none. Pure. */
-export function gatewayHash(arm: Pick<PoolArm, 'experts' | 'images'>): string | undefined {
+function gatewayHash(arm: Pick<PoolArm, 'experts' | 'images'>): string | undefined {
   const models = chatExperts(arm.experts);
   return models.length === 0 ? undefined : shortHash(Object.fromEntries(models.map((one) => [one.name, serverHash(arm, one)])), 8);
 }

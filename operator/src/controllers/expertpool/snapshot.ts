@@ -15,7 +15,7 @@ import { contentHash, ResourceClient, type Clock, type Transport } from '@agentf
 import { homeOf } from '../../operands/manifest.ts';
 
 /** How many tasks a pool has. */
-export interface TaskCounts {
+interface TaskCounts {
   readonly running: number;
   readonly queued: number;
 }
@@ -123,7 +123,7 @@ interface Read {
 }
 
 /** What the pods of an expert would find in this ConfigMap. Pure. */
-export function replayOf(name: string, configMap: ConfigMap | undefined): Replay {
+function replayOf(name: string, configMap: ConfigMap | undefined): Replay {
   if (configMap === undefined) {
     const message = `there is no ConfigMap ${name} in the namespace of the pool; create it with the recording`;
     return { reason: 'ReplayNotFound', message };

@@ -249,7 +249,7 @@ const proposes = ({ role }: Expert): boolean => role === 'Generalist' || role ==
  * Whether tasks cannot be done without an expert: it proposes. The others make the work better, and a pool goes on without
  * them and reports it; so it does without a language model, unless no other expert is a Generalist. Pure.
  */
-export function isEssential(pool: ExpertPool, expert: Expert): boolean {
+function isEssential(pool: ExpertPool, expert: Expert): boolean {
   if (!proposes(expert)) return false;
   if (expert.engine.type !== 'Llama') return true;
   const other = pool.spec.experts.some(({ role, engine, replicas }) => role === 'Generalist' && engine.type !== 'Llama' && replicas > 0);
@@ -257,7 +257,7 @@ export function isEssential(pool: ExpertPool, expert: Expert): boolean {
 }
 
 /** How far the gateway is that tasks without a revision are sent to. Pure. */
-export function gatewayServing(snapshot: PoolSnapshot, obstacle?: Obstacle): Serving {
+function gatewayServing(snapshot: PoolSnapshot, obstacle?: Obstacle): Serving {
   const { pool, images, notes, deployments } = snapshot;
   const revision = gatewayRevision(snapshot);
   const own = snapshot.pods.filter(

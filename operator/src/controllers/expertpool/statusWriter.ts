@@ -5,7 +5,7 @@ import { rolloutEvent, rolloutMoved } from '../../revisions/index.ts';
 import { resources } from '../../runtime/resources.ts';
 
 /** Least time between two writes that change nothing but counts, ms: every task that starts or ends changes them. */
-export const countsEveryMs = 5_000;
+const countsEveryMs = 5_000;
 
 /** A status to write now, and ms after which it is to be looked at again because something was held back. */
 export interface Held {

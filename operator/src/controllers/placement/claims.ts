@@ -75,7 +75,7 @@ export function surplusClaims(holders: readonly Holder[], present: readonly Kube
 export const defaultMigClass = 'mig.nvidia.com';
 
 /** The DeviceClass that a claim of the slot names. */
-export function deviceClassOf({ mig }: Pick<PlanSlot, 'mig'>, { deviceClass, migDeviceClass = defaultMigClass }: GpuDriver): string {
+function deviceClassOf({ mig }: Pick<PlanSlot, 'mig'>, { deviceClass, migDeviceClass = defaultMigClass }: GpuDriver): string {
   return mig === undefined ? deviceClass : migDeviceClass;
 }
 
@@ -109,7 +109,7 @@ function claimBaseOf({ key }: Owner, { item, bytes }: Place, slot: PlanSlot, dri
 }
 
 /** The taints that a claim of this name tolerates: one that was made before a human acknowledged them does not. */
-export function toleratedIn(claim: string, owner: Owner, place: Place, slot: PlanSlot, driver: GpuDriver): readonly string[] {
+function toleratedIn(claim: string, owner: Owner, place: Place, slot: PlanSlot, driver: GpuDriver): readonly string[] {
   return claim.startsWith(claimBaseOf(owner, place, slot, driver)) ? (slot.tolerated ?? []) : [];
 }
 

@@ -114,7 +114,7 @@ export function createPlacementController(context: OperatorContext, gpus: GpuCac
 const name = 'agentfleet_placement_solve_seconds';
 
 /** Measures decisions about all places; gives what decides under the watch. */
-export function solveTimes(registry: Registry, clock: Clock): <T>(decide: () => T) => T {
+function solveTimes(registry: Registry, clock: Clock): <T>(decide: () => T) => T {
   const times =
     (registry.getSingleMetric(name) as Histogram | undefined) ??
     new Histogram({

@@ -198,7 +198,7 @@ function tooMuch(owners: readonly Owner[], { slots }: Inventory): ReadonlySet<As
 }
 
 /** Owners as they are when a slot has shrunk: without the places that are not there any more. In the order in which they came. Pure. */
-export function onWhatIsLeft(owners: readonly Owner[], inventory: Inventory): readonly Owner[] {
+function onWhatIsLeft(owners: readonly Owner[], inventory: Inventory): readonly Owner[] {
   const out = tooMuch(owners, inventory);
   if (out.size === 0) return owners;
   return owners.map((owner) => {
@@ -255,7 +255,7 @@ export function staleOccupants(occupants: readonly Occupant[], holders: readonly
 /** How far the pods of an engine on its slot are. Stalled: they do not get on, and no other engine waits for them. */
 export type Progress = 'Absent' | 'Starting' | 'Ready' | 'Stalled';
 
-export type ProgressOf = (owner: Owner, assignment: Assignment) => Progress;
+type ProgressOf = (owner: Owner, assignment: Assignment) => Progress;
 
 /** An engine with its slots, one for each GPU that shares its weights. */
 interface Tenant {

@@ -148,7 +148,7 @@ function withoutName(gpus: readonly Gpu[], slots: readonly PlanSlot[]): readonly
 }
 
 /** Nodes whose device plugin hands out MIG slices by a count for each profile, and why they are no slots. */
-export function pluginSliceNodes(nodes: readonly Node[]): ReadonlyMap<string, string> {
+function pluginSliceNodes(nodes: readonly Node[]): ReadonlyMap<string, string> {
   return new Map(
     nodes.flatMap((node) => {
       const resources = pluginSlices(node);

@@ -96,7 +96,7 @@ interface Marked {
 const isOn = ({ slot }: Assignment, { metadata }: Marked = {}): boolean => valuesIn(metadata?.annotations?.[slotLabel]).includes(slot);
 
 /** Whether pods are on the slot of an assignment, or a Deployment makes them. Pure. */
-export function presentOn(assignment: Assignment, deployments: readonly Deployment[], pods: readonly Pod[]): boolean {
+function presentOn(assignment: Assignment, deployments: readonly Deployment[], pods: readonly Pod[]): boolean {
   const makes = deployments.some(({ spec }) => spec?.replicas !== 0 && isOn(assignment, spec?.template));
   return makes || pods.some((pod) => isOn(assignment, pod));
 }

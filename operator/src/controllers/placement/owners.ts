@@ -200,7 +200,7 @@ export function inOrder(owners: readonly Owner[]): readonly Owner[] {
 }
 
 /** What the headers of an engine's weights report. */
-export interface EngineSize {
+interface EngineSize {
   readonly weightBytes: number;
   readonly architecture: Architecture;
 }

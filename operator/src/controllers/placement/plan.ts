@@ -167,7 +167,7 @@ function boardOf(
 }
 
 /** What places for canaries are looked for in. */
-export interface CanarySearch {
+interface CanarySearch {
   /** The owner with its canaries alone. */
   readonly owner: Owner;
   /** Canaries that have a place. */
@@ -183,7 +183,7 @@ export interface CanarySearch {
   readonly alone: boolean;
 }
 
-export interface CanaryPlaces {
+interface CanaryPlaces {
   readonly places: readonly Place[];
   readonly rejected: readonly Rejection[];
 }
@@ -226,7 +226,7 @@ function placeOne(wish: Wish, tenants: readonly Holder[], search: CanarySearch):
  * Places for the engines of a revision that is tried, beside all that is there. All of them come, or none; no engine is moved
  * for them. Pure and deterministic.
  */
-export function placeCanaries(search: CanarySearch): CanaryPlaces {
+function placeCanaries(search: CanarySearch): CanaryPlaces {
   const { owner, held, serving, around, mayCome } = search;
   const coming = owner.wishes.filter(({ item }) => !held.some((assignment) => assignment.item === item));
   if (!mayCome) return { places: held, rejected: [] };

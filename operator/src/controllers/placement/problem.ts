@@ -143,7 +143,7 @@ function isVoid({ name, fault }: PlanSlot): boolean {
 }
 
 /** The slots that a search is about: names that stand for nothing only where an item asks for them, as the reason is read nowhere else. */
-export function slotsInQuestion(slots: readonly PlanSlot[], items: readonly Item[]): Problem['slots'] {
+function slotsInQuestion(slots: readonly PlanSlot[], items: readonly Item[]): Problem['slots'] {
   const named = new Set(items.flatMap((item) => item.slots ?? []));
   return slots
     .filter((slot) => !isVoid(slot) || named.has(slot.name))

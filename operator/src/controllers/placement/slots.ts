@@ -30,9 +30,9 @@ import {
 export const slotsConfigMap = 'agentfleet-slots';
 
 /** Annotation of the ConfigMap by which a human lets a slot stand for another board: `<node>/gpu2=<uuid>`, by commas. */
-export const approveAnnotation = 'agentfleet.dev/approve-slot';
+const approveAnnotation = 'agentfleet.dev/approve-slot';
 
-export const noSharing: SharingLines = { rules: new Map(), faults: [], asked: new Set() };
+const noSharing: SharingLines = { rules: new Map(), faults: [], asked: new Set() };
 
 export const emptyBook: SlotBook = {
   bindings: [],
@@ -90,7 +90,7 @@ const mostProblems = 64;
 const longestProblem = 500;
 
 /** What is not used and why, as the ConfigMap holds it: one line each. */
-export function writeProblems(problems: readonly string[]): string {
+function writeProblems(problems: readonly string[]): string {
   const lines = [...new Set(problems)].sort();
   const more = lines.length > mostProblems ? [`and ${lines.length - mostProblems} more`] : [];
   return [...lines.slice(0, mostProblems), ...more].map((line) => `${line.slice(0, longestProblem)}\n`).join('');
@@ -119,7 +119,7 @@ export function writeProbes(probes: readonly ProbeAnswer[]): string {
 export const acknowledgeAnnotation = 'agentfleet.dev/acknowledge-taint';
 
 /** Reads the annotation; entries that name no slot and taint are passed over. Pure. */
-export function readAcknowledged(annotations: Readonly<Record<string, string>> | undefined): Acknowledgements {
+function readAcknowledged(annotations: Readonly<Record<string, string>> | undefined): Acknowledgements {
   const all = new Map<string, readonly Acknowledged[]>();
   for (const entry of (annotations?.[acknowledgeAnnotation] ?? '').split(',')) {
     const [, slot, key, since] = /^\s*([^=\s]+)=([^@\s]+)(?:@(\S+))?\s*$/.exec(entry) ?? [];

@@ -32,7 +32,7 @@ export interface PlacementView {
 }
 
 /** What the view is made of. */
-export interface ViewSources {
+interface ViewSources {
   readonly pools: readonly ExpertPool[];
   readonly models: readonly EnergyModel[];
   readonly cluster: ClusterView;

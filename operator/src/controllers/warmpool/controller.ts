@@ -41,7 +41,7 @@ function placesOf(
 }
 
 /** What tests set. */
-export interface WarmPoolOptions {
+interface WarmPoolOptions {
   /** Ms between two looks whether the caches show our own writes. */
   readonly pollMs?: number;
 }

@@ -15,7 +15,7 @@ export interface WarmPlace {
 }
 
 /** All that decisions about the waiting sandboxes of a pool are made from. */
-export interface WarmSnapshot {
+interface WarmSnapshot {
   readonly places: readonly WarmPlace[];
   /** When this process made them, by uid, ms by its own clock: clocks differ, and a wrong one must not make all of them old. */
   readonly madeAt: ReadonlyMap<string, number>;
@@ -29,7 +29,7 @@ export type WarmAction =
   | { readonly type: 'create'; readonly namespace: string; readonly count: number }
   | { readonly type: 'delete'; readonly pod: Pod; readonly why: string };
 
-export interface WarmDecision {
+interface WarmDecision {
   readonly actions: readonly WarmAction[];
   /** Ms after which time alone may change the decision. */
   readonly requeueAfterMs: number | undefined;

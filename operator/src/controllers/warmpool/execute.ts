@@ -75,7 +75,7 @@ export class WarmRecords {
   }
 }
 
-export interface WarmExecutorOptions {
+interface WarmExecutorOptions {
   readonly context: OperatorContext;
   readonly consistency: Consistency;
   readonly records: Pick<WarmRecords, 'add'>;

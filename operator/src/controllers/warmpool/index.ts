@@ -2,5 +2,4 @@
  * Sandboxes that wait ready: made here, taken by the controller of tasks. Imports what a sandbox looks like from there;
  * the controller of pools imports the counts.
  */
-export { createWarmPoolController, type WarmPoolOptions } from './controller.ts';
-export { warmCounts } from './decide.ts';
+export { createWarmPoolController } from './controller.ts';

@@ -168,7 +168,7 @@ function byClaim(a: Candidate, b: Candidate): number {
  * Devices of one pool that do not overlap. A driver may publish ways to divide a board that exclude one another, all of which
  * take from the same counters; to add up their memory would give it away several times. Deterministic.
  */
-export function withoutOverlap(candidates: readonly Candidate[], sets: readonly CounterSet[]): Apart {
+function withoutOverlap(candidates: readonly Candidate[], sets: readonly CounterSet[]): Apart {
   const rest = new Map(
     sets.flatMap(({ name, counters }) => Object.entries(counters).map(([key, { value }]) => [`${name} ${key}`, bytesOf(value)])),
   );

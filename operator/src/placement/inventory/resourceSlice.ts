@@ -17,7 +17,7 @@ export interface CounterSet {
 }
 
 /** What a device takes of a set of counters when it is allocated. */
-export interface CounterConsumption {
+interface CounterConsumption {
   readonly counterSet: string;
   readonly counters: Readonly<Record<string, { readonly value: string }>>;
 }
@@ -31,7 +31,7 @@ export interface Device {
   readonly consumesCounters?: readonly CounterConsumption[];
 }
 
-export interface Attribute {
+interface Attribute {
   readonly string?: string;
   readonly int?: number;
   readonly bool?: boolean;

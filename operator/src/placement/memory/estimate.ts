@@ -9,7 +9,7 @@ export const driverReserveBytes = gibibyte / 2;
 export const processBytes = gibibyte / 2;
 
 /** Buffers of the libraries by which GPUs that share one model talk (NCCL), on each: 0.6 GiB beside the 0.15 of one GPU. */
-export const linkBytes = 0.45 * gibibyte;
+const linkBytes = 0.45 * gibibyte;
 
 /** CUDA graphs of an engine that captures them. */
 export const graphBytes = 0.3 * gibibyte;

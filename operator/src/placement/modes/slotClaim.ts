@@ -172,7 +172,7 @@ export function sharingInName(claim: string): Sharing | undefined {
 }
 
 /** `spec.devices.config` of a claim of the slot. */
-export function sharingConfig(sharing: Sharing | undefined, ofSlice: boolean, request: string): object {
+function sharingConfig(sharing: Sharing | undefined, ofSlice: boolean, request: string): object {
   if (sharing === undefined) return {};
   const parameters = { apiVersion: configVersion, kind: ofSlice ? 'MigDeviceConfig' : 'GpuConfig', sharing: parametersOf(sharing) };
   return { config: [{ requests: [request], opaque: { driver: sharingDriver, parameters } }] };

@@ -175,7 +175,7 @@ function equal(a: ModelItem, b: ModelItem): boolean {
 }
 
 /** Parts of the bound that depend on which items remain and not on where the placed ones are: one entry per depth. */
-export interface PairBounds {
+interface PairBounds {
   /** Least cost of all pairs of items from this depth on: either they share a slot or they are a hop apart. */
   readonly pairs: readonly number[];
   /** Share of all healthy memory that all items take together. */
@@ -183,7 +183,7 @@ export interface PairBounds {
 }
 
 /** Prepares {@link leastCost} for items in the order in which they are placed. */
-export function pairBoundsOf(model: Model, items: readonly ModelItem[]): PairBounds {
+function pairBoundsOf(model: Model, items: readonly ModelItem[]): PairBounds {
   const nearest = Math.min(...model.hops.flatMap((row, a) => row.filter((_, b) => a !== b)), Infinity);
   const pairs = Array.from({ length: items.length + 1 }, () => 0);
   for (let depth = items.length - 1; depth >= 0; depth -= 1) {
@@ -204,7 +204,7 @@ function leastOfPair(a: ModelItem | undefined, b: ModelItem | undefined, nearest
 }
 
 /** What the items that are not placed yet add at the very least; Infinity when one of them has no place left. */
-export function leastCost(model: Model, occupancy: Occupancy, remaining: readonly ModelItem[], bounds: PairBounds, depth: number): number {
+function leastCost(model: Model, occupancy: Occupancy, remaining: readonly ModelItem[], bounds: PairBounds, depth: number): number {
   let beside = 0;
   let calm = 0;
   for (const item of remaining) {
@@ -292,7 +292,7 @@ const maxRounds = 20;
  * Moves single items and exchanges pairs as long as that makes a placement cheaper. What it gives is a good first answer
  * for the search to beat; it proves nothing. Deterministic.
  */
-export function improve(model: Model, items: readonly ModelItem[], placement: Slots): Slots {
+function improve(model: Model, items: readonly ModelItem[], placement: Slots): Slots {
   let best = placement;
   let cost = scoreOf(model, new Occupancy(model), best).total;
   for (let round = 0; round < maxRounds; round += 1) {

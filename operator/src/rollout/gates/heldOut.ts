@@ -1,7 +1,7 @@
 import type { Finding, HeldOut, HeldOutHead } from './gate.ts';
 
 /** A bound of one figure: `holds` for those that may pass, `slack` the smaller the worse. */
-export interface HeldOutBound {
+interface HeldOutBound {
   readonly field: 'auc' | 'ece' | 'brier';
   readonly minSamples: number;
   /** By how much a figure keeps its bounds; below zero it does not. */

@@ -4,7 +4,6 @@ export { evaluateGate } from './evaluate.ts';
 export type {
   ArmEvidence,
   CalibrationMaps,
-  Finding,
   Gate,
   GateResult,
   GoldenEvidence,

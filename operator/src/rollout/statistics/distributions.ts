@@ -111,7 +111,7 @@ export interface Table {
   readonly neither: number;
 }
 
-export interface Kappa {
+interface Kappa {
   readonly value: number;
   readonly lower: number;
   readonly upper: number;

@@ -3,4 +3,4 @@
  * `client`, `snapshot` and protocol.
  */
 export { EpochFence } from './epoch.ts';
-export { authenticate, type KeeperTokenRules } from './token.ts';
+export { authenticate } from './token.ts';

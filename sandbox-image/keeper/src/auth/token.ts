@@ -2,7 +2,7 @@ import { checkToken, TokenRefused, type RefusalReason, type TokenRules } from '@
 import { KeeperError } from '../base/failure.ts';
 
 /** The audience is the uid of this pod, so a token for another sandbox is refused here. */
-export interface KeeperTokenRules extends TokenRules {
+interface KeeperTokenRules extends TokenRules {
   readonly onRefused?: (reason: RefusalReason) => void;
 }
 

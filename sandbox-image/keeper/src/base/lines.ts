@@ -8,7 +8,7 @@ export interface FileLine {
   readonly complete: boolean;
 }
 
-export interface LineRange {
+interface LineRange {
   readonly start?: number;
   /** First byte that is not read; default: the end of the file when reading started. */
   readonly end?: number;

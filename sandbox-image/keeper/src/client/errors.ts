@@ -1,13 +1,13 @@
 import { keeperErrors, type ErrorBody, type KeeperErrorCode } from '@agentfleet/protocol/keeper';
 
 /** Faults of an answer itself, independent of its content. */
-export const answerFaults = {
+const answerFaults = {
   AF_UNREADABLE: 'check that this address is a keeper',
   AF_ANSWER_TOO_LARGE: 'replace the sandbox: what answers is no keeper of this version',
   AF_ANSWER_LATE: 'replace the sandbox: its keeper does not end what it began',
   AF_ANSWER_MALFORMED: 'replace the sandbox: what answers is no keeper of this version',
 } as const;
-export type AnswerFault = keyof typeof answerFaults;
+type AnswerFault = keyof typeof answerFaults;
 
 /** Characters of a refusal's words; those of a hostile keeper end in logs and conditions. */
 const mostCharacters = 4096;

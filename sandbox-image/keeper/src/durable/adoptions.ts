@@ -85,7 +85,7 @@ async function syncFolder(path: string): Promise<void> {
   await handle.sync();
 }
 
-export interface AdoptionsOptions {
+interface AdoptionsOptions {
   readonly storeDir: string;
   readonly log: EventLog;
   readonly snapshots: Snapshots;

@@ -122,7 +122,7 @@ class NewestGreen {
 }
 
 /** The engine that takes this keeper's snapshots, and why it is that one. */
-export interface EngineChoice {
+interface EngineChoice {
   readonly asked: Config['snapshotEngine'];
   readonly engine: 'CAS' | 'Overlay';
   readonly why: string;

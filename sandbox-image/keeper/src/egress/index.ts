@@ -1,2 +1,2 @@
 /** The way out of the pod: a local port, and tunnels of workers that its connections are handed to. Imports log and failure. */
-export { EgressJournal, EgressTunnels, type TunnelBounds } from './tunnels.ts';
+export { EgressJournal, EgressTunnels } from './tunnels.ts';

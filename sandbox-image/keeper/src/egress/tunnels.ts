@@ -101,7 +101,7 @@ export function splice(a: Duplex, b: Duplex, { clock, idleMs }: { readonly clock
   return promise;
 }
 
-export interface TunnelBounds {
+interface TunnelBounds {
   readonly maxParked: number;
   readonly maxOpen: number;
   readonly idleMs: number;
@@ -109,7 +109,7 @@ export interface TunnelBounds {
   readonly waitMs: number;
 }
 
-export interface TunnelsOptions {
+interface TunnelsOptions {
   readonly listen: { readonly host: string; readonly port: number };
   readonly bounds: TunnelBounds;
   readonly journal: EgressJournal;

@@ -239,7 +239,7 @@ export class UnfinishedExecs {
 }
 
 /** The body of the `ExecEnded` record that the log still lacks. */
-export type RecoveredEnd = Readonly<Record<string, unknown>>;
+type RecoveredEnd = Readonly<Record<string, unknown>>;
 
 /**
  * Ends a command that a previous keeper left open. A journal without an end gets one with `KeeperRestarted`: the

@@ -82,7 +82,7 @@ export interface ExecutorOptions {
 }
 
 /** Session data of a command, besides its plan. */
-export interface InSession {
+interface InSession {
   /** Sees to it that the shell is there. A rejection ends the command. */
   readonly prepare: () => Promise<void>;
   readonly onShell: CommandOptions['onShell'];

@@ -4,9 +4,8 @@
  */
 export { JournalArchive } from './archive.ts';
 export type { EndFacts } from './command.ts';
-export { Executor, type ExecutorOptions } from './executor.ts';
+export { Executor } from './executor.ts';
 export { follow, type FollowSource } from './journal.ts';
-export type { ExecDefaults } from './plan.ts';
 export { OutputRoom, StoreReserve, StoreUsage } from './outputRoom.ts';
 export { Quota } from './quota.ts';
 export { endOrphan, UnfinishedExecs } from './command.ts';

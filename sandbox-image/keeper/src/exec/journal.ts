@@ -28,7 +28,7 @@ type Unnumbered<E> = E extends { readonly seq: number } ? Omit<E, 'seq'> : never
 export type NewEvent = Unnumbered<ExecEvent>;
 
 /** Totals of a finished journal. */
-export interface JournalSummary {
+interface JournalSummary {
   /** Hex SHA-256 of the whole file. */
   readonly sha256: string;
   readonly bytes: number;

@@ -111,7 +111,7 @@ function leftFor(claim: Claim, size: number): number {
   return Math.floor(notes + rollback);
 }
 
-export interface OutputRoomOptions {
+interface OutputRoomOptions {
   readonly archive: JournalArchive;
   readonly log: EventLog;
   readonly logger: Log;

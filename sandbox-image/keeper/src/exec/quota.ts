@@ -12,7 +12,7 @@ export interface Usage {
 }
 
 /** Upper limits; exactly this much is allowed. */
-export interface UsageLimits {
+interface UsageLimits {
   readonly bytes: number;
   readonly entries: number;
 }

@@ -142,7 +142,7 @@ class Session {
   }
 }
 
-export interface SessionsOptions extends Pick<
+interface SessionsOptions extends Pick<
   ExecutorOptions,
   'assertReady' | 'clock' | 'defaults' | 'fence' | 'gate' | 'link' | 'log' | 'logger'
 > {

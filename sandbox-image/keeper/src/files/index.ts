@@ -1,9 +1,9 @@
 /** Files and trees of the roots, read and replaced while no process of the user runs. May import `snapshot`, `base` and `protocol`; not `exec`. */
-export { astEditFile, type AstEditRules, readLines, replaceInFile } from './replace.ts';
-export { listFiles, openFile, readWhole, type OpenedFile } from './tree/look.ts';
-export { measureTree, packTree, type TreeMeasure } from './pack.ts';
+export { astEditFile, readLines, replaceInFile } from './replace.ts';
+export { listFiles, openFile, type OpenedFile } from './tree/look.ts';
+export { measureTree, packTree } from './pack.ts';
 export { resolveFolder } from './tree/resolve.ts';
 export { searchFiles } from './search/index.ts';
 export { syntaxCheck, SyntaxParser } from './syntax/index.ts';
-export { TreeWriter, type TreeCounts, type TreeRules, unpackTree } from './treeWriter.ts';
+export { TreeWriter, type TreeCounts, unpackTree } from './treeWriter.ts';
 export { writeChecked, writeFile, type WriteOptions } from './write.ts';

@@ -102,7 +102,7 @@ function writeBinary(header: Buffer, size: number): void {
 }
 
 /** Totals of an archive of a tree. */
-export interface TreeMeasure {
+interface TreeMeasure {
   readonly entries: number;
   readonly bytes: number;
   /** Sockets, fifos, devices, and entries that the keeper may not read: not in the archive. */

@@ -152,7 +152,7 @@ function cut(content: Buffer, from: number, last: number): Cut {
 }
 
 /** Checks of a structural edit before it writes. */
-export interface AstEditRules extends Omit<WriteOptions, 'mode'> {
+interface AstEditRules extends Omit<WriteOptions, 'mode'> {
   readonly parser: SyntaxParser;
   /** Lets so many bytes in. @throws KeeperError */
   readonly admit: (bytes: number) => Promise<void>;

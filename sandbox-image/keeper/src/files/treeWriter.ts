@@ -10,7 +10,7 @@ import { extract } from 'tar-stream';
 import { maxTreeBytes } from '@agentfleet/protocol/keeper';
 
 /** Asked by the writer before it changes anything. */
-export interface TreeRules {
+interface TreeRules {
   /** Lets a path with so many bytes in. @throws KeeperError */
   readonly admit: (path: BytePath, bytes: number) => Promise<void>;
   /** Throws when the caller may not write any more. */

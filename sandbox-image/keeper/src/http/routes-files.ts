@@ -78,7 +78,7 @@ async function put(keeper: Keeper, request: FastifyRequest, validators: Validato
 }
 
 /** A file to write: bytes in memory, or a stream of them, which cannot be checked. */
-export interface WholeFile {
+interface WholeFile {
   readonly epoch: number;
   readonly path: string;
   readonly mode: string | undefined;

@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { CollectCounts } from '../durable/snapshots.ts';
 
 /** Values that the metrics read at scrape time. */
-export interface MetricSources {
+interface MetricSources {
   readonly storeBytes: () => Promise<number>;
   readonly quotaUsed: () => number;
   readonly quotaLimit: () => number | null;

@@ -6,7 +6,7 @@ type Request =
   { readonly t: 'mount' | 'flatten'; readonly roots: readonly LayeredRoot[] } | { readonly t: 'remove'; readonly paths: readonly string[] };
 
 /** The parent process, `runner mount`, over the descriptor that it passed on. Only it may mount; its end ends this process. */
-export class ParentMounter implements Mounter {
+class ParentMounter implements Mounter {
   readonly #socket: Socket;
   readonly #parser = new FrameParser(frameLimits);
   readonly #waiting = new Map<number, { readonly resolve: () => void; readonly reject: (error: Error) => void }>();

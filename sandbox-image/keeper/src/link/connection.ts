@@ -21,7 +21,7 @@ function challenge(nonce: string): FrameHeader {
   return { t: 'challenge', v: protocolVersion, nonce };
 }
 
-export type HelloCheck = { readonly instance: string; readonly welcome: FrameHeader } | { readonly refused: string };
+type HelloCheck = { readonly instance: string; readonly welcome: FrameHeader } | { readonly refused: string };
 
 /** Returns whether a frame proves that the sender has the key. Compares in constant time. */
 function checkHello(frame: Frame, key: string, keeperNonce: string): HelloCheck {

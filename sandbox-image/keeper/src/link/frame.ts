@@ -6,7 +6,7 @@ export interface Frame {
 
 export type FrameHeader = Readonly<Record<string, unknown>> & { readonly t: string };
 
-export interface FrameLimits {
+interface FrameLimits {
   readonly header: number;
   readonly body: number;
 }

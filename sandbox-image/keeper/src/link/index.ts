@@ -2,12 +2,11 @@
  * The keeper's side of the link to the runner (`LINK.md`). Knows frames and keys, but no journals of commands. May
  * import `base`, `client`, `snapshot` and protocol.
  */
-export { encodeFrame, FrameError, FrameParser, frameLimits } from './frame.ts';
+export { encodeFrame, FrameParser, frameLimits } from './frame.ts';
 export type { LinkEvents, LinkState, RunnerLink } from './connection.ts';
 export type {
   CommandMessage,
   ExecFrame,
-  FromRunner,
   RunFrame,
   RunnerEnd,
   RunnerInfo,
@@ -15,6 +14,5 @@ export type {
   SessionMessage,
   ShellAfter,
   StreamBytes,
-  ToRunner,
 } from './messages.ts';
-export { LinkServer, type LinkServerOptions } from './server.ts';
+export { LinkServer } from './server.ts';

@@ -123,7 +123,7 @@ export type CommandMessage =
   | { readonly t: 'error'; readonly id: string | null; readonly code: string; readonly message: string };
 
 /** Frames of the runner, after the handshake. */
-export type FromRunner =
+type FromRunner =
   CommandMessage | SessionMessage | { readonly t: 'info'; readonly info: RunnerInfo } | { readonly t: 'pong'; readonly id: number };
 
 /** A frame as a message; null for kinds of a later version, which are ignored. Missing members become neutral values. */

@@ -6,7 +6,7 @@ import { type Frame } from './frame.ts';
 import { Connection, type ConnectionEvents, type LinkEvents, type LinkState, type RunnerLink } from './connection.ts';
 import { parseMessage, type RunnerInfo, type ToRunner } from './messages.ts';
 
-export interface LinkServerOptions {
+interface LinkServerOptions {
   readonly path: string;
   readonly key: string;
   readonly clock: Clock;

@@ -34,7 +34,7 @@ export function recordLine(record: AuditRecord): string {
   return canonicalJson(record);
 }
 
-export interface LineCheck {
+interface LineCheck {
   /** The parsed record; null when the line is none. */
   readonly record: AuditRecord | null;
   /** Why it is not the record that must follow; null when it is. */

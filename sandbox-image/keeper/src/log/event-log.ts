@@ -8,7 +8,7 @@ import { readLines } from '../base/lines.ts';
 import { nextRecord, recordLine, type ChainHead, OffsetIndex } from './chain.ts';
 import { verifyLog } from './inspect.ts';
 
-export interface EventLogOptions {
+interface EventLogOptions {
   readonly file: string;
   readonly clock: Clock;
   /** Epoch that new records carry. */

@@ -3,14 +3,5 @@
  * the one before. May import nothing but the foundations beside this folder.
  */
 export { genesis, type ChainHead } from './chain.ts';
-export { EventLog, type EventLogOptions } from './event-log.ts';
-export {
-  inspectLog,
-  maxFindings,
-  type Finding,
-  type InspectOptions,
-  type LogInspection,
-  verifyLog,
-  type LogCheck,
-  type VerifyOptions,
-} from './inspect.ts';
+export { EventLog } from './event-log.ts';
+export { inspectLog, type LogInspection, verifyLog } from './inspect.ts';

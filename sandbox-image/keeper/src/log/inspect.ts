@@ -5,7 +5,7 @@ import { stat } from 'node:fs/promises';
 import { errnoOf } from '../base/failure.ts';
 
 /** Findings that are kept; more are counted. */
-export const maxFindings = 100;
+const maxFindings = 100;
 
 /** Something about one line of a log. */
 export interface Finding {
@@ -16,7 +16,7 @@ export interface Finding {
   readonly why: string;
 }
 
-export interface InspectOptions {
+interface InspectOptions {
   /** Hash of a record that was the last one once: only this shows that a log lost its tail, or was written again. */
   readonly root?: string;
   /** Called for every record whose content matches its own hash, also after a break. */
@@ -168,7 +168,7 @@ export interface VerifyOptions {
 }
 
 /** Result of reading: the report, and the state of the file's end. */
-export interface LogCheck extends AuditReport {
+interface LogCheck extends AuditReport {
   /** Offset after the last good record. */
   readonly end: number;
   /** Bytes of a last line without newline: a write that did not finish. */

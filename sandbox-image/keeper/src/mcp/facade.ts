@@ -200,7 +200,7 @@ const calls: Readonly<Record<McpToolName, Handler>> = {
 };
 
 /** One authenticated request over HTTP. */
-export interface McpExchange {
+interface McpExchange {
   readonly request: IncomingMessage & { method: string; url: string };
   readonly response: ServerResponse;
   readonly body: unknown;
@@ -211,7 +211,7 @@ export interface McpExchange {
 /** The SDK. */
 export type McpLibrary = typeof library;
 
-export interface FacadeOptions {
+interface FacadeOptions {
   readonly library: McpLibrary;
   readonly keeper: Keeper;
   readonly newId: () => string;

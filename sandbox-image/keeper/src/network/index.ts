@@ -1,2 +1,2 @@
 /** Proof from inside the pod that its NetworkPolicy is enforced. May import `base`, `client`, `snapshot` and protocol. */
-export { systemConnector, type Connector, NetworkProbe, type NetworkProbeOptions } from './probe.ts';
+export { systemConnector, type Connector, NetworkProbe } from './probe.ts';

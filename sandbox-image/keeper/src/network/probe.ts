@@ -45,7 +45,7 @@ function askName({ host, port }: Target, timeoutMs: number): Promise<string | nu
   });
 }
 
-export interface NetworkProbeOptions {
+interface NetworkProbeOptions {
   readonly targets: readonly Target[];
   readonly connect: Connector;
   readonly clock: Clock;

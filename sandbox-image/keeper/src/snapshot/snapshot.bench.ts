@@ -8,7 +8,7 @@ import { openCasEngine, type CasOptions } from './cas/casEngine.ts';
 import type { SnapshotEngine } from './records/engine.ts';
 
 /** Medians in milliseconds. */
-export interface SnapshotTimes {
+interface SnapshotTimes {
   readonly firstMs: number;
   /** Five files edited, one added, one removed. */
   readonly incrementalMs: number;
@@ -22,7 +22,7 @@ export interface SnapshotTimes {
   readonly restoreCpuMs: number;
 }
 
-export interface SnapshotBenchOptions {
+interface SnapshotBenchOptions {
   readonly files: number;
   readonly bytesPerFile: number;
   /** Default 7; the first snapshot is measured on three fresh stores. */

@@ -3,7 +3,7 @@
  * Never imported by production code.
  */
 export { echo, echoing, killable } from './behaviour.ts';
-export { FakeRunner, type FakeRunnerOptions } from './fake-runner.ts';
+export { FakeRunner } from './fake-runner.ts';
 export { startHarness, ulid, type Harness, type HarnessOptions } from './harness.ts';
 export { issuer, Signer, subject } from '@agentfleet/protocol/tokens/testing';
 export { acceleratedClock } from './accelerated-clock.ts';

@@ -89,7 +89,7 @@ export interface Result {
   readonly millis: number;
 }
 
-export interface EvaluateOptions {
+interface EvaluateOptions {
   readonly engine: Engine;
   readonly corpus: Corpus;
   /** Candidates that are run at most. */

@@ -5,7 +5,7 @@ import { Names, type Kind, type NameInfo, boundNames } from './names.ts';
 import { types, unwrap, type SyntaxNode, functionOf, isFunction } from './syntax.ts';
 
 /** A function of a script; of its parameters '' for a pattern. */
-export interface ScriptFunction extends FunctionFacts {
+interface ScriptFunction extends FunctionFacts {
   readonly isAsync: boolean;
 }
 

@@ -1,6 +1,6 @@
 import type { SyntaxNode } from '../language/syntax.ts';
 
-export { find, type SyntaxNode } from '../language/syntax.ts';
+export { type SyntaxNode } from '../language/syntax.ts';
 
 /** Nodes that type stripping removes: never edited. */
 export const types: ReadonlySet<string> = new Set([

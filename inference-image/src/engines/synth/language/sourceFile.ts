@@ -1,7 +1,7 @@
 import type { SyntaxNode } from './syntax.ts';
 
 /** A name that can be read at a place. */
-export interface NameFacts {
+interface NameFacts {
   readonly name: string;
   /** Type of its value, in the terms of its language. */
   readonly kind: string;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Language, Parser, Edit, type Node, type Point, type Tree, type TreeCursor } from 'web-tree-sitter';
 import type { TextEdit } from './edit.ts';
 
-export const grammarNames = ['python', 'javascript', 'typescript', 'tsx'] as const;
+const grammarNames = ['python', 'javascript', 'typescript', 'tsx'] as const;
 export type GrammarName = (typeof grammarNames)[number];
 
 /** The parser's runtime and one file per grammar; in the image all are next to the bundle. */
@@ -142,7 +142,7 @@ export class SyntaxNode {
   }
 }
 
-export interface NodeFacts {
+interface NodeFacts {
   readonly type: string;
   readonly named: boolean;
   readonly field: string | null;
@@ -181,7 +181,7 @@ export interface Draft {
 }
 
 /** A tree, and how much of the text the grammar did not understand. */
-export interface ParsedText {
+interface ParsedText {
   readonly root: SyntaxNode;
   readonly faults: number;
 }

@@ -34,7 +34,7 @@ export interface Books {
 export const cancelledReason = 'Cancelled';
 
 /** Sum of two usages; both whole. */
-export function addUsage(a: Usage | undefined, b: Usage | undefined): Usage | undefined {
+function addUsage(a: Usage | undefined, b: Usage | undefined): Usage | undefined {
   if (a === undefined || b === undefined) return a ?? b;
   const { cost: costA, ...countsA } = a;
   const { cost: costB, ...countsB } = b;

@@ -290,7 +290,7 @@ export function holdingOf(facts: Facts, transition: Transition, open: boolean): 
   };
 }
 
-export function lastAttempt(status: AgentTaskStatus): Attempt | undefined {
+function lastAttempt(status: AgentTaskStatus): Attempt | undefined {
   return status.attempts?.at(-1);
 }
 

@@ -314,7 +314,7 @@ export class PoolQueue {
 }
 
 /** Why a task is not assigned although it could be when there were room. */
-export const waitReasons = ['WaitingForSlot', 'PoolAtLimit', 'QuotaExceeded', 'NoWorkerReady'] as const;
+const waitReasons = ['WaitingForSlot', 'PoolAtLimit', 'QuotaExceeded', 'NoWorkerReady'] as const;
 
 /** Whether it holds a slot of a worker. While it is quiesced it does not. */
 export function occupies({ status, metadata }: AgentTask): boolean {

@@ -159,7 +159,7 @@ function sameLabels({ metadata: { labels: a = {} } }: Namespace, { metadata: { l
 }
 
 /** A decision that the cache does not show yet. */
-export type Assumed =
+type Assumed =
   | { readonly kind: 'slot'; readonly worker: string; readonly workerNamespace: string; readonly sandbox: string | undefined }
   | { readonly kind: 'queued' };
 

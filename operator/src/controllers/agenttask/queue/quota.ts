@@ -261,7 +261,7 @@ function versionOf({ metadata: { resourceVersion, uid } }: KubeObject): object {
 
 const fieldManager = fieldManagers.operator;
 
-export interface WorkloadsOptions {
+interface WorkloadsOptions {
   readonly transport: Transport;
   readonly caches: Pick<Caches, 'workloads' | 'resourceFlavors'>;
   readonly consistency: Pick<Consistency, 'wrote' | 'deleted'>;

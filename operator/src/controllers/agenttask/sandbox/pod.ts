@@ -30,10 +30,10 @@ export const jwksConfigMap = 'agentfleet-jwks';
 export const sandboxUid = 10_001;
 
 /** Folder of the runner and its link inside the user's container. */
-export const hiddenDir = '/.agentfleet';
+const hiddenDir = '/.agentfleet';
 
 /** Where the keeper sees /tmp of the user's container, to measure it. */
-export const scratchDir = '/mnt/tmp';
+const scratchDir = '/mnt/tmp';
 export const storeDir = '/var/lib/agentfleet';
 
 /** What decides a sandbox pod. Sizes are in bytes. */
@@ -291,7 +291,7 @@ function fromField(name: string, fieldPath: string): V1EnvVar {
 }
 
 /** A NetworkPolicy as it goes over the wire: client-node's type spells the member `from` as `_from`. */
-export type NetworkPolicyManifest = Omit<V1NetworkPolicy, 'spec'> & {
+type NetworkPolicyManifest = Omit<V1NetworkPolicy, 'spec'> & {
   spec: Omit<V1NetworkPolicySpec, 'ingress'> & {
     ingress: (Omit<V1NetworkPolicyIngressRule, '_from'> & { from: NonNullable<V1NetworkPolicyIngressRule['_from']> })[];
   };
@@ -342,7 +342,7 @@ const keeperProgram = [
  * may put mounts that it is handed in place. What either starts has no capability. No Pod Security level but *privileged*
  * lets such a pod in. Pure.
  */
-export function withLayers(
+function withLayers(
   { spec, ...pod }: V1Pod,
   layers: { readonly bytes: number; readonly mount: (name: string, path: string) => V1VolumeMount },
 ): V1Pod {

@@ -8,7 +8,7 @@ import { mergedTemplate } from './capabilities.ts';
 import { jwksConfigMap, sandboxNetworkPolicy } from './pod.ts';
 
 /** Seconds after the end of its grace period in which a pod may still run although its node does not report. */
-export const graceSlackSeconds = 60;
+const graceSlackSeconds = 60;
 
 /** How a sandbox pod is: `reason` for programs, `message` for people. */
 export interface SandboxState {

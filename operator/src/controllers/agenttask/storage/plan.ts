@@ -5,13 +5,13 @@ import type { ClaimChoice, Transition, Action, StorageView, DesiredStatus, Facts
 import { sandboxName } from '../sandbox/template.ts';
 
 /** Ms after which a volume that is not bound, or a snapshot that is not ready, is reported with a cure. */
-export const storagePatienceMs = { bind: 60_000, snapshot: 120_000 } as const;
+const storagePatienceMs = { bind: 60_000, snapshot: 120_000 } as const;
 
 /** Ms after which a snapshot that cannot be taken is tried again. Changes of volumes and snapshots wake the task. */
 const retryMs = 30_000;
 
 /** The value of the condition StorageReady. */
-export interface StorageWord {
+interface StorageWord {
   readonly status: 'True' | 'False';
   readonly reason: Reason;
   readonly message: string;

@@ -21,7 +21,7 @@ import type { ClaimChoice, StorageView } from '../facts/snapshot.ts';
 const fieldManager = fieldManagers.operator;
 
 /** What the volumes of tasks are read from and written with. */
-export interface VolumesOptions {
+interface VolumesOptions {
   readonly transport: Transport;
   readonly caches: Pick<Caches, 'persistentVolumeClaims' | 'volumeSnapshots'>;
   readonly consistency: Pick<Consistency, 'wrote' | 'deleted'>;

@@ -37,7 +37,7 @@ export function workerAccess(pool: ExpertPool): readonly Manifest[] {
 }
 
 /** Size of the volume of a pool without object storage: event logs, checkpoints and artifacts of all its tasks. */
-export const claimSize = '10Gi';
+const claimSize = '10Gi';
 
 /**
  * The volume of a pool without object storage. It names no StorageClass, so the cluster's default is taken, or a volume

@@ -274,7 +274,7 @@ export function briefConfigMap(input: BriefInput): Manifest {
 }
 
 /** What the policies that are named say. */
-export interface Policies {
+interface Policies {
   readonly own?: NamedPolicy | undefined;
   readonly judge?: NamedPolicy | undefined;
 }

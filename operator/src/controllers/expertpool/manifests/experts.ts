@@ -10,13 +10,13 @@ import { type WeightsItem, adapterRoom, adaptersOn, draftOf, shardsOf, weightsOf
 import { bytesOf, gibibyte, kvBytesPerToken, type Architecture } from '../../../placement/index.ts';
 
 /** Folder of a recording in its expert. */
-export const replayDir = '/etc/agentfleet/replay';
+const replayDir = '/etc/agentfleet/replay';
 
 /** Annotation of the pod template: another recording, another template, so that the pods are replaced. */
-export const replayHashAnnotation = 'agentfleet.dev/replay-hash';
+const replayHashAnnotation = 'agentfleet.dev/replay-hash';
 
 /** `replayHash` names the content of the recording; undefined for an engine without one. */
-export interface ExpertInput {
+interface ExpertInput {
   readonly pool: ExpertPool;
   readonly expert: Expert;
   readonly image: string;
@@ -51,7 +51,7 @@ function environment(expert: Expert, language: LanguageInput): Readonly<Record<s
 }
 
 /** What the server of an engine without weights of its own receives; `folder` is that of its recording. */
-export function plainEnvironment({ engine, role }: Expert, folder: string): Readonly<Record<string, string>> {
+function plainEnvironment({ engine, role }: Expert, folder: string): Readonly<Record<string, string>> {
   const common = { AGENTFLEET_ENGINE: engine.type === 'Adapter' ? 'VLLM' : engine.type, AGENTFLEET_ROLES: role };
   if (engine.type === 'Replay') return { ...common, AGENTFLEET_REPLAY: folder };
   if (engine.type !== 'Llama') return common;
@@ -105,14 +105,14 @@ function serverLabels({ pool, expert, revision }: Server): Record<string, string
 }
 
 /** Name and labels of what serves an expert. Pure. */
-export function expertIdentity(server: Server) {
+function expertIdentity(server: Server) {
   const { pool, expert, revision } = server;
   const name = expertName(pool.metadata.name, expert.name, revision);
   return { name, component: 'expert', expert: expert.name, ...(revision === undefined ? {} : { revision }) } as const;
 }
 
 /** Beside the expert: what its language model is made from. */
-export interface LanguageInput {
+interface LanguageInput {
   readonly pool: ExpertPool;
   readonly expert: Expert;
   /** Image of the job that reads weights. */
@@ -192,7 +192,7 @@ function demandOf(input: LanguageInput, folder: string): VllmDemand {
 const sleepAfterSeconds = 600;
 
 /** Environment of our server in front of a language model. Pure. */
-export function languageEnvironment(input: LanguageInput): Readonly<Record<string, string>> {
+function languageEnvironment(input: LanguageInput): Readonly<Record<string, string>> {
   const { pool, expert, baseServer } = input;
   const { engine, name } = expert;
   const named = (which: string): string => servedNames({ pool: pool.metadata.name, expert: which, digest: '' })[0] ?? which;
@@ -232,7 +232,7 @@ function hostMemory(input: LanguageInput): string {
 }
 
 /** The Deployment of our server with the engine beside it, for an expert that has one. Pure. */
-export function withLanguageModel(input: LanguageInput, spec: V1DeploymentSpec, wanted: Expert['resources']): V1DeploymentSpec {
+function withLanguageModel(input: LanguageInput, spec: V1DeploymentSpec, wanted: Expert['resources']): V1DeploymentSpec {
   const { pool, expert, agentImage, weights } = input;
   const { engine, name, warmup } = expert;
   const own = weightsOf(pool, [expert]);

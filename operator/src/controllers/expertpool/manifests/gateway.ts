@@ -15,7 +15,7 @@ import { homeOf, owned, poolLabels, type Manifest } from '../../../operands/mani
 import { hostOf, nameServers, onlyHost, tcp } from './walls.ts';
 
 /** Annotation of the pod template: other models or recordings, another template, so that the pods are replaced. */
-export const modelsHashAnnotation = 'agentfleet.dev/models-hash';
+const modelsHashAnnotation = 'agentfleet.dev/models-hash';
 
 /** It waits for models, and computes little. */
 const fallbackResources = { requests: { cpu: '50m', memory: '128Mi' }, limits: { memory: '512Mi' } };
@@ -36,7 +36,7 @@ export interface Gateway extends ChatModels {
 }
 
 /** What gateways are made with, beside the pool. */
-export interface GatewaySite {
+interface GatewaySite {
   readonly access: ClusterAccess;
   readonly egress: EgressBrief;
   readonly operatorNamespace: string;

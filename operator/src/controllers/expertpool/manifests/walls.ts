@@ -219,7 +219,7 @@ function apiServerRules(apiServer: readonly ApiEndpoint[]): readonly object[] {
 }
 
 /** The egress rules of the workers of a pool: what the pool and its tasks need, and no other pod. Pure. */
-export function workersEgress(pool: ExpertPool, reach: WorkerReach): readonly object[] {
+function workersEgress(pool: ExpertPool, reach: WorkerReach): readonly object[] {
   const { egress, apiServer, more, proxy, tracing, hasChat = false } = reach;
   const outside = [proxy, tracing].flatMap((address) => (address === undefined ? [] : [hostOf(address)]));
   const hosts = [...listedHosts(pool, egress), ...outside];

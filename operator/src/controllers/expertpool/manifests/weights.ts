@@ -87,7 +87,7 @@ function matched(views: readonly WeightsView[]): readonly WeightsView[] {
   });
 }
 
-export interface WeightsFacts {
+interface WeightsFacts {
   readonly pool: ExpertPool;
   /** Experts of other revisions. */
   readonly others: readonly Expert[];

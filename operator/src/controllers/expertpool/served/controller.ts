@@ -30,7 +30,7 @@ import { poolKey, Tenancy } from '../tenancy.ts';
 import { decideNamespace, sandboxWall, type NamespaceSnapshot } from './decide.ts';
 
 /** What this controller needs beside the context. */
-export interface ServedOptions {
+interface ServedOptions {
   readonly children: ChildCaches;
   readonly writer: ChildWriter;
   /** Calls the listener when the cluster's signing keys changed; the function returned ends that. */
@@ -199,7 +199,7 @@ interface LinkSecret extends KubeObject {
  * The key by which keepers and runners of a namespace recognise each other. The operator makes it and cannot read it: one
  * that is there stays, and after a start each is made sure of once.
  */
-export class LinkKeys {
+class LinkKeys {
   readonly #secrets: ResourceClient<LinkSecret>;
   readonly #newKey: () => string;
   /** Uids of the namespaces that have one, by their names. */

@@ -34,7 +34,7 @@ export interface RoleBinding extends KubeObject {
   readonly roleRef?: { readonly name?: string };
 }
 
-export interface NamespaceDecision {
+interface NamespaceDecision {
   /** What becomes of the key by which keepers and runners recognise each other: made before and removed before everything else. */
   readonly linkKey: 'Keep' | 'Remove' | 'None';
   readonly apply: readonly Manifest[];

@@ -55,7 +55,7 @@ export function holderView(pod: Pod): HolderView | undefined {
 }
 
 /** Who holds a slot, and for whom. */
-export interface WantedHolder {
+interface WantedHolder {
   readonly slot: string;
   readonly namespace: string;
   readonly ownerReferences: readonly OwnerReference[];

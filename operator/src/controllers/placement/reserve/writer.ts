@@ -74,7 +74,7 @@ export class ReserveWriter {
 }
 
 /** Of pods that hold GPUs, and those that ask for them. */
-export const reserveSelector = `${labels.component} in (${holderComponent},${probeComponent})`;
+const reserveSelector = `${labels.component} in (${holderComponent},${probeComponent})`;
 
 /** Whether a pod holds a GPU or asks for one. */
 export function isReserve({ metadata }: Pod): boolean {

@@ -3,4 +3,4 @@
  * Part of `files`: may import `auth`, `egress`, `link`, `log`, `network`, `base`, `client`, `snapshot` and protocol.
  */
 export type { ParseText } from './rewrite.ts';
-export { rewriteTree, type RewriteJob, type Rewritten } from './rewrite.ts';
+export { rewriteTree, type Rewritten } from './rewrite.ts';

@@ -230,7 +230,7 @@ function fill(rewrite: string, valueOf: (name: string) => string, indent: string
 }
 
 /** A structural edit of one text. */
-export interface RewriteJob {
+interface RewriteJob {
   readonly grammar: string;
   readonly text: string;
   readonly pattern: string;

@@ -195,7 +195,7 @@ async function removeEmpty(folder: BytePath): Promise<void> {
 }
 
 /** Checks that a patch makes before it changes anything, and its listeners. */
-export interface PatchRules {
+interface PatchRules {
   readonly random: (bytes: number) => Buffer;
   /** Lets so many bytes and new paths in. @throws KeeperError */
   readonly admit: (bytes: number, paths: readonly string[]) => Promise<void>;
@@ -209,7 +209,7 @@ export interface PatchRules {
 }
 
 /** A request that was understood. */
-export interface ParsedPatch {
+interface ParsedPatch {
   readonly request: PatchRequest;
   readonly digest: string;
   readonly sections: readonly Section[];

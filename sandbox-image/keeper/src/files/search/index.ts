@@ -2,4 +2,4 @@
  * Search below a folder: patterns in linear time, bounded walks.
  * Part of `files`: may import `auth`, `egress`, `link`, `log`, `network`, `base`, `client`, `snapshot` and protocol.
  */
-export { searchFiles, type SearchOptions } from './search.ts';
+export { searchFiles } from './search.ts';

@@ -32,7 +32,7 @@ export function regexPattern(regex: string, ignoreCase: boolean): Pattern {
   return { find, needs: null };
 }
 
-export function textPattern(text: string, ignoreCase: boolean): Pattern {
+function textPattern(text: string, ignoreCase: boolean): Pattern {
   return ignoreCase ? regexPattern(RE2JS.quote(text), true) : { find: (line) => line.indexOf(text), needs: text };
 }
 

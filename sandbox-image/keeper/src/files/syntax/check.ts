@@ -6,7 +6,7 @@ import type { Fault, Faults } from './jobs.ts';
 import type { SyntaxParser } from './parser.ts';
 
 /** An edit before it is on the disk. */
-export interface Edited {
+interface Edited {
   readonly path: string;
   /** Null for a new file. */
   readonly before: Buffer | null;

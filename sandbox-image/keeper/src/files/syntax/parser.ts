@@ -7,7 +7,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { Answers, Job, ParserFiles, Reply } from './jobs.ts';
 import { languageOf } from './languages.ts';
 
-export interface SyntaxParserOptions {
+interface SyntaxParserOptions {
   readonly clock: Clock;
   readonly files?: ParserFiles;
   /** Of one job, the start of the thread included. */

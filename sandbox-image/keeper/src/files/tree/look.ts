@@ -63,7 +63,7 @@ export interface Walked {
   readonly kind: 'file' | 'folder' | 'link' | 'other';
 }
 
-export interface WalkCounts {
+interface WalkCounts {
   /** Folders that are closed to us. */
   unreadable: number;
 }

@@ -1,5 +1,5 @@
 /** Codes of snapshot errors. A message names the fault and the place; the cure is separate. */
-export type SnapshotErrorCode =
+type SnapshotErrorCode =
   | 'AF_SNAPSHOT_CONFIG'
   | 'AF_SNAPSHOT_UNKNOWN'
   | 'AF_SNAPSHOT_OBJECT_CORRUPT'

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { decodePath, encodePath, type BytePath } from './pathBytes.ts';
 
 /** First line of the canonical text, and so part of every digest. */
-export const MANIFEST_FORMAT = 'agentfleet-manifest/1';
+const MANIFEST_FORMAT = 'agentfleet-manifest/1';
 
 /** `f` file, `d` directory, `l` symbolic link. Fifos, sockets and devices are never entries. */
-export type EntryType = 'f' | 'd' | 'l';
+type EntryType = 'f' | 'd' | 'l';
 
 /**
  * One path of the tree. `hash` is the raw SHA-256 as 32 chars (one per byte, `''` unless a file):

@@ -2,7 +2,7 @@ import { decodePath, encodePath, type BytePath } from './pathBytes.ts';
 import { processEach, runToEnd, throwUnlessZero, type Program, type Run } from './program.ts';
 
 /** One extended attribute of the user namespace; the name includes `user.`, as bytes. */
-export interface Xattr {
+interface Xattr {
   readonly name: BytePath;
   readonly value: Buffer;
 }
@@ -11,7 +11,7 @@ export interface Xattr {
 export type XattrText = string;
 
 /** Attributes at a path that are in no snapshot; `closed`: they are not readable at the moment. */
-export type XattrNote = '' | 'acl' | 'capability' | 'closed';
+type XattrNote = '' | 'acl' | 'capability' | 'closed';
 
 export interface XattrAnswer {
   readonly path: BytePath;
@@ -74,7 +74,7 @@ export function encodeXattrRecords(records: readonly XattrRecord[]): Buffer {
 }
 
 /** Decodes the output of `runner xattrs ROOT`. Throws on anything else. */
-export function decodeXattrAnswers(bytes: Buffer): XattrAnswer[] {
+function decodeXattrAnswers(bytes: Buffer): XattrAnswer[] {
   const answers: XattrAnswer[] = [];
   let at = 0;
   const word = (): string => {

@@ -30,7 +30,7 @@ export interface Retention extends RetentionRule {
 
 export const KEEP_ALL: Retention = { newest: Number.POSITIVE_INFINITY, labels: [] };
 
-export interface CollectorOptions {
+interface CollectorOptions {
   readonly files: SnapshotFiles;
   readonly store: ObjectStore;
   readonly logEndPath: string;

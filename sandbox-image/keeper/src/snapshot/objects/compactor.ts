@@ -18,7 +18,7 @@ import {
 /** Raw hashes of the contents that must stay, with their sizes. */
 export type LiveObjects = ReadonlyMap<string, number>;
 
-export interface CompactorOptions {
+interface CompactorOptions {
   readonly dir: string;
   readonly index: ObjectIndex;
   readonly log: SegmentLog;

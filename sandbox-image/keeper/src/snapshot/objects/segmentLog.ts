@@ -223,7 +223,7 @@ export const HEADER_BYTES = 48;
 const MAGIC = 0x41_46_4f_31; // "AFO1"
 const CRC_AT = 44;
 
-export interface RecordHeader {
+interface RecordHeader {
   /** 32 chars, one per byte. */
   readonly hash: string;
   /** Payload bytes. */

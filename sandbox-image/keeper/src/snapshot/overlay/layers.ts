@@ -13,7 +13,7 @@ interface Stack {
 }
 
 /** State that must outlive the keeper. */
-export interface LedgerState extends Stack {
+interface LedgerState extends Stack {
   readonly format: 1;
   /** The number of the next layer; never used twice. */
   readonly next: number;
@@ -87,7 +87,7 @@ function parse(text: string): Partial<LedgerState> {
 }
 
 /** Names in a layer, and how many there are. */
-export interface LayerNames {
+interface LayerNames {
   readonly below: Below;
   readonly count: number;
 }
@@ -125,7 +125,7 @@ export function union(a: Below, b: Below): Below {
   return all;
 }
 
-export interface LayersOptions {
+interface LayersOptions {
   /** A directory for the layers, on the file system of the volumes, that commands cannot reach. */
   readonly dir: string;
   readonly roots: readonly RootBytes[];

@@ -24,7 +24,7 @@ import { checkRoots } from '../objects/storeLayout.ts';
 import { Layers } from './layers.ts';
 import type { SnapshotRecord } from '../records/snapshotFiles.ts';
 
-export interface OverlayOptions extends Omit<CasOptions, 'changes'> {
+interface OverlayOptions extends Omit<CasOptions, 'changes'> {
   /** A directory of this engine alone, that commands cannot reach, on the file system of the volumes. */
   readonly layersDir: string;
   readonly mounter: Mounter;

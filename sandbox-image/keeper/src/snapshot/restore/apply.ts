@@ -34,7 +34,7 @@ function openRoots(roots: Iterable<BytePath>): () => void {
   };
 }
 
-export interface ApplyContext {
+interface ApplyContext {
   readonly roots: RootMap;
   readonly store: ObjectStore;
   readonly staging: Staging;

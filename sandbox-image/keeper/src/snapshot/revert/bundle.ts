@@ -19,7 +19,7 @@ import type { ExternalEffect } from '@agentfleet/protocol/keeper';
 import type { Contents } from '../restore/contents.ts';
 
 /** Direction of a script: the state it expects and the one it makes. */
-export interface Direction {
+interface Direction {
   readonly state: Manifest;
   readonly goal: Manifest;
   /** For people: `s0002 → s0001`. */
@@ -245,7 +245,7 @@ const NEVER = [
   'change and birth times, inode numbers, the exact places of holes',
 ];
 
-export interface BundleSide {
+interface BundleSide {
   readonly name: string;
   readonly manifest: Manifest;
 }

@@ -11,7 +11,7 @@ import { fillNode, makeNode, type TreeNode } from './node.ts';
 import type { TreeBudget } from './treeLimits.ts';
 import type { XattrScan } from './xattrScan.ts';
 
-export interface NodeReaderOptions {
+interface NodeReaderOptions {
   readonly store: ObjectStore;
   readonly guard: ModeGuard;
   /** Put contents into the store, not only hash them. */

@@ -76,7 +76,7 @@ interface Start {
   readonly seen: StatCursor | null;
 }
 
-export interface ScannerOptions {
+interface ScannerOptions {
   readonly roots: readonly RootBytes[];
   readonly store: ObjectStore;
   readonly guard: ModeGuard;

@@ -8,7 +8,7 @@ import type { TreeNode } from './node.ts';
 import { TreeTooLarge } from './treeLimits.ts';
 
 /** Limit for one root. All manifests in memory hold them in full. */
-export const MAX_XATTR_BYTES = 8 * 1024 * 1024;
+const MAX_XATTR_BYTES = 8 * 1024 * 1024;
 
 /**
  * Extended attributes of the nodes of one root that a scan has read again: setting one moves the ctime, so those
