@@ -150,21 +150,12 @@ export interface AgentTaskSpec {
   readonly tools?: {
     /** Names of tools that models do not have, beside those that the pool, or the task, denies. */
     readonly deny?: readonly string[];
-    /** Most seconds of one call, of those that the pool allows. */
-    readonly timeouts?: {
-      /** Seconds of one command; 600 where nothing is set. */
-      readonly bash?: number;
-      /** Seconds of one page; 30 where nothing is set. */
-      readonly fetch?: number;
-    };
     /** MCP servers whose tools the model has: of the pool by their name, or with a url of a host of spec.policy.allowedHosts of the pool. */
     readonly mcpServers?: readonly {
       /** Name; its tools are called <name>__<tool>. */
       readonly name: string;
       /** Address of its endpoint for streamable HTTP, as https://host/mcp. */
       readonly url?: string;
-      /** Seconds in which it has to answer a call; default: what the pool says, else 60. */
-      readonly timeoutSeconds?: number;
       /** Whether the attempt fails, to be tried again, when it does not answer at the start; else the model does without. */
       readonly required?: boolean;
     }[];
@@ -186,14 +177,10 @@ export interface AgentTaskSpec {
   readonly attempts?: {
     /** Attempts that count; failures of the infrastructure do not, but five in a row before anything was begun end the task. */
     readonly max?: number;
-    /** Wait before the next attempt: seconds × factor ^ (failures − 1), at most capSeconds. */
+    /** Wait before the next attempt: twice as long after each failure in a row, up to six minutes. */
     readonly backoff?: {
       /** First wait. */
       readonly seconds?: number;
-      /** Growth from failure to failure. */
-      readonly factor?: number;
-      /** Longest wait. */
-      readonly capSeconds?: number;
     };
     /** Exceptions from what a class does by itself. */
     readonly rules?: readonly {
@@ -239,8 +226,6 @@ export interface AgentTaskSpec {
   readonly rollback?: {
     /** RestoreInitial: as at snapshot 0. RestoreLastGreen: as when the checks last passed. Keep: as the agent left it. */
     readonly whenFailed?: 'RestoreInitial' | 'RestoreLastGreen' | 'Keep';
-    /** Whether a script that undoes the change becomes an artifact. */
-    readonly revertScript?: boolean;
   };
   /** Whether the task waits after its current step; its clocks stop. */
   readonly suspend?: boolean;
@@ -568,8 +553,6 @@ export interface AgentTaskStatus {
     readonly shadow?: {
       /** The rollout in whose shadow phase they were sent. */
       readonly rollout: string;
-      /** Copies that were sent. */
-      readonly asked: number;
       /** Copies that were answered. */
       readonly answered: number;
       /** Copies without an answer, or with one that is none. */

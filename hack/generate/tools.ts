@@ -39,7 +39,7 @@ export function toolsPage(): string {
     ),
     '',
     ...wrapped(
-      `Commands have ${commandSeconds.default} s by default and ${commandSeconds.max} s at most, unless \`spec.tools.timeouts\` of the pool, or less of the task, sets another bound. \`spec.tools.deny\` of pool and task leaves tools out. Answers are plain text: output, then a line in brackets with how it ended. What is too long is cut in the middle and kept under a handle that \`read_file\` takes. Secrets are shown as \`[REDACTED:Kind]\`.`,
+      `Commands have ${commandSeconds.default} s by default and ${commandSeconds.max} s at most, unless \`spec.tools.timeouts\` of the pool sets another bound. \`spec.tools.deny\` of pool and task leaves tools out. Answers are plain text: output, then a line in brackets with how it ended. What is too long is cut in the middle and kept under a handle that \`read_file\` takes. Secrets are shown as \`[REDACTED:Kind]\`.`,
     ),
     '',
     ...wrapped(

@@ -48,12 +48,11 @@ test.each([
   ['a stop', stopped, 'RestoreInitial'],
   ['a failure whose tree is kept', failure, 'Keep'],
 ])('%s leaves a script that undoes its change', async (_, outcome, whenFailed) => {
-  const { names, bundles } = await leaves(outcome, { revertScript: true, whenFailed });
+  const { names, bundles } = await leaves(outcome, { whenFailed });
   expect(names).toContain('revert.tar');
   expect(bundles).toEqual([['s0', undefined]]);
-  expect((await leaves(outcome, { revertScript: false, whenFailed })).names).not.toContain('revert.tar');
 });
 
 test('a failure that is rolled back leaves that to the rollback', async () => {
-  expect((await leaves(failure, { revertScript: true, whenFailed: 'RestoreInitial' })).names).not.toContain('revert.tar');
+  expect((await leaves(failure, { whenFailed: 'RestoreInitial' })).names).not.toContain('revert.tar');
 });

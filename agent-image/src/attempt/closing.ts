@@ -143,8 +143,7 @@ function filesOf(keeping: Keeping, ledger: Ledger, outcome: Outcome): readonly K
 
 /** Whether the change stays when the attempt has ended, so that it may have to be undone; a rollback makes a script of its own. */
 function leavesChange({ task }: AttemptContext, { result }: Outcome): boolean {
-  const { revertScript, whenFailed } = task.spec.rollback;
-  return revertScript && (result !== 'Failed' || whenFailed === 'Keep');
+  return result !== 'Failed' || task.spec.rollback.whenFailed === 'Keep';
 }
 
 async function shownChange({ context, signal }: Keeping, { prepared, result }: Ledger): Promise<Report> {

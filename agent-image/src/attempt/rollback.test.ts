@@ -28,7 +28,6 @@ function contextOf(harness: Harness, reports: Report[]): AttemptContext {
   const spec = {
     policy: { profile: 'Permissive', network: { mode: 'None' } },
     protect: { mode: 'Default' },
-    rollback: { revertScript: true },
   };
   const context = {
     task: { metadata: { namespace: 'team', name: 'fix', uid: '0b1c' }, spec, status: {} },

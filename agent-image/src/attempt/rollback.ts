@@ -120,8 +120,7 @@ async function noteRollback(
 }
 
 function changedFiles(keeping: Keeping, from: string, to: string): readonly Keepsake[] {
-  const script = keeping.context.task.spec.rollback.revertScript ? [revertScript(keeping, from, to)] : [];
-  return [patch(keeping, from, to), ...script];
+  return [patch(keeping, from, to), revertScript(keeping, from, to)];
 }
 
 /** Stores the record of what was undone; false when not all of it could be stored in time. */

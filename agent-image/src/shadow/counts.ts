@@ -26,7 +26,6 @@ type Counter = Exclude<keyof ShadowReport, 'rollout' | 'stableBins' | 'shadowBin
 export function noCounts(rollout: string): ShadowReport {
   return {
     rollout,
-    asked: 0,
     answered: 0,
     failed: 0,
     dropped: 0,

@@ -214,7 +214,6 @@ export class Mirror {
     const { capability, request, compare } = answered;
     // The task continues with the real answer first.
     if (!(await sleep(clock, 0, signal))) return;
-    this.#count(brief, { asked: 1 });
     const timeoutMillis = capability === 'Score' ? (brief.verifier?.timeoutMillis ?? answered.timeoutMillis) : answered.timeoutMillis;
     const said = await client.ask({ to, capability, request, timeoutMillis }, signal);
     if (signal.aborted) return;

@@ -50,7 +50,7 @@ describe('a task whose requests are copied', { timeout: 120_000 }, () => {
     await eventually('it has ended', () => bed.status('fix').run?.outcome !== undefined);
     expect(bed.status('fix').run).toMatchObject({
       outcome: succeeded,
-      shadow: { rollout, asked: 3, answered: 0, failed: 0, dropped: 3 },
+      shadow: { rollout, answered: 0, failed: 0, dropped: 3 },
     });
     await bed.worker?.stop();
     expect(bed.reports('fix')).toHaveLength(before + 1);
@@ -76,7 +76,7 @@ describe('a task whose requests are copied', { timeout: 120_000 }, () => {
     await bed.start();
     await bed.sandbox('fix-1');
     await bed.task('fix', { shadow: rollout, worker: 'nobody' });
-    await bed.report('fix', { attempt: 1, epoch: 1, shadow: { ...noCounts(rollout), asked: 40, answered: 40 } });
+    await bed.report('fix', { attempt: 1, epoch: 1, shadow: { ...noCounts(rollout), answered: 40 } });
     await bed.assign('fix', { attempt: 2, epoch: 2, shadow: rollout });
     await eventually('the engine runs', () => bed.engine.calls.length === 1);
     const { context } = bed.engine.last!;

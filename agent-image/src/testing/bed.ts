@@ -51,7 +51,7 @@ const spec = {
   workspace: { type: 'ConfigMap', configMap: { name: 'files' } },
   checks: [{ name: 'unit', command: ['true'] }],
   policy: { profile: 'Default', network: { mode: 'Loopback' } },
-  rollback: { whenFailed: 'RestoreInitial', revertScript: true },
+  rollback: { whenFailed: 'RestoreInitial' },
   snapshots: { policy: 'RiskGated', checkpointSeconds: 120 },
   retention: { sandboxSeconds: 0, snapshotsSeconds: 604_800 },
   cancel: 'None',

@@ -19,9 +19,9 @@ describe.skipIf(binary === '')('bash', () => {
     run('a number in quotes', { command: 'echo 1', timeout_seconds: '5', stdin: null }, '1\n[exit status 0, N s]'),
   ])('$name', (one) => play(one)); // prettier-ignore
 
-  it('has the bound of task and pool, whichever is less', async () => {
+  it('has the bound of the pool', async () => {
     const bounded = (seconds: number): object => ({ tools: { deny: [], timeouts: { bash: seconds } } });
-    const bed = await begin({ pool: bounded(1), spec: bounded(2) });
+    const bed = await begin({ pool: bounded(1) });
     expect((await bed.call('bash', { command: 'sleep 30' })).text).toBe(
       '[ended at its limit of 1 s; do less at once or use background, no output]',
     );

@@ -39,14 +39,13 @@ type Said = Pick<Scope['context'], 'task' | 'pool'>;
 export function serversOf({ task, pool }: Said): { readonly servers: readonly McpServer[]; readonly refused: readonly string[] } {
   const servers: McpServer[] = [];
   const refused: string[] = [];
-  for (const { name, url, timeoutSeconds, required } of task.spec.tools?.mcpServers ?? []) {
+  for (const { name, url, required } of task.spec.tools?.mcpServers ?? []) {
     const listed = pool.tools?.mcpServers.find((one) => one.name === name);
     const rules = poolRules(pool);
     if (listed !== undefined && (url === undefined || url === listed.url)) {
-      const seconds = Math.min(timeoutSeconds ?? listed.timeoutSeconds, listed.timeoutSeconds);
-      servers.push({ ...listed, timeoutSeconds: seconds, required, rules: { ...rules, open: [...rules.open, hostOf(listed.url)] } });
+      servers.push({ ...listed, required, rules: { ...rules, open: [...rules.open, hostOf(listed.url)] } });
     } else if (listed === undefined && url !== undefined && new HostList(pool.allowedHosts ?? []).has(hostOf(url)))
-      servers.push({ name, url, timeoutSeconds: timeoutSeconds ?? defaultSeconds, required, headers: [], readOnly: false, rules });
+      servers.push({ name, url, timeoutSeconds: defaultSeconds, required, headers: [], readOnly: false, rules });
     else refused.push(name);
   }
   return { servers, refused };

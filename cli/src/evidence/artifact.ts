@@ -103,11 +103,8 @@ export function resultsOf(flags: ArtifactFlags, fetching: Fetching): TaskResults
   return { read: (task, name) => obtainIntact(task, name, flags, fetching) };
 }
 
-function missing({ metadata, spec, status }: AgentTask, name: string): CliError {
-  const why =
-    name === 'revert.tar' && !spec.rollback.revertScript
-      ? 'its spec.rollback.revertScript is false'
-      : `artifacts are stored when an attempt ends (phase ${status?.phase ?? 'Pending'})`;
+function missing({ metadata, status }: AgentTask, name: string): CliError {
+  const why = `artifacts are stored when an attempt ends (phase ${status?.phase ?? 'Pending'})`;
   return new CliError(`AgentTask ${metadata.name} has no artifact ${name}: ${why}; see "fleet show ${metadata.name}"`, exitCodes.notFound);
 }
 

@@ -109,6 +109,10 @@ describe('a file', () => {
       'a list',
       pool('').replace('engine: { type: Synth }', 'engine: { type: Synth }\n      artifact:\n        uri: pvc://a\n        format: GGUF'),
     ],
+    [
+      'a task with knobs',
+      `${head('AgentTask')}spec:\n  attempts:\n    max: 2\n    backoff:\n      seconds: 5\n      factor: 3\n  rollback:\n    revertScript: false\n  tools:\n    timeouts:\n      bash: 60\n`,
+    ],
     ['a dry run that is none', pool('  placement:\n    mode: DRA\n    dryRun: false\n')],
     ['lists of what tasks may add', pool('  policy:\n    minIsolation: Seccomp\n    allowedPodLabels: [a]\n')],
     ['a policy', `${head('RolloutPolicy')}spec:\n  strategy: Recreate\n  onMissingData: Abort\n  stepTimeoutSeconds: 60\n`],
@@ -116,7 +120,7 @@ describe('a file', () => {
     const { text, changes, refusals } = migrate(old ?? '');
     expect([refusals, changes.length > 0]).toEqual([[], true]);
     expect(text).not.toMatch(
-      /rollout:|method:|format:|scoring:|riskThreshold:|earlyExitMargin:|allowedPodLabels:|onMissingData:|kvTokens:|minSamples:|stepTimeoutSeconds:|dryRun:/,
+      /rollout:|method:|format:|scoring:|riskThreshold:|earlyExitMargin:|allowedPodLabels:|onMissingData:|kvTokens:|minSamples:|stepTimeoutSeconds:|dryRun:|factor:|revertScript:|timeouts:/,
     );
     expect(load(text.split('---\n')[0] ?? '')).toMatchObject({ metadata: { name: 'one' } });
   });

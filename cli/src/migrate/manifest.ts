@@ -34,7 +34,16 @@ const at = (value: unknown, path: Path): unknown => path.reduce<unknown>((found,
 
 /** Fields that had one value, that are constants now, or that nothing obeys any more: they go. `*` stands for each entry of a list. */
 const gone: Readonly<Record<string, readonly string[]>> = {
-  AgentTask: ['spec.budget.whenExceeded', 'spec.policy.approvals.onTimeout', 'spec.checks.*.maxBytes'],
+  AgentTask: [
+    'spec.budget.whenExceeded',
+    'spec.policy.approvals.onTimeout',
+    'spec.checks.*.maxBytes',
+    'spec.attempts.backoff.factor',
+    'spec.attempts.backoff.capSeconds',
+    'spec.rollback.revertScript',
+    'spec.tools.timeouts',
+    'spec.tools.mcpServers.*.timeoutSeconds',
+  ],
   ExpertPool: [
     'spec.placement.allowUnaccounted',
     'spec.placement.degradeTo',
@@ -52,6 +61,7 @@ const gone: Readonly<Record<string, readonly string[]>> = {
     'spec.experts.*.engine.vLLM.sleepAfterSeconds',
     'spec.experts.*.engine.harness.install.timeoutSeconds',
     'spec.placement.dryRun',
+    'spec.tools.timeouts.fetch',
     'spec.placement.canarySlot',
     'spec.experts.*.resources.memory.headroom',
     'spec.experts.*.artifact.tokenizerHash',

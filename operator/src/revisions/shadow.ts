@@ -15,14 +15,7 @@ export function addBins(to: Bins, more: Bins | undefined): Bins {
 }
 
 /** What is counted of copies, by the names that workers report them under. */
-const counters = [
-  'asked',
-  'answered',
-  'failed',
-  'dropped',
-  'candidates',
-  'sameCandidates',
-] as const satisfies readonly (keyof ShadowReport)[];
+const counters = ['answered', 'failed', 'dropped', 'candidates', 'sameCandidates'] as const satisfies readonly (keyof ShadowReport)[];
 
 export type CopyCounts = Readonly<Record<(typeof counters)[number], number>>;
 
@@ -135,16 +128,17 @@ const percent = (part: number, whole: number): string => `${Math.round((100 * pa
 export function shadowCondition(status: RolloutStatus | undefined, view: ShadowView | undefined, now: number): ShadowWord | undefined {
   if (status?.phase !== 'Shadowing' || view === undefined) return undefined;
   const { live, ended, tasks } = view;
-  const { asked, answered, failed, dropped } = live.asked + live.dropped > 0 ? live : ended;
+  const { answered, failed, dropped } = live.answered + live.failed + live.dropped > 0 ? live : ended;
+  const sent = answered + failed;
   const revision = `revision ${status.canary ?? ''}`;
-  if (asked + dropped === 0) {
+  if (sent + dropped === 0) {
     const early = now - Date.parse(status.since) < 1000 * graceSeconds;
     if (early) return { status: 'Unknown', reason: 'Beginning', message: `no request was copied to ${revision} yet` };
     const message = `no request was copied to ${revision}, and ${tasks} tasks are worked on of which some would be; give the pool tasks, or raise shadow.percent of its RolloutPolicy`;
     return { status: 'False', reason: 'NoTraffic', message };
   }
-  if (dropped > asked) {
-    const message = `${percent(dropped, asked + dropped)} of the copies to ${revision} are dropped; lower shadow.percent of its RolloutPolicy, or give it faster engines`;
+  if (dropped > sent) {
+    const message = `${percent(dropped, sent + dropped)} of the copies to ${revision} are dropped; lower shadow.percent of its RolloutPolicy, or give it faster engines`;
     return { status: 'False', reason: 'Dropping', message };
   }
   if (failed > answered) {

@@ -15,10 +15,10 @@ describe('the condition ShadowHealthy', () => {
   it.for([
     ['no copies yet', {}, {}, 30, 'Unknown Beginning'],
     ['no copies for long', {}, {}, 61, 'False NoTraffic'],
-    ['answers', { asked: 9, answered: 8, failed: 1 }, {}, 600, 'True Answering'],
-    ['answers of tasks that ended', {}, { asked: 9, answered: 8 }, 600, 'True Answering'],
-    ['none answers any more', { asked: 9, failed: 9 }, { asked: 999, answered: 999 }, 600, 'False Unreachable'],
-    ['no place for most of them', { asked: 9, answered: 9, dropped: 20 }, {}, 600, 'False Dropping'],
+    ['answers', { answered: 8, failed: 1 }, {}, 600, 'True Answering'],
+    ['answers of tasks that ended', {}, { answered: 8 }, 600, 'True Answering'],
+    ['none answers any more', { failed: 9 }, { answered: 999 }, 600, 'False Unreachable'],
+    ['no place for most of them', { answered: 9, dropped: 20 }, {}, 600, 'False Dropping'],
     ['all dropped', { dropped: 20 }, {}, 600, 'False Dropping'],
   ] as const)('%s', ([, live, ended, seconds, expected]) => {
     expect(word(live, ended, seconds)).toBe(expected);
@@ -28,7 +28,7 @@ describe('the condition ShadowHealthy', () => {
     const view = { tasks: 0, live: copies({}), ended: copies({}) };
     expect(shadowCondition({ ...status, phase: 'Canary' }, view, start)).toBeUndefined();
     expect(shadowCondition(status, undefined, start)).toBeUndefined();
-    for (const live of [{}, { dropped: 9 }, { asked: 9, failed: 9 }])
+    for (const live of [{}, { dropped: 9 }, { failed: 9 }])
       expect(shadowCondition(status, { ...view, live: copies(live) }, start + 1e6)?.message).toMatch(/; (give|raise|lower|look)/);
   });
 });

@@ -22,7 +22,7 @@ describe('validators', () => {
     const task = manifest();
     expect(validate.AgentTask(task)).toBe(true);
     const { spec } = task as unknown as AgentTask;
-    expect(spec.attempts.backoff.factor).toBe(2);
+    expect(spec.attempts.backoff.seconds).toBe(10);
     expect(spec.checks[0]?.expect).toBe('Auto');
     expect(spec.workspace.type === 'ConfigMap' && spec.workspace.configMap.name).toBe('files');
   });

@@ -164,7 +164,7 @@ export type McpServerBrief = Static<typeof McpServerBrief>;
 export const ToolsBrief = Type.Object(
   {
     deny: Type.Array(Type.String({ minLength: 1 }), { description: 'names of tools that nobody has' }),
-    timeouts: Type.Object({ bash: Type.Optional(seconds), fetch: Type.Optional(seconds) }, { additionalProperties: false }),
+    timeouts: Type.Object({ bash: Type.Optional(seconds) }, { additionalProperties: false }),
     mcpServers: Type.Array(McpServerBrief),
   },
   { additionalProperties: false },

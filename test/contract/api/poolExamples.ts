@@ -145,7 +145,7 @@ export const fullPool: Node = {
     },
     tools: {
       deny: ['ask_human'],
-      timeouts: { bash: 900, fetch: 60 },
+      timeouts: { bash: 900 },
       mcpServers: [
         {
           name: 'docs',

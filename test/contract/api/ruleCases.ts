@@ -224,13 +224,6 @@ const taskCases: readonly RuleCase[] = [
     'InitialOnly',
     'spec.rollback.whenFailed RestoreLastGreen needs later snapshots; set spec.snapshots.policy to RiskGated or EveryStep',
   ),
-  change(
-    git,
-    'spec.attempts.backoff.capSeconds',
-    5,
-    4,
-    'spec.attempts.backoff.capSeconds must not be less than spec.attempts.backoff.seconds; raise capSeconds',
-  ),
   ...['InvalidInput', 'DeadlineExceeded'].map((name) =>
     change(
       git,

@@ -71,19 +71,18 @@ export function fullTask(workspace: Node): Node {
       },
       tools: {
         deny: ['fetch'],
-        timeouts: { bash: 300, fetch: 10 },
-        mcpServers: [{ name: 'docs', url: 'https://mcp.example.com/mcp', timeoutSeconds: 30, required: true }],
+        mcpServers: [{ name: 'docs', url: 'https://mcp.example.com/mcp', required: true }],
       },
       budget: { wallSeconds: 1800, toolCalls: 200, tokens: 90_000, cost: '2.5' },
       deadlineSeconds: 3600,
       attempts: {
         max: 2,
-        backoff: { seconds: 5, factor: 3, capSeconds: 60 },
+        backoff: { seconds: 5 },
         rules: [{ class: 'CheckFailed', action: 'RollbackAndRetry' }],
       },
       sandbox: { ...fullSandbox, storage: { storageClassName: 'fast', size: '10Gi', volumeSnapshotClassName: 'keep' } },
       snapshots: { policy: 'EveryStep', checkpointSeconds: 60 },
-      rollback: { whenFailed: 'RestoreLastGreen', revertScript: false },
+      rollback: { whenFailed: 'RestoreLastGreen' },
       suspend: true,
       cancel: 'Stop',
       ...(workspace['type'] === 'Git' && {
@@ -136,7 +135,6 @@ export const fullRun: Node = {
   artifacts: [{ name: 'patch.diff', uri: 's3://agents/x/patch.diff', sha256: 'ab'.repeat(32), bytes: 512 }],
   shadow: {
     rollout: 'bbbbbbbbbb-t1',
-    asked: 9,
     answered: 8,
     failed: 1,
     dropped: 2,

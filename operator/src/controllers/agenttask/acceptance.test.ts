@@ -18,7 +18,6 @@ const hostsOf = (...written: readonly string[]): readonly object[] =>
   written.map((one) => ({ host: one.split(':')[0], port: Number(one.split(':')[1]) }));
 const reaching = (...hosts: readonly string[]): object => ({ policy: { network: { mode: 'Allowed', hosts: hostsOf(...hosts) } } });
 const listing = (...hosts: readonly string[]): Readonly<Record<string, unknown>> => ({ policy: { allowedHosts: hostsOf(...hosts) } });
-const timeouts = (seconds: number): Readonly<Record<string, unknown>> => ({ tools: { timeouts: { bash: seconds } } });
 const serving = (server: object): object => ({ tools: { mcpServers: [server] } });
 const withServer = { tools: { mcpServers: [{ name: 'docs', url: 'https://mcp.corp/mcp', timeoutSeconds: 60, readOnly: false }] } };
 const repository = (url: string): object => ({ workspace: { type: 'Git', git: { url, ref: 'main' } } });
@@ -58,12 +57,6 @@ describe('a task is taken on only when the pool has what it names', () => {
         },
       },
       /^True$/,
-    ],
-    ['no more seconds than the pool allows', { spec: timeouts(900), pool: timeouts(900) }, /^True$/],
-    [
-      'more seconds than it allows',
-      { spec: timeouts(601) },
-      /^ToolsNotAllowed: spec\.tools\.timeouts\.bash is 601, and ExpertPool platform\/coding allows 600 at most; create .* raise spec\.tools\.timeouts\.bash of the pool/,
     ],
     ['an MCP server of the pool', { spec: serving({ name: 'docs' }), pool: withServer }, /^True$/],
     [

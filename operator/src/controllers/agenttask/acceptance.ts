@@ -18,7 +18,6 @@ import {
 import type { Snapshot, Refusal } from './facts/snapshot.ts';
 import { unusableQueue } from './queue/quota.ts';
 import { createAddressJudge, literalAddress } from '@agentfleet/protocol/network';
-import { usualBounds } from '@agentfleet/protocol/chat';
 import type { IsolationLevel } from '@agentfleet/protocol/keeper';
 
 /**
@@ -237,12 +236,6 @@ function repositoryOf({ workspace }: AgentTask['spec']): HostPort | undefined {
 /** Why the pool does not let the task have the tools that it names; undefined when it does. Pure. */
 function toolsRefusal({ spec }: AgentTask, pool: ExpertPool): string | undefined {
   const of = `ExpertPool ${pool.metadata.namespace ?? ''}/${pool.metadata.name}`;
-  for (const tool of ['bash', 'fetch'] as const) {
-    const asked = spec.tools?.timeouts?.[tool];
-    const most = pool.spec.tools?.timeouts?.[tool] ?? usualBounds[tool];
-    if (asked === undefined || asked <= most) continue;
-    return `spec.tools.timeouts.${tool} is ${asked}, and ${of} allows ${most} at most; create the task again with less, or raise spec.tools.timeouts.${tool} of the pool`;
-  }
   return serverRefusal(spec.tools?.mcpServers ?? [], pool, of);
 }
 

@@ -8,9 +8,8 @@ describe('what follows a failed attempt', () => {
     expect(attemptAction('Infrastructure', { rules: [{ class: 'CheckFailed', action: 'Fail' }] })).toBe('Ignore');
   });
 
-  test('waits grow by the factor up to the cap', () => {
-    const backoff = { seconds: 10, factor: 2, capSeconds: 60 };
-    expect([1, 2, 3, 4, 400].map((failures) => backoffSeconds(failures, backoff))).toEqual([10, 20, 40, 60, 60]);
-    expect(backoffSeconds(5, { seconds: 0, factor: 2, capSeconds: 60 })).toBe(0);
+  test('waits double up to six minutes', () => {
+    expect([1, 2, 3, 4, 400].map((failures) => backoffSeconds(failures, { seconds: 60 }))).toEqual([60, 120, 240, 360, 360]);
+    expect([5, 1].map((failures) => backoffSeconds(failures, { seconds: failures === 5 ? 0 : 600 }))).toEqual([0, 600]);
   });
 });

@@ -28,12 +28,15 @@ export function attemptAction(failure: FailureClass, { rules = [] }: Pick<Attemp
   return rules.find((rule) => rule.class === failure)?.action ?? byItself[failure];
 }
 
+/** The longest wait between attempts where the first one is no longer, seconds. */
+const longestWait = 360;
+
 /**
- * Seconds to wait after the n-th failure in a row (n ≥ 1): seconds × factor ^ (n − 1), at most capSeconds.
+ * Seconds to wait after the n-th failure in a row (n ≥ 1): twice as long after each.
  *
  * @example
- * backoffSeconds(3, { seconds: 10, factor: 2, capSeconds: 360 }); // 40
+ * backoffSeconds(3, { seconds: 10 }); // 40
  */
-export function backoffSeconds(failures: number, backoff: Attempts['backoff']): number {
-  return Math.min(backoff.capSeconds, backoff.seconds * backoff.factor ** Math.max(0, failures - 1));
+export function backoffSeconds(failures: number, { seconds }: Attempts['backoff']): number {
+  return Math.min(Math.max(longestWait, seconds), seconds * 2 ** Math.max(0, failures - 1));
 }

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox';
-import { choice, flag, integer, struct } from '../schema/index.ts';
+import { choice, integer, struct } from '../schema/index.ts';
 
 /** `spec.snapshots`. */
 export const Snapshots = struct(
@@ -25,7 +25,6 @@ export const Rollback = struct(
       ['RestoreInitial', 'RestoreLastGreen', 'Keep'],
       'RestoreInitial',
     ),
-    revertScript: flag('Whether a script that undoes the change becomes an artifact.', true),
   },
   { filled: true },
 );

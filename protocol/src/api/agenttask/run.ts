@@ -148,7 +148,6 @@ const ShadowReport = struct(
   'What became of the copies of requests that a revision in shadow got: counts only, over all attempts.',
   {
     rollout: rolloutId('The rollout in whose shadow phase they were sent.'),
-    asked: counted('Copies that were sent.'),
     answered: counted('Copies that were answered.'),
     failed: counted('Copies without an answer, or with one that is none.'),
     dropped: counted('Copies that were not sent or not waited for, so that nobody waits for them.'),

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox';
-import { toolDefinitions, type BoundedTool } from '../../chat/definitions.ts';
+import { toolDefinitions } from '../../chat/definitions.ts';
 import { flag, integer, labelName, listByKey, optional, rule, setOf, struct, text, withRules } from '../schema/index.ts';
 
 const builtIn = toolDefinitions.map(({ name }) => name);
@@ -19,12 +19,6 @@ const deny = setOf(
     ],
   },
 );
-
-const timeouts = (description: string) =>
-  struct(description, {
-    bash: optional(integer('Seconds of one command; 600 where nothing is set.', 1, 3600)),
-    fetch: optional(integer('Seconds of one page; 30 where nothing is set.', 1, 3600)),
-  } satisfies Record<BoundedTool, unknown>);
 
 const servers = 'spec.tools.mcpServers[]';
 
@@ -71,7 +65,6 @@ const PoolServer = struct(
 const TaskServer = struct('An MCP server that the model may use.', {
   name: serverName,
   url: optional(serverUrl),
-  timeoutSeconds: optional(integer('Seconds in which it has to answer a call; default: what the pool says, else 60.', 1, 3600)),
   required: flag('Whether the attempt fails, to be tried again, when it does not answer at the start; else the model does without.', false),
 });
 
@@ -80,7 +73,9 @@ const mostServers = 8;
 /** `spec.tools` of a pool. */
 export const PoolTools = struct('What models have of the tools.', {
   deny: optional(deny),
-  timeouts: optional(timeouts('Most seconds of one call; a task may ask for less.')),
+  timeouts: optional(
+    struct('Most seconds of one call.', { bash: optional(integer('Seconds of one command; 600 where nothing is set.', 1, 3600)) }),
+  ),
   mcpServers: optional(
     listByKey('MCP servers that tasks may name; nobody has their tools by itself. Default: none.', 'name', PoolServer, {
       max: mostServers,
@@ -92,7 +87,6 @@ export type PoolTools = Static<typeof PoolTools>;
 /** `spec.tools` of a task. */
 export const TaskTools = struct('What the model has of the tools.', {
   deny: optional(deny),
-  timeouts: optional(timeouts('Most seconds of one call, of those that the pool allows.')),
   mcpServers: optional(
     listByKey(
       'MCP servers whose tools the model has: of the pool by their name, or with a url of a host of spec.policy.allowedHosts of the pool.',
