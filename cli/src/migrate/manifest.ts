@@ -77,7 +77,13 @@ const gone: Readonly<Record<string, readonly string[]>> = {
     'spec.resources.memory.headroom',
     'spec.resources.memory.kvTokens',
   ],
-  RolloutPolicy: ['spec.onMissingData', 'spec.stepTimeoutSeconds', 'spec.gates.*.failureLimit', 'spec.gates.*.timeoutSeconds'],
+  RolloutPolicy: [
+    'spec.onMissingData',
+    'spec.stepTimeoutSeconds',
+    'spec.rollback.cooldownSeconds',
+    'spec.gates.*.failureLimit',
+    'spec.gates.*.timeoutSeconds',
+  ],
 };
 
 /** Keys with another name: where they were, the name, and what was there by default and has to be written now. */
@@ -97,6 +103,11 @@ const refused: Readonly<Record<string, readonly (readonly [string, RegExp, strin
     ),
   ],
   ExpertPool: [
+    [
+      'spec.policy.allowedRuntimeClasses',
+      /^/,
+      'write one of them in spec.sandbox.template.runtimeClassName, in a pool of its own for each',
+    ],
     ['spec.placement.dryRun', /^true$/, 'write replicas: 0 for its experts until their engines may start, and remove dryRun'],
     ['spec.placement.mode', /^(Monopod|Env)$/, 'use Reservation, or a DRA driver'],
     ['spec.allowedNamespaces.selector.matchExpressions', /^/, 'label the namespaces and write matchLabels'],

@@ -44,6 +44,7 @@ const constants: Readonly<Record<string, string | number>> = {
   maxInFlight: 4,
   failureLimit: 0,
   stepTimeoutSeconds: 86_400,
+  cooldownSeconds: 3600,
   keepLastGreen: 2,
 };
 
@@ -110,6 +111,7 @@ export function migrateRollout(rollout: Fields): MigratedRollout {
     ...found.flatMap((gate) => gate.notes),
     ...lost(shadow, 'shadow', 'maxInFlight'),
     ...lost(rollback, 'rollback', 'keepLastGreen'),
+    ...lost(rollback, 'rollback', 'cooldownSeconds'),
     ...dropped('rollout', 'stepTimeoutSeconds', stepTimeoutSeconds ?? constants['stepTimeoutSeconds']),
     ...Object.entries({ surge, canarySlot })
       .filter(([, value]) => value !== undefined && value !== 'Auto')
@@ -119,7 +121,7 @@ export function migrateRollout(rollout: Fields): MigratedRollout {
   const parts = {
     shadow: without(shadow, 'maxInFlight'),
     gates: found.length === 0 ? undefined : found.flatMap((gate) => gate.gates),
-    rollback: without(rollback, 'keepLastGreen'),
+    rollback: without(without(rollback, 'keepLastGreen'), 'cooldownSeconds'),
     prometheus: without(prometheus, 'timeoutSeconds'),
   };
   const kept = Object.fromEntries(Object.entries(parts).filter(([, value]) => value !== undefined));

@@ -23,7 +23,7 @@ const spec = (more: object = {}): RolloutPolicySpec =>
     minSamples: 10,
     attributionWindowSeconds: 600,
     drainSeconds: 60,
-    rollback: { cooldownSeconds: 100, keepLastGreen: 2, freezeAfterFailures: 2 },
+    rollback: { freezeAfterFailures: 2 },
     promotion: { requireApproval: false, windows: [{ days: ['Sun'], start: '12:00', seconds: 3600 }] },
     ...more,
   }) as unknown as RolloutPolicySpec;

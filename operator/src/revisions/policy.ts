@@ -41,6 +41,9 @@ function namesOf({ gates = [] }: RolloutPolicySpec, phase: ReturnType<typeof mus
   return gates.filter(({ metric }) => mustPassBefore(metric) === phase).map(({ name }) => name);
 }
 
+/** After which a revision that failed is tried again by itself; the annotation agentfleet.dev/retry-rollout does it at once. */
+const cooldownSeconds = 3600;
+
 /** After which a step that lacks its data is called held: a name for people, as missing data never promote and never roll back. */
 const stepTimeoutSeconds = 86_400;
 
@@ -57,7 +60,8 @@ export function policyOf(spec: RolloutPolicySpec): RolloutRules {
     minSamples: spec.minSamples,
     stepTimeoutSeconds,
     requireApproval: spec.promotion.requireApproval,
-    ...spec.rollback,
+    freezeAfterFailures: spec.rollback.freezeAfterFailures,
+    cooldownSeconds,
     keepLastGreen: 2,
   };
 }

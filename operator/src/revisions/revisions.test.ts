@@ -20,7 +20,7 @@ const spec = {
   minSamples: 40,
   attributionWindowSeconds: 600,
   drainSeconds: 60,
-  rollback: { cooldownSeconds: 100, keepLastGreen: 2, freezeAfterFailures: 2 },
+  rollback: { freezeAfterFailures: 2 },
   promotion: { requireApproval: false },
 } as unknown as RolloutPolicySpec;
 
@@ -75,19 +75,19 @@ describe('a rollout as the status reports it', () => {
     const back = looks(open, 1, {}, { requests: { failed: 300, total: 1000 } }, 2);
     expect(back).toMatchObject({ phase: 'Idle', stable: a, weight: 0, reason: 'Cooldown', failures: { [b]: 1 } });
     expect(back.gates?.[0]).toMatchObject({ name: 'errors', verdict: 'Fail', value: '0.3' });
-    const again = looks(back, 2, {}, { requests: { failed: 300, total: 1000 } }, 20);
+    const again = looks(back, 2, {}, { requests: { failed: 300, total: 1000 } }, 400);
     expect(again).toMatchObject({ phase: 'Frozen', stable: a, weight: 0, reason: 'Frozen' });
-    expect(looks(again, 3, {}, {}, 100)).toEqual(again);
+    expect(looks(again, 3, {}, {}, 500)).toEqual(again);
     // A word that was not heard before forgives; the same word does not do so twice.
-    const forgiven = looks(again, 1, { retry: 'now' }, {}, 200);
+    const forgiven = looks(again, 1, { retry: 'now' }, {}, 600);
     expect(forgiven).toMatchObject({ phase: 'Canary', canary: b, retried: 'now' });
     expect(forgiven.failures).toBeUndefined();
     const twice = looks(
-      looks(forgiven, 1, { retry: 'now' }, { requests: { failed: 300, total: 1000 } }, 201),
+      looks(forgiven, 1, { retry: 'now' }, { requests: { failed: 300, total: 1000 } }, 601),
       2,
       { retry: 'now' },
       { requests: { failed: 300, total: 1000 } },
-      300,
+      1000,
     );
     expect(twice.phase).toBe('Frozen');
   });
@@ -95,7 +95,7 @@ describe('a rollout as the status reports it', () => {
   it('is counted anew in each rollout: another try has another id', () => {
     const first = looks(serving, 1);
     const back = looks(first, 1, {}, { requests: { failed: 300, total: 1000 } }, 2);
-    const second = looks(back, 1, {}, {}, 50);
+    const second = looks(back, 1, {}, {}, 400);
     expect(second.id).toMatch(/^b{10}-/);
     expect(second.id).not.toBe(first.id);
     expect(second).toMatchObject({ phase: 'Canary', step: 0 });

@@ -123,7 +123,7 @@ const spec = {
   minSamples: 5,
   attributionWindowSeconds: 600,
   drainSeconds: 60,
-  rollback: { cooldownSeconds: 100, keepLastGreen: 2, freezeAfterFailures: 2 },
+  rollback: { freezeAfterFailures: 2 },
   promotion: { requireApproval: false },
 } as unknown as RolloutPolicySpec;
 

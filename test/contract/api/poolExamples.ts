@@ -135,7 +135,6 @@ export const fullPool: Node = {
       allowUnenforcedNetwork: true,
       profiles: ['Default', 'Permissive'],
       maxBudget: { wallSeconds: 3600, toolCalls: 500, tokens: 2_000_000, cost: '12.50' },
-      allowedRuntimeClasses: ['fast'],
       maxDeadlineSeconds: 7200,
       allowedHosts: [
         { host: 'git.corp.example.com', port: 443 },

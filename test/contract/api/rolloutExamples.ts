@@ -26,7 +26,7 @@ export const fullPolicy: Node = {
     minSamples: 3000,
     attributionWindowSeconds: 7200,
     drainSeconds: 120,
-    rollback: { cooldownSeconds: 3600, freezeAfterFailures: 2 },
+    rollback: { freezeAfterFailures: 2 },
     promotion: { requireApproval: true, windows: [{ days: ['Mon', 'Tue'], start: '09:00', seconds: 3600 }] },
     prometheus: { url: 'http://prometheus.monitoring.svc:9090' },
   },

@@ -181,7 +181,7 @@ describe('a revision of a model', () => {
   });
 
   it('is not tried again when a person rejects it', async () => {
-    await using run = await RolloutRun.serving({ rollout: canary({ rollback: { freezeAfterFailures: 2, cooldownSeconds: 0 } }) });
+    await using run = await RolloutRun.serving({ rollout: canary({ rollback: { freezeAfterFailures: 2 } }) });
     const { stable } = run.rollout;
     await run.patch(second);
     await run.until('it is tried', () => run.rollout.weight === 100);

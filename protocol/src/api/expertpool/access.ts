@@ -2,21 +2,7 @@ import type { Static } from 'typebox';
 import { isolationLevels } from '../../keeper/info.ts';
 import { traceConsents } from '../../trace/index.ts';
 import { policyProfiles } from '../agenttask/limits.ts';
-import {
-  atomicList,
-  choice,
-  flag,
-  HostPort,
-  integer,
-  mapOf,
-  money,
-  objectName,
-  optional,
-  rule,
-  setOf,
-  struct,
-  text,
-} from '../schema/index.ts';
+import { atomicList, choice, flag, HostPort, integer, mapOf, money, optional, rule, setOf, struct, text } from '../schema/index.ts';
 
 const labelText = text('Value.', { max: 63 });
 const LabelSelector = struct('Labels that the namespace must have; empty: every namespace.', {
@@ -101,13 +87,6 @@ export const PoolPolicy = struct(
       }),
     ),
     maxBudget: optional(MaxBudget),
-    allowedRuntimeClasses: optional(
-      setOf(
-        'RuntimeClasses that tasks may name in spec.sandbox.runtimeClassName; those of gVisor and Kata they always may. Default: none.',
-        objectName('One of them.'),
-        { max: 32 },
-      ),
-    ),
     maxDeadlineSeconds: optional(
       integer('Longest spec.deadlineSeconds of a task; one that is raised above it later ends at this one.', 10, 604_800),
     ),

@@ -101,7 +101,10 @@ export const taskReasons = {
   RuntimeClassNotFound: ['There is no RuntimeClass of that name.', 'create it, or name another one'],
   RuntimeHandlerMissing: ['No node that may be used has the handler of the RuntimeClass.', 'install it there, or select other nodes'],
   SandboxEnding: ['The sandbox is being deleted.'],
-  SandboxFieldNotAllowed: ['The pool does not allow a field of spec.sandbox.', 'leave it out, or allow it in spec.policy of the pool'],
+  SandboxFieldNotAllowed: [
+    'The pool does not allow a field of spec.sandbox.',
+    'leave it out, or name a pool that has it in spec.sandbox.template',
+  ],
   SandboxKept: ['The sandbox stays, because nobody reported that all is stored.'],
   SandboxLost: ['The sandbox pod is gone, being deleted, or has ended.'],
   SandboxNotStarted: ['The sandbox of the last attempt did not come to work.', 'see the message of the condition'],

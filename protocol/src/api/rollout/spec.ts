@@ -45,7 +45,6 @@ const Promotion = struct(
 const RollbackPolicy = struct(
   'What follows from a canary that failed.',
   {
-    cooldownSeconds: integer('After which the same revision is tried again.', 0, 2_592_000, 3600),
     freezeAfterFailures: integer('Failures after which a revision is not tried any more.', 1, 10, 2),
   },
   { filled: true },

@@ -15,19 +15,17 @@ const capabilities: ClusterCapabilities = {
   ],
 };
 
-const pool = (policy: Partial<ExpertPool['spec']['policy']> = {}, template?: SandboxTemplate): ExpertPool =>
-  newPool({ policy, ...(template === undefined ? {} : { sandbox: { template } }) });
+const pool = (template?: SandboxTemplate): ExpertPool => newPool(template === undefined ? {} : { sandbox: { template } });
 
 const refusal = (sandbox: Sandbox, of = pool()): string | undefined => sandboxNotAllowed(newTask('one', { sandbox }), of, capabilities);
 
 describe('what a task may say of its sandbox', () => {
-  test('holds a RuntimeClass only where the pool lists it', () => {
+  test('holds no RuntimeClass of its own but that of the pool', () => {
     const sandbox = { runtimeClassName: 'gpu' };
     expect(refusal(sandbox)).toBe(
-      'spec.sandbox.runtimeClassName has gpu, which ExpertPool platform/coding does not let tasks choose; create the task again without it, or add gpu to spec.policy.allowedRuntimeClasses of the pool',
+      'spec.sandbox.runtimeClassName has gpu, which ExpertPool platform/coding does not let tasks choose; create the task again without it, or for a pool that has gpu in spec.sandbox.template',
     );
-    expect(refusal(sandbox, pool({ allowedRuntimeClasses: ['another'] }))).toContain('add gpu');
-    expect(refusal(sandbox, pool({ allowedRuntimeClasses: ['gpu'] }))).toBeUndefined();
+    expect(refusal(sandbox, pool({ runtimeClassName: 'gpu' }))).toBeUndefined();
   });
 
   test.each<readonly [string, Sandbox]>([
@@ -41,8 +39,8 @@ describe('what a task may say of its sandbox', () => {
   });
 
   test('is never another runtime than the pool has', () => {
-    expect(refusal({ runtimeClassName: 'fast' }, pool({}, { runtimeClassName: 'gvisor' }))).toContain('allowedRuntimeClasses');
-    expect(refusal({ runtimeClassName: 'fast' }, pool({}, { runtimeClassName: 'fast' }))).toBeUndefined();
+    expect(refusal({ runtimeClassName: 'fast' }, pool({ runtimeClassName: 'gvisor' }))).toContain('has fast in');
+    expect(refusal({ runtimeClassName: 'fast' }, pool({ runtimeClassName: 'fast' }))).toBeUndefined();
   });
 
   test('replaces what the pool sets, and leaves the rest of its pod as it is', () => {
@@ -52,7 +50,7 @@ describe('what a task may say of its sandbox', () => {
       tolerations: [{ key: 'sandboxes', operator: 'Exists' }],
       podMetadata: { labels: { team: 'a' }, annotations: { b: 'c' } },
     };
-    expect(mergedTemplate(newTask('one', { sandbox: { image: 'b' } }), pool({}, template))).toEqual({ ...template, image: 'b' });
+    expect(mergedTemplate(newTask('one', { sandbox: { image: 'b' } }), pool(template))).toEqual({ ...template, image: 'b' });
     expect(mergedTemplate(newTask('one'), pool())).toEqual({});
   });
 });

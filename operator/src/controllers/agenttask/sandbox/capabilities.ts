@@ -182,8 +182,7 @@ export function sandboxNotAllowed({ spec }: AgentTask, pool: ExpertPool, capabil
   const handler = capabilities.runtimeClasses.find(({ metadata }) => metadata.name === runtimeClassName)?.handler;
   // One that does not exist is refused as such.
   if (handler === undefined || guestKernels.test(handler)) return undefined;
-  if (pool.spec.policy.allowedRuntimeClasses?.includes(runtimeClassName) === true) return undefined;
-  return `spec.sandbox.runtimeClassName has ${runtimeClassName}, which ExpertPool ${keyOf(pool)} does not let tasks choose; create the task again without it, or add ${runtimeClassName} to spec.policy.allowedRuntimeClasses of the pool`;
+  return `spec.sandbox.runtimeClassName has ${runtimeClassName}, which ExpertPool ${keyOf(pool)} does not let tasks choose; create the task again without it, or for a pool that has ${runtimeClassName} in spec.sandbox.template`;
 }
 
 const rank = (level: IsolationLevel): number => isolationLevels.indexOf(level);
