@@ -19,21 +19,35 @@ export const RangeQuery = Type.Object(
 );
 export type RangeQuery = Static<typeof RangeQuery>;
 
+/** A path that exists but is not captured, or not with all that it has, and why. */
+export interface SkippedPath {
+  /** Text for people. */
+  readonly path: string;
+  /**
+   * `unreadable`: not owned by the keeper and not readable; `mount`: another file system is mounted there; `acl`,
+   * `capability`: captured without its POSIX ACL or file capabilities (where many paths have them, their root stands
+   * for all).
+   */
+  readonly kind: 'fifo' | 'socket' | 'device' | 'unreadable' | 'mount' | 'acl' | 'capability';
+}
+
 /** A finished snapshot. Sizes in bytes, times in milliseconds. */
 export interface SnapshotRecord {
+  /** `s0001`, `s0002`, …; never used twice in a store. */
   readonly id: string;
   /** `sha256:` over the canonical manifest: equal digests mean equal trees. */
   readonly manifestDigest: string;
+  /** The snapshot that the tree was last at, by take or restore; null for the first. */
   readonly parent: string | null;
   readonly label: string | null;
   readonly takenAt: string;
   readonly entries: number;
   readonly files: number;
+  /** Sum of the file sizes; hard-linked files count once per path. */
   readonly bytes: number;
   readonly addedObjects: number;
   readonly addedBytes: number;
-  /** Sockets, fifos and devices: seen, not captured. */
-  readonly skipped: readonly { readonly path: string; readonly kind: string }[];
+  readonly skipped: readonly SkippedPath[];
   readonly tookMs: number;
 }
 
@@ -46,6 +60,7 @@ export interface RestoreReport {
   readonly created: number;
   readonly modified: number;
   readonly deleted: number;
+  /** At most 20 paths, as text for people; empty when `verified`. */
   readonly mismatches: readonly string[];
   readonly tookMs: number;
 }

@@ -19,7 +19,7 @@ import {
 } from '@agentfleet/protocol/keeper';
 import { verifyLog, type EventLog } from '../log/index.ts';
 import type { Snapshots } from './snapshots.ts';
-import type { Adoption, SnapshotRecord } from '../snapshot/index.ts';
+import type { Adoption } from '../snapshot/index.ts';
 
 /** Staging folder of an adoption until it is complete. */
 interface Staging {
@@ -173,7 +173,7 @@ export class Adoptions {
     const { last, above } = await this.#history(head, snapshots);
     await markPlacing(staging);
     const placed = snapshots.map((record) => ({
-      record: record as SnapshotRecord,
+      record,
       text: () => readStaged(staging.manifest(record.id), record.id),
     }));
     await engine.place(placed, above);

@@ -18,4 +18,3 @@ export { type ScrubOptions, type ScrubReport } from './records/engine.ts';
 export { lastingProgram } from './base/program.ts';
 export { setMetaByRunner, xattrsByRunner } from './base/xattrs.ts';
 export { treeStatsByRunner } from './base/treeStats.ts';
-export type { SnapshotRecord } from './records/snapshotFiles.ts';

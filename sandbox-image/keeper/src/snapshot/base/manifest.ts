@@ -1,3 +1,4 @@
+import type { SkippedPath } from '@agentfleet/protocol/keeper';
 import { createHash } from 'node:crypto';
 import { decodePath, encodePath, type BytePath } from './pathBytes.ts';
 
@@ -27,18 +28,6 @@ export interface ManifestEntry {
   /** The user's extended attributes, see `XattrText`; `''` for none. */
   readonly xattrs: string;
   readonly line: string;
-}
-
-/** A path that exists but is not captured, or not with all that it has, and why. */
-export interface SkippedPath {
-  /** Text for people (see `displayPath`). */
-  readonly path: string;
-  /**
-   * `unreadable`: not owned by the keeper and not readable; `mount`: another file system is mounted there; `acl`,
-   * `capability`: captured without its POSIX ACL or file capabilities (where many paths have them, their root stands
-   * for all).
-   */
-  readonly kind: 'fifo' | 'socket' | 'device' | 'unreadable' | 'mount' | 'acl' | 'capability';
 }
 
 /** A {@link Manifest} whose digest has not been computed. */

@@ -1,10 +1,11 @@
 import fs from 'node:fs';
+import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
 import type { Adoption } from '../records/engine.ts';
 import { isFull, SnapshotError } from '../base/errors.ts';
 import { digestOf, hashOf, parseManifest, type Manifest } from '../base/manifest.ts';
 import type { Incoming, ObjectStore } from '../objects/objectStore.ts';
 import { syncDirectory } from '../objects/segmentLog.ts';
-import type { Base, SnapshotFiles, SnapshotRecord } from '../records/snapshotFiles.ts';
+import type { Base, SnapshotFiles } from '../records/snapshotFiles.ts';
 import type { StoreLayout } from '../objects/storeLayout.ts';
 
 type Part = Parameters<Adoption['add']>[0];

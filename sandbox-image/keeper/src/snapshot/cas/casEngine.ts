@@ -7,7 +7,6 @@ import {
   type Adoption,
   CURRENT,
   type RestoreOptions,
-  type RestoreReport,
   type SnapshotEngine,
   type TakeOptions,
   type TreeDiff,
@@ -19,13 +18,14 @@ import type { TreeStats } from '../base/treeStats.ts';
 import fs from 'node:fs';
 import { errnoOf, isFull, SnapshotError } from '../base/errors.ts';
 import type { Readable } from 'node:stream';
+import type { RestoreReport, SnapshotRecord } from '@agentfleet/protocol/keeper';
 import { CasAdoption, readFloor } from './adoption.ts';
 import { compareManifests, countsOf, hashOf, type Manifest, type ManifestEntry, type Tree } from '../base/manifest.ts';
 import { StoredOrCurrent, type Contents } from '../restore/contents.ts';
 import { makeTreeDiff } from '../diff/treeDiff.ts';
 import { ObjectStore } from '../objects/objectStore.ts';
 import { displayPath } from '../base/pathBytes.ts';
-import { type Base, SnapshotFiles, type SnapshotRecord } from '../records/snapshotFiles.ts';
+import { type Base, SnapshotFiles } from '../records/snapshotFiles.ts';
 import { applyPlan, checkContents, resetXattrs, restoreFailure } from '../restore/apply.ts';
 import { planRestore, prune } from '../restore/plan.ts';
 import { RootMap, Staging } from '../restore/staging.ts';

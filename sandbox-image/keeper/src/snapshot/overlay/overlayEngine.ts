@@ -6,7 +6,6 @@ import type {
   ScrubReport,
   Adoption,
   RestoreOptions,
-  RestoreReport,
   SnapshotEngine,
   TakeOptions,
   TreeDiff,
@@ -14,7 +13,7 @@ import type {
 import { type Mounter } from './mounter.ts';
 import fs from 'node:fs';
 import type { Readable } from 'node:stream';
-import type { ExternalEffect } from '@agentfleet/protocol/keeper';
+import type { ExternalEffect, RestoreReport, SnapshotRecord } from '@agentfleet/protocol/keeper';
 import { openCasEngine, type CasOptions } from '../cas/casEngine.ts';
 import { errnoOf } from '../base/errors.ts';
 import type { Manifest } from '../base/manifest.ts';
@@ -22,7 +21,6 @@ import { sysPath, type BytePath } from '../base/pathBytes.ts';
 import { Serial } from '../base/slices.ts';
 import { checkRoots } from '../objects/storeLayout.ts';
 import { Layers } from './layers.ts';
-import type { SnapshotRecord } from '../records/snapshotFiles.ts';
 
 interface OverlayOptions extends Omit<CasOptions, 'changes'> {
   /** A directory of this engine alone, that commands cannot reach, on the file system of the volumes. */

@@ -1,21 +1,6 @@
 import type { Readable } from 'node:stream';
-import type { ExternalEffect } from '@agentfleet/protocol/keeper';
+import type { ExternalEffect, RestoreReport, SnapshotRecord } from '@agentfleet/protocol/keeper';
 import type { Manifest } from '../base/manifest.ts';
-import type { SnapshotRecord } from './snapshotFiles.ts';
-
-/** Report of a restore. `mismatches` is empty when `verified`; see {@link SnapshotEngine.restore}. */
-export interface RestoreReport {
-  readonly id: string;
-  readonly verified: boolean;
-  readonly manifestDigest: string;
-  readonly expectedDigest: string;
-  readonly created: number;
-  readonly modified: number;
-  readonly deleted: number;
-  /** At most 20 paths, as text for people. */
-  readonly mismatches: readonly string[];
-  readonly tookMs: number;
-}
 
 /** One changed path. Changes of the modification time alone are left out. */
 export interface TreeChange {

@@ -1,4 +1,5 @@
-import { compareManifests, type Manifest, type ManifestEntry, parseLine, digestOf, type SkippedPath } from '../base/manifest.ts';
+import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
+import { compareManifests, type Manifest, type ManifestEntry, parseLine, digestOf } from '../base/manifest.ts';
 import { type LogEnd, syncDirectory } from '../objects/segmentLog.ts';
 import { byBytes, decodePath, encodePath, type BytePath } from '../base/pathBytes.ts';
 import fs from 'node:fs';
@@ -303,24 +304,4 @@ export function retainedIds(records: readonly SnapshotRecord[], rule: RetentionR
   for (const { id } of records.slice(-Math.max(1, rule.newest))) kept.add(id);
   for (const { id, label } of records) if (label !== null && rule.labels.includes(label)) kept.add(id);
   return new Set(records.map(({ id }) => id).filter((id) => kept.has(id)));
-}
-
-/** Facts of a snapshot that need no read of its manifest. */
-export interface SnapshotRecord {
-  /** `s0001`, `s0002`, …; never used twice in a store. */
-  readonly id: string;
-  readonly manifestDigest: string;
-  /** The snapshot that the tree was last at, by take or restore; null for the first. */
-  readonly parent: string | null;
-  readonly label: string | null;
-  /** RFC 3339. */
-  readonly takenAt: string;
-  readonly entries: number;
-  readonly files: number;
-  /** Sum of the file sizes; hard-linked files count once per path. */
-  readonly bytes: number;
-  readonly addedObjects: number;
-  readonly addedBytes: number;
-  readonly skipped: readonly SkippedPath[];
-  readonly tookMs: number;
 }

@@ -1,13 +1,6 @@
+import type { SkippedPath } from '@agentfleet/protocol/keeper';
 import type { RootBytes } from '../base/manifest.ts';
-import {
-  hexOf,
-  type Manifest,
-  type ManifestEntry,
-  compareManifests,
-  type Change,
-  changesXattrs,
-  type SkippedPath,
-} from '../base/manifest.ts';
+import { hexOf, type Manifest, type ManifestEntry, compareManifests, type Change, changesXattrs } from '../base/manifest.ts';
 import { bytesOf, displayPath, parentOf, type BytePath } from '../base/pathBytes.ts';
 import { planRestore, type RestorePlan } from '../restore/plan.ts';
 import { describeChange } from '../diff/treeDiff.ts';

@@ -1,5 +1,6 @@
+import type { SkippedPath } from '@agentfleet/protocol/keeper';
 import type { BigIntStats } from 'node:fs';
-import type { ManifestEntry, SkippedPath } from '../base/manifest.ts';
+import type { ManifestEntry } from '../base/manifest.ts';
 import type { BytePath } from '../base/pathBytes.ts';
 import type { SeenStat } from './statCursor.ts';
 

@@ -1,10 +1,11 @@
+import type { SkippedPath } from '@agentfleet/protocol/keeper';
 import type { ModeGuard } from './modeGuard.ts';
 import { OWNER_READ, openFile } from './openFile.ts';
 import fs from 'node:fs';
 import { FolderOpener, namesAt } from '../base/atPath.ts';
 import { errnoOf } from '../base/errors.ts';
 import { sysPath, type BytePath } from '../base/pathBytes.ts';
-import { makeEntry, type ManifestEntry, type SkippedPath } from '../base/manifest.ts';
+import { makeEntry, type ManifestEntry } from '../base/manifest.ts';
 import type { Content, ObjectStore } from '../objects/objectStore.ts';
 import type { Slices } from '../base/slices.ts';
 import { fillNode, makeNode, type TreeNode } from './node.ts';

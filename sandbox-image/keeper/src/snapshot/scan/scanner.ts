@@ -1,6 +1,7 @@
+import type { SkippedPath } from '@agentfleet/protocol/keeper';
 import type { RootBytes } from '../base/manifest.ts';
 import { type BytePath, byBytes, displayPath, sysPath } from '../base/pathBytes.ts';
-import { makeEntry, digestOf, type Manifest, type ManifestEntry, type SkippedPath, type Tree } from '../base/manifest.ts';
+import { makeEntry, digestOf, type Manifest, type ManifestEntry, type Tree } from '../base/manifest.ts';
 import { type TreeNode, isSame, makeNode, statOf } from './node.ts';
 import fs from 'node:fs';
 import { errnoOf, SnapshotError } from '../base/errors.ts';
