@@ -19,7 +19,8 @@ export type FamilyName =
   | 'govulncheck'
   | 'agent-sandbox'
   | 'gitops'
-  | 'kueue';
+  | 'kueue'
+  | 'kustomize-controller';
 
 /** Build of one family with `go install tool`. */
 export interface Family {
@@ -119,6 +120,8 @@ export const families: readonly Family[] = [
   { ...plain, name: 'gitops', module: 'github.com/fluxcd/cli-utils', binaries: ['object-health'], sources: ['object-health'] },
   // Not of the cluster: queues tasks in tests; without its controller, only its definitions are read from the module.
   { ...plain, name: 'kueue', module: 'sigs.k8s.io/kueue', binaries: ['kueue'] },
+  // Not of the cluster: what applies manifests from Git for tests.
+  { ...plain, name: 'kustomize-controller', module: 'github.com/fluxcd/kustomize-controller', binaries: ['kustomize-controller'] },
 ];
 
 /** The family with this name. */
