@@ -39,7 +39,8 @@ describe('fleet approve and reject', () => {
   test('approve and reject decide about the revision that a pool tries, and about no other one', async () => {
     await using api = await bed();
     api.operator = () => ({ state: 'Accepted', message: 'it is promoted as soon as every gate passes' });
-    const rollout = (phase: string) => ({ status: { rollout: { phase, stable: 'aaaaaaaaaa', canary: 'bbbbbbbbbb', message: 'waits' } } });
+    const conditions = [{ type: 'RolloutHealthy', status: 'True', reason: 'Paused', message: 'waits' }];
+    const rollout = (phase: string) => ({ status: { rollout: { phase, stable: 'aaaaaaaaaa', canary: 'bbbbbbbbbb' }, conditions } });
     api.pools.set('team/coding', { metadata: { name: 'coding', namespace: 'team' }, ...rollout('Canary') });
     expect((await fleet(api, ['approve', 'expertpool/coding'])).out).toContain(
       'approved for expertpool/coding, revision bbbbbbbbbb: it is',

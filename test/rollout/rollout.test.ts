@@ -1,11 +1,10 @@
 // A revision of a pool is rolled out while requests go on: the whole operator, with servers that are real processes.
-import type { RolloutStatus } from '@agentfleet/protocol/api';
 import { briefKey, type PoolBrief } from '@agentfleet/protocol/pool';
 import { expect, test } from 'vitest';
 import { example } from '../../inference-image/src/engines/synth/propose.ts';
 import { newPool } from '../../operator/src/controllers/agenttask/testing/objects.ts';
 import { Bed } from '../../operator/src/controllers/expertpool/testing/bed.ts';
-import { armsOf } from '../../operator/src/revisions/index.ts';
+import { armsOf, rolloutReport, type RolloutReport } from '../../operator/src/revisions/index.ts';
 import { ruled } from '../../operator/src/revisions/testing/policies.ts';
 import { resources } from '../../operator/src/runtime/resources.ts';
 import { Engines } from './engines.ts';
@@ -74,7 +73,7 @@ class Load {
 }
 
 interface Watched {
-  readonly status: RolloutStatus;
+  readonly status: RolloutReport;
   readonly ms: number;
 }
 
@@ -103,7 +102,7 @@ async function rolledOut(
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     })();
-    const status = (): RolloutStatus | undefined => bed.pool().status?.rollout;
+    const status = (): RolloutReport | undefined => rolloutReport(bed.pool().status);
     await bed.until('a revision serves', () => status()?.stable !== undefined, 15);
     const { stable } = status() ?? {};
     [first = ''] = [...engines.addresses.keys()];
@@ -128,7 +127,7 @@ async function rolledOut(
     await followed;
     return {
       first: stable ?? '',
-      end: { status: status() as RolloutStatus, ms },
+      end: { status: status() as RolloutReport, ms },
       load,
       left: expertsLeft().map((name) => (name === first ? 'first' : 'second')),
     };

@@ -23,8 +23,6 @@ export function platform(): Readonly<Record<string, { readonly body: Node; reado
       { name: 'loss', verdict: 'Pass', value: '0.012', baseline: '0.015', samples: 87, message: 'at most 0.03 more loss, at 95 %' },
       { name: 'errors', verdict: 'Inconclusive', value: '0.004', baseline: '0.006', samples: 87, message: 'needs 113 more samples' },
     ],
-    reason: 'Canary',
-    message: '50 % of tasks, step 2 of 2',
   };
   return {
     rolloutpolicies: {
@@ -79,20 +77,19 @@ export function platform(): Readonly<Record<string, { readonly body: Node; reado
       },
       status: {
         observedGeneration: 1,
-        conditions: [ready],
+        conditions: [ready, condition('RolloutHealthy', 'True', 'Canary', '50 % of tasks, step 2 of 2', 35)],
         running: 4,
         queued: 2,
         experts: [
-          { name: 'chat', role: 'Generalist', phase: 'Ready', replicas: 2, ready: 2, latency: { p50Ms: 2300, p95Ms: 11_000 } },
+          { name: 'chat', phase: 'Ready', replicas: 2, ready: 2, latency: { p50Ms: 2300, p95Ms: 11_000 } },
           {
             name: 'core',
-            role: 'Specialist',
             phase: 'Ready',
             replicas: 1,
             ready: 1,
             memory: { estimated: 9 * gib, measured: Math.round(8.7 * gib) },
           },
-          { name: 'search', role: 'Specialist', phase: 'Degraded', replicas: 2, ready: 1, message: 'one pod waits for memory on its node' },
+          { name: 'search', phase: 'Degraded', replicas: 2, ready: 1, message: 'one pod waits for memory on its node' },
         ],
         workers: { replicas: 3, ready: 3, selector: 'agentfleet.dev/pool=coding' },
         sandboxes: { warm: 2, starting: 1 },

@@ -1,4 +1,4 @@
-import { ResourceClient, sleep } from '@agentfleet/kube';
+import { findCondition, ResourceClient, sleep } from '@agentfleet/kube';
 import type { AgentTaskOrder, AgentTaskOrderSpec, AgentTask } from '@agentfleet/protocol/api';
 import { CliError } from '../base/failure.ts';
 import { agentTaskOrders, energyModels, expertPools } from '../base/connection.ts';
@@ -147,7 +147,8 @@ export async function decideRollout(context: CommandContext, options: RolloutOpt
   const client =
     rolloutRef.kind === 'ExpertPool' ? new ResourceClient(transport, expertPools) : new ResourceClient(transport, energyModels);
   const found = await client.get({ namespace, name: rolloutRef.name }, { signal });
-  const { canary, phase, message = '' } = found.status?.rollout ?? {};
+  const { canary, phase } = found.status?.rollout ?? {};
+  const { message = '' } = findCondition(found.status?.conditions, 'RolloutHealthy') ?? {};
   if (canary === undefined || phase === 'Idle' || phase === 'Frozen')
     throw new CliError(`no revision of ${target} is being tried: ${printable(message)}; look at status.rollout`);
   if (revision !== undefined && revision !== canary)

@@ -1,5 +1,6 @@
+import type { RolloutReport } from '../revisions/index.ts';
 import type { Condition } from '@agentfleet/kube';
-import { type Reason, passedOn, type RolloutStatus } from '@agentfleet/protocol/api';
+import { type Reason, passedOn } from '@agentfleet/protocol/api';
 
 /** One sentence of state for programs and people. */
 export interface ConditionValue {
@@ -25,7 +26,7 @@ const unhealthy: ReadonlySet<string> = new Set([
 ]);
 
 /** The condition RolloutHealthy: whether a rollout goes its way, or there is none. Pure. */
-export function rolloutCondition(status: RolloutStatus | undefined): ConditionValue | undefined {
+export function rolloutCondition(status: RolloutReport | undefined): ConditionValue | undefined {
   if (status === undefined) return undefined;
   const { message, canary } = status;
   const reason = passedOn(status.reason);

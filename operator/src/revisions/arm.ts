@@ -1,4 +1,5 @@
 import type { Assignment, RolloutStatus, Expert, EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
+import type { RolloutReport } from './report.ts';
 import { goesToCanary, isControl } from '../rollout/index.ts';
 import { createHash } from 'node:crypto';
 import { canonical, findCondition, ResourceClient, type Transport } from '@agentfleet/kube';
@@ -132,7 +133,7 @@ function isReplacing({ metadata, spec, status }: ExpertPool): boolean {
 
 /** A status that was decided; `release` once it is written, or will not be. */
 export interface Guarded {
-  readonly status: RolloutStatus;
+  readonly status: RolloutReport;
   readonly release: () => void;
 }
 
@@ -141,7 +142,7 @@ export interface Decider {
   readonly before: RolloutStatus | undefined;
   /** What keeps it from beginning, as the caches know. */
   readonly lockedBy: string | undefined;
-  readonly decide: (lockedBy: string | undefined) => RolloutStatus;
+  readonly decide: (lockedBy: string | undefined) => RolloutReport;
 }
 
 /** Whether a rollout begins between two statuses. Pure. */

@@ -1,6 +1,7 @@
 // What a rollout makes of evidence that is missing or cannot be: it reports that with a cure, and nothing moves.
+import type { RolloutReport } from './report.ts';
 import { describe, expect, it } from 'vitest';
-import type { AgentTask, RolloutPolicySpec, RolloutStatus } from '@agentfleet/protocol/api';
+import type { AgentTask, RolloutPolicySpec } from '@agentfleet/protocol/api';
 import { armWith } from '../rollout/gates/testing/evidence.ts';
 import type { ArmEvidence } from '../rollout/index.ts';
 import { engineEvidence, readMetrics } from './engines.ts';
@@ -29,12 +30,12 @@ const spec = (more: object = {}): RolloutPolicySpec =>
   }) as unknown as RolloutPolicySpec;
 
 function look(
-  status: RolloutStatus | undefined,
+  status: RolloutReport | undefined,
   rollout: RolloutPolicySpec,
   second: number,
   canary: Partial<ArmEvidence>,
   desired = b,
-): RolloutStatus {
+): RolloutReport {
   const seen: Seen = {
     desired,
     canaryEngines: 'Ready',
@@ -49,7 +50,7 @@ function look(
 }
 
 /** A revision that is tried, of which this is seen for so long. */
-function tried(rollout: RolloutPolicySpec, canary: Partial<ArmEvidence>, seconds = 90_000): RolloutStatus {
+function tried(rollout: RolloutPolicySpec, canary: Partial<ArmEvidence>, seconds = 90_000): RolloutReport {
   let status = look(undefined, rollout, 0, {}, a);
   for (let second = 0; second <= seconds; second += 600) status = look(status, rollout, second, canary);
   return status;

@@ -5,7 +5,6 @@ import {
   type ExpertPool,
   type ExpertPoolStatus,
   rolloutAnnotations,
-  type RolloutStatus,
 } from '@agentfleet/protocol/api';
 import type { Lister } from '@agentfleet/kube';
 import { rolloutOrderIndex, rolloutOrderKey, type RolloutTarget } from '../runtime/caches.ts';
@@ -16,6 +15,7 @@ import type { GoldenQuestion } from './goldenSets.ts';
 import type { LedgerPlace } from './ledger.ts';
 import { type NamedPolicy, withoutPolicy } from './policy.ts';
 import { isOpen, progress, type Seen } from './progress.ts';
+import { rolloutReport, type RolloutReport } from './report.ts';
 import type { ShadowView } from './shadow.ts';
 import type { Trial, Trials } from './trials.ts';
 
@@ -48,13 +48,13 @@ export interface Revisions<P> extends Pick<Seen, 'canaryEngines' | 'incompatible
   /** What the engines of the desired revision lack on GPUs. */
   readonly short: string | undefined;
   /** The status to write instead of the one that was decided. */
-  readonly amend?: (next: RolloutStatus) => RolloutStatus | undefined;
+  readonly amend?: (next: RolloutReport) => RolloutReport | undefined;
   /** Which revisions have pods; undefined: the record of the revision that serves is gone. */
-  readonly plan: (status: RolloutStatus) => P | undefined;
+  readonly plan: (status: RolloutReport) => P | undefined;
 }
 
 /** What became of a look at a rollout: a plan, or the status of one whose stable revision is unknown. `release` once the status is written. */
-export type Planned<P> = ({ readonly plan: P | undefined } | { readonly lost: RolloutStatus }) & { readonly release: () => void };
+export type Planned<P> = ({ readonly plan: P | undefined } | { readonly lost: RolloutReport }) & { readonly release: () => void };
 
 /** What all plans have. */
 interface RolloutParts {
@@ -73,7 +73,7 @@ export async function followRollout<P extends RolloutParts>(
   signal: AbortSignal,
 ): Promise<Planned<P>> {
   if (policy === undefined) return { plan: leaving(), release: free };
-  const before = owner.status?.rollout;
+  const before = rolloutReport(owner.status);
   const now = context.clock.now();
   if (policy.spec === undefined) return { lost: withoutPolicy(before, policy, now), release: free };
   const { spec } = policy;
@@ -86,7 +86,7 @@ export async function followRollout<P extends RolloutParts>(
   const evidence = await trials.evidence({ ...revisions.trial, place, status: before, spec, golden, now }, signal);
   const orders = decidedBy(context.caches.orders.lister, owner.kind, owner);
   const seen = { desired, canaryEngines, incompatible, evidence, ...orders, retry, now };
-  const decide = (lockedBy: string | undefined): RolloutStatus => {
+  const decide = (lockedBy: string | undefined): RolloutReport => {
     const next = withPlaces(progress(before, spec, { ...seen, lockedBy }, trials.designs), short);
     return amend?.(next) ?? next;
   };
@@ -111,7 +111,7 @@ function decidedBy(
   return { approved: has('Approve'), rejected: has('Reject') };
 }
 
-function recordLost(status: RolloutStatus, revision: string): RolloutStatus {
+function recordLost(status: RolloutReport, revision: string): RolloutReport {
   const message = `the ControllerRevision of revision ${revision}, which serves, is gone; bring it back, or remove spec.rolloutPolicyRef and set it again, by which what the spec says serves at once`;
   return { ...status, reason: 'RevisionLost', message };
 }
@@ -142,7 +142,7 @@ export function lostOf({ rollout, plan }: Placed = {}, revision: string, items: 
 }
 
 /** The status of a rollout with what its engines lack, while they come up. Pure. */
-export function withPlaces(status: RolloutStatus, short: string | undefined): RolloutStatus {
+export function withPlaces(status: RolloutReport, short: string | undefined): RolloutReport {
   if (!isOpen(status) || status.phase !== 'Loading') return status;
   if (short !== undefined) return { ...status, reason: 'NoPlace', message: short.slice(0, 512) };
   return status.reason === 'NoPlace' ? { ...status, reason: 'Loading', message: 'its engines are coming up' } : status;

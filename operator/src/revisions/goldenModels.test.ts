@@ -1,5 +1,6 @@
+import { rolloutReport, type RolloutReport } from './report.ts';
 import { ResourceClient } from '@agentfleet/kube';
-import type { EnergyModel, RolloutStatus } from '@agentfleet/protocol/api';
+import type { EnergyModel } from '@agentfleet/protocol/api';
 import { describe, expect, it } from 'vitest';
 import { verifiers } from '../controllers/energymodel/testing/calibrated.ts';
 import { newModel } from '../controllers/energymodel/testing/models.ts';
@@ -27,7 +28,7 @@ const judges = (passed: number, auc: number): End => ({
 interface Play {
   readonly world: World;
   readonly jobs: GoldenJobs;
-  readonly rollout: () => RolloutStatus | undefined;
+  readonly rollout: () => RolloutReport | undefined;
 }
 
 async function tried(ends: (job: Made) => End): Promise<Play> {
@@ -40,7 +41,7 @@ async function tried(ends: (job: Made) => End): Promise<Play> {
   const models = new ResourceClient<EnergyModel>(world.transport, resources.energyModels);
   await models.create(newModel(await ruled(world.transport, 'judge', { rollout, calibration: {} })));
   await world.startOperator();
-  const now = (): RolloutStatus | undefined => world.server.objects<EnergyModel>(resources.energyModels)[0]?.status?.rollout;
+  const now = (): RolloutReport | undefined => rolloutReport(world.server.objects<EnergyModel>(resources.energyModels)[0]?.status);
   await world.until('a revision serves', () => now()?.stable !== undefined);
   await models.patch({ namespace: 'platform', name: 'judge' }, { spec: { artifact: { uri: 'builtin://features-v2' } } });
   return { world, jobs, rollout: now };

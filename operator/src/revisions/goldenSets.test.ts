@@ -1,5 +1,6 @@
+import { rolloutReport, type RolloutReport } from './report.ts';
 import { ResourceClient } from '@agentfleet/kube';
-import type { ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
+import type { ExpertPool } from '@agentfleet/protocol/api';
 import { describe, expect, it } from 'vitest';
 import { newTask } from '../controllers/agenttask/testing/objects.ts';
 import { Rollouts } from '../controllers/expertpool/testing/rollouts.ts';
@@ -39,7 +40,7 @@ const pool = (more: object = {}): Readonly<Record<string, unknown>> => ({
 interface Play {
   readonly world: World;
   readonly jobs: GoldenJobs;
-  readonly rollout: () => RolloutStatus | undefined;
+  readonly rollout: () => RolloutReport | undefined;
 }
 
 /** A pool that serves a revision, and the one that plays its Jobs. */
@@ -49,7 +50,7 @@ async function play(ends: (job: Made) => End, template: PodTemplate | null = gol
   const jobs = GoldenJobs.join(world, ends);
   if (template !== null) await templates(world).create(template);
   await world.startOperator();
-  const rollout = (): RolloutStatus | undefined => world.server.objects<ExpertPool>(resources.expertPools)[0]?.status?.rollout;
+  const rollout = (): RolloutReport | undefined => rolloutReport(world.server.objects<ExpertPool>(resources.expertPools)[0]?.status);
   await world.until('a revision serves', () => rollout()?.stable !== undefined);
   return { world, jobs, rollout };
 }
@@ -62,13 +63,13 @@ const byRole =
     role === 'canary' ? canary : stable;
 
 /** Asks for another revision and waits for a reason of its rollout. */
-async function tried({ world, rollout }: Play, reason: string, ...domains: readonly string[]): Promise<RolloutStatus> {
+async function tried({ world, rollout }: Play, reason: string, ...domains: readonly string[]): Promise<RolloutReport> {
   await patchPool(world, { experts: [expert(...domains)] });
   await world.until(`it is ${reason}`, () => rollout()?.reason === reason);
-  return rollout() as RolloutStatus;
+  return rollout() as RolloutReport;
 }
 
-const gateOf = ({ gates }: RolloutStatus) => gates?.[0];
+const gateOf = ({ gates }: RolloutReport) => gates?.[0];
 
 describe('a golden set', () => {
   it('is run against both revisions before any task, and what passes it is tried', async () => {

@@ -4,6 +4,7 @@
  */
 export { armsOf, modelLockedBy, poolLockedBy, RolloutLock, expertHash, poolRevision, revisionOf, shortHash } from './arm.ts';
 export { rolloutEvent, rolloutMoved, isOpen, type Seen } from './progress.ts';
+export { reportedRollout, rolloutReport, type RolloutReport } from './report.ts';
 export { EngineReader, metricsByHttp, type AskMetrics } from './engines.ts';
 export { type Latency, LatencyReader, lookMs } from './latency.ts';
 export { heardByGolden } from './goldenJob.ts';

@@ -1,6 +1,7 @@
+import type { RolloutReport } from './report.ts';
 import { createTransport, ResourceClient, type Transport } from '@agentfleet/kube';
 import { startFakeServer, type FakeApiServer } from '@agentfleet/kube/testing';
-import type { EnergyModel, ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
+import type { EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newPool } from '../controllers/agenttask/testing/objects.ts';
 import { newModel } from '../controllers/energymodel/testing/models.ts';
@@ -9,7 +10,7 @@ import { modelLockedBy, poolLockedBy, RolloutLock, type Decider } from './arm.ts
 import { rolloutStatus } from './testing/status.ts';
 
 const idle = rolloutStatus({ stable: 'aaaaaaaaaa' });
-const loading: RolloutStatus = { ...idle, phase: 'Loading', canary: 'bbbbbbbbbb', id: 'bbbbbbbbbb-1' };
+const loading: RolloutReport = { ...idle, phase: 'Loading', canary: 'bbbbbbbbbb', id: 'bbbbbbbbbb-1' };
 const reconciling = [{ type: 'Reconciling', status: 'True', reason: 'x', message: '', lastTransitionTime: '' }] as const;
 
 const named = { energyModelRef: { name: 'judge' } };
@@ -101,7 +102,7 @@ describe('the lock', () => {
     await write(resources.energyModels, 'judge', { rollout: idle });
     // What both read before either had begun: the caches of one process.
     const [stalePool, staleModel] = [pool({ rollout: idle }), model({ rollout: idle })];
-    const begun = async (guarded: Promise<{ readonly status: RolloutStatus; readonly release: () => void }>, of: () => Promise<void>) => {
+    const begun = async (guarded: Promise<{ readonly status: RolloutReport; readonly release: () => void }>, of: () => Promise<void>) => {
       const { status, release } = await guarded;
       if (status.phase === 'Loading') await of();
       release();

@@ -8,9 +8,9 @@ import {
   type RolloutGate,
   type RolloutPolicy,
   type RolloutPolicySpec,
-  type RolloutStatus,
   unfitGate,
 } from '@agentfleet/protocol/api';
+import type { RolloutReport } from './report.ts';
 import { defaultLooks, designOf, mustPassBefore, type Design, type DesignGoal, type Gate, type RolloutRules } from '../rollout/index.ts';
 
 /** Designs that are kept: as many as there may be pools with a goal of their own at once. */
@@ -123,10 +123,10 @@ export function drainSecondsOf(policy: NamedPolicy | undefined): number {
 
 /** The status of a rollout whose policy cannot be obeyed: everything stays as it is. Pure. `now` is wall time in ms. */
 export function withoutPolicy(
-  before: RolloutStatus | undefined,
+  before: RolloutReport | undefined,
   { reason, message }: { readonly reason: Reason; readonly message: string },
   now: number,
-): RolloutStatus {
+): RolloutReport {
   const begun = { phase: 'Idle', weight: 0, step: 0, since: wholeSeconds(now), samplesBefore: 0, samples: 0 } as const;
   return { ...(before ?? begun), reason, message: message.slice(0, 512) };
 }

@@ -12,6 +12,7 @@ import {
   type RolloutState,
   idle,
 } from '../rollout/index.ts';
+import { type Reported, rolloutReport, type RolloutReport } from './report.ts';
 import { gatesOf, policyOf, type Designs } from './policy.ts';
 import { isWindowOpen } from './engines.ts';
 
@@ -47,7 +48,7 @@ export function isOpen(status: RolloutStatus | undefined): boolean {
  * How far the rollout is after what was seen. Promotion and rollback go in one step from the verdict to the new pointer,
  * so that one write of the status flips it. Pure but for the memory of `designs`.
  */
-export function progress(status: RolloutStatus | undefined, spec: RolloutPolicySpec, seen: Seen, designs: Designs): RolloutStatus {
+export function progress(status: RolloutReport | undefined, spec: RolloutPolicySpec, seen: Seen, designs: Designs): RolloutReport {
   const now = Math.floor(seen.now / 1000);
   const reported = wholeOf(status);
   const begun = status === undefined ? { ...reported, state: { ...reported.state, phaseSince: now } } : reported;
@@ -134,10 +135,6 @@ function judge(
   });
 }
 
-interface Reported {
-  readonly rollout?: RolloutStatus;
-}
-
 /** Whether the rollout is somewhere else than before. Pure. */
 export function rolloutMoved(present: Reported | undefined, next: Reported): boolean {
   const [old, now] = [present?.rollout, next.rollout];
@@ -159,7 +156,7 @@ const warnings: ReadonlySet<string> = new Set([
 
 /** What people should hear of a rollout: every other phase, and what holds it up. Pure. */
 export function rolloutEvent(present: Reported | undefined, next: Reported): NewEvent | undefined {
-  const [old, now] = [present?.rollout, next.rollout];
+  const [old, now] = [rolloutReport(present), rolloutReport(next)];
   if (now === undefined || (old?.phase === now.phase && old.reason === now.reason && old.step === now.step)) return undefined;
   return { type: warnings.has(now.reason) ? 'Warning' : 'Normal', reason: now.reason, action: 'Rollout', note: now.message.slice(0, 1024) };
 }
@@ -208,7 +205,7 @@ function gateStatus({ name, verdict, value, baseline, samples, look, message }: 
 }
 
 /** The state that a status records; that of nothing for none. Pure. */
-export function wholeOf(status: RolloutStatus | undefined): Whole {
+export function wholeOf(status: RolloutReport | undefined): Whole {
   if (status === undefined) return { state: idle, id: undefined, samplesBefore: 0, samples: 0, retried: undefined };
   const { id, samplesBefore, samples, retried, since, failures = {}, gates, lastGreen = [], stable, canary, ...rest } = status;
   const state: RolloutState = {
@@ -225,7 +222,7 @@ export function wholeOf(status: RolloutStatus | undefined): Whole {
 }
 
 /** The status of a state. Pure. */
-export function statusOf({ state, id, samplesBefore, samples, retried }: Whole): RolloutStatus {
+export function statusOf({ state, id, samplesBefore, samples, retried }: Whole): RolloutReport {
   const { phase, stable, canary, weight, step, phaseSince, lastGreen, failures, gates, reason, message } = state;
   const failed = Object.entries(failures).slice(-mostFailures);
   return {

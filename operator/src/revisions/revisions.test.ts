@@ -1,5 +1,6 @@
+import type { RolloutReport } from './report.ts';
 import { findCondition } from '@agentfleet/kube';
-import type { AgentTask, RolloutPolicySpec, RolloutStatus } from '@agentfleet/protocol/api';
+import type { AgentTask, RolloutPolicySpec } from '@agentfleet/protocol/api';
 import { describe, expect, it } from 'vitest';
 import type { ArmEvidence } from '../rollout/index.ts';
 import { armWith } from '../rollout/gates/testing/evidence.ts';
@@ -46,7 +47,7 @@ function seen(second: number, more: Partial<Seen> = {}, canary: Partial<ArmEvide
 const serving = progress(undefined, spec, seen(0, { desired: a }), designs);
 
 /** Looks every ten seconds; each brings ten more tasks. */
-function looks(from: RolloutStatus, count: number, more: Partial<Seen> = {}, canary: Partial<ArmEvidence> = {}, first = 1): RolloutStatus {
+function looks(from: RolloutReport, count: number, more: Partial<Seen> = {}, canary: Partial<ArmEvidence> = {}, first = 1): RolloutReport {
   let status = from;
   for (let look = first; look < first + count; look += 1)
     status = progress(status, spec, seen(10 * look, more, { tasks: { passed: 10 * look, total: 10 * look }, ...canary }), designs);
@@ -117,7 +118,7 @@ describe('a rollout as the status reports it', () => {
   it('keeps its whole state over the status, as text', () => {
     const open = looks(serving, 1);
     expect(JSON.parse(JSON.stringify(open))).toEqual(open);
-    expect(looks(JSON.parse(JSON.stringify(open)) as RolloutStatus, 8, {}, {}, 2).stable).toBe(b);
+    expect(looks(JSON.parse(JSON.stringify(open)) as RolloutReport, 8, {}, {}, 2).stable).toBe(b);
   });
 });
 

@@ -1,6 +1,7 @@
+import type { RolloutReport } from './report.ts';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { AgentTask, RolloutPolicySpec, RolloutStatus, ShadowReport } from '@agentfleet/protocol/api';
+import type { AgentTask, RolloutPolicySpec, ShadowReport } from '@agentfleet/protocol/api';
 import type { ArmEvidence, ShadowEvidence } from '../rollout/index.ts';
 import { armWith } from '../rollout/gates/testing/evidence.ts';
 import { armsOf } from './arm.ts';
@@ -134,12 +135,12 @@ const agreeing = { answered: 300, acts: { both: 60, onlyFirst: 0, onlySecond: 0,
 const shadow = (more: object = {}): ShadowEvidence => ({ ...agreeing, ofSucceeded: agreeing.acts, scores: noShadow.scores, ...more });
 
 function look(
-  status: RolloutStatus | undefined,
+  status: RolloutReport | undefined,
   second: number,
   canary: Partial<ArmEvidence>,
   desired: string = b,
   more: { readonly spec?: RolloutPolicySpec; readonly stable?: Partial<ArmEvidence> } = {},
-): RolloutStatus {
+): RolloutReport {
   const seen: Seen = {
     desired,
     canaryEngines: 'Ready',
@@ -187,9 +188,9 @@ describe('a rollout with a shadow phase', () => {
     const drift = { name: 'drift', metric: 'ScoreDrift', atMost: '0.2', minSamples: 100 };
     const drifting = { ...spec, gates: [...(spec.gates ?? []), drift] } as RolloutPolicySpec;
     const [low, high] = [noShadow.scores.stable.with(0, 150), noShadow.scores.stable.with(9, 150)];
-    const see = (status: RolloutStatus, second: number, canary: Partial<ArmEvidence>, stable: Partial<ArmEvidence> = {}) =>
+    const see = (status: RolloutReport, second: number, canary: Partial<ArmEvidence>, stable: Partial<ArmEvidence> = {}) =>
       look(status, second, canary, b, { spec: drifting, stable });
-    const verdictOf = (status: RolloutStatus) => status.gates?.find(({ name }) => name === 'drift')?.verdict;
+    const verdictOf = (status: RolloutReport) => status.gates?.find(({ name }) => name === 'drift')?.verdict;
     const held = see(dark, 61, { shadow: shadow() });
     expect(held).toMatchObject({ phase: 'Shadowing', reason: 'InsufficientData' });
     expect(held.message).toContain('gate drift');

@@ -46,6 +46,4 @@ export const fullRolloutStatus: Node = {
   failures: { bbbbbbbbbb: 1 },
   gates: [{ name: 'pass', verdict: 'Inconclusive', value: '0.9', baseline: '0.91', samples: 40, look: 0, message: 'look 1 of 5' }],
   retried: 'once',
-  reason: 'Canary',
-  message: '50 % of tasks, step 2 of 2',
 };

@@ -134,7 +134,10 @@ describe.runIf(enabled)('the operator puts engines on four GPUs', { timeout: 120
     const place = canaryOf(plan);
     expect(place?.slot).toMatch(/\/gpu[23]$/); // beside its elder the four specialists leave no room
     expect(plan?.assignments).toEqual(expect.arrayContaining(before?.plan?.assignments ?? []));
-    await stage.until('it serves', async () => (await stage.pool('hybrid')).status?.rollout?.reason === 'Promoted');
+    await stage.until(
+      'it serves',
+      async () => (await stage.pool('hybrid')).status?.conditions?.some(({ reason }) => reason === 'Promoted') === true,
+    );
     const after = (await stage.pool('hybrid')).status;
     expect(after?.plan?.assignments).toContainEqual(place);
     const [deployment] = (await stage.deployments()).filter(

@@ -1,3 +1,4 @@
+import { reportedRollout } from '../../revisions/index.ts';
 import { type ConditionValue, rolloutCondition } from '../../operands/conditions.ts';
 import type { Obstacle } from '../expertpool/conditions.ts';
 import { type EnergyModel, maxModelArms, type EnergyModelStatus, type ConditionType } from '@agentfleet/protocol/api';
@@ -193,6 +194,6 @@ export function modelStatus(snapshot: ModelSnapshot, decision: ModelDecision, no
     ready: serving.ready,
     ...(reported === undefined ? {} : { calibration: calibrationStatus(reported) }),
     arms: armsNow(snapshot, judgement, now),
-    ...(plan?.status === undefined ? {} : { rollout: plan.status }),
+    ...(plan?.status === undefined ? {} : { rollout: reportedRollout(plan.status) }),
   };
 }

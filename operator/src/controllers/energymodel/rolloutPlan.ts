@@ -1,5 +1,6 @@
+import type { RolloutReport } from '../../revisions/index.ts';
 import { isControlledBy } from '@agentfleet/kube';
-import { defaultLambda, type EnergyModel, type RolloutStatus } from '@agentfleet/protocol/api';
+import { defaultLambda, type EnergyModel } from '@agentfleet/protocol/api';
 import { energyHeads } from '@agentfleet/protocol/inference';
 import { revisionRecordName, rolloutLedgerName, verifierName } from '../../pools/names.ts';
 import { drainSecondsOf, revisionOf, isOpen } from '../../revisions/index.ts';
@@ -75,7 +76,7 @@ const hasPods = ({ deployments, model }: ModelSnapshot, { revision }: ModelArm):
   deployments?.has(verifierName(model.metadata.name, revision)) === true;
 
 /** What a rollout makes of a model: which revisions have pods, and what is kept. Undefined: it is unknown what serves. Pure. */
-export function modelPlan(snapshot: ModelSnapshot, status: RolloutStatus, inUse: InUse, now: number): ModelPlan | undefined {
+export function modelPlan(snapshot: ModelSnapshot, status: RolloutReport, inUse: InUse, now: number): ModelPlan | undefined {
   const { model, recorded, deployment } = snapshot;
   const desired = desiredModel(snapshot);
   const arms = new Map<string, ModelArm>([...(recorded ?? []), [desired.revision, desired]]);
@@ -130,7 +131,7 @@ export function leavingModel(snapshot: ModelSnapshot, inUse: InUse): ModelPlan |
   };
 }
 
-function leavingStatus(status: RolloutStatus): RolloutStatus {
+function leavingStatus(status: Omit<RolloutReport, 'reason' | 'message'>): RolloutReport {
   const { canary: _, id: __, gates: ___, ...before } = status;
   const message = 'spec.rolloutPolicyRef was removed: pods of what the spec says follow, and the stable revision serves until they answer';
   return { ...before, phase: 'Idle', weight: 0, step: 0, reason: 'Leaving', message };

@@ -1,4 +1,4 @@
-import type { RolloutStatus, EnergyModel } from '@agentfleet/protocol/api';
+import type { EnergyModel } from '@agentfleet/protocol/api';
 import type { GoldenArm } from '@agentfleet/protocol/golden';
 import { labels } from '@agentfleet/protocol/pool';
 import {
@@ -6,6 +6,8 @@ import {
   isOpen,
   lostOf,
   modelLockedBy,
+  rolloutReport,
+  type RolloutReport,
   shortOf,
   type Followers,
   type Planned,
@@ -99,8 +101,8 @@ function abstaining(model: EnergyModel, info: ServerInfo | undefined, now: numbe
  * Instead of a status that promotes a revision of which it is unknown whether its probabilities count, where that is asked
  * for: the one before, and what is waited for.
  */
-function uncalibrated({ model, infos }: ModelSnapshot, next: RolloutStatus, now: number): RolloutStatus | undefined {
-  const before = model.status?.rollout;
+function uncalibrated({ model, infos }: ModelSnapshot, next: RolloutReport, now: number): RolloutReport | undefined {
+  const before = rolloutReport(model.status);
   if (before === undefined || before.stable === undefined || next.stable === before.stable) return undefined;
   const { conditionValue, demanded } = judged(model, infos?.get(next.stable ?? ''), now);
   if (!demanded || conditionValue.status === 'True') return undefined;

@@ -1,4 +1,5 @@
-import type { EnergyModel, RolloutStatus } from '@agentfleet/protocol/api';
+import type { RolloutReport } from '../../revisions/index.ts';
+import type { EnergyModel } from '@agentfleet/protocol/api';
 import type { NamedPolicy, ShadowView } from '../../revisions/index.ts';
 import type { Deployment, Pod } from '../../runtime/resources.ts';
 import type { ClusterAccess, ServerInfo } from '../../serving/index.ts';
@@ -29,7 +30,7 @@ export interface RecordedModel extends ModelArm {
 /** What a rollout makes of a model: in a snapshot that has one, what serves is that of `serving`. */
 export interface ModelPlan {
   /** Undefined: the model has no rollout any more, and what is left of the last one ends. */
-  readonly status: RolloutStatus | undefined;
+  readonly status: RolloutReport | undefined;
   /** Undefined: pods of no revision serve. */
   readonly serving: ModelArm | undefined;
   /** All revisions that have pods, that of stable first. */

@@ -1,6 +1,7 @@
+import { reportedRollout, type RolloutReport } from '../../revisions/index.ts';
 import type { ConditionValue } from '../../operands/conditions.ts';
 import { conditionsFor, cut, type Condition, type NewCondition, mergeConditions } from '@agentfleet/kube';
-import type { EnergyModelStatus, ExpertPool, ExpertPoolStatus, RolloutStatus, Reason, ConditionType } from '@agentfleet/protocol/api';
+import type { EnergyModelStatus, ExpertPool, ExpertPoolStatus, Reason, ConditionType } from '@agentfleet/protocol/api';
 
 /** The parts of a pool: those that have to work for the whole to work, and what became of the others. */
 export interface Aspects {
@@ -73,13 +74,13 @@ interface RolledOut<S> {
 }
 
 /** The status of an owner whose serving revision is lost: nothing is touched, and the status has the reason. Pure. */
-export function lostStatus<S extends ExpertPoolStatus | EnergyModelStatus>(pool: RolledOut<S>, rollout: RolloutStatus, now: number): S {
+export function lostStatus<S extends ExpertPoolStatus | EnergyModelStatus>(pool: RolledOut<S>, rollout: RolloutReport, now: number): S {
   const { reason, message } = rollout;
   const observedGeneration = pool.metadata.generation ?? 0;
   const conditionValue: NewCondition = { type: 'RolloutHealthy', status: 'False', reason, message: cut(message), observedGeneration };
   const kept = (pool.status?.conditions ?? []).filter(({ type }) => type !== conditionValue.type);
   const conditions = [...mergeConditions(pool.status?.conditions, [...kept, conditionValue] as NewCondition[], now)];
-  return { ...(pool.status as S), rollout, conditions };
+  return { ...(pool.status as S), rollout: reportedRollout(rollout), conditions };
 }
 
 /** Something that stands in the way until an owner changes something. */

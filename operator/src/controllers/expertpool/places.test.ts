@@ -1,6 +1,7 @@
+import type { RolloutReport } from '../../revisions/index.ts';
 import type { RecordedArm } from '../../operands/index.ts';
 import { canonical } from '@agentfleet/kube';
-import type { PlanStatus, RolloutStatus } from '@agentfleet/protocol/api';
+import type { PlanStatus } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
 import { itemOf } from '../../placement/index.ts';
 import { expertHash, shortHash } from '../../revisions/index.ts';
@@ -58,7 +59,7 @@ const plan = (more: Partial<PlanStatus> = {}): PlanStatus => ({
 });
 
 /** Deployments of a pool at a moment of its rollout: replicas and a hash of the template. */
-function pods(rollout: RolloutStatus, planned: PlanStatus): Readonly<Record<string, string>> {
+function pods(rollout: RolloutReport, planned: PlanStatus): Readonly<Record<string, string>> {
   const { pool, ...rest } = asked(['python']);
   const snapshot: PoolSnapshot = {
     ...rest,

@@ -1,6 +1,7 @@
+import type { RolloutReport } from '../../revisions/index.ts';
 import { type PoolArm, type RecordedArm, imageOf } from '../../operands/index.ts';
 import type { KubeObject } from '@agentfleet/kube';
-import type { Expert, ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
+import type { Expert, ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { expertName, gatewayName, revisionRecordName, rolloutLedgerName } from '../../pools/names.ts';
 import { drainSecondsOf, isOpen, poolRevision } from '../../revisions/index.ts';
@@ -59,7 +60,7 @@ function ending(
 }
 
 /** What a rollout makes of a pool: which revisions have pods, and what is kept. Pure. `now` is wall time in ms. */
-export function planOf(snapshot: PoolSnapshot, status: RolloutStatus, inUse: InUse, now: number): RolloutPlan | undefined {
+export function planOf(snapshot: PoolSnapshot, status: RolloutReport, inUse: InUse, now: number): RolloutPlan | undefined {
   const { pool, recorded } = snapshot;
   const desired = desiredArm(snapshot);
   const arms = new Map<string, PoolArm>([...(recorded ?? []), [desired.revision, desired]]);

@@ -1,5 +1,6 @@
 import { type RecordedArm, adapterRoom, serverHash } from '../../operands/index.ts';
-import type { ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
+import type { ExpertPool } from '@agentfleet/protocol/api';
+import type { RolloutReport } from '../../revisions/index.ts';
 import { describe, expect, test } from 'vitest';
 import { newPool } from '../agenttask/testing/objects.ts';
 import { decidePool } from './decide.ts';
@@ -31,7 +32,7 @@ const rolloutPolicyRef = { name: 'careful' };
 const poolOf = (experts: readonly Part[]): ExpertPool => newPool({ rolloutPolicyRef, experts });
 const asked = (experts: readonly Part[]): PoolSnapshot => newSnapshot(poolOf(experts));
 
-const status = (stable: RecordedArm, canary: RecordedArm): RolloutStatus =>
+const status = (stable: RecordedArm, canary: RecordedArm): RolloutReport =>
   rolloutStatus({ phase: 'Loading', stable: stable.revision, canary: canary.revision });
 
 /** What an adapter's server asks and loads, and what the engines are started with, by the names of their Deployments. */

@@ -1,5 +1,6 @@
+import type { RolloutReport } from '../../revisions/index.ts';
 import type { PoolArm, RecordedArm } from '../../operands/index.ts';
-import type { EnergyModel, ExpertPool, RolloutStatus, Reason } from '@agentfleet/protocol/api';
+import type { EnergyModel, ExpertPool, Reason } from '@agentfleet/protocol/api';
 import type { MissingGrant } from '../../pools/consent.ts';
 import type { EgressBrief } from '@agentfleet/protocol/pool';
 import type { Latency, NamedPolicy, ShadowView } from '../../revisions/index.ts';
@@ -23,7 +24,7 @@ interface TaskCounts {
 /** What a rollout makes of a pool: in a snapshot that has one, the pool's experts and images are those of `serving`. */
 export interface RolloutPlan {
   /** Undefined: the pool has no rollout any more, and what is left of the last one ends. */
-  readonly status: RolloutStatus | undefined;
+  readonly status: RolloutReport | undefined;
   readonly serving: PoolArm;
   /** Experts that are still served by pods from before there were revisions. */
   readonly plain: ReadonlySet<string>;

@@ -1,3 +1,4 @@
+import { reportedRollout } from '../../revisions/index.ts';
 import { cut } from '@agentfleet/kube';
 import { type ConditionValue, rolloutCondition } from '../../operands/conditions.ts';
 import { type Obstacle, type Aspects, conditionsOf } from './conditions.ts';
@@ -239,7 +240,7 @@ export function poolStatus(snapshot: PoolSnapshot, decision: PoolDecision, now: 
     ...(pool.spec.sandbox.warm === undefined && snapshot.madeAhead.length === 0 ? {} : { sandboxes: warmCounts(snapshot.madeAhead) }),
     running: counts.running,
     queued: counts.queued,
-    ...(snapshot.rollout?.status === undefined ? {} : { rollout: snapshot.rollout.status }),
+    ...(snapshot.rollout?.status === undefined ? {} : { rollout: reportedRollout(snapshot.rollout.status) }),
   };
 }
 

@@ -1,6 +1,7 @@
 import { labels } from '@agentfleet/protocol/pool';
 import { expect } from 'vitest';
 import { type Deployment, resources } from '../../../src/runtime/resources.ts';
+import { rolloutReport } from '../../../src/revisions/index.ts';
 import { ruled } from '../../../src/revisions/testing/policies.ts';
 import type { Scenario } from '../scenario.ts';
 import type { World } from '../world.ts';
@@ -51,14 +52,14 @@ export const canaries: readonly Scenario[] = [
       });
       const next = { ...specialist('py', 'dgx-1/gpu1'), domains: ['python'] };
       await patchPool(world, { experts: [gen, next] });
-      await world.until('it serves', () => pools(world)[0]?.status?.rollout?.reason === 'Promoted');
+      await world.until('it serves', () => rolloutReport(pools(world)[0]?.status)?.reason === 'Promoted');
       const specialists = (): number =>
         (pools(world)[0]?.status?.plan?.assignments ?? []).filter(({ item }) => item.startsWith('py.')).length;
       await world.until('the old one has left', () => specialists() === 1);
     },
     ends: (world) => {
-      const { rollout, plan } = pools(world)[0]?.status ?? {};
-      expect(rollout).toMatchObject({ phase: 'Idle', reason: 'Promoted' });
+      const { plan } = pools(world)[0]?.status ?? {};
+      expect(rolloutReport(pools(world)[0]?.status)).toMatchObject({ phase: 'Idle', reason: 'Promoted' });
       expect(plan?.assignments.map(({ slot, admitted }) => [slot, admitted])).toEqual([
         ['dgx-1/gpu0', true],
         ['dgx-1/gpu1', true],

@@ -1,5 +1,6 @@
+import { rolloutReport, type RolloutReport } from '../../../src/revisions/index.ts';
 import { ResourceClient } from '@agentfleet/kube';
-import type { ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
+import type { ExpertPool } from '@agentfleet/protocol/api';
 import { expect } from 'vitest';
 import { Rollouts } from '../../../src/controllers/expertpool/testing/rollouts.ts';
 import { GoldenJobs, goldenTemplate, passes, type End, type Made } from '../../../src/revisions/testing/jobs.ts';
@@ -24,7 +25,8 @@ const rollout = {
   drainSeconds: 5,
 };
 
-const rolloutOf = (world: World): RolloutStatus | undefined => world.server.objects<ExpertPool>(resources.expertPools)[0]?.status?.rollout;
+const rolloutOf = (world: World): RolloutReport | undefined =>
+  rolloutReport(world.server.objects<ExpertPool>(resources.expertPools)[0]?.status);
 
 /** The first Job of the first canary loses its pod; then the set is lost. What comes next passes. */
 function ends({ role, name, arm }: Made): End {

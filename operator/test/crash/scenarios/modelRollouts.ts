@@ -1,5 +1,6 @@
+import { rolloutReport, type RolloutReport } from '../../../src/revisions/index.ts';
 import { ResourceClient } from '@agentfleet/kube';
-import type { EnergyModel, RolloutStatus } from '@agentfleet/protocol/api';
+import type { EnergyModel } from '@agentfleet/protocol/api';
 import { expect } from 'vitest';
 import { newTask } from '../../../src/controllers/agenttask/testing/objects.ts';
 import { fails, obedient, playWorkers, succeeds, usage } from '../../../src/controllers/agenttask/testing/scriptedWorker.ts';
@@ -26,7 +27,7 @@ const rollout = (min: string): object => ({
 const pool = { energyModelRef: { name: 'judge' } };
 
 const model = (world: World): EnergyModel | undefined => world.server.objects(resources.energyModels)[0];
-const rolloutOf = (world: World): RolloutStatus | undefined => model(world)?.status?.rollout;
+const rolloutOf = (world: World): RolloutReport | undefined => rolloutReport(model(world)?.status);
 
 const prepare =
   (min: string) =>

@@ -1,5 +1,6 @@
+import { rolloutReport, type RolloutReport } from '../../../src/revisions/index.ts';
 import { ResourceClient } from '@agentfleet/kube';
-import type { ExpertPool, RolloutStatus } from '@agentfleet/protocol/api';
+import type { ExpertPool } from '@agentfleet/protocol/api';
 import { expect } from 'vitest';
 import { newTask } from '../../../src/controllers/agenttask/testing/objects.ts';
 import { fails, obedient, playWorkers, succeeds } from '../../../src/controllers/agenttask/testing/scriptedWorker.ts';
@@ -26,7 +27,7 @@ const rollout = (min: string): object => ({
 });
 
 const pool = (world: World): ExpertPool | undefined => world.server.objects(resources.expertPools)[0];
-const rolloutOf = (world: World): RolloutStatus | undefined => pool(world)?.status?.rollout;
+const rolloutOf = (world: World): RolloutReport | undefined => rolloutReport(pool(world)?.status);
 
 interface Book {
   readonly rollout: string;

@@ -1,5 +1,6 @@
+import { rolloutReport, type RolloutReport } from '../../../src/revisions/index.ts';
 import { ResourceClient } from '@agentfleet/kube';
-import type { Assignment, EnergyModel, ExpertPool, RolloutStatus, ShadowReport } from '@agentfleet/protocol/api';
+import type { Assignment, EnergyModel, ExpertPool, ShadowReport } from '@agentfleet/protocol/api';
 import { briefKey, type PoolBrief } from '@agentfleet/protocol/pool';
 import { expect } from 'vitest';
 import { newTask } from '../../../src/controllers/agenttask/testing/objects.ts';
@@ -29,7 +30,7 @@ const rollout = {
 const pool = { energyModelRef: { name: 'judge' } };
 
 const model = (world: World): EnergyModel | undefined => world.server.objects(resources.energyModels)[0];
-const rolloutOf = (world: World): RolloutStatus | undefined => model(world)?.status?.rollout;
+const rolloutOf = (world: World): RolloutReport | undefined => rolloutReport(model(world)?.status);
 
 /** Acts of one task, by who refuses them. */
 type Acts = Pick<ShadowReport, 'bothVetoed' | 'onlyStableVetoed' | 'onlyShadowVetoed' | 'neitherVetoed'>;
@@ -173,7 +174,7 @@ export const shadows: readonly Scenario[] = [
     },
     act: shadowedPool,
     ends: (world) => {
-      const { stable = '', samples, reason, lastGreen = [] } = dark(world)?.rollout ?? {};
+      const { stable = '', samples, reason, lastGreen = [] } = rolloutReport(dark(world)) ?? {};
       expect({ samples, reason }).toEqual({ samples: 2, reason: 'Promoted' });
       const of = (name: string): string | undefined => world.task(name).status?.assignment?.revision;
       expect(['dark-1', 'dark-2', 'one', 'two'].map(of)).toEqual([lastGreen[0], lastGreen[0], stable, stable]);

@@ -23,7 +23,7 @@ const GateState = struct('What one gate says.', {
 
 /** `status.rollout` of ExpertPool and EnergyModel. */
 export const RolloutStatus = struct(
-  'How far the rollout of a revision is. Where tasks go is decided by stable, canary and weight alone.',
+  'How far the rollout of a revision is; the condition RolloutHealthy says why. Where tasks go is decided by stable, canary and weight alone.',
   {
     phase: choice('Idle: what serves is what is asked for, or the rollout waits. Frozen: it failed too often.', rolloutPhases),
     id: optional(rolloutId('The rollout that goes on, by which tasks are counted.')),
@@ -38,8 +38,6 @@ export const RolloutStatus = struct(
     failures: optional(mapOf('How often rollouts of a revision failed, by its name.', integer('How often.', 1, 1000), { max: 16 })),
     gates: optional(atomicList('What the gates say.', GateState, { max: 16 })),
     retried: optional(text('Value of the annotation agentfleet.dev/retry-rollout that was obeyed last.', { max: 128 })),
-    reason: text('Why it is where it is, in CamelCase.', { max: 64, min: 1 }),
-    message: text('The same in words, with what would change it.', { max: 512 }),
   },
   { atomic: true },
 );

@@ -157,7 +157,8 @@ function RolloutView({
   readonly now: number;
 }): ReactNode {
   const { readOnly } = useSession();
-  const { phase, stable, canary, weight, step, since, samples, gates = [], message, failures = {} } = rollout;
+  const { phase, stable, canary, weight, step, since, samples, gates = [], failures = {} } = rollout;
+  const message = owner.status?.conditions?.find(({ type }) => type === 'RolloutHealthy')?.message ?? '';
   const failed = Object.entries(failures);
   const steps = policy?.spec.steps ?? [];
   return (

@@ -1,5 +1,6 @@
+import { rolloutReport, type RolloutReport } from '../../../revisions/index.ts';
 import { findCondition, ResourceClient } from '@agentfleet/kube';
-import type { AgentTaskOrder, EnergyModel, RolloutStatus } from '@agentfleet/protocol/api';
+import type { AgentTaskOrder, EnergyModel } from '@agentfleet/protocol/api';
 import { briefKey, type PoolBrief } from '@agentfleet/protocol/pool';
 import { World } from '../../../../test/crash/world.ts';
 import { resources } from '../../../runtime/resources.ts';
@@ -59,8 +60,8 @@ export class RolloutRun {
     return this.world.server.objects(resources.energyModels)[0] as EnergyModel;
   }
 
-  get rollout(): Partial<RolloutStatus> {
-    return this.model.status?.rollout ?? {};
+  get rollout(): Partial<RolloutReport> {
+    return rolloutReport(this.model.status) ?? {};
   }
 
   get brief(): PoolBrief {

@@ -1,0 +1,26 @@
+import { type Condition, findCondition } from '@agentfleet/kube';
+import type { RolloutStatus } from '@agentfleet/protocol/api';
+
+/** The status of a pool or model, as far as it concerns rollouts. */
+export interface Reported {
+  readonly rollout?: RolloutStatus;
+  readonly conditions?: readonly Condition[];
+}
+
+/** A rollout with its reason and message, which the status of its owner has in the condition RolloutHealthy alone. */
+export interface RolloutReport extends RolloutStatus {
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** Returns the rollout of an owner as it was reported last. Pure. */
+export function rolloutReport({ rollout, conditions }: Reported = {}): RolloutReport | undefined {
+  if (rollout === undefined) return undefined;
+  const { reason = 'Idle', message = '' } = findCondition(conditions, 'RolloutHealthy') ?? {};
+  return { ...rollout, reason, message };
+}
+
+/** Returns `status.rollout` of a report. Pure. */
+export function reportedRollout({ reason: _reason, message: _message, ...rollout }: RolloutReport): RolloutStatus {
+  return rollout;
+}
