@@ -1,7 +1,8 @@
 // `npm run soak -- --tasks N`: very many tasks on a real cluster while parts of the fleet are killed, judged at the end.
 //   --tasks N (default 200)   --seed N   --every SECONDS: mean time from one death to the next (default 20; 0: nobody dies)
 //   --workers N (default 2)   --concurrency N: tasks of a worker (default 3)   --ahead N: tasks that wait or run (default 24)
-//   --minutes N: nothing is submitted later than that (default 0: no bound)   --write FILE: the report   --log FILE   --keep: leave the namespace for a look
+//   --minutes N: nothing is submitted later than that (default 0: no bound), nor after a SIGINT   --write FILE: the report   --log FILE
+//   --keep: leave the namespace for a look
 import { appendFile, writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { report } from './report.ts';
@@ -46,9 +47,14 @@ const say = (line: string): void => {
 };
 
 say(`seed ${options.seed}`);
+const enough = new AbortController();
+process.once('SIGINT', () => {
+  say('nothing more is submitted');
+  enough.abort();
+});
 const stage = await openStage({ ...options, say });
 try {
-  const outcome = await runSoak(stage, { ...options, say });
+  const outcome = await runSoak(stage, { ...options, say, enough: enough.signal });
   const text = report({ ...options, ...outcome });
   process.stdout.write(`\n${text}`);
   if (values.write !== undefined) await writeFile(values.write, text);

@@ -16,6 +16,8 @@ interface SoakOptions {
   readonly tasks: number;
   /** Nothing is submitted after so many minutes; 0: there is no such bound. */
   readonly minutes: number;
+  /** Nothing is submitted after it either; what was submitted is judged. */
+  readonly enough: AbortSignal;
   readonly seed: number;
   /** Mean time from one death to the next; 0: nobody dies. */
   readonly everyMs: number;
@@ -111,11 +113,11 @@ class Soak {
   }
 
   async #submit(): Promise<void> {
-    const { tasks, minutes, ahead, seed, say } = this.#options;
+    const { tasks, minutes, enough, ahead, seed, say } = this.#options;
     const random = seededRandom(seed);
     const requester = await this.#whoAmI();
     const until = minutes === 0 ? Infinity : performance.now() + minutes * 60_000;
-    const isAll = (): boolean => this.#submitted.length >= tasks || performance.now() > until;
+    const isAll = (): boolean => this.#submitted.length >= tasks || enough.aborted || performance.now() > until;
     let [last, lastAt] = [0, performance.now()];
     while (!isAll() || this.#watch.finished < this.#submitted.length) {
       while (!isAll() && this.#submitted.length - this.#watch.finished < ahead) {
