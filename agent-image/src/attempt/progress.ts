@@ -48,7 +48,9 @@ export class Progress {
     const node = findNode(this.#plan, id);
     this.#require(id, node?.contract.requires ?? []);
     this.#change(id, { state: 'Running' });
-    this.say(message);
+    this.#message = message;
+    // The phase of the task follows from it.
+    this.#context.report({ ...this.#report(), usage: this.#meter.usage() }, { urgent: true });
   }
 
   /** Ends a node as done and holds it to its contract. */
