@@ -39,7 +39,6 @@ const golden = (name: string, minSamples: number): object => ({
   templateRef: { name },
   atMost: '0.01',
   minSamples,
-  timeoutSeconds: 240,
 });
 const rollout = (gate: object): object => ({
   steps: [{ weight: 100, minSamples: 0, pauseSeconds: 0 }],
