@@ -146,6 +146,8 @@ export function useFleet(prefix: string, options: FleetOptions = {}): Fleet {
   const turns = new Turns(environment.run);
   let end = (): Promise<void> => Promise.resolve();
   beforeAll(async () => {
+    // A set-up that failed is run again.
+    await end();
     end = await (options.alone === true ? turns.alone() : turns.beside());
     await openNamespace(fleet, options.podSecurity ?? 'restricted');
     const where = { kubeconfig: environment.kubeconfig, context: environment.context, namespace: fleet.namespace };

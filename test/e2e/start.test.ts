@@ -30,6 +30,8 @@ describe.skipIf(process.env['AGENTFLEET_FULL'] !== '1')('docs/start.md', () => {
   let file: string;
 
   beforeAll(async () => {
+    // A set-up that failed is run again.
+    await end();
     end = await turns.beside();
     folder = await mkdtemp(join(tmpdir(), 'start-'));
     const environment = { cluster, image: (name: string) => provided.images[name] ?? '' };
