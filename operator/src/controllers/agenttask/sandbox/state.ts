@@ -168,7 +168,7 @@ export function openedMessage({ metadata: { namespace = '' } }: AgentTask, openi
   return `NetworkPolicy ${first.join(', ')}${more} selects the sandbox and opens its wall; let spec.podSelector.matchExpressions have {key: ${labels.component}, operator: NotIn, values: [sandbox]}, or set spec.policy.allowUnenforcedNetwork of the pool`;
 }
 
-/** Tells whether the pool's controllers have made ready what sandboxes and workers need in a namespace. */
+/** Reports whether the pool's controllers have made ready what sandboxes and workers need in a namespace. */
 export class Preparations {
   readonly #configMaps: Caches['configMaps'];
   readonly #briefs = new WeakMap<ConfigMap, ReadonlySet<string>>();
@@ -181,7 +181,7 @@ export class Preparations {
     return this.of(pool)(namespace);
   }
 
-  /** Tells it of many namespaces at one moment. */
+  /** Reports it for many namespaces at one moment. */
   of(pool: ExpertPool): (namespace: string) => boolean {
     const { lister } = this.#configMaps;
     const brief = lister.get(`${pool.metadata.namespace ?? ''}/${briefName(pool.metadata.name)}`);
