@@ -29,8 +29,10 @@ export async function gather(stage: Stage, watch: Watch, { submitted, before, se
   let orphans = await leftIn(stage, before);
   for (const until = performance.now() + settleMs; orphans.length > 0 && performance.now() < until; orphans = await leftIn(stage, before))
     await sleep(pollMs);
-  // Not the watch's cache: the API server is asked.
-  const tasks = await new ResourceClient(transport, resources.agentTasks).list({ namespace });
+  // Not the watch's cache: the API server is asked for those that are still there.
+  const there = await new ResourceClient(transport, resources.agentTasks).list({ namespace });
+  const uidsThere = new Set(there.map(({ metadata }) => metadata.uid));
+  const tasks = [...there, ...watch.gone.filter(({ metadata }) => !uidsThere.has(metadata.uid))];
   const artifacts = await openArtifacts(kubectl, storage);
   try {
     const uids = new Set(tasks.map(({ metadata }) => metadata.uid ?? ''));

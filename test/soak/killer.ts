@@ -8,9 +8,9 @@ import { initOf } from '../e2e/matrix/init.ts';
 export const victims = { operator: 2, worker: 3, gateway: 3, keeper: 4, tools: 1, sandbox: 2, 'API server': 1 } as const;
 export type Victim = keyof typeof victims;
 
-/** Draws who dies next. */
-export function drawVictim(random: () => number): Victim {
-  const all = Object.entries(victims) as [Victim, number][];
+/** Draws who dies next, of those that are not spared. */
+export function drawVictim(random: () => number, spared: readonly Victim[] = []): Victim {
+  const all = (Object.entries(victims) as [Victim, number][]).filter(([victim]) => !spared.includes(victim));
   let lot = random() * all.reduce((sum, [, weight]) => sum + weight, 0);
   for (const [victim, weight] of all) {
     lot -= weight;

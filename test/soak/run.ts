@@ -61,7 +61,7 @@ export async function runSoak(stage: Stage, options: SoakOptions): Promise<Outco
     const seconds = (performance.now() - began) / 1000;
     options.say(`all that will finish has finished after ${seconds.toFixed(0)} s; the judgement begins`);
     const verdict = judge(await gather(stage, watch, { submitted, before, settleMs }));
-    const memory = soak.memory(began + (seconds * 1000) / 2);
+    const memory = soak.memory();
     const good = [verdict.lost, verdict.twice, verdict.wrong, verdict.orphans].every(({ length }) => length === 0);
     return {
       submitted: submitted.length,
@@ -85,6 +85,8 @@ class Soak {
   readonly #stop = new AbortController();
   readonly #submitted: Drawn[] = [];
   readonly #orders: Promise<void>[] = [];
+  /** When the second half began: the parts whose memory is followed die no more, so that growth would show. */
+  #half = Infinity;
 
   constructor(stage: Stage, watch: Watch, options: SoakOptions) {
     this.#stage = stage;
@@ -105,9 +107,9 @@ class Soak {
     return this.#submitted;
   }
 
-  memory(from: number): readonly PartMemory[] {
+  memory(): readonly PartMemory[] {
     return followed.map((part) => {
-      const slope = slopeOf(this.#samples.get(part) ?? [], from);
+      const slope = slopeOf(this.#samples.get(part) ?? [], this.#half);
       return { part, slope, verdict: verdictOf(slope) };
     });
   }
@@ -116,7 +118,9 @@ class Soak {
     const { tasks, minutes, enough, ahead, seed, say } = this.#options;
     const random = seededRandom(seed);
     const requester = await this.#whoAmI();
-    const until = minutes === 0 ? Infinity : performance.now() + minutes * 60_000;
+    const began = performance.now();
+    const until = minutes === 0 ? Infinity : began + minutes * 60_000;
+    const isHalf = (): boolean => this.#submitted.length >= tasks / 2 || performance.now() > (began + until) / 2;
     const isAll = (): boolean => this.#submitted.length >= tasks || enough.aborted || performance.now() > until;
     let [last, lastAt] = [0, performance.now()];
     while (!isAll() || this.#watch.finished < this.#submitted.length) {
@@ -125,6 +129,10 @@ class Soak {
         await this.#create(drawn);
         this.#submitted.push(drawn);
         if (drawn.cancelAfter !== undefined) this.#orders.push(this.#cancel(drawn, requester));
+      }
+      if (this.#half === Infinity && isHalf()) {
+        this.#half = performance.now();
+        say(`the second half begins: ${followed.join(', ')} die no more`);
       }
       await sleep(pollMs);
       const { finished } = this.#watch;
@@ -172,7 +180,7 @@ class Soak {
     const random = seededRandom(seed + 1);
     const target = { ...this.#stage, pods: (victim: Victim) => this.#pods(victim), random };
     while (await this.#rest(drawWait(everyMs, random))) {
-      const victim = drawVictim(random);
+      const victim = drawVictim(random, this.#half === Infinity ? [] : followed);
       const died = await killOne(victim, target).catch((error: unknown) => `not killed: ${String(error).split('\n')[0]}`);
       if (/^(?:process|pod) /.test(died)) this.deaths.set(victim, (this.deaths.get(victim) ?? 0) + 1);
       say(`${victim} dies: ${died}`);

@@ -29,6 +29,9 @@ export function draw(at: number, random: () => number): Drawn {
   return kind === 'cancelled' ? { name, kind, word, cancelAfter: random() * mostCancelAfter } : { name, kind, word };
 }
 
+/** Ended tasks go after so long, as those of a fleet in use do: else the memory of the fleet would rightly grow by what it caches of them. */
+const ttlSeconds = 600;
+
 /** Server of outward effects, as the pool knows it. */
 export const ledger = 'ledger';
 /** Tool of that server. */
@@ -47,6 +50,7 @@ export function specOf(drawn: Drawn): object {
     workspace: { type: 'Inline', inline: { files: [{ path: 'out.txt', content: 'nothing\n' }] } },
     checks: [{ name: 'word', command: ['grep', '-qx', drawn.word, 'out.txt'] }],
     attempts: { max: 1 },
+    ttlSecondsAfterFinished: ttlSeconds,
     ...(drawn.kind === 'outward' && { tools: { mcpServers: [{ name: ledger, required: true }] } }),
   };
 }

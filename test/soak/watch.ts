@@ -9,6 +9,8 @@ export class Watch {
   readonly #pods: Informer<Pod>;
   readonly #stop = new AbortController();
   readonly #finished = new Set<string>();
+  /** Ended tasks that are gone, as they were seen last. */
+  readonly #gone: AgentTask[] = [];
   /** Live sandboxes by task. */
   readonly #live = new Map<string, Set<string>>();
   readonly #broken = new Set<string>();
@@ -21,7 +23,7 @@ export class Watch {
     this.#tasks.addHandler({
       onAdd: (task) => this.#seen(undefined, task),
       onUpdate: (before, task) => this.#seen(before, task),
-      onDelete: ({ metadata }) => this.#broken.add(`${metadata.name}: the task was deleted`),
+      onDelete: (task) => this.#deleted(task),
     });
     this.#pods.addHandler({
       onAdd: (pod) => this.#pod(pod),
@@ -46,9 +48,9 @@ export class Watch {
     return this.#finished.has(name);
   }
 
-  /** The tasks as they are now. */
-  get tasks(): readonly AgentTask[] {
-    return this.#tasks.lister.list();
+  /** Tasks that ended and are gone, as they were seen last. */
+  get gone(): readonly AgentTask[] {
+    return this.#gone;
   }
 
   get pods(): readonly Pod[] {
@@ -71,6 +73,11 @@ export class Watch {
       this.#broken.add(`${name}: the epoch went back`);
     if (task.status?.finished === 'true') this.#finished.add(name);
     else if (this.#finished.has(name)) this.#broken.add(`${name}: it had finished and began again`);
+  }
+
+  #deleted(task: AgentTask): void {
+    if (task.status?.finished === 'true') this.#gone.push(task);
+    else this.#broken.add(`${task.metadata.name}: the task was deleted before it ended`);
   }
 
   #pod({ metadata, status }: Pod): void {
