@@ -134,7 +134,7 @@ describe.skipIf(binary === '')('an MCP server in a separate process', () => {
     expect(echo?.definition).toMatchObject({ name: 'docs__echo', description: 'Does echo.', risk: 'Execute' });
     expect(await echo?.propose?.({ words: 'a' }, {} as never)).toEqual({ rewrites: [], acts: [], outside: ['mcp docs__echo {"words":"a"}'] });
     expect(await call('echo', { words: 'yes' })).toEqual({ ok: true, changed: false, text: 'said: yes!' });
-    expect((await noted()).map(({ kind }) => kind).slice(-4)).toEqual(['Intent', 'EffectPlanned', 'EffectEnded', 'McpCalled']);
+    expect((await noted()).map(({ kind }) => kind).slice(-4)).toEqual(['EffectPlanned', 'Intent', 'EffectEnded', 'McpCalled']);
     expect(await call('fail')).toMatchObject({ ok: false, text: 'no such record\n[MCP server docs reports an error]' });
     expect((await call('refuse')).text).toBe('[MCP server docs: it answers with the error -32602: words: missing; the call was not carried out]');
   }); // prettier-ignore

@@ -144,9 +144,10 @@ export class McpServers {
     const { attempt } = scope.context.assignment;
     const command = callText(nameOf(record), args);
     scope.meter.add('toolCalls');
-    await scope.session.note('Intent', { attempt, reach: 'Mcp', command, ...identity });
-    await scope.context.intentDurable();
     const call = async (): Promise<Called> => {
+      // Within the effect's notes: where the sandbox is lost, a rollback has to list what may stand outside.
+      await scope.session.note('Intent', { attempt, reach: 'Mcp', command, ...identity });
+      await scope.context.intentDurable();
       try {
         const answer = await this.#connection(server).call(record.name, args);
         const text = textOf(answer);
