@@ -131,6 +131,7 @@ describe('a file', () => {
     ['spec.resources.memory.budget: Auto', model('  resources: { memory: { budget: Auto } }\n')],
     ['spec.experts[0].residency: Swap', pool('').replace('role: Generalist', 'role: Generalist\n      residency: Swap')],
     ['spec.workspace.git.url: ssh://a/b', `${head('AgentTask')}spec: { workspace: { git: { url: 'ssh://a/b' } } }\n`],
+    ['spec.strategy: Manual', `${head('RolloutPolicy')}spec: { strategy: Manual }\n`],
     ['there is no gate Other', pool(rollout('      - { name: g, type: Other }\n'))],
   ])('is left as it is for %s', ([words = '', old = '']) => {
     const { text, refusals } = migrate(old);

@@ -115,6 +115,7 @@ const refused: Readonly<Record<string, readonly (readonly [string, RegExp, strin
     ['spec.experts.*.engine.vLLM.chatTemplate', /^/, 'write --chat-template=FILE in engine.vLLM.extraArgs'],
     ['spec.experts.*.residency', /^Swap$/, 'use Sleep with room for all that are awake at once, or smaller models'],
   ],
+  RolloutPolicy: [['spec.strategy', /^Manual$/, 'write strategy Canary, and promotion.requireApproval: true beside it']],
   EnergyModel: [['spec.resources.memory.budget', /^Auto$/, 'write an amount of bytes such as 5Gi']],
 };
 

@@ -125,5 +125,7 @@ export function migrateRollout(rollout: Fields): MigratedRollout {
     prometheus: without(prometheus, 'timeoutSeconds'),
   };
   const kept = Object.fromEntries(Object.entries(parts).filter(([, value]) => value !== undefined));
-  return { policy: { ...rest, ...kept }, notes };
+  const byHand =
+    rest['strategy'] === 'Manual' ? { strategy: 'Canary', promotion: { ...(rest['promotion'] as Fields), requireApproval: true } } : {};
+  return { policy: { ...rest, ...byHand, ...kept }, notes };
 }

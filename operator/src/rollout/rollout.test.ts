@@ -90,7 +90,6 @@ describe('a rollout', () => {
 
   test('waits for a human and for its window at the last step', () => {
     expect(settle(serving, {}, { requireApproval: true })).toMatchObject({ reason: 'AwaitingApproval', stable: 'a', weight: 50 });
-    expect(settle(serving, {}, { strategy: 'Manual' })).toMatchObject({ reason: 'AwaitingApproval' });
     expect(settle(serving, { approved: true }, { requireApproval: true }).stable).toBe('b');
     expect(settle(serving, { windowOpen: false })).toMatchObject({ reason: 'OutsideWindow', stable: 'a' });
   });
@@ -166,7 +165,7 @@ describe('a rollout', () => {
       passed: fc.nat({ max: 300 }),
     });
     fc.assert(
-      fc.property(fc.array(seen, { maxLength: 40 }), fc.constantFrom('Canary', 'ShadowThenCanary', 'Manual'), (history, strategy) => {
+      fc.property(fc.array(seen, { maxLength: 40 }), fc.constantFrom('Canary', 'ShadowThenCanary'), (history, strategy) => {
         let state = serving;
         let now = 0;
         for (const { passed, ...part } of history) {

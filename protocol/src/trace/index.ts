@@ -1,6 +1,6 @@
 /**
  * The trace of a task: what a model was sent, what it proposed, and what came of that, as training data. `fleet trace` writes it
- * out of the event log. Imports nothing.
+ * out of the event log. Imports nothing of the project.
  *
  * JSON Lines. For each task one `TraceHeader`, then a `TraceProposal` for each answer of a model (oldest first; of K answers to
  * one request all K) and a `TraceCandidate` for each edit that a search tried. Members that are not known are left out.

@@ -53,7 +53,7 @@ export const rolloutCases: readonly RuleCase[] = [
   {
     base: fullPolicy,
     passes: { 'spec.shadow': undefined },
-    refused: { 'spec.shadow': undefined, 'spec.strategy': 'Manual' },
+    refused: { 'spec.shadow': undefined, 'spec.strategy': 'Canary' },
     message:
       'spec.strategy must be ShadowThenCanary beside a gate of the metric Agreement or FalseVeto, which only copies bring data for; use it, or remove the gate',
   },

@@ -169,7 +169,7 @@ describe('a revision of a model', () => {
   });
 
   it('waits for the approval of a person', async () => {
-    await using run = await RolloutRun.serving({ rollout: canary({ strategy: 'Manual' }) });
+    await using run = await RolloutRun.serving({ rollout: canary({ promotion: { requireApproval: true } }) });
     await run.patch(second);
     await run.until('it is tried', () => run.rollout.weight === 100);
     await run.work('one', 'two');

@@ -12,7 +12,7 @@ export interface Step {
 }
 
 export interface RolloutRules {
-  readonly strategy: 'Canary' | 'ShadowThenCanary' | 'Recreate' | 'Manual';
+  readonly strategy: 'Canary' | 'ShadowThenCanary' | 'Recreate';
   /** Of a revision in shadow: how long at least, and answered copies that it needs. */
   readonly shadowSeconds: number;
   readonly shadowSamples: number;
@@ -306,8 +306,6 @@ function canary(state: RolloutState, policy: RolloutRules, evidence: Evidence): 
   if (lacking !== undefined) return lacks(current, policy, evidence, lacking);
   if (waited < (step?.pauseSeconds ?? 0)) return hold(current, 'Paused', `${step?.pauseSeconds} s of the step have to pass`);
   const last = state.step >= policy.steps.length - 1;
-  if (last && policy.strategy === 'Manual' && !evidence.approved)
-    return hold(current, 'AwaitingApproval', 'every gate passes: approve the revision by an AgentTaskOrder');
   if (last && policy.requireApproval && !evidence.approved)
     return hold(current, 'AwaitingApproval', 'every gate passes: approve the revision by an AgentTaskOrder');
   if (last && !evidence.windowOpen) return hold(current, 'OutsideWindow', 'every gate passes: promoted when the window opens');

@@ -73,8 +73,8 @@ export const RolloutPolicySpec = struct(
   'How another revision of what serves comes into use, of pools and models that name this policy.',
   {
     strategy: choice(
-      'Canary: by steps of weight. ShadowThenCanary: gets copies of requests first. Manual: by steps, and a person promotes. Recreate: as soon as its engines are ready, without gates.',
-      ['Canary', 'ShadowThenCanary', 'Manual', 'Recreate'],
+      'Canary: by steps of weight. ShadowThenCanary: gets copies of requests first. Recreate: as soon as its engines are ready, without gates.',
+      ['Canary', 'ShadowThenCanary', 'Recreate'],
       'Canary',
     ),
     shadow: optional(Shadow),

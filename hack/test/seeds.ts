@@ -1,5 +1,5 @@
-/** Ports of a soak. */
-interface SoakWorld {
+/** What rounds of randomised tests need. */
+interface SeedsWorld {
   /** Monotonic ms. */
   readonly now: () => number;
   /** Runs all randomised tests with a seed; true: they passed. */
@@ -7,7 +7,7 @@ interface SoakWorld {
   readonly say: (line: string) => void;
 }
 
-interface SoakResult {
+interface SeedsResult {
   readonly rounds: number;
   /** Seeds with which a test failed. */
   readonly failed: readonly number[];
@@ -20,7 +20,7 @@ const mostSeed = 2 ** 31 - 1;
  * Runs the same randomised tests with one seed after the other until the time is over; at least once. A failure does
  * not end it: further failures are useful, and each seed is reported at once.
  */
-export async function soak(firstSeed: number, minutes: number, { now, run, say }: SoakWorld): Promise<SoakResult> {
+export async function runSeeds(firstSeed: number, minutes: number, { now, run, say }: SeedsWorld): Promise<SeedsResult> {
   const until = now() + minutes * 60_000;
   const failed: number[] = [];
   let rounds = 0;

@@ -1,8 +1,8 @@
-// `npm run test:soak [-- --minutes=N] [--seed=N] [path ...]`: the randomised tests with one seed after the other.
+// `npm run test:seeds [-- --minutes=N] [--seed=N] [path ...]`: the randomised tests with one seed after the other.
 import { execa } from 'execa';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { soak } from './soak.ts';
+import { runSeeds } from './seeds.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -21,7 +21,7 @@ const minutes = Number(values.minutes);
 const first = Number(values.seed ?? Date.now() % 2 ** 31);
 if (!Number.isFinite(minutes) || !Number.isSafeInteger(first)) throw new Error('--minutes and --seed must be numbers');
 
-const { failed } = await soak(first, minutes, {
+const { failed } = await runSeeds(first, minutes, {
   now: () => performance.now(),
   say: (line) => console.log(line),
   run: async (seed) => {
