@@ -1,6 +1,6 @@
 import { defineResource, ResourceClient, sleep, systemClock, type Transport } from '@agentfleet/kube';
 import { agentTask, agentTaskOrder, group, version } from '@agentfleet/protocol/api';
-import { FleetError, told } from './errors.ts';
+import { FleetError, asFleetErrors } from './errors.ts';
 import { followTask } from './follow.ts';
 import type {
   Artifact,
@@ -59,20 +59,20 @@ export class ClusterClient implements FleetClient {
 
   create({ metadata, spec }: NewTask, signal?: AbortSignal): Promise<AgentTask> {
     const task = { metadata: { ...metadata, namespace: this.namespace }, spec } as unknown as AgentTask;
-    return told(() => this.#tasks.create(task, { fieldManager, ...(signal && { signal }) }));
+    return asFleetErrors(() => this.#tasks.create(task, { fieldManager, ...(signal && { signal }) }));
   }
 
   get(name: string, signal?: AbortSignal): Promise<AgentTask> {
-    return told(() => this.#tasks.get({ namespace: this.namespace, name }, { ...(signal && { signal }) }));
+    return asFleetErrors(() => this.#tasks.get({ namespace: this.namespace, name }, { ...(signal && { signal }) }));
   }
 
   list({ labelSelector, signal }: ListOptions = {}): Promise<readonly AgentTask[]> {
     const options = { namespace: this.namespace, ...(labelSelector !== undefined && { labelSelector }), ...(signal && { signal }) };
-    return told(() => this.#tasks.list(options));
+    return asFleetErrors(() => this.#tasks.list(options));
   }
 
   async delete(name: string, signal?: AbortSignal): Promise<void> {
-    await told(() => this.#tasks.delete({ namespace: this.namespace, name }, { ...(signal && { signal }) }));
+    await asFleetErrors(() => this.#tasks.delete({ namespace: this.namespace, name }, { ...(signal && { signal }) }));
   }
 
   follow(name: string, { since, signal }: FollowOptions = {}): AsyncGenerator<TaskUpdate, void, undefined> {
@@ -103,7 +103,7 @@ export class ClusterClient implements FleetClient {
 
   cancel(name: string, mode: CancelMode = 'Rollback', signal?: AbortSignal): Promise<AgentTask> {
     const patch = { spec: { cancel: mode } };
-    return told(() => this.#tasks.patch({ namespace: this.namespace, name }, patch, { fieldManager, ...(signal && { signal }) }));
+    return asFleetErrors(() => this.#tasks.patch({ namespace: this.namespace, name }, patch, { fieldManager, ...(signal && { signal }) }));
   }
 
   artifacts(name: string, signal?: AbortSignal): Promise<readonly Artifact[]> {
@@ -149,7 +149,7 @@ export class ClusterClient implements FleetClient {
     const requester = await this.#whoAmI(signal);
     const metadata = { generateName: `${order.taskRef?.name ?? ''}-${order.type.toLowerCase()}-`, namespace: this.namespace };
     const spec = { ...order, requester, ...(reason !== undefined && { reason }) };
-    const created = await told(() =>
+    const created = await asFleetErrors(() =>
       this.#orders.create({ metadata, spec } as unknown as AgentTaskOrder, { fieldManager, ...(signal && { signal }) }),
     );
     const end = systemClock.monotonic() + timeoutSeconds * 1000;
@@ -157,7 +157,7 @@ export class ClusterClient implements FleetClient {
     for (
       let found = created;
       ;
-      found = await told(() => this.#orders.get({ namespace: this.namespace, name }, { ...(signal && { signal }) }))
+      found = await asFleetErrors(() => this.#orders.get({ namespace: this.namespace, name }, { ...(signal && { signal }) }))
     ) {
       const { state, message = '' } = found.status ?? {};
       if (state === 'Refused') throw new FleetError('AF_CLIENT_REFUSED', `AgentTaskOrder ${name}: ${message}`);
@@ -176,7 +176,7 @@ export class ClusterClient implements FleetClient {
       body: { apiVersion, kind: 'SelfSubjectReview' },
     } as const;
     type Review = { readonly status?: { readonly userInfo?: { readonly username?: string } } };
-    const answer = await told(() => this.#transport.request<Review>({ ...request, signal }));
+    const answer = await asFleetErrors(() => this.#transport.request<Review>({ ...request, signal }));
     const username = answer.status?.userInfo?.username ?? '';
     if (username === '') throw new FleetError('AF_CLIENT_UNAUTHENTICATED', 'the API server does not say who the caller is');
     return username;

@@ -1,6 +1,6 @@
 import { createTransport, defaultConfig, kubeconfigConfig, type ClusterConfig } from '@agentfleet/kube';
 import { ClusterClient } from './client.ts';
-import { told } from './errors.ts';
+import { asFleetErrors } from './errors.ts';
 import type { FleetClient } from './public.ts';
 
 /** Cluster and identity of the caller. Default: like kubectl, and the pod's own account inside a cluster. */
@@ -37,7 +37,7 @@ function configOf({ kubeconfig, context, server, token, ca }: ConnectOptions): P
  * @throws FleetError AF_CLIENT_CONFIG
  */
 export async function connect(options: ConnectOptions = {}): Promise<FleetClient> {
-  const config = await told(() => configOf(options));
+  const config = await asFleetErrors(() => configOf(options));
   const transport = createTransport(config, { userAgent: 'agentfleet-client/0.1.0', connections: 4 });
   return new ClusterClient(transport, options.namespace ?? config.namespace ?? 'default');
 }

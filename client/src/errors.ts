@@ -64,7 +64,7 @@ export function asFleetError(thrown: unknown): FleetError {
 }
 
 /** Runs a call; a failure becomes a FleetError. */
-export async function told<T>(call: () => Promise<T>): Promise<T> {
+export async function asFleetErrors<T>(call: () => Promise<T>): Promise<T> {
   try {
     return await call();
   } catch (error) {

@@ -44,7 +44,7 @@ function established(socket: Socket, signal: AbortSignal): Promise<void> {
   const onData = (chunk: Buffer): void => {
     seen = Buffer.concat([seen, chunk]);
     const end = seen.indexOf('\r\n\r\n');
-    if (end < 0) return seen.length > maxHeadBytes ? reject(new Error('the proxy of the worker says too much')) : undefined;
+    if (end < 0) return seen.length > maxHeadBytes ? reject(new Error('the proxy of the worker sends too long a head')) : undefined;
     const status = /^HTTP\/1\.[01] (\d{3})/.exec(seen.toString('latin1', 0, 64))?.[1];
     if (status !== '200') return reject(new Error(`the proxy of the worker answered ${status ?? 'nonsense'}`));
     socket.pause();

@@ -8,7 +8,7 @@ export function railsPage(): string {
   const lines = [
     '# rails',
     '',
-    'Gate 1: `createRails({ grammars }).judge(act, policy)` tells from the text of an act what it would run, read',
+    'Gate 1: `createRails({ grammars }).judge(act, policy)` reports from the text of an act what it would run, read',
     'and write, and decides. Pure and deterministic: no clock, no file, no network; only the grammars are loaded',
     'beforehand (`loadGrammars`). Every simple command of a line is judged, also inside substitutions, functions,',
     'wrappers (`sh -c`, `xargs`, `find -exec`, …), here-documents and one-liners of other languages. What only the',

@@ -24,7 +24,7 @@ const handOverMs = 12_000;
 export class Copies {
   readonly #options: CopiesOptions;
   readonly #durability: Durability;
-  /** Newest durable copy, of this tenure or an earlier one. */
+  /** Newest durable copy, of this assignment or an earlier one. */
   #uri: string | undefined;
 
   constructor(options: CopiesOptions, task: AgentTask) {

@@ -31,7 +31,7 @@ export interface Gate {
 
 export type Decision =
   | { readonly type: 'None' }
-  /** Follow the directive, as a new tenure when there was none under this epoch. */
+  /** Follow the directive, in a new runner when there was none under this epoch. */
   | { readonly type: 'Start' }
   /** All places are taken; retried when one is free. */
   | { readonly type: 'Wait' }

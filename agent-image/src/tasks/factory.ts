@@ -84,7 +84,7 @@ export class AssignmentRunnerFactory {
     });
   }
 
-  /** Begins the tenure of a task that has an assignment. `onSpent` is called when its epoch is refused. */
+  /** Begins to run a task that has an assignment. `onSpent` is called when its epoch is refused. */
   begin(task: AgentTask, onSpent: () => void): AssignmentRunner {
     const { brief, experts, engine, metrics, clock, random } = this.#options;
     const assignment = task.status?.assignment;

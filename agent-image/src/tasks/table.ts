@@ -19,7 +19,7 @@ interface TaskTableOptions {
   /** The newest state of a task that is assigned to this worker; undefined when there is none. */
   readonly find: (key: string) => AgentTask | undefined;
   readonly fresh: () => boolean;
-  /** Begins a tenure; `onSpent` is called when its epoch was refused. */
+  /** Begins to run an assignment; `onSpent` is called when its epoch was refused. */
   readonly begin: (task: AgentTask, onSpent: () => void) => TaskWork;
   readonly clock: Clock;
   readonly log: Log;

@@ -32,7 +32,7 @@ function speaks({ type, status }: Condition): boolean {
   return badWhenTrue.has(type) ? status === 'True' : status !== 'True';
 }
 
-function told(what: string, reason: string, message: string): readonly string[] {
+function reasonLines(what: string, reason: string, message: string): readonly string[] {
   const { meaning, cure } = meaningOf(reason);
   return [
     `${what}: ${reason}${message === '' ? '' : `, ${printable(message)}`}`,
@@ -48,18 +48,18 @@ function conditionsOf(conditions: readonly Condition[], kind: string): readonly 
   return last.flatMap(({ type, reason, message }) => {
     if (seen.has(reason)) return [];
     seen.add(reason);
-    return told(`${kind}${type}`, reason, message);
+    return reasonLines(`${kind}${type}`, reason, message);
   });
 }
 
 function ending({ metadata: { name }, status }: AgentTask): readonly string[] {
   const { outcome } = status?.run ?? {};
   const attempts = (status?.attempts ?? []).flatMap(({ number, class: failure, reason = '' }) =>
-    failure === undefined ? [] : told(`attempt ${number}, ${failure}`, reason, ''),
+    failure === undefined ? [] : reasonLines(`attempt ${number}, ${failure}`, reason, ''),
   );
   const head = `AgentTask ${name} has ended: ${status?.phase ?? ''}`;
   if (status?.phase === 'Succeeded') return [head];
-  return [head, ...attempts, ...(outcome === undefined ? [] : told('outcome', outcome.reason, outcome.message ?? ''))];
+  return [head, ...attempts, ...(outcome === undefined ? [] : reasonLines('outcome', outcome.reason, outcome.message ?? ''))];
 }
 
 /** Why a task is where it is, and what helps; pure. `pool` undefined: it is not there, or may not be looked at. */

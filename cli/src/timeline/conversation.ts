@@ -17,7 +17,7 @@ function body(text: string, most: number): readonly string[] {
 }
 
 /** An entry in words: a head, and what stands below it. */
-function told(entry: ConversationEntry, most: number): readonly string[] {
+function entryLines(entry: ConversationEntry, most: number): readonly string[] {
   switch (entry.type) {
     case 'Began':
       return [`conversation with ${entry.expert}, ${entry.tools.length} tools`, ...body(entry.goal, most)];
@@ -60,7 +60,7 @@ function told(entry: ConversationEntry, most: number): readonly string[] {
 
 /** An entry of a conversation for people, safe for a terminal; `most` lines of each text. Pure. */
 export function conversationLines(entry: ConversationEntry, most = mostLines): readonly string[] {
-  const [head, ...more] = told(entry, most);
+  const [head, ...more] = entryLines(entry, most);
   if (head === undefined) return [];
   return [`${printable(entry.at.slice(11, 19))} ${printable(cut(head))}`, ...more.map((line) => `         ${printable(line)}`)];
 }

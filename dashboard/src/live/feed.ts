@@ -136,7 +136,7 @@ export class Feed {
   readonly #clock: Clock;
   #kinds: readonly KindFeed[] = [];
   #flush: { cancel(): void } | undefined;
-  #told = '';
+  #reported = '';
 
   private constructor(clock: Clock) {
     this.#clock = clock;
@@ -199,8 +199,8 @@ export class Feed {
   #tellStates(): void {
     const states = this.states();
     const text = JSON.stringify(states);
-    if (text === this.#told) return;
-    this.#told = text;
+    if (text === this.#reported) return;
+    this.#reported = text;
     for (const listener of this.#listeners) listener.state(states);
   }
 }

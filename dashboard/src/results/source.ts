@@ -100,6 +100,6 @@ export async function auditOf(results: ResultsSource, task: AgentTask, place: Ta
   const log = await wholeOf(await results.log(place, signal), bounds.logBytes);
   const root = task.status?.finished === 'true' ? task.status.run?.auditRoot : undefined;
   const { ok, records, head, faults, behindRoot } = await inspectLog(log, { signal, ...(root === undefined ? {} : { root }) });
-  const told = faults.slice(0, 20).map(({ line, why }) => `line ${line}: ${why}`);
-  return { ok, records, head: head.hash, faults: told, behindRoot: behindRoot ?? 0 };
+  const listed = faults.slice(0, 20).map(({ line, why }) => `line ${line}: ${why}`);
+  return { ok, records, head: head.hash, faults: listed, behindRoot: behindRoot ?? 0 };
 }

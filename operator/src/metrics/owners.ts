@@ -63,7 +63,7 @@ function registerWanted(registry: Registry, { pools, energyModels }: Owners): vo
 }
 
 function registerCalibration(registry: Registry, owners: Owners, clock: Pick<Clock, 'now'>): void {
-  const help = (what: string): string => `${what} of the calibration in force, as the model tells it, by head.`;
+  const help = (what: string): string => `${what} of the calibration in force, as the model reports it, by head.`;
   sampledGauge(
     registry,
     { name: 'agentfleet_energymodel_calibration_ece', help: help('Expected calibration error'), labelNames: ['model', 'head'] },

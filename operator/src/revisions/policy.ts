@@ -111,9 +111,9 @@ export function namedPolicy(
       reason: 'PolicyMissing',
       message: `spec.rolloutPolicyRef.name: there is no RolloutPolicy ${name} in the namespace; create it, or correct the name; ${held}`,
     };
-  const unfit = unfitGate(kind, found.spec.gates);
-  if (unfit === undefined) return { spec: found.spec };
-  return { reason: 'PolicyUnfit', message: `RolloutPolicy ${name}: ${unfit}; name another policy, or remove the gate; ${held}` };
+  const refusal = unfitGate(kind, found.spec.gates);
+  if (refusal === undefined) return { spec: found.spec };
+  return { reason: 'PolicyUnfit', message: `RolloutPolicy ${name}: ${refusal}; name another policy, or remove the gate; ${held}` };
 }
 
 /** How long pods of a revision stay after its last task, at least, seconds. Pure. */

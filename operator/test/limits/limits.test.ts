@@ -121,7 +121,7 @@ describe('objects at every limit', { timeout: 300_000 }, () => {
     expect(allFaults(world)).toEqual([]);
     const longer = largestTask('Git', { 'spec.poolRef.name': () => longName(253) });
     await create(world, resources.agentTasks, { ...longer, metadata: { ...longer.metadata, name: 'poolless' } });
-    await world.until('both are told', () => world.server.objects(resources.agentTasks).every(({ status }) => status !== undefined));
+    await world.until('both are reported', () => world.server.objects(resources.agentTasks).every(({ status }) => status !== undefined));
     const found = world.server.objects(resources.agentTasks).find(({ metadata }) => metadata.name === 'poolless')!;
     expect(condition(found, 'Accepted')?.reason).toBe('PoolNotFound');
     expect(allFaults(world)).toEqual([]);
@@ -149,7 +149,7 @@ describe('objects at every limit', { timeout: 300_000 }, () => {
     const pool = (): ExpertPool => world.server.objects(resources.expertPools)[0]!;
     const model = (): EnergyModel => world.server.objects(resources.energyModels)[0]!;
     const order = (): AgentTaskOrder => world.server.objects(resources.agentTaskOrders)[0]!;
-    await world.until('all are told', () => [pool(), model(), task(world)].every((one) => condition(one, 'Ready') !== undefined));
+    await world.until('all are reported', () => [pool(), model(), task(world)].every((one) => condition(one, 'Ready') !== undefined));
     expect(condition(pool(), 'Ready')).toMatchObject({ status: 'False', reason: 'WriteRefused' });
     expect(condition(model(), 'Ready')).toMatchObject({ status: 'False', reason: 'WriteRefused' });
     expect(condition(task(world), 'Ready')).toMatchObject({ status: 'Unknown', reason: 'NamespaceNotPrepared' });

@@ -17,7 +17,7 @@ export const inferenceErrors = {
   AF_TOO_LARGE: { status: 413, cure: 'send fewer or smaller files' },
   AF_QUEUE_FULL: { status: 429, cure: 'repeat after the seconds of Retry-After' },
   AF_CANCELLED: { status: 499, cure: 'send the request again' },
-  AF_ENGINE_UNAVAILABLE: { status: 503, cure: 'repeat it after the engine has started again; its container tells why it is away' },
+  AF_ENGINE_UNAVAILABLE: { status: 503, cure: 'repeat it after the engine has started again; its container reports why it is away' },
   AF_STOPPING: { status: 503, cure: 'repeat on another replica' },
   AF_INTERNAL: { status: 500, cure: 'see the log of the inference container' },
 } as const satisfies Record<string, { status: number; cure: string }>;

@@ -59,7 +59,7 @@ export const Features = Type.Object(
     wildcards: count('patterns among what is changed'),
     objections: count('findings of rails above Reversible'),
     selfRunning: count('files that are run or read by tools at times of their own'),
-    testSenses: count('files whose code tells that it is being tested'),
+    testSenses: count('files whose code detects that it is being tested'),
     apiMismatch: real('uses of names, arity or keywords that a module lacks, after minus before; extracted in the sandbox'),
     brokenNodes: real('places that the parser of the language cannot read, after minus before; extracted in the sandbox'),
 

@@ -71,17 +71,17 @@ function lists(bench: () => Bench): void {
 
   it('knows sizes and times', async () => {
     const before = Date.now();
-    await bench().store.put('told/a', 'abc', text);
-    await bench().store.put('told/b', '', text);
-    const [a, b, ...more] = await bench().store.entries('told/');
+    await bench().store.put('listed/a', 'abc', text);
+    await bench().store.put('listed/b', '', text);
+    const [a, b, ...more] = await bench().store.entries('listed/');
     expect([a, b].map((one) => [one?.key, one?.bytes])).toEqual([
-      ['told/a', 3],
-      ['told/b', 0],
+      ['listed/a', 3],
+      ['listed/b', 0],
     ]);
     expect(more).toEqual([]);
     // Whole seconds in S3, and the clock of another machine.
     for (const one of [a, b]) expect(Math.abs((one?.modifiedAt ?? 0) - before)).toBeLessThan(60_000);
-    expect(await bench().store.entries('told/nothing')).toEqual([]);
+    expect(await bench().store.entries('listed/nothing')).toEqual([]);
   });
 
   it('lists more keys than S3 answers at once', async () => {

@@ -114,7 +114,7 @@ export interface Sandbox {
 const settleMs = 120_000;
 const retries = { baseMs: 100, factor: 1.6, capMs: 2000, jitter: 0.2, resetMs: 60_000 };
 
-/** The way to one sandbox; opened at most once, closed with the tenure. */
+/** The way to one sandbox; opened at most once, closed with the assignment. */
 export class SandboxLink {
   readonly #options: ConnectorOptions;
   readonly #ref: SandboxRef;

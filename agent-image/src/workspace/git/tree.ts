@@ -90,7 +90,7 @@ export async function* treeEntries(git: Git, listed: readonly Listed[]): AsyncGe
   const reader = new ByteReader(stream);
   try {
     for (const entry of listed) yield entry.type === 'blob' ? await blob(reader, entry) : folder(entry);
-    if ((await reader.line()) !== null) throw new Error('git cat-file says more than it was asked');
+    if ((await reader.line()) !== null) throw new Error('git cat-file sends more than it was asked for');
   } finally {
     await stream.return(undefined);
   }

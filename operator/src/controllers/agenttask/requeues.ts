@@ -255,7 +255,7 @@ export class EndedTasks {
     const { trackingLabels = usualTrackingLabels } = config;
     this.#client = new ResourceClient(transport, resources.agentTasks);
     this.#clock = clock;
-    const { source, enqueue } = channel('afterlife');
+    const { source, enqueue } = channel('retention');
     const seen = (task: AgentTask): void => {
       const afterMs = careDueMs(task, trackingLabels, clock.now());
       if (afterMs === undefined) return;

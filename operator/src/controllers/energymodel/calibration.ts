@@ -77,7 +77,7 @@ export function judgeCalibration({ model, info }: Pick<ModelSnapshot, 'model' | 
   if (calibration === undefined)
     return {
       ...nothing,
-      conditionValue: { status: 'False', reason: 'NotCalibrated', message: `the model in use tells no calibration; ${retrain}` },
+      conditionValue: { status: 'False', reason: 'NotCalibrated', message: `the model in use reports no calibration; ${retrain}` },
     };
   if ('fault' in calibration)
     return {

@@ -46,7 +46,7 @@ test('a head that is new is measured by the bounds alone; one that is lost is mi
   });
   expect(said(auc, of(head('Code', 0.99)), stable)).toMatchObject({
     verdict: 'InsufficientData',
-    message: 'the canary tells nothing of head Shell',
+    message: 'the canary reports nothing of head Shell',
   });
 });
 

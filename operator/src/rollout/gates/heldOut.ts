@@ -30,7 +30,7 @@ export function heldOutFinding(canary: HeldOut | undefined, stable: HeldOut | un
   const samples = Math.min(...canary.heads.map((head) => head.samples));
   const insufficient = (message: string): Finding => ({ verdict: 'InsufficientData', samples, message });
   const lost = stable.heads.find(({ name }) => !canary.heads.some((head) => head.name === name));
-  if (lost !== undefined || canary.heads.length === 0) return insufficient(`the canary tells nothing of head ${lost?.name ?? ''}`);
+  if (lost !== undefined || canary.heads.length === 0) return insufficient(`the canary reports nothing of head ${lost?.name ?? ''}`);
   const needed = Math.max(1, bound.minSamples);
   const few = canary.heads.find((head) => !(head.samples >= needed));
   if (few !== undefined) return insufficient(`${few.samples} of ${needed} labelled acts of head ${few.name}`);

@@ -58,7 +58,7 @@ export const companions: readonly Scenario[] = [
       );
       await world.create(newTask('one', { attempts: { max: 1 } }));
       await world.create(newTask('last', after('one')));
-      await world.until('it is told', () => reason(world, 'last') === 'DependencyFailed');
+      await world.until('it is reported', () => reason(world, 'last') === 'DependencyFailed');
       expect(world.task('last').status?.assignment).toBeUndefined();
       good = true;
       await remove(world, 'one');
@@ -76,7 +76,7 @@ export const companions: readonly Scenario[] = [
       playWorkers(world, obedient(succeeds));
       await world.create(newTask('a', after('b')));
       await world.create(newTask('b', after('a')));
-      await world.until('one is told', () => ['a', 'b'].some((name) => reason(world, name) === 'DependencyCycle'));
+      await world.until('one is reported', () => ['a', 'b'].some((name) => reason(world, name) === 'DependencyCycle'));
       await remove(world, 'b');
       await gone(world, 'b');
       await world.create(newTask('b'));
@@ -98,7 +98,7 @@ export const companions: readonly Scenario[] = [
       await world.create(newTask('first'));
       await world.until('the first one has the slot', () => world.task('first').status?.assignment !== undefined);
       await world.create(newTask('second'));
-      await world.until('the second one is told', () => reason(world, 'second', 'Scheduled') === 'QuotaExceeded');
+      await world.until('the second one is reported', () => reason(world, 'second', 'Scheduled') === 'QuotaExceeded');
       may = true;
       await over(world, 'first', 'second');
     },

@@ -114,7 +114,7 @@ export const modelRollouts: readonly Scenario[] = [
       await new ResourceClient(world.transport, resources.agentTasks).create(newTask('good'));
       await world.until('it has ended', () => world.task('good').status?.finished === 'true');
       await settled(world);
-      await world.until('its counts are told', () => world.server.objects(resources.expertPools)[0]?.status?.running === 0);
+      await world.until('its counts are reported', () => world.server.objects(resources.expertPools)[0]?.status?.running === 0);
     },
     ends: (world) => {
       const { stable, canary = '', phase } = rolloutOf(world) ?? {};

@@ -103,7 +103,7 @@ export const rollouts: readonly Scenario[] = [
       await new ResourceClient(world.transport, resources.agentTasks).create(newTask('good'));
       await world.until('it has ended', () => world.task('good').status?.finished === 'true');
       await settled(world);
-      await world.until('its counts are told', () => pool(world)?.status?.running === 0);
+      await world.until('its counts are reported', () => pool(world)?.status?.running === 0);
     },
     ends: (world) => {
       const { stable, canary = '', phase } = rolloutOf(world) ?? {};

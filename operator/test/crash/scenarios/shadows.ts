@@ -87,7 +87,7 @@ async function settled(world: World): Promise<void> {
   await world.until('nobody is in shadow', () => briefOf(world).shadow === undefined);
   const words = (): readonly string[] => reported()?.conditions?.map(({ type }) => type) ?? [];
   await world.until('nothing is said of a shadow', () => !words().includes('ShadowHealthy'));
-  await world.until('its counts are told', () => world.server.objects(resources.expertPools)[0]?.status?.running === 0);
+  await world.until('its counts are reported', () => world.server.objects(resources.expertPools)[0]?.status?.running === 0);
 }
 
 interface Book {
@@ -133,8 +133,8 @@ async function shadowedPool(world: World): Promise<void> {
   await world.until('it is decided', () => dark(world)?.rollout?.weight === 0);
   const deployments = (): readonly string[] => world.server.objects(resources.deployments).map(({ metadata }) => metadata.name);
   await world.until('one revision is left', () => deployments().filter((name) => name.startsWith('coding-expert-')).length === 1);
-  await world.until('nobody else is told of', () => briefOf(world).shadow === undefined && briefOf(world).arms?.length === 1);
-  await world.until('its counts are told', () => dark(world)?.running === 0);
+  await world.until('nobody else is reported', () => briefOf(world).shadow === undefined && briefOf(world).arms?.length === 1);
+  await world.until('its counts are reported', () => dark(world)?.running === 0);
 }
 
 /** Shadows: what copies say is counted once, for no arm, and no task is judged by a revision that they speak against. */

@@ -54,7 +54,7 @@ export const spending: readonly Scenario[] = [
       await world.until('the first one has begun', () => world.task('first').status?.run !== undefined);
       await world.create(newTask('second'));
       const reason = (): string | undefined => findCondition(world.task('second').status?.conditions, 'Scheduled')?.reason;
-      await world.until('the second one is told', () => reason() === 'SpendingCapReached');
+      await world.until('the second one is reported', () => reason() === 'SpendingCapReached');
       may = true;
       await world.patch('first', { cancel: 'Terminate' });
       await over(world, 'first', 'second');

@@ -128,7 +128,7 @@ const CalibratedHead = struct('One head, on problems that its fit never saw.', {
 });
 
 /** `status.calibration`. */
-export const CalibrationStatus = struct('How the model in use was calibrated, as it tells.', {
+export const CalibrationStatus = struct('How the model in use was calibrated, as it reports.', {
   heads: listByKey('What each head is worth.', 'name', CalibratedHead, { max: energyHeads.length }),
   fittedAt: timestamp('When it was made.'),
 });
@@ -154,7 +154,7 @@ export const maxModelArms = 16;
 const ModelArm = struct('One revision: where it answers, and what its own calibration makes of its answers.', {
   revision: optional(revisionName('Which one; left out: the one of a model without a rollout.')),
   endpoint: text('Address inside the cluster.', { max: 512 }),
-  digest: optional(digest('What is in use, as it tells.')),
+  digest: optional(digest('What is in use, as it reports.')),
   thresholdsInForce: ThresholdsInForce,
   calibration: optional(ArmCalibration),
 });

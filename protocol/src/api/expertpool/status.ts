@@ -6,7 +6,7 @@ import { atomicList, choice, counter, digest, integer, labelName, optional, stru
 
 export const expertPhases = ['Starting', 'Ready', 'Degraded', 'Unavailable', 'Scaled'] as const;
 
-const MemoryState = struct('Keys and values that the engine holds, as reckoned and as it tells.', {
+const MemoryState = struct('Keys and values that the engine holds, as estimated and as it reports.', {
   estimated: counter('Bytes that were reckoned for the tokens that it holds.'),
   measured: counter('Bytes that it holds them in.'),
 });

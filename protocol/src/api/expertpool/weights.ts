@@ -32,7 +32,7 @@ export const Weights = struct('A folder with the files of a model.', {
       'spec.experts[].artifact.uri must not have . or .. between its slashes; write the folder itself',
     ),
   ),
-  digest: optional(digest('What must be found there, as status.artifacts[] tells it; default: whatever is.')),
+  digest: optional(digest('What must be found there, as status.artifacts[] reports it; default: whatever is.')),
 });
 export type Weights = Static<typeof Weights>;
 

@@ -33,10 +33,10 @@ type Memory struct {
 // tree is the memory of one root.
 type tree struct {
 	mu sync.Mutex
-	// told is the token of the last answer; zero: none.
-	told   token
-	device uint64
-	top    *folder
+	// answered is the token of the last answer; zero: none.
+	answered token
+	device   uint64
+	top      *folder
 }
 
 // NewMemory remembers nothing yet.
@@ -83,7 +83,7 @@ func (m *Memory) Stat(root string, limit int64, since string, out, errs io.Write
 	count := w.seen.Load()
 	if err != nil || count > limit || t.top.blind {
 		t.forget()
-	} else if t.told = next; count > maxRemembered {
+	} else if t.answered = next; count > maxRemembered {
 		t.forget()
 	}
 	if count > limit {
@@ -100,16 +100,16 @@ func (m *Memory) Stat(root string, limit int64, since string, out, errs io.Write
 // complete.
 func (t *tree) recall(fd int, since string) (all bool) {
 	var st unix.Stat_t
-	same := unix.Fstat(fd, &st) == nil && uint64(st.Dev) == t.device && t.told != token{} && hex.EncodeToString(t.told[:]) == since
+	same := unix.Fstat(fd, &st) == nil && uint64(st.Dev) == t.device && t.answered != token{} && hex.EncodeToString(t.answered[:]) == since
 	if !same {
 		t.forget()
 		t.top = &folder{}
 	}
-	t.device, t.told = uint64(st.Dev), token{}
+	t.device, t.answered = uint64(st.Dev), token{}
 	return !same
 }
 
-func (t *tree) forget() { t.told, t.device, t.top = token{}, 0, nil }
+func (t *tree) forget() { t.answered, t.device, t.top = token{}, 0, nil }
 
 // tell writes an answer while its walk is still running.
 func (f *folder) tell(out io.Writer, name token, all bool) error {

@@ -33,7 +33,7 @@ func (a *asker) ask() (whole bool, names string) {
 	since, whole, records := take(a.t, out.Bytes())
 	a.since = since
 	// Sizes and modes are checked by another test.
-	lines := regexp.MustCompile(` \d+ \d+(\*?)(\n|$)`).ReplaceAllString(told(a.t, records), "$1$2")
+	lines := regexp.MustCompile(` \d+ \d+(\*?)(\n|$)`).ReplaceAllString(decoded(a.t, records), "$1$2")
 	return whole, strings.ReplaceAll(lines, "\n", " ")
 }
 

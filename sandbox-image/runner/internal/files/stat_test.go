@@ -23,9 +23,9 @@ func take(t *testing.T, b []byte) (since string, whole bool, records []byte) {
 	return hex.EncodeToString(b[:tokenBytes]), b[tokenBytes] == isWhole, b[tokenBytes+1:]
 }
 
-// told decodes records into lines "depth name size mode", with a star where something below may be
+// decoded decodes records into lines "depth name size mode", with a star where something below may be
 // unreported.
-func told(t *testing.T, b []byte) string {
+func decoded(t *testing.T, b []byte) string {
 	t.Helper()
 	var lines []string
 	for len(b) > 0 {
@@ -61,7 +61,7 @@ func TestStatTellsATreeInTheOrderOfItsBytes(t *testing.T) {
 	}
 	want := fmt.Sprintf("1 \"a\" 4096 40755\n2 \"b\" 4096 40755\n3 \"x\\xff\" 3 100600\n2 \"z\\n\" 0 100640\n1 \"a.d\" 4096 40755\n1 \"b\" 1 104711\n1 \"link\" %d 120777", len(outside))
 	_, _, records := take(t, out.Bytes())
-	got := told(t, records)
+	got := decoded(t, records)
 	// The size of a folder depends on the file system.
 	if strings.ReplaceAll(got, " 4096 ", " ") != strings.ReplaceAll(want, " 4096 ", " ") {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

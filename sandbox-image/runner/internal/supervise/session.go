@@ -65,7 +65,7 @@ func (s *session) serve(children <-chan os.Signal) {
 		case f, ok := <-s.frames:
 			s.obey(f, ok)
 		case r, ok := <-s.records:
-			s.told(r, ok)
+			s.reported(r, ok)
 		case <-s.timeout.C:
 			s.timedOut = true
 			s.ask(time.Duration(s.current().GraceMs) * time.Millisecond)
@@ -233,8 +233,8 @@ func (s *session) interrupt() {
 	}
 }
 
-// told handles the shell's report of a run. A shell that exits is not stopped on its way out.
-func (s *session) told(r record, ok bool) {
+// reported handles the shell's report of a run. A shell that exits is not stopped on its way out.
+func (s *session) reported(r record, ok bool) {
 	if !ok {
 		s.records = nil
 		return

@@ -11,7 +11,7 @@ const storagePatienceMs = { bind: 60_000, snapshot: 120_000 } as const;
 const retryMs = 30_000;
 
 /** The value of the condition StorageReady. */
-interface StorageWord {
+interface StorageCondition {
   readonly status: 'True' | 'False';
   readonly reason: Reason;
   readonly message: string;
@@ -21,14 +21,14 @@ interface StorageWord {
 export interface StoragePlan {
   readonly held: AgentTaskStatus['storage'];
   /** Undefined: the condition stays as it is. */
-  readonly conditionValue: StorageWord | undefined;
+  readonly conditionValue: StorageCondition | undefined;
   readonly actions: readonly Action[];
   /** Ms after which it is looked at again. */
   readonly againMs: number | undefined;
 }
 
 const nothing: StoragePlan = { held: undefined, conditionValue: undefined, actions: [], againMs: undefined };
-const say = (status: StorageWord['status'], reason: Reason, message: string): StorageWord => ({ status, reason, message });
+const say = (status: StorageCondition['status'], reason: Reason, message: string): StorageCondition => ({ status, reason, message });
 
 /** Volumes that can be worked on, the oldest first. */
 function usable({ claims }: StorageView): readonly PersistentVolumeClaim[] {
@@ -180,7 +180,7 @@ function snapshots(facts: Facts, claim: PersistentVolumeClaim, view: StorageView
 }
 
 /** Why a snapshot is not ready, with a cure; undefined while it may become so. */
-function snapshotTrouble(taken: VolumeSnapshot, now: number): Pick<StorageWord, 'reason' | 'message'> | undefined {
+function snapshotTrouble(taken: VolumeSnapshot, now: number): Pick<StorageCondition, 'reason' | 'message'> | undefined {
   const { metadata, status } = taken;
   const look = `look at VolumeSnapshot ${metadata.name} and its class`;
   if (status?.error !== undefined) {

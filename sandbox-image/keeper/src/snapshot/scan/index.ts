@@ -1,4 +1,4 @@
-/** A tree as it is: nodes, stats that vouch for unchanged files, extended attributes, limits. May import `snapshot/base` and `snapshot/objects`. */
+/** A tree as it is: nodes, stats that identify unchanged files, extended attributes, limits. May import `snapshot/base` and `snapshot/objects`. */
 export { ModeGuard } from './modeGuard.ts';
 export { openFile } from './openFile.ts';
 export { type Below, NOTHING, Scanner, type TreeChanges } from './scanner.ts';
