@@ -35,7 +35,7 @@ test('every index.ts below a src states before its code what its folder may impo
 });
 
 const page = readFileSync(`${root}docs/architecture.md`, 'utf8');
-const section = page.slice(page.indexOf('## Layers'), page.indexOf('## The life of a task'));
+const section = page.slice(page.indexOf('## Layers'), page.indexOf('## Folders'));
 
 /** Packages, and folders with layers of their own, in the order of docs/architecture.md: folders of later levels are imported by earlier ones. */
 const packages = [...section.matchAll(/^- `(?<name>[\w/-]+)`: (?<levels>[^-`]+(?:-[^-`]+)*?)(?=\n(?:-|\n))/gmu)]

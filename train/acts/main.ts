@@ -8,11 +8,25 @@ import { argv } from 'node:process';
 import { format } from 'prettier';
 import { readEnergyFile, type EnergyHeadFile } from '../../inference-image/src/models/energy/file.ts';
 import { loadEnergyModel } from '../../inference-image/src/models/energy/index.ts';
-import { examplesOfActs } from './examples.ts';
 import { manifestOf } from '../dataset/manifest.ts';
 import { refuseInvalid } from '../dataset/refuse.ts';
-import { allActs } from './data.ts';
+import { allActs, type LabelledAct } from './data.ts';
 import { energyFile, trainActs } from './train.ts';
+import { foldOf } from './folds.ts';
+import type { Example } from '../dataset/example.ts';
+
+/** Labelled acts as examples; the fold that is held out first stands for all. Nothing of them is ever run, so there are no replays. */
+function examplesOfActs(acts: readonly LabelledAct[], seed: number): readonly Example[] {
+  const folds = foldOf(acts, seed);
+  const names = new Map([
+    [0, 'heldOut'],
+    [1, 'calibration'],
+  ] as const);
+  return acts.map(({ id, problem, head, text, features, good }) => {
+    const split = names.get((folds.get(problem) ?? 2) as 0 | 1) ?? 'train';
+    return { id, problem, split, head, stratum: good ? 'Pass' : 'PolicyViolating', text, operator: 'act', features, replays: [] };
+  });
+}
 
 const seed = 20_261_121;
 const image = join(import.meta.dirname, '..', '..', 'inference-image');

@@ -1,15 +1,61 @@
 import { readPlannerFile, writePlannerFile, type HeldOut } from '../../inference-image/src/models/planner/file.ts';
-import { type Weights, shapes, tensorNames, type TensorName } from '../../inference-image/src/models/planner/network.ts';
+import { type Weights, shapes, tensorNames, type TensorName, softmax } from '../../inference-image/src/models/planner/network.ts';
 import type { EnergyScorer } from '../../inference-image/src/models/energy/index.ts';
 import { Adam } from '../numeric/adam.ts';
 import type { DataSet } from '../data/generate.ts';
-import { auc } from '@agentfleet/protocol/stats';
+import { auc, mean } from '@agentfleet/protocol/stats';
 import { Random } from '../numeric/random.ts';
 import { emptyGradients, learn, type Lesson } from './backward.ts';
-import { choicesOf, expertNats, fitExperts } from './experts.ts';
 import { bestSingle, listen, thresholdOf } from './measure.ts';
 import { tracesOf, type Trace, standstill } from './traces.ts';
-import { encodeStep, isHarm, tools } from '../../inference-image/src/models/planner/encode.ts';
+import { encodeStep, isHarm, tools, encodeExperts, expertInputs, isProgress } from '../../inference-image/src/models/planner/encode.ts';
+
+interface Choice {
+  readonly inputs: readonly Float32Array[];
+  readonly chosen: number;
+}
+
+/**
+ * Moments at which one of several experts brought the work forward. In the traces who proposes is drawn evenly, so that
+ * p(expert | progress) is what each is worth.
+ */
+export function choicesOf(traces: readonly Trace[]): Choice[] {
+  return traces
+    .filter(({ experts }) => experts > 1)
+    .flatMap(({ steps, experts }) =>
+      steps.flatMap(({ result, expert }, at) =>
+        isProgress(result) ? [{ inputs: encodeExperts(steps.slice(0, at), experts), chosen: expert }] : [],
+      ),
+    );
+}
+
+/** Conditional logit by gradient descent; a little decay keeps what the data do not speak of near 0. */
+function fitExperts(choices: readonly Choice[]): Float32Array {
+  const weights = new Float32Array(expertInputs);
+  for (let round = 0; round < 400; round += 1) {
+    const gradient = new Float32Array(expertInputs);
+    for (const { inputs, chosen } of choices) {
+      const shares = sharesOf(weights, inputs);
+      for (const [expert, input] of inputs.entries()) {
+        const slope = ((shares[expert] ?? 0) - (expert === chosen ? 1 : 0)) / choices.length;
+        for (let i = 0; i < expertInputs; i += 1) gradient[i] = (gradient[i] as number) + slope * (input[i] as number);
+      }
+    }
+    for (let i = 0; i < expertInputs; i += 1)
+      weights[i] = (weights[i] as number) - 0.5 * ((gradient[i] as number) + 0.001 * (weights[i] as number));
+  }
+  return weights;
+}
+
+function sharesOf(weights: Float32Array, inputs: readonly Float32Array[]): number[] {
+  return softmax(inputs.map((input) => input.reduce((sum, value, i) => sum + value * (weights[i] as number), 0)));
+}
+
+/** Mean nats of the expert that brought the work forward, by the model and by a uniform choice. */
+function expertNats(weights: Float32Array, choices: readonly Choice[]): { readonly model: number; readonly uniform: number } {
+  const model = choices.map(({ inputs, chosen }) => -Math.log(sharesOf(weights, inputs)[chosen] ?? 0));
+  return { model: mean(model), uniform: mean(choices.map(({ inputs }) => Math.log(inputs.length))) };
+}
 
 /** Share of the moments at which the planner sees the step that is about to be taken. */
 const seesNext = 0.3;

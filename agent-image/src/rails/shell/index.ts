@@ -1,7 +1,7 @@
 /**
  * What a command line or a script does, before it runs: the parsed tree (`prepare`, `statements`, `words`, `expansions`), its
  * commands (`command`, `run`, `builtins`, `redirects`, `fold`), commands inside of others (`unwrap` with `prefixes`, `runners`,
- * `interpreters`), programs in Python and JavaScript (`program`, `effects`, `text`), and what rails ask about a command
+ * `unwrap` itself), programs in Python and JavaScript (`program`, `effects`, `text`), and what rails ask about a command
  * (`targets`, `readOnly`, `places`, `hosts`).
  *
  * May import `verdict`, which holds the types, `syntax`, and no rail.

@@ -1,10 +1,94 @@
 import { Anthropic } from '@anthropic-ai/sdk';
 import type { ChatCompletion } from '@agentfleet/protocol/chat';
-import { anthropicAnswer } from './anthropicAnswer.ts';
-import { anthropicRequest } from './anthropicRequest.ts';
-import { AnthropicStream } from './anthropicStream.ts';
+import { anthropicAnswer, anthropicState, finishOf, stopOf, usageOfMessage } from './anthropicAnswer.ts';
+import { anthropicRequest, inputOf } from './anthropicRequest.ts';
 import { malformed } from './failure.ts';
 import type { Ask, Chunk, Provider } from './provider.ts';
+import type { ContentBlock, RawMessageStreamEvent, StopReason } from '@anthropic-ai/sdk/resources/messages';
+import { chunkOf } from './chunks.ts';
+
+type Open = { block: ContentBlock; json: string };
+type Counts = NonNullable<Parameters<typeof usageOfMessage>[0]>;
+
+/** Converts events of the Messages API to chunks of the chat API; the model's state comes with the last one. */
+class AnthropicStream {
+  readonly #model: string;
+  readonly #blocks = new Map<number, Open>();
+  #calls = 0;
+  #usage: Counts | null = null;
+  #reason: StopReason | null = null;
+  #sequence: string | null = null;
+
+  constructor(model: string) {
+    this.#model = model;
+  }
+
+  /** Yields the chunks of an event. */
+  *chunks(event: RawMessageStreamEvent): Iterable<Chunk> {
+    if (event.type === 'message_start') {
+      this.#usage = event.message.usage;
+      yield chunkOf(this.#model, { role: 'assistant', content: '' });
+    } else if (event.type === 'content_block_start') yield* this.#start(event.index, event.content_block);
+    else if (event.type === 'content_block_delta') yield* this.#delta(event.index, event.delta);
+    else if (event.type === 'content_block_stop') yield* this.#stop(event.index);
+    else if (event.type === 'message_delta') {
+      this.#reason = event.delta.stop_reason;
+      this.#sequence = event.delta.stop_sequence;
+      this.#usage = { ...(this.#usage ?? { input_tokens: 0 }), output_tokens: event.usage.output_tokens };
+    } else if (event.type === 'message_stop') yield* this.#end();
+  }
+
+  *#start(index: number, block: ContentBlock): Iterable<Chunk> {
+    this.#blocks.set(index, { block: { ...block }, json: '' });
+    if (block.type !== 'tool_use') return;
+    const call = { index: this.#calls, id: block.id, type: 'function' as const, function: { name: block.name, arguments: '' } };
+    this.#calls += 1;
+    yield chunkOf(this.#model, { tool_calls: [call] });
+  }
+
+  *#delta(index: number, delta: (RawMessageStreamEvent & { type: 'content_block_delta' })['delta']): Iterable<Chunk> {
+    const open = this.#blocks.get(index);
+    if (open === undefined) return;
+    const { block } = open;
+    if (delta.type === 'text_delta' && block.type === 'text') {
+      block.text += delta.text;
+      yield chunkOf(this.#model, { content: delta.text });
+    } else if (delta.type === 'input_json_delta') {
+      open.json += delta.partial_json;
+      const piece = { index: this.#callAt(index), function: { arguments: delta.partial_json } };
+      yield chunkOf(this.#model, { tool_calls: [piece] });
+    } else if (delta.type === 'thinking_delta' && block.type === 'thinking') {
+      block.thinking += delta.thinking;
+      yield chunkOf(this.#model, { thinking: { text: delta.thinking } });
+    } else if (delta.type === 'signature_delta' && block.type === 'thinking') block.signature = delta.signature;
+  }
+
+  /** A call without arguments may have no piece of them. */
+  *#stop(index: number): Iterable<Chunk> {
+    const open = this.#blocks.get(index);
+    if (open?.block.type === 'thinking' || open?.block.type === 'redacted_thinking')
+      yield chunkOf(this.#model, { thinking: { block: open.block } });
+    if (open?.block.type !== 'tool_use' || open.json !== '') return;
+    open.json = JSON.stringify(open.block.input ?? {});
+    yield chunkOf(this.#model, { tool_calls: [{ index: this.#callAt(index), function: { arguments: open.json } }] });
+  }
+
+  /** The number of a call among the calls. */
+  #callAt(index: number): number {
+    return [...this.#blocks].filter(([at, { block }]) => at < index && block.type === 'tool_use').length;
+  }
+
+  *#end(): Iterable<Chunk> {
+    const content = [...this.#blocks.values()].map(({ block, json }) =>
+      block.type === 'tool_use' && json !== '' ? { ...block, input: inputOf(json) } : block,
+    );
+    const usage = usageOfMessage(this.#usage);
+    const last = chunkOf(this.#model, { provider_state: anthropicState(content, this.#model) }, finishOf(this.#reason));
+    const stopped = stopOf(this.#reason, this.#sequence);
+    yield { ...last, choices: last.choices.map((choice) => ({ ...choice, ...stopped })) };
+    if (usage !== null) yield { ...last, choices: [], usage: usage as NonNullable<Chunk['usage']> };
+  }
+}
 
 /** Models of the Messages API. */
 export class AnthropicProvider implements Provider {

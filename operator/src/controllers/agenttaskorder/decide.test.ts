@@ -1,7 +1,7 @@
 import type { AgentTask, AgentTaskOrder, ExpertPool } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
 import { decideOrder } from './decide.ts';
-import { decideRolloutOrder } from './rollout.ts';
+import { decideRolloutOrder } from './controller.ts';
 
 const now = Date.UTC(2030, 0, 1);
 const at = (seconds: number): string => new Date(now + seconds * 1000).toISOString().replace('.000', '');
