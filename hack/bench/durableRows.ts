@@ -38,7 +38,7 @@ async function timed(job: () => Promise<unknown>): Promise<number> {
 }
 
 function worker(store: ArtifactStore, epoch: number, checkpointURI?: string, key: Buffer | null = null): Durability {
-  const shelf = new PackShelf(store, createSealer(key));
+  const shelf = new PackShelf(store, createSealer(key), systemClock);
   return new Durability({
     store,
     shelf: () => Promise.resolve(shelf),

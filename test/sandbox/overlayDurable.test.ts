@@ -25,7 +25,7 @@ afterAll(() => rm(folder, { recursive: true }));
 const written: string[] = [];
 
 async function attach(sandbox: Sandbox, epoch: number, reported: DurabilityOptions['reported']): Promise<Durability> {
-  const shelf = new PackShelf(store, createSealer(Buffer.alloc(32, 7)));
+  const shelf = new PackShelf(store, createSealer(Buffer.alloc(32, 7)), systemClock);
   const worker = new Durability({
     store,
     shelf: () => Promise.resolve(shelf),

@@ -13,7 +13,7 @@ const planned = note('EffectPlanned', { id: 'e1', attempt: 1, command: 'git push
 const undone = note('EffectUndone', { id: 'e1', attempt: 1, undone: true, why: '' });
 
 const observed = note('CallObserved', { attempt: 1, callKey: 'root', ok: true });
-const outcome = note('Outcome', { attempt: 1, result: 'Failed' });
+const outcome = (result: string): AuditRecord => note('Outcome', { attempt: 1, result });
 
 const never = { after: null, unseen: 0 };
 const elsewhere = { ...identity, state: 'other' };
@@ -34,7 +34,14 @@ test.each<[string, readonly AuditRecord[], typeof identity, number, object]>([
   ['the model saw the result of, in its attempt', [planned, intent('git push'), observed], identity, 1, never],
   ['the model saw in an attempt that was cut off with its sandbox', [planned, intent('git push'), observed], identity, 2, { after: null, unseen: 1 }],
   ['the model saw, and that were taken back', [planned, intent('git push'), observed, undone], identity, 2, never],
-  ['the model saw in an attempt that came to an end', [planned, intent('git push'), observed, outcome], identity, 2, never],
+  ['the model saw in an attempt that failed', [planned, intent('git push'), observed, outcome('Failed')], identity, 2, never],
+  [
+    'the model saw in an attempt that succeeded, and lost its sandbox before that was reported',
+    [planned, intent('git push'), observed, outcome('Succeeded')],
+    identity,
+    2,
+    { after: null, unseen: 1 },
+  ],
   ['were taken back after an earlier attempt', [planned, intent('git push'), acted, tried('Reached'), undone], identity, 2, never],
 ])('of commands that %s', (_, log, asked, attempt, expected) => {
   const begun = new BegunActs();

@@ -273,8 +273,8 @@ const nothing = { after: null, unseen: 0 } as const;
  */
 export class BegunActs {
   readonly #begun = new Map<string, Begun>();
-  /** Attempts that came to an end of their own; others were cut off with their sandbox. */
-  readonly #ended = new Set<number>();
+  /** Attempts that failed. Others were cut off with their sandbox, if there is a later one: one that succeeded before it could report that. */
+  readonly #failed = new Set<number>();
   readonly #effects = new EffectReader();
 
   readonly visit = (record: AuditRecord): void => {
@@ -286,7 +286,7 @@ export class BegunActs {
     if (kind === 'Acted') this.#end(data);
     if (kind === 'Tried') this.#judge(data);
     if (kind === 'CallObserved') this.#observe(data);
-    if (kind === 'Outcome') this.#ended.add(Number((data as { readonly attempt?: unknown }).attempt));
+    if (kind === 'Outcome') this.#conclude(data);
   };
 
   /** What the log holds of a candidate, as of now. Does not ask whether its snapshot is still kept. */
@@ -294,7 +294,7 @@ export class BegunActs {
     const begun = this.#begun.get(identity.action);
     if (begun === undefined || begun.judged) return nothing;
     // A model that has seen the result may repeat a call. That of the attempt after one that was cut off has not, and the effect stands.
-    if (begun.observed && (begun.attempt === attempt || this.#ended.has(begun.attempt) || !this.#stands(begun))) return nothing;
+    if (begun.observed && (begun.attempt === attempt || this.#failed.has(begun.attempt) || !this.#stands(begun))) return nothing;
     const unseen = begun.commands.length;
     if (begun.attempt !== attempt) return begun.after !== null && !this.#stands(begun) ? nothing : { after: null, unseen };
     const same = begun.state === identity.state && begun.candidate === identity.candidate;
@@ -319,6 +319,10 @@ export class BegunActs {
     const { action, snapshot } = data as Partial<ActedNote>;
     const begun = this.#begun.get(action ?? '');
     if (begun !== undefined && typeof snapshot?.id === 'string') this.#begun.set(begun.action, { ...begun, after: snapshot });
+  }
+
+  #conclude({ attempt, result }: { readonly attempt?: unknown; readonly result?: unknown }): void {
+    if (result === 'Failed') this.#failed.add(Number(attempt));
   }
 
   /** A call of a conversation whose result the model has seen has ended. */

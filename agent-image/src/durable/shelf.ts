@@ -1,40 +1,58 @@
 import { createHash, randomBytes } from 'node:crypto';
+import type { Clock } from '@agentfleet/kube';
 import { maxPartBytes, partsOf } from '@agentfleet/protocol/keeper';
 import { StoreFailure, type ArtifactStore } from '../store/index.ts';
 import { DurableFailure } from './failure.ts';
-import { blobName, doomedFolder, doomedKey, indexKey, manifestKey, packKey, packsFolder, readSealer } from './manifest.ts';
+import { blobName, doomedFolder, indexKey, manifestKey, packKey, packsFolder, readSealer } from './manifest.ts';
 import type { Sealer } from './seal.ts';
 import type { ArtifactPlace } from '@agentfleet/protocol/pool';
 
 /** Most indexes held at once; contents of older packs may be stored a second time. */
 const maxIndexes = 1024;
+/** How long the list of all packs is used, ms: it grows with the tasks whose copies are kept. Marks are read each time. */
+const listedMs = 15 * 60_000;
+/** Requests that are made at a time. */
+const atOnce = 8;
+/** Names that are looked up one by one; more are looked up in the list of all. */
+const fewNames = 64;
 const octets = 'application/octet-stream';
 
 /** One part in the index of its pack. */
 type Indexed = readonly [sha256: string, size: number, offset: number];
 
+/** Where the parts of one content are. */
+interface Holding {
+  readonly size: number;
+  /** Pack by offset of the part. */
+  readonly parts: Map<number, string>;
+}
+
 /**
  * The packs that all tasks of a pool share, and which contents they hold. Its state is as old as its last refresh: a
- * caller that relies on a pack that none of its own checkpoints names must have refreshed just before (see `sweep`).
+ * caller that relies on a pack that none of its own checkpoints names asks `unreliable` about it just before (see `sweep`).
  */
 export class PackShelf {
   readonly #store: ArtifactStore;
   readonly sealer: Sealer;
-  /** Contents that are complete in known packs. */
-  readonly #packs = new Map<string, readonly string[]>();
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #holdings = new Map<string, Holding>();
   readonly #indexes = new Map<string, readonly Indexed[]>();
   #doomed: ReadonlySet<string> = new Set();
+  #listedAt = Number.NEGATIVE_INFINITY;
   /** Packs under an earlier key: they are read, and their content is stored again under the current one. */
   readonly #outdated = new Set<string>();
 
-  constructor(store: ArtifactStore, sealer: Sealer) {
+  constructor(store: ArtifactStore, sealer: Sealer, clock: Pick<Clock, 'monotonic'>) {
     this.#store = store;
     this.sealer = sealer;
+    this.#clock = clock;
   }
 
   /** Returns the names of the packs that together hold a content; undefined when unknown. */
   holders(sha256: string): readonly string[] | undefined {
-    return this.#packs.get(sha256);
+    const holding = this.#holdings.get(sha256);
+    if (holding === undefined || holding.parts.size < partCount(holding.size)) return undefined;
+    return [...new Set(holding.parts.values())];
   }
 
   /** The pack with the part of a content that begins at an offset. */
@@ -43,10 +61,28 @@ export class PackShelf {
     return undefined;
   }
 
-  /** Loads packs that others have stored, and forgets those that are removed or marked. */
+  /** Forgets packs that are marked, and now and then loads those that others have stored and forgets those that are removed. */
   async refresh(signal: AbortSignal): Promise<void> {
-    const doomed = await this.#store.list(doomedFolder, signal);
-    this.#doomed = new Set(doomed.map((key) => key.slice(doomedFolder.length)));
+    await this.#readMarks(signal);
+    const now = this.#clock.monotonic();
+    if (now - this.#listedAt < listedMs) return;
+    // Another task of the worker does not wait for this one: what it does not know yet is stored a second time.
+    this.#listedAt = now;
+    try {
+      await this.#loadAll(signal);
+    } catch (error) {
+      this.#listedAt = Number.NEGATIVE_INFINITY;
+      throw error;
+    }
+  }
+
+  async #readMarks(signal: AbortSignal): Promise<void> {
+    const marks = await this.#store.list(doomedFolder, signal);
+    this.#doomed = new Set(marks.map((key) => key.slice(doomedFolder.length)));
+    this.drop(this.#doomed);
+  }
+
+  async #loadAll(signal: AbortSignal): Promise<void> {
     const there = await this.#store.entries(packsFolder, signal);
     const keys = new Set(there.map(({ key }) => key));
     const usable = there
@@ -56,9 +92,21 @@ export class PackShelf {
       .filter((name) => name !== null && !this.#doomed.has(name) && keys.has(packKey(name)))
       .slice(0, maxIndexes) as string[];
     const kept = new Set(usable);
-    for (const name of this.#indexes.keys()) if (!kept.has(name)) this.#indexes.delete(name);
-    for (const name of usable) if (!this.#indexes.has(name)) await this.#load(name, signal).catch(unlessUseless);
-    this.#rebuild();
+    this.drop([...this.#indexes.keys()].filter((name) => !kept.has(name)));
+    const left = usable.filter((name) => !this.#indexes.has(name)).values();
+    const loading = async (): Promise<void> => {
+      for (const name of left) await this.#load(name, signal).catch(unlessUseless);
+    };
+    await Promise.all(Array.from({ length: atOnce }, loading));
+  }
+
+  /** Forgets packs: what they hold is stored again. */
+  drop(names: Iterable<string>): void {
+    let dropped = false;
+    for (const name of names) dropped = this.#indexes.delete(name) || dropped;
+    if (!dropped) return;
+    this.#holdings.clear();
+    for (const [name, indexed] of this.#indexes) this.#hold(name, indexed);
   }
 
   /** Returns those of some packs and manifests that are missing in the store, or marked by a sweep. */
@@ -66,19 +114,30 @@ export class PackShelf {
     named: { readonly packs: readonly string[]; readonly manifests: readonly string[] },
     signal: AbortSignal,
   ): Promise<ReadonlySet<string>> {
-    const keys = new Set(await this.#store.list(packsFolder, signal));
-    for (const key of await this.#store.list(doomedFolder, signal)) keys.add(key);
-    const whole = (name: string, parts: readonly string[]): boolean => parts.every((key) => keys.has(key)) && !keys.has(doomedKey(name));
+    await this.#readMarks(signal);
+    const keys = await this.#keysOf([...named.packs, ...named.manifests], signal);
+    const whole = (name: string, parts: readonly string[]): boolean => parts.every((key) => keys.has(key)) && !this.#doomed.has(name);
     return new Set([
       ...named.packs.filter((name) => !whole(name, [packKey(name), indexKey(name)])),
       ...named.manifests.filter((name) => !whole(name, [manifestKey(name)])),
     ]);
   }
 
+  /** Keys of blobs that are there. */
+  async #keysOf(names: readonly string[], signal: AbortSignal): Promise<ReadonlySet<string>> {
+    if (names.length > fewNames) return new Set(await this.#store.list(packsFolder, signal));
+    const keys = new Set<string>();
+    const left = names.values();
+    const looking = async (): Promise<void> => {
+      for (const name of left) for (const key of await this.#store.list(`${packsFolder}${name}.`, signal)) keys.add(key);
+    };
+    await Promise.all(Array.from({ length: atOnce }, looking));
+    return keys;
+  }
+
   /** Loads the indexes of a checkpoint's packs, whatever their age. @throws DurableFailure, StoreFailure */
   async learn(names: readonly string[], signal: AbortSignal): Promise<void> {
     for (const name of names) if (!this.#indexes.has(name)) await this.#load(name, signal);
-    this.#rebuild();
   }
 
   /** Stores parts as one pack, and its index after it. Resolves with its name. */
@@ -90,8 +149,7 @@ export class PackShelf {
     await this.#store.put(packKey(name), await this.sealer.seal(`${name}.pack`, parts), octets, signal);
     const index = await this.sealer.seal(`${name}.index`, Buffer.from(JSON.stringify(indexed)));
     await this.#store.put(indexKey(name), index, octets, signal);
-    this.#indexes.set(name, indexed);
-    this.#rebuild();
+    this.#add(name, indexed);
     return name;
   }
 
@@ -126,23 +184,20 @@ export class PackShelf {
     const blob = await read(this.#store, indexKey(name), signal);
     const content = await this.sealer.open(`${name}.index`, blob);
     if (!this.sealer.isCurrent(blob)) this.#outdated.add(name);
-    this.#indexes.set(name, JSON.parse(content.toString('utf8')) as Indexed[]);
+    this.#add(name, JSON.parse(content.toString('utf8')) as Indexed[]);
   }
 
-  /** A content counts only when all of its parts are there. */
-  #rebuild(): void {
-    const found = new Map<string, { size: number; parts: Map<number, string> }>();
-    for (const [name, indexed] of this.#indexes) {
-      if (this.#outdated.has(name)) continue;
-      for (const [sha256, size, offset] of indexed) {
-        const one = found.get(sha256) ?? { size, parts: new Map<number, string>() };
-        found.set(sha256, one);
-        one.parts.set(offset, name);
-      }
-    }
-    this.#packs.clear();
-    for (const [sha256, { size, parts }] of found) {
-      if (parts.size >= partCount(size)) this.#packs.set(sha256, [...new Set(parts.values())]);
+  #add(name: string, indexed: readonly Indexed[]): void {
+    this.#indexes.set(name, indexed);
+    this.#hold(name, indexed);
+  }
+
+  #hold(name: string, indexed: readonly Indexed[]): void {
+    if (this.#outdated.has(name)) return;
+    for (const [sha256, size, offset] of indexed) {
+      const one = this.#holdings.get(sha256) ?? { size, parts: new Map<number, string>() };
+      this.#holdings.set(sha256, one);
+      one.parts.set(offset, name);
     }
   }
 }
@@ -171,12 +226,17 @@ function unlessUseless(error: unknown): void {
 /** The packs that a worker knows, one shelf for each place and its keys: all tasks of a pool share it. */
 export class Shelves {
   readonly #shelves = new Map<string, PackShelf>();
+  readonly #clock: Pick<Clock, 'monotonic'>;
+
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#clock = clock;
+  }
 
   /** @throws AttemptFailure when the pool's key is unusable */
   async of(place: ArtifactPlace, store: ArtifactStore): Promise<PackShelf> {
     const sealer = await readSealer(place.type === 'S3' ? place.encryptionKeyFile : undefined);
     const id = `${JSON.stringify(place)} ${sealer.keyIds.join(' ')}`;
-    const known = this.#shelves.get(id) ?? new PackShelf(store, sealer);
+    const known = this.#shelves.get(id) ?? new PackShelf(store, sealer, this.#clock);
     this.#shelves.set(id, known);
     return known;
   }

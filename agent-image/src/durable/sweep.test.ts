@@ -4,7 +4,7 @@ import { partHeader } from '@agentfleet/protocol/keeper';
 import { createHash } from 'node:crypto';
 import { createSealer } from './seal.ts';
 import { PackShelf } from './shelf.ts';
-import { graceMs, sweep, type Swept } from './sweep.ts';
+import { graceMs, Sweeper, sweep, type Swept } from './sweep.ts';
 import type { ArtifactStore } from '../store/index.ts';
 import type { MemoryStore } from './testing/memoryStore.ts';
 import { DurableBench, signal, task, tree } from './testing/bench.ts';
@@ -45,7 +45,25 @@ const pack = (content: string): Buffer => {
   const sha256 = createHash('sha256').update(bytes).digest('hex');
   return Buffer.concat([partHeader({ sha256, size: bytes.length, offset: 0, length: bytes.length }), bytes]);
 };
-const shelf = (): PackShelf => new PackShelf(bench.store, createSealer(null));
+const shelf = (): PackShelf => new PackShelf(bench.store, createSealer(null), clockOf(bench.store));
+
+describe('a store with the copies of many tasks', () => {
+  it('is not listed as a whole for each checkpoint', async () => {
+    await bench.lost();
+    expect(bench.store.keys('.json')).toHaveLength(2);
+    expect(bench.store.calls.filter((call) => call === 'list packs/')).toHaveLength(1);
+  });
+
+  it('is swept by one of its workers, and by another one when that is due again', async () => {
+    const sweeps = async (worker: string): Promise<number> => {
+      await new Sweeper({ worker, clock: clockOf(bench.store), log: silentLog }).taskEnded(bench.store);
+      return bench.store.calls.filter((call) => call === 'list checkpoints/').length;
+    };
+    expect([await sweeps('worker-0'), await sweeps('worker-1')]).toEqual([1, 1]);
+    bench.store.now += 2 * graceMs;
+    expect(await sweeps('worker-1')).toBe(2);
+  });
+});
 
 describe('a sweep', () => {
   it('removes blobs that no checkpoint names, in two steps with time between them', async () => {

@@ -67,6 +67,10 @@ export async function sweep({ store, clock, log, worker, graceMs: grace = graceM
 }
 
 const clockPrefix = 'clock-';
+/** Tells all workers of a pool when one began a sweep. */
+const sweptKey = doomedKey(`${clockPrefix}swept`);
+/** Tasks whose checkpoints are read at a time. */
+const readers = 8;
 
 /** Returns the store's own time, from a newly written object. */
 async function storeTime(store: ArtifactStore, worker: string, signal: AbortSignal): Promise<number> {
@@ -90,17 +94,21 @@ async function liveNames(
     if (checkpointNumber(key) === null) continue;
     tasks.set(folderOf(key), [...(tasks.get(folderOf(key)) ?? []), key]);
   }
-  for (const [folder, keys] of tasks) {
-    const envelopes = await envelopesOf(store, folder, keys, signal);
-    const expires = envelopes.at(-1)?.expires ?? null;
-    if (expires !== null && Date.parse(expires) < clock.now()) {
-      log.info('the checkpoints of a task have expired', { folder });
-      await store.remove(await store.list(folder, signal), signal);
-      removedTasks += 1;
-      continue;
+  const left = tasks.entries();
+  const reading = async (): Promise<void> => {
+    for (const [folder, keys] of left) {
+      const envelopes = await envelopesOf(store, folder, keys, signal);
+      const expires = envelopes.at(-1)?.expires ?? null;
+      if (expires !== null && Date.parse(expires) < clock.now()) {
+        log.info('the checkpoints of a task have expired', { folder });
+        await store.remove(await store.list(folder, signal), signal);
+        removedTasks += 1;
+        continue;
+      }
+      for (const { packs, manifests } of envelopes) for (const name of [...packs, ...manifests]) named.add(name);
     }
-    for (const { packs, manifests } of envelopes) for (const name of [...packs, ...manifests]) named.add(name);
-  }
+  };
+  await Promise.all(Array.from({ length: readers }, reading));
   return { named, removedTasks };
 }
 
@@ -152,8 +160,18 @@ interface SweeperOptions {
 
 /** Time limit of a sweep, ms; the rest is left for the next one. */
 const sweepMs = 10 * 60_000;
+/** From one sweep of a store to the next, ms: what one marks the next may remove. */
+const everyMs = graceMs + sweepMs;
 
-/** Sweeps each store once in a while, when a task has ended. */
+/** Reports whether a sweep is due, and notes in the store that it begins: it costs as much as there are tasks, and one worker is enough. */
+async function isDue(store: ArtifactStore, worker: string, signal: AbortSignal): Promise<boolean> {
+  const [last] = await store.entries(sweptKey, signal);
+  if (last !== undefined && (await storeTime(store, worker, signal)) - last.modifiedAt < everyMs) return false;
+  await store.put(sweptKey, '', 'application/octet-stream', signal);
+  return true;
+}
+
+/** Sweeps each store once in a while, when a task has ended, whichever worker it ended at. */
 export class Sweeper {
   readonly #options: SweeperOptions;
   readonly #sweptAt = new Map<ArtifactStore, number>();
@@ -166,10 +184,11 @@ export class Sweeper {
   async taskEnded(store: ArtifactStore): Promise<void> {
     const { clock, log, worker } = this.#options;
     const now = clock.monotonic();
-    if (now - (this.#sweptAt.get(store) ?? Number.NEGATIVE_INFINITY) < graceMs) return;
+    if (now - (this.#sweptAt.get(store) ?? Number.NEGATIVE_INFINITY) < everyMs) return;
     this.#sweptAt.set(store, now);
     const limit = deadline(clock, sweepMs);
     try {
+      if (!(await isDue(store, worker, limit.signal))) return;
       const swept = await sweep({ store, clock, log, worker }, limit.signal);
       if (swept.removed + swept.removedTasks + swept.doomed > 0) log.info('what no checkpoint names was swept', { ...swept });
     } catch (error) {

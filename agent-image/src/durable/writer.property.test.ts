@@ -52,7 +52,7 @@ class Snapshots {
 class Pool {
   readonly store = new MemoryStore();
   readonly clock: Clock = { now: () => this.store.now, monotonic: () => this.store.now, after: () => ({ cancel: () => undefined }) };
-  readonly #shelf = new PackShelf(this.store, createSealer(null));
+  readonly #shelf = new PackShelf(this.store, createSealer(null), this.clock);
   readonly tasks = ['a', 'b'].map((uid) => this.#task(uid));
 
   #task(uid: string): { readonly keeper: Snapshots; readonly writer: CheckpointWriter } {

@@ -61,7 +61,7 @@ interface Expiry {
 const storeRounds = 3;
 /** Number of checkpoints kept for a task. */
 const kept = 2;
-/** How long knowledge about packs of others is used, ms; far less than a sweep waits. */
+/** How long marks on packs of others are not read again, ms; far less than a sweep waits. */
 const believedMs = 10_000;
 
 /** Writes the checkpoints of one task under one epoch. Not two calls at a time. */
@@ -121,7 +121,7 @@ export class CheckpointWriter {
       if (round === storeRounds)
         throw new DurableFailure('Missing', `${[...lost].slice(0, 3).join(', ')} was stored ${round} times and is not in the store`);
       this.#forget(({ manifest, packs: its }) => ![manifest, ...its].some((name) => lost.has(name)));
-      this.#refreshedAt = Number.NEGATIVE_INFINITY;
+      this.#options.shelf.drop(lost);
     }
   }
 

@@ -63,7 +63,7 @@ export class AssignmentRunnerFactory {
   readonly #tokens: TokenSource;
   readonly #filter = runFilter();
   readonly #stores = new Map<string, ArtifactStore>();
-  readonly #shelves = new Shelves();
+  readonly #shelves: Shelves;
   readonly #sweeper: Sweeper;
   /** Features that verifiers read; see `FleetOptions.reads`. */
   readonly #reads: NonNullable<FleetOptions['reads']> = new Map();
@@ -73,6 +73,7 @@ export class AssignmentRunnerFactory {
   constructor(options: AssignmentRunnerFactoryOptions) {
     this.#options = options;
     const { config, clock, log, transport, bearer } = options;
+    this.#shelves = new Shelves(clock);
     this.#sweeper = new Sweeper({ worker: config.pod.name, clock, log });
     this.#copies = new CopyClient({ clock, bearer });
     const client = new ResourceClient(transport, resources.serviceAccounts);

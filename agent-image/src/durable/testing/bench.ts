@@ -43,7 +43,7 @@ export class DurableBench implements AsyncDisposable {
 
   /** Starts a separate worker: it knows only what `change` reports. */
   worker(change: Partial<DurabilityOptions> = {}): Durability {
-    const shelf = new PackShelf(this.store, createSealer(this.key, this.earlierKeys));
+    const shelf = new PackShelf(this.store, createSealer(this.key, this.earlierKeys), systemClock);
     return new Durability({
       store: this.store,
       shelf: () => Promise.resolve(shelf),
