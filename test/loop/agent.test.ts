@@ -279,7 +279,7 @@ describe.skipIf('why' in built)('the tool loop', () => {
 
   test.each<readonly [what: string, note: string, called: number]>([
     ['was made and the model has not seen its answer', 'McpCalled', 1],
-    ['was about to be made', 'EffectPlanned', 0],
+    ['was about to be made', 'Intent', 0],
   ])('does not repeat a call of an MCP server that %s when the worker died', async (_, note, called) => {
     const { port, process: server } = await startMcpServer();
     await using own = await AgentBed.open(binary, { openDialer: createDialer({ clock: systemClock, env: {} }) });
