@@ -83,6 +83,8 @@ export class PackShelf {
   }
 
   async #loadAll(signal: AbortSignal): Promise<void> {
+    // What another task stores meanwhile is not in the list, and stays known.
+    const before = [...this.#indexes.keys()];
     const there = await this.#store.entries(packsFolder, signal);
     const keys = new Set(there.map(({ key }) => key));
     const usable = there
@@ -92,7 +94,7 @@ export class PackShelf {
       .filter((name) => name !== null && !this.#doomed.has(name) && keys.has(packKey(name)))
       .slice(0, maxIndexes) as string[];
     const kept = new Set(usable);
-    this.drop([...this.#indexes.keys()].filter((name) => !kept.has(name)));
+    this.drop(before.filter((name) => !kept.has(name)));
     const left = usable.filter((name) => !this.#indexes.has(name)).values();
     const loading = async (): Promise<void> => {
       for (const name of left) await this.#load(name, signal).catch(unlessUseless);

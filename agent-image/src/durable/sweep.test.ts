@@ -54,6 +54,23 @@ describe('a store with the copies of many tasks', () => {
     expect(bench.store.calls.filter((call) => call === 'list packs/')).toHaveLength(1);
   });
 
+  it('still knows what one task stored while another one listed it', async () => {
+    const store: ArtifactStore = {
+      put: (key, content) => bench.store.put(key, content),
+      get: (key) => bench.store.get(key),
+      list: (prefix) => bench.store.list(prefix),
+      remove: (keys) => bench.store.remove(keys),
+      entries: async (prefix) => {
+        const found = await bench.store.entries(prefix);
+        if (prefix === 'packs/') await shared.put(pack('meanwhile'), signal);
+        return found;
+      },
+    };
+    const shared = new PackShelf(store, createSealer(null), clockOf(bench.store));
+    await shared.refresh(signal);
+    expect(shared.holders(createHash('sha256').update('meanwhile').digest('hex'))).toHaveLength(1);
+  });
+
   it('is swept by one of its workers, and by another one when that is due again', async () => {
     const sweeps = async (worker: string): Promise<number> => {
       await new Sweeper({ worker, clock: clockOf(bench.store), log: silentLog }).taskEnded(bench.store);

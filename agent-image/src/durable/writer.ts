@@ -186,11 +186,21 @@ export class CheckpointWriter {
     const text = await keeper.manifest(id, signal);
     if (manifestDigest(text) !== digest) throw new DurableFailure('Damaged', `the manifest of snapshot ${id} has not its digest`);
     const contents = contentsOf(text);
-    await this.#storeContents(contents, signal);
-    const packs = new Set(contents.flatMap(({ sha256 }) => shelf.holders(sha256) ?? []));
-    const stored = { manifest: await shelf.putManifest(text, signal), packs: [...packs] };
+    const packs = await this.#packsOf(contents, signal);
+    const stored = { manifest: await shelf.putManifest(text, signal), packs };
     this.#stored.set(digest, stored);
     return stored;
+  }
+
+  /** Stores contents and returns the packs that hold them: what another task's refresh forgets meanwhile is stored again. */
+  async #packsOf(contents: readonly Content[], signal: AbortSignal): Promise<readonly string[]> {
+    const { shelf } = this.#options;
+    for (let round = 1; round <= storeRounds; round += 1) {
+      await this.#storeContents(contents, signal);
+      const holders = contents.map(({ sha256 }) => shelf.holders(sha256));
+      if (!holders.includes(undefined)) return [...new Set(holders.flatMap((names) => names ?? []))];
+    }
+    throw new DurableFailure('Missing', `contents of a snapshot were stored ${storeRounds} times and are in no pack that is known`);
   }
 
   async #storeContents(contents: readonly Content[], signal: AbortSignal): Promise<void> {
