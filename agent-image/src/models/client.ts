@@ -8,7 +8,7 @@ import {
   type ChatRequest,
 } from '@agentfleet/protocol/chat';
 import { AttemptFailure } from '../base/failure.ts';
-import { Ajv, type ValidateFunction } from 'ajv';
+import { Ajv } from 'ajv';
 import { inSpan, outgoingHeaders } from '@agentfleet/protocol/tracing';
 import { APIError, OpenAI } from 'openai';
 import { Agent, fetch as undiciFetch, type Dispatcher } from 'undici';
@@ -107,13 +107,14 @@ const extraWords: Readonly<Record<Extra, RegExp>> = {
   response_format: /response_format|json_schema|structured|guided/i,
 };
 
+const validate = new Ajv({ strict: false }).compile<ChatCompletion>(ChatCompletion);
+
 type Try = { readonly reply: ModelReply } | { readonly refusal: ModelRefusal; readonly retryAfterMs: number };
 
 /** Asks the chat models of a pool through its gateway. One instance serves one assignment. */
 export class ChatModelsClient implements ChatModels {
   readonly #options: ChatModelsOptions;
   readonly #dispatcher: Dispatcher;
-  readonly #validate: ValidateFunction<ChatCompletion> = new Ajv({ strict: false }).compile<ChatCompletion>(ChatCompletion);
   /** Parameters that a model's server refused, by expert. */
   readonly #refused = new Map<string, ReadonlySet<Extra>>();
 
@@ -280,8 +281,8 @@ export class ChatModelsClient implements ChatModels {
   }
 
   #reply(expert: ExpertEndpoint, request: ModelRequest, answer: unknown): ModelReply {
-    if (!this.#validate(answer)) {
-      const [error] = this.#validate.errors ?? [];
+    if (!validate(answer)) {
+      const [error] = validate.errors ?? [];
       const what = `${error?.instancePath ?? ''} ${error?.message ?? 'has another form'}`.trim();
       const message = `the gateway of expert ${expert.name} answered what is no chat completion: ${what}; check its version`;
       throw new AttemptFailure('Infrastructure', 'ModelMalformed', message);

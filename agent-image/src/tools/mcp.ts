@@ -256,10 +256,11 @@ function recordOf(server: string, one: unknown): McpToolRecord | string {
   return { server, name, description: cut, parameters: JSON.parse(json) as McpToolRecord['parameters'] };
 }
 
+const inspector = new Ajv({ strict: false, logger: false, validateFormats: false });
+
 /** Only inspected: a foreign schema is not compiled. */
 function isSchema(schema: object): boolean {
-  const ajv = new Ajv({ strict: false, logger: false, validateFormats: false });
-  return ajv.validateSchema(schema) === true;
+  return inspector.validateSchema(schema) === true;
 }
 
 /** Returns the parts of an answer as text; other parts are named. */
