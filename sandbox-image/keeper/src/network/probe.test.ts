@@ -2,7 +2,7 @@ import type { NetworkInfo } from '@agentfleet/protocol/keeper';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { Clock } from '../base/clock.ts';
 import type { Target } from '../base/config.ts';
 import { systemConnector, NetworkProbe } from './probe.ts';
@@ -62,6 +62,18 @@ describe('the network probe', () => {
     let round = 0;
     const { changes } = await probe((target) => target.name === 'kubelet' && ++round % 2 === 0, 60_000);
     expect(changes.map(([, state]) => state)).toEqual(['NotEnforced']);
+  });
+
+  it('does not wait for the time limit of the first round before the second', async () => {
+    const pending: ((error: string) => void)[] = [];
+    const { clock, signal } = simulated(1000);
+    const connect = (): Promise<string> => new Promise((resolve) => pending.push(resolve));
+    const it = new NetworkProbe({ targets, clock, connect, onChange: () => undefined });
+    void it.run(signal);
+    await vi.waitFor(() => expect(pending).toHaveLength(4));
+    expect(it.info.state).toBe('Probing');
+    for (const drop of pending) drop('ETIMEDOUT');
+    await vi.waitFor(() => expect(it.info.state).toBe('Enforced'));
   });
 
   it('reports it as open after 20 s with the reachable targets, and keeps trying', async () => {
