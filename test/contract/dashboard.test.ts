@@ -68,6 +68,14 @@ describe.runIf(enabled)('the dashboard', () => {
     ['one that no cookie holds', 'a'.repeat(5000), 400],
   ])('refuses %s', async (_, token, status) => expect((await login(token)).answer.statusCode).toBe(status));
 
+  it('takes a longer token from a proxy, which needs no cookie', async () => {
+    const proxied = await createServer({ ...config, mode: 'Proxy' }, { log: silentLog });
+    const answer = await proxied.inject({ url: '/api/session', headers: { 'x-forwarded-access-token': 'a'.repeat(6000) } });
+    // The API server does not know it; nothing before it minds its length.
+    expect(answer.statusCode).toBe(401);
+    await proxied.close();
+  });
+
   it('acts as the user: creates and orders where RBAC allows, and reports where it does not', async () => {
     const { headers } = await login(writer);
     const create = (namespace: string, given = headers) =>
@@ -122,6 +130,20 @@ describe.runIf(enabled)('the dashboard', () => {
     await until('it goes', () => Promise.resolve(text.includes(`"remove":["${mine}/seen"]`)));
     abort.abort();
     await reading;
+  });
+
+  it('keeps nothing of pages that leave before their stream has begun', async () => {
+    const { headers } = await login(writer);
+    const open = (signal?: AbortSignal) =>
+      fetch(`${address}/api/live?ns=${mine},${other}`, { headers: { cookie: headers.cookie }, ...(signal !== undefined && { signal }) });
+    // All that a user may have at a time.
+    for (let page = 0; page < 12; page++) await open(AbortSignal.timeout(1 + (page % 4))).catch(() => undefined);
+    await until('a page opens', async () => {
+      const abort = new AbortController();
+      const { status } = await open(abort.signal);
+      abort.abort();
+      return status === 200;
+    });
   });
 
   it('keeps one watch of each kind for a user, however many pages show however many lists of namespaces', async ({ skip }) => {

@@ -34,7 +34,8 @@ describe('the workspace of a folder', () => {
     };
     expect(await workspaceOf(folder)).toEqual({ type: 'Inline', inline });
     git('init', '-q');
-    await writeFile(join(folder, '.gitignore'), 'run.sh\nnode_modules\n.gitignore\n');
+    await writeFile(join(folder, '.gitignore'), 'run.sh\n.gitignore\n');
+    await writeFile(join(folder, 'src', '.env'), 'KEY=secret\n');
     expect(await workspaceOf(folder)).toEqual({ type: 'Inline', inline: { files: inline.files.slice(1) } });
   });
 

@@ -10,7 +10,7 @@ type Workspace = AgentTask['spec']['workspace'];
 const execute = promisify(execFile);
 /** What the API takes of files that are part of an object: `spec.workspace.inline`. */
 const most = { files: 64, characters: 524_288, ofFile: 262_144 } as const;
-/** Never part of a source, also where no `.gitignore` lists it. */
+/** Never part of a source unless git tracks it, also where no `.gitignore` lists it. */
 const skipped = new Set(['.git', '.env', 'node_modules', '.venv', '__pycache__']);
 
 async function git(folder: string, ...args: readonly string[]): Promise<string | undefined> {
@@ -38,9 +38,13 @@ async function walked(folder: string): Promise<readonly string[]> {
 }
 
 async function filesOf(folder: string): Promise<readonly string[]> {
-  const listed = await git(folder, 'ls-files', '-z', '--cached', '--others', '--exclude-standard');
-  if (listed === undefined) return walked(folder);
-  return [...new Set(listed.split('\0').filter((path) => path !== ''))].sort();
+  const listed = async (...which: readonly string[]): Promise<readonly string[] | undefined> =>
+    (await git(folder, 'ls-files', '-z', ...which))?.split('\0').filter((path) => path !== '');
+  const tracked = await listed('--cached');
+  const others = await listed('--others', '--exclude-standard');
+  if (tracked === undefined || others === undefined) return walked(folder);
+  const isSkipped = (path: string): boolean => path.split('/').some((segment) => skipped.has(segment));
+  return [...new Set([...tracked, ...others.filter((path) => !isSkipped(path))])].sort();
 }
 
 type Packed = { readonly workspace: Workspace } | { readonly why: string };

@@ -45,6 +45,7 @@ export function placeOf(request: FastifyRequest): { readonly namespace: string; 
 /** A signal that ends with the answer, or with the connection of the browser. */
 export function untilGone(reply: FastifyReply): AbortSignal {
   const abort = new AbortController();
-  reply.raw.once('close', () => abort.abort());
+  if (reply.raw.destroyed) abort.abort();
+  else reply.raw.once('close', () => abort.abort());
   return abort.signal;
 }

@@ -60,6 +60,8 @@ export function liveRoute(app: FastifyInstance, context: Context): void {
   const open = new Map<string, number>();
   app.get('/api/live', async (request, reply) => {
     const wanted = [...new Set([...namespacesOf(request.query), ...context.config.namespaces])];
+    // Before anything is waited for: a page that leaves meanwhile leaves nothing behind.
+    const gone = untilGone(reply);
     const { user } = await callerOf(context, request);
     const count = open.get(user.id) ?? 0;
     if (count >= bounds.streamsPerUser)
@@ -76,16 +78,22 @@ export function liveRoute(app: FastifyInstance, context: Context): void {
         leave();
         throw error;
       });
+    if (gone.aborted) {
+      reply.hijack();
+      borrowed.release();
+      return leave();
+    }
     const stream = new EventStream(reply);
     const stop = borrowed.feed.listen({
       change: (change) => stream.send('change', change),
       state: (states) => stream.send('state', states),
     });
-    reply.raw.once('close', () => {
+    const end = (): void => {
       stop();
       stream.end();
       borrowed.release();
       leave();
-    });
+    };
+    gone.addEventListener('abort', end, { once: true });
   });
 }

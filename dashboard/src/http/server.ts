@@ -4,6 +4,7 @@ import fastify, { type FastifyError, type FastifyInstance, type FastifyReply, ty
 import { type Clock, type Log, type Random, systemClock, objectPath } from '@agentfleet/kube';
 import {
   assertOrigin,
+  assertFitsCookie,
   assertToken,
   authenticate,
   assertWrite,
@@ -104,6 +105,7 @@ export function sessionRoutes(app: FastifyInstance, context: Context): void {
     const { token } = (request.body ?? {}) as { readonly token?: unknown };
     const text = typeof token === 'string' ? token.trim() : token;
     assertToken(text);
+    assertFitsCookie(text);
     const session = await sessionOf(context, credentialOf(config, text));
     setCookie(request, reply, text);
     return session;

@@ -2,7 +2,7 @@ import { keyOf, type Clock } from '@agentfleet/kube';
 import { Gauge, type Registry } from 'prom-client';
 import type { Caches } from '../runtime/context.ts';
 import { labels } from '@agentfleet/protocol/pool';
-import { poolKey, Tenancy } from '../controllers/expertpool/index.ts';
+import { hasNoPods, poolKey, Tenancy } from '../controllers/expertpool/index.ts';
 import type { ReachConfig } from '../pools/consent.ts';
 import { isWorkerPod } from '../pools/resolve.ts';
 import type { Heartbeats } from '../runtime/heartbeats.ts';
@@ -49,19 +49,21 @@ interface ServersReady {
 export function expertsReady({ pools, pods }: FleetMetricsOptions['caches']): readonly ServersReady[] {
   return [...pools.lister.values()].flatMap((pool) => {
     const own = pods.lister.byIndex('pool', poolKey(pool)).filter(isReady);
-    return pool.spec.experts.map(({ name, role }) => ({
-      pool: poolKey(pool),
-      expert: name,
-      role,
-      ready: own.filter((pod) => pod.metadata.labels?.[labels.expert] === name).length,
-    }));
+    return pool.spec.experts
+      .filter((expert) => !hasNoPods(expert))
+      .map(({ name, role }) => ({
+        pool: poolKey(pool),
+        expert: name,
+        role,
+        ready: own.filter((pod) => pod.metadata.labels?.[labels.expert] === name).length,
+      }));
   });
 }
 
 function registerServers({ registry, caches }: FleetMetricsOptions): void {
   const experts: Gauge = new Gauge({
     name: 'agentfleet_expert_ready',
-    help: 'Number of pods that answer, partitioned by pool, expert and role.',
+    help: 'Number of pods that answer, partitioned by pool, expert and role. Models behind an API and programs have none.',
     labelNames: ['pool', 'expert', 'role'],
     registers: [registry],
     collect: () => {

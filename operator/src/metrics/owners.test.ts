@@ -10,7 +10,13 @@ const conditions = [
 ];
 const pool = {
   metadata: { name: 'coding', namespace: 'platform' },
-  spec: { experts: [{ name: 'gen', role: 'Generalist', replicas: 2 }] },
+  spec: {
+    experts: [
+      { name: 'gen', role: 'Generalist', replicas: 2, engine: { type: 'Llama' } },
+      { name: 'remote', role: 'Generalist', replicas: 1, engine: { type: 'OpenAI', api: {} } },
+      { name: 'program', role: 'Generalist', replicas: 1, engine: { type: 'Harness' } },
+    ],
+  },
   status: { conditions, workers: { replicas: 3 } },
 };
 const calibration = { fittedAt, heads: [{ name: 'Code', auc: '0.91', ece: '0.021' }] };
@@ -38,6 +44,8 @@ it('reports conditions, what is wanted and how good a calibration is', async () 
     'agentfleet_energymodel_calibration_age_seconds{model="platform/judge"} 90',
   ])
     expect(page).toContain(`${line}\n`);
+  // Who has no pods cannot lack one: the alert would never end.
+  expect(page).not.toMatch(/expert="(?:remote|program)"/);
 });
 
 it('has no series of what is gone, or of what was not reported yet', async () => {

@@ -1,5 +1,6 @@
 import { keyOf, type Clock, type Condition, type KubeObject } from '@agentfleet/kube';
 import type { Registry } from 'prom-client';
+import { hasNoPods } from '../controllers/expertpool/index.ts';
 import type { Caches } from '../runtime/context.ts';
 import { sampledGauge, type Sample } from './fleet.ts';
 
@@ -38,12 +39,14 @@ function registerWanted(registry: Registry, { pools, energyModels }: Owners): vo
     registry,
     {
       name: 'agentfleet_expert_wanted',
-      help: 'Number of pods that the spec asks for, partitioned by pool, expert and role.',
+      help: 'Number of pods that the spec asks for, partitioned by pool, expert and role. Models behind an API and programs have none.',
       labelNames: ['pool', 'expert', 'role'],
     },
     () =>
       [...pools.lister.values()].flatMap((pool) =>
-        pool.spec.experts.map(({ name, role, replicas }) => ({ labels: { pool: keyOf(pool), expert: name, role }, value: replicas })),
+        pool.spec.experts
+          .filter((expert) => !hasNoPods(expert))
+          .map(({ name, role, replicas }) => ({ labels: { pool: keyOf(pool), expert: name, role }, value: replicas })),
       ),
   );
   sampledGauge(
