@@ -13,6 +13,16 @@ export function isUnknownResource(error: unknown): boolean {
   return isApiError(error) && error.code === 404 && /could not find the requested resource|404 page not found/.test(error.message);
 }
 
+/** The role that a refusal of the API server asks for; its words are those of k8s.io/apiserver, responsewriters.ForbiddenStatusError. */
+function roleFor(message: string): string {
+  const { verb = '', resource = '' } = /cannot (?<verb>\w+) resource "(?<resource>[^"]+)"/.exec(message)?.groups ?? {};
+  if (['get', 'list', 'watch', ''].includes(verb)) return 'ask for the ClusterRole agentfleet-viewer to look, or agentfleet-approver to give orders';
+  if (resource.endsWith('/status')) return 'only who may write the status of our kinds can restore tasks that have ended: a cluster administrator';
+  if (resource === 'agenttasks') return 'ask for the ClusterRole agentfleet-editor there';
+  if (resource === 'agenttaskorders' && verb === 'create') return 'ask for the ClusterRole agentfleet-approver there';
+  return 'ask for the ClusterRole agentfleet-admin there';
+}
+
 function ofServer(error: ApiError): Explanation {
   const message = error.message.trim();
   const { forbidden, notFound, unavailable, failed } = exitCodes;
@@ -21,7 +31,7 @@ function ofServer(error: ApiError): Explanation {
   if (error.code === 403)
     return {
       code: forbidden,
-      message: `you may not do that (${message}); ask for the ClusterRole agentfleet-viewer to look, or agentfleet-approver to give orders`,
+      message: `you may not do that (${message}); ${roleFor(message)}`,
     };
   if (error.code === 404)
     return {

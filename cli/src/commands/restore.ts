@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { isAlreadyExists, isNotFound, leases, ResourceClient, type KubeObject, type Lease, type Transport } from '@agentfleet/kube';
+import { isAlreadyExists, isNotFound, leases, ResourceClient, type Lease, type Transport } from '@agentfleet/kube';
 import { apiVersion, fieldManagers, type AgentTaskStatus } from '@agentfleet/protocol/api';
 import { CliError } from '../base/failure.ts';
 import { explain } from '../base/explain.ts';
@@ -99,39 +99,62 @@ async function make(
   object: Saved,
 ): Promise<readonly [Outcome, string | undefined]> {
   const client = new ResourceClient<Saved>(transport, resource);
-  const begun = resource.kind === 'AgentTask' && isBegun(object);
+  const ran = resource.kind === 'AgentTask' && hasRun(object);
+  let isMade = false;
   try {
     const { status: _, ...bare } = object;
-    const made = await client.create(begun ? { ...bare, spec: { ...bare.spec, suspend: true } } : bare, { signal });
-    if (resource.kind === 'AgentTask') await writeStatus(client, object, made, signal);
-    return ['made', begun ? 'had begun and not ended; it is suspended, and begins anew with "fleet resume"' : undefined];
+    // Suspended at first, also where it has ended: without its status it would be begun anew.
+    const made = await client.create(ran ? { ...bare, spec: { ...bare.spec, suspend: true } } : bare, { signal });
+    isMade = true;
+    if (!ran) return ['made', undefined];
+    if (!hasEnded(object)) return ['made', 'had begun and not ended; it is suspended, and begins anew with "fleet resume"'];
+    await end(client, object, made, signal);
+    return ['made', undefined];
   } catch (error) {
     if (isAlreadyExists(error)) return there(client, resource.kind, object, signal);
     if (isNotFound(error) && (error as Error).message.includes(`namespaces "`))
       return ['refused', `there is no namespace ${object.metadata.namespace ?? ''}; make it`];
-    return ['refused', explain(error).message];
+    const { message } = explain(error);
+    return ['refused', isMade ? `it is there and suspended, without the status that says that it has ended: ${message}` : message];
   }
 }
 
 /** One of an earlier call that was interrupted between object and status gets its status now; all others stay as they are. */
 async function there(client: ResourceClient<Saved>, kind: string, object: Saved, signal: AbortSignal): Promise<readonly [Outcome, string]> {
   const { name, namespace } = object.metadata;
-  const found = await client.get({ name, ...(namespace === undefined ? {} : { namespace }) }, { signal });
-  if (kind === 'AgentTask' && found.status === undefined) await writeStatus(client, object, found, signal);
-  return ['there', 'is there already, and stays as it is'];
+  try {
+    const found = await client.get({ name, ...(namespace === undefined ? {} : { namespace }) }, { signal });
+    if (kind === 'AgentTask' && hasEnded(object) && found.status === undefined) await end(client, object, found, signal);
+    return ['there', 'is there already, and stays as it is'];
+  } catch (error) {
+    return ['refused', `it is there, and its status is not restored: ${explain(error).message}`];
+  }
 }
 
-/** Whether a task has had a worker and has not ended: what it did outside is not undone by a restore. */
-function isBegun({ status }: Saved): boolean {
-  const { assignment, finished } = (status ?? {}) as AgentTaskStatus;
-  return assignment !== undefined && finished !== 'true';
+function hasEnded({ status }: Saved): boolean {
+  return (status as AgentTaskStatus | undefined)?.finished === 'true';
+}
+
+/** Whether a task has had a worker or has ended: what it did outside is not undone by a restore. */
+function hasRun(task: Saved): boolean {
+  return hasEnded(task) || (task.status as AgentTaskStatus | undefined)?.assignment !== undefined;
+}
+
+/** Ends a task that is suspended, or was left so by an earlier call: its status first, and then its spec as it was. */
+async function end(client: ResourceClient<Saved>, saved: Saved, made: Saved, signal: AbortSignal): Promise<void> {
+  const { name, namespace, generation = 1 } = made.metadata;
+  const isLifted = saved.spec?.['suspend'] !== true && made.spec?.['suspend'] === true;
+  await writeStatus(client, saved, isLifted ? generation + 1 : generation, signal);
+  if (!isLifted) return;
+  const suspend = saved.spec?.['suspend'] ?? null;
+  await client.patch({ name, ...(namespace === undefined ? {} : { namespace }) }, { spec: { suspend } }, { fieldManager: 'fleet', signal });
 }
 
 /** In the names of operator and worker, so that both go on to own what they wrote. */
-async function writeStatus(client: ResourceClient<Saved>, saved: Saved, made: KubeObject, signal: AbortSignal): Promise<void> {
-  const status = restoredStatus(saved, made.metadata.generation ?? 1);
+async function writeStatus(client: ResourceClient<Saved>, saved: Saved, generation: number, signal: AbortSignal): Promise<void> {
+  const status = restoredStatus(saved, generation);
   if (status === undefined) return;
-  const { name, namespace } = made.metadata;
+  const { name, namespace } = saved.metadata;
   const metadata = { name, ...(namespace === undefined ? {} : { namespace }) };
   await client.applyStatus({ metadata, status: status.own }, { fieldManager: fieldManagers.operator, signal });
   if (status.run === undefined) return;
