@@ -25,8 +25,8 @@ async function ask(
   reach: Reach | null,
   run: { readonly argv: readonly string[] } | { readonly command: string },
 ): Promise<Answer> {
-  const seconds = 'argv' in run ? askSeconds : undoSeconds;
-  const { stdout, end } = await session.exec({ ...run, timeoutSeconds: seconds, reach, redaction: 'Raw' }); // ids of commits look like keys
+  const command = { ...run, timeoutSeconds: 'argv' in run ? askSeconds : undoSeconds, reach, redaction: 'Raw' as const }; // ids of commits look like keys
+  const { stdout, end } = await ('argv' in run ? session.ask(command) : session.exec(command));
   return { exitCode: end.exitCode, stdout };
 }
 

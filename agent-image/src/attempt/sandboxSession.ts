@@ -100,6 +100,9 @@ export type SessionCommand = Command & ({ readonly argv: readonly string[] } | {
 /** The way of a command that reaches the local port only. */
 const nowhere: EgressReach = { mode: 'Allowed', hosts: [], rules: { open: [] } };
 
+/** How often a question is asked whose end is not seen. */
+const askTimes = 4;
+
 /** How long a command that was cancelled may take to end, ms: the keeper's grace, and the way there. */
 const cancelMs = 10_000;
 
@@ -141,6 +144,22 @@ export class SandboxSession {
    */
   async exec(command: SessionCommand): Promise<ExecResult> {
     return this.connected(command, (request) => this.#exec(request));
+  }
+
+  /**
+   * Runs a command that may be run again: a question, or what leaves the same behind each time. One whose end was not seen says
+   * nothing about the image.
+   *
+   * @throws AttemptFailure Infrastructure where its end was not seen again and again
+   */
+  async ask(command: SessionCommand): Promise<ExecResult> {
+    for (let time = 1; ; time++) {
+      const result = await this.exec(command);
+      const { interrupted } = result.end;
+      if (interrupted === undefined) return result;
+      if (time === askTimes)
+        throw new AttemptFailure('Infrastructure', 'ToolsLost', `a command was cut off ${askTimes} times (${interrupted}); the task is tried again`);
+    }
   }
 
   /** Runs a command with what it may reach, as long as that lasts; for those who follow its events themselves. */

@@ -154,7 +154,7 @@ function throughTheEndpoint(endpoint: ModelEndpoint | null): Readonly<Record<str
 /** Writes the goal where the program finds it, and makes it an empty home. */
 async function makePlaces({ session }: Scope, { goal }: Filled): Promise<void> {
   const command = `mkdir -p ${places.home} && cat > ${places.goal}`;
-  const { end, stderr } = await session.exec({ command, stdin: goal, timeoutSeconds: 60 });
+  const { end, stderr } = await session.ask({ command, stdin: goal, timeoutSeconds: 60 });
   if (end.exitCode === 0) return;
   const why = end.error?.message ?? stderr.trim().slice(0, 300);
   throw new AttemptFailure(

@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { toolsFor } from './registry.ts';
 import { openStage, timeless, type Case } from './testing/play.ts';
 
 const { binary, begin, play } = await openStage();
@@ -18,6 +19,18 @@ describe.skipIf(binary === '')('bash', () => {
     run('processes that are left', { command: 'sleep 60 & echo left' }, /^left\n\[exit status 0, \d+\.\d s, 1 process that it left running ended with it; background keeps one\]$/),
     run('a number in quotes', { command: 'echo 1', timeout_seconds: '5', stdin: null }, '1\n[exit status 0, N s]'),
   ])('$name', (one) => play(one)); // prettier-ignore
+
+  it('is there where the question for a shell was cut off', async () => {
+    const bed = await begin();
+    const { session } = bed.scope;
+    const seen = await session.exec({ argv: ['true'], timeoutSeconds: 20 });
+    // A fake: the keeper would have to die within these few milliseconds.
+    const cutOff = { ...seen, end: { ...seen.end, exitCode: null, interrupted: 'KeeperRestarted' as const } };
+    const exec = vi.spyOn(session, 'exec').mockResolvedValueOnce(cutOff);
+    expect((await toolsFor(bed.scope)).definitions.map(({ name }) => name)).toContain('bash');
+    exec.mockResolvedValue(cutOff);
+    await expect(toolsFor(bed.scope)).rejects.toThrow(/cut off 4 times \(KeeperRestarted\); the task is tried again/);
+  });
 
   it('has the bound of the pool', async () => {
     const bounded = (seconds: number): object => ({ tools: { deny: [], timeouts: { bash: seconds } } });

@@ -114,7 +114,7 @@ echo plain sh`;
 
 /** The shell of the image of a sandbox; null where it has none, so that no command line can be run. */
 export async function findShell(session: SandboxSession): Promise<CommandShell | null> {
-  const { stdout, end } = await session.exec({ argv: ['/bin/sh', '-c', question], timeoutSeconds: 20 });
+  const { stdout, end } = await session.ask({ argv: ['/bin/sh', '-c', question], timeoutSeconds: 20 });
   const found = stdout.trim();
   return end.exitCode === 0 && Object.hasOwn(programs, found) ? (found as CommandShell) : null;
 }
@@ -126,7 +126,7 @@ const usualPrograms = ['git', 'python3', 'pip', 'node', 'npm', 'go', 'cargo', 'j
 export async function programsOf(session: SandboxSession): Promise<readonly string[]> {
   const ask = `for p in ${usualPrograms.join(' ')}; do command -v $p >/dev/null && case $p in
 python3|node) echo "$p $($p --version 2>&1 | tr -dc 0-9.)";; *) echo $p;; esac; done; true`;
-  const { stdout, end } = await session.exec({ argv: ['/bin/sh', '-c', ask], timeoutSeconds: 20 });
+  const { stdout, end } = await session.ask({ argv: ['/bin/sh', '-c', ask], timeoutSeconds: 20 });
   const found =
     end.exitCode === 0
       ? plain(stdout)
