@@ -1,7 +1,7 @@
 import { defineResource, ResourceClient, sleep, systemClock, type Transport } from '@agentfleet/kube';
 import { agentTask, agentTaskOrder, group, version } from '@agentfleet/protocol/api';
 import { FleetError, asFleetErrors } from './errors.ts';
-import { followTask } from './follow.ts';
+import { followTask, pendingOf } from './follow.ts';
 import type {
   Artifact,
   CancelMode,
@@ -124,9 +124,9 @@ export class ClusterClient implements FleetClient {
 
   async #decide(type: 'Approve' | 'Reject' | 'Answer', name: string, options: DecideOptions, message?: string): Promise<AgentTaskOrder> {
     const task = await this.get(name, options.signal);
-    const pending = task.status?.run?.pendingApproval;
+    const pending = pendingOf(task);
     const { action = pending?.action } = options;
-    if (task.status?.finished === 'true' || pending === undefined || action !== pending.action) {
+    if (pending === undefined || action !== pending.action) {
       const why = task.status?.finished === 'true' ? 'has ended' : `is ${task.status?.phase ?? 'Pending'}, and no such decision waits`;
       throw new FleetError('AF_CLIENT_NOTHING_WAITS', `AgentTask ${name} ${why}`);
     }

@@ -1,6 +1,6 @@
 import { isApiError, isNotFound, ResourceClient, sleep, systemClock, watch, type Resource, type Transport } from '@agentfleet/kube';
 import { asFleetError, FleetError } from './errors.ts';
-import type { TaskUpdate } from './public.ts';
+import type { Pending, TaskUpdate } from './public.ts';
 import type { AgentTask } from './types.ts';
 
 export interface Following {
@@ -109,7 +109,14 @@ function gone(name: string): FleetError {
   return new FleetError('AF_CLIENT_GONE', `AgentTask ${name} is gone`);
 }
 
+/** What waits for a decision that nobody has taken. Pure. */
+export function pendingOf({ status }: AgentTask): Pending | undefined {
+  const pending = status?.run?.pendingApproval;
+  const isDecided = status?.approvals?.some(({ action }) => action === pending?.action) === true;
+  return status?.finished === 'true' || isDecided ? undefined : pending;
+}
+
 function updateOf(task: AgentTask): TaskUpdate {
   const { phase, finished } = task.status ?? {};
-  return { task, phase, finished: finished === 'true', version: task.metadata.resourceVersion ?? '' };
+  return { task, phase, finished: finished === 'true', pending: pendingOf(task), version: task.metadata.resourceVersion ?? '' };
 }

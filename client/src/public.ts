@@ -1,4 +1,4 @@
-import type { AgentTask, AgentTaskOrder, AgentTaskSpec, ObjectMeta } from './types.ts';
+import type { AgentTask, AgentTaskOrder, AgentTaskSpec, AgentTaskStatus, ObjectMeta } from './types.ts';
 
 /** A task to create: its name, or `generateName`, and its spec. */
 export interface NewTask {
@@ -27,12 +27,15 @@ export interface OrderOptions {
 }
 
 export interface DecideOptions extends OrderOptions {
-  /** Digest of the act, from `status.run.pendingApproval.action`; default: the pending one. */
+  /** Digest of the act that was seen, from `pending.action`; default: whatever waits by then. */
   readonly action?: string;
 }
 
 /** How a task ends: after its step, with its tree put back, or at once. */
 export type CancelMode = 'Stop' | 'Rollback' | 'Terminate';
+
+/** An act, a question or a result that waits for a person. */
+export type Pending = NonNullable<NonNullable<AgentTaskStatus['run']>['pendingApproval']>;
 
 /** One state of a task. */
 export interface TaskUpdate {
@@ -40,6 +43,8 @@ export interface TaskUpdate {
   /** Summary for people; undefined until the operator saw the task. */
   readonly phase: string | undefined;
   readonly finished: boolean;
+  /** What waits for a decision; undefined also where one was taken that the worker has not followed yet. */
+  readonly pending: Pending | undefined;
   /** Goes into `FollowOptions.since` of a later call, also of another process. */
   readonly version: string;
 }

@@ -91,24 +91,28 @@ describe.runIf(enabled)('the client', () => {
     expect(made.spec.deadlineSeconds).toBe(3600);
     const seen: string[] = [];
     const versions: string[] = [];
+    const orders: client.AgentTaskOrder[] = [];
     const following = (async () => {
-      for await (const { phase, version } of fleet.follow('one')) {
+      for await (const { phase, version, pending } of fleet.follow('one')) {
         if (seen.at(-1) !== phase) seen.push(phase ?? '-');
         versions.push(version);
+        // As the README shows it: the act still stands in the status while its decision does already.
+        if (pending === undefined || phase !== 'AwaitingApproval') continue;
+        expect(await failure(fleet.answer('one', 'yes'))).toMatchObject({ code: 'AF_CLIENT_NOTHING_WAITS' });
+        orders.push(await fleet.approve('one', { action: pending.action, reason: 'seen' }));
       }
     })();
     await bed.startSandbox('one');
     expect(await failure(fleet.approve('one'))).toMatchObject({ code: 'AF_CLIENT_NOTHING_WAITS' });
     const expires = `${new Date(Date.now() + 600_000).toISOString().slice(0, 19)}Z`;
     await bed.report('one', { usage, pendingApproval: { action: act, summary: 'push', expires } });
-    await until('it waits', async () => (await bed.reported('one', 'AwaitingApproval')) === 'True/AwaitingApproval');
-    expect(await failure(fleet.answer('one', 'yes'))).toMatchObject({ code: 'AF_CLIENT_NOTHING_WAITS' });
-    const order = await fleet.approve('one', { reason: 'seen' });
-    expect(order.spec).toMatchObject({ action: act, reason: 'seen', requester: await whoAmI(bed.server) });
     await until('it is approved', async () => (await fleet.get('one')).status?.approvals?.[0]?.decision === 'Approved');
+    expect(await failure(fleet.approve('one'))).toMatchObject({ code: 'AF_CLIENT_NOTHING_WAITS' });
     expect((await fleet.message('one', 'use port 8080')).status?.state).toMatch(/Accepted|Done/);
     await bed.report('one', { usage, outcome: { result: 'Succeeded', reason: 'ChecksHold' }, snapshots: { initial: 's0001' } });
     await following;
+    const requester = await whoAmI(bed.server);
+    expect(orders.map((order) => order.spec)).toEqual([expect.objectContaining({ action: act, reason: 'seen', requester })]);
     expect([seen.includes('AwaitingApproval'), seen.at(-1)]).toEqual([true, 'Succeeded']);
     expect(new Set(versions).size).toBe(versions.length);
     const later: string[] = [];

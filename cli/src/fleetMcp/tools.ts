@@ -20,6 +20,7 @@ export interface FleetTool {
 const text = (description: string): object => ({ type: 'string', minLength: 1, description });
 const task = text('Name of the AgentTask.');
 const reason = text('Why, for the record.');
+const action = text('pendingApproval.action of status: refused where something else waits by now. Default: whatever waits.');
 const reads = { readOnlyHint: true } as const;
 const writes = { readOnlyHint: false, destructiveHint: false } as const;
 
@@ -111,8 +112,9 @@ async function diff(fleet: FleetClient, args: Args, signal: AbortSignal): Promis
 }
 
 async function decide(fleet: FleetClient, verb: 'approve' | 'reject', args: Args, signal: AbortSignal): Promise<unknown> {
-  const why = optional(args, 'reason');
-  const { spec, status } = await fleet[verb](needed(args, 'task'), { signal, ...(why !== undefined && { reason: why }) });
+  const [why, seen] = [optional(args, 'reason'), optional(args, 'action')];
+  const options = { signal, ...(why !== undefined && { reason: why }), ...(seen !== undefined && { action: seen }) };
+  const { spec, status } = await fleet[verb](needed(args, 'task'), options);
   return { order: spec.type, by: spec.requester, state: status?.state };
 }
 
@@ -172,14 +174,14 @@ export const fleetTools: readonly FleetTool[] = [
     name: 'approve',
     description:
       'Let the act or the result that a task waits with pass. It is recorded as a decision of the user whose credentials are used: ask first.',
-    inputSchema: { type: 'object', properties: { task, reason }, required: ['task'] },
+    inputSchema: { type: 'object', properties: { task, action, reason }, required: ['task'] },
     annotations: { readOnlyHint: false, destructiveHint: true },
     call: (fleet, args, signal) => decide(fleet, 'approve', args, signal),
   },
   {
     name: 'reject',
     description: 'Refuse the act or the result that a task waits with.',
-    inputSchema: { type: 'object', properties: { task, reason }, required: ['task'] },
+    inputSchema: { type: 'object', properties: { task, action, reason }, required: ['task'] },
     annotations: writes,
     call: (fleet, args, signal) => decide(fleet, 'reject', args, signal),
   },

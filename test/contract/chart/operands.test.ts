@@ -2,6 +2,7 @@
 import { execa } from 'execa';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { gatewayPort } from '@agentfleet/protocol/gateway';
 import { expertPort, workerPort } from '@agentfleet/protocol/pool';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { up, type Cluster } from '../../../hack/cluster/index.ts';
@@ -99,7 +100,7 @@ describe('the NetworkPolicy of the operator', () => {
     expect(ingress).toEqual([{ ports: [{ protocol: 'TCP', port: 'metrics' }] }]);
     expect(egress!.map(({ ports }) => ports.map(({ port }) => port))).toEqual([
       [53, 53, 443, 6443],
-      [expertPort, workerPort, vllmPort],
+      [expertPort, workerPort, vllmPort, gatewayPort],
       [8443],
     ]);
   });
