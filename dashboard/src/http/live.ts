@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { bounds } from '../base/config.ts';
 import { DashboardError } from '../base/failure.ts';
 import { isName } from '../base/resources.ts';
-import { callerOf, type Context } from './context.ts';
+import { callerOf, type Context, untilGone } from './context.ts';
 import { pageHeaders } from './headers.ts';
 
 /** Ms between two signs of life, so that proxies keep the stream and browsers see that it is there. */
