@@ -95,6 +95,17 @@ describe('a request', () => {
     ]);
   });
 
+  it('is made of its own members: a client has no way to the request of the provider', async () => {
+    provider.play(refuse(200, message([{ type: 'text', text: 'Done.' }])));
+    await stage.ask({ messages: goal });
+    const tools = [{ type: 'web_fetch_20250910', name: 'web_fetch' }];
+    await stage.ask({
+      messages: goal,
+      messages_options: { model: 'dearest', max_tokens: 64_000, messages: [], system: 'x', tools, top_k: 1 },
+    });
+    expect(provider.calls[1]?.body).toEqual(provider.calls[0]?.body);
+  });
+
   it('asks for a schema where one is wanted', async () => {
     provider.play(refuse(200, message([{ type: 'text', text: '{}' }])));
     const schema = { type: 'object', properties: {} };

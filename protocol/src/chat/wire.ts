@@ -91,7 +91,9 @@ export const ChatRequest = Type.Object(
     logprobs: Type.Optional(Type.Boolean()),
     stream: Type.Optional(Type.Boolean()),
     messages_options: Type.Optional(
-      Type.Record(Type.String(), Type.Unknown(), { description: 'members of the Messages API that its models alone take; ours' }),
+      Type.Record(Type.String(), Type.Unknown(), {
+        description: 'members of the Messages API that its models alone take; ours, inside the gateway: that of a client is dropped',
+      }),
     ),
   },
   open,

@@ -23,7 +23,11 @@ export function chatRequest(body: unknown): ChatRequest {
 /** The OpenAI chat API, which is also the form of requests to providers. */
 export const chatApi: ClientApi = {
   path: chatRoutes.completions,
-  read: (body) => ({ chat: chatRequest(body), answer: (completion) => completion, events: () => chatEvents }),
+  read(body) {
+    // What `chatOfMessages` has checked goes by this member; nobody has checked that of a client.
+    const { messages_options: _unchecked, ...chat } = chatRequest(body);
+    return { chat, answer: (completion) => completion, events: () => chatEvents };
+  },
   refusal: ({ body }) => body,
 };
 

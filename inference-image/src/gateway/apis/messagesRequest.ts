@@ -2,6 +2,7 @@ import { Ajv } from 'ajv';
 import { Type, type Static } from 'typebox';
 import type { ChatRequest, WireMessage, WireToolCall } from '@agentfleet/protocol/chat';
 import { GatewayError } from '../providers/gatewayError.ts';
+import { messagesOptionsOf } from '../providers/index.ts';
 import { ownSignature, uncarried } from './carried.ts';
 import { chatRequest, fitting } from './chat.ts';
 
@@ -34,8 +35,6 @@ export function messagesRequest(body: unknown): MessagesRequest {
   return fitting(body, validate);
 }
 
-/** Members that models of the Messages API alone take, and that no right of the gateway's owner hangs on. */
-const ownOptions = ['temperature', 'top_p', 'top_k', 'thinking', 'metadata'] as const;
 /** Members by which the vendor would act on its own: nothing here would bound or gate its acts. */
 const refusedMembers = ['mcp_servers', 'container'] as const;
 /** Tools that the vendor runs: a model without them answers with its other tools. */
@@ -68,7 +67,7 @@ export function chatOfMessages(body: MessagesRequest): ChatRequest {
 
 function sampling(body: MessagesRequest): Partial<ChatRequest> {
   const { temperature, top_p: topP, output_config: output } = body;
-  const own = Object.fromEntries(ownOptions.flatMap((name) => (body[name] === undefined ? [] : [[name, body[name]]])));
+  const own = messagesOptionsOf(body);
   const { effort } = (output ?? {}) as { readonly effort?: unknown };
   const options = { ...own, ...(effort !== undefined && { output_config: { effort } }) };
   return {

@@ -21,6 +21,8 @@ const markedTurns = 2;
 /** The API takes no smaller budget. */
 const leastThinking = 1024;
 const efforts = ['low', 'medium', 'high', 'xhigh', 'max'] as const;
+/** Members that models of the Messages API alone take, and on which no right of the gateway's owner depends. */
+const messagesOptions = ['temperature', 'top_p', 'top_k', 'thinking', 'metadata'] as const;
 
 /** A request of the chat API as one of the Messages API. Pure. */
 export function anthropicRequest({ body, model }: Pick<Ask, 'body' | 'model'>): MessageCreateParamsNonStreaming {
@@ -43,6 +45,11 @@ export function anthropicRequest({ body, model }: Pick<Ask, 'body' | 'model'>): 
   };
 }
 
+/** The members of a request that only the Messages API has, and that a client may set. Pure. */
+export function messagesOptionsOf(members: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(messagesOptions.flatMap((name) => (members[name] === undefined ? [] : [[name, members[name]]])));
+}
+
 function marksItself({ messages, tools = [] }: Ask['body']): boolean {
   const marked = (value: unknown): boolean => typeof value === 'object' && value !== null && 'cache_control' in value;
   return (
@@ -56,7 +63,7 @@ function marksItself({ messages, tools = [] }: Ask['body']): boolean {
  * the client's.
  */
 function ownOptions({ messages_options: own = {}, max_completion_tokens: most, ...body }: Ask['body']): Record<string, unknown> {
-  const { output_config: _config, thinking: asked, ...rest } = own;
+  const { thinking: asked, ...rest } = messagesOptionsOf(own);
   const thinking = (asked ?? (body as { readonly thinking?: unknown }).thinking) as
     { readonly type?: string; readonly budget_tokens?: number } | null | undefined;
   if (typeof thinking !== 'object' || thinking === null) return rest;

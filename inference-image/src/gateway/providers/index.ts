@@ -8,7 +8,7 @@ import { OpenAIProvider } from './openai.ts';
 import type { Provider } from './provider.ts';
 import { ReplayProvider } from './replay.ts';
 
-export { inputOf } from './anthropicRequest.ts';
+export { inputOf, messagesOptionsOf } from './anthropicRequest.ts';
 export { isAnthropicState } from './anthropicState.ts';
 export { chunkOf, chunkOfChoice, Streamed, type Delta } from './chunks.ts';
 export { malformed, providerFailure } from './failure.ts';
