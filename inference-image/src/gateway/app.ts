@@ -136,13 +136,14 @@ async function sendStream(
       if (failure.cause !== undefined && !reply.raw.destroyed) logger.error('a stream failed', errorFields(failure));
       settle(resultOf(reply, error));
       yield* writer.fail(failure);
-    } finally {
-      // Not ended before: the reader disconnected between two chunks.
-      settle(gone);
-      await rest.return?.();
     }
   }
-  return reply.header('cache-control', 'no-cache').type('text/event-stream').send(Readable.from(events()));
+  // A body that is destroyed before it is read never enters `events`: what must happen in any case happens here.
+  const body = Readable.from(events()).once('close', () => {
+    settle(gone);
+    void rest.return?.();
+  });
+  return reply.header('cache-control', 'no-cache').type('text/event-stream').send(body);
 }
 
 /** Result of a request whose caller went away. */
@@ -160,7 +161,9 @@ function knownModel(body: unknown, names: readonly string[]): string {
 
 function callerOf({ ended }: AppOptions, { headers, id }: FastifyRequest, reply: FastifyReply): Caller {
   const left = new AbortController();
-  reply.raw.once('close', () => left.abort());
+  // A caller that has gone already sends no event.
+  if (reply.raw.destroyed) left.abort();
+  else reply.raw.once('close', () => left.abort());
   const text = (name: string): string | undefined => {
     const value = headers[name];
     return typeof value === 'string' && value.length <= 512 ? value : undefined;

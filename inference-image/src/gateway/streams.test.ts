@@ -1,7 +1,12 @@
 // The gateway streams: the same contract, chunk by chunk.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createLog } from '@agentfleet/protocol/log';
+import { createGatewayApp } from './app.ts';
+import { Gateway } from './gateway.ts';
+import { ModelsFile } from './models.ts';
+import { createProviders, type Chunk, type Provider } from './providers/index.ts';
 import { chunk, FakeProvider, raw, refuse, stream, tell, usage } from './testing/provider.ts';
-import { Stage, textOf } from './testing/harness.ts';
+import { quickPolicy, Stage, textOf } from './testing/harness.ts';
 
 const provider = new FakeProvider();
 let url = '';
@@ -89,4 +94,60 @@ describe('a stream', () => {
     );
     expect(states).toEqual([{ engine: 'OpenAI', model: 'some-model', message: { reasoning_content: 'I think' }, calls: {} }]);
   });
+});
+
+it.each(['models', 'provider'])('a stream whose caller goes away while it waits for the %s keeps no place', async (where) => {
+  const arrived = Promise.withResolvers<void>();
+  const gone = Promise.withResolvers<void>();
+  const at = async (here: string): Promise<void> => {
+    if (here !== where) return;
+    arrived.resolve();
+    await gone.promise;
+  };
+  let asked = 0;
+  const slow: Provider = {
+    several: true,
+    complete: () => Promise.reject(new Error('not asked')),
+    async *stream() {
+      asked += 1;
+      await at('provider');
+      yield chunk({ content: 'Hello.' }) as Chunk;
+    },
+  };
+  class SlowFile extends ModelsFile {
+    override async current(): ReturnType<ModelsFile['current']> {
+      await at('models');
+      return super.current();
+    }
+  }
+  const now = (): number => performance.now();
+  const gateway = new Gateway({
+    models: new SlowFile(stage.path('models.json'), { now: Date.now }, () => undefined),
+    providers: { ...createProviders(), OpenAI: slow },
+    policy: quickPolicy,
+    silenceMs: 500,
+    recorder: null,
+    now,
+    random: Math.random,
+  });
+  const never = new AbortController().signal;
+  const logger = createLog('error', () => undefined, Date.now);
+  const app = createGatewayApp({ gateway, gate: () => Promise.resolve(), logger, stopping: never, ended: never, now });
+  app.server.on('connection', (socket) => socket.once('close', () => setImmediate(gone.resolve)));
+  const address = await app.listen({ host: '127.0.0.1', port: 0 });
+  const leaving = new AbortController();
+  const left = fetch(`${address}/v1/chat/completions`, {
+    method: 'POST',
+    signal: leaving.signal,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'expert', stream: true, messages: [{ role: 'user', content: 'x' }] }),
+  });
+  await arrived.promise;
+  leaving.abort();
+  await expect(left).rejects.toThrow();
+  const metrics = (): Promise<string> => gateway.metrics.registry.metrics();
+  await expect.poll(metrics).toContain('agentfleet_gateway_requests_total{model="expert",result="CallerGone"} 1');
+  await expect.poll(metrics).toContain('agentfleet_gateway_in_flight{model="expert"} 0');
+  expect(asked).toBe(where === 'models' ? 0 : 1);
+  await app.close();
 });
