@@ -227,6 +227,21 @@ describe('a stream', () => {
     expect(JSON.stringify(streamed.chunks.slice(0, -2))).not.toContain('Look');
   });
 
+  it('whose provider sends pings alone for longer than the limit of silence continues', async () => {
+    provider.play((_call, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      const [first = '', ...rest] = events;
+      const left = [first, ...Array.from({ length: 6 }, () => event({ type: 'ping' })), rest.join('')];
+      const timer = setInterval(() => {
+        response.write(left.shift() ?? '');
+        if (left.length > 0) return;
+        clearInterval(timer);
+        response.end();
+      }, 100);
+    });
+    expect(textOf(await stage.stream({ messages: goal }))).toBe('I look.');
+  });
+
   it('that ends in the middle is an error', async () => {
     provider.play(raw(events.slice(0, 14).join(''), 'text/event-stream'));
     expect(await stage.stream({ messages: goal })).toMatchObject({ done: false, error: { code: 'ProviderMalformed' } });

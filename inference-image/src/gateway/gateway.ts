@@ -36,7 +36,7 @@ async function openStream(attempt: Attempt, chunks: AsyncIterable<Chunk>): Promi
 async function* chunksOf({ attempt, first, rest }: OpenStream, streamed: Streamed, silenceMs: number): AsyncIterable<Chunk> {
   const { model } = attempt.ask;
   try {
-    for (let next: IteratorResult<Chunk> = { value: first }; next.done !== true; next = await soon(rest.next(), silenceMs, model.name)) {
+    for (let next: IteratorResult<Chunk> = { value: first }; next.done !== true; next = await soon(rest.next(), silenceMs, attempt)) {
       streamed.add(next.value);
       const { usage: _usage, ...chunk } = next.value;
       if (chunk.choices.length > 0) yield { ...chunk, model: model.name };
@@ -57,14 +57,20 @@ function* statesOf({ ask: { model } }: Attempt, streamed: Streamed): Iterable<Ch
     if (message.provider_state !== undefined) yield chunkOf(model.name, { provider_state: message.provider_state }, null, index);
 }
 
-async function soon<T>(wanted: Promise<T>, silenceMs: number, name: string): Promise<T> {
+/** Waits while bytes arrive: what yields no chunk (a ping, a comment, a signature) is no silence. The attempt has its own time limit. */
+async function soon<T>(wanted: Promise<T>, silenceMs: number, { ask: { model }, arriving }: Attempt): Promise<T> {
   const silent = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
-    silent.reject(new GatewayError('ProviderTimeout', `${name}: its stream was silent for ${silenceMs / 1000} s; look at the provider`));
+    silent.reject(
+      new GatewayError('ProviderTimeout', `${model.name}: its stream was silent for ${silenceMs / 1000} s; look at the provider`),
+    );
   }, silenceMs);
+  const onBytes = (): void => void timer.refresh();
+  arriving.on('bytes', onBytes);
   try {
     return await Promise.race([wanted, silent.promise]);
   } finally {
+    arriving.off('bytes', onBytes);
     clearTimeout(timer);
   }
 }

@@ -1,13 +1,15 @@
 import { GatewayError } from './providers/gatewayError.ts';
 import { createHash } from 'node:crypto';
+import { EventEmitter } from 'node:events';
 import type { ChatRequest } from '@agentfleet/protocol/chat';
 import type { GatewayModel } from '@agentfleet/protocol/gateway';
 import { readKey } from './models.ts';
 import { providerFailure, type Ask } from './providers/index.ts';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readFile } from 'node:fs/promises';
+import { TransformStream } from 'node:stream/web';
 import { rootCertificates } from 'node:tls';
-import { Agent, fetch as undiciFetch, ProxyAgent, type Dispatcher } from 'undici';
+import { Agent, fetch as undiciFetch, ProxyAgent, Response, type Dispatcher } from 'undici';
 
 type Fetch = typeof globalThis.fetch;
 
@@ -20,9 +22,11 @@ class Transport {
 
   /**
    * Returns a `fetch` that follows no redirect: a key is only sent to its host.
+   *
+   * @param onBytes called for each piece of an answer
    * @throws GatewayError when the file of the authorities cannot be read
    */
-  async fetchOf({ name, caFile, proxy }: GatewayModel): Promise<Fetch> {
+  async fetchOf({ name, caFile, proxy }: GatewayModel, onBytes: () => void): Promise<Fetch> {
     const authority = caFile === undefined ? null : await readFile(caFile, 'utf8').catch(() => null);
     if (caFile !== undefined && authority === null)
       throw new GatewayError(
@@ -36,12 +40,23 @@ class Transport {
       this.#kept = { key, dispatcher: dispatcherOf(authority, proxy) };
     }
     const { dispatcher } = this.#kept;
-    return ((url: string, init: object) => undiciFetch(url, { ...init, redirect: 'manual', dispatcher })) as unknown as Fetch;
+    return (async (url: string, init: object) =>
+      observed(await undiciFetch(url, { ...init, redirect: 'manual', dispatcher }), onBytes)) as unknown as Fetch;
   }
 
   async close(): Promise<void> {
     await this.#kept?.dispatcher.destroy();
   }
+}
+
+function observed({ body, status, statusText, headers }: Response, onBytes: () => void): Response {
+  const observing = new TransformStream<Uint8Array, Uint8Array>({
+    transform: (piece, controller) => {
+      onBytes();
+      controller.enqueue(piece);
+    },
+  });
+  return new Response(body === null ? null : body.pipeThrough(observing), { status, statusText, headers });
 }
 
 function dispatcherOf(authority: string | null, proxy: string | undefined): Dispatcher {
@@ -226,6 +241,8 @@ export interface Caller {
 /** An attempt under way. */
 export interface Attempt {
   readonly ask: Ask;
+  /** Emits `bytes` when a piece of the answer arrives, also one that yields no chunk: a ping, a comment. */
+  readonly arriving: EventEmitter<{ bytes: [] }>;
   /** Ends it; returns its failure as a GatewayError, or the reason of the caller's signal. */
   readonly fail: (error: unknown) => unknown;
   readonly done: () => void;
@@ -274,7 +291,8 @@ export class Route {
       leave();
     };
     try {
-      const [key, fetch] = await Promise.all([readKey(model), this.#transport.fetchOf(model)]);
+      const arriving = new EventEmitter<{ bytes: [] }>();
+      const [key, fetch] = await Promise.all([readKey(model), this.#transport.fetchOf(model, () => arriving.emit('bytes'))]);
       const ask: Ask = {
         model,
         url,
@@ -289,7 +307,7 @@ export class Route {
         end(failure.code === 'ProviderUnreachable' || failure.code === 'ProviderTimeout');
         return failure;
       };
-      return { ask, fail, done: () => end(false) };
+      return { ask, arriving, fail, done: () => end(false) };
     } catch (error) {
       end(false);
       throw error;

@@ -59,7 +59,7 @@ export const WireMessage = Type.Object(
 );
 export type WireMessage = Static<typeof WireMessage>;
 
-/** A tool that a model may call. */
+/** A tool that a model may call. `eager_input_streaming` comes from the Messages API and goes to its models only. */
 export const WireTool = Type.Object(
   {
     type: Type.Literal('function'),
@@ -72,6 +72,7 @@ export const WireTool = Type.Object(
       open,
     ),
     cache_control: Type.Optional(Type.Unknown()),
+    eager_input_streaming: Type.Optional(Type.Boolean()),
   },
   open,
 );

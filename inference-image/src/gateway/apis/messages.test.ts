@@ -98,9 +98,13 @@ describe('to a model of the same vendor', () => {
       ...ask,
       system,
       messages: [{ role: 'user', content }],
-      tools: [{ ...tool, cache_control: ephemeral }],
+      tools: [{ ...tool, cache_control: ephemeral, eager_input_streaming: true }],
     });
-    expect(provider.calls[0]?.body).toMatchObject({ system, messages: [{ content }], tools: [{ cache_control: ephemeral }] });
+    expect(provider.calls[0]?.body).toMatchObject({
+      system,
+      messages: [{ content }],
+      tools: [{ cache_control: ephemeral, eager_input_streaming: true }],
+    });
     expect(JSON.stringify(provider.calls[0]?.body).match(/cache_control/g)).toHaveLength(3);
   });
 
@@ -264,7 +268,13 @@ describe('to a model of another vendor', () => {
 
   it('tools that the vendor would run are left out', async () => {
     provider.play(tell([{ content: 'Done.' }]));
-    await client().messages.create({ ...ask, tools: [tool, { type: 'web_search_20250305', name: 'web_search' }] });
+    await client().messages.create({
+      ...ask,
+      tools: [
+        { ...tool, eager_input_streaming: true },
+        { type: 'web_search_20250305', name: 'web_search' },
+      ],
+    });
     expect(provider.calls[0]?.body['tools']).toEqual([{ type: 'function', function: { name: 'bash', parameters: tool.input_schema } }]);
   });
 

@@ -84,7 +84,7 @@ function formatOf({ output_config: output, output_format: older }: MessagesReque
 }
 
 function toolOf(tool: Static<typeof Tool> & Readonly<Record<string, unknown>>, at: string): readonly unknown[] {
-  const { type, name, description, input_schema: parameters, cache_control: mark } = tool;
+  const { type, name, description, input_schema: parameters, cache_control: mark, eager_input_streaming: eager } = tool;
   if (typeof type === 'string' && vendorTools.test(type)) return [];
   if (typeof type === 'string' && type !== 'custom')
     throw refused(at, `the tool ${name} is of the vendor's type ${type}: give it as a tool with an input_schema of its own`);
@@ -93,6 +93,7 @@ function toolOf(tool: Static<typeof Tool> & Readonly<Record<string, unknown>>, a
       type: 'function',
       function: { name, ...(description !== undefined && { description }), ...(parameters !== undefined && { parameters }) },
       ...(mark !== undefined && { cache_control: mark }),
+      ...(typeof eager === 'boolean' && { eager_input_streaming: eager }),
     },
   ];
 }

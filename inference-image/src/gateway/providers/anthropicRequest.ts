@@ -79,8 +79,14 @@ function marked({ role, content }: Turn): Turn {
   };
 }
 
-function toolOf({ function: { name, description, parameters }, ...tool }: WireTool): Tool {
-  return { name, ...(description !== undefined && { description }), input_schema: { type: 'object', ...parameters }, ...markOf(tool) };
+function toolOf({ function: { name, description, parameters }, eager_input_streaming: eager, ...tool }: WireTool): Tool {
+  return {
+    name,
+    ...(description !== undefined && { description }),
+    input_schema: { type: 'object', ...parameters },
+    ...markOf(tool),
+    ...(eager !== undefined && { eager_input_streaming: eager }),
+  };
 }
 
 /** The mark that a client of the Messages API set. */

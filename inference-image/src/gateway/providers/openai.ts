@@ -127,7 +127,7 @@ function bodyOf({ body, model }: Ask, bound: Bound): Record<string, unknown> {
     ...rest,
     model: model.model,
     messages: messages.map((message) => restored(message, model.model ?? '')),
-    ...(tools !== undefined && { tools: tools.map(unmarked) }),
+    ...(tools !== undefined && { tools: tools.map(({ eager_input_streaming: _eager, ...tool }) => unmarked(tool)) }),
     [bound]: tokens,
   };
 }
