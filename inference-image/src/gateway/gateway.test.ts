@@ -174,6 +174,30 @@ describe('waiting requests', () => {
 });
 
 describe('a caller', () => {
+  it("may write null for what is absent, as the vendor's library does", async () => {
+    provider.play(hello);
+    const said = {
+      role: 'assistant',
+      content: null,
+      tool_calls: [{ id: 'a', type: 'function', function: { name: 'b', arguments: '{}' } }],
+    };
+    const result = { role: 'tool', tool_call_id: 'a', content: 'ok' };
+    const user = { role: 'user', content: 'Say hello.' };
+    await stage.ask({ messages: [user, said, result] });
+    const absent = { stop: null, temperature: null, n: null, stream: null, max_completion_tokens: null, tools: null, tool_choice: null };
+    const unset = { refusal: null, audio: null, function_call: null };
+    await stage.ask({
+      messages: [
+        { ...user, tool_calls: null },
+        { ...said, ...unset },
+        { ...result, tool_calls: null },
+      ],
+      ...absent,
+    });
+    expect(provider.calls[1]?.body).toEqual(provider.calls[0]?.body);
+    expect(provider.calls).toHaveLength(2);
+  });
+
   it.each([
     ['asks for no model of the pool', { model: 'gpt' }, 404, 'ModelUnknown', /no model gpt: the pool has expert/],
     ['sends what is no JSON object', { messages: 7 }, 400, 'InvalidRequest', /messages: must be array/],

@@ -20,12 +20,29 @@ export function chatRequest(body: unknown): ChatRequest {
   return fitting(body, validate);
 }
 
+/** A null of a client is an absent member, except as content of a message: the vendor's library writes it for what is not set. */
+function withoutNulls(body: unknown): unknown {
+  if (!isObject(body)) return body;
+  const { messages, ...rest } = body;
+  return present({ ...rest, messages: Array.isArray(messages) ? messages.map(messageWithoutNulls) : messages });
+}
+
+function messageWithoutNulls(message: unknown): unknown {
+  return isObject(message) ? { ...present(message), ...('content' in message && { content: message['content'] }) } : message;
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+const isObject = (value: unknown): value is Members => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const present = (members: Members): Members => Object.fromEntries(Object.entries(members).filter(([, member]) => member !== null));
+
 /** The OpenAI chat API, which is also the form of requests to providers. */
 export const chatApi: ClientApi = {
   path: chatRoutes.completions,
   read(body) {
     // What `chatOfMessages` has checked goes by this member; nobody has checked that of a client.
-    const { messages_options: _unchecked, ...chat } = chatRequest(body);
+    const { messages_options: _unchecked, ...chat } = chatRequest(withoutNulls(body));
     return { chat, answer: (completion) => completion, events: () => chatEvents };
   },
   refusal: ({ body }) => body,
