@@ -100,6 +100,20 @@ describe('an answer', () => {
     expect(await stage.metrics()).toContain('agentfleet_gateway_redactions_total{kind="Token"} 1');
   });
 
+  it.each([
+    ['the older name', { max_tokens: 7 }, 7],
+    ['both names', { max_tokens: 7, max_completion_tokens: 9 }, 9],
+    ['more than the model may write', { max_tokens: 50_000 }, 1000],
+  ])('is bounded as its caller asks by %s, and the provider gets one name', async (_what, bounds, most) => {
+    const refusal = refuse(400, { error: { message: "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead." } });
+    provider.play((call, response) => ('max_tokens' in call.body ? refusal : hello)(call, response));
+    expect((await stage.ask(bounds)).status).toBe(200);
+    expect(provider.calls.map(({ body }) => [body['max_tokens'], body['max_completion_tokens']])).toEqual([
+      [most, undefined],
+      [undefined, most],
+    ]);
+  });
+
   it('uses the other name of the limit where the provider demands it, once', async () => {
     const refusal = refuse(400, { error: { message: "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead." } });
     provider.play((call, response) => ('max_tokens' in call.body ? refusal : hello)(call, response));
@@ -202,6 +216,7 @@ describe('a caller', () => {
     ['asks for no model of the pool', { model: 'gpt' }, 404, 'ModelUnknown', /no model gpt: the pool has expert/],
     ['sends what is no JSON object', { messages: 7 }, 400, 'InvalidRequest', /messages: must be array/],
     ['sends no messages', { messages: [] }, 400, 'InvalidRequest', /messages: must NOT have fewer than 1/],
+    ['wants no tokens', { max_tokens: 0 }, 400, 'InvalidRequest', /max_tokens: must be >= 1/],
     ['wants a thousand choices', { n: 1000 }, 400, 'InvalidRequest', /n: must be <= 64/],
   ])('is refused that %s', async (_what, body, status, code, words) => {
     const answer = await stage.ask(body);

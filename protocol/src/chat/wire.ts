@@ -89,6 +89,7 @@ export const ChatRequest = Type.Object(
     n: Type.Optional(Type.Integer({ minimum: 1, maximum: 64 })),
     temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 2 })),
     max_completion_tokens: Type.Optional(Type.Integer({ minimum: 1 })),
+    max_tokens: Type.Optional(Type.Integer({ minimum: 1, description: 'the older name of max_completion_tokens' })),
     logprobs: Type.Optional(Type.Boolean()),
     stream: Type.Optional(Type.Boolean()),
     messages_options: Type.Optional(

@@ -42,7 +42,8 @@ export const chatApi: ClientApi = {
   path: chatRoutes.completions,
   read(body) {
     // What `chatOfMessages` has checked goes by this member; nobody has checked that of a client.
-    const { messages_options: _unchecked, ...chat } = chatRequest(withoutNulls(body));
+    const { messages_options: _unchecked, max_tokens: older, ...rest } = chatRequest(withoutNulls(body));
+    const chat = { ...(older !== undefined && { max_completion_tokens: older }), ...rest };
     return { chat, answer: (completion) => completion, events: () => chatEvents };
   },
   refusal: ({ body }) => body,
