@@ -118,6 +118,7 @@ describe('an answer', () => {
   it('has text, calls, the end and the usage of the chat API', async () => {
     provider.play(refuse(200, message([thinking, { type: 'text', text: 'I look.' }, use], 'tool_use')));
     const { body } = await stage.ask({ messages: goal });
+    expect(body).toMatchObject({ id: 'msg_1', object: 'chat.completion', created: expect.any(Number) as number });
     expect(body.usage).toMatchObject({ prompt_tokens: 100, completion_tokens: 5, prompt_tokens_details: { cached_tokens: 70 } });
     expect(body.choices[0]).toMatchObject({
       finish_reason: 'tool_calls',

@@ -38,6 +38,14 @@ describe('a stream', () => {
     expect(await stage.metrics()).toContain('agentfleet_gateway_requests_total{model="expert",result="ok"} 1');
   });
 
+  it('has a choice in every chunk where its caller asks for no usage, and the members that strict clients need', async () => {
+    provider.play(stream(metered.map((each) => ({ ...(each as object), object: undefined, created: undefined }))));
+    const { chunks, done } = await stage.stream({ stream_options: null });
+    expect(chunks.map(({ choices }) => choices.length)).toEqual([1, 1, 1, 1]);
+    for (const each of chunks) expect(each).toMatchObject({ object: 'chat.completion.chunk', created: expect.any(Number) as number });
+    expect(done).toBe(true);
+  });
+
   it('without usage is estimated', async () => {
     provider.play(stream(hello));
     expect((await stage.stream()).chunks.at(-1)?.usage).toMatchObject({ estimated: true, completion_tokens: 2 });

@@ -92,6 +92,7 @@ export const ChatRequest = Type.Object(
     max_tokens: Type.Optional(Type.Integer({ minimum: 1, description: 'the older name of max_completion_tokens' })),
     logprobs: Type.Optional(Type.Boolean()),
     stream: Type.Optional(Type.Boolean()),
+    stream_options: Type.Optional(Type.Object({ include_usage: Type.Optional(Type.Boolean()) }, open)),
     messages_options: Type.Optional(
       Type.Record(Type.String(), Type.Unknown(), {
         description: 'members of the Messages API that its models alone take; ours, inside the gateway: that of a client is dropped',

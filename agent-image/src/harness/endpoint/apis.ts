@@ -28,6 +28,8 @@ export interface ProgramApi {
   readonly free: readonly string[];
   /** Members that bound an answer; the first is sent. */
   readonly bounds: readonly [string, ...string[]];
+  /** Members by which a stream reports its usage; others do so unasked. */
+  readonly metered?: Members;
   /** Variables that programs and libraries of the API read. Pure. */
   environment(url: string, key: string): Readonly<Record<string, string>>;
   /** The body of a refusal. Pure. */
@@ -77,6 +79,7 @@ const chat: ProgramApi = {
   path: chatRoutes.completions,
   free: [],
   bounds: ['max_completion_tokens', 'max_tokens'],
+  metered: { stream_options: { include_usage: true } },
   environment: openai,
   refusal: openaiRefusal,
   answered(body) {

@@ -79,7 +79,7 @@ export async function relay(relaying: Relaying, exchange: Exchange): Promise<voi
   const reserved = await ledger.reserve({ promptTokens, maxOutputTokens: Math.min(bound, expert.chat.maxOutputTokens), n });
   const outcome = new Outcome(ledger, reserved, promptTokens);
   try {
-    const bounded = { ...sent, [api.bounds[0]]: reserved.maxOutputTokens };
+    const bounded = { ...sent, ...(body['stream'] === true && api.metered), [api.bounds[0]]: reserved.maxOutputTokens };
     const answer = await send(relaying, exchange, reserved.request, bounded);
     const isStream = answer.headers.get('content-type')?.startsWith('text/event-stream') === true;
     if (!isStream) return await whole(relaying, answer, exchange, outcome);
@@ -131,7 +131,7 @@ class Outcome {
   }
 }
 
-/** Returns whether a program of the Chat API asks for the usage of a stream; the gateway always reports it. */
+/** Returns whether a program of the Chat API asks for the usage of a stream; it is requested in any case, to be charged. */
 function wantsUsage(body: Members): boolean {
   return members(body['stream_options'])['include_usage'] === true;
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { Ajv } from 'ajv';
 import { chatRoutes, ChatRequest } from '@agentfleet/protocol/chat';
 import { GatewayError } from '../providers/gatewayError.ts';
@@ -41,25 +42,43 @@ const present = (members: Members): Members => Object.fromEntries(Object.entries
 export const chatApi: ClientApi = {
   path: chatRoutes.completions,
   read(body) {
-    // What `chatOfMessages` has checked goes by this member; nobody has checked that of a client.
-    const { messages_options: _unchecked, max_tokens: older, ...rest } = chatRequest(withoutNulls(body));
+    // What `chatOfMessages` has checked goes by `messages_options`; nobody has checked that of a client.
+    const { messages_options: _unchecked, max_tokens: older, stream_options: streaming, ...rest } = chatRequest(withoutNulls(body));
     const chat = { ...(older !== undefined && { max_completion_tokens: older }), ...rest };
-    return { chat, answer: (completion) => completion, events: () => chatEvents };
+    const created = Math.floor(Date.now() / 1000);
+    return {
+      chat,
+      answer: (completion) => ({ id: `chatcmpl-${randomUUID()}`, ...completion, object: 'chat.completion', created }),
+      events: () => new ChatEvents(created, streaming?.include_usage === true),
+    };
   },
   refusal: ({ body }) => body,
 };
 
-const chatEvents: EventWriter = {
-  *chunk(chunk) {
+/** Chunks as strict clients of the API read them: none is without a choice, except that of the usage where it was asked for. */
+class ChatEvents implements EventWriter {
+  readonly #created: number;
+  readonly #wantsUsage: boolean;
+
+  /** @param created seconds since 1970 */
+  constructor(created: number, wantsUsage: boolean) {
+    this.#created = created;
+    this.#wantsUsage = wantsUsage;
+  }
+
+  *chunk(chunk: Chunk): Iterable<string> {
     const choices = chunk.choices.filter(({ delta }) => !('thinking' in (delta as Delta)));
-    if (choices.length > 0 || chunk.choices.length === 0) yield event({ ...chunk, choices } satisfies Chunk);
-  },
-  *end() {
+    if (choices.length === 0 && (chunk.choices.length > 0 || !this.#wantsUsage)) return;
+    yield event({ ...chunk, choices, object: 'chat.completion.chunk', created: this.#created } satisfies Chunk);
+  }
+
+  *end(): Iterable<string> {
     yield 'data: [DONE]\n\n';
-  },
-  *fail({ body }) {
+  }
+
+  *fail({ body }: GatewayError): Iterable<string> {
     yield event(body);
-  },
-};
+  }
+}
 
 const event = (data: unknown): string => `data: ${JSON.stringify(data)}\n\n`;

@@ -97,9 +97,9 @@ export class Stage {
     return { status: response.status, headers: response.headers, body: (isJson ? JSON.parse(text) : {}) as Answer['body'], text };
   }
 
-  /** Requests a stream; returns its chunks and its end. */
+  /** Requests a stream with its usage; returns its chunks and its end. */
   async stream(body: Readonly<Record<string, unknown>> = {}): Promise<Streaming> {
-    const { status, text, body: refused } = await this.ask({ stream: true, ...body });
+    const { status, text, body: refused } = await this.ask({ stream: true, stream_options: { include_usage: true }, ...body });
     if (status !== 200) return { status, chunks: [], done: false, error: refused.error };
     const data = text.split('\n\n').flatMap((event) => (event.startsWith('data: ') ? [event.slice('data: '.length)] : []));
     const events = data.filter((one) => one !== '[DONE]').map((one) => JSON.parse(one) as Chunk & Partial<ChatErrorBody>);
