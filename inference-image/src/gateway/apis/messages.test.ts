@@ -115,6 +115,14 @@ describe('to a model of the same vendor', () => {
     const messages = [{ role: 'user' as const, content: [pdf, note] }];
     await client().messages.create({ ...ask, messages });
     expect(sent()[0]?.content).toMatchObject([pdf, { type: 'text', text: 'Note\n\nHi.' }]);
+    const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'aGk=' } } as const;
+    const result = { type: 'tool_result', tool_use_id: 'toolu_1', content: [image] } as const;
+    const shown = { ...result, content: [...result.content] };
+    await client().messages.create({
+      ...ask,
+      messages: [...ask.messages, { role: 'assistant', content: [use] }, { role: 'user', content: [shown] }],
+    });
+    expect(sent()[2]?.content).toMatchObject([shown]);
     const big = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'a'.repeat(100_000) } } as const;
     expect(await client().messages.countTokens({ model: 'expert', messages: [{ role: 'user', content: [big] }] })).toEqual({
       input_tokens: 1600,
@@ -210,6 +218,39 @@ describe('to a model of another vendor', () => {
       { content: '[a document, which this model cannot be shown; read it as text]' },
       { content: 'The tool bash can be called.' },
     ]);
+  });
+
+  it('images of results are shown after the last result, which is text', async () => {
+    provider.play(tell([{ content: 'Done.' }]));
+    const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'aGk=' } } as const;
+    const content: Anthropic.ContentBlockParam[] = [
+      { type: 'tool_result', tool_use_id: 'toolu_1', content: [{ type: 'text', text: 'a.png' }, image] },
+      { type: 'tool_result', tool_use_id: 'toolu_2', content: [image] },
+      { type: 'text', text: 'Go on.' },
+    ];
+    const uses = [use, { ...use, id: 'toolu_2' }];
+    await client().messages.create({
+      ...ask,
+      messages: [...ask.messages, { role: 'assistant', content: uses }, { role: 'user', content }],
+    });
+    const part = { type: 'image_url', image_url: { url: 'data:image/png;base64,aGk=' } };
+    const text = (at: number): object => ({ type: 'text', text: `Attachment ${at} of the results:` });
+    expect(sent().slice(2)).toEqual([
+      { role: 'tool', tool_call_id: 'toolu_1', content: 'a.png\n\n[attachment 1, in the next message]' },
+      { role: 'tool', tool_call_id: 'toolu_2', content: '[attachment 2, in the next message]' },
+      { role: 'user', content: [text(1), part, text(2), part] },
+      { role: 'user', content: 'Go on.' },
+    ]);
+  });
+
+  it.each([
+    ['nothing', [{ type: 'text', text: '' } as const]],
+    ['thinking of another model', [thinking]],
+    ['thinking that the gateway wrote', [{ ...thinking, signature: 'agentfleet' }]],
+  ])('a turn of the model that is %s alone is left out', async (_what, content) => {
+    provider.play(tell([{ content: 'Done.' }]));
+    await client().messages.create({ ...ask, messages: [...ask.messages, { role: 'assistant', content }, ...ask.messages] });
+    expect(sent()).toEqual([...ask.messages, ...ask.messages]);
   });
 
   it('images go on as parts', async () => {

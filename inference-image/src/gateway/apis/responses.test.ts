@@ -186,6 +186,21 @@ it('a request as coding programs send it: every member is obeyed, dropped or har
   });
 });
 
+it('an image in the output of a call is shown after it', async () => {
+  provider.play(tell([{ content: 'Done.' }]));
+  const image = 'data:image/png;base64,aGk=';
+  const input: ResponseInputItem[] = [
+    ...ask.input,
+    { type: 'function_call', call_id: 'call_1', name: 'shell', arguments: '{}' },
+    { type: 'function_call_output', call_id: 'call_1', output: [{ type: 'input_image', image_url: image }] },
+  ];
+  await client().responses.create({ ...ask, input });
+  expect(sent().slice(2)).toMatchObject([
+    { role: 'tool', content: '[attachment 1, in the next message]' },
+    { role: 'user', content: [{ type: 'text' }, { type: 'image_url', image_url: { url: image } }] },
+  ]);
+});
+
 it.each<readonly [string, object, object]>([
   ['one tool', { type: 'custom', name: 'apply_patch' }, { tool_choice: { type: 'function', function: { name: 'apply_patch' } } }],
   [

@@ -126,10 +126,54 @@ function bodyOf({ body, model }: Ask, bound: Bound): Record<string, unknown> {
   return {
     ...rest,
     model: model.model,
-    messages: messages.map((message) => restored(message, model.model ?? '')),
+    messages: acceptable(messages.map((message) => restored(message, model.model ?? ''))),
     ...(tools !== undefined && { tools: tools.map(({ eager_input_streaming: _eager, ...tool }) => unmarked(tool)) }),
     [bound]: tokens,
   };
+}
+
+type Part = Extract<WireMessage['content'], readonly unknown[]>[number];
+
+/**
+ * Returns messages without what servers refuse: turns of the model that say nothing, and images in results of calls. These are in
+ * a message of the user after the last result, as nothing may stand between a call and its results.
+ */
+function acceptable(messages: readonly WireMessage[]): readonly WireMessage[] {
+  const all: WireMessage[] = [];
+  let attached: Part[] = [];
+  let count = 0;
+  const show = (): void => {
+    if (attached.length > 0) all.push({ role: 'user', content: attached });
+    attached = [];
+    count = 0;
+  };
+  for (const message of messages) {
+    if (message.role !== 'tool') show();
+    const parts = message.role === 'tool' && Array.isArray(message.content) ? message.content : [];
+    if (parts.every(isText)) {
+      if (!isEmpty(message)) all.push(message);
+      continue;
+    }
+    const texts = parts.map((part) => {
+      if (isText(part)) return part.text;
+      count += 1;
+      attached.push({ type: 'text', text: `Attachment ${count} of the results:` } as Part, part);
+      return `[attachment ${count}, in the next message]`;
+    });
+    all.push({ ...message, content: texts.join('\n\n') });
+  }
+  show();
+  return all;
+}
+
+const isText = (part: Part): part is Part & { readonly text: string } => 'text' in part && typeof part.text === 'string';
+
+/** A model that only thought, or a client that kept nothing of its turn. */
+function isEmpty({ role, ...message }: WireMessage): boolean {
+  const words: Loose = message;
+  return (
+    role === 'assistant' && ['content', 'tool_calls', 'refusal', 'audio', 'function_call'].every((name) => (words[name] ?? null) === null)
+  );
 }
 
 /** Returns a message without members of the Messages API, which servers of the chat API refuse. */
