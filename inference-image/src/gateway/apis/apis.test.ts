@@ -184,6 +184,52 @@ describe('every API', () => {
   });
 });
 
+describe('two calls of a stream stay two', () => {
+  const piece = (members: object, name: string | null, args: unknown): unknown =>
+    chunk({ tool_calls: [{ ...members, type: 'function', function: { ...(name !== null && { name }), arguments: args } }] });
+  const deviations: readonly (readonly [string, readonly unknown[]])[] = [
+    ['without index and id', [piece({ id: '' }, 'bash', '{"x":1}'), piece({}, 'bash', '{"y":2}')]],
+    ['of one index, with ids', [piece({ index: 0, id: 'a' }, 'bash', '{"x":1}'), piece({ index: 0, id: 'b' }, 'bash', '{"y":2}')]],
+    ['of one id', [piece({ index: 0, id: 'a' }, 'bash', '{"x":1}'), piece({ index: 1, id: 'a' }, 'bash', '{"y":2}')]],
+    ['with arguments that are no text', [piece({ index: 0, id: 'a' }, 'bash', { x: 1 }), piece({ index: 1, id: 'b' }, 'bash', { y: 2 })]],
+    [
+      'whose pieces have empty ids and names',
+      [
+        piece({ index: 0, id: 'a' }, 'bash', null),
+        piece({ index: 0, id: '' }, '', '{"x":'),
+        piece({ index: 0, id: '' }, null, '1}'),
+        piece({ index: 1, id: 'b' }, 'bash', ''),
+        piece({ index: 1 }, '', '{"y":2}'),
+      ],
+    ],
+    [
+      'whose pieces repeat ids and names',
+      [
+        piece({ index: 0, id: 'a' }, 'bash', '{"x":'),
+        piece({ index: 0, id: 'a' }, 'bash', '1}'),
+        piece({ index: 0, id: 'a' }, 'bash', ''),
+        piece({ index: 1 }, 'bash', '{"y":'),
+        piece({ index: 1 }, 'bash', '2}'),
+      ],
+    ],
+  ];
+  it.each(deviations.flatMap(([what, pieces]) => Object.keys(apis).map((name) => [what, name, pieces] as const)))(
+    '%s: %s',
+    async (_what, name, pieces) => {
+      await stage.models({ baseURLs: [url] });
+      provider.play(stream([chunk({ role: 'assistant' }), ...pieces, chunk({}, 'tool_calls')]));
+      await stage.start();
+      const read = await apis[name]?.(stage.origin, { system: 's', said: [goal], tools: [bash], stream: true }, toExpert);
+      const calls = read?.calls ?? [];
+      expect(calls.map(({ id: _id, ...each }) => each)).toEqual([
+        { name: 'bash', input: { x: 1 } },
+        { name: 'bash', input: { y: 2 } },
+      ]);
+      expect(new Set(calls.map(({ id }) => id).filter((id) => id !== '')).size).toBe(2);
+    },
+  );
+});
+
 /** A request less the ways in which equal ones may be written: an empty text of a message with calls is none. */
 function normal(body: Readonly<Record<string, unknown>> | undefined): unknown {
   const { messages, tool_choice: choice = 'auto', parallel_tool_calls: _parallel, ...rest } = body ?? {};

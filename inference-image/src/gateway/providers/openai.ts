@@ -44,12 +44,74 @@ function tidyCalls(calls: readonly unknown[]): readonly unknown[] {
   const ids = new Set<string>();
   return calls.map((value) => {
     const call = value as Partial<WireToolCall> | null;
-    const unique = typeof call?.id === 'string' && call.id !== '' && !ids.has(call.id) ? call.id : `call_${randomUUID()}`;
-    ids.add(unique);
+    const unique = uniqueId(call?.id, ids);
     const { arguments: args, ...rest } = (call?.function ?? {}) as Loose;
-    const text = typeof args === 'string' ? args : JSON.stringify(args ?? {});
+    const text = textOf(args ?? {});
     return { ...call, id: unique, type: 'function', function: { ...rest, arguments: text } };
   });
+}
+
+const textOf = (args: unknown): string => (typeof args === 'string' ? args : JSON.stringify(args));
+
+/** The id that a server gives a call, or one of ours where it gives none or one of `ids`; it is added to them. */
+function uniqueId(id: unknown, ids: Set<string>): string {
+  const unique = typeof id === 'string' && id !== '' && !ids.has(id) ? id : `call_${randomUUID()}`;
+  ids.add(unique);
+  return unique;
+}
+
+type Delta = Chunk['choices'][number]['delta'];
+type CallPiece = NonNullable<Delta['tool_calls']>[number];
+
+/** A call of a stream up to now; `id` is the server's, or empty. */
+interface Begun {
+  readonly index: number;
+  readonly id: string;
+  name: string;
+  args: string;
+}
+
+/** Puts the calls of one streamed choice right as {@link tidyCalls} does whole ones: some servers give all of them one index, or none. */
+class StreamedCalls {
+  /** The last call of each index of the server. */
+  readonly #begun = new Map<number, Begun>();
+  readonly #ids = new Set<string>();
+  #calls = 0;
+  #at = 0;
+
+  tidy(piece: CallPiece): CallPiece {
+    const { index, id, function: called, ...rest } = piece as Partial<CallPiece> & Loose;
+    const { name, arguments: args, ...more } = (called ?? {}) as Loose;
+    const given = { id: typeof id === 'string' ? id : '', name: typeof name === 'string' ? name : '' };
+    const text = args === undefined || args === null ? '' : textOf(args);
+    this.#at = index ?? this.#at;
+    const open = this.#begun.get(this.#at);
+    if (open !== undefined && !begins(given, open)) {
+      const isNamed = open.name === '' && given.name !== '';
+      open.args += text;
+      open.name ||= given.name;
+      return { ...rest, index: open.index, function: { ...more, ...(isNamed && { name: given.name }), arguments: text } };
+    }
+    this.#begun.set(this.#at, { ...given, index: this.#calls, args: text });
+    this.#calls += 1;
+    const whole = { ...more, name: given.name, arguments: text };
+    return { ...rest, index: this.#calls - 1, id: uniqueId(id, this.#ids), type: 'function', function: whole };
+  }
+}
+
+/** Whether a piece with the index of a call begins the next one. Only a name does: some servers repeat it, or the id, in each piece. */
+function begins({ id, name }: Pick<Begun, 'id' | 'name'>, open: Begun): boolean {
+  if (name === '' || open.name === '') return false;
+  return name !== open.name || (id === '' ? isJson(open.args) : id !== open.id);
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 type Bound = 'max_completion_tokens' | 'max_tokens';
@@ -73,7 +135,15 @@ export class OpenAIProvider implements Provider {
       client.chat.completions.create({ ...body, ...more } as unknown as ChatCompletionCreateParamsStreaming, optionsOf(ask)),
     );
     if (!(Symbol.asyncIterator in chunks)) throw malformed(ask, 'it does not stream');
-    for await (const chunk of chunks) yield chunk;
+    const calls = new Map<number, StreamedCalls>();
+    const tidy = (choice: Chunk['choices'][number]): Chunk['choices'][number] => {
+      const { tool_calls: pieces } = choice.delta;
+      if (!Array.isArray(pieces)) return choice;
+      const own = calls.get(choice.index) ?? new StreamedCalls();
+      calls.set(choice.index, own);
+      return { ...choice, delta: { ...choice.delta, tool_calls: pieces.map((piece) => own.tidy(piece)) } };
+    };
+    for await (const chunk of chunks) yield { ...chunk, choices: chunk.choices.map(tidy) };
   }
 
   async #create<T>(ask: Ask, create: (client: OpenAI, body: Record<string, unknown>) => PromiseLike<T>): Promise<T> {
