@@ -80,6 +80,29 @@ describe('a tree that is too much', () => {
     expect((await engine.take()).manifestDigest).toBe(taken.manifestDigest);
   });
 
+  it.each([
+    ['a fifo is now a folder of files', () => Array.from({ length: 420 }, (_, n) => fs.writeFileSync(`${h.workspace}/fifo/${n}`, ''))],
+    ['a fifo is now a folder with a path that the system cannot name', () => dig(`${h.workspace}/fifo`)],
+    [
+      'a file with two names is now two files',
+      () => {
+        fs.rmSync(`${h.workspace}/second`);
+        fs.writeFileSync(`${h.workspace}/second`, Buffer.alloc(limits.bytes * 0.6));
+      },
+    ],
+  ])('is undone where every path is one of the snapshot: %s', async (_name, grow) => {
+    for (const name of ['fifo', 'kept']) execFileSync('mkfifo', [`${h.workspace}/${name}`]);
+    fs.writeFileSync(`${h.workspace}/first`, Buffer.alloc(limits.bytes * 0.6));
+    fs.linkSync(`${h.workspace}/first`, `${h.workspace}/second`);
+    const { engine, taken } = await captured();
+    fs.rmSync(`${h.workspace}/fifo`);
+    fs.mkdirSync(`${h.workspace}/fifo`);
+    grow();
+    await expect(engine.take()).rejects.toMatchObject(refused);
+    expect(await engine.restore(taken.id)).toMatchObject({ verified: true, manifestDigest: taken.manifestDigest });
+    expect(fs.existsSync(`${h.workspace}/kept`)).toBe(true);
+  });
+
   it('is not touched when the snapshot cannot be brought back', async () => {
     const { engine, taken } = await captured();
     await engine.close();

@@ -126,13 +126,15 @@ export async function prune(goal: Manifest, roots: readonly RootBytes[], slices:
   for (const root of roots) {
     const reach = new Reach(root.path);
     const remover = new Remover(reach, slices);
+    const { dev } = fs.lstatSync(sysPath(root.path));
     try {
       const stack: BytePath[] = [''];
       for (let dir = stack.pop(); dir !== undefined; dir = stack.pop()) {
         for (const name of namesOf(dir, reach)) {
           const [below, path] = [join(dir, name), join(root.name, join(dir, name))];
           const entry = wanted.get(path);
-          if (kept.has(path) || (entry !== undefined && fits(reach.at(below), entry))) {
+          const stays = entry === undefined ? kept.has(path) && isLeftOut(reach.at(below), dev) : fits(reach.at(below), entry);
+          if (stays) {
             if (entry?.type === 'd') stack.push(opened(below, reach));
           } else await remover.remove(dir, name);
           if (slices.due()) await slices.pause();
@@ -146,11 +148,26 @@ export async function prune(goal: Manifest, roots: readonly RootBytes[], slices:
   return removed;
 }
 
-/** Same type and, for a file, the same size: then reading it costs no more than reading the snapshot's. */
+/** True for what a scan passes over: a special file, a mount, and what is not ours and so may be closed to us. */
+function isLeftOut(at: string | Buffer, device: number): boolean {
+  try {
+    const stat = fs.lstatSync(at);
+    const ordinary = stat.isFile() || stat.isDirectory() || stat.isSymbolicLink();
+    return !ordinary || stat.dev !== device || stat.uid !== process.geteuid?.();
+  } catch (error) {
+    if (errnoOf(error) !== 'EACCES') throw error;
+    return true;
+  }
+}
+
+/**
+ * Same type and, for a file, the same size: then reading it costs no more than reading the snapshot's. A further name
+ * of a file never fits: it may now be a file of its own, whose bytes would count again.
+ */
 function fits(at: string | Buffer, entry: ManifestEntry): boolean {
   const stat = fs.lstatSync(at);
   if (entry.type === 'd') return stat.isDirectory();
-  return entry.type === 'l' ? stat.isSymbolicLink() : stat.isFile() && stat.size === entry.size;
+  return entry.type === 'l' ? stat.isSymbolicLink() : stat.isFile() && stat.size === entry.size && entry.link === '';
 }
 
 /** Opens a directory of ours that its mode closes; the restore sets its mode. */
