@@ -24,7 +24,7 @@ func Call(memory *Memory, words []string, in io.Reader, out, errs io.Writer) (co
 	case len(words) == 2 && words[0] == "setmeta":
 		return SetMeta(words[1], in, errs), true
 	case len(words) == 2 && words[0] == "setxattrs":
-		return SetXattrs(words[1], in, errs), true
+		return SetXattrs(words[1], in, out, errs), true
 	case len(words) == 2 && words[0] == "xattrs":
 		return Xattrs(words[1], in, out, errs), true
 	case len(words) == 4 && words[0] == "stat":

@@ -20,6 +20,8 @@ const (
 	maxValue = 64 << 10
 	// maxAttributes of one path that a record may set; far more than any file system keeps.
 	maxAttributes = 1 << 16
+	// many is the note of a path whose attributes nobody can list, nor remove without their names.
+	many = "many"
 )
 
 // attribute is one extended attribute of the user's namespace.
@@ -34,8 +36,8 @@ type reader struct {
 // Xattrs reads paths "path NUL" under root and reports each that has attributes: "path NUL note NUL
 // count NUL", then for each attribute of the user's namespace, sorted by name, "name NUL length NUL
 // bytes". The note is empty, or names attributes that no snapshot keeps ("acl", "capability"), or
-// is "closed": the attributes exist but may not be read. A path that is gone, or is a link, is not
-// reported. Links are never followed.
+// is "closed": the attributes exist but may not be read, or "many": the kernel does not list them.
+// A path that is gone, or is a link, is not reported. Links are never followed.
 func Xattrs(root string, in io.Reader, out, errs io.Writer) int {
 	at, err := openPlaces(root)
 	if err != nil {
@@ -96,6 +98,8 @@ func (r *reader) read(dir int, name string) (note string, found []attribute, err
 		return "", nil, nil
 	case errors.Is(err, unix.EACCES):
 		return "closed", nil, nil
+	case errors.Is(err, unix.E2BIG): // more names than maxList: XFS, btrfs and tmpfs keep them
+		return many, nil, nil
 	case err != nil:
 		return "", nil, err
 	}
@@ -125,8 +129,10 @@ func (r *reader) read(dir int, name string) (note string, found []attribute, err
 
 // SetXattrs makes the attributes of the user's namespace equal to records on in: "path NUL count
 // NUL", then for each "name NUL length NUL bytes". A file or folder whose mode forbids writing is
-// opened temporarily. It returns the exit status; failures are JSON lines on errs.
-func SetXattrs(root string, in io.Reader, errs io.Writer) int {
+// opened temporarily. A path with more attributes than the kernel lists is left as it is, and
+// reported on out as "path NUL": only a new file gets rid of them. It returns the exit status;
+// failures are JSON lines on errs.
+func SetXattrs(root string, in io.Reader, out, errs io.Writer) int {
 	at, err := openPlaces(root)
 	if err != nil {
 		fmt.Fprintf(errs, "runner setxattrs: %s: %v\n", root, err)
@@ -145,7 +151,9 @@ func SetXattrs(root string, in io.Reader, errs io.Writer) int {
 			report(errs, path, err)
 			return 1
 		}
-		if err := r.set(path, wanted); err != nil {
+		if err := r.set(path, wanted); errors.Is(err, unix.E2BIG) {
+			fmt.Fprintf(out, "%s\x00", path)
+		} else if err != nil {
 			code = 1
 			report(errs, path, err)
 		}
@@ -194,7 +202,8 @@ func number(r *bufio.Reader, limit int) (int, error) {
 	return n, nil
 }
 
-// set changes only differing attributes.
+// set changes only differing attributes. Those in the way go first: all attributes of a path may
+// have to share one block. It returns E2BIG where they cannot be listed.
 func (r *reader) set(path string, wanted []attribute) error {
 	dir, name, err := r.find(path)
 	if err != nil {
@@ -214,29 +223,29 @@ func (r *reader) set(path string, wanted []attribute) error {
 		}
 		defer func() { _ = unix.Chmod(place, mode) }()
 	}
-	_, present, err := r.read(dir, name)
+	note, present, err := r.read(dir, name)
 	if err != nil {
 		return err
 	}
-	goes := map[string]string{}
-	for _, a := range present {
-		goes[a.name] = a.value
+	if note == many {
+		return unix.E2BIG
 	}
+	missing := map[string]string{}
 	for _, a := range wanted {
 		if !strings.HasPrefix(a.name, userSpace) {
 			return fmt.Errorf("%q is not in the user's namespace", a.name)
 		}
-		value, there := goes[a.name]
-		delete(goes, a.name)
-		if there && value == a.value {
-			continue
-		}
-		if err := unix.Lsetxattr(place, a.name, []byte(a.value), 0); err != nil {
+		missing[a.name] = a.value
+	}
+	for _, a := range present {
+		if value, kept := missing[a.name]; kept && value == a.value {
+			delete(missing, a.name)
+		} else if err := unix.Lremovexattr(place, a.name); err != nil {
 			return fmt.Errorf("%s: %w", a.name, err)
 		}
 	}
-	for key := range goes {
-		if err := unix.Lremovexattr(place, key); err != nil {
+	for key, value := range missing {
+		if err := unix.Lsetxattr(place, key, []byte(value), 0); err != nil {
 			return fmt.Errorf("%s: %w", key, err)
 		}
 	}

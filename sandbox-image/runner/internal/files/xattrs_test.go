@@ -40,7 +40,7 @@ func TestXattrsComeBackAsTheyWere(t *testing.T) {
 	root := treeWithXattrs(t)
 	record := "d/e/f\nx\x002\x00user.a\x005\x00\x00\n=,%user.b\x000\x00" + "d\x001\x00user.\xff\x001\x00z"
 	var errs bytes.Buffer
-	if code := SetXattrs(root, strings.NewReader(record), &errs); code != 0 {
+	if code := SetXattrs(root, strings.NewReader(record), &bytes.Buffer{}, &errs); code != 0 {
 		t.Fatalf("exit %d: %s", code, errs.String())
 	}
 	if got := xattrOf(t, root+"/d/e/f\nx", "user.a"); got != "\x00\n=,%" {
@@ -66,11 +66,51 @@ func TestXattrsThatAreNotWantedGo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if code := SetXattrs(root, strings.NewReader("d\x001\x00user.kept\x001\x002"), &bytes.Buffer{}); code != 0 {
+	if code := SetXattrs(root, strings.NewReader("d\x001\x00user.kept\x001\x002"), &bytes.Buffer{}, &bytes.Buffer{}); code != 0 {
 		t.Errorf("exit %d", code)
 	}
 	if got := xattrOf(t, root+"/d", "user.old") + xattrOf(t, root+"/d", "user.kept"); got != "-2" {
 		t.Errorf("left %q", got)
+	}
+}
+
+func TestXattrsGoBeforeOthersNeedTheirRoom(t *testing.T) {
+	root := treeWithXattrs(t)
+	// Most of the one block that ext4 has for them.
+	if err := unix.Setxattr(root+"/d", "user.now", make([]byte, 3000), 0); err != nil {
+		t.Fatal(err)
+	}
+	var errs bytes.Buffer
+	record := "d\x001\x00user.before\x003000\x00" + strings.Repeat("b", 3000)
+	if code := SetXattrs(root, strings.NewReader(record), &bytes.Buffer{}, &errs); code != 0 {
+		t.Fatalf("exit %d: %s", code, errs.String())
+	}
+	if got := xattrOf(t, root+"/d", "user.before"); len(got) != 3000 || xattrOf(t, root+"/d", "user.now") != "-" {
+		t.Errorf("user.before has %d bytes, user.now is %.10q", len(got), xattrOf(t, root+"/d", "user.now"))
+	}
+}
+
+func TestXattrsThatNobodyCanListAreReported(t *testing.T) {
+	root, err := os.MkdirTemp("/dev/shm", "xattrs")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer os.RemoveAll(root)
+	if err := os.WriteFile(root+"/f", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 300 {
+		if err := unix.Setxattr(root+"/f", fmt.Sprintf("user.%0249d", n), nil, 0); err != nil {
+			t.Skipf("this file system keeps no 64 KiB of names: %v", err)
+		}
+	}
+	var out, errs bytes.Buffer
+	if code := Xattrs(root, strings.NewReader("f\x00"), &out, &errs); code != 0 || out.String() != "f\x00many\x000\x00" {
+		t.Errorf("read: exit %d, %q %s", code, out.String(), errs.String())
+	}
+	out.Reset()
+	if code := SetXattrs(root, strings.NewReader("f\x000\x00"), &out, &errs); code != 0 || out.String() != "f\x00" {
+		t.Errorf("set: exit %d, %q %s", code, out.String(), errs.String())
 	}
 }
 
@@ -90,7 +130,7 @@ func TestXattrsNeverFollowLinksOrLeaveTheUsersNamespace(t *testing.T) {
 		t.Errorf("a link was followed: %q %s", out.String(), errs.String())
 	}
 	for _, record := range []string{"link/f\x001\x00user.a\x001\x001", "link\x001\x00user.a\x001\x001", "../x\x000\x00", "d\x001\x00security.x\x001\x001"} {
-		if code := SetXattrs(root, strings.NewReader(record), &bytes.Buffer{}); code != 1 {
+		if code := SetXattrs(root, strings.NewReader(record), &bytes.Buffer{}, &bytes.Buffer{}); code != 1 {
 			t.Errorf("%q: exit %d", record, code)
 		}
 	}
@@ -102,7 +142,7 @@ func TestXattrsNeverFollowLinksOrLeaveTheUsersNamespace(t *testing.T) {
 func TestXattrRecordsThatAreBrokenAreRefused(t *testing.T) {
 	root := treeWithXattrs(t)
 	for _, in := range []string{"d", "d\x00", "d\x00x\x00", "d\x001\x00user.a\x009\x00short", "d\x001\x00user.a\x00-1\x00", fmt.Sprintf("d\x00%d\x00", 1<<30)} {
-		if code := SetXattrs(root, strings.NewReader(in), &bytes.Buffer{}); code != 1 {
+		if code := SetXattrs(root, strings.NewReader(in), &bytes.Buffer{}, &bytes.Buffer{}); code != 1 {
 			t.Errorf("%q: exit %d", in, code)
 		}
 	}

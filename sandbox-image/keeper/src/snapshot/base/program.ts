@@ -84,12 +84,14 @@ function startProcess(binary: string, words: readonly string[], bound?: OutputBo
   return { write: (bytes) => child.stdin?.write(bytes), end: () => child.stdin?.end(), ended: promise, cut };
 }
 
-/** Runs a program to its end with `input` as its standard input. Rejects when it does not exit with 0. */
-export async function runToEnd(program: Program, words: readonly string[], input: Buffer): Promise<void> {
+/** Runs a program to its end with `input` as its standard input; returns its output. Rejects when it does not exit with 0. */
+export async function runToEnd(program: Program, words: readonly string[], input: Buffer): Promise<Buffer> {
   const run = program.start(words);
   if (input.length > 0) run.write(input);
   run.end();
-  throwUnlessZero(program, words, await run.ended);
+  const ended = await run.ended;
+  throwUnlessZero(program, words, ended);
+  return ended.stdout;
 }
 
 /** @throws Error with the program's standard error */

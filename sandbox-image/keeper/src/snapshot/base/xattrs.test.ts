@@ -25,9 +25,9 @@ function open(xattrs: XattrAccess = access): Promise<SnapshotEngine> {
 }
 
 /** Sets the attributes of a path in the workspace to exactly these. */
-function set(name: string, attributes: Readonly<Record<string, string>>): Promise<void> {
+async function set(name: string, attributes: Readonly<Record<string, string>>): Promise<void> {
   const text = encodeXattrs(Object.entries(attributes).map(([key, value]) => ({ name: key, value: Buffer.from(value) })));
-  return access.set(h.workspace, [{ path: Buffer.from(name), text }]);
+  await access.set(h.workspace, [{ path: Buffer.from(name), text }]);
 }
 
 /** Returns the runner's report of paths in the workspace; its own tests compare it with the system calls. */
@@ -155,6 +155,27 @@ describe.skipIf(runner === null)('with the real runner', () => {
     expect((await engine.restore('s0001')).verified).toBe(true);
     vi.restoreAllMocks();
     expect(await reported('f0', 'f1')).toEqual(['f0 user.mine=kept']);
+  });
+
+  test('more attributes than the system lists are refused by a take and undone by a restore', async (context) => {
+    const memory = fs.mkdtempSync('/dev/shm/af-xattrs-');
+    context.onTestFinished(() => fs.rmSync(memory, { recursive: true, force: true }));
+    fs.mkdirSync(join(memory, 'dir'));
+    for (const name of ['dir/file', 'file', 'plain']) fs.writeFileSync(join(memory, name), name);
+    const setMany = (name: string, count: number) => {
+      const attributes = Array.from({ length: count }, (_, at) => ({
+        name: `user.${String(at).padStart(249, '0')}`,
+        value: Buffer.alloc(0),
+      }));
+      return access.set(memory, [{ path: Buffer.from(name), text: encodeXattrs(attributes) }]);
+    };
+    await setMany('file', 1).catch(() => context.skip('this kernel keeps no such attributes in memory'));
+    const setMeta = setMetaByRunner(runner?.binary ?? '');
+    const engine = await h.engine({ setMeta, xattrs: access, roots: [{ name: 'memory', path: memory }] });
+    const { manifestDigest } = await engine.take();
+    for (const name of ['dir/file', 'dir', 'file']) await setMany(name, 300);
+    await expect(engine.take()).rejects.toMatchObject({ code: 'AF_QUOTA_EXCEEDED' });
+    expect(await engine.restore('s0001')).toMatchObject({ verified: true, manifestDigest });
   });
 
   test('POSIX ACLs are named as not captured; where many have them, their root is', async (context) => {

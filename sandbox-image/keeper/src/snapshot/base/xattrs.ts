@@ -10,8 +10,12 @@ interface Xattr {
 /** A path's attributes in the manifest: `name=base64,name=base64` sorted by name, `''` for none. */
 export type XattrText = string;
 
-/** Attributes at a path that are in no snapshot; `closed`: they are not readable at the moment. */
-type XattrNote = '' | 'acl' | 'capability' | 'closed';
+/**
+ * Attributes at a path that are in no snapshot; `closed`: they are not readable at the moment; `many`: the kernel lists
+ * no more than 64 KiB of names.
+ */
+const notes = ['', 'acl', 'capability', 'closed', 'many'] as const;
+type XattrNote = (typeof notes)[number];
 
 export interface XattrAnswer {
   readonly path: BytePath;
@@ -38,8 +42,11 @@ export interface XattrReader {
 /** Extended attributes, which Node can neither read nor set. */
 export interface XattrAccess {
   read(rootPath: string, maxBytes: number): XattrReader;
-  /** Makes the user's attributes equal to the records, never through a symlink. */
-  set(rootPath: string, records: readonly XattrRecord[]): Promise<void>;
+  /**
+   * Makes the user's attributes equal to the records, never through a symlink. Returns the paths that have more than can
+   * be listed; they are left as they are.
+   */
+  set(rootPath: string, records: readonly XattrRecord[]): Promise<readonly BytePath[]>;
 }
 
 /** More attributes than the reader was ready to hold. */
@@ -85,8 +92,9 @@ function decodeXattrAnswers(bytes: Buffer): XattrAnswer[] {
     return text;
   };
   while (at < bytes.length) {
-    const [path, note] = [word(), word()];
-    if (note !== '' && note !== 'acl' && note !== 'capability' && note !== 'closed') throw new Error(`not a note: ${note}`);
+    const [path, named] = [word(), word()];
+    const note = notes.find((known) => known === named);
+    if (note === undefined) throw new Error(`not a note: ${named}`);
     const attributes: Xattr[] = [];
     for (let left = Number(word()); left > 0; left--) {
       const [name, length] = [word(), Number(word())];
@@ -104,7 +112,10 @@ export function xattrsByRunner(runner: string | Program): XattrAccess {
   const program = typeof runner === 'string' ? processEach(runner) : runner;
   return {
     read: (rootPath, maxBytes) => new RunnerReader(program, rootPath, maxBytes),
-    set: (rootPath, records) => runToEnd(program, ['setxattrs', rootPath], encodeXattrRecords(records)),
+    set: async (rootPath, records) => {
+      const left = await runToEnd(program, ['setxattrs', rootPath], encodeXattrRecords(records));
+      return left.toString('latin1').split('\0').slice(0, -1);
+    },
   };
 }
 
@@ -163,7 +174,7 @@ export function encodeRecords(records: readonly MtimeRecord[]): Buffer {
  */
 export function setMetaByRunner(runner: string | Program): SetMeta {
   const program = typeof runner === 'string' ? processEach(runner) : runner;
-  return (rootPath, records) => runToEnd(program, ['setmeta', rootPath], encodeRecords(records));
+  return async (rootPath, records) => void (await runToEnd(program, ['setmeta', rootPath], encodeRecords(records)));
 }
 
 export interface MtimeRecord {

@@ -311,9 +311,10 @@ class CasEngine implements SnapshotEngine {
     const { manifest } = this.#files.load(id);
     await checkContents(manifest.entries, { store: this.#store, slices });
     // From here on the tree changes: an abort is ignored.
+    const { xattrs } = this.#options;
     const pruned = await prune(manifest, this.#roots, new Slices());
-    await resetXattrs(manifest, new RootMap(this.#roots), this.#options.xattrs);
-    return { current: await this.#scanner.look(false, new Slices()), pruned };
+    const renewed = await resetXattrs(manifest, this.#roots, { xattrs, slices: new Slices() });
+    return { current: await this.#scanner.look(false, new Slices()), pruned: pruned + renewed };
   }
 
   /** The manifest of a snapshot, or of the tree for `current`. */

@@ -1,6 +1,6 @@
 import type { RootBytes } from '../base/manifest.ts';
 import { compareManifests, type Change, type ManifestEntry, type Tree, type Manifest } from '../base/manifest.ts';
-import { decodePath, parentOf, type BytePath, sysPath } from '../base/pathBytes.ts';
+import { byBytes, decodePath, parentOf, type BytePath, sysPath } from '../base/pathBytes.ts';
 import fs from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import { errnoOf } from '../base/errors.ts';
@@ -146,6 +146,19 @@ export async function prune(goal: Manifest, roots: readonly RootBytes[], slices:
     removed += remover.count;
   }
   return removed;
+}
+
+/** Removes paths below a root, with what they hold. Returns how many paths were removed. */
+export async function removeAll(root: RootBytes, paths: readonly BytePath[], slices: Slices): Promise<number> {
+  const reach = new Reach(root.path);
+  const remover = new Remover(reach, slices);
+  try {
+    // A path comes before the folder that holds it.
+    for (const path of paths.toSorted(byBytes).reverse()) await remover.remove(parentOf(path), path.slice(path.lastIndexOf('/') + 1));
+  } finally {
+    reach.close();
+  }
+  return remover.count;
 }
 
 /** True for what a scan passes over: a special file, a mount, and what is not ours and so may be closed to us. */

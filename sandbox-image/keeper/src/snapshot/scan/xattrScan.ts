@@ -1,6 +1,6 @@
 import { SnapshotError } from '../base/errors.ts';
 import { makeEntry } from '../base/manifest.ts';
-import type { BytePath } from '../base/pathBytes.ts';
+import { displayPath, type BytePath } from '../base/pathBytes.ts';
 import { TooManyXattrs, type XattrAccess, type XattrAnswer, type XattrReader } from '../base/xattrs.ts';
 import { OWNER_READ } from './openFile.ts';
 import { LISTABLE, type ModeGuard } from './modeGuard.ts';
@@ -57,6 +57,7 @@ export class XattrScan {
     }
     for (const node of this.#asked) {
       const answer = reported.get(this.#relative(node));
+      if (answer?.note === 'many') throw new TreeTooLarge(`${displayPath(node.path)} has more extended attributes than the system lists`);
       if (answer !== undefined) note(node, answer);
     }
     this.#asked = [];

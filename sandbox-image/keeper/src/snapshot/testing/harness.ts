@@ -9,7 +9,7 @@ import { sysPath } from '../base/pathBytes.ts';
 import { processEach, runToEnd } from '../base/program.ts';
 
 /** Exact times by GNU `touch`, so that the tests need no built runner. One process per record. */
-export const setMetaByTouch: SetMeta = (rootPath, records) => {
+export const setMetaByTouch: SetMeta = async (rootPath, records) => {
   const lines = records.map(({ path, mtimeNs }) => {
     const sign = mtimeNs < 0n ? '-' : '';
     const ns = mtimeNs < 0n ? -mtimeNs : mtimeNs;
@@ -17,7 +17,7 @@ export const setMetaByTouch: SetMeta = (rootPath, records) => {
     return `touch -h -d @${when} -- ./${quoteForShell(path.toString('latin1'))}\n`;
   });
   const script = `set -e\ncd ${quoteForShell(Buffer.from(rootPath).toString('latin1'))}\n${lines.join('')}`;
-  return runToEnd(processEach('/bin/sh'), [], Buffer.from(script, 'latin1'));
+  await runToEnd(processEach('/bin/sh'), [], Buffer.from(script, 'latin1'));
 };
 
 function quoteForShell(bytes: string): string {
