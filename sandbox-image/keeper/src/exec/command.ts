@@ -77,7 +77,7 @@ export class Command {
     return this.#ended.promise;
   }
 
-  /** SandboxSession the command to the runner, unless it was cancelled before that. */
+  /** Sends the command to the runner, unless it was cancelled or has ended before that. */
   start(journal: Journal, spill: Spill | null = null): void {
     const { clock, link } = this.#options;
     this.#journal = journal;
@@ -86,6 +86,7 @@ export class Command {
     const output = new OutputEncoder(sink, clock, execBounds.outputLimitBytes);
     const { redacting } = this.#options;
     this.#output = redacting === null ? output : new RedactedOutput(output, redacting, clock);
+    if (this.#done) return;
     if (this.#killed !== null) return this.#end({ ...this.#nothing(), killed: this.#killed });
     if (!link.state.connected) return this.lost();
     this.#sent = true;

@@ -238,6 +238,27 @@ describe('a command', () => {
     expect(end).toMatchObject({ exitCode: 127, error: { code: 'ENOENT' } });
   });
 
+  it('whose shell cannot be started is not sent', async () => {
+    const h = await harness();
+    let shells = 0;
+    const runner = await h.runner({
+      onFrame: ({ header }, fake) => {
+        const id = String(header['id']);
+        if (header.t === 'session' && ++shells === 1) fake.send({ t: 'opened', id, shell: '/bin/bash' });
+        else if (header.t === 'session') fake.send({ t: 'closed', id, error: { code: 'ENOENT', message: 'no such file' } });
+        else if (header.t === 'run') {
+          fake.end(id, { session: { alive: false, cwd: '' } });
+          fake.send({ t: 'closed', id: header['session'], error: null });
+        }
+      },
+    });
+    const { sessionId } = await h.client().openSession({ sessionId: ulid() });
+    await h.client().runInSession(sessionId, { execId: ulid(), command: 'exit' });
+    const { end } = await h.client().runInSession(sessionId, { execId: ulid(), command: 'true' });
+    expect(end).toMatchObject({ exitCode: 126, error: { code: 'AF_SESSION_SHELL' } });
+    expect(runner.frames.filter(({ header }) => header.t === 'run')).toHaveLength(1);
+  });
+
   it('that no runner ends in time costs the tools container its life', async () => {
     const h = await harness({ clock: acceleratedClock(20) });
     const runner = await h.runner({ onFrame: () => undefined });
