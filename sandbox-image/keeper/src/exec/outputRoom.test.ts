@@ -1,9 +1,11 @@
-import { writeFileSync } from 'node:fs';
+import { truncateSync, writeFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import { afterEach, describe, expect, it } from 'vitest';
 import { describeTree, startRealKeeper } from '../durable/testing/index.ts';
+import { systemClock } from '../base/clock.ts';
+import { StoreUsage } from './outputRoom.ts';
 import { ulid, waitUntil, type FakeRunner, type Harness } from '../testing/index.ts';
 
 const mebibyte = 1024 * 1024;
@@ -40,6 +42,14 @@ async function records(keeper: Harness, type: string): Promise<AuditRecord[]> {
   for await (const record of keeper.client().events()) if (record.type === type) found.push(record);
   return found;
 }
+
+it('a snapshot of a long file that holds nothing leaves the store its room', async () => {
+  const keeper = await small();
+  writeFileSync(join(keeper.workspace, 'sparse'), '');
+  truncateSync(join(keeper.workspace, 'sparse'), 8 * limit);
+  await keeper.client().takeSnapshot();
+  expect(await new StoreUsage(keeper.store, systemClock).bytes()).toBeLessThan(limit / 4);
+});
 
 describe('commands that write more than the store holds', { timeout: 60_000 }, () => {
   it('all run, and the tree can still be taken back, noted and audited', async () => {

@@ -10,7 +10,7 @@ import type { Spill, SpillStore } from './spill.ts';
 
 const keepMs = 10_000;
 
-/** Bytes in the store folder, by default measured at most every 10 s: any caller that reaches the port may ask. */
+/** Bytes of the store folder on the disk (its segments have holes), by default measured at most every 10 s: any caller that reaches the port may ask. */
 export class StoreUsage {
   readonly #folder: string;
   readonly #clock: Clock;
@@ -26,7 +26,7 @@ export class StoreUsage {
     const now = this.#clock.now();
     if (this.#measured === null || now - this.#at >= maxAgeMs) {
       this.#at = now;
-      this.#measured = measureUsage([this.#folder], unlimited).then((usage) => usage.bytes);
+      this.#measured = measureUsage([this.#folder], unlimited).then((usage) => usage.diskBytes);
     }
     return this.#measured;
   }

@@ -45,7 +45,7 @@ describe('the measured usage', () => {
   });
 
   it('of a folder that is not there is nothing', async () => {
-    expect(await measureUsage([join(dir, 'none')], unlimited)).toEqual({ bytes: 0, entries: 0, unreadable: 0 });
+    expect(await measureUsage([join(dir, 'none')], unlimited)).toEqual({ bytes: 0, diskBytes: 0, entries: 0, unreadable: 0 });
   });
 });
 

@@ -4,7 +4,10 @@ import { errnoOf, KeeperError } from '../base/failure.ts';
 import { bytesOf, sysPath, weightOf, type BytePath } from '../snapshot/index.ts';
 
 export interface Usage {
+  /** What a snapshot has to read: of a sparse file its length. */
   readonly bytes: number;
+  /** What the disk holds. */
+  readonly diskBytes: number;
   /** Paths; long ones count more. */
   readonly entries: number;
   /** Folders that the keeper may not read; their content is not counted. */
@@ -22,38 +25,39 @@ export const unlimited: UsageLimits = { bytes: Number.POSITIVE_INFINITY, entries
 const blockBytes = 512;
 const gone = new Set(['ENOENT', 'ENOTDIR', 'ELOOP']);
 /** A path that cannot be named cannot be captured: however little it holds, it is too much. */
-const tooDeep: Usage = { bytes: 0, entries: Number.POSITIVE_INFINITY, unreadable: 0 };
+const tooDeep: Usage = { bytes: 0, diskBytes: 0, entries: Number.POSITIVE_INFINITY, unreadable: 0 };
 
 /**
- * Measures the content below folders: bytes on disk, or the length of a file where that is more (a snapshot keeps the
- * holes of a sparse file as well), hard links counted once. Stops early once it is over a limit. Entries that vanish
+ * Measures the content below folders: bytes on disk, and beside them the length of a file where that is more (a snapshot
+ * keeps the holes of a sparse file as well), hard links counted once. Stops early once it is over a limit. Entries that vanish
  * during the walk are skipped.
  */
 export async function measureUsage(folders: readonly string[], limits: UsageLimits, signal?: AbortSignal): Promise<Usage> {
   const linked = new Set<string>();
   const stack = folders.map(bytesOf);
-  let [bytes, entries, unreadable] = [0, 0, 0];
+  let [bytes, diskBytes, entries, unreadable] = [0, 0, 0, 0];
   try {
     for (let folder = stack.pop(); folder !== undefined; folder = stack.pop()) {
       const names = await namesOf(folder, limits.entries - entries);
       if (names === null) unreadable += 1;
       // Reading names is cheap, and the walk must not be slower than a process that creates them.
-      if (entries + (names?.length ?? 0) > limits.entries) return { bytes, entries: limits.entries + 1, unreadable };
+      if (entries + (names?.length ?? 0) > limits.entries) return { bytes, diskBytes, entries: limits.entries + 1, unreadable };
       for (const name of names ?? []) {
         signal?.throwIfAborted();
         const path = `${folder}/${name}`;
         const size = await sizeOf(path, linked);
         bytes += size.bytes;
+        diskBytes += size.diskBytes;
         entries += weightOf(path);
         if (size.folder) stack.push(path);
-        if (bytes > limits.bytes || entries > limits.entries) return { bytes, entries, unreadable };
+        if (bytes > limits.bytes || entries > limits.entries) return { bytes, diskBytes, entries, unreadable };
       }
     }
   } catch (error) {
     if (errnoOf(error) === 'ENAMETOOLONG') return tooDeep;
     throw error;
   }
-  return { bytes, entries, unreadable };
+  return { bytes, diskBytes, entries, unreadable };
 }
 
 /** Names in a folder as their bytes, at most one more than `most`; null for a closed one. */
@@ -72,17 +76,24 @@ async function namesOf(folder: BytePath, most: number): Promise<readonly BytePat
   return names;
 }
 
-async function sizeOf(path: BytePath, linked: Set<string>): Promise<{ readonly bytes: number; readonly folder: boolean }> {
+interface Size extends Pick<Usage, 'bytes' | 'diskBytes'> {
+  readonly folder: boolean;
+}
+
+const nothing: Size = { bytes: 0, diskBytes: 0, folder: false };
+
+async function sizeOf(path: BytePath, linked: Set<string>): Promise<Size> {
   try {
     const stat = await lstat(sysPath(path));
-    const [folder, onDisk] = [stat.isDirectory(), stat.blocks * blockBytes];
-    if (folder || stat.nlink === 1) return { bytes: stat.isFile() ? Math.max(onDisk, stat.size) : onDisk, folder };
-    const key = `${stat.dev}:${stat.ino}`;
-    if (linked.has(key)) return { bytes: 0, folder };
-    linked.add(key);
-    return { bytes: Math.max(onDisk, stat.size), folder };
+    const [folder, diskBytes] = [stat.isDirectory(), stat.blocks * blockBytes];
+    if (!folder && stat.nlink > 1) {
+      const key = `${stat.dev}:${stat.ino}`;
+      if (linked.has(key)) return nothing;
+      linked.add(key);
+    }
+    return { bytes: stat.isFile() ? Math.max(diskBytes, stat.size) : diskBytes, diskBytes, folder };
   } catch (error) {
-    if (gone.has(errnoOf(error) ?? '') || errnoOf(error) === 'EACCES') return { bytes: 0, folder: false };
+    if (gone.has(errnoOf(error) ?? '') || errnoOf(error) === 'EACCES') return nothing;
     throw error;
   }
 }
@@ -98,7 +109,7 @@ export class Quota {
   readonly #scratch: readonly string[];
   readonly #limits: UsageLimits;
   readonly #clock: Clock;
-  #usage: Usage = { bytes: 0, entries: 0, unreadable: 0 };
+  #usage: Usage = { bytes: 0, diskBytes: 0, entries: 0, unreadable: 0 };
   #pending: Promise<void> | null = null;
 
   /** `scratch`: counted only while a command runs. No restore clears it, so the next command must be admitted to clear it. */

@@ -18,6 +18,9 @@ import {
 /** Raw hashes of the contents that must stay, with their sizes. */
 export type LiveObjects = ReadonlyMap<string, number>;
 
+/** Unit of a stat's blocks. */
+const STAT_BLOCK = 512;
+
 interface CompactorOptions {
   readonly dir: string;
   readonly index: ObjectIndex;
@@ -28,6 +31,7 @@ interface CompactorOptions {
 
 /** Totals of a collection on the log. */
 export interface Reclaimed {
+  /** On the disk: the holes of a segment were never taken from it. */
   readonly freedBytes: number;
   readonly freedObjects: number;
 }
@@ -46,7 +50,6 @@ interface Usage {
  */
 export class Compactor {
   readonly #options: CompactorOptions;
-  #freedBytes = 0;
   #freedObjects = 0;
 
   constructor(options: CompactorOptions) {
@@ -58,13 +61,19 @@ export class Compactor {
     const usages = this.#measure(live);
     const goes = usages.filter(({ liveBytes, bytes }) => liveBytes <= bytes * share && liveBytes < bytes);
     const { log } = this.#options;
+    const before = this.#diskBytes();
     if (goes.some(({ segment }) => segment === log.end().segment)) log.roll();
     const empty = goes.filter((usage) => usage.live.length === 0);
     if (empty.length > 0) await this.#drop(empty);
     for (const usage of goes.filter((one) => one.live.length > 0).sort((a, b) => a.liveBytes - b.liveBytes)) {
       if (signal?.aborted === true || !(await this.#rewrite(usage, slices))) break;
     }
-    return { freedBytes: this.#freedBytes, freedObjects: this.#freedObjects };
+    return { freedBytes: before - this.#diskBytes(), freedObjects: this.#freedObjects };
+  }
+
+  #diskBytes(): number {
+    const { dir } = this.#options;
+    return listSegments(dir).reduce((sum, segment) => sum + fs.statSync(segmentPath(dir, segment)).blocks * STAT_BLOCK, 0);
   }
 
   #measure(live: LiveObjects): Usage[] {
@@ -104,7 +113,6 @@ export class Compactor {
       await log.sync();
       for (const [hash, location] of moved) index.set(hash, location);
       await this.#drop([usage]);
-      this.#freedBytes -= usage.liveBytes;
       return true;
     } catch (error) {
       if (index.get(usage.live[0]?.hash ?? '') === packLocation(usage.segment, usage.live[0]?.offset ?? 0)) log.rewind(mark);
@@ -144,10 +152,9 @@ export class Compactor {
       index.delete(hash);
       this.#freedObjects++;
     }
-    for (const { segment, bytes } of usages) {
+    for (const { segment } of usages) {
       log.forget(segment);
       fs.unlinkSync(segmentPath(dir, segment));
-      this.#freedBytes += bytes;
     }
     syncDirectory(dir);
   }

@@ -53,6 +53,19 @@ test.each([
   expect(stored).toBeLessThan(8 * MIB);
 });
 
+test('a collection counts as freed what the disk gets back, and not the holes', async () => {
+  const path = join(h.workspace, 'sparse');
+  sparse(path, 64 * MIB, [0]);
+  const engine = await h.engine({ retention: { newest: 1, labels: [], slack: 9 } });
+  await engine.take();
+  fs.rmSync(path);
+  await engine.take();
+  const { freedBytes, freedObjects } = await engine.collect();
+  expect(freedObjects).toBe(1);
+  expect(freedBytes).toBeGreaterThan(0);
+  expect(freedBytes).toBeLessThan(8 * MIB);
+});
+
 test('a short file of zeros is unchanged', async () => {
   const path = join(h.workspace, 'zeros');
   fs.writeFileSync(path, Buffer.alloc(10_001));
