@@ -1,4 +1,4 @@
-import { mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, rm, stat, writeFile, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ExecEnd } from '@agentfleet/protocol/keeper';
 import { errnoOf } from '../base/failure.ts';
@@ -9,8 +9,9 @@ const idPattern = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
 const suffix = '.ndjson';
 /** A journal shorter than this is not worth cutting, bytes. A cut journal is shorter. */
 const smallBytes = 4096;
-/** More than the last event of a command ever is. */
+/** Read at once from the end of a journal; the last event is seldom longer. */
 const tailBytes = 64 * 1024;
+const newline = 0x0a;
 
 /** A journal whose events were removed. */
 export interface CutJournal {
@@ -99,10 +100,11 @@ export class JournalArchive {
     const [execId, bytes] = oldest;
     const file = this.path(execId);
     const header = await readHeader(file).catch(unlessGone);
-    if (header !== null) await replace(file, await cutText(file, { ...header, cut: true }));
+    const text = header === null ? null : await cutText(file, { ...header, cut: true });
+    if (text !== null) await replace(file, text);
     this.#finished.delete(execId);
     this.#bytes -= bytes;
-    return { execId, freedBytes: header === null ? 0 : bytes };
+    return { execId, freedBytes: text === null ? 0 : Math.max(0, bytes - Buffer.byteLength(text)) };
   }
 }
 
@@ -132,18 +134,30 @@ async function readHeader(file: string): Promise<JournalHeader | null> {
   return null;
 }
 
-/** The last event of a journal; null where a full disk cut it off before its end. */
+/** The end that a journal has as its last event; null where a full disk or a crash cut it off before. */
 export async function lastEvent(file: string, size: number): Promise<ExecEnd | null> {
   const handle = await open(file, 'r');
   try {
-    const start = Math.max(0, size - tailBytes);
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(size - start), 0, size - start, start);
-    const line = buffer.toString('utf8', 0, bytesRead).trimEnd().split('\n').at(-1) ?? '';
-    const event = JSON.parse(line) as { readonly type: string };
+    const event = JSON.parse(await lastLine(handle, size)) as { readonly type: string };
     return event.type === 'end' ? (event as ExecEnd) : null;
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
   } finally {
     await handle.close();
   }
+}
+
+/** The last line of the first `size` bytes, with the newline that ends it. */
+async function lastLine(handle: FileHandle, size: number): Promise<string> {
+  let tail: Buffer = Buffer.alloc(0);
+  for (let start = size; start > 0 && tail.lastIndexOf(newline, -2) === -1;) {
+    const piece = Buffer.alloc(Math.min(tailBytes, start));
+    start -= piece.length;
+    const { bytesRead } = await handle.read(piece, 0, piece.length, start);
+    tail = Buffer.concat([piece.subarray(0, bytesRead), tail]);
+  }
+  return tail.toString('utf8', tail.lastIndexOf(newline, -2) + 1);
 }
 
 async function cutText(file: string, header: JournalHeader): Promise<string> {

@@ -1,8 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { appendFile, mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { interruptedEnd } from './archive.ts';
+import { interruptedEnd, JournalArchive, lastEvent } from './archive.ts';
 import { Journal } from './journal.ts';
 
 const mebibyte = 1024 * 1024;
@@ -17,5 +17,24 @@ it('counts the output that it has no room for', async () => {
   const kept = Math.floor(bytes / mebibyte);
   expect(kept).toBeGreaterThan(60);
   expect(journal.lostBytes).toEqual({ stdout: (66 - kept) * mebibyte, stderr: 100 });
+  await rm(dir, { recursive: true });
+});
+
+it('has an end that is found and survives a cut, however long it is', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'journal-'));
+  const archive = await JournalArchive.open(dir);
+  const header = { type: 'request', execId: 'X', requestDigest: '', epoch: 1, at: '' } as const;
+  const journal = await archive.create(header, { onFault: () => undefined });
+  await journal.append({ type: 'out', stream: 'stdout', text: 'x'.repeat(mebibyte) });
+  const commands = Array.from({ length: 200 }, (_, pid) => ({ pid, parent: 1, atMs: 0, argv: ['x'.repeat(1000)] }));
+  const { bytes } = await journal.finish({ ...interruptedEnd('ToolsLost'), commands }, () => Promise.resolve());
+  const found = async () => lastEvent(archive.path('X'), (await stat(archive.path('X'))).size);
+  expect(await found()).toMatchObject({ seq: 2, commands });
+  archive.finished('X', bytes);
+  const cut = await archive.cutOldest();
+  expect(await found()).toMatchObject({ cut: true, commands });
+  expect(cut).toEqual({ execId: 'X', freedBytes: bytes - (await stat(archive.path('X'))).size });
+  await appendFile(archive.path('X'), '{"type":"en');
+  expect(await found()).toBeNull();
   await rm(dir, { recursive: true });
 });
