@@ -145,7 +145,7 @@ async function openStore({ config, clock, logger }: StartOptions) {
   const archive = await JournalArchive.open(join(config.storeDir, 'execs'));
   const usage = new StoreUsage(config.storeDir, clock);
   const reserve = new StoreReserve(config.storeDir, usage, config.storeLimitBytes ?? Number.POSITIVE_INFINITY);
-  const unfinished = new UnfinishedExecs();
+  const unfinished = new UnfinishedExecs(await archive.sizes());
   const { log, tornBytes } = await EventLog.open({
     file: join(config.storeDir, 'events.log'),
     clock,

@@ -34,18 +34,20 @@ export class JournalArchive {
   static async open(folder: string): Promise<JournalArchive> {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const archive = new JournalArchive(folder);
+    // A cut that a kill ended leaves the journal whole.
+    for (const name of await readdir(folder)) if (!name.endsWith(suffix)) await rm(join(folder, name), { force: true });
+    for (const [execId, size] of await archive.sizes()) archive.finished(execId, size);
+    return archive;
+  }
+
+  /** Bytes of the journals by id, in the order of their last write. */
+  async sizes(): Promise<ReadonlyMap<string, number>> {
     const found: { readonly execId: string; readonly size: number; readonly mtimeMs: number }[] = [];
-    for (const name of await readdir(folder)) {
-      // A cut that a kill ended leaves the journal whole.
-      if (!name.endsWith(suffix)) {
-        await rm(join(folder, name), { force: true });
-        continue;
-      }
-      const { size, mtimeMs } = await stat(join(folder, name));
+    for (const name of await readdir(this.#folder)) {
+      const { size, mtimeMs } = await stat(join(this.#folder, name));
       found.push({ execId: name.slice(0, -suffix.length), size, mtimeMs });
     }
-    for (const { execId, size } of found.sort((a, b) => a.mtimeMs - b.mtimeMs)) archive.finished(execId, size);
-    return archive;
+    return new Map(found.sort((a, b) => a.mtimeMs - b.mtimeMs).map(({ execId, size }) => [execId, size]));
   }
 
   create(header: JournalHeader, options: JournalOptions): Promise<Journal> {
@@ -166,10 +168,11 @@ async function cutText(file: string, header: JournalHeader): Promise<string> {
   return lines.map((line) => `${JSON.stringify(line)}\n`).join('');
 }
 
+/** The new content is on disk before the name leads to it: after a loss of power the journal is the old or the new one. */
 async function replace(file: string, text: string): Promise<void> {
   const temporary = `${file}.cut`;
   try {
-    await writeFile(temporary, text, { mode: 0o600 });
+    await writeFile(temporary, text, { mode: 0o600, flush: true });
     await rename(temporary, file);
   } catch (error) {
     await rm(temporary, { force: true });

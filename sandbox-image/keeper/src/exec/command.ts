@@ -10,7 +10,7 @@ import { OutputEncoder, type OutputSink, Silence, RedactedOutput, type OutputTak
 import type { ExecPlan } from './plan.ts';
 import type { Spill } from './spill.ts';
 import { createHash } from 'node:crypto';
-import { appendFile, truncate, writeFile } from 'node:fs/promises';
+import { appendFile, stat, truncate, writeFile } from 'node:fs/promises';
 import { readLines } from '../base/lines.ts';
 
 export type KillReason = 'Cancelled' | 'QuotaExceeded' | 'Shutdown';
@@ -215,10 +215,20 @@ function add(a: StreamBytes, b: StreamBytes | undefined): StreamBytes {
   return { stdout: a.stdout + (b?.stdout ?? 0), stderr: a.stderr + (b?.stderr ?? 0) };
 }
 
-/** Collects, record by record, the commands whose intent is in the log and whose end is not. */
+/**
+ * Collects, record by record, the commands whose intent is in the log and whose end is not, or whose journal is not as
+ * their end left it: the log is synced with each intent, a journal never, so that a power failure can take it.
+ */
 export class UnfinishedExecs {
+  readonly #sizes: ReadonlyMap<string, number>;
   readonly #open = new Map<string, JournalHeader>();
+  readonly #lost = new Map<string, JournalHeader>();
   #toolsConnected = false;
+
+  /** `sizes`: bytes of the journals on disk, by id. */
+  constructor(sizes: ReadonlyMap<string, number>) {
+    this.#sizes = sizes;
+  }
 
   /** Whether a runner was connected: its commands and sessions may outlive a dead keeper until it dials again. */
   get toolsConnected(): boolean {
@@ -227,15 +237,27 @@ export class UnfinishedExecs {
 
   add(record: AuditRecord): void {
     if (record.type === 'ToolsConnected') this.#toolsConnected = true;
-    const { execId, requestDigest } = record.body;
+    // The journals of an adopted log stayed where the commands ran.
+    if (record.type === 'Adopted') this.#lost.clear();
+    const { execId, requestDigest, journalBytes } = record.body;
     if (typeof execId !== 'string') return;
-    if (record.type === 'ExecEnded') this.#open.delete(execId);
+    if (record.type === 'ExecEnded') this.#end(execId, journalBytes);
+    // A journal that was cut is synced, and shorter.
+    if (record.type === 'OutputCut') this.#lost.delete(execId);
     if (record.type !== 'ExecRequested' || typeof requestDigest !== 'string') return;
     this.#open.set(execId, { type: 'request', execId, requestDigest, epoch: record.epoch, at: record.at });
   }
 
   get all(): readonly JournalHeader[] {
-    return [...this.#open.values()];
+    return [...this.#open.values(), ...this.#lost.values()];
+  }
+
+  #end(execId: string, journalBytes: unknown): void {
+    const header = this.#open.get(execId) ?? this.#lost.get(execId);
+    this.#open.delete(execId);
+    this.#lost.delete(execId);
+    if (header === undefined || typeof journalBytes !== 'number' || this.#sizes.get(execId) === journalBytes) return;
+    this.#lost.set(execId, header);
   }
 }
 
@@ -243,7 +265,7 @@ export class UnfinishedExecs {
 type RecoveredEnd = Readonly<Record<string, unknown>>;
 
 /**
- * Ends a command that a previous keeper left open. A journal without an end gets one with `KeeperRestarted`: the
+ * Ends a command that a previous keeper left open, or whose journal is lost. A journal without an end gets one with `KeeperRestarted`: the
  * effects are unknown. A journal that never reached the disk is created, so that the id is taken and a repeated request
  * replays this end. The runner kills all commands when the link is lost, and dials when none is left; until then the
  * gate is shut.
@@ -258,8 +280,9 @@ export async function endOrphan(archive: JournalArchive, header: JournalHeader):
   if (interrupted) await appendFile(file, `${JSON.stringify(event)}\n`);
   const hash = createHash('sha256');
   for await (const line of readLines(file)) hash.update(line.bytes).update('\n');
+  const { size } = await stat(file);
   const reported = interrupted ? { exitCode: null, interrupted: 'KeeperRestarted' } : { recovered: true };
-  return { execId: header.execId, ...reported, journalSha256: hash.digest('hex') };
+  return { execId: header.execId, ...reported, journalSha256: hash.digest('hex'), journalBytes: size };
 }
 
 /** Whole lines of a file, where they end, and the last of them; a missing file has none. */

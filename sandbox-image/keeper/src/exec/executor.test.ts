@@ -1,6 +1,6 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ExecEvent } from '@agentfleet/protocol/keeper';
+import type { AuditType, ExecEvent } from '@agentfleet/protocol/keeper';
 import { afterEach, describe, expect, it } from 'vitest';
 import {
   acceleratedClock,
@@ -13,6 +13,7 @@ import {
   type Harness,
   type HarnessOptions,
 } from '../testing/index.ts';
+import { UnfinishedExecs } from './command.ts';
 
 const open: Harness[] = [];
 
@@ -227,6 +228,52 @@ describe('a command', () => {
     await h.start();
     const events = await collectEvents(h.client().exec(request));
     expect(events).toMatchObject([{ type: 'end', seq: 1, interrupted: 'KeeperRestarted' }]);
+  });
+
+  it.each([
+    ['is gone', null],
+    ['is empty', 0],
+    ['lacks its end', -20],
+  ])('whose end outlived a loss of power is not run again when its journal %s', async (_, kept) => {
+    const h = await harness();
+    const runner = await h.runner(echoing);
+    const [first, second] = [shell('first'), shell('second')];
+    for (const request of [first, second]) await h.client().run(request);
+    const whole = await collectEvents(h.client().follow(first.execId));
+    runner.drop();
+    await h.stop();
+    const file = join(h.store, 'execs', `${second.execId}.ndjson`);
+    const journal = await readFile(file);
+    if (kept === null) await rm(file);
+    else await writeFile(file, journal.subarray(0, kept));
+    for (let restarts = 0; restarts < 2; restarts++) {
+      await h.start();
+      const again = await h.runner(echoing);
+      const events = await collectEvents(h.client().exec(second));
+      expect(events.at(-1)).toMatchObject({ type: 'end', interrupted: 'KeeperRestarted', exitCode: null });
+      expect(await collectEvents(h.client().exec(first))).toEqual(whole);
+      expect(again.frames.filter(({ header }) => header.t === 'exec')).toEqual([]);
+      again.drop();
+      await h.stop();
+    }
+    const ends = (await readFile(join(h.store, 'events.log'), 'utf8')).match(/"ExecEnded"/g);
+    expect(ends).toHaveLength(3);
+    await h.start();
+  });
+
+  it.each([
+    ['whose journal is as it was left', ['ExecEnded', { journalBytes: 9 }], []],
+    ['whose journal is shorter', ['ExecEnded', { journalBytes: 10 }], ['x']],
+    ['whose journal was cut', ['ExecEnded', { journalBytes: 10 }, 'OutputCut', {}], []],
+    ['that never had one', ['ExecEnded', { started: false }], []],
+    ['that ran in another sandbox', ['ExecEnded', { journalBytes: 10 }, 'Adopted', {}], []],
+  ] as const)('%s is to be ended at a start, or not', (_, after, open) => {
+    const unfinished = new UnfinishedExecs(new Map([['x', 9]]));
+    const add = (type: AuditType, body: object): void =>
+      unfinished.add({ seq: 1, at: '', epoch: 1, prev: '', hash: '', type, body: { execId: 'x', requestDigest: '', ...body } });
+    add('ExecRequested', {});
+    for (let n = 0; n < after.length; n += 2) add(after[n] as AuditType, after[n + 1] as object);
+    expect(unfinished.all.map(({ execId }) => execId)).toEqual(open);
   });
 
   it('that the runner cannot start ends with the reason', async () => {
