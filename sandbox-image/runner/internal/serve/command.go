@@ -12,10 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// overdue is how long after its own deadlines a supervisor may take before PID 1 acts: a command
-// may have stopped it where the kernel cannot forbid that.
-const overdue = 10 * time.Second
-
 // command is PID 1's half of one exec.
 type command struct {
 	job  *link.Exec
@@ -24,7 +20,7 @@ type command struct {
 	began  time.Time
 	before link.Cgroup
 	swept  atomic.Bool // ended by killing everybody
-	late   *time.Timer
+	late   backstop
 
 	input          *input // nil unless standard input is open
 	stdout, stderr *output
@@ -47,16 +43,14 @@ func (s *Server) launch(job *link.Exec, to *link.Conn) (*command, error) {
 	}
 	c := &command{
 		job: job, link: to, seat: seat, input: input, began: time.Now(), before: proc.ReadCgroup(cgroupRoot),
-		started: make(chan struct{}), over: make(chan struct{}),
+		late: backstop{pid: seat.pid}, started: make(chan struct{}), over: make(chan struct{}),
 	}
 	shared := &budget{}
 	shared.left.Store(job.OutputLimitBytes)
 	c.stdout = c.output(seat.stdout, "stdout", shared)
 	c.stderr = c.output(seat.stderr, "stderr", shared)
-	c.late = time.AfterFunc(time.Hour, func() { _ = unix.Kill(c.pid, unix.SIGKILL) })
-	c.late.Stop()
 	if job.TimeoutMs > 0 {
-		c.expect(time.Duration(job.TimeoutMs+job.GraceMs) * time.Millisecond)
+		c.late.expect(time.Duration(job.TimeoutMs+job.GraceMs) * time.Millisecond)
 	}
 	return c, nil
 }
@@ -79,7 +73,7 @@ func (c *command) run(s *Server, body []byte, remove func()) {
 	go c.stdout.pump()
 	go c.stderr.pump()
 	<-c.over
-	c.late.Stop()
+	c.late.stop()
 	var status unix.WaitStatus
 	if !c.clean() {
 		// Without its report, only the end of the supervisor makes its children strays.
@@ -136,9 +130,6 @@ func (c *command) listen(s *Server) {
 	}
 }
 
-// expect sets the time after which the supervisor is taken for stuck.
-func (c *command) expect(d time.Duration) { c.late.Reset(d + overdue) }
-
 // kill asks the supervisor to end the command; nil grace is the command's own.
 func (c *command) kill(reason string, grace *int64) {
 	_ = c.control.Send(link.Kill{T: "kill", Reason: reason, GraceMs: grace}, nil)
@@ -146,7 +137,7 @@ func (c *command) kill(reason string, grace *int64) {
 	if grace != nil {
 		ms = *grace
 	}
-	c.expect(time.Duration(ms) * time.Millisecond)
+	c.late.expect(time.Duration(ms) * time.Millisecond)
 }
 
 func (c *command) fell() { c.swept.Store(true) }

@@ -29,7 +29,7 @@ type run struct {
 	spec           *link.Run
 	began          time.Time
 	before         link.Cgroup
-	late           *time.Timer
+	late           backstop
 	stdout, stderr *output
 }
 
@@ -119,14 +119,12 @@ func (x *session) begin(spec *link.Run, command []byte) *run {
 	if x.run != nil {
 		return nil
 	}
-	r := &run{session: x, spec: spec, began: time.Now(), before: proc.ReadCgroup(cgroupRoot)}
+	r := &run{session: x, spec: spec, began: time.Now(), before: proc.ReadCgroup(cgroupRoot), late: backstop{pid: x.pid}}
 	shared := &budget{}
 	shared.left.Store(spec.OutputLimitBytes)
 	r.stdout, r.stderr = r.output(x.stdout, "stdout", shared), r.output(x.stderr, "stderr", shared)
-	r.late = time.AfterFunc(time.Hour, func() { _ = unix.Kill(x.pid, unix.SIGKILL) })
-	r.late.Stop()
 	if spec.TimeoutMs > 0 {
-		r.late.Reset(time.Duration(spec.TimeoutMs+spec.GraceMs)*time.Millisecond + overdue)
+		r.late.expect(time.Duration(spec.TimeoutMs+spec.GraceMs) * time.Millisecond)
 	}
 	x.run = r
 	// Before any output: the keeper sees start, out, end in this order.
@@ -146,7 +144,7 @@ func (x *session) finish(s *Server, end *link.End, exports []byte) {
 	if r == nil {
 		return
 	}
-	r.late.Stop()
+	r.late.stop()
 	r.stdout.finish()
 	r.stderr.finish()
 	end.T, end.ID = "end", r.spec.ID
@@ -196,7 +194,7 @@ func (r *run) kill(reason string, grace *int64) {
 	if grace != nil {
 		ms = *grace
 	}
-	r.late.Reset(time.Duration(ms)*time.Millisecond + overdue)
+	r.late.expect(time.Duration(ms) * time.Millisecond)
 }
 
 func (r *run) interrupt() { _ = r.control.Send(link.ByID{T: "interrupt"}, nil) }
