@@ -129,7 +129,10 @@ describe.runIf(enabled)('a backup', () => {
 
   it('leaves an ended task whose status is refused suspended, and ends it in a later call', async () => {
     const text = await readFile(file, 'utf8');
-    const lost = text.split('---\n').find((part) => part.includes('name: ended'))!.replace('name: ended', 'name: lost');
+    const lost = text
+      .split('---\n')
+      .find((part) => part.includes('name: ended'))!
+      .replace('name: ended', 'name: lost');
     const other = join(folder, 'other.yaml');
     await writeFile(other, lost.replace('\nstatus:', '\nstatus:\n  madeUp: 1'));
     const { code, said } = await fleet('restore', other);
@@ -139,7 +142,10 @@ describe.runIf(enabled)('a backup', () => {
     expect((await fleet('restore', other)).said).toMatch(/lost: it is there, and its status is not restored: .*madeUp/);
     await writeFile(other, lost);
     expect((await fleet('restore', other)).code).toBe(0);
-    expect(await read('agenttasks', 'lost')).toMatchObject({ spec: { suspend: false }, status: { finished: 'true', observedGeneration: 2 } });
+    expect(await read('agenttasks', 'lost')).toMatchObject({
+      spec: { suspend: false },
+      status: { finished: 'true', observedGeneration: 2 },
+    });
   });
 
   it('is no backup when it holds something else', async () => {

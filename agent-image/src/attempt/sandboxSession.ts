@@ -158,7 +158,11 @@ export class SandboxSession {
       const { interrupted } = result.end;
       if (interrupted === undefined) return result;
       if (time === askTimes)
-        throw new AttemptFailure('Infrastructure', 'ToolsLost', `a command was cut off ${askTimes} times (${interrupted}); the task is tried again`);
+        throw new AttemptFailure(
+          'Infrastructure',
+          'ToolsLost',
+          `a command was cut off ${askTimes} times (${interrupted}); the task is tried again`,
+        );
     }
   }
 

@@ -71,6 +71,26 @@ describe('a file', () => {
     expect(migrate(text)).toEqual({ text, changes: [], refusals: [] });
   });
 
+  it('keeps its separators and its ends of lines', () => {
+    const dry = pool('  placement: # DRA alone\n    mode: DRA\n    dryRun: false\n');
+    const old = `${dry}--- # the second\n${dry}---\nkind: ConfigMap\napiVersion: v1\n`;
+    const { text, changes, refusals } = migrate(old);
+    expect([changes.length, refusals, text]).toEqual([2, [], old.replaceAll('    dryRun: false\n', '')]);
+    const dos = (unix: string): string => unix.replaceAll('\n', '\r\n');
+    expect(migrate(dos(old))).toEqual({ text: dos(text), changes, refusals: [] });
+    expect(migrate(dos(text))).toEqual({ text: dos(text), changes: [], refusals: [] });
+  });
+
+  it('is not passed over where its objects are in a list', () => {
+    const list = (item: string): string => `apiVersion: v1\nkind: List\nitems:\n- ${item.trim().replaceAll('\n', '\n  ')}\n`;
+    expect(migrate(list(pool('  placement: { mode: DRA, dryRun: false }\n')))).toMatchObject({
+      changes: [],
+      refusals: [expect.stringMatching(/kind List: a list is not rewritten; write each of its items as a document/)],
+    });
+    expect(migrate(list(pool('')))).toMatchObject({ changes: [], refusals: [] });
+    expect(migrate(head('ExpertPool'))).toMatchObject({ changes: [], refusals: [] });
+  });
+
   it('has its engines behind an API in one member, with the address that was a default', () => {
     const engines = `      engine:
         type: OpenAI

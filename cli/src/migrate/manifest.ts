@@ -138,7 +138,7 @@ const named = (path: Path): string =>
     .slice(1);
 
 function rolloutPlan(object: Fields): Plan {
-  const { kind, metadata, spec } = object as { kind: string; metadata: Fields; spec: Fields };
+  const { kind, metadata, spec = {} } = object as { kind: string; metadata: Fields; spec?: Fields };
   const { name, namespace } = metadata as { name: string; namespace?: string };
   const rollout = spec['rollout'] as Fields | undefined;
   if (rollout === undefined || rollout === null) return nothing;
@@ -239,10 +239,21 @@ function textOf(text: string, edits: readonly Edit[], wanted: Fields): string | 
 
 const yaml = (object: Fields): string => dump(object, { lineWidth: 120, noRefs: true });
 
+/** Why a list of objects is not rewritten; undefined: it needs no change, or holds none of ours. */
+function listRefusal({ kind, items }: Fields): string | undefined {
+  if (!String(kind).endsWith('List') || !Array.isArray(items)) return undefined;
+  const ours = (items as readonly Fields[]).filter((item) => isOurs(item));
+  const isOld = ours.some((item) => [planOf(item)].some(({ edits, refusals }) => edits.length > 0 || refusals.length > 0));
+  return isOld ? `kind ${String(kind)}: a list is not rewritten; write each of its items as a document, as "fleet backup" does` : undefined;
+}
+
+const isOurs = (object: Fields): boolean => String(object['apiVersion']).startsWith('agentfleet.dev/');
+
 function document(text: string): Migrated {
   const object = load(text) as Fields | null | undefined;
-  if (typeof object !== 'object' || object === null || !String(object['apiVersion']).startsWith('agentfleet.dev/'))
-    return { text, changes: [], refusals: [] };
+  const refusal = typeof object === 'object' && object !== null ? listRefusal(object) : undefined;
+  if (refusal !== undefined) return { text, changes: [], refusals: [refusal] };
+  if (typeof object !== 'object' || object === null || !isOurs(object)) return { text, changes: [], refusals: [] };
   const { edits, more, changes, refusals } = planOf(object);
   const { name = '' } = (object['metadata'] ?? {}) as { readonly name?: string };
   const of = (words: string): string => `${String(object['kind'])} ${name}: ${words}`;
@@ -260,9 +271,17 @@ function document(text: string): Migrated {
   };
 }
 
-/** A file of manifests in the form of now. What it cannot read or rewrite is among its refusals. Pure. */
+/** A file of manifests in the form of now, with its ends of lines. What it cannot read or rewrite is among its refusals. Pure. */
 export function migrate(text: string): Migrated {
-  const parts = text.split(/^---[ \t]*\n/m);
+  if (!text.includes('\r\n')) return migrateStream(text);
+  const { changes, refusals, text: written } = migrateStream(text.replaceAll('\r\n', '\n'));
+  return { text: changes.length === 0 ? text : written.replaceAll('\n', '\r\n'), changes, refusals };
+}
+
+function migrateStream(text: string): Migrated {
+  const separator = /^---(?:[ \t]+#.*|[ \t]*)\n/m;
+  const parts = text.split(separator);
+  const between = text.match(new RegExp(separator, 'gm')) ?? [];
   const found = parts.map((part): Migrated => {
     try {
       return document(part);
@@ -272,5 +291,9 @@ export function migrate(text: string): Migrated {
   });
   const refusals = found.flatMap((one) => one.refusals);
   const changes = found.flatMap((one) => one.changes);
-  return { text: refusals.length > 0 || changes.length === 0 ? text : found.map((one) => one.text).join('---\n'), changes, refusals };
+  return {
+    text: refusals.length > 0 || changes.length === 0 ? text : found.map((one, at) => `${between[at - 1] ?? ''}${one.text}`).join(''),
+    changes,
+    refusals,
+  };
 }
