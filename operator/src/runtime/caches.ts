@@ -4,13 +4,14 @@ import {
   type Clock,
   type Indexer,
   type KubeObject,
+  type Lease,
   type Log,
   type Random,
   type Resource,
   type Transport,
 } from '@agentfleet/kube';
 import type { AgentTask, AgentTaskOrder } from '@agentfleet/protocol/api';
-import { labels } from '@agentfleet/protocol/pool';
+import { labels, workerLease } from '@agentfleet/protocol/pool';
 import { slotLabel } from '../placement/index.ts';
 import { type Caches, NodeAbilities, OptionalCache } from './context.ts';
 import { type Namespace, type Pod, resources } from './resources.ts';
@@ -120,6 +121,18 @@ function cacheOfOrders(options: CacheOptions): Informer<AgentTaskOrder> {
   });
 }
 
+/** A watch of them that shows none of the renewals of two rounds counts as dead: while there are workers it is never that quiet. */
+const silentLeasesMs = 2 * workerLease.renew * 1000;
+
+/**
+ * Leases of workers. A connection that died unnoticed must be found before the workers behind it count as lost. Where no
+ * worker runs they are listed that often.
+ */
+function cacheOfLeases(options: CacheOptions): Informer<Lease> {
+  const labelSelector = `${labels.component}=worker`;
+  return new Informer({ ...options, resource: leases, labelSelector, stallMs: silentLeasesMs, transform: slimObject });
+}
+
 /** What the storage of sandboxes and pools consists of; clusters need not know VolumeSnapshots. */
 function cachesOfStorage(options: CacheOptions): Pick<Caches, 'persistentVolumeClaims' | 'volumeSnapshots'> {
   const indexers = { task: taskOf };
@@ -180,7 +193,7 @@ export function createCaches(options: CacheOptions): Caches {
       },
       transform: slimPod,
     }),
-    leases: new Informer({ ...options, resource: leases, labelSelector: `${labels.component}=worker`, transform: slimObject }),
+    leases: cacheOfLeases(options),
     namespaces: cacheOfNamespaces(options),
     nodes: new Informer({ ...options, resource: resources.nodes, transform: slimNode }),
     networkPolicies: new Informer({ ...options, resource: resources.networkPolicies, transform: slimNetworkPolicy }),

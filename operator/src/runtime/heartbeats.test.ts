@@ -1,6 +1,7 @@
-import type { Handler, Lease } from '@agentfleet/kube';
+import { silentLog, type ApiStream, type Handler, type Lease, type Transport } from '@agentfleet/kube';
 import { VirtualClock } from '@agentfleet/kube/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { createCaches } from './caches.ts';
 import { Heartbeats } from './heartbeats.ts';
 
 const name = { namespace: 'platform', name: 'w-1' };
@@ -87,5 +88,45 @@ describe('Heartbeats', () => {
     handler.onDelete?.(lease(0), false);
     expect(beats.freshMs(key)).toBe(0);
     expect(reported).toHaveLength(4);
+  });
+});
+
+/** A server of the one Lease, renewed `agoMs` before it is asked; each watch shows it and is silent from then on, as a dead connection is. */
+function silentAfterList(clock: VirtualClock, agoMs: () => number): Transport {
+  const open = (): ApiStream => {
+    const end = Promise.withResolvers<undefined>();
+    const resourceVersion = String(clock.monotonic() + 1);
+    const spec = { holderIdentity: 'w-1', renewTime: new Date(clock.now() - agoMs()).toISOString() };
+    const events = [
+      { type: 'ADDED', object: { metadata: { ...name, resourceVersion }, spec } },
+      { type: 'BOOKMARK', object: { metadata: { resourceVersion, annotations: { 'k8s.io/initial-events-end': 'true' } } } },
+    ];
+    async function* body(): AsyncGenerator<Uint8Array> {
+      yield Buffer.from(events.map((event) => `${JSON.stringify(event)}\n`).join(''));
+      await end.promise;
+    }
+    return { body: body(), close: () => end.resolve(undefined) };
+  };
+  return { host: 'silent', request: () => Promise.reject(new Error('not asked for')), stream: async () => open(), close: async () => {} };
+}
+
+describe('Heartbeats of a cache whose watch died unnoticed', () => {
+  const rows: readonly [string, number, boolean][] = [
+    ['keeps the only worker, which goes on renewing', Infinity, true],
+    ['loses it in time where it fell silent with the watch', 0, false],
+  ];
+  it.each(rows)('%s', async (_, renewsForMs, alive) => {
+    const clock = new VirtualClock();
+    const stop = new AbortController();
+    const transport = silentAfterList(clock, () => Math.max(0, clock.monotonic() - renewsForMs));
+    const { leases } = createCaches({ transport, clock, random: () => 0.5, log: silentLog });
+    const beats = new Heartbeats(leases, clock);
+    const lost: number[] = [];
+    beats.onChange((key) => beats.freshMs(key) === 0 && lost.push(clock.monotonic()));
+    const running = leases.run(stop.signal);
+    await clock.advance(120_000);
+    stop.abort();
+    await running;
+    expect(lost).toEqual(alive ? [] : [20_000]);
   });
 });

@@ -121,7 +121,7 @@ export interface ReflectorOptions<T extends KubeObject> {
   readonly log: Log;
   /** Objects of one page of a list; default 500. */
   readonly pageSize?: number;
-  /** Default 90 s; must be more than the minute between bookmarks. */
+  /** Default 90 s. Less than the minute between bookmarks is for what changes more often: a collection at rest is listed again each time. */
   readonly stallMs?: number;
   /** A watch lives for 1 to 2 times this; default 300 s. */
   readonly watchSeconds?: number;
