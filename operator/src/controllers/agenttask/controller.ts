@@ -236,8 +236,9 @@ class Reconciler {
   }
 
   async reconcile(key: string, { signal }: Pick<ReconcileContext, 'signal'>): Promise<Outcome> {
-    this.#ledger.forget(key);
     const cached = this.#context.caches.tasks.lister.get(key);
+    // One that is left alone stays out of the queue.
+    if (cached === undefined || this.#invalidTasks.restMs(cached) === 0) this.#ledger.forget(key);
     const later = cached === undefined ? this.#restMs(key) : 0;
     if (later > 0) return this.#gone(key, signal, later);
     const task = cached ?? (await this.endedTasks.read(key, signal));
@@ -299,6 +300,7 @@ class Reconciler {
   /** One that has begun goes on as it is, and is tried again: what its worker reports may become shorter. */
   #markInvalid(task: AgentTask, said: string): Outcome {
     this.#context.events.record(task, invalidEvent(said));
+    this.#ledger.assume(task, { kind: 'invalid' });
     if (task.status?.assignment !== undefined) return requeueAfter(conflictMs.gone);
     this.#invalidTasks.note(task);
     return requeueAfter(conflictMs.first);

@@ -17,6 +17,7 @@ import {
 import { fieldManagers, type AgentTask } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { imagesOf } from '../../pools/made.ts';
+import type { Held } from '../../pools/spending.ts';
 import { isUnclaimed } from '../../pools/resolve.ts';
 import { type Pod, resources } from '../../runtime/resources.ts';
 import { sandboxFinalizer } from '@agentfleet/protocol/pool';
@@ -184,8 +185,11 @@ export class Executor {
       const message = await this.#options.workloads.run(snapshot.task, action, signal);
       if (message !== undefined) return { kind: 'Refused', message };
     }
-    const invalidTasks = await this.#write(snapshot.task, decision, signal);
-    if (invalidTasks !== undefined) return { kind: 'Invalid', message: invalidTasks };
+    const invalid = await this.#write(snapshot.task, decision, signal);
+    if (invalid !== undefined) {
+      for (const { held } of of('setAsideSpending')) await this.#giveBack(snapshot, held, signal);
+      return { kind: 'Invalid', message: invalid };
+    }
     for (const { held, amount } of of('settleSpending')) await this.#options.spending.settle(held, amount, signal);
     for (const { pod } of of('deleteSandbox')) await this.#delete(snapshot.task, pod, signal);
     for (const { claim } of of('deleteClaim')) await this.#options.volumes.deleteClaim(snapshot.task, claim, signal);
@@ -194,6 +198,12 @@ export class Executor {
       await this.#options.workloads.run(snapshot.task, action, signal);
     if (of('deleteTask').length > 0) await this.#tasks.remove(snapshot.task, { signal, propagationPolicy: 'Background' });
     return undefined;
+  }
+
+  /** An attempt that does not come to begin spends nothing. One that began before keeps what is set aside. */
+  async #giveBack({ task, resolution }: Snapshot, held: Held, signal: AbortSignal): Promise<void> {
+    if (resolution.pool === undefined || task.status?.assignment?.attempt === held.attempt) return;
+    await this.#options.spending.settle({ ...held, pool: keyOf(resolution.pool) }, { tokens: 0, micros: 0 }, signal);
   }
 
   async #getSandbox(

@@ -158,10 +158,11 @@ function sameLabels({ metadata: { labels: a = {} } }: Namespace, { metadata: { l
   return keys.length === Object.keys(b).length && keys.every((key) => a[key] === b[key]);
 }
 
-/** A decision that the cache does not show yet. */
+/** A decision that the cache does not show yet; `invalid`: it never will, as the status does not fit. */
 type Assumed =
   | { readonly kind: 'slot'; readonly worker: string; readonly workerNamespace: string; readonly sandbox: string | undefined }
-  | { readonly kind: 'queued' };
+  | { readonly kind: 'queued' }
+  | { readonly kind: 'invalid' };
 
 type Noted = Assumed & { readonly uid: string | undefined };
 
@@ -203,6 +204,8 @@ export class Ledger {
     const assumed = this.#of(task);
     if (assumed?.kind === 'slot') return 'Running';
     const shown = standing(task);
+    // One that cannot begin would keep a slot from those behind it for good.
+    if (assumed?.kind === 'invalid') return shown === 'Running' ? shown : 'Elsewhere';
     return assumed?.kind === 'queued' && shown === 'New' ? 'Queued' : shown;
   }
 
