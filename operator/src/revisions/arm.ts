@@ -196,9 +196,25 @@ export class RolloutLock {
     const before = this.#last;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#last = before.then(() => promise);
-    await before;
-    if (!signal.aborted) return resolve;
-    resolve();
-    throw signal.reason;
+    try {
+      await unlessAborted(before, signal);
+      return resolve;
+    } catch (error) {
+      resolve();
+      throw error;
+    }
+  }
+}
+
+/** Waits for a promise; rejects with the reason of the signal when that comes first. */
+async function unlessAborted(promise: Promise<void>, signal: AbortSignal): Promise<void> {
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = (): void => aborted.reject(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    signal.throwIfAborted();
+    await Promise.race([promise, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
   }
 }

@@ -12,7 +12,7 @@ import type { OperatorContext } from '../runtime/context.ts';
 import { identity, resources } from '../runtime/resources.ts';
 import type { Decider, Guarded, RolloutLock } from './arm.ts';
 import type { GoldenQuestion } from './goldenSets.ts';
-import type { LedgerPlace } from './ledger.ts';
+import { DamagedBook, type LedgerPlace } from './ledger.ts';
 import { type NamedPolicy, withoutPolicy } from './policy.ts';
 import { isOpen, progress, type Seen } from './progress.ts';
 import { rolloutReport, type RolloutReport } from './report.ts';
@@ -67,6 +67,21 @@ const free = (): void => undefined;
 
 /** Brings what was seen of a rollout to the state machine, and plans the children of its owner by the answer. */
 export async function followRollout<P extends RolloutParts>(
+  followers: Followers,
+  rolloutOwner: RolloutOwner<P>,
+  revisionsOf: (now: number) => Revisions<P>,
+  signal: AbortSignal,
+): Promise<Planned<P>> {
+  try {
+    return await follow(followers, rolloutOwner, revisionsOf, signal);
+  } catch (error) {
+    const before = rolloutReport(rolloutOwner.owner.status);
+    if (!(error instanceof DamagedBook) || before === undefined) throw error;
+    return { lost: { ...before, reason: 'BookUnreadable', message: error.message }, release: free };
+  }
+}
+
+async function follow<P extends RolloutParts>(
   { context, trials }: Followers,
   { owner, policy, leaving }: RolloutOwner<P>,
   revisionsOf: (now: number) => Revisions<P>,
@@ -91,10 +106,16 @@ export async function followRollout<P extends RolloutParts>(
     return amend?.(next) ?? next;
   };
   const { status, release } = await revisions.guard({ before, lockedBy: revisions.lockedBy(), decide });
-  const plan = revisions.plan(status);
-  if (plan === undefined) return { lost: recordLost(status, status.stable ?? ''), release };
-  const jobs = before?.id === status.id ? golden.keep.map((name) => identity(resources.jobs, name)) : [];
-  return { plan: { ...plan, keep: [...plan.keep, ...jobs], shadow: trials.shadow(place, status) }, release };
+  try {
+    const plan = revisions.plan(status);
+    if (plan === undefined) return { lost: recordLost(status, status.stable ?? ''), release };
+    const jobs = before?.id === status.id ? golden.keep.map((name) => identity(resources.jobs, name)) : [];
+    return { plan: { ...plan, keep: [...plan.keep, ...jobs], shadow: trials.shadow(place, status) }, release };
+  } catch (error) {
+    // All other rollouts wait for it.
+    release();
+    throw error;
+  }
 }
 
 /** What people decided about the revision that is tried: by orders that stand. A rejection counts for more than an approval. */
@@ -145,5 +166,6 @@ export function lostOf({ rollout, plan }: Placed = {}, revision: string, items: 
 export function withPlaces(status: RolloutReport, short: string | undefined): RolloutReport {
   if (!isOpen(status) || status.phase !== 'Loading') return status;
   if (short !== undefined) return { ...status, reason: 'NoPlace', message: short.slice(0, 512) };
-  return status.reason === 'NoPlace' ? { ...status, reason: 'Loading', message: 'its engines are coming up' } : status;
+  const over = status.reason === 'NoPlace' || status.reason === 'BookUnreadable';
+  return over ? { ...status, reason: 'Loading', message: 'its engines are coming up' } : status;
 }

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { countLedger, emptyLedger, ledgerOf, ledgerText, type Sample } from './ledger.ts';
+import { countLedger, emptyLedger, ledgerOf, ledgerText, type Sample, shadowIn } from './ledger.ts';
 
 const b = 'bbbbbbbbbb';
 
@@ -19,7 +19,7 @@ describe('the book of a rollout', () => {
     const all = Array.from({ length: 300 }, (_, index) => sample(`uid-${index}`, { passed: index % 3 !== 0 }));
     let ledger = emptyLedger('r');
     for (let from = 0; from < 300; from += 7) ledger = countLedger(ledger, [...all.slice(from, from + 20), ...all.slice(0, 9)]);
-    ledger = ledgerOf(ledgerText(ledger), 'r');
+    ledger = ledgerOf(ledgerText(ledger), 'r')!;
     expect(countLedger(ledger, all.toReversed())).toBe(ledger);
     expect(ledger.arms[b]).toMatchObject({ tasks: { passed: 200, total: 300 }, acts: { vetoed: 300, total: 1200 } });
     expect(ledger.arms[b]?.energies).toHaveLength(300);
@@ -41,7 +41,7 @@ describe('the book of a rollout', () => {
     fc.assert(
       fc.property(order, fc.integer({ min: 1, max: 9 }), (seen, size) => {
         let ledger = emptyLedger('r');
-        for (let at = 0; at < seen.length; at += size) ledger = ledgerOf(ledgerText(countLedger(ledger, seen.slice(at, at + size))), 'r');
+        for (let at = 0; at < seen.length; at += size) ledger = ledgerOf(ledgerText(countLedger(ledger, seen.slice(at, at + size))), 'r')!;
         expect(ledger.arms[b]?.passedActs).toEqual({ missed: 4, total: 5 });
         expect(ledger.arms[b]).toMatchObject({ tasks: { total: 6 }, excluded: 3 });
       }),
@@ -61,7 +61,7 @@ describe('the book of a rollout', () => {
     const ledger = ledgerOf(
       { 'counts.json': JSON.stringify({ rollout: 'r', arms: { [b]: before }, shadow: { tasks: 1 } }), counted: '' },
       'r',
-    );
+    )!;
     expect(ledger.arms[b]).toMatchObject({ tasks: { total: 1 }, passedActs: { missed: 0, total: 0 } });
     const next = countLedger(ledger, [sample('y', { passed: false, pSuccess: 0.3 }), { ...sample('z'), shadow: null }]);
     expect(next.arms[b]).toMatchObject({ tasks: { total: 2 }, passedActs: { missed: 1, total: 1 } });
@@ -73,5 +73,17 @@ describe('the book of a rollout', () => {
     expect(ledger.arms[b]).toMatchObject({ tasks: { passed: 1, total: 1 }, excluded: 1, rollbacks: { verified: 0, total: 1 } });
     expect(ledgerOf(ledgerText(ledger), 'other')).toEqual(emptyLedger('other'));
     expect(ledgerOf(undefined, 'r')).toEqual(emptyLedger('r'));
+  });
+
+  it.each([
+    '{oops',
+    '5',
+    'null',
+    '{"rollout":"r"}',
+    '{"rollout":"r","arms":{"b":{"tasks":null}}}',
+    '{"rollout":"r","arms":{},"shadow":{"copies":7}}',
+  ])('that is damaged is neither read nor taken for an empty one: %s', (text) => {
+    expect(ledgerOf({ 'counts.json': text }, 'r')).toBeNull();
+    expect(shadowIn({ 'counts.json': text }, 'r')).toBeUndefined();
   });
 });

@@ -122,25 +122,53 @@ export function ledgerText({ rollout, arms, counted, shadow }: Ledger): Readonly
   return { [ledgerKeys.counts]: JSON.stringify({ rollout, arms, shadow }), [ledgerKeys.counted]: [...counted].join('') };
 }
 
-/** What a ConfigMap holds of copies for a rollout; undefined: nothing. @throws Error for one that cannot be read */
-export function shadowIn(data: Readonly<Record<string, string>> | undefined, rollout: string): ShadowTallies | undefined {
-  const text = data?.[ledgerKeys.counts];
-  if (text === undefined) return undefined;
-  const reported = JSON.parse(text) as Pick<Ledger, 'rollout' | 'shadow'>;
-  return reported.rollout === rollout && reported.shadow !== undefined ? { ...noShadow, ...reported.shadow } : undefined;
+/** Whether a value has what the model has, in the same types. */
+function isLike(value: unknown, model: unknown): boolean {
+  if (typeof model !== 'object' || model === null) return typeof value === typeof model;
+  if (typeof value !== 'object' || value === null || Array.isArray(value) !== Array.isArray(model)) return false;
+  return Object.entries(model).every(([key, part]) => isLike((value as Readonly<Record<string, unknown>>)[key], part));
 }
 
-/** The ledger in a ConfigMap; empty for another rollout, and where there is none. @throws Error for one that cannot be read */
-export function ledgerOf(data: Readonly<Record<string, string>> | undefined, rollout: string): Ledger {
+type Sums = Omit<Ledger, 'counted'>;
+
+/** The sums in a ConfigMap; undefined: it holds none; null: they cannot be read, as people can write what they like there. */
+function sumsIn(data: Readonly<Record<string, string>> | undefined): Sums | null | undefined {
   const text = data?.[ledgerKeys.counts];
-  if (text === undefined) return emptyLedger(rollout);
-  const reported = JSON.parse(text) as Pick<Ledger, 'rollout' | 'arms' | 'shadow'>;
-  if (reported.rollout !== rollout) return emptyLedger(rollout);
-  const counted = new Set(data?.[ledgerKeys.counted]?.match(/.{8}/g) ?? []);
-  // An operator from before some of the sums wrote none of them: its counts hold nothing of these.
-  const arms = Object.fromEntries(Object.entries(reported.arms).map(([revision, sums]) => [revision, { ...nothing, ...sums }]));
-  const shadow = reported.shadow === undefined ? {} : { shadow: { ...noShadow, ...reported.shadow } };
-  return { rollout, arms, counted, ...shadow };
+  if (text === undefined) return undefined;
+  try {
+    const reported = JSON.parse(text) as Sums;
+    // An operator from before some of the sums wrote none of them: its counts hold nothing of these.
+    const arms = Object.fromEntries(Object.entries(reported.arms).map(([revision, sums]) => [revision, { ...nothing, ...sums }]));
+    const shadow = { ...noShadow, ...reported.shadow };
+    const whole =
+      typeof reported.rollout === 'string' && isLike(shadow, noShadow) && Object.values(arms).every((sums) => isLike(sums, nothing));
+    return whole ? { rollout: reported.rollout, arms, ...(reported.shadow === undefined ? {} : { shadow }) } : null;
+  } catch {
+    return null;
+  }
+}
+
+/** What a ConfigMap holds of copies for a rollout; undefined: nothing, or what cannot be read. Pure. */
+export function shadowIn(data: Readonly<Record<string, string>> | undefined, rollout: string): ShadowTallies | undefined {
+  const sums = sumsIn(data);
+  return sums?.rollout === rollout ? sums.shadow : undefined;
+}
+
+/** The ledger in a ConfigMap; empty for another rollout, and where there is none; null: it cannot be read. Pure. */
+export function ledgerOf(data: Readonly<Record<string, string>> | undefined, rollout: string): Ledger | null {
+  const sums = sumsIn(data);
+  if (sums === null) return null;
+  if (sums?.rollout !== rollout) return emptyLedger(rollout);
+  return { ...sums, counted: new Set(data?.[ledgerKeys.counted]?.match(/.{8}/g) ?? []) };
+}
+
+/** A book that cannot be read. Nothing is counted over it: it may have been written by a newer operator. */
+export class DamagedBook extends Error {
+  constructor(place: LedgerPlace) {
+    super(
+      `ConfigMap ${keyOfPlace(place)}, which holds what the tasks of the rollout came to, is damaged in key ${ledgerKeys.counts}; correct it, or delete it, by which they are counted anew`,
+    );
+  }
 }
 
 /** Whose ledger it is, and its name and labels. */
@@ -172,11 +200,12 @@ export class LedgerWriter {
     this.#cache = cache;
   }
 
-  /** The book of a rollout as far as it is known to be written. */
+  /** The book of a rollout as far as it is known to be written. @throws DamagedBook */
   read(place: LedgerPlace, rollout: string): Ledger {
     const known = this.#newest(place);
     if (known.ledger?.rollout === rollout) return known.ledger;
     const ledger = ledgerOf(known.data, rollout);
+    if (ledger === null) throw new DamagedBook(place);
     this.#known.set(keyOfPlace(place), { ...known, ledger });
     return ledger;
   }

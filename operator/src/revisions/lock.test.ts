@@ -1,11 +1,14 @@
 import type { RolloutReport } from './report.ts';
-import { createTransport, ResourceClient, type Transport } from '@agentfleet/kube';
+import { createTransport, type Informer, ResourceClient, systemClock, type Transport } from '@agentfleet/kube';
 import { startFakeServer, type FakeApiServer } from '@agentfleet/kube/testing';
 import type { EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newPool } from '../controllers/agenttask/testing/objects.ts';
 import { newModel } from '../controllers/energymodel/testing/models.ts';
-import { resources } from '../runtime/resources.ts';
+import { type ConfigMap, resources } from '../runtime/resources.ts';
+import { followRollout, type Followers, type Revisions } from './follow.ts';
+import { LedgerWriter, type LedgerPlace } from './ledger.ts';
+import { Designs, type NamedPolicy } from './policy.ts';
 import { modelLockedBy, poolLockedBy, RolloutLock, type Decider } from './arm.ts';
 import { rolloutStatus } from './testing/status.ts';
 
@@ -130,6 +133,50 @@ describe('the lock', () => {
     alone.release();
     const waiting = lock.ofPool(newPool(), decider, AbortSignal.abort(new Error('stopped')));
     await expect(waiting).rejects.toThrow('stopped');
+    (await lock.ofPool(newPool(), decider, signal)).release();
+  });
+  it('is not waited for by one that is stopped, which those behind it do not notice', async () => {
+    const lock = new RolloutLock(transport);
+    const { release } = await lock.ofPool(newPool(), decider, signal);
+    const stop = new AbortController();
+    const waiting = lock.ofPool(newPool(), decider, stop.signal);
+    const behind = lock.ofPool(newPool(), decider, signal);
+    stop.abort(new Error('stopped'));
+    await expect(waiting).rejects.toThrow('stopped');
+    release();
+    (await behind).release();
+  });
+
+  it('is free for the next one where the book of a rollout is damaged, which its status names with a cure', async () => {
+    const lock = new RolloutLock(transport);
+    const damaged = { metadata: { name: 'book', namespace: 'platform', resourceVersion: '1' }, data: { 'counts.json': '{oops' } };
+    const books = new LedgerWriter(transport, { lister: { get: () => damaged } } as unknown as Informer<ConfigMap>);
+    const trials = {
+      golden: { look: () => ({ keep: [] }) },
+      evidence: () => () => undefined,
+      shadow: (place: LedgerPlace, { id = '' }: RolloutReport) => books.read(place, id),
+      designs: new Designs(),
+    };
+    const context = { clock: systemClock, caches: { orders: { lister: { byIndex: () => [] } } } };
+    const owner = pool({ rollout: idle });
+    const revisions = {
+      desired: loading.canary,
+      recorded: new Map([[idle.stable, 1]]),
+      place: { owner, name: 'book', labels: {} },
+      lockedBy: () => undefined,
+      guard: () => lock.ofPool(newPool(), decider, signal),
+      plan: () => ({ keep: [] }),
+    };
+    const planned = await followRollout(
+      { context, trials, lock } as unknown as Followers,
+      { owner, policy: { spec: {} } as NamedPolicy, leaving: () => undefined },
+      () => revisions as unknown as Revisions<{ keep: [] }>,
+      signal,
+    );
+    expect(planned).toMatchObject({ lost: { phase: 'Idle', stable: idle.stable, reason: 'BookUnreadable' } });
+    expect('lost' in planned && planned.lost.message).toMatch(
+      /^ConfigMap platform\/book, .* damaged in key counts\.json; correct it, or delete it/,
+    );
     (await lock.ofPool(newPool(), decider, signal)).release();
   });
 });

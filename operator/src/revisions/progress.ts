@@ -152,6 +152,7 @@ const warnings: ReadonlySet<string> = new Set([
   'NoPlace',
   'ClockSkew',
   'RevisionLost',
+  'BookUnreadable',
 ]);
 
 /** What people should hear of a rollout: every other phase, and what holds it up. Pure. */

@@ -46,7 +46,7 @@ describe('the book of a shadow', () => {
     fc.assert(
       fc.property(order, fc.integer({ min: 1, max: 20 }), (seen, size) => {
         let ledger = emptyLedger(id);
-        for (let at = 0; at < seen.length; at += size) ledger = ledgerOf(ledgerText(countLedger(ledger, seen.slice(at, at + size))), id);
+        for (let at = 0; at < seen.length; at += size) ledger = ledgerOf(ledgerText(countLedger(ledger, seen.slice(at, at + size))), id)!;
         expect(ledger.arms).toEqual({});
         expect(ledger.shadow).toMatchObject({
           tasks: 60,
@@ -77,7 +77,7 @@ describe('the book of a shadow', () => {
       sample('half', report({ stableBins: bins(3) })),
       sample('newer', reported([1, 2], [3, 4])),
     ];
-    const ledger = ledgerOf(ledgerText(countLedger(countLedger(emptyLedger(id), all), all.toReversed())), id);
+    const ledger = ledgerOf(ledgerText(countLedger(countLedger(emptyLedger(id), all), all.toReversed())), id)!;
     expect(shadowEvidence(ledger.shadow ?? noShadow).scores).toEqual({
       stable: [2, 0, 0, 0, 0, 0, 0, 0, 0, 0],
       shadow: [0, 0, 0, 0, 0, 0, 0, 0, 1, 1],
@@ -89,7 +89,7 @@ describe('the book of a shadow', () => {
     const ledger = countLedger(emptyLedger(id), [sample('x', report()), plain]);
     expect(ledger.arms[a]?.tasks).toEqual({ passed: 1, total: 1 });
     expect(ledger.shadow?.tasks).toBe(1);
-    expect(ledgerOf(ledgerText(ledger), 'cccccccccc-1').shadow).toBeUndefined();
+    expect(ledgerOf(ledgerText(ledger), 'cccccccccc-1')?.shadow).toBeUndefined();
     expect(ledgerOf(ledgerText(ledger), id)).toEqual(ledger);
   });
 

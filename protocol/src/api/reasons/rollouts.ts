@@ -4,6 +4,7 @@ import type { ReasonEntry } from './entry.ts';
 export const rolloutReasons = {
   Answering: ['Copies of requests are answered by the revision in shadow.'],
   Beginning: ['No request was copied to the revision in shadow yet.'],
+  BookUnreadable: ['What the tasks of the rollout came to cannot be read.', 'correct or delete the ConfigMap that the message names'],
   Canary: ['A part of the tasks works with the new revision.'],
   ClockSkew: ['The phase began in the future.', 'set the clocks of the nodes'],
   Cooldown: ['The revision failed; it is tried again after the cooldown.'],
