@@ -1,7 +1,7 @@
 import { isConflict, isNotFound, removeFinalizer, hasFinalizer, ResourceClient, type Transport } from '@agentfleet/kube';
 import { labels, sandboxFinalizer } from '@agentfleet/protocol/pool';
 import { resources, type Pod } from './runtime/resources.ts';
-import { scopesOf } from './runtime/settings.ts';
+import { listFollowed } from './runtime/settings.ts';
 
 /** Another writer was faster: the list is read again, this often at most. */
 const rounds = 5;
@@ -15,10 +15,8 @@ export async function releaseSandboxes(transport: Transport, namespaces?: readon
   const labelSelector = `${labels.component}=sandbox`;
   let released = 0;
   for (let round = 0; round < rounds; round += 1) {
-    const all = await Promise.all(
-      scopesOf(namespaces).map((scope) => pods.list({ ...scope, labelSelector, ...(signal !== undefined && { signal }) })),
-    );
-    const held = all.flat().filter((pod) => hasFinalizer(pod, sandboxFinalizer));
+    const all = await listFollowed(pods, namespaces, { labelSelector, ...(signal !== undefined && { signal }) });
+    const held = all.filter((pod) => hasFinalizer(pod, sandboxFinalizer));
     if (held.length === 0) return released;
     for (const pod of held) released += await release(pods, pod, signal);
   }

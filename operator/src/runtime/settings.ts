@@ -1,6 +1,6 @@
 import type { Read } from '@agentfleet/protocol/environment';
 import type { V1Container, V1EnvVar, V1PodSpec, V1Toleration, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
-import type { KubeObject } from '@agentfleet/kube';
+import type { KubeObject, ResourceClient } from '@agentfleet/kube';
 import { authoritiesConfigMap, authoritiesFile, labels } from '@agentfleet/protocol/pool';
 import { tracingEnvironment } from '@agentfleet/protocol/tracing';
 import { dirname } from 'node:path';
@@ -262,4 +262,13 @@ export function readWatched(read: Read, own: string): readonly string[] | undefi
 /** One list for each namespace that is followed, or the one of the whole cluster. Pure. */
 export function scopesOf(namespaces: readonly string[] | undefined): readonly { readonly namespace?: string }[] {
   return namespaces?.map((namespace) => ({ namespace })) ?? [{}];
+}
+
+/** The objects of all namespaces that are followed, as the server has them now. */
+export async function listFollowed<T extends KubeObject>(
+  client: ResourceClient<T>,
+  namespaces: readonly string[] | undefined,
+  options: { readonly labelSelector?: string; readonly signal?: AbortSignal },
+): Promise<readonly T[]> {
+  return (await Promise.all(scopesOf(namespaces).map((scope) => client.list({ ...options, ...scope })))).flat();
 }

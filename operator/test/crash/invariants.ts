@@ -75,7 +75,7 @@ export class Watchman {
   #mayCreate(request: SeenRequest, may: MayDo): boolean {
     const { resource, namespace, name } = request;
     const there = this.#history.present.has(`${resource} ${namespace === undefined ? '' : `${namespace}/`}${name ?? ''}`);
-    return there || may({ verb: 'create', resource, subresource: '', name });
+    return there || may({ verb: 'create', resource, subresource: '', namespace, name });
   }
 
   #version(kind: string, { object, previous }: VersionChange): void {

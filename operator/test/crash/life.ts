@@ -46,6 +46,8 @@ export interface LifeOptions extends Omit<WireOptions, 'userAgent' | 'clock' | '
   readonly onHot: () => void;
   /** Set for a candidate for the lease; without it the process leads alone. */
   readonly identity?: string;
+  /** Namespaces that are watched; default: all. */
+  readonly namespaces?: readonly string[];
 }
 
 /** Timers after which a life is a loop that makes the machine hot. */
@@ -115,7 +117,7 @@ export class Life {
       options.onHot();
       this.kill();
     });
-    const { fate, identity, ...rest } = options;
+    const { fate, identity, namespaces: _, ...rest } = options;
     const decide = fate === undefined ? {} : { fate: (request: Parameters<NonNullable<WireOptions['fate']>>[0]) => fate(this, request) };
     this.wire = new Wire({ ...rest, ...decide, clock: this.#clock, userAgent: `operator/${identity ?? '1'}` });
     const transport = identity === undefined ? this.wire : withTimeouts(this.wire, this.#clock);
@@ -172,12 +174,12 @@ export class Life {
   }
 
   #build(transport: Transport, manager: Manager): readonly Controller[] {
-    const { random, crew, ask, onEvent } = this.#options;
+    const { random, crew, ask, onEvent, namespaces } = this.#options;
     const [clock, log, registry] = [this.#clock, silentLog, this.#registry];
-    const options = { transport, clock, random, log };
+    const options = { transport, clock, random, log, namespaces };
     const caches = createCaches(options);
     const context: OperatorContext = {
-      config,
+      config: { ...config, watchNamespaces: namespaces },
       transport: this.elector === undefined ? transport : fencedTransport(transport, this.elector.fence),
       clock,
       random,

@@ -27,6 +27,8 @@ export interface WorldOptions {
   readonly fate: (n: number, world: World) => Verdict | undefined;
   /** The lag of the watches of a new operator. */
   readonly lag?: (life: number, world: World) => Lag | undefined;
+  /** Namespaces that the operator watches; default: all. */
+  readonly namespaces?: readonly string[];
 }
 
 /** What becomes of a write, and whether the process goes on. */
@@ -34,8 +36,6 @@ export interface Verdict {
   readonly fate: Fate;
   readonly survives: boolean;
 }
-
-const may = operatorRules();
 
 const more: readonly KindDefinition[] = [
   ...[resources.roles, resources.roleBindings, resources.deviceClasses, resources.resourceClaims, resources.controllerRevisions].map(
@@ -80,7 +80,7 @@ export class World extends Stage {
     this.#options = options;
     this.#random = random;
     this.history = new History(server);
-    this.watchman = new Watchman(server, this.history, may);
+    this.watchman = new Watchman(server, this.history, operatorRules(options.namespaces));
   }
 
   static async start(options: WorldOptions): Promise<World> {
@@ -116,13 +116,14 @@ export class World extends Stage {
   /** Starts an operator, beside no other one, and waits until its caches are full. */
   async startOperator(): Promise<void> {
     const { server, clock } = this;
-    const { crew, lag } = this.#options;
+    const { crew, lag, namespaces } = this.#options;
     this.#lag = lag?.(this.#lives.length, this);
     this.#lagged = 0;
     const life = new Life({
       server,
       clock,
       crew,
+      ...(namespaces === undefined ? {} : { namespaces }),
       random: this.#random,
       fate: (of, request) => this.#fate(of, request),
       ask: (origin, signal, namespace) => this.ask(origin, signal, namespace),

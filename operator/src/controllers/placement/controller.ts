@@ -20,6 +20,7 @@ import {
 import { labels } from '@agentfleet/protocol/pool';
 import { slotLabel } from '../../placement/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
+import { listFollowed } from '../../runtime/settings.ts';
 import { type ControllerRevision, type Deployment, type Node, type Pod, type ConfigMap, resources } from '../../runtime/resources.ts';
 import { type GpuCaches, cachedLedger, observePlacement, type Ledger, type PlacementSources, scaledIn } from './observe.ts';
 import { decidePlacement, type PlacementDecision, type PlacementStatus } from './decide.ts';
@@ -74,8 +75,8 @@ class PlacementWriter {
   async readLedger(signal: AbortSignal): Promise<Ledger> {
     const { config } = this.#context;
     const [pools, models, book, reserve] = await Promise.all([
-      this.#pools.list({ signal }),
-      this.#models.list({ signal }),
+      listFollowed(this.#pools, config.watchNamespaces, { signal }),
+      listFollowed(this.#models, config.watchNamespaces, { signal }),
       this.#maps.find({ namespace: config.namespace, name: slotsConfigMap }, { signal }),
       this.#reserve.read(signal),
     ]);

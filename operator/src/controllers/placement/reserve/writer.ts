@@ -6,7 +6,7 @@ import { type ConfigMap, type Pod, resources, type Deployment } from '../../../r
 import { endSeconds, holderPod, type HolderChanges } from './holders.ts';
 import { probePod, type ProbeChanges, probeComponent, probeName } from './probe.ts';
 import { holderComponent } from '../../../operands/index.ts';
-import { podWith, scopesOf } from '../../../runtime/settings.ts';
+import { listFollowed, podWith } from '../../../runtime/settings.ts';
 import { labels } from '@agentfleet/protocol/pool';
 import { holderAnnotation, valuesIn } from '../../../placement/index.ts';
 import { gpuIndex, onGpus } from '../../../runtime/caches.ts';
@@ -34,8 +34,7 @@ export class ReserveWriter {
 
   /** All of them as the server has them now: a cache may not show one that an earlier leader made. */
   async read(signal: AbortSignal): Promise<readonly Pod[]> {
-    const scopes = scopesOf(this.#context.config.watchNamespaces);
-    return (await Promise.all(scopes.map((scope) => this.#pods.list({ ...scope, labelSelector: reserveSelector, signal })))).flat();
+    return listFollowed(this.#pods, this.#context.config.watchNamespaces, { labelSelector: reserveSelector, signal });
   }
 
   async hold({ make, own }: HolderChanges, signal: AbortSignal): Promise<void> {
