@@ -232,11 +232,20 @@ export class LedgerWriter {
     const key = keyOfPlace(place);
     const known = this.#known.get(key);
     const cached = this.#cache.lister.get(key);
-    if (known !== undefined && !isNewer(cached, known)) return known;
+    if (known !== undefined && !this.#isNewer(key, cached, known)) return known;
     const { uid, resourceVersion: version } = cached?.metadata ?? {};
     const newest = { uid, version, data: cached?.data, ledger: undefined };
     this.#known.set(key, newest);
     return newest;
+  }
+
+  /** Whether the cache shows what is newer than what we know. Gone is newer than what it has shown, and not than what it will show. */
+  #isNewer(key: string, cached: ConfigMap | undefined, { uid, version }: Known): boolean {
+    if (version === undefined) return true;
+    if (cached === undefined) return this.#cache.hasSeen(version, key);
+    if (cached.metadata.uid !== uid) return true;
+    const order = compareVersions(cached.metadata.resourceVersion, version);
+    return order === undefined || order > 0;
   }
 
   /** `ledger`: the one in the book afterwards. */
@@ -284,11 +293,3 @@ export class LedgerWriter {
 }
 
 const keyOfPlace = ({ owner, name }: LedgerPlace): string => `${owner.metadata.namespace ?? ''}/${name}`;
-
-/** Whether the cache shows what is newer than what we know; gone counts as newer when we knew of one. */
-function isNewer(cached: ConfigMap | undefined, { uid, version }: Known): boolean {
-  if (cached === undefined) return version === undefined;
-  if (version === undefined || cached.metadata.uid !== uid) return true;
-  const order = compareVersions(cached.metadata.resourceVersion, version);
-  return order === undefined || order > 0;
-}

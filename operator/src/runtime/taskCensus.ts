@@ -332,4 +332,5 @@ const lasting: ReadonlySet<string> = new Set([
   'SandboxRefused',
   'DependencyPending',
   'SpendingCapReached',
+  'SpendingUnknown',
 ]);

@@ -6,7 +6,7 @@ import { type Attempt, type Books } from './facts/attempts.ts';
 import { perNamespaceOf } from '../../pools/resolve.ts';
 import { sandboxName } from './sandbox/template.ts';
 import { amountOf, excessMessage, excessOf, remainingOf, type Amount, type Held } from '../../pools/spending.ts';
-import { spendingReason, unsettledReason } from './queue/spending.ts';
+import { spendingReason, unknownReason, unsettledReason } from './queue/spending.ts';
 import { spentSandbox, outcomeMessage } from './verdict.ts';
 import { claimFor } from './storage/plan.ts';
 import { flavorPlacement } from './queue/quota.ts';
@@ -200,7 +200,7 @@ function spendingFor(facts: Facts, books: Books, pool: ExpertPool): Held | Wait 
   if (spending === undefined) return undefined;
   if (view?.book === null || view?.book === undefined) {
     const message = `what the tasks of ExpertPool ${keyOf(pool)} have spent cannot be read: its ConfigMap with the label agentfleet.dev/pool and the key spending.json is damaged; correct it, or delete it, by which the window begins anew`;
-    return wait('SpendingUnknown', message, facts.now + lookMs);
+    return wait(unknownReason, message, facts.now + lookMs);
   }
   const { name, namespace = '', uid = '' } = facts.task.metadata;
   const held = { uid, namespace, name, attempt, ...remainingOf(facts.task, pool, books.totals?.usage) };

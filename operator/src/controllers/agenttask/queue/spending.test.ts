@@ -1,11 +1,13 @@
-import { findCondition } from '@agentfleet/kube';
+import { findCondition, ResourceClient } from '@agentfleet/kube';
 import type { AgentTaskStatus } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
-import { emptyBook, type Held } from '../../../pools/spending.ts';
+import { emptyBook, type Held, spendingKey } from '../../../pools/spending.ts';
+import { resources } from '../../../runtime/resources.ts';
 import { decide } from '../decide.ts';
-import { newPool } from '../testing/objects.ts';
+import { Bed } from '../testing/bed.ts';
+import { newPool, newTask } from '../testing/objects.ts';
 import { ago, assignment, now, snapshotOf, taskOf, worker, working } from '../testing/snapshots.ts';
-import { usage } from '../testing/scriptedWorker.ts';
+import { obedient, playWorkers, usage, works } from '../testing/scriptedWorker.ts';
 import type { SpendingView } from './spending.ts';
 
 const pool = newPool({ policy: { maxBudget: { tokens: 10 } }, limits: { spending: { windowSeconds: 60, tokens: 100 } } });
@@ -73,4 +75,30 @@ describe('a task of a pool that caps what is spent', () => {
     expect(reported(undefined, {}, {}, newPool())).toEqual(['Assigned']);
     expect(assignment.budget).toBeUndefined();
   });
+});
+
+test.each([
+  [
+    'SpendingCapReached',
+    'is full',
+    JSON.stringify({ ...emptyBook, since: 2e12, windowSeconds: 86_400, spent: { team: { tokens: 95, micros: 0, estimated: 0 } } }),
+  ],
+  ['SpendingUnknown', 'is damaged', '{oops'],
+])('%s: a book that %s is deleted, and who waits for it begins with the window', async (reason, _, text) => {
+  await using bed = await Bed.start(
+    newPool({ policy: { maxBudget: { tokens: 60 } }, limits: { spending: { windowSeconds: 86_400, tokens: 100 } } }),
+  );
+  playWorkers(
+    bed,
+    obedient(() => works),
+  );
+  const maps = new ResourceClient(bed.transport, resources.configMaps);
+  const book = () => bed.server.objects(resources.configMaps).find(({ data }) => data?.[spendingKey] !== undefined);
+  await bed.create(newTask('one'));
+  await bed.until('one runs', () => bed.task('one').status?.run !== undefined);
+  await maps.patch(book()!.metadata, { data: { [spendingKey]: text } });
+  await bed.create(newTask('two'));
+  await bed.until('two waits', () => findCondition(bed.task('two').status?.conditions, 'Scheduled')?.reason === reason);
+  await maps.delete(book()!.metadata);
+  await bed.until('two runs', () => bed.task('two').status?.run !== undefined, 400);
 });

@@ -24,6 +24,9 @@ import { wakeIndex } from '../../../runtime/taskCensus.ts';
 /** Reason of a task that waits because it would exceed a cap. */
 export const spendingReason = 'SpendingCapReached';
 
+/** Reason of a task that waits because the book cannot be read. */
+export const unknownReason = 'SpendingUnknown';
+
 /** Reason of a task whose last attempt is being charged. */
 export const unsettledReason = 'SpendingNotSettled';
 
@@ -223,7 +226,7 @@ export class SpendingBooks {
     const { spending } = pool?.spec.limits ?? {};
     if (spending === undefined) return;
     let woken = 0;
-    for (const task of caches.tasks.lister.byIndex(wakeIndex, spendingReason)) {
+    for (const task of [spendingReason, unknownReason].flatMap((reason) => caches.tasks.lister.byIndex(wakeIndex, reason))) {
       const resolved = this.#resolve(task);
       if (resolved === undefined || keyOf(resolved) !== key) continue;
       const { namespace = '', uid = '' } = task.metadata;
