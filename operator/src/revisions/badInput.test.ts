@@ -6,6 +6,7 @@ import { armWith } from '../rollout/gates/testing/evidence.ts';
 import type { ArmEvidence } from '../rollout/index.ts';
 import { engineEvidence, readMetrics } from './engines.ts';
 import { Designs } from './policy.ts';
+import { withFullBook } from './follow.ts';
 import { progress, type Seen } from './progress.ts';
 import { lateSampleOf } from './outcomes.ts';
 
@@ -85,6 +86,18 @@ describe('bad input of a rollout', () => {
     // With its data it is promoted: nothing else held it.
     const whole = { tasks, ...answered, queries: new Map([['gpu', { value: 1 }]]) };
     expect(tried(spec(more), whole)).toMatchObject({ stable: b, reason: 'Promoted' });
+  });
+
+  it('the book of the tasks is full: what waits for more of them says that none are counted', () => {
+    const held = tried(spec(), answered);
+    const full = withFullBook(held, (id) => id === held.id);
+    expect(full).toMatchObject({ phase: 'Canary', reason: 'Held' });
+    expect(full.message).toMatch(
+      /^100000 tasks are counted, and no more will be: lower minSamples .*0 of 10 tasks of this step were judged/,
+    );
+    expect(withFullBook(held, () => false)).toBe(held);
+    const idle = look(undefined, spec(), 0, {}, a);
+    expect(withFullBook(idle, () => true)).toBe(idle);
   });
 
   it('the clock goes back in a window: nothing is promoted, though the window is open and all gates pass', () => {

@@ -12,7 +12,7 @@ import type { OperatorContext } from '../runtime/context.ts';
 import { identity, resources } from '../runtime/resources.ts';
 import type { Decider, Guarded, RolloutLock } from './arm.ts';
 import type { GoldenQuestion } from './goldenSets.ts';
-import { DamagedBook, type LedgerPlace } from './ledger.ts';
+import { DamagedBook, mostTasks, type LedgerPlace } from './ledger.ts';
 import { type NamedPolicy, withoutPolicy } from './policy.ts';
 import { isOpen, progress, type Seen } from './progress.ts';
 import { rolloutReport, type RolloutReport } from './report.ts';
@@ -102,7 +102,8 @@ async function follow<P extends RolloutParts>(
   const orders = decidedBy(context.caches.orders.lister, owner.kind, owner);
   const seen = { desired, canaryEngines, incompatible, evidence, ...orders, retry, now };
   const decide = (lockedBy: string | undefined): RolloutReport => {
-    const next = withPlaces(progress(before, spec, { ...seen, lockedBy }, trials.designs), short);
+    const whole = withPlaces(progress(before, spec, { ...seen, lockedBy }, trials.designs), short);
+    const next = withFullBook(whole, (id) => trials.isFull(place, id));
     return amend?.(next) ?? next;
   };
   const { status, release } = await revisions.guard({ before, lockedBy: revisions.lockedBy(), decide });
@@ -168,4 +169,12 @@ export function withPlaces(status: RolloutReport, short: string | undefined): Ro
   if (short !== undefined) return { ...status, reason: 'NoPlace', message: short.slice(0, 512) };
   const over = status.reason === 'NoPlace' || status.reason === 'BookUnreadable';
   return over ? { ...status, reason: 'Loading', message: 'its engines are coming up' } : status;
+}
+
+/** The status of a rollout that waits for data, with why no more tasks bring them. Pure. */
+export function withFullBook(status: RolloutReport, isFull: (rollout: string) => boolean): RolloutReport {
+  const { reason, id } = status;
+  if ((reason !== 'Held' && reason !== 'InsufficientData') || id === undefined || !isFull(id)) return status;
+  const why = `${mostTasks} tasks are counted, and no more will be: lower minSamples of the RolloutPolicy, or ask for another revision`;
+  return { ...status, message: `${why}; ${status.message}`.slice(0, 512) };
 }

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { countLedger, emptyLedger, ledgerOf, ledgerText, type Sample, shadowIn } from './ledger.ts';
+import { countLedger, emptyLedger, ledgerOf, mostTasks, ledgerText, type Sample, shadowIn } from './ledger.ts';
 
 const b = 'bbbbbbbbbb';
 
@@ -73,6 +73,17 @@ describe('the book of a rollout', () => {
     expect(ledger.arms[b]).toMatchObject({ tasks: { passed: 1, total: 1 }, excluded: 1, rollbacks: { verified: 0, total: 1 } });
     expect(ledgerOf(ledgerText(ledger), 'other')).toEqual(emptyLedger('other'));
     expect(ledgerOf(undefined, 'r')).toEqual(emptyLedger('r'));
+  });
+
+  it('is full before a ConfigMap is, and counts no more then', () => {
+    const counted = new Set(Array.from({ length: mostTasks - 5000 }, (_, at) => `${at}`.padStart(8, '.')));
+    const all = ['aaaaaaaaaa', b].flatMap((revision) =>
+      Array.from({ length: 3000 }, (_, at) => sample(`${revision} ${at}`, { revision, energy: -Math.PI * at })),
+    );
+    const ledger = countLedger({ ...emptyLedger('r'), counted }, all);
+    expect([ledger.counted.size, ledger.arms[b]?.tasks.total]).toEqual([mostTasks, 2000]);
+    expect(countLedger(ledger, [sample('late')])).toBe(ledger);
+    expect(JSON.stringify(ledgerText(ledger)).length).toBeLessThan(950_000);
   });
 
   it.each([

@@ -54,6 +54,9 @@ interface Ledger {
 /** Energies of an arm that are kept: enough for a test of distributions, few enough for a ConfigMap. */
 const mostEnergies = 2000;
 
+/** Tasks of one rollout that are counted: their marks are 8 bytes each, and a ConfigMap holds 1 MiB with what is beside them. */
+export const mostTasks = 100_000;
+
 const nothing: Tallies = {
   tasks: { passed: 0, total: 0 },
   acts: { vetoed: 0, total: 0 },
@@ -98,14 +101,14 @@ function add(to: Tallies, sample: Sample): Tallies {
   };
 }
 
-/** The ledger with samples, each task once; the same ledger when all of them are in it. Pure. */
+/** The ledger with samples, each task once; the same ledger when all of them are in it, or it is full. Pure. */
 export function countLedger(ledger: Ledger, samples: readonly Sample[]): Ledger {
   const arms: Record<string, Tallies> = { ...ledger.arms };
   const counted = new Set(ledger.counted);
   let { shadow } = ledger;
   for (const sample of samples) {
     const mark = markOf(sample.uid);
-    if (counted.has(mark)) continue;
+    if (counted.has(mark) || counted.size >= mostTasks) continue;
     if (sample.shadow !== undefined && (shadow?.tasks ?? 0) >= mostShadowTasks) continue;
     counted.add(mark);
     if (sample.shadow !== undefined) shadow = addShadow(shadow ?? noShadow, sample.shadow, sample.passed);

@@ -5,7 +5,7 @@ import type { Pod } from '../runtime/resources.ts';
 import { revisionIndex } from '../runtime/taskCensus.ts';
 import { engineEvidence, type EngineReader } from './engines.ts';
 import { GoldenSets, type GoldenView } from './goldenSets.ts';
-import { noTallies, type Sample, LedgerWriter, type LedgerPlace } from './ledger.ts';
+import { mostTasks, noTallies, type Sample, LedgerWriter, type LedgerPlace } from './ledger.ts';
 import { Outcomes, lateSampleOf } from './outcomes.ts';
 import { Designs } from './policy.ts';
 import { isOpen, type Seen } from './progress.ts';
@@ -80,6 +80,11 @@ export class Trials {
     const copies = shadow === undefined ? {} : { shadow: shadowEvidence(shadow) };
     return (rollout, now) =>
       rollout === id ? { stable: of(now.stable), canary: { ...of(now.canary), ...copies } } : { stable: nothing, canary: nothing };
+  }
+
+  /** Whether no more tasks are counted for a rollout. */
+  isFull(place: LedgerPlace, id: string): boolean {
+    return this.#books.read(place, id).counted.size >= mostTasks;
   }
 
   /** What became of copies so far; undefined: nothing is in shadow. */
