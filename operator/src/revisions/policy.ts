@@ -41,7 +41,7 @@ function namesOf({ gates = [] }: RolloutPolicySpec, phase: ReturnType<typeof mus
   return gates.filter(({ metric }) => mustPassBefore(metric) === phase).map(({ name }) => name);
 }
 
-/** After which a revision that failed is tried again by itself; the annotation agentfleet.dev/retry-rollout does it at once. */
+/** After which a revision that failed is tried again by itself; the annotation agentfleet.dev/retry-rollout does it once its failed pods are gone. */
 const cooldownSeconds = 3600;
 
 /** After which a step that lacks its data is called held: a name for people, as missing data never promote and never roll back. */

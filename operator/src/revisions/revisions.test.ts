@@ -1,4 +1,4 @@
-import type { RolloutReport } from './report.ts';
+import type { Reported, RolloutReport } from './report.ts';
 import { findCondition } from '@agentfleet/kube';
 import type { AgentTask, RolloutPolicySpec } from '@agentfleet/protocol/api';
 import { describe, expect, it } from 'vitest';
@@ -7,7 +7,7 @@ import { armWith } from '../rollout/gates/testing/evidence.ts';
 import { armsOf, expertHash, poolRevision } from './arm.ts';
 import { addSeries, readMetrics, since, engineEvidence, isWindowOpen } from './engines.ts';
 import { Designs } from './policy.ts';
-import { isOpen, progress, type Seen } from './progress.ts';
+import { isOpen, progress, rolloutEvent, type Seen } from './progress.ts';
 import { lateSampleOf, sampleOf } from './outcomes.ts';
 
 const [a, b, c] = ['aaaaaaaaaa', 'bbbbbbbbbb', 'cccccccccc'];
@@ -46,6 +46,12 @@ function seen(second: number, more: Partial<Seen> = {}, canary: Partial<ArmEvide
 
 const serving = progress(undefined, spec, seen(0, { desired: a }), designs);
 
+/** The status of an owner with a rollout. */
+const reportedAs = ({ reason, message, ...rollout }: RolloutReport): Reported => ({
+  rollout,
+  conditions: [{ type: 'RolloutHealthy', status: 'False', reason, message, lastTransitionTime: '' }],
+});
+
 /** Looks every ten seconds; each brings ten more tasks. */
 function looks(from: RolloutReport, count: number, more: Partial<Seen> = {}, canary: Partial<ArmEvidence> = {}, first = 1): RolloutReport {
   let status = from;
@@ -74,7 +80,10 @@ describe('a rollout as the status reports it', () => {
     const open = looks(serving, 1);
     expect(isOpen(open)).toBe(true);
     const back = looks(open, 1, {}, { requests: { failed: 300, total: 1000 } }, 2);
-    expect(back).toMatchObject({ phase: 'Idle', stable: a, weight: 0, reason: 'Cooldown', failures: { [b]: 1 } });
+    expect(back).toMatchObject({ phase: 'Idle', stable: a, weight: 0, reason: 'GateFailed', failures: { [b]: 1 } });
+    expect(back.message).toMatch(/^bbbbbbbbbb: gate errors: .*; it is tried again 3600 s after that$/);
+    expect(rolloutEvent(reportedAs(open), reportedAs(back))).toMatchObject({ type: 'Warning', reason: 'GateFailed', note: back.message });
+    expect(looks(back, 1, {}, { requests: { failed: 300, total: 1000 } }, 3)).toEqual(back);
     expect(back.gates?.[0]).toMatchObject({ name: 'errors', verdict: 'Fail', value: '0.3' });
     const again = looks(back, 2, {}, { requests: { failed: 300, total: 1000 } }, 400);
     expect(again).toMatchObject({ phase: 'Frozen', stable: a, weight: 0, reason: 'Frozen' });
@@ -91,6 +100,18 @@ describe('a rollout as the status reports it', () => {
       1000,
     );
     expect(twice.phase).toBe('Frozen');
+  });
+
+  it('that is asked for again after its engines failed is tried when what is left of them is gone', () => {
+    const loading = looks(serving, 1, { canaryEngines: 'Loading' });
+    const failed = looks(loading, 1, { canaryEngines: 'Failed' }, {}, 2);
+    expect(failed).toMatchObject({ phase: 'Idle', reason: 'EnginesFailed', failures: { [b]: 1 } });
+    expect(failed.message).toMatch(/did not come up: see their pods; it is tried again/);
+    const asked = looks(failed, 1, { canaryEngines: 'Failed', retry: 'now' }, {}, 3);
+    expect(asked).toMatchObject({ phase: 'Idle', reason: 'EnginesFailed', retried: 'now' });
+    expect(asked.message).toMatch(/tried once they are gone or answer/);
+    expect(asked.failures).toBeUndefined();
+    expect(looks(asked, 1, { canaryEngines: 'Loading', retry: 'now' }, {}, 4)).toMatchObject({ phase: 'Loading', canary: b });
   });
 
   it('is counted anew in each rollout: another try has another id', () => {

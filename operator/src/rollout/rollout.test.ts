@@ -63,7 +63,14 @@ describe('a rollout', () => {
     const once = settle(serving, failing, {}, 3);
     expect(once).toMatchObject({ phase: 'Idle', stable: 'a', weight: 0, failures: { b: 1 }, reason: 'GateFailed' });
     expect(once.message).toContain('gate task-pass');
-    expect(settle(once, { ...failing, now: once.phaseSince + 10 }, {}, 1).reason).toBe('Cooldown');
+    const cooling = settle(once, { ...failing, now: once.phaseSince + 10 });
+    expect(cooling).toMatchObject({
+      phase: 'Idle',
+      reason: 'GateFailed',
+      message: 'b: gate task-pass: m; it is tried again 100 s after that',
+    });
+    const others = settle({ ...once, reason: 'ClockSkew' }, { now: once.phaseSince + 10 });
+    expect(others).toMatchObject({ reason: 'Cooldown', message: 'b failed; it is tried again 100 s after that' });
     const frozen = settle(once, { ...failing, now: once.phaseSince + 200 }, {}, 10);
     expect(frozen).toMatchObject({ phase: 'Frozen', stable: 'a', failures: { b: 2 } });
     expect(settle(frozen, { now: 1e9 })).toBe(frozen);
@@ -101,7 +108,9 @@ describe('a rollout', () => {
   });
 
   test('engines that do not come up, or go away before the flip, lead back', () => {
-    expect(settle(serving, { canaryEngines: 'Failed' }, {}, 3)).toMatchObject({ stable: 'a', reason: 'EnginesFailed' });
+    const loading = settle(serving, { canaryEngines: 'Loading' });
+    expect(settle(loading, { canaryEngines: 'Failed' }, {}, 2)).toMatchObject({ stable: 'a', reason: 'EnginesFailed', failures: { b: 1 } });
+    expect(settle(serving, { canaryEngines: 'Failed' })).toMatchObject({ phase: 'Idle', reason: 'EnginesFailed', failures: {} });
     const promoting: RolloutState = { ...serving, phase: 'Promoting', canary: 'b', weight: 50 };
     expect(settle(promoting, { canaryEngines: 'Loading' }, {}, 2)).toMatchObject({ stable: 'a', weight: 0 });
   });

@@ -152,9 +152,11 @@ function begin(state: RolloutState, policy: RolloutRules, evidence: Evidence): R
           reason: 'Frozen',
           message: `${desired} failed ${failures} times: give another revision, or a changed rollout`,
         });
+  if (failures > 0 && now - state.phaseSince < policy.cooldownSeconds) return coolDown(state, policy, evidence);
   if (evidence.incompatible !== undefined) return hold({ ...state, weight: 0 }, 'Incompatible', evidence.incompatible);
-  if (failures > 0 && now - state.phaseSince < policy.cooldownSeconds)
-    return hold(state, 'Cooldown', `${desired} failed; it is tried again ${policy.cooldownSeconds} s after that`);
+  // What is left of an earlier try would fail this one before it has begun.
+  if (evidence.canaryEngines === 'Failed')
+    return hold(state, 'EnginesFailed', `pods of ${desired} are there that do not come up: it is tried once they are gone or answer`);
   if (evidence.lockedBy !== undefined)
     return hold(state, 'RolloutLocked', `${evidence.lockedBy} is being rolled out: a generator and its verifier do not change together`);
   return enter(state, now, {
@@ -166,6 +168,16 @@ function begin(state: RolloutState, policy: RolloutRules, evidence: Evidence): R
     reason: 'Loading',
     message: 'its engines are coming up',
   });
+}
+
+/** Why a revision was led back; what follows must not hide it. */
+const causes: ReadonlySet<Reason> = new Set(['EnginesFailed', 'GateFailed', 'Incompatible']);
+
+/** Waits before another try; what the last one failed by goes on being reported. */
+function coolDown(state: RolloutState, { cooldownSeconds }: RolloutRules, { desired }: Evidence): RolloutState {
+  const again = `it is tried again ${cooldownSeconds} s after that`;
+  if (!causes.has(state.reason)) return hold(state, 'Cooldown', `${desired} failed; ${again}`);
+  return state.message.includes(again) ? state : hold(state, state.reason, `${state.message}; ${again}`);
 }
 
 /** The first revision has nothing to be compared with. */
@@ -359,5 +371,6 @@ function rolledBack(state: RolloutState, policy: RolloutRules, evidence: Evidenc
       reason: 'Frozen',
       message: `${state.message}; frozen after repeated failure`,
     });
-  return enter(state, evidence.now, { phase: 'Idle', canary: undefined, weight: 0, step: 0, reason: state.reason, message: state.message });
+  const message = `${canary ?? ''}: ${state.message}`;
+  return enter(state, evidence.now, { phase: 'Idle', canary: undefined, weight: 0, step: 0, reason: state.reason, message });
 }
