@@ -11,6 +11,7 @@ import {
   verifierName,
   workerServiceAccount,
   workersName,
+  workersOfPod,
 } from './names.ts';
 
 describe('names of children', () => {
@@ -62,4 +63,16 @@ describe('names of children', () => {
     holds(`${'x'.repeat(30)}.${'-'.repeat(0)}${'x'.repeat(32)}`, 'e', 'f');
     expect(accessName({ namespace: 'a', name: 'b.c' })).not.toBe(accessName({ namespace: 'a.b', name: 'c' }).replace('a.b', 'a-b'));
   });
+});
+
+test('the workers of a pool are found by the name of a pod, however long theirs is and wherever Kubernetes cuts it', () => {
+  const pool = stringMatching(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/);
+  const [hash, random] = [stringMatching(/^[bcdfghjklmnpqrstvwxz2456789]{6,10}$/), stringMatching(/^[bcdfghjklmnpqrstvwxz2456789]{5}$/)];
+  const holds = (of: string, template: string, end: string): void => {
+    const pod = `${`${workersName(of)}-${template}-`.slice(0, 58)}${end}`;
+    expect(workersOfPod(pod)).toBe(workersName(of));
+  };
+  assert(property(pool, hash, random, holds), { numRuns: 500 });
+  for (let length = 1; length <= 63; length += 1) holds('p'.repeat(length), '7d4f9c5b68', 'x2x4x');
+  expect(['w-1', 'worker', ''].map(workersOfPod)).toEqual([undefined, undefined, undefined]);
 });

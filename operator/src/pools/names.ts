@@ -19,6 +19,14 @@ export function childName(...parts: readonly string[]): string {
 /** Name of the workers' Deployment, of their PodDisruptionBudget and of the ConfigMap with their brief. */
 export const workersName = (pool: string): string => childName(pool, 'workers');
 
+/**
+ * Name of the workers' Deployment by that of one of their pods: Kubernetes cuts `<deployment>-<hash>-` to 58 characters and appends
+ * five. As `childName` gives 52 at most, the dash before the hash is never cut off. Undefined: it is no name of such a pod.
+ */
+export function workersOfPod(pod: string): string | undefined {
+  return /^(.+)-[^-]+-?[^-]{5}$/.exec(pod)?.[1];
+}
+
 /** ConfigMap that holds the PoolBrief. */
 export const briefName = (pool: string): string => workersName(pool);
 

@@ -4,7 +4,7 @@ import { asError } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { workerPort } from '@agentfleet/protocol/pool';
 import { artifactPlace, resultsAudience, workerArtifactPath, workerLogPath } from '@agentfleet/protocol/results';
-import { workersName } from '../pools/names.ts';
+import { workersName, workersOfPod } from '../pools/names.ts';
 import { Refused } from './refused.ts';
 
 /** The workers that read for us: those of the pool of a task. */
@@ -14,16 +14,13 @@ export interface Workers {
   readonly name: string;
 }
 
-/**
- * The workers of a task: those of the pool that it names, else of the one that it was assigned to: the name of a pod is that of
- * its Deployment and two words. Undefined: it was never assigned.
- */
+/** The workers of a task: those of the pool that it names, else of the one that it was assigned to. Undefined: it was never assigned. */
 export function workersOf({ metadata, spec, status }: AgentTask): Workers | undefined {
   if (spec.poolRef !== undefined)
     return { namespace: spec.poolRef.namespace ?? metadata.namespace ?? '', name: workersName(spec.poolRef.name) };
   const { worker, workerNamespace } = status?.assignment ?? {};
-  const name = worker?.split('-').slice(0, -2).join('-');
-  return workerNamespace === undefined || name === undefined || name === '' ? undefined : { namespace: workerNamespace, name };
+  const name = worker === undefined ? undefined : workersOfPod(worker);
+  return workerNamespace === undefined || name === undefined ? undefined : { namespace: workerNamespace, name };
 }
 
 export interface WorkersOptions {
