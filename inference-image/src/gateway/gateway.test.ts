@@ -33,6 +33,15 @@ describe('an answer', () => {
     expect(call?.body).not.toHaveProperty('max_completion_tokens');
   });
 
+  it('is asked for without what the pool decides: other models, prices, and acts of the provider', async () => {
+    provider.play(hello);
+    const more = { models: ['dearest'], route: 'fallback', provider: { order: [] }, plugins: [{ id: 'web' }], service_tier: 'priority' };
+    await stage.ask({ ...more, web_search_options: {}, seed: 7 });
+    const { body } = provider.calls[0]!;
+    expect(body).toMatchObject({ model: 'some-model', seed: 7 });
+    for (const name of [...Object.keys(more), 'web_search_options']) expect(body).not.toHaveProperty(name);
+  });
+
   it('is metered by model, namespace and price', async () => {
     await stage.models({ baseURLs: [url], price: { input: '10', cachedInput: '1', output: '100' } });
     provider.play(hello);

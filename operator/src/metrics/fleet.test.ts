@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { expertsReady, type FleetMetricsOptions } from './fleet.ts';
 
 it('counts the pods of each expert that answer', () => {
-  const experts = ['gen', 'js'].map((name) => ({ name, role: 'Specialist' }));
+  const experts = ['gen', 'js'].map((name) => ({ name, role: 'Specialist', engine: { type: 'Llama' } }));
   const status = (ready: boolean): object => ({ conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }] });
   const pods = [
     { metadata: { name: 'a', labels: { [labels.expert]: 'gen' } }, status: status(true) },

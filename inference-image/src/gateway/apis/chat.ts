@@ -38,13 +38,20 @@ const isObject = (value: unknown): value is Members => typeof value === 'object'
 
 const present = (members: Members): Members => Object.fromEntries(Object.entries(members).filter(([, member]) => member !== null));
 
+/**
+ * Members by which servers and brokers take another model, another price, or act outside by themselves (search, fetch). The pool
+ * decides these; the walls of a sandbox end at the gateway.
+ */
+const poolDecides: ReadonlySet<string> = new Set(['models', 'route', 'provider', 'plugins', 'web_search_options', 'service_tier']);
+
 /** The OpenAI chat API, which is also the form of requests to providers. */
 export const chatApi: ClientApi = {
   path: chatRoutes.completions,
   read(body) {
     // What `chatOfMessages` has checked goes by `messages_options`; nobody has checked that of a client.
     const { messages_options: _unchecked, max_tokens: older, stream_options: streaming, ...rest } = chatRequest(withoutNulls(body));
-    const chat = { ...(older !== undefined && { max_completion_tokens: older }), ...rest };
+    const allowed = Object.fromEntries(Object.entries(rest).filter(([name]) => !poolDecides.has(name))) as typeof rest;
+    const chat = { ...(older !== undefined && { max_completion_tokens: older }), ...allowed };
     const created = Math.floor(Date.now() / 1000);
     return {
       chat,
