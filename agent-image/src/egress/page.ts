@@ -160,8 +160,16 @@ async function connected(
   const servername = hostname.replace(/^\[.*\]$/, '');
   const ca = authorities === undefined ? {} : { ca: authorities };
   const tls = connectTls({ socket, ...(isIP(servername) === 0 && { servername }), ALPNProtocols: ['http/1.1'], host: servername, ...ca });
-  await once(tls, 'secureConnect', { signal });
-  return tls;
+  // `once` takes its own listener away when it rejects, and an error that nobody listens to ends the worker.
+  tls.on('error', () => undefined);
+  try {
+    await once(tls, 'secureConnect', { signal });
+    return tls;
+  } catch (error) {
+    tls.destroy();
+    socket.destroy();
+    throw error;
+  }
 }
 
 /** Returns the innermost cause: `fetch failed` explains nothing. */
