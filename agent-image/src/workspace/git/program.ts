@@ -153,7 +153,9 @@ async function* output(run: GitRun, url: string, settings: GitSettings): AsyncGe
     settings.signal.throwIfAborted();
     run.signal?.throwIfAborted();
     if (code === 0) return;
-    throw explain({ step: run.args[0] ?? '', url, ...watch.facts(), fault: settings.proxy.takeFault(), secrets: secretsOf(settings) });
+    const { unread, ...facts } = watch.facts();
+    if (unread !== null) throw unread;
+    throw explain({ step: run.args[0] ?? '', url, ...facts, fault: settings.proxy.takeFault(), secrets: secretsOf(settings) });
   } finally {
     watch.kill();
     await watch.ended;
@@ -163,7 +165,8 @@ async function* output(run: GitRun, url: string, settings: GitSettings): AsyncGe
 interface Watch {
   /** Exit code, null for a signal or a program that is not there; never rejects. */
   readonly ended: Promise<number | null>;
-  facts(): { readonly words: string; readonly timedOut: boolean; readonly missing: boolean };
+  /** `unread`: why the input could not be read to its end; null: it could. */
+  facts(): { readonly words: string; readonly timedOut: boolean; readonly missing: boolean; readonly unread: Error | null };
   kill(): void;
 }
 
@@ -171,6 +174,7 @@ function supervise(child: ChildProcess, run: GitRun, { clock, signal, timeoutMs 
   let words = '';
   let timedOut = false;
   let missing = false;
+  let unread: Error | null = null;
   let done = false;
   const { promise: ended, resolve } = Promise.withResolvers<number | null>();
   const kill = (): void => {
@@ -185,6 +189,7 @@ function supervise(child: ChildProcess, run: GitRun, { clock, signal, timeoutMs 
     timer.cancel();
     signal.removeEventListener('abort', kill);
     run.signal?.removeEventListener('abort', kill);
+    run.stdin?.destroy();
     resolve(code);
   };
   signal.addEventListener('abort', kill, { once: true });
@@ -198,9 +203,14 @@ function supervise(child: ChildProcess, run: GitRun, { clock, signal, timeoutMs 
   });
   child.once('close', finish);
   child.stdin?.on('error', () => undefined); // git ended before it read all: its exit code has the reason
+  // A pipe does not pass on an error of its source: git would wait for the rest.
+  run.stdin?.on('error', (error) => {
+    unread = error;
+    kill();
+  });
   if (run.stdin === undefined) child.stdin?.end();
   else if (child.stdin !== null) run.stdin.pipe(child.stdin);
-  return { ended, kill, facts: () => ({ words, timedOut, missing }) };
+  return { ended, kill, facts: () => ({ words, timedOut, missing, unread }) };
 }
 
 function killGroup(pid: number): void {
