@@ -1,8 +1,12 @@
 import type { AgentTask } from '@agentfleet/protocol/api';
+import type { DiffEntry } from '@agentfleet/protocol/keeper';
 import { expect, test } from 'vitest';
+import type { ProtectedSet } from '../checks/index.ts';
 import { createRails, installedGrammars, loadGrammars } from '../rails/index.ts';
 import { createGate } from './gate.ts';
-import { onlyOnce } from './acts.ts';
+import { judgeEffects, onlyOnce } from './acts.ts';
+import type { Baseline } from './checkRun.ts';
+import type { SandboxSession } from './sandboxSession.ts';
 
 const rails = createRails({ grammars: await loadGrammars(installedGrammars()), home: '/home/agent' });
 const policy = { profile: 'Privileged', network: { mode: 'Allowed' } };
@@ -26,4 +30,38 @@ test.each([
       reach: reaches ? { mode: 'Allowed', hosts: [], rules: { open: [] }, environment: {} } : null,
     }),
   ).toBe(once);
+});
+
+const mebibyte = 1024 * 1024;
+const settings = { path: 'workspace/pyproject.toml', op: 'M', sizeFrom: 9, sizeTo: 70 * mebibyte } as const;
+
+test.each<[string, readonly DiffEntry[], RegExp]>([
+  [
+    'a file',
+    [{ path: 'workspace/data.bin', op: 'A', sizeTo: 70 * mebibyte }],
+    /wrote data\.bin, of 73400320 bytes before or after, 67108864/,
+  ],
+  ['a file before', [{ path: 'workspace/data.bin', op: 'M', sizeFrom: 70 * mebibyte, sizeTo: 1 }], /data\.bin.* 73400320 bytes/],
+  [
+    'many files',
+    [1, 2, 3].map((n) => ({ path: `workspace/${n}`, op: 'M', sizeFrom: 30 * mebibyte, sizeTo: 30 * mebibyte })),
+    /files of 188743680 bytes.*, 134217728 can be judged/,
+  ],
+  ['protected settings', [settings], /pyproject\.toml.* protected/],
+])('what commands wrote is refused without being read where it is too large to be judged: %s', async (_, entries, words) => {
+  const unread = (): never => {
+    throw new Error('the keeper answers AF_TOO_LARGE');
+  };
+  const relative = (path: string): string => path.replace('workspace/', '');
+  const session = { diff: () => Promise.resolve({ entries }), read: unread, restore: unread, relative } as unknown as SandboxSession;
+  const why = (path: string) => (path === 'pyproject.toml' ? { kind: 'Settings', why: 'tests read it' } : null);
+  const protectedSet = {
+    why,
+    shadows: () => null,
+    addable: () => false,
+    derived: () => false,
+    holdsProtected: () => false,
+  } as unknown as ProtectedSet;
+  const { refused } = await judgeEffects(session, { protectedSet } as Baseline, gate, 'from', 'to');
+  expect(refused).toMatch(words);
 });

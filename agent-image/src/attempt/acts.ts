@@ -8,7 +8,7 @@ import { tail, type Baseline } from './checkRun.ts';
 import type { Rewrite } from '../features/index.ts';
 import type { Scope } from './scope.ts';
 import type { ActIdentity } from './notes.ts';
-import type { DiffEntry } from '@agentfleet/protocol/keeper';
+import { maxFileBytes, type DiffEntry } from '@agentfleet/protocol/keeper';
 import { judgeChanges, type Change, type ChangeJudgement, type Operation, type ProtectedSet } from '../checks/index.ts';
 
 /** Wall time of one question about what stands outside, and of one way back, seconds. */
@@ -145,6 +145,8 @@ export async function perform(
 
 /** Files that acts may write; each is read and judged. What makes more belongs into spec.setup. */
 const maxWritten = 256;
+/** Bytes of all of them, before and after together, which one judgement holds in memory. One file may have as many as the keeper reads. */
+const maxJudgedBytes = 2 * maxFileBytes;
 
 /** What acts did to the tree. */
 export interface Effects {
@@ -169,13 +171,15 @@ export async function judgeEffects(
   to: string,
 ): Promise<Effects> {
   const changes = await changesBetween(session, protectedSet, from, to);
-  const own = changes.entries.flatMap(({ path, op }) => {
-    const relative = session.relative(path);
-    return relative === null || protectedSet.derived(relative) ? [] : [{ path: relative, op }];
+  const own = changes.entries.flatMap((entry) => {
+    const relative = session.relative(entry.path);
+    return relative === null || protectedSet.derived(relative) ? [] : [{ ...entry, path: relative }];
   });
   const deleted = own.filter(({ op }) => op === 'D').map(({ path }) => path);
-  const written = own.filter(({ op }) => op !== 'D').map(({ path }) => path);
-  const refused = violation(changes) ?? tooMany(written.length) ?? (await contentRefusal(session, gate, from, to, written));
+  const written = own.filter(({ op }) => op !== 'D');
+  const paths = written.map(({ path }) => path);
+  const refused =
+    violation(changes) ?? tooMany(written.length) ?? tooLarge(written) ?? (await contentRefusal(session, gate, from, to, paths));
   return { refused, deleted };
 }
 
@@ -185,6 +189,21 @@ function violation({ violations: [first] }: Changes): string | null {
 
 function tooMany(count: number): string | null {
   return count <= maxWritten ? null : `its commands wrote ${count} files, ${maxWritten} can be judged; do that in spec.setup`;
+}
+
+/** The larger side of a file, which the keeper has to read. */
+function sizeOf({ sizeFrom = 0, sizeTo = 0 }: DiffEntry): number {
+  return Math.max(sizeFrom, sizeTo);
+}
+
+function tooLarge(written: readonly DiffEntry[]): string | null {
+  const cure = 'keep it below /tmp, or do that in spec.setup';
+  const large = written.find((entry) => sizeOf(entry) > maxFileBytes);
+  if (large !== undefined)
+    return `its commands wrote ${large.path}, of ${sizeOf(large)} bytes before or after, ${maxFileBytes} can be judged; ${cure}`;
+  const bytes = written.reduce((sum, { sizeFrom = 0, sizeTo = 0 }) => sum + sizeFrom + sizeTo, 0);
+  if (bytes <= maxJudgedBytes) return null;
+  return `its commands wrote files of ${bytes} bytes before and after, ${maxJudgedBytes} can be judged; ${cure}`;
 }
 
 async function contentRefusal(
@@ -215,7 +234,11 @@ export async function changesBetween(session: SandboxSession, set: ProtectedSet,
   const { entries } = await session.diff(from, to);
   const paths = new Set(entries.map(({ path }) => path));
   const isFolder = ({ path }: DiffEntry): boolean => [...paths].some((other) => other.startsWith(`${path}/`));
-  const shared = entries.filter(({ path, op }) => op === 'M' && set.why(session.relative(path) ?? path)?.kind === 'Settings');
+  // One that is too large to be read is judged as changed in all of it.
+  const shared = entries.filter(
+    (entry) =>
+      entry.op === 'M' && sizeOf(entry) <= maxFileBytes && set.why(session.relative(entry.path) ?? entry.path)?.kind === 'Settings',
+  );
   const contents = await contentsOf(session, from, to, shared);
   const changes = entries
     .filter((entry) => entry.op !== 'A' || !isFolder(entry))
