@@ -3,6 +3,7 @@ import { KeeperRefusal } from '@agentfleet/keeper/client';
 import { sleep } from '@agentfleet/kube';
 import { maxPatchCharacters, type Run } from '@agentfleet/protocol/api';
 import { AttemptFailure, retryWhileUnavailable, throwIfSuperseded } from '../base/failure.ts';
+import { StoreFailure } from '../store/index.ts';
 import type { AttemptContext } from './ports.ts';
 import { Redaction } from '@agentfleet/protocol/redact';
 import type { Scope } from './scope.ts';
@@ -96,20 +97,35 @@ function artifactKey({ task, assignment }: AttemptContext, name: string): string
   return `${namespace}/${own}/${uid}/${assignment.attempt}/${name}`;
 }
 
-/**
- * Stores files, one after the other, each with as many tries as the signal allows. What could not be stored is missing
- * in the answer only when `signal` is aborted, which is no error here: the caller decides what that means.
- */
-export async function keep({ context, signal }: Keeping, files: readonly Keepsake[]): Promise<readonly Artifact[]> {
-  const kept: Artifact[] = [];
-  for (const file of files) {
-    const artifact = await keepOne({ context, signal }, file);
-    if (artifact !== null) kept.push(artifact);
-  }
-  return kept;
+/** A file that the store takes at no time, and why. */
+interface LeftOut {
+  readonly name: string;
+  readonly why: string;
 }
 
-async function keepOne({ context, signal }: Keeping, { name, type, content }: Keepsake): Promise<Artifact | null> {
+export interface Kept {
+  readonly artifacts: readonly Artifact[];
+  readonly leftOut: readonly LeftOut[];
+}
+
+/**
+ * Stores files, one after the other, each with as many tries as the signal allows: whatever a store refuses, somebody can
+ * mend it, but for the size of a file, which is left out. What else could not be stored is missing in the answer only when
+ * `signal` is aborted, which is no error here: the caller decides what that means.
+ */
+export async function keep({ context, signal }: Keeping, files: readonly Keepsake[]): Promise<Kept> {
+  const artifacts: Artifact[] = [];
+  const leftOut: LeftOut[] = [];
+  for (const file of files) {
+    const kept = await keepOne({ context, signal }, file);
+    if (kept === null) continue;
+    if ('why' in kept) leftOut.push(kept);
+    else artifacts.push(kept);
+  }
+  return { artifacts, leftOut };
+}
+
+async function keepOne({ context, signal }: Keeping, { name, type, content }: Keepsake): Promise<Artifact | LeftOut | null> {
   const { clock, log, store } = context;
   for (let tries = 0; !signal.aborted; tries += 1) {
     try {
@@ -121,13 +137,28 @@ async function keepOne({ context, signal }: Keeping, { name, type, content }: Ke
       if (error instanceof KeeperRefusal && error.code.startsWith('AF_ANSWER_')) throw error;
       const why = error instanceof Error ? error.message : String(error);
       log.warn('an artifact could not be stored', { name, tries, error: why });
+      if (error instanceof StoreFailure && error.code === 'TooLarge') return { name, why };
       if (signal.aborted) break;
-      const progress = { done: 0, total: 0, message: `storing ${name} again, the store said: ${why}`.slice(0, 256) };
+      const cure = error instanceof StoreFailure ? `; ${error.cure}` : '';
+      const progress = { done: 0, total: 0, message: `storing ${name} again, the store said: ${why}${cure}`.slice(0, 256) };
       context.report({ progress });
       await sleep(clock, Math.min(longestWaitMs, 500 * 2 ** tries), signal).catch(() => undefined); // what was kept is reported
     }
   }
   return null;
+}
+
+/** What was left out, for people; `''` without any. */
+export function withoutFiles({ leftOut }: Pick<Kept, 'leftOut'>): string {
+  return leftOut.map(({ name, why }) => `; ${name} is left out: ${why}`).join('');
+}
+
+/** @throws AttemptFailure where the change is too large to be kept: nothing is judged or Succeeded whose patch is lost */
+export function assertPatchKept({ leftOut }: Pick<Kept, 'leftOut'>): void {
+  const lost = leftOut.find(({ name }) => name === patchFile);
+  if (lost === undefined) return;
+  const cure = 'let one task change less, or let the store take larger objects';
+  throw new AttemptFailure('InvalidInput', 'TooLarge', `${lost.name} cannot be kept: ${lost.why}; ${cure}`);
 }
 
 /** The whole event log, one record a line. */
@@ -141,10 +172,12 @@ export function trace({ context, signal }: Keeping): Keepsake {
   return { name: 'trace.ndjson', type: 'application/x-ndjson', content: () => Promise.resolve(Readable.from(lines())) };
 }
 
+const patchFile = 'change.patch';
+
 export function patch({ context, signal }: Keeping, from: string, to?: string): Keepsake {
   const content = async (): Promise<string> =>
     workspacePatch((await retryWhileUnavailable(() => context.keeper.diff(from, to, 'Raw'), { clock: context.clock, signal })).unified);
-  return { name: 'change.patch', type: 'text/x-diff', content };
+  return { name: patchFile, type: 'text/x-diff', content };
 }
 
 export function revertScript({ context, signal }: Keeping, from: string, to?: string): Keepsake {

@@ -8,6 +8,8 @@ import type { Outcome, AttemptContext, Report } from './ports.ts';
 import { deadline } from '@agentfleet/kube';
 import type { SnapshotRecord } from '@agentfleet/protocol/keeper';
 import {
+  assertPatchKept,
+  withoutFiles,
   answerKeepsake,
   shownAnswer,
   auditRoot,
@@ -114,11 +116,13 @@ async function closeWithin(keeping: Keeping, ledger: Ledger, outcome: Outcome): 
     const root = await auditRoot(keeping);
     const snapshots = await summary(keeping, ledger);
     const shown = await shownChange(keeping, ledger);
-    const artifacts = await keep(keeping, filesOf(keeping, ledger, reported));
+    const kept = await keep(keeping, filesOf(keeping, ledger, reported));
     if (outcome.result === 'Succeeded') signal.throwIfAborted();
     const answer = ledger.answer === undefined ? {} : { answer: shownAnswer(ledger.answer) };
-    context.report({ ...shown, ...answer, snapshots, auditRoot: root, artifacts: [...artifacts] });
-    return reported;
+    context.report({ ...shown, ...answer, snapshots, auditRoot: root, artifacts: [...kept.artifacts] });
+    if (outcome.result === 'Succeeded') assertPatchKept(kept);
+    const left = withoutFiles(kept);
+    return left === '' ? reported : { ...reported, message: bounded(`${reported.message ?? ''}${left}`) };
   } catch (error) {
     throwIfSuperseded(error);
     if (outcome.result !== 'Stopped') context.signal.throwIfAborted();
@@ -312,10 +316,11 @@ async function showEvidence({ context }: Scope, { prepared, result, answer }: Re
   const keeping = { context, signal: context.signal };
   const { unified } = await retryWhileUnavailable(() => context.keeper.diff(prepared.initial.id, result.id), context);
   const shown = shownPatch(unified);
-  const artifacts = await keep(keeping, [patch(keeping, prepared.initial.id, result.id)]);
+  const kept = await keep(keeping, [patch(keeping, prepared.initial.id, result.id)]);
   context.signal.throwIfAborted();
+  assertPatchKept(kept);
   const words = answer === undefined ? {} : { answer: shownAnswer(answer) };
-  context.report({ patch: shown, artifacts: [...artifacts], ...words });
+  context.report({ patch: shown, artifacts: [...kept.artifacts], ...words });
   return shown;
 }
 

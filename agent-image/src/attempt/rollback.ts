@@ -4,7 +4,7 @@ import { AttemptFailure, retryWhileUnavailable, throwIfSuperseded } from '../bas
 import { labelled, labels } from './prepare.ts';
 import { deadline } from '@agentfleet/kube';
 import { KeeperRefusal } from '@agentfleet/keeper/client';
-import { auditRoot, keep, patch, revertScript, trace, type Keeping, type Keepsake } from './artifacts.ts';
+import { auditRoot, keep, patch, revertScript, trace, withoutFiles, type Keeping, type Keepsake } from './artifacts.ts';
 import { takeBackEffects } from './acts.ts';
 import { summary } from './closing.ts';
 import { createGate } from './gate.ts';
@@ -65,8 +65,8 @@ export async function rollBack(
   const report = await session.restore(plan.target.id);
   const verified = report.verified && report.manifestDigest === plan.target.manifestDigest;
   await noteRollback(context, session, { snapshot: plan.target.id, verified, ...('why' in plan.before && { unkept: plan.before.why }) });
-  const stored = await storeFiles(context, plan);
-  const message = stored ? 'rolled back' : 'rolled back; its files could not be stored within a minute';
+  const lost = await storeFiles(context, plan);
+  const message = `rolled back${lost}`.slice(0, 256);
   context.report({ progress: { done: 1, total: 1, message }, usage: meter.usage() });
   const irreversible = [...standing, ...lostOf(plan.before)].map((effect) => effect.slice(0, 256));
   return {
@@ -123,8 +123,10 @@ function changedFiles(keeping: Keeping, from: string, to: string): readonly Keep
   return [patch(keeping, from, to), revertScript(keeping, from, to)];
 }
 
-/** Stores the record of what was undone; false when not all of it could be stored in time. */
-async function storeFiles(context: AttemptContext, { target, before, initial, green }: Plan): Promise<boolean> {
+const late = '; its files could not be stored within a minute';
+
+/** Stores the record of what was undone; returns what of it could not be stored, for people: `''` when all could. */
+async function storeFiles(context: AttemptContext, { target, before, initial, green }: Plan): Promise<string> {
   const limit = deadline(context.clock, lateMs, context.signal);
   const keeping: Keeping = { context, signal: limit.signal };
   const from = initial?.id ?? target.id;
@@ -134,17 +136,17 @@ async function storeFiles(context: AttemptContext, { target, before, initial, gr
     const root = await auditRoot(keeping);
     const snapshots = await summary(keeping, { ...(green !== undefined && { green }) });
     const kept = await keep(keeping, files);
-    const names = new Set(kept.map(({ name }) => name));
+    const names = new Set(kept.artifacts.map(({ name }) => name));
     const { run } = context.task.status ?? {};
     const earlier = run?.attempt === context.assignment.attempt ? (run.artifacts ?? []) : [];
-    const artifacts = [...earlier.filter(({ name }) => !names.has(name)), ...kept].slice(0, 16);
+    const artifacts = [...earlier.filter(({ name }) => !names.has(name)), ...kept.artifacts].slice(0, 16);
     context.report({ artifacts, auditRoot: root, snapshots });
-    return kept.length === files.length;
+    return kept.artifacts.length + kept.leftOut.length === files.length ? withoutFiles(kept) : late;
   } catch (error) {
     context.signal.throwIfAborted();
     throwIfSuperseded(error);
     context.log.warn('the files of a rollback could not be stored', { error: error instanceof Error ? error.message : String(error) });
-    return false;
+    return late;
   } finally {
     limit.dispose();
   }

@@ -127,7 +127,7 @@ export const attemptReasons = {
     "put its authority into ConfigMap agentfleet-ca of the pool's namespace",
   ],
   TokensExceeded: ['The attempt would exceed spec.budget.tokens.', 'raise it, or shorten the goal'],
-  TooLarge: ['A request to an expert, or the output of a check, is too large.', 'make it smaller'],
+  TooLarge: ['A request to an expert, the output of a check or the patch of the change is too large.', 'make it smaller'],
   ToolCallsExceeded: ['The attempt used spec.budget.toolCalls.', 'raise it'],
   ToolsLost: ['The tools container went away; the task is tried again.'],
   ToolsNotRestarted: ['No fresh tools container was ready in time; the task is tried again.'],
