@@ -9,7 +9,7 @@ import { credentialFor, fetchCommit, openGit, type Git } from '../workspace/inde
 import type { ChangedFile, ReadParts } from './changes.ts';
 import { writeCommit } from './commit.ts';
 import { bodyOf, branchOf, decideBranch, standing, titleOf, type Story } from './decide.ts';
-import { withPullRequests, type ForgeOptions } from './forges/index.ts';
+import { RateLimited, withPullRequests, type ForgeOptions } from './forges/index.ts';
 import { DeliveryJournal, type DeliveryReader, type JournalOptions } from './journal.ts';
 
 /** A proved result, and its description. */
@@ -42,6 +42,8 @@ export interface DeliveryPorts extends Omit<JournalOptions, 'attempt'> {
 
 /** Pauses between retries, ms. */
 const pausesMs = [1000, 5000, 15_000] as const;
+/** Longest pause that a server may ask for: the clock of the task goes on. */
+const longestPauseMs = 300_000;
 const gitMs = 300_000;
 const maxMessage = 512;
 
@@ -62,11 +64,12 @@ export async function deliver(order: DeliveryOrder, ports: DeliveryPorts): Promi
     } catch (error) {
       signal.throwIfAborted();
       throwIfSuperseded(error);
-      const pause = pausesMs[tries];
+      const usual = pausesMs[tries];
       const failure = error instanceof AttemptFailure ? error : unexpected(error);
-      if (failure.failureClass !== 'Infrastructure' || pause === undefined)
+      if (failure.failureClass !== 'Infrastructure' || usual === undefined)
         return { ...so.reached, reason: failure.reason, message: cut(failure.message) };
-      ports.say(`delivering again in ${pause / 1000} s: ${failure.message}`);
+      const pause = Math.max(usual, failure instanceof RateLimited ? Math.min(failure.retryAfterMs, longestPauseMs) : 0);
+      ports.say(`delivering again in ${Math.ceil(pause / 1000)} s: ${failure.message}`);
       await sleep(clock, pause, signal);
     }
   }

@@ -7,6 +7,18 @@ export interface Answer {
   readonly status: number;
   /** Undefined where it is no JSON. */
   readonly body: unknown;
+  /** How long it asks to wait for a limit of its rate, ms; undefined where it names none. */
+  readonly retryAfterMs: number | undefined;
+}
+
+/** The server takes no more requests for a while. */
+export class RateLimited extends AttemptFailure {
+  readonly retryAfterMs: number;
+
+  constructor(message: string, retryAfterMs: number) {
+    super('Infrastructure', 'RemoteUnavailable', message);
+    this.retryAfterMs = retryAfterMs;
+  }
 }
 
 /** Asks the API; the path is below its root. @throws AttemptFailure of class Infrastructure when no forge answers */
@@ -47,7 +59,7 @@ export async function withCall<T>(options: CallOptions, use: (call: Call) => Pro
         ...(body && { body: JSON.stringify(body) }),
         signal: AbortSignal.any([signal, AbortSignal.timeout(answerMs)]),
       });
-      return { status: answer.status, body: parsed(await answer.text()) };
+      return { status: answer.status, body: parsed(await answer.text()), retryAfterMs: retryAfterOf(answer.headers) };
     } catch (error) {
       signal.throwIfAborted();
       throw unreachable(`${method} ${root}${path}`, error, options.secrets);
@@ -59,6 +71,17 @@ export async function withCall<T>(options: CallOptions, use: (call: Call) => Pro
     await way.close();
   }
 }
+
+/** What GitHub names in either way: docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api. */
+function retryAfterOf(headers: Headers): number | undefined {
+  const seconds = Number(headers.get('retry-after') ?? Number.NaN);
+  if (Number.isFinite(seconds)) return seconds * 1000;
+  const reset = Number(headers.get('x-ratelimit-reset') ?? Number.NaN);
+  return headers.get('x-ratelimit-remaining') === '0' && Number.isFinite(reset) ? Math.max(0, reset * 1000 - Date.now()) : undefined;
+}
+
+/** Where a server names no time. */
+const usualWaitMs = 60_000;
 
 function parsed(text: string): unknown {
   try {
@@ -80,9 +103,11 @@ function unreachable(what: string, error: unknown, secrets: readonly string[]): 
 }
 
 /** An answer that is no success, as a failure with its cure. */
-export function refusal(what: string, { status, body }: Answer, right: string, secrets: readonly string[]): AttemptFailure {
+export function refusal(what: string, { status, body, retryAfterMs }: Answer, right: string, secrets: readonly string[]): AttemptFailure {
   const words = scrub(said(body), secrets).slice(0, 300);
   const heard = `${what} answered ${status}${words === '' ? '' : ` (${words})`}`;
+  if (status === 429 || (status === 403 && (retryAfterMs !== undefined || /rate limit/i.test(words))))
+    return new RateLimited(`${heard}; it is tried again; let fewer tasks deliver at a time when it stays`, retryAfterMs ?? usualWaitMs);
   if (status === 401)
     return new AttemptFailure(
       'InvalidInput',
@@ -91,7 +116,7 @@ export function refusal(what: string, { status, body }: Answer, right: string, s
     );
   if (status === 403 || status === 404)
     return new AttemptFailure('InvalidInput', 'AccessDenied', `${heard}; give the token of the credential ${right}`);
-  if (status === 408 || status === 429 || status >= 500)
+  if (status === 408 || status >= 500)
     return new AttemptFailure('Infrastructure', 'RemoteUnavailable', `${heard}; it is tried again; look at the server when it stays`);
   return new AttemptFailure('InvalidInput', 'PullRequestRefused', `${heard}; the branch is pushed: open the pull request by hand`);
 }

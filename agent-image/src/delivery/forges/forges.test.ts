@@ -34,6 +34,7 @@ async function at<T>(url: string, exchanges: readonly Exchange[], use: (pulls: P
     expect(`${init?.method} ${typeof to === 'string' ? to : 'no text'}`).toBe(request);
     if (sent !== undefined) expect(JSON.parse(typeof init?.body === 'string' ? init.body : 'null')).toEqual(sent);
     if (authorization !== undefined) expect(new Headers(init?.headers).get('authorization')).toBe(authorization);
+    if (answer instanceof Response) return Promise.resolve(answer);
     return Promise.resolve(new Response(typeof answer === 'string' ? answer : JSON.stringify(answer), { status: status ?? 500 }));
   };
   const credentials = [{ name: credential, hosts: [...hosts], file: join(folder, credential) }];
@@ -97,7 +98,10 @@ describe('GitLab', () => {
       [
         `GET ${requests}?state=all&per_page=100&source_branch=agentfleet%2Ffix`,
         200,
-        [{ iid: 3, web_url: `${shown}/3`, state: 'opened', description: 'text' }],
+        [
+          { iid: 9, web_url: `${shown}/9`, state: 'opened', description: 'of a fork', source_project_id: 8, target_project_id: 1 },
+          { iid: 3, web_url: `${shown}/3`, state: 'opened', description: 'text', source_project_id: 1, target_project_id: 1 },
+        ],
       ],
       [
         `POST ${requests}`,
@@ -116,14 +120,16 @@ describe('GitLab', () => {
 
 describe('Gitea', () => {
   it('finds the pull requests of a branch, page by page, and may lie below a path', async () => {
-    const other = Array.from({ length: 50 }, () => ({ html_url: 'o', state: 'open', body: '', head: { ref: 'other' } }));
-    const one = { html_url: 'https://git.example/tea/acme/parser/pulls/5', state: 'open', body: 'b', head: { ref: 'agentfleet/fix' } };
+    const from = (ref: string, fork: number): object => ({ head: { ref, repo_id: fork }, base: { ref: 'main', repo_id: 1 } });
+    const other = Array.from({ length: 49 }, () => ({ html_url: 'o', state: 'open', body: '', ...from('other', 1) }));
+    const forked = { html_url: 'f', state: 'open', body: '', ...from('agentfleet/fix', 2) };
+    const one = { html_url: 'https://git.example/tea/acme/parser/pulls/5', state: 'open', body: 'b', ...from('agentfleet/fix', 1) };
     const api = 'https://git.example/tea/api/v1';
     const page = (n: number): string => `GET ${api}/repos/acme/parser/pulls?state=all&sort=recentupdate&limit=50&page=${n}`;
     const exchanges: readonly Exchange[] = [
       ['GET https://git.example/api/v4/version', 404, ''],
       [`GET ${api}/version`, 200, { version: '1.25.2' }],
-      [page(1), 200, other],
+      [page(1), 200, [forked, ...other]],
       [page(2), 200, [one]],
     ];
     const authorization = `Basic ${Buffer.from('robot:secret-token').toString('base64')}`;
@@ -137,6 +143,8 @@ describe('an answer that is no success', () => {
   it.each([
     [401, { message: 'Bad credentials' }, 'InvalidInput', 'AuthenticationRequired', /Bad credentials\).*Secret of the credential/],
     [403, { message: 'Resource not accessible' }, 'InvalidInput', 'AccessDenied', /Pull requests: read and write/],
+    [403, { message: 'You have exceeded a secondary rate limit' }, 'Infrastructure', 'RemoteUnavailable', /fewer tasks deliver at a time/],
+    [429, {}, 'Infrastructure', 'RemoteUnavailable', /tried again/],
     [422, { message: 'Validation Failed', errors: [{ message: 'No commits' }] }, 'InvalidInput', 'PullRequestRefused', /No commits/],
     [503, 'down', 'Infrastructure', 'RemoteUnavailable', /tried again/],
   ])('%d', async (status, body, failureClass, reason, words) => {
@@ -144,6 +152,20 @@ describe('an answer that is no success', () => {
     const failure = await at('https://github.com/acme/parser', exchanges, (pulls) => pulls.open(order)).catch((error: unknown) => error);
     expect(failure).toMatchObject({ failureClass, reason, message: expect.stringMatching(words) as string });
     expect(String(failure)).not.toContain('secret-token');
+  });
+
+  it.each([
+    ['retry-after', { 'retry-after': '7' }, 7000],
+    ['the reset of a limit that is used up', { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1' }, 0],
+    ['no time', { 'x-ratelimit-remaining': '12' }, undefined],
+  ])('403 with %s', async (_, headers, retryAfterMs) => {
+    const answer = new Response('{}', { status: 403, headers });
+    const exchanges: readonly Exchange[] = [['POST https://api.github.com/repos/acme/parser/pulls', 403, answer]];
+    const failure: unknown = await at('https://github.com/acme/parser', exchanges, (pulls) => pulls.open(order)).catch(
+      (error: unknown) => error,
+    );
+    const reason = retryAfterMs === undefined ? 'AccessDenied' : 'RemoteUnavailable';
+    expect(failure).toMatchObject({ reason, ...(retryAfterMs !== undefined && { retryAfterMs }) });
   });
 
   it('of an unknown server names the field that sets its kind', async () => {

@@ -4,6 +4,17 @@ import { partsOf, type ForgeKind } from './forge.ts';
 /** Most pages of pull requests that are searched for the one of a branch; fifty each, the newest first. */
 const maxPages = 10;
 
+interface End {
+  readonly ref?: unknown;
+  readonly repo_id?: unknown;
+}
+
+/** Whether its source is the branch of the repository: a fork may have one of the same name. */
+function isFrom(branch: string, one: unknown): boolean {
+  const { head, base } = one as { readonly head?: End; readonly base?: End };
+  return head?.ref === branch && head.repo_id === base?.repo_id;
+}
+
 /** Gitea and Forgejo: the API of version 1. */
 export const gitea: ForgeKind = {
   name: 'Gitea',
@@ -30,7 +41,7 @@ export const gitea: ForgeKind = {
           const answer = await call('GET', `${path}?state=all&sort=recentupdate&limit=50&page=${page}`);
           if (answer.status !== 200) throw refusal('Gitea', answer, right, secrets);
           const listed = listOf(answer);
-          found.push(...listed.filter((one) => fieldOf((one as { readonly head?: unknown } | null)?.head, 'ref') === branch));
+          found.push(...listed.filter((one) => isFrom(branch, one)));
           if (listed.length < 50) break;
         }
         return found.map((one) => ({ url: fieldOf(one, 'html_url'), open: fieldOf(one, 'state') === 'open', body: fieldOf(one, 'body') }));

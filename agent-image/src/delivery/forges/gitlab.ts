@@ -1,6 +1,15 @@
 import { fieldOf, listOf, refusal } from './call.ts';
 import { pathOf, type ForgeKind } from './forge.ts';
 
+/** Whether its source is a branch of the repository: a fork may have one of the same name. */
+function isOwn(one: unknown): boolean {
+  const { source_project_id: source, target_project_id: target } = one as {
+    readonly source_project_id?: unknown;
+    readonly target_project_id?: unknown;
+  };
+  return source === target;
+}
+
 /** GitLab at the root of its host: docs.gitlab.com/api/merge_requests. */
 export const gitlab: ForgeKind = {
   name: 'GitLab',
@@ -18,11 +27,13 @@ export const gitlab: ForgeKind = {
       async list(branch) {
         const answer = await call('GET', `${path}?state=all&per_page=100&source_branch=${encodeURIComponent(branch)}`);
         if (answer.status !== 200) throw refusal('GitLab', answer, right, secrets);
-        return listOf(answer).map((one) => ({
-          url: fieldOf(one, 'web_url'),
-          open: fieldOf(one, 'state') === 'opened',
-          body: fieldOf(one, 'description'),
-        }));
+        return listOf(answer)
+          .filter(isOwn)
+          .map((one) => ({
+            url: fieldOf(one, 'web_url'),
+            open: fieldOf(one, 'state') === 'opened',
+            body: fieldOf(one, 'description'),
+          }));
       },
       async open({ title, body, head, into }) {
         const answer = await call('POST', path, { title, description: body, source_branch: head, target_branch: into });

@@ -12,6 +12,7 @@ import { gitea } from './gitea.ts';
 import { github } from './github.ts';
 import { gitlab } from './gitlab.ts';
 
+export { RateLimited } from './call.ts';
 export type { Listed, PullRequests } from './forge.ts';
 
 const kinds: readonly ForgeKind[] = [github, gitlab, gitea];
