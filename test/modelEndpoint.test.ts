@@ -241,3 +241,20 @@ it('a gateway that is away is 503 of the class Infrastructure', async () => {
   expect(endpoint.failure).toMatchObject({ failureClass: 'Infrastructure', reason: 'ModelUnreachable' });
   expect(meter.usage().tokensIn).toBe(0);
 });
+
+it.each([true, false])('an answer that breaks off reaches the program as that, and is charged; stream %s', async (isStream) => {
+  await open('Chat');
+  async function* body(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from(isStream ? `data: ${JSON.stringify(chunk({ content: 'rm -rf ' }))}\n\n` : '{"choices": [');
+    await Promise.resolve();
+    throw new TypeError('terminated');
+  }
+  const headers = new Headers({ 'content-type': isStream ? 'text/event-stream' : 'application/json' });
+  // A fake: the gateway would have to die in the middle.
+  models.forward = () => Promise.resolve({ status: 200, headers, body: body() });
+  const asked = post(paths.Chat, { ...bodies.Chat, stream: isStream });
+  if (isStream) await expect(asked.then((response) => response.text())).rejects.toThrow(/terminated|fetch failed/);
+  else expect(await asked.then(({ status, headers: said }) => [status, said.get('x-should-retry')])).toEqual([503, null]);
+  expect(endpoint.failure).toMatchObject({ failureClass: 'Infrastructure', reason: 'ModelUnreachable' });
+  expect(outputOf(notes.at(-1))).toBeGreaterThan(0);
+});

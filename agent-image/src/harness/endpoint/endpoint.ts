@@ -223,7 +223,8 @@ class Endpoint implements ModelEndpoint {
     if (this.refusals.length > maxRefusals) this.refusals.shift();
     if (response.destroyed) return;
     if (response.headersSent) {
-      response.end();
+      // An end would make half an answer a whole one.
+      if (!response.writableEnded) response.destroy();
       return;
     }
     for (const [name, value] of Object.entries(refusal.headers)) response.setHeader(name, value);

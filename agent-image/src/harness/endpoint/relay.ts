@@ -4,6 +4,7 @@ import { newExecId } from '@agentfleet/keeper/client';
 import type { TokenUsage } from '@agentfleet/protocol/chat';
 import type { Scope } from '../../attempt/scope.ts';
 import { AttemptFailure } from '../../base/failure.ts';
+import { asError } from '@agentfleet/kube';
 import type { ChatExpert } from '../../loop/conversation.ts';
 import { modelRefusal, type ChatModels, type ForwardedAnswer } from '../../models/index.ts';
 import type { Answered, ProgramApi, StreamReader } from './apis.ts';
@@ -170,7 +171,19 @@ async function send(
   if (models.forward === undefined) throw new Error('the models of the pool forward nothing; report this fault');
   const { namespace = '', name, uid = '' } = scope.context.task.metadata;
   const asked = { path, body: JSON.stringify(body), requestId, task: `${namespace}/${name}`, conversation: uid };
-  return models.forward(expert, asked, signal);
+  const answer = await models.forward(expert, asked, signal);
+  return { ...answer, body: unbroken(answer.body, expert.name, signal) };
+}
+
+/** The parts of an answer. @throws AttemptFailure Infrastructure where it breaks off; what was thrown where the signal is aborted */
+async function* unbroken(body: AsyncIterable<Uint8Array>, expert: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body;
+  } catch (error) {
+    if (signal.aborted) throw error;
+    const message = `the answer of model ${expert} broke off (${asError(error).message}); it is asked again, look at the gateway when that stays`;
+    throw new AttemptFailure('Infrastructure', 'ModelUnreachable', message, { cause: error });
+  }
 }
 
 async function textOf({ body }: ForwardedAnswer): Promise<string> {
@@ -190,7 +203,10 @@ async function passOn(answer: ForwardedAnswer, { response }: Exchange): Promise<
 }
 
 async function whole({ api, expert }: Relaying, answer: ForwardedAnswer, { response }: Exchange, outcome: Outcome): Promise<void> {
-  const said = await textOf(answer);
+  const said = await textOf(answer).catch(async (error: unknown) => {
+    await outcome.lost();
+    throw error;
+  });
   const body = parsed(said);
   if (answer.status >= 400) {
     await outcome.released();
