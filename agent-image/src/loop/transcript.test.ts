@@ -39,15 +39,36 @@ it.each<readonly [what: string, notes: readonly Note[], left: readonly string[]]
   ['drops later steps', [began, ...step(1, tree(1)), ...step(2)], ['t1', 'o1']],
   ['keeps what a person wrote later: it is not sent again', [began, ...step(1, tree(1)), ...step(2), person], ['t1', 'o1', 'ann: hurry']],
   [
-    'keeps a summary that replaced the steps before',
-    [began, ...step(1, tree(1)), ...step(2), ['ConversationCompacted', { step: 2, messages: 4, summary: 'short' }], ...step(3)],
+    'keeps a summary of the steps before',
+    [began, ...step(1, tree(1)), ...step(2), ['ConversationCompacted', { step: 2, messages: 2, summary: 'short' }], ...step(3)],
     ['short'],
+  ],
+  [
+    'undoes summaries that tell of later steps, and no others',
+    [
+      began,
+      ...step(1, tree(1)),
+      ['ConversationCompacted', { step: 1, messages: 2, summary: 'first' }],
+      ...step(2),
+      person,
+      ['ConversationCompacted', { step: 2, messages: 4, summary: 'second' }],
+      ...step(3),
+      ['ConversationCompacted', { step: 3, messages: 3, summary: 'third' }],
+    ],
+    ['first', 'ann: hurry'],
   ],
 ])('a rewind %s', (_, notes, left) => {
   const transcript = transcriptOf([...notes, ['ConversationRewound', { step: 3, toStep: 1 }]]);
   expect(texts(transcript)).toEqual(left);
   expect(transcript.trees.map(({ step: at }) => at)).toEqual([0, 1]);
   expect(transcript.open).toBeNull();
+});
+
+it('a rewind leaves the plan as it was then', () => {
+  const plan = (state: 'Open' | 'Done'): Partial<LoopNotes['CallObserved']> => ({ plan: [{ text: 'edit', state }] });
+  const notes = [began, ...step(1, { ...tree(1), ...plan('Open') }), ...step(2, plan('Done'))];
+  const rewound = (toStep: number): unknown => transcriptOf([...notes, ['ConversationRewound', { step: 2, toStep }]]).plan;
+  expect([rewound(1), rewound(0)]).toEqual([plan('Open').plan, []]);
 });
 
 const record = (kind: string, data: object): AuditRecord => ({ type: 'Noted', body: { kind, data } }) as unknown as AuditRecord;

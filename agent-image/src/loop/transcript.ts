@@ -10,6 +10,19 @@ type Kind = keyof LoopNotes;
 interface Recorded {
   readonly step: number;
   readonly message: ConversationMessage;
+  /** Of a summary: what it stands for. */
+  readonly replaced?: readonly Recorded[];
+}
+
+/** The newest step that a message says something of. */
+function lastStepOf({ step, replaced = [] }: Recorded): number {
+  return replaced.length === 0 ? step : Math.max(...replaced.map(lastStepOf));
+}
+
+/** A message as of a step: a summary that tells of later ones is what it stands for again. */
+function asOf(toStep: number, recorded: Recorded): readonly Recorded[] {
+  const { replaced } = recorded;
+  return replaced === undefined || lastStepOf(recorded) <= toStep ? [recorded] : replaced.flatMap((one) => asOf(toStep, one));
 }
 
 /** The reply that is being acted on. */
@@ -232,16 +245,17 @@ export class Transcript {
       if (request !== undefined && this.#asked?.request === request) this.#asked = null;
       if (charged !== undefined) this.#charges.push(charged);
       const message = { role: 'User', origin: 'Summary', text: summary } as const;
-      this.#history = [{ step, message }, ...this.#history.slice(messages)];
+      this.#history = [{ step, message, replaced: this.#history.slice(0, messages) }, ...this.#history.slice(messages)];
     },
     ConversationRewound: ({ toStep }) => {
       this.#submission = null;
-      // A summary has replaced older steps, and what people wrote is not sent again.
+      // A summary that is left tells of older steps, and what people wrote is not sent again.
       const stays = ({ step, message }: Recorded): boolean =>
         step <= toStep || (message.role === 'User' && (message.origin === 'Summary' || message.origin === 'Person'));
-      this.#history = this.#history.filter(stays);
+      this.#history = this.#history.flatMap((one) => asOf(toStep, one)).filter(stays);
       this.#trees = this.#trees.filter(({ step }) => step <= toStep);
       this.#observations = this.#observations.filter(({ step }) => step <= toStep);
+      this.#plan = this.#observations.findLast(({ plan }) => plan !== undefined)?.plan ?? [];
       this.#replies = this.#replies.filter(({ step }) => step <= toStep);
       this.#open = null;
     },
