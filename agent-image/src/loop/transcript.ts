@@ -21,8 +21,7 @@ function lastStepOf({ step, replaced = [] }: Recorded): number {
 
 /** A message as of a step: a summary that tells of later ones is what it stands for again. */
 function asOf(toStep: number, recorded: Recorded): readonly Recorded[] {
-  const { replaced } = recorded;
-  return replaced === undefined || lastStepOf(recorded) <= toStep ? [recorded] : replaced.flatMap((one) => asOf(toStep, one));
+  return lastStepOf(recorded) <= toStep ? [recorded] : (recorded.replaced?.flatMap((one) => asOf(toStep, one)) ?? [recorded]);
 }
 
 /** The reply that is being acted on. */

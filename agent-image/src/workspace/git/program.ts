@@ -202,15 +202,19 @@ function supervise(child: ChildProcess, run: GitRun, { clock, signal, timeoutMs 
     finish(null);
   });
   child.once('close', finish);
-  child.stdin?.on('error', () => undefined); // git ended before it read all: its exit code has the reason
-  // A pipe does not pass on an error of its source: git would wait for the rest.
-  run.stdin?.on('error', (error) => {
+  feed(child, run.stdin, (error) => {
     unread = error;
     kill();
   });
-  if (run.stdin === undefined) child.stdin?.end();
-  else if (child.stdin !== null) run.stdin.pipe(child.stdin);
   return { ended, kill, facts: () => ({ words, timedOut, missing, unread }) };
+}
+
+/** Gives git its input. A pipe does not pass on an error of its source: git would wait for the rest. */
+function feed(child: ChildProcess, stdin: GitRun['stdin'], onUnread: (error: Error) => void): void {
+  child.stdin?.on('error', () => undefined); // git ended before it read all: its exit code has the reason
+  stdin?.on('error', onUnread);
+  if (stdin === undefined) child.stdin?.end();
+  else if (child.stdin !== null) stdin.pipe(child.stdin);
 }
 
 function killGroup(pid: number): void {
