@@ -122,19 +122,20 @@ async function sendContents(
     }
     await batch.flush(signal);
   }
-  for (const content of large) await sendLarge({ shelf, keeper }, content, signal);
+  for (const content of large) await sendLarge({ shelf, keeper, packs }, content, signal);
   for (const sha256 of needed.keys())
     if (!sent.has(sha256)) throw new DurableFailure('Missing', `object ${sha256} is in no pack of the checkpoint`);
 }
 
 /** A content in several parts, in their order. */
 async function sendLarge(
-  { shelf, keeper }: Pick<AdoptOptions, 'shelf' | 'keeper'>,
+  { shelf, keeper, packs }: Pick<AdoptOptions, 'shelf' | 'keeper'> & Pick<Envelope, 'packs'>,
   { sha256, size }: { readonly sha256: string; readonly size: number },
   signal: AbortSignal,
 ): Promise<void> {
   for (let offset = 0; offset < size;) {
-    const name = shelf.holderOf(sha256, offset);
+    // Another pack that is known may have it, and be gone.
+    const name = shelf.holderOf(sha256, offset, packs);
     if (name === undefined) throw new DurableFailure('Missing', `object ${sha256} has no part at ${offset} in the checkpoint`);
     const part = [...partsOf(await shelf.get(name, signal))].find((one) => one.sha256 === sha256 && one.offset === offset);
     if (part === undefined || part.length === 0) throw new DurableFailure('Damaged', `pack ${name} is not as its index says`);

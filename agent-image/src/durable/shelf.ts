@@ -55,10 +55,9 @@ export class PackShelf {
     return [...new Set(holding.parts.values())];
   }
 
-  /** The pack with the part of a content that begins at an offset. */
-  holderOf(sha256: string, offset: number): string | undefined {
-    for (const [name, indexed] of this.#indexes) if (indexed.some(([of, , at]) => of === sha256 && at === offset)) return name;
-    return undefined;
+  /** The one of these packs with the part of a content that begins at an offset. */
+  holderOf(sha256: string, offset: number, packs: readonly string[]): string | undefined {
+    return packs.find((name) => this.#indexes.get(name)?.some(([of, , at]) => of === sha256 && at === offset));
   }
 
   /** Forgets packs that are marked, and now and then loads those that others have stored and forgets those that are removed. */

@@ -71,6 +71,20 @@ describe('a store with the copies of many tasks', () => {
     expect(shared.holders(createHash('sha256').update('meanwhile').digest('hex'))).toHaveLength(1);
   });
 
+  it('is read by the packs of a checkpoint: another one that is known with the same content may be gone', async () => {
+    const own = shelf();
+    const [first, second] = [
+      await own.put(pack('the same'), signal),
+      await own.put(Buffer.concat([pack('the same'), pack('more')]), signal),
+    ];
+    const sha256 = createHash('sha256').update('the same').digest('hex');
+    expect([own.holderOf(sha256, 0, [second]), own.holderOf(sha256, 0, [second, first]), own.holderOf(sha256, 1, [first])]).toEqual([
+      second,
+      second,
+      undefined,
+    ]);
+  });
+
   it('is swept by one of its workers, and by another one when that is due again', async () => {
     const sweeps = async (worker: string): Promise<number> => {
       await new Sweeper({ worker, clock: clockOf(bench.store), log: silentLog }).taskEnded(bench.store);

@@ -186,6 +186,8 @@ describe('values carried over', () => {
     // Copies are counted over all attempts.
     const shadow = { rollout: 'bbbbbbbbbb-1', asked: 3 };
     expect(baseOf(task({ run: { ...run, shadow } }), 3, 5)).toEqual({ attempt: 3, epoch: 5, shadow });
+    // One log has all attempts.
+    expect(baseOf(task({ run: { ...run, auditRoot: 'ab' } }), 3, 5)).toEqual({ attempt: 3, epoch: 5, auditRoot: 'ab' });
   });
 
   it('no more budget than was set aside of the caps of its pool', () => {

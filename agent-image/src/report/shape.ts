@@ -318,10 +318,14 @@ export function baseOf(task: AgentTask, attempt: number, epoch: number): Run {
   if (run === undefined) return { attempt, epoch };
   // A new attempt of a task that has a durable copy still has it.
   if (run.attempt !== attempt) {
-    const { snapshots, shadow, messagesTaken } = run;
+    const { snapshots, shadow, messagesTaken, auditRoot } = run;
     const copied = snapshots?.checkpointURI === undefined ? {} : { snapshots };
-    // Copies are counted over all attempts, and a message is given once.
-    const lasting = { ...(shadow !== undefined && { shadow }), ...(messagesTaken !== undefined && { messagesTaken }) };
+    // Copies are counted over all attempts, a message is given once, and one log has all attempts: without its root a lost one is not missed.
+    const lasting = {
+      ...(shadow !== undefined && { shadow }),
+      ...(messagesTaken !== undefined && { messagesTaken }),
+      ...(auditRoot !== undefined && { auditRoot }),
+    };
     return { attempt, epoch, ...copied, ...lasting };
   }
   // A runtime that waits for an approval reports it again.

@@ -189,7 +189,7 @@ export class AssignmentRunner {
         called = true;
         return this.#options.engine.run(this.#context(task, sandbox, stop, began));
       };
-      outcome = await this.#copies.during(task, sandbox, stop, running);
+      outcome = await this.#copies.during(task, sandbox, stop, running, ({ result }) => result === 'Succeeded');
     } catch (error) {
       if (isSuperseded(error)) throw error;
       this.#engineStopped = stop.aborted && stop.reason === 'Stop' && called;

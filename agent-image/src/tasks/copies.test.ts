@@ -62,9 +62,10 @@ describe('the end of an attempt', () => {
     await eventually('it rests', () => bed.status('fix').run?.quiescedAt !== undefined);
     expect(expires(bed)).toBeNull();
     bed.store.objects.clear();
-    for (const [name, end] of [
-      ['a', (): void => bed.engine.last?.finish(succeeded)],
-      ['b', (): void => void bed.assign('b', { directive: 'Stop' })],
+    for (const [name, end, ms] of [
+      ['a', (): void => bed.engine.last?.finish(succeeded), 604_800_000],
+      // Another attempt may follow until the deadline of an hour, and needs it.
+      ['b', (): void => void bed.assign('b', { directive: 'Stop' }), 604_800_000 + 3_600_000],
     ] as const) {
       await bed.sandbox(`${name}-1`);
       await bed.task(name);
@@ -72,7 +73,7 @@ describe('the end of an attempt', () => {
       end();
       await eventually(`${name} has ended`, () => bed.status(name).run?.outcome !== undefined);
       const left = Date.parse(String(expires(bed))) - Date.now();
-      expect(Math.abs(left - 604_800_000)).toBeLessThan(600_000);
+      expect(Math.abs(left - ms)).toBeLessThan(600_000);
       bed.store.objects.clear();
     }
   });

@@ -46,16 +46,25 @@ export class Copies {
    * Runs work in the sandbox while it is copied, and copies it once more at the end. An empty sandbox adopts the newest
    * copy first. A failed copy is reported, and is no failure of the task.
    */
-  async during<T>(task: AgentTask, sandbox: Sandbox, stop: AbortSignal, work: () => Promise<T>): Promise<T> {
+  async during<T>(
+    task: AgentTask,
+    sandbox: Sandbox,
+    stop: AbortSignal,
+    work: () => Promise<T>,
+    endsTask: (result: T) => boolean = () => false,
+  ): Promise<T> {
     await this.#durability.attach(sandbox.keeper, stop);
     const done = new AbortController();
     const following = this.#durability.follow(AbortSignal.any([done.signal, sandbox.lost]));
+    let isOver = false;
     try {
-      return await work();
+      const result = await work();
+      isOver = endsTask(result);
+      return result;
     } finally {
       done.abort();
       await following;
-      await this.#atEnd(task, sandbox, stop);
+      await this.#atEnd(task, sandbox, stop, isOver);
     }
   }
 
@@ -70,14 +79,15 @@ export class Copies {
     await this.#durability.checkpoint(stop);
   }
 
-  async #atEnd({ spec }: AgentTask, { lost }: Sandbox, stop: AbortSignal): Promise<void> {
+  async #atEnd({ spec }: AgentTask, { lost }: Sandbox, stop: AbortSignal, isOver: boolean): Promise<void> {
     if (lost.aborted || stop.reason === 'Lost') return;
     const { clock, log } = this.#options;
     const limit = deadline(clock, stop.aborted ? handOverMs : endMs, lost);
     const goesOn = stop.aborted && stop.reason !== 'Stop';
     try {
-      // While the task is active the expiry is unknown; at the end the spec has it.
-      await this.#durability.checkpoint(limit.signal, goesOn ? undefined : spec.retention.snapshotsSeconds * 1000);
+      // While the task is active the expiry is unknown; at the end the spec has it. Attempts that follow need the copy, at most until the deadline.
+      const seconds = spec.retention.snapshotsSeconds + (isOver ? 0 : spec.deadlineSeconds);
+      await this.#durability.checkpoint(limit.signal, goesOn ? undefined : seconds * 1000);
       if (!goesOn) this.#options.onCopied();
     } catch (error) {
       if (!isSuperseded(error)) log.warn('the end could not be copied', { error: asError(error).message });

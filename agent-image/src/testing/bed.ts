@@ -53,6 +53,7 @@ const spec = {
   policy: { profile: 'Default', network: { mode: 'Loopback' } },
   rollback: { whenFailed: 'RestoreInitial' },
   snapshots: { policy: 'RiskGated', checkpointSeconds: 120 },
+  deadlineSeconds: 3600,
   retention: { sandboxSeconds: 0, snapshotsSeconds: 604_800 },
   cancel: 'None',
 };

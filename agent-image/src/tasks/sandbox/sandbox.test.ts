@@ -48,7 +48,12 @@ describe('tokens for sandboxes', () => {
     expect(await source.token('a')).toBe('t2');
     await clock.advance(3_000_000);
     state.fail = true;
+    expect(await Promise.all([source.token('a'), source.token('a')])).toEqual(['t2', 't2']);
     expect(await source.token('a')).toBe('t2');
+    expect(state.asked).toBe(3);
+    state.fail = false;
+    await clock.advance(10_000);
+    expect(await source.token('a')).toBe('t4');
   });
 });
 

@@ -237,6 +237,8 @@ interface Held {
 /** Seconds that a token is asked for; the API server may give less. */
 const lifeSeconds = 3600;
 const renewShare = 0.8;
+/** Before a renewal that failed is tried again. */
+const renewalPauseMs = 10_000;
 const callMs = 10_000;
 
 /** Tokens of one ServiceAccount by TokenRequest, one for each audience. Kept until 80 % of their life. */
@@ -249,20 +251,24 @@ export class TokenSource {
   }
 
   /** A token for this audience. One that cannot be renewed is used as long as it lives. */
-  async token(audience: string): Promise<string> {
+  token(audience: string): Promise<string> {
     const held = this.#held.get(audience);
     const now = this.#options.clock.monotonic();
     if (held !== undefined && now < held.renewAt) return held.token;
-    const asked: Held = { token: this.#ask(audience, (renewAt) => (asked.renewAt = renewAt)), renewAt: Infinity };
-    this.#held.set(audience, asked);
-    try {
-      return await asked.token;
-    } catch (error) {
-      if (this.#held.get(audience) === asked) this.#held.delete(audience);
-      if (held === undefined) throw error;
-      this.#held.set(audience, held);
+    const renewed = this.#ask(audience, (renewAt) => (asked.renewAt = renewAt)).catch((error: unknown) => {
+      const isNewest = this.#held.get(audience) === asked;
+      if (held === undefined) {
+        if (isNewest) this.#held.delete(audience);
+        throw error;
+      }
+      held.renewAt = this.#options.clock.monotonic() + renewalPauseMs;
+      if (isNewest) this.#held.set(audience, held);
       return held.token;
-    }
+    });
+    // All who ask meanwhile wait for the same answer, and get the old token too where it fails.
+    const asked: Held = { token: renewed, renewAt: Infinity };
+    this.#held.set(audience, asked);
+    return renewed;
   }
 
   forget(audience: string): void {

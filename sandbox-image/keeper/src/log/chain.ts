@@ -54,7 +54,9 @@ function faultOf(head: ChainHead, record: AuditRecord, text: string): string | n
   if (record.seq !== head.seq + 1) return `its number is ${record.seq}, ${head.seq + 1} must follow`;
   if (record.prev !== head.hash) return `it follows ${record.prev.slice(0, 12)}…, the record before it is ${head.hash.slice(0, 12)}…`;
   if (record.hash !== hashOf(record.prev, record)) return 'its hash does not fit its content';
-  return recordLine(record) === text ? null : 'it is not in canonical form';
+  // Members beyond these are in no hash.
+  const { seq, at, type, epoch, body, prev, hash } = record;
+  return recordLine({ seq, at, type, epoch, body, prev, hash }) === text ? null : 'it is not in canonical form';
 }
 
 function parseRecord(line: string): AuditRecord | null {

@@ -61,6 +61,7 @@ test.each<[string, () => readonly string[], readonly (readonly [line: number, se
   ],
   ['not a record', () => good.with(2, '{}'), [[3, 3, /not a record/]]],
   ['re-spelled', () => good.with(2, line(3).replace('{', '{ ')), [[3, 3, /canonical/]]],
+  ['given a member that no hash covers', () => good.with(2, line(3).replace('{', '{"approvedBy":"ann",')), [[3, 3, /canonical/]]],
   ['dropped', () => good.toSpliced(2, 1), [[3, 4, /^record 3 is missing before it$/]]],
   ['dropped three', () => good.toSpliced(2, 3), [[3, 6, /^records 3 to 5 are missing before it$/]]],
   ['dropped the first', () => good.slice(1), [[1, 2, /^record 1 is missing/]]],
