@@ -138,6 +138,14 @@ test.each([
     { p50Ms: 1, p95Ms: 1 },
   ],
   [
+    'a few milliseconds, in whole ones',
+    [
+      [0.005, 4],
+      [Infinity, 4],
+    ],
+    { p50Ms: 3, p95Ms: 5 },
+  ],
+  [
     'two digits',
     [
       [10, 0],

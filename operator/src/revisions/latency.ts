@@ -138,7 +138,7 @@ function added(now: Buckets, then: Buckets | undefined): Buckets {
 }
 
 /** Two digits: figures of buckets are no better, and a status that never stays the same is written all the time. */
-const rounded = (ms: number): number => Math.max(1, Number(ms.toPrecision(2)));
+const rounded = (ms: number): number => Math.max(1, Math.round(Number(ms.toPrecision(2))));
 
 /** Times that half and 95 % of the answers did not exceed; undefined without answers. Pure. */
 export function latencyOf(buckets: Buckets): Latency | undefined {
