@@ -152,4 +152,4 @@ class Rank(unittest.TestCase):
 export const unittest = ['python3', '-m', 'unittest', '-v'] as const;
 
 /** The same tests, slow enough for a kill meanwhile. */
-export const slowUnittest = ['sh', '-c', 'sleep 1; exec python3 -m unittest -v'] as const;
+export const slowUnittest = ['sh', '-c', 'sleep 2; exec python3 -m unittest -v'] as const;
