@@ -103,6 +103,20 @@ describe.skipIf('why' in built)('the tool loop', () => {
     ]);
   });
 
+  test('acts on the proposal that it has where more of them cannot be had', async () => {
+    const forbidden: Reply = { calls: [['edit_file', { path: 'test_calc.py', old_text: '5', new_text: '-1' }]] };
+    const models = new ScriptedModels((request, n) => {
+      if (request.n > 1) throw new AttemptFailure('AgentError', 'InvalidRequest', 'n must be 1');
+      return n === 2 ? forbidden : repair(request, n);
+    });
+    const plain = bed.begin(spec, models).context.decisionModels;
+    const risky = { ...plain, control: async () => ({ ...(await plain.control([])), risk: 0.9 }) };
+    const run = bed.begin(spec, models, { decisionModels: risky });
+    await bed.engine.run(run.context);
+    expect(models.requests.map(({ n }) => n).slice(0, 4)).toEqual([1, 1, 3, 1]);
+    expect((await bed.notes()).filter(({ kind }) => kind === 'ReplyChosen').map(({ data }) => data['signals'])[1]).toMatchObject({ k: 1 });
+  });
+
   test('takes the prompt of several proposals, which a gateway counts for each, for no measure of its length', async () => {
     const forbidden: Reply = { calls: [['edit_file', { path: 'test_calc.py', old_text: '5', new_text: '-1' }]] };
     const look: Reply = { calls: [['bash', { command: 'seq 1 1500' }]] };

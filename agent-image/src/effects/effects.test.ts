@@ -116,6 +116,16 @@ describe('a push', () => {
     expect(bed.log.records.length).toBe(count);
   });
 
+  test.each(['v1', 'tag v1'])('of a tag by its short name (%s) is taken back, or named', async (words) => {
+    const before = await bed.remote();
+    await bed.shell('git tag v1');
+    expect(await bed.act(`git push origin ${words}`)).toBe(true);
+    expect(await bed.remote()).toContain('refs/tags/v1');
+    const standing = await bed.rollBack();
+    if (words === 'v1') expect([standing, await bed.remote()]).toEqual([[], before]);
+    else expect(standing).toEqual([expect.stringContaining('which refs it wrote cannot be known from its words')]);
+  });
+
   test('without words follows the branch that is checked out', async () => {
     const before = await bed.remote();
     await bed.shell('git config push.default current; git checkout -q -b side');

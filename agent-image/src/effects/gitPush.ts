@@ -28,13 +28,13 @@ interface Push {
   readonly refs: readonly string[] | null;
 }
 
-/** Full name of the ref that a refspec writes; null where that needs git's own guess. */
-function written(refspec: string): string | null {
+/** Full names of the refs that a refspec may write: a short name is a branch or a tag, and what did not change tells. Null: only git knows. */
+function written(refspec: string): readonly string[] | null {
   const [source = '', target = source] = refspec.replace(/^\+/, '').split(':');
   const name = target === '' ? source : target;
-  if (name.startsWith('refs/')) return name;
+  if (name.startsWith('refs/')) return [name];
   if (name === '' || name === 'HEAD' || name === '@' || name.includes('*')) return null;
-  return `refs/heads/${name}`;
+  return [`refs/heads/${name}`, `refs/tags/${name}`];
 }
 
 /** Parses the refs that the words after `push` write to; undefined when the words do not show it. */
@@ -50,8 +50,10 @@ function parse(words: readonly string[]): Push | undefined {
   }
   const [remote = 'origin', ...refspecs] = named;
   if (refspecs.length === 0) return deletes ? undefined : { remote, refs: null };
+  // `tag NAME` is a refspec of two words.
+  if (refspecs.includes('tag')) return undefined;
   const refs = refspecs.map(written);
-  return refs.every((ref) => ref !== null) ? { remote, refs } : undefined;
+  return refs.every((names) => names !== null) ? { remote, refs: refs.flat() } : undefined;
 }
 
 /** `git [-C folder] push …`; undefined for any other command. */

@@ -153,7 +153,14 @@ class Loop {
     const { refused } = isRisky({ risk }, compute) ? await consider(this.#acts, first, step) : { refused: false };
     const { n, why } = howMany({ entropyNats: first.entropyNats, refused, risk }, compute);
     this.#signals = { risk, more: why };
-    if (n > 1) await this.#request(step, n - 1);
+    if (n < 2) return;
+    try {
+      await this.#request(step, n - 1);
+    } catch (error) {
+      const mayGoOn = error instanceof AttemptFailure && error.failureClass !== 'Infrastructure' && error.reason !== 'ContextExceeded';
+      // What is paid for already is acted on: the budget, or the model's server, has room for one more request, and not for several.
+      if (!mayGoOn) throw error;
+    }
   }
 
   /** Chooses the proposal to act on, by gate 1 and the energies of their acts. One proposal is no choice. */

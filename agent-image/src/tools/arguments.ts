@@ -160,7 +160,7 @@ const cures: Readonly<Record<string, string>> = {
   AF_FILE_NOT_REGULAR: 'name a file',
   AF_FILE_BINARY: 'look at it with a command',
   AF_INVALID: 'correct the argument',
-  AF_TOO_LARGE: 'send less at a time',
+  AF_TOO_LARGE: 'look at a part of it with a command, or send less at a time',
   AF_READERS_UNAVAILABLE: 'run it and what uses it in one command',
   AF_QUOTA_EXCEEDED: 'delete what is not needed by edits, or go back with undo',
 };

@@ -37,7 +37,7 @@ async function plan({ old_text: old = '', new_text: fresh, path: given, all }: E
   const path = workspacePath(session, given);
   if (path === '') throw new ArgumentError('path: it is the workspace itself; name a file in it');
   if (![old, fresh].every((text) => text.isWellFormed())) throw new ArgumentError('new_text: it holds half of a surrogate pair');
-  const before = await session.read(path);
+  const before = await forModel('path', () => session.read(path));
   if (old === '') return create(path, before, fresh);
   if (before === null) throw absent(path, context);
   if (before.includes(0) || !isUtf8(before)) throw new ArgumentError(`path: ${plain(path)} is not UTF-8 text; change it with a command`);
@@ -64,7 +64,9 @@ interface How {
 
 async function replace(path: string, before: Buffer, [old, fresh]: readonly [string, string], { all, context }: How): Promise<Edit> {
   const text = before.toString('utf8');
-  const crlf = !text.includes(old) && text.includes(withCrlf(old));
+  // A text of one line does not show the line ends of the file.
+  const isCrlf = text.includes('\r\n') && !hasBareLf(text);
+  const crlf = isCrlf ? hasBareLf(old) || hasBareLf(fresh) : !text.includes(old) && text.includes(withCrlf(old));
   const [wanted, put] = crlf ? [withCrlf(old), withCrlf(fresh)] : [old, fresh];
   const at = occurrences(text, wanted);
   if (at.length === 0) throw new ArgumentError(`old_text: it does not occur in ${plain(path)}; ${await closest(path, old, context)}`);
@@ -80,6 +82,8 @@ async function replace(path: string, before: Buffer, [old, fresh]: readonly [str
   const note = crlf ? ', with the CRLF line ends of the file' : '';
   return { rewrite: { path, before, after: Buffer.from(after, 'utf8') }, places, note };
 }
+
+const hasBareLf = (text: string): boolean => /(?<!\r)\n/.test(text);
 
 const withCrlf = (text: string): string => text.replaceAll(/\r?\n/g, '\r\n');
 
