@@ -1,4 +1,4 @@
-import type { RedactionKind, SecretsRequest } from '../keeper/index.ts';
+import { redactionMarker, type RedactionKind, type SecretsRequest } from '../keeper/index.ts';
 
 /** Shannon entropy of a text's characters, in bits per character. */
 export function entropyOf(text: string): number {
@@ -271,6 +271,26 @@ export function keyLine(line: string, state: KeyState): KeyState | 'End' | 'Not'
   if (/^[A-Za-z0-9+/=]{40,128}$/.test(text)) return 'Body';
   if (state === 'Body' && /^=?[A-Za-z0-9+/=]{1,39}$/.test(text)) return 'Tail';
   return 'Not';
+}
+
+/**
+ * A whole text in which each line of a key after its header is a marker, so that any of its lines can be shown by themselves, and
+ * have the numbers that they have in the file. Headers are left for what redacts the shown lines.
+ */
+export function hideKeyLines(text: string): string {
+  if (nextKey(text) === null) return text;
+  let state: KeyState = null;
+  return text
+    .split('\n')
+    .map((line) => {
+      const next = state === null ? 'Not' : keyLine(line, state);
+      state = next === 'End' || next === 'Not' ? null : next;
+      if (next !== 'Not') return redactionMarker('PrivateKey');
+      const key = nextKey(line);
+      if (key !== null && line.slice(key.end).trim() === '') state = 'Head';
+      return line;
+    })
+    .join('\n');
 }
 
 /** Where an unfinished beginning of a key may stand at the end of a text; its length when there is none. */

@@ -119,6 +119,19 @@ describe('answers of the keeper', () => {
     expect((end.commands?.length ?? 0) + (end.moreCommands ?? 0)).toBe(207);
   });
 
+  it('have a marker for each line of a key, whichever lines are asked for, with the numbers of the file', async () => {
+    const body = ['A', 'B', 'C'].map((char) => `${char}q`.repeat(32));
+    const key = ['-----BEGIN RSA PRIVATE KEY-----', ...body, `${'x'.repeat(30)}==`, '-----END RSA PRIVATE KEY-----'];
+    await writeFile(at('f'), `one\n${key.join('\n')}\nlast\n`);
+    const hidden = '[REDACTED:PrivateKey]\n';
+    const shown = async (from: number, to: number): Promise<string> => (await h.client().readLines(at('f'), from, to)).text;
+    expect(await shown(1, 8)).toBe(`one\n${hidden.repeat(6)}last\n`);
+    expect(await shown(4, 5)).toBe(hidden.repeat(2));
+    expect(await shown(8, 8)).toBe('last\n');
+    await writeFile(at('f'), `// -----BEGIN PRIVATE KEY-----\nnext\n`);
+    expect(await shown(2, 2)).toBe('next\n');
+  });
+
   it('have no declared values, nor has any log or file of the store', async () => {
     const value = 'four plain words here';
     expect(await h.client().declareSecrets([{ name: 'git/host', value }])).toEqual({ declared: 1 });

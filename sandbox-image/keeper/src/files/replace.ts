@@ -116,18 +116,19 @@ function assertJson(path: string, content: Buffer): void {
 const newline = 0x0a;
 
 /**
- * Lines of a text file inside the roots, whole and as they are. The caller holds the gate.
+ * Lines of a text file inside the roots, whole and as they are, or as `shown` makes them of the whole text. The caller holds the gate.
  * @throws KeeperError `AF_FILE_BINARY`, `AF_INVALID`, and those of reading
  */
-export async function readLines(roots: readonly string[], query: LinesQuery): Promise<FileLines> {
+export async function readLines(roots: readonly string[], query: LinesQuery, shown?: (text: string) => string): Promise<FileLines> {
   const [from, last] = [Number(query.from ?? 1), Number(query.to ?? Number.MAX_SAFE_INTEGER)];
   if (last < from) throw new KeeperError('AF_INVALID', `to: ${last} is before ${from}`);
   const content = await readWhole(roots, query.path, maxFileBytes);
   if (isBinary(content)) throw new KeeperError('AF_FILE_BINARY', `${query.path} is not UTF-8 text`);
   const sha256 = createHash('sha256').update(content).digest('hex');
-  const { start, end, to, lines } = cut(content, from, last);
+  const whole = shown === undefined ? content : Buffer.from(shown(content.toString('utf8')));
+  const { start, end, to, lines } = cut(whole, from, last);
   const wanted = Math.min(last, lines);
-  return { path: query.path, from, to, lines, sha256, text: content.toString('utf8', start, end), truncated: to < wanted };
+  return { path: query.path, from, to, lines, sha256, text: whole.toString('utf8', start, end), truncated: to < wanted };
 }
 
 interface Cut {

@@ -50,6 +50,7 @@ import type { Validators } from './validation.ts';
 import { answered, applyPatch, parsePatch } from '../files/patch/index.ts';
 import { weightOf, bytesOf } from '../snapshot/index.ts';
 import { errorFields } from '@agentfleet/protocol/log';
+import { hideKeyLines } from '@agentfleet/protocol/redact';
 
 /** Single files. */
 export function fileRoutes(app: FastifyInstance, keeper: Keeper, validators: Validators): void {
@@ -304,7 +305,8 @@ export async function list(keeper: Keeper, { redaction, ...query }: ListQuery): 
 
 export async function lines(keeper: Keeper, { redaction, ...query }: LinesQuery): Promise<FileLines> {
   const release = keeper.parts.gate.reading({ kind: 'file transfer', name: query.path });
-  const reported = await readLines(keeper.roots, query).finally(release);
+  // Lines from the middle of a key do not show what they are.
+  const reported = await readLines(keeper.roots, query, redaction === 'Raw' ? undefined : hideKeyLines).finally(release);
   keeper.parts.syntax.warm(query.path);
   return redacted(keeper, { what: 'Lines', name: query.path, redaction }, reported);
 }

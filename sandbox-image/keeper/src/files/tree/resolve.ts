@@ -98,7 +98,8 @@ async function kindOf(path: string): Promise<'folder' | 'link' | 'other' | 'miss
     const code = errnoOf(error);
     if (code === 'ENOENT') return 'missing';
     const cause = { cause: error };
-    if (code === 'ENAMETOOLONG') throw new KeeperError('AF_INVALID', `${path.slice(0, 80)}… has a name that no file can have: it is too long`, cause);
+    if (code === 'ENAMETOOLONG')
+      throw new KeeperError('AF_INVALID', `${path.slice(0, 80)}… has a name that no file can have: it is too long`, cause);
     if (code === 'EACCES') throw new KeeperError('AF_FILE_NOT_REGULAR', `${path} is in a folder that its owner has closed`, cause);
     throw error;
   }
