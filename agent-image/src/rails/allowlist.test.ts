@@ -11,6 +11,8 @@ describe('commands that are known to do no harm', () => {
     'ls -la src',
     'grep -rn add . | sort | uniq -c',
     'git status --short && git diff',
+    'git grep -n add',
+    'uniq -c a.txt',
     'npm test -- --reporter dot',
     'CI=1 npm run build',
     'tsc --noEmit',
@@ -31,6 +33,12 @@ describe('commands that are known to do no harm', () => {
   ])('%s', (command) => expect(allowlisted(command)).toBe(true));
 
   test.each([
+    "git grep -O'rm -rf / #' foo",
+    'pylint --init-hook=\'import os;os.system("rm -rf /")\' a.py',
+    'echo "$(</root/.ssh/id_rsa)"',
+    'cat a.txt "$( < /proc/1/environ )"',
+    'uniq a.txt /root/.bashrc',
+    'git archive -o /root/.bashrc HEAD',
     'mvn -q test deploy',
     'mvn -q verify -DskipTests',
     'gradle build publish',

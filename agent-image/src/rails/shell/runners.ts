@@ -119,6 +119,8 @@ const git: Unwrapper = (command) => {
       const code = words[i + 1];
       if (code !== undefined) out.push(shell(code));
     }
+    const [, pager] = /^(?:-O|--open-files-in-pager=)([^]+)$/.exec(verb === 'grep' ? word.text : '') ?? [];
+    if (pager !== undefined) out.push(shell({ text: pager, from: word.from }));
     if (verb === 'bisect' && word.text === 'run') out.push({ argv: words.slice(i + 1) });
     if ((verb === 'submodule' || verb === 'foreach') && word.text === 'foreach')
       out.push(shell(joined(words.slice(i + 1).filter((one) => one.text !== '--recursive'))));
@@ -235,6 +237,12 @@ export const runners: Readonly<Record<string, Unwrapper>> = {
     const code = stringOption(/^(?:-c|--call(?:=|$))/)(command, run, site);
     return code.length > 0 ? code : [{ argv: rest({ ...command, argv: command.argv.slice(1) }, {}) }];
   },
+  pylint: (command) =>
+    command.argv.slice(1).flatMap(({ text, from }, i) => {
+      const [, attached] = /^--init-hook=([^]+)$/.exec(text) ?? [];
+      const value = attached !== undefined ? { text: attached, from } : text === '--init-hook' ? command.argv[i + 2] : undefined;
+      return value === undefined ? [] : [{ code: { language: 'python', value, source: 'argument' } }];
+    }),
   entr: (command) => [{ argv: rest(command, {}) }],
   expect: stringOption(/^-c$/),
   crontab: (command) =>

@@ -30,6 +30,7 @@ export function writeTargets(command: Command): readonly string[] {
     out.push(...(name === 'truncate' || name === 'fallocate' ? words.filter((word) => !/^[+-]?\d+[KMGTP]?i?B?$/i.test(word)) : words));
   else if (writesLast.has(name)) out.push(...lastTarget(command, words));
   else if (writesRest.has(name)) out.push(...words.slice(1));
+  else if (name === 'uniq' || name === 'xxd') out.push(...words.slice(1, 2));
   else if (name === 'dd') out.push(...all.filter((word) => word.startsWith('of=')).map((word) => word.slice(3)));
   else if (/^g?sed$/.test(name) && hasFlag(command, 'i', '--in-place'))
     out.push(...words.slice(all.some((word) => /^-\w*e$|^--expression/.test(word)) ? 0 : 1));
@@ -59,6 +60,7 @@ function optionValues(all: readonly string[], option: RegExp, name: string): rea
 }
 
 function folderOptions(name: string, all: readonly string[]): readonly string[] {
+  if (name === 'git' && all[0] === 'archive') return optionValues(all, /^(?:-o|--output)$/, name);
   if (name === 'git') return all[0] === 'clone' ? all.filter((word) => !word.startsWith('-')).slice(2) : [];
   const extracts =
     name === 'unzip' ||

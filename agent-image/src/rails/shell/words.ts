@@ -160,11 +160,15 @@ function parts(node: Node, run: Run, site: Site, quoted: boolean, from: number, 
   return out;
 }
 
+/** A substitution that is a redirection alone. */
+const readsFile = /^\$\(\s*<(?![<(&])/;
+
 function substitute(node: Node, run: Run, site: Site): Value {
   const inner = { ...site, scope: site.scope.copy(), span: spanOf(node, site.frame) };
   let out: Value;
-  if (node.text.startsWith('`')) {
-    const code = node.text.slice(1, -1).replace(/\\([`\\$])/g, '$1');
+  if (node.text.startsWith('`') || readsFile.test(node.text)) {
+    // `$(<file)` is `$(cat file)` without a command.
+    const code = node.text.startsWith('`') ? node.text.slice(1, -1).replace(/\\([`\\$])/g, '$1') : `cat ${node.text.slice(2, -1)}`;
     out = run.text(fixed(code), { ...inner, frame: { ...site.frame, within: inner.span } }, null);
   } else out = concat([fixed(''), ...named(node).map((one) => run.node(one, inner, null))]);
   return { ...out, text: out.text.replace(/\n+$/, '') };
