@@ -1,5 +1,6 @@
 // The gateway in front of the Messages API: the requests sent, the answers, and the state returned with the next
 // request.
+import type { ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { WireMessage } from '@agentfleet/protocol/chat';
 import { FakeProvider, raw, refuse } from './testing/provider.ts';
@@ -114,6 +115,17 @@ describe('a request', () => {
   });
 });
 
+/** Sends texts 100 ms apart, each alone shorter than the limit of silence. */
+function drip(response: Pick<ServerResponse, 'write' | 'end'>, texts: readonly string[]): void {
+  const left = [...texts];
+  const timer = setInterval(() => {
+    response.write(left.shift() ?? '');
+    if (left.length > 0) return;
+    clearInterval(timer);
+    response.end();
+  }, 100);
+}
+
 describe('an answer', () => {
   it('has text, calls, the end and the usage of the chat API', async () => {
     provider.play(refuse(200, message([thinking, { type: 'text', text: 'I look.' }, use], 'tool_use')));
@@ -215,13 +227,7 @@ describe('a stream', () => {
   it('that thinks for longer than the limit of silence continues, and a chat shows nothing of it', async () => {
     provider.play((_call, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
-      const left = [...events];
-      const timer = setInterval(() => {
-        response.write(left.shift() ?? '');
-        if (left.length > 0) return;
-        clearInterval(timer);
-        response.end();
-      }, 100);
+      drip(response, events);
     });
     const streamed = await stage.stream({ messages: goal });
     expect(streamed).toMatchObject({ done: true });
@@ -232,13 +238,7 @@ describe('a stream', () => {
     provider.play((_call, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       const [first = '', ...rest] = events;
-      const left = [first, ...Array.from({ length: 6 }, () => event({ type: 'ping' })), rest.join('')];
-      const timer = setInterval(() => {
-        response.write(left.shift() ?? '');
-        if (left.length > 0) return;
-        clearInterval(timer);
-        response.end();
-      }, 100);
+      drip(response, [first, ...Array.from({ length: 6 }, () => event({ type: 'ping' })), rest.join('')]);
     });
     expect(textOf(await stage.stream({ messages: goal }))).toBe('I look.');
   });

@@ -141,7 +141,7 @@ async function sendStream(
   // A body that is destroyed before it is read never enters `events`: what must happen in any case happens here.
   const body = Readable.from(events()).once('close', () => {
     settle(gone);
-    void rest.return?.();
+    rest.return?.().catch(() => undefined); // nobody is left to hear of it
   });
   return reply.header('cache-control', 'no-cache').type('text/event-stream').send(body);
 }
