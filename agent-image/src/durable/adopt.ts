@@ -15,7 +15,7 @@ import {
   type TaskPlaces,
 } from './manifest.ts';
 import { DurableFailure } from './failure.ts';
-import { read, type PackShelf } from './shelf.ts';
+import { read, unlessGone, type PackShelf } from './shelf.ts';
 
 interface AdoptOptions {
   readonly store: ArtifactStore;
@@ -176,6 +176,7 @@ interface CollectedLog {
 /**
  * Collects the log of a checkpoint, and the mirror's records after its head. Of two files that claim the same record
  * the one of the higher epoch counts: an older worker may have continued with a keeper that was cut off.
+ * @throws DurableFailure, StoreFailure
  */
 async function collectLog({ store, shelf, places }: AdoptOptions, { logs, head }: Checkpoint, signal: AbortSignal): Promise<CollectedLog> {
   const named = new Map(logs.map((range) => [places.log(range), range]));
@@ -191,7 +192,9 @@ async function collectLog({ store, shelf, places }: AdoptOptions, { logs, head }
   for (const range of logs) chain.extend(await open(range));
   if (chain.hashOf(head.seq) !== head.hash) throw new DurableFailure('Damaged', 'the log of the checkpoint does not reach its head');
   for (const range of listed.sort((a, b) => b.epoch - a.epoch || a.from - b.from)) {
-    const more = await open(range).catch(() => null); // after the head nothing was promised: available records are used
+    if (range.to <= chain.length) continue;
+    // An act may have been begun by a record after the head: only a file that was swept since the listing is passed over.
+    const more = await open(range).catch(unlessGone);
     if (more !== null) chain.extend(more);
   }
   return chain.collected();
@@ -201,6 +204,11 @@ async function collectLog({ store, shelf, places }: AdoptOptions, { logs, head }
 class Chain {
   readonly #lines: Buffer[] = [];
   readonly #hashes: string[] = [];
+
+  /** Number of the last record. */
+  get length(): number {
+    return this.#hashes.length;
+  }
 
   hashOf(seq: number): string | undefined {
     return this.#hashes[seq - 1];

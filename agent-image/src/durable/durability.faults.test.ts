@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { StoreFailure } from '../store/index.ts';
+import { createSealer } from './seal.ts';
 import { DurableBench, knowsNothing, live, noise, notes, records, signal, tree } from './testing/bench.ts';
 
 let bench: DurableBench;
@@ -76,6 +77,64 @@ describe('bad input', () => {
     bench.key = key;
     const next = await bench.elsewhere();
     await expect(next.attach()).rejects.toMatchObject({ failureClass: 'Infrastructure', reason: 'CheckpointKeyWrong' });
+  });
+
+  /** Returns the key of the file with an intent that was stored after the only checkpoint of a lost sandbox. */
+  async function lostAfterIntent(): Promise<string> {
+    const old = await bench.keeper();
+    await live(old);
+    const worker = bench.worker();
+    await worker.attach(old.client(), signal);
+    await worker.checkpoint(signal);
+    await old.client().note('Intent', { command: 'git push' });
+    await worker.intent(signal);
+    return bench.store.keys('/log/').at(-1) ?? '';
+  }
+
+  const refusedAs =
+    (code: 'Unavailable' | 'Denied' | 'Corrupt') =>
+    (key: string): void => {
+      bench.store.before = (call) => {
+        if (call === `get ${key}`) throw new StoreFailure(code, call);
+      };
+    };
+  it.each<readonly [string, string, (key: string) => Promise<void> | void]>([
+    ['cannot be reached', 'CheckpointUnreachable', refusedAs('Unavailable')],
+    ['may not be read', 'CheckpointUnreachable', refusedAs('Denied')],
+    ['is on a disk that fails', 'CheckpointDamaged', refusedAs('Corrupt')],
+    ['was altered', 'CheckpointDamaged', (key: string): void => bench.alter(key)],
+    [
+      'is encrypted with another key',
+      'CheckpointKeyWrong',
+      async (key: string) =>
+        void bench.store.objects.set(key, { content: await createSealer(noise(32)).seal(key, Buffer.from('{}\n')), modifiedAt: 0 }),
+    ],
+  ])('an intent after the checkpoint whose file %s is not left out: %s', async (_, reason, damage) => {
+    const key = await lostAfterIntent();
+    await damage(key);
+    for (const reported of [bench.reported, {}]) {
+      const keeper = await bench.keeper();
+      const refused = bench.worker({ epoch: 2, reported }).attach(keeper.client(2), signal);
+      await expect(refused).rejects.toMatchObject({ failureClass: 'Infrastructure', reason });
+      await expect(refused).rejects.toThrow(key);
+    }
+    bench.store.comeBack();
+  });
+
+  it('a file of the log that was removed since it was listed is passed over, and so is one whose records others have', async () => {
+    const key = await lostAfterIntent();
+    const next = await bench.elsewhere();
+    await next.attach();
+    await next.keeper.client(2).note('Intent', { command: 'git push again' });
+    await next.worker.intent(signal);
+    bench.alter(key); // the file of the newer assignment begins with the first record
+    const gone = `${key.slice(0, -10)}0000000009`;
+    bench.store.objects.set(gone, { content: Buffer.from('swept'), modifiedAt: 0 });
+    bench.store.before = (call) => void (call === `get ${gone}` && bench.store.objects.delete(gone));
+    const third = await bench.keeper();
+    await bench.worker({ epoch: 3, reported: bench.reported }).attach(third.client(3), signal);
+    expect(bench.store.calls).toContain(`get ${gone}`);
+    expect(notes(await records(third, 3), 'Intent')).toMatchObject([{ command: 'git push' }, { command: 'git push again' }]);
   });
 
   it('a volume that came back empty is refused while a checkpoint is known, and never called restored', async () => {

@@ -156,9 +156,7 @@ export class Durability {
     } catch (error) {
       signal.throwIfAborted();
       throwIfSuperseded(error);
-      if (reported.checkpointURI !== undefined || !(error instanceof DurableFailure)) throw unrecoverable(error);
-      log.warn('no checkpoint can be used', { error: error.message });
-      recovered = null;
+      throw unrecoverable(error);
     }
     if (recovered === null) return this.#beginsAnew(keeper, signal);
     this.#hasCheckpoint = true;

@@ -219,6 +219,12 @@ export async function read(store: ArtifactStore, key: string, signal: AbortSigna
   }
 }
 
+/** A blob that was listed, and removed since, is null. */
+export function unlessGone(error: unknown): null {
+  if (error instanceof DurableFailure && error.code === 'Missing') return null;
+  throw error;
+}
+
 /** A missing or unreadable index only costs space: the content of its pack is stored again. */
 function unlessUseless(error: unknown): void {
   if (!(error instanceof DurableFailure)) throw error;

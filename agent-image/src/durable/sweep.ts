@@ -12,7 +12,7 @@ import {
   packsFolder,
 } from './manifest.ts';
 import { DurableFailure } from './failure.ts';
-import { read } from './shelf.ts';
+import { read, unlessGone } from './shelf.ts';
 
 interface SweepOptions {
   readonly store: ArtifactStore;
@@ -136,11 +136,6 @@ async function envelopesOf(
     keys = (await store.list(folder, signal)).filter((key) => checkpointNumber(key) !== null);
   }
   throw new DurableFailure('Missing', `the checkpoints in ${folder} are replaced faster than they can be read`);
-}
-
-function unlessGone(error: unknown): null {
-  if (error instanceof DurableFailure && error.code === 'Missing') return null;
-  throw error;
 }
 
 function byName(entries: readonly StoredEntry[]): ReadonlyMap<string, readonly StoredEntry[]> {
