@@ -88,10 +88,18 @@ describe('fleet run', () => {
     git('commit', '-qm', 'a');
     git('remote', 'add', 'origin', 'https://git.example.com/acme/shop');
     git('update-ref', 'refs/remotes/origin/main', 'HEAD');
-    const output = { branch: 'agentfleet/one', commit: 'a'.repeat(40), pullRequest: 'https://git.example.com/acme/shop/pulls/7' };
+    const output = {
+      branch: 'agentfleet/one',
+      commit: 'a'.repeat(40),
+      pullRequest: 'https://git.example.com/acme/shop/pulls/7',
+      message: 'left out: lib/a',
+    };
     api.worker = () => ({ ...succeeded, run: { ...succeeded.run, output } });
     const { code, out } = await fleet(api, words);
-    expect([code, out]).toEqual([0, expect.stringMatching(/branch: agentfleet\/one, commit a{12}\npull request: https:\S+\/7\n/)]);
+    expect([code, out]).toEqual([
+      0,
+      expect.stringMatching(/branch: agentfleet\/one, commit a{12}\npull request: https:\S+\/7\nleft out: lib\/a\n/),
+    ]);
     const spec = { workspace: { type: 'Git', git: { ref: 'main', credential: 'git' } }, output: { git: { pullRequest: {} } } };
     expect(api.tasks.get('team/one')).toMatchObject({ spec });
     api.tasks.clear();

@@ -592,7 +592,7 @@ export interface AgentTaskStatus {
       readonly pullRequest?: string;
       /** Why not all of it was delivered, in CamelCase; absent: all was. */
       readonly reason?: string;
-      /** The same in words, with what helps. */
+      /** The same in words, with what helps; without a reason: what was left out. */
       readonly message?: string;
     };
     /** The last restore of this attempt. */

@@ -200,6 +200,33 @@ describe.skipIf('why' in built)('delivery', () => {
     expect(forge.opened).toEqual([]);
   });
 
+  const vendored = (line: string): readonly Reply[] => [
+    { calls: [['bash', { command: line }]] },
+    { calls: [['submit', { answer: 'done' }]] },
+  ];
+  test.each([
+    ['beside other files', 'sed -i "s/a - b/a + b/" calc.py && echo 2 > vendor/lib/a.c && echo 1 > vendor/lib/new.c', ['calc.py']],
+    ['alone', 'echo 2 > vendor/lib/a.c && rm vendor/lib/old.c && echo 1 > vendor/lib/new.c', null],
+  ])('files below a submodule are left out and named, %s', async (_, line, delivered) => {
+    const work = join(folder, 'submodule');
+    await sh('git', ['clone', '--quiet', bare, work]);
+    await sh('git', ['-C', work, 'update-index', '--add', '--cacheinfo', `160000,${'1'.repeat(40)},vendor/lib`]);
+    await sh('git', ['-C', work, '-c', 'user.name=a', '-c', 'user.email=a@b', 'commit', '--quiet', '-m', 'submodule']);
+    await sh('git', ['-C', work, 'push', '--quiet', 'origin', 'main']);
+    const setup = 'mkdir -p vendor/lib && echo 1 > vendor/lib/a.c && echo 1 > vendor/lib/old.c';
+    const check = ['test', '-f', 'vendor/lib/new.c'];
+    const run = beginDelivery(bed, { url: url(server), folder, replies: vendored(line), output: { pullRequest: {} }, setup, check });
+    expect(await bed.engine.run(run.context)).toMatchObject({ result: 'Succeeded' });
+    const { output } = run.reported;
+    expect(output?.message).toContain('vendor/lib/a.c');
+    expect(output?.message).toContain('vendor/lib/new.c');
+    expect([output?.reason, pushes()]).toEqual(delivered === null ? ['NothingToDeliver', 0] : [undefined, 1]);
+    if (delivered === null) return;
+    expect((await git('diff', '--name-only', 'main', branch)).split('\n')).toEqual(delivered);
+    expect(await git('ls-tree', branch, 'vendor/lib')).toContain('160000 commit');
+    expect(forge.opened[0]?.body).toContain('```text\nvendor/lib/a.c\nvendor/lib/new.c\n```');
+  });
+
   test('a result that changes nothing of the repository pushes nothing', async () => {
     const only: readonly Reply[] = [
       { calls: [['bash', { command: 'echo x > a.log' }]] },

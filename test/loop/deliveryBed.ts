@@ -41,16 +41,19 @@ interface DeliveryTask {
   /** `spec.workspace.git`, beside url and ref. */
   readonly workspace?: object;
   readonly check?: readonly string[];
+  /** A line of the shell for `spec.setup`. */
+  readonly setup?: string;
 }
 
 /** Begins a task whose pool has the credential `robot` for the server. */
 export function beginDelivery(
   bed: AgentBed,
-  { url, folder, replies, output = {}, workspace = {}, check = unittest }: DeliveryTask,
+  { url, folder, replies, output = {}, workspace = {}, check = unittest, setup }: DeliveryTask,
 ): AgentRun {
   const own = {
     workspace: { type: 'Git', git: { url, ref: 'main', ...workspace } },
     output: { git: { credential: 'robot', ...output } },
+    ...(setup !== undefined && { setup: [{ name: 'fill', command: ['sh', '-c', setup] }] }),
   };
   const spec = { ...taskFor({}, check), ...own } as unknown as Partial<AgentTaskSpec>;
   const run = bed.begin(spec, new ScriptedModels(steps(...replies)));

@@ -23,14 +23,24 @@ const author = 'AgentFleet <agentfleet@noreply.invalid>';
 /** More belongs into no repository. */
 const maxBytes = 512 * 1024 * 1024;
 
+/** A commit of a change. */
+interface Written {
+  /** Null: there is nothing to commit. */
+  readonly commit: string | null;
+  /** Files below a submodule, which belong to another repository, as people read them. */
+  readonly leftOut: readonly string[];
+}
+
 /**
  * Writes the change as one commit onto its base, in the worker's own bare repository: the sandbox's `.git` is not used.
- * New files that the repository ignores stay out, as with `git add`. Returns null when there is nothing to commit.
+ * As with `git add`, what lies below a submodule stays out, and so do new files that the repository ignores.
  *
  * @throws AttemptFailure
  */
-export async function writeCommit(git: Git, order: CommitOrder): Promise<string | null> {
-  const files = await withoutIgnored(git, order);
+export async function writeCommit(git: Git, order: CommitOrder): Promise<Written> {
+  const below = await belowSubmodules(git, order);
+  const leftOut = [...below].map(({ shown }) => shown);
+  const files = await withoutIgnored(git, { ...order, files: order.files.filter((file) => !below.has(file)) });
   const bytes = files.reduce((sum, { now }) => sum + (now?.size ?? 0), 0);
   if (bytes > maxBytes) {
     const cure = 'let the repository ignore what is built, or take the change from the artifacts';
@@ -40,14 +50,14 @@ export async function writeCommit(git: Git, order: CommitOrder): Promise<string 
       `the change has ${bytes} bytes, and ${maxBytes} are pushed at most; ${cure}`,
     );
   }
-  if (files.length === 0) return null;
+  if (files.length === 0) return { commit: null, leftOut };
   await git.run(['fast-import', '--quiet'], { cwd: git.folder, stdin: Readable.from(stream({ ...order, files })) });
   const [commit, tree, before] = await Promise.all(
     [resultRef, `${resultRef}^{tree}`, `${order.base}^{tree}`].map(async (one) =>
       (await git.run(['rev-parse', one], { cwd: git.folder })).toString('latin1').trim(),
     ),
   );
-  return tree === before ? null : (commit ?? null);
+  return { commit: tree === before ? null : (commit ?? null), leftOut };
 }
 
 /** git-fast-import(1). Contents come first, each once; the commit names them by their marks. */
@@ -116,28 +126,54 @@ async function withoutIgnored(git: Git, { base, subPath, files }: CommitOrder): 
   return files.filter(({ path, was }) => was || !ignored.has(inRepository(path, subPath)));
 }
 
+/** Files below a submodule of the base. */
+async function belowSubmodules(git: Git, { base, subPath, files }: CommitOrder): Promise<ReadonlySet<ChangedFile>> {
+  const folders = (path: string): readonly string[] => foldersOf(inRepository(path, subPath)).map((folder) => folder.slice(0, -1));
+  const entries = await entriesOf(git, base, [...new Set(files.flatMap(({ path }) => folders(path)))]);
+  const submodules = new Set(entries.flatMap(({ mode, path }) => (mode === '160000' ? [path] : [])));
+  return new Set(files.filter(({ path }) => folders(path).some((folder) => submodules.has(folder))));
+}
+
+/** The folders that lead to a path, each with a slash at its end. */
+function foldersOf(path: string): readonly string[] {
+  const folders: string[] = [];
+  for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1)) folders.push(path.slice(0, at + 1));
+  return folders;
+}
+
+interface TreeEntry {
+  /** As git writes it, such as `100644`. */
+  readonly mode: string;
+  readonly object: string;
+  readonly path: string;
+}
+
 /** Paths of one command line. */
 const perList = 500;
 
-/** The `.gitignore` of each folder that something was added to, as the base has it. */
-async function writeRules(git: Git, base: string, tree: string, added: readonly string[]): Promise<void> {
-  const folders = new Set(['']);
-  for (const path of added) for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1)) folders.add(path.slice(0, at + 1));
-  const wanted = [...folders].map((folder) => Buffer.from(`${folder}.gitignore`, 'latin1').toString('utf8'));
-  const listed: string[] = [];
-  for (let at = 0; at < wanted.length; at += perList) {
-    const some = wanted.slice(at, at + perList);
+/** Entries of the base for those of some paths that it has. Bytes of paths are one a character. */
+async function entriesOf(git: Git, base: string, paths: readonly string[]): Promise<readonly TreeEntry[]> {
+  const entries: TreeEntry[] = [];
+  for (let at = 0; at < paths.length; at += perList) {
+    const some = paths.slice(at, at + perList).map((path) => Buffer.from(path, 'latin1').toString('utf8'));
     const answer = await git.run(['ls-tree', '-z', '--full-tree', base, '--', ...some], {
       cwd: git.folder,
       env: { GIT_LITERAL_PATHSPECS: '1' },
     });
-    listed.push(...answer.toString('latin1').split('\0'));
+    for (const line of answer.toString('latin1').split('\0')) {
+      const [mode = '', , object = ''] = line.slice(0, line.indexOf('\t')).split(' ');
+      if (line !== '') entries.push({ mode, object, path: line.slice(line.indexOf('\t') + 1) });
+    }
   }
-  for (const line of listed) {
-    const tab = line.indexOf('\t');
-    const [mode, , object = ''] = line.slice(0, tab).split(' ');
-    const path = line.slice(tab + 1);
-    if (!mode?.startsWith('100')) continue;
+  return entries;
+}
+
+/** The `.gitignore` of each folder that something was added to, as the base has it. */
+async function writeRules(git: Git, base: string, tree: string, added: readonly string[]): Promise<void> {
+  const folders = new Set(['', ...added.flatMap(foldersOf)]);
+  const wanted = [...folders].map((folder) => `${folder}.gitignore`);
+  for (const { mode, object, path } of await entriesOf(git, base, wanted)) {
+    if (!mode.startsWith('100')) continue;
     const rules = await git.run(['cat-file', 'blob', object], { cwd: git.folder });
     const file = Buffer.concat([Buffer.from(`${tree}/`), Buffer.from(path, 'latin1')]);
     await mkdir(Buffer.from(dirname(file.toString('latin1')), 'latin1'), { recursive: true });

@@ -36,11 +36,19 @@ describe('a pull request', () => {
 
   it('has goal, answer and checks, and no forge acts on their text', () => {
     const checks = [{ name: 'unit', passed: 3, failed: 0, skipped: 1 }];
-    const body = bodyOf({ task: 'team/fix', uid: 'u', attempt: 2, goal: 'Fix @all\n```\nx', answer: 'closes #1', checks });
+    const body = bodyOf({ task: 'team/fix', uid: 'u', attempt: 2, goal: 'Fix @all\n```\nx', answer: 'closes #1', checks, leftOut: [] });
     expect(body).toContain('````text\nFix @all\n```\nx\n````');
     expect(body).toContain('```text\ncloses #1\n```');
     expect(body).toContain('| unit | 3 | 0 | 1 |');
     expect(body).toContain(markOf('u'));
+    expect(body).not.toContain('submodules');
+  });
+
+  it('names some of the files that were left out, in a block', () => {
+    const leftOut = Array.from({ length: 23 }, (_, at) => `lib/@${at}`);
+    const body = bodyOf({ task: 'team/fix', uid: 'u', attempt: 1, goal: 'x', checks: [], leftOut });
+    expect(body).toContain('```text\nlib/@0\n');
+    expect(body).toContain('lib/@19\nand 3 more\n```');
   });
 
   it.each([

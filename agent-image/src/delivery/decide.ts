@@ -66,13 +66,30 @@ export interface Story {
   readonly goal: string;
   readonly answer?: string;
   readonly checks: readonly { readonly name: string; readonly passed: number; readonly failed: number; readonly skipped: number }[];
+  /** Changed files below submodules. */
+  readonly leftOut: readonly string[];
+}
+
+/** How many paths that were left out are named. */
+const maxNamed = 20;
+
+function named(leftOut: readonly string[], between: string): string {
+  const more = leftOut.length - maxNamed;
+  return [...leftOut.slice(0, maxNamed), ...(more > 0 ? [`and ${more} more`] : [])].join(between);
+}
+
+/** Returns the sentence about changed files below submodules. Pure. */
+export function leftOutWords(leftOut: readonly string[]): string {
+  return `left out, because files of a submodule belong to its own repository: ${named(leftOut, ', ')}`;
 }
 
 /** Returns the body of the pull request. Text of the goal or a model is in blocks of code, where no forge acts on it. Pure. */
-export function bodyOf({ task, uid, attempt, goal, answer, checks }: Story): string {
+export function bodyOf({ task, uid, attempt, goal, answer, checks, leftOut }: Story): string {
   const rows = checks.map(({ name, passed, failed, skipped }) => `| ${name} | ${passed} | ${failed} | ${skipped} |`);
   const table = rows.length === 0 ? [] : ['| Check | Passed | Failed | Skipped |', '| - | - | - | - |', ...rows, ''];
   const said = answer === undefined ? [] : ['What the agent says:', '', block(answer, 8000), ''];
+  const without =
+    leftOut.length === 0 ? [] : ['Changed too, and left out as files of submodules:', '', block(named(leftOut, '\n'), 8000), ''];
   return [
     'Goal:',
     '',
@@ -82,6 +99,7 @@ export function bodyOf({ task, uid, attempt, goal, answer, checks }: Story): str
     'All checks hold in a fresh container, on a clean restore of this change:',
     '',
     ...table,
+    ...without,
     `AgentTask \`${task}\`, attempt ${attempt}.`,
     '',
     markOf(uid),

@@ -8,7 +8,7 @@ import { openLocalProxy, type Dialer } from '../egress/index.ts';
 import { credentialFor, fetchCommit, openGit, type Git } from '../workspace/index.ts';
 import type { ChangedFile, ReadParts } from './changes.ts';
 import { writeCommit } from './commit.ts';
-import { bodyOf, branchOf, decideBranch, standing, titleOf, type Story } from './decide.ts';
+import { bodyOf, branchOf, decideBranch, leftOutWords, standing, titleOf, type Story } from './decide.ts';
 import { RateLimited, withPullRequests, type ForgeOptions } from './forges/index.ts';
 import { DeliveryJournal, type DeliveryReader, type JournalOptions } from './journal.ts';
 
@@ -99,6 +99,7 @@ class Delivery {
   readonly #journal: DeliveryJournal;
   readonly #ours: Set<string>;
   readonly #branch: string;
+  #leftOut: readonly string[] = [];
   reached: Delivered;
 
   constructor(order: DeliveryOrder, ports: DeliveryPorts, at: number) {
@@ -162,10 +163,13 @@ class Delivery {
     await fetchCommit(git, { url: git.url, ref: base, depth: 1 });
     const { name, namespace = '', uid = '' } = task.metadata;
     const message = `${this.#title}\n\nAgentFleet-Task: ${namespace}/${name}\nAgentFleet-Task-UID: ${uid}\n`;
-    const commit = await writeCommit(git, { base, subPath, message, at: this.#at, files, read: this.#ports.read });
+    const { commit, leftOut } = await writeCommit(git, { base, subPath, message, at: this.#at, files, read: this.#ports.read });
+    const without = leftOut.length === 0 ? undefined : leftOutWords(leftOut);
+    this.#leftOut = leftOut;
+    if (without !== undefined) this.reached = { ...this.reached, message: cut(without) };
     if (commit !== null) return commit;
     const why = 'the result changes no file that the repository would hold; nothing was pushed';
-    throw new AttemptFailure('InvalidInput', 'NothingToDeliver', why);
+    throw new AttemptFailure('InvalidInput', 'NothingToDeliver', without === undefined ? why : `${why}; ${without}`);
   }
 
   get #title(): string {
@@ -221,7 +225,15 @@ class Delivery {
     };
     await withPullRequests(options, async (pullRequests) => {
       const found = standing(await pullRequests.list(this.#branch), uid);
-      const story = { task: `${namespace}/${name}`, uid, attempt, goal, checks, ...(answer !== undefined && { answer }) };
+      const story = {
+        task: `${namespace}/${name}`,
+        uid,
+        attempt,
+        goal,
+        checks,
+        leftOut: this.#leftOut,
+        ...(answer !== undefined && { answer }),
+      };
       const order = { title: this.#title, body: bodyOf(story), head: this.#branch, into };
       const open = (): Promise<string> => (found === undefined ? pullRequests.open(order) : Promise.resolve(found.url));
       this.#opened(await this.#journal.pullRequest(url, this.#branch, open));

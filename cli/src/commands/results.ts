@@ -19,8 +19,9 @@ function deliveryLines({ status }: AgentTask): readonly string[] {
   if (branch === undefined) return [];
   const pushed = commit === undefined ? [] : [`branch: ${printable(branch)}, commit ${commit.slice(0, 12)}`];
   const opened = pullRequest === undefined ? [] : [`pull request: ${printable(pullRequest)}`];
+  const without = reason === undefined && message !== undefined ? [printable(message)] : [];
   const failed = reason === undefined ? [] : [`not delivered (${reason}): ${printable(message ?? '')}`];
-  return ['', ...pushed, ...opened, ...failed];
+  return ['', ...pushed, ...opened, ...without, ...failed];
 }
 
 /** How a task ended: its outcome, its checks, the model's answer, what it used. Pure. */

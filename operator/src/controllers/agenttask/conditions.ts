@@ -188,11 +188,8 @@ export function deliveredCondition({ task, status }: Facts, transition: Transiti
     return conditionValue('False', 'DeliveryFailed', 'the worker did not report a delivery; use images of one release');
   const { branch, pullRequest, reason, message } = output;
   if (reason !== undefined) return conditionValue('False', passedOn(reason), message ?? reason);
-  return conditionValue(
-    'True',
-    'Delivered',
-    pullRequest === undefined ? `branch ${branch} is pushed` : `branch ${branch} is pushed, ${pullRequest}`,
-  );
+  const parts = [`branch ${branch} is pushed`, ...(pullRequest === undefined ? [] : [pullRequest])];
+  return conditionValue('True', 'Delivered', [parts.join(', '), ...(message === undefined ? [] : [message])].join('; '));
 }
 
 /** Present only while it is so. */

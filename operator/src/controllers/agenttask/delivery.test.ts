@@ -11,6 +11,12 @@ const at = 'https://git.example.com/a/b/pulls/1';
 describe('a result that is to go to its repository', () => {
   test.each<[string, Delivered | undefined, string, RegExp]>([
     ['is there', { branch: 'x', commit: 'ab'.repeat(20), pullRequest: at }, 'True/Delivered', /branch x is pushed, https:.*\/pulls\/1/],
+    [
+      'is there without some',
+      { branch: 'x', commit: 'ab'.repeat(20), message: 'left out: a' },
+      'True/Delivered',
+      /x is pushed; left out: a$/,
+    ],
     ['could not get there', { branch: 'x', reason: 'BranchMoved', message: 'delete it' }, 'False/BranchMoved', /^delete it$/],
     ['was worked on by an older worker', undefined, 'False/DeliveryFailed', /images of one release/],
   ])('%s: it stays Succeeded, and Delivered reports how it is', async (_, output, delivered, words) => {

@@ -45,7 +45,7 @@ export const Delivered = struct(
     commit: optional(text('Commit that the branch was pushed with.', { max: 64, pattern: '^[0-9a-f]{40,64}$' })),
     pullRequest: optional(text('Address of the pull request.', { max: 1024 })),
     reason: optional(text('Why not all of it was delivered, in CamelCase; absent: all was.', { max: 128, pattern: '^[A-Z][A-Za-z0-9]*$' })),
-    message: optional(text('The same in words, with what helps.', { max: 512 })),
+    message: optional(text('The same in words, with what helps; without a reason: what was left out.', { max: 512 })),
   },
   { atomic: true },
 );
