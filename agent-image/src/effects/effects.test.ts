@@ -134,6 +134,67 @@ describe('a push', () => {
     expect(await bed.remote()).toBe(before);
   });
 
+  describe('to where only the configuration of git says', () => {
+    let fork: string;
+    beforeEach(async () => {
+      fork = `file://${bed.folder}/fork.git`;
+      await shellIn(probeIn(bed.folder, identity))('git init -q --bare -b main fork.git');
+      await bed.shell(`git remote add fork ${fork}; git push -q fork main; git checkout -q -b side; git push -q -u fork side`);
+      await bed.shell('echo two > f; git commit -qam two');
+    });
+    const servers = async (): Promise<string> => `${await bed.remote()}\n${(await bed.shell(`git ls-remote ${fork}`)).trim()}`;
+
+    test.each([
+      ['branch.<name>.remote', ':', 'git push'],
+      ['branch.<name>.pushRemote', 'git config branch.side.remote origin; git config branch.side.pushRemote fork', 'git push'],
+      [
+        'remote.pushDefault',
+        'git branch -q --unset-upstream; git config remote.pushDefault fork; git config push.default current',
+        'git push',
+      ],
+      ['remote.<name>.pushurl', 'git config remote.origin.pushurl "$(git remote get-url fork)"', 'git push origin side'],
+      ['pushInsteadOf', 'git config "url.$(git remote get-url fork).pushInsteadOf" "$(git remote get-url origin)"', 'git push origin side'],
+      ['remote.<name>.push', 'git config remote.origin.push "refs/heads/*:refs/for/*"', 'git push -q origin side'],
+      ['push.default matching', 'git checkout -q main; git merge -q --ff-only side; git config push.default matching', 'git push fork'],
+      ['an address', ':', 'git push ../fork.git side'],
+    ])('is taken back: %s', async (_, setup, command) => {
+      await bed.shell(setup);
+      const before = await servers();
+      expect(await bed.act(command)).toBe(true);
+      expect(await servers()).not.toBe(before);
+      expect(await bed.rollBack()).toEqual([]);
+      expect(await servers()).toBe(before);
+    });
+
+    test.each([
+      [
+        'several addresses',
+        'git remote set-url --add --push origin "$(git remote get-url origin)" && git remote set-url --add --push origin "$(git remote get-url fork)"',
+        'git push origin side',
+      ],
+      ['an address that the act sets', ':', 'git remote set-url origin "$(git remote get-url fork)" && git push origin side'],
+      ['a branch that the act checks out', 'git config push.default current', 'git checkout -q -b new && git push'],
+      [
+        'a branch that the act removes',
+        ':',
+        'git checkout -q -b new && git push origin new && git checkout -q side && git branch -q -D new',
+      ],
+    ])('stands and is named: %s', async (_, setup, command) => {
+      await bed.shell(setup);
+      const before = await servers();
+      expect(await bed.act(command)).toBe(true);
+      expect(await servers()).not.toBe(before);
+      expect(await bed.rollBack()).toEqual([expect.stringMatching(/^git push.* stands: /)]);
+    });
+
+    test.each([['git push origin nothing'], ['git push']])('and that failed leaves nothing: %s', async (command) => {
+      await bed.shell('git branch -q --unset-upstream');
+      const before = await servers();
+      expect(await bed.act(command)).toBe(false);
+      expect([await bed.rollBack(), await servers()]).toEqual([[], before]);
+    });
+  });
+
   test('that was pushed over since stays, with the command for a person', async () => {
     await bed.shell('echo two > f; git commit -qam two');
     await bed.act('git push origin main');
@@ -199,7 +260,7 @@ describe('changes by kubectl', () => {
     const { external, movesAbout } = gateOf({}).outward({ command });
     const [plan] = planEffects(external, movesAbout) as readonly [EffectPlan];
     expect(plan.kind).toBe('KubectlApply');
-    return (await plan.look(says(before)))(says(after));
+    return (await plan.look(says(before)))(says(after), true);
   };
 
   test.each([
@@ -253,5 +314,5 @@ test('a question that fails is not taken for an answer', async () => {
   const silent: Probe = () => Promise.resolve({ exitCode: 128, stdout: '' });
   const [plan] = planEffects(gateOf({}).outward({ command: 'git push origin main' }).external, false) as readonly [EffectPlan];
   const after = await plan.look(silent);
-  expect(await after(bed.probe)).toEqual({ why: 'the remote origin did not say what it held before' });
+  expect(await after(bed.probe, true)).toEqual({ why: 'the remote origin did not say what it held before' });
 });

@@ -91,7 +91,7 @@ export class EffectJournal {
   }
 
   async #close({ planned, after }: Opened, ok: boolean): Promise<void> {
-    const way = await after(this.#options.probe);
+    const way = await after(this.#options.probe, ok);
     if (way === null) return this.#end(planned, 'None', null);
     await this.#end(planned, ok ? 'Done' : 'Failed', way);
   }

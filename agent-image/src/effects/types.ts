@@ -21,8 +21,8 @@ export interface EffectPlan {
   /** Description of the affected object. */
   readonly target: string;
   /**
-   * Observes before the act; the returned function observes after it, and returns the compensation, or null when there
-   * was no effect.
+   * Observes before the act; the returned function observes after it, knowing whether the act succeeded, and returns the
+   * compensation, or null when there was no effect.
    */
-  look(probe: Probe): Promise<(probe: Probe) => Promise<Way | null>>;
+  look(probe: Probe): Promise<(probe: Probe, ok: boolean) => Promise<Way | null>>;
 }
