@@ -127,7 +127,7 @@ describe.skipIf(binary === '')('an MCP server in a separate process', () => {
 
   it('lists its tools, and executes calls, between an intent and an end', async () => {
     const { listing, call, noted, servers } = await use((await start()).port);
-    expect(listing.tools.map(({ name }) => name)).toEqual(['echo', 'count', 'authority', 'fail', 'refuse', 'slow', 'die', 'big']);
+    expect(listing.tools.map(({ name }) => name)).toEqual(['echo', 'count', 'authority', 'fail', 'refuse', 'crash', 'slow', 'die', 'big']);
     expect(listing.warnings).toEqual(['tool bad of MCP server docs is left out: its schema is no JSON Schema of an object']);
     const [echo] = servers.tools(listing);
     // The server claims that it only reads, which is ignored.
@@ -139,18 +139,23 @@ describe.skipIf(binary === '')('an MCP server in a separate process', () => {
     expect((await call('refuse')).text).toBe('[MCP server docs: it answers with the error -32602: words: missing; the call was not carried out]');
   }); // prettier-ignore
 
-  it('that is slow, answers too much or dies in the middle of a call is reported with its cause, and asked again by the next call', async () => {
+  it('that is slow, answers too much, fails or dies in the middle of a call is reported with its cause, and asked again by the next call', async () => {
     const { port } = await start();
     const { call, noted } = await use(port);
     const unknown = 'whether the call was carried out is not known: look before you repeat it]';
     expect((await call('slow')).text).toBe(`[MCP server docs: there was no answer within 2 s; ${unknown}`);
     expect((await call('big')).text).toBe(`[MCP server docs: the answer has more than 4194304 bytes; ${unknown}`);
+    // An error of the server's own comes from a handler that has begun.
+    expect((await call('crash')).text).toMatch(
+      /^\[MCP server docs: it answers with the error -32603: .*; whether the call was carried out is not known/,
+    );
+    expect((await call('count')).text).toBe('call 2');
     expect((await call('echo', { words: 'on' })).text).toBe('said: on!');
     const died = await call('die');
     expect(died).toMatchObject({ ok: false, changed: false });
     expect(died.text).toMatch(/^\[MCP server docs: .+; whether the call was carried out is not known: /);
     const ends = (await noted()).filter(({ kind }) => kind === 'EffectEnded').map(({ data }) => data['outcome']);
-    expect(ends).toEqual(['Unknown', 'Unknown', 'Done', 'Unknown']);
+    expect(ends).toEqual(['Unknown', 'Unknown', 'Unknown', 'Done', 'Done', 'Unknown']);
     expect((await call('echo')).text).toMatch(/^\[MCP server docs: connect ECONNREFUSED .*; the call was not carried out\]$/);
   });
 
@@ -171,7 +176,7 @@ describe.skipIf(binary === '')('an MCP server in a separate process', () => {
     const headers = [{ name: 'Authorization', credential: 'docs', prefix: 'Bearer ' }];
     const credentials = [{ name: 'docs', hosts: ['127.0.0.1'], file }];
     const { listing, call } = await use(port, { headers }, { credentials });
-    expect(listing.tools).toHaveLength(8);
+    expect(listing.tools).toHaveLength(9);
     expect((await call('authority')).text).toBe('it is "Bearer [REDACTED:Credential]"');
     expect((await use(port)).listing.warnings).toEqual(['MCP server docs is left out: it answers with HTTP status 403']);
     const elsewhere = [{ name: 'docs', hosts: ['other.example'], file }];

@@ -123,7 +123,7 @@ export class McpConnection {
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof library.ProtocolError)
-        throw new McpFault(this.#hidden(`it answers with the error ${error.code}: ${error.message}`), false);
+        throw new McpFault(this.#hidden(`it answers with the error ${error.code}: ${error.message}`), !untaken.has(error.code));
       await this.close();
       if (under.signal.aborted) throw new McpFault('the connection ended before the answer', true, { cause: error });
       throw faultOf(error, library, seconds);
@@ -200,6 +200,9 @@ export class McpConnection {
     return headers;
   }
 }
+
+/** Codes of JSON-RPC for requests that reach no handler: no JSON, no request, no such method, other parameters. */
+const untaken: ReadonlySet<number> = new Set([-32_700, -32_600, -32_601, -32_602]);
 
 /** Errors of connections that were never made. */
 const unmade: ReadonlySet<unknown> = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH']);

@@ -23,6 +23,10 @@ const calls: Readonly<Record<string, (args: Readonly<Record<string, unknown>>) =
   refuse: () => {
     throw new ProtocolError(-32_602, 'words: missing');
   },
+  crash: () => {
+    counted += 1;
+    throw new Error('the mail could not be sent');
+  },
   slow: async () => text((await delay(60_000)) ?? 'late'),
   die: () => process.exit(1),
   big: () => text('x'.repeat(5_000_000)),
