@@ -14,10 +14,10 @@ beforeAll(async () => {
 });
 afterAll(() => rm(scratch, { recursive: true }));
 
-function gitOf(signal: AbortSignal): Promise<Git> {
+function gitOf(signal: AbortSignal, url = 'https://git.example/app', change: Partial<GitSettings> = {}): Promise<Git> {
   const proxy: GitSettings['proxy'] = { url: 'http://127.0.0.1:1', takeFault: () => undefined };
   const settings = { program: 'git', scratch, proxy, clock: systemClock, signal, limitBytes: 1, timeoutMs: 20_000 };
-  return prepare('https://git.example/app', settings);
+  return prepare(url, { ...settings, ...change });
 }
 
 async function* failing(fail: () => Error): AsyncGenerator<string> {
@@ -25,6 +25,20 @@ async function* failing(fail: () => Error): AsyncGenerator<string> {
   await Promise.resolve();
   throw fail();
 }
+
+test.each([
+  ['https://git.example/app', 'https://git.example/app'],
+  ['https://Git.Example/App.git', 'https://git.example/App.git'],
+  ['https://git.example:443/a%20b', 'https://git.example/a%20b'],
+  ['https://git.example:8443/a/', 'https://git.example:8443/a/'],
+  ['https://b\u00fccher.example/\u00fc', 'https://xn--bcher-kva.example/\u00fc'],
+])('git finds the credential for %s', async (written, url) => {
+  const place = await mkdtemp(join(scratch, 'credential-'));
+  const git = await gitOf(new AbortController().signal, written, { scratch: place, credential: { username: 'bot', password: 'a:b' } });
+  const answer = await git.run(['credential', 'fill'], { stdin: Readable.from([`url=${git.url}\n\n`]) });
+  expect(answer.toString('utf8')).toMatch(/^username=bot\npassword=a:b$/m);
+  expect(git.url).toBe(url);
+});
 
 test('input that cannot be read to its end ends git, and is why it failed', async () => {
   const lost = new AttemptFailure('Infrastructure', 'KeeperUnreachable', 'the keeper is away');

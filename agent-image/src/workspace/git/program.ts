@@ -103,6 +103,7 @@ interface GitRun {
 /** Git with one repository's address, environment and bounds. */
 export interface Git {
   readonly settings: GitSettings;
+  /** With its host as credentials are kept for it. */
   readonly url: string;
   /** The bare repository. */
   readonly folder: string;
@@ -115,6 +116,14 @@ export interface Git {
 /** Most bytes that {@link Git.run} collects; lists of files are streamed. */
 const maxOutput = 16 * 1024 * 1024;
 const maxWords = 64 * 1024;
+
+/**
+ * An address with its host in lower case and ASCII and without the port of https: git looks for a credential by the host as
+ * it is written.
+ */
+function normal(url: string): string {
+  return URL.canParse(url) ? url.replace(/^[^:]+:\/\/[^/?#]*/, () => new URL(url).origin) : url;
+}
 
 /** @throws AttemptFailure when the address cannot be used at all */
 export async function prepare(url: string, settings: GitSettings): Promise<Git> {
@@ -133,7 +142,7 @@ export async function prepare(url: string, settings: GitSettings): Promise<Git> 
     }
     return Buffer.concat(parts);
   };
-  return { settings, url, folder, run, stream };
+  return { settings, url: normal(url), folder, run, stream };
 }
 
 /** Standard output of a run. However it is left, no process of it stays. */
