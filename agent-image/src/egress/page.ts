@@ -112,7 +112,7 @@ type OriginOptions = Pick<PageOptions, 'dialer' | 'maxBytes' | 'authorities' | '
 
 /** A way to one server. */
 export interface OriginFetch {
-  /** Rejects for other origins, redirects, and answers of more than `maxBytes`. */
+  /** Rejects for other origins, answers of more than `maxBytes`, and redirects, unless `redirect: 'manual'` gives them to the caller. */
   readonly fetch: (url: string | URL, init?: globalThis.RequestInit) => Promise<Response>;
   close(): Promise<void>;
 }
@@ -125,7 +125,8 @@ export function originFetch(url: string, options: OriginOptions): OriginFetch {
   return {
     fetch: async (to, init = {}) => {
       if (new URL(to).origin !== origin) throw new PageFault(`${new URL(to).origin} is not ${origin}`);
-      const answer = await fetch(to, { ...(init as unknown as RequestInit), dispatcher: agent, redirect: 'error' });
+      const redirect = init.redirect === 'manual' ? 'manual' : 'error';
+      const answer = await fetch(to, { ...(init as unknown as RequestInit), dispatcher: agent, redirect });
       const body = answer.body === null ? null : (answer.body as ReadableStream<Uint8Array>).pipeThrough(boundedTo(options.maxBytes));
       return new Response(body, { status: answer.status, headers: [...answer.headers] });
     },

@@ -38,31 +38,47 @@ export interface CallOptions {
   readonly fetch?: typeof globalThis.fetch | undefined;
 }
 
+interface Heard {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
 const maxAnswerBytes = 4 * 1024 * 1024;
 const answerMs = 30_000;
 
 /** A way to one API, through the worker's egress. */
 export async function withCall<T>(options: CallOptions, use: (call: Call) => Promise<T>): Promise<T> {
   const { root, headers, dialer, authorities, signal } = options;
-  const own = { dialer, maxBytes: maxAnswerBytes, signal, ...(authorities !== undefined && { authorities }) };
-  const way = options.fetch === undefined ? originFetch(root, own) : { fetch: options.fetch, close: () => Promise.resolve() };
-  const call: Call = async (method, path, body) => {
+  const bounds = { dialer, maxBytes: maxAnswerBytes, signal, ...(authorities !== undefined && { authorities }) };
+  const way = options.fetch === undefined ? originFetch(root, bounds) : { fetch: options.fetch, close: () => Promise.resolve() };
+  const ask = async (to: URL, init: RequestInit): Promise<Heard> => {
     try {
-      const answer = await way.fetch(`${root}${path}`, {
-        method,
-        headers: {
-          accept: 'application/json',
-          'user-agent': 'agentfleet',
-          ...headers,
-          ...(body && { 'content-type': 'application/json' }),
-        },
-        ...(body && { body: JSON.stringify(body) }),
-        signal: AbortSignal.any([signal, AbortSignal.timeout(answerMs)]),
-      });
-      return { status: answer.status, body: parsed(await answer.text()), retryAfterMs: retryAfterOf(answer.headers) };
+      const answer = await way.fetch(to.href, { ...init, redirect: 'manual' });
+      return { status: answer.status, headers: answer.headers, text: await answer.text() };
     } catch (error) {
       signal.throwIfAborted();
-      throw unreachable(`${method} ${root}${path}`, error, options.secrets);
+      throw unreachable(`${init.method} ${to.href}`, error, options.secrets);
+    }
+  };
+  const call: Call = async (method, path, body) => {
+    const init: RequestInit = {
+      method,
+      headers: {
+        accept: 'application/json',
+        'user-agent': 'agentfleet',
+        ...headers,
+        ...(body && { 'content-type': 'application/json' }),
+      },
+      ...(body && { body: JSON.stringify(body) }),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(answerMs)]),
+    };
+    let to = new URL(`${root}${path}`);
+    for (let redirects = 0; ; redirects += 1) {
+      const { status, headers: own, text } = await ask(to, init);
+      const location = status >= 300 && status < 400 ? own.get('location') : null;
+      if (location === null) return { status, body: parsed(text), retryAfterMs: retryAfterOf(own) };
+      to = movedTo({ status, location }, to, redirects);
     }
   };
   try {
@@ -70,6 +86,27 @@ export async function withCall<T>(options: CallOptions, use: (call: Call) => Pro
   } finally {
     await way.close();
   }
+}
+
+const maxRedirects = 3;
+/** Redirects that keep the method. Others lead to a page, as one that asks for a user. */
+const followed: ReadonlySet<number> = new Set([301, 307, 308]);
+
+/** Where a repository is that was renamed: at the same server, as the token is for no other. @throws AttemptFailure for any other place */
+function movedTo({ status, location }: { readonly status: number; readonly location: string }, from: URL, redirects: number): URL {
+  const to = URL.canParse(location, from.href) ? new URL(location, from) : null;
+  if (to === null || !followed.has(status) || to.origin !== from.origin || redirects === maxRedirects) {
+    const where = to === null ? 'what is no address' : `${to.origin}${to.pathname}`;
+    const cure = 'if the repository has moved, correct spec.workspace.git.url';
+    throw new AttemptFailure(
+      'InvalidInput',
+      'RedirectRefused',
+      `${from.origin}${from.pathname} leads to ${where}, which is not followed; ${cure}`,
+    );
+  }
+  // Without its query a list would be one of other branches.
+  if (to.search === '') to.search = from.search;
+  return to;
 }
 
 /** What GitHub names in either way: docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api. */

@@ -1,9 +1,9 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Forge } from '@agentfleet/protocol/api';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { dialerTo } from '../../workspace/testing/gitServer.ts';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { dialerTo, startGitServer, type GitServer } from '../../workspace/testing/gitServer.ts';
 import { withPullRequests, type PullRequests } from './index.ts';
 
 /** The wire shapes of the forges, as their documentation shows them. */
@@ -185,5 +185,74 @@ describe('an answer that is no success', () => {
       failureClass: 'Infrastructure',
       reason: 'RemoteUnreachable',
     });
+  });
+});
+
+describe('a repository that has moved', () => {
+  /** Where requests lead, by path; others are answered. */
+  const moved: Record<string, readonly [status: number, location: string]> = {};
+  const asked: string[] = [];
+  let server: GitServer;
+  let other: GitServer;
+  beforeAll(async () => {
+    server = await startGitServer(folder, folder, (request, response) => {
+      const { pathname, search } = new URL(request.url ?? '', 'https://server');
+      const [status, location] = moved[pathname] ?? [];
+      asked.push(`${request.method} ${pathname}${search} ${request.headers.authorization ?? ''}`);
+      if (status !== undefined && location !== undefined) response.writeHead(status, { location }).end('moved');
+      else if (request.method === 'GET') response.end('[]');
+      else
+        request.on('data', (sent: Buffer) => {
+          const { title } = JSON.parse(sent.toString()) as { readonly title: string };
+          response.writeHead(201).end(JSON.stringify({ html_url: title }));
+        });
+      return true;
+    });
+    await mkdir(join(folder, 'other'));
+    other = await startGitServer(join(folder, 'other'), folder);
+  });
+  afterAll(() => Promise.all([server.close(), other.close()]));
+  beforeEach(() => {
+    asked.length = 0;
+    for (const path of Object.keys(moved)) delete moved[path];
+  });
+
+  const [old, now] = ['/api/v3/repos/acme/old/pulls', '/api/v3/repositories/42/pulls'];
+  const use = async <T>(work: (pulls: PullRequests) => Promise<T>): Promise<T> => {
+    const credentials = [{ name: 'token', hosts: ['127.0.0.1'], file: join(folder, 'token') }];
+    const authorities = await readFile(server.authorities, 'utf8');
+    const dialer = dialerTo(server.origin, other.origin);
+    const own = { credential: 'token', credentials, forge: 'GitHub' as const, dialer, authorities, signal: new AbortController().signal };
+    return withPullRequests({ url: `${server.origin}/acme/old.git`, ...own }, work);
+  };
+
+  it.each([
+    [301, (): string => `${server.origin}${now}`],
+    [307, (): string => now],
+    [308, (): string => `${now}?state=all&per_page=100&head=acme:agentfleet%2Ffix`],
+  ])('%d is followed at the same server, with method, query, body and token', async (status, location) => {
+    moved[old] = [status, location()];
+    await use(async (pulls) => {
+      expect(await pulls.list(order.head)).toEqual([]);
+      moved[old] = [status, now];
+      expect(await pulls.open(order)).toBe(order.title);
+    });
+    const token = 'Bearer secret-token';
+    const query = '?state=all&per_page=100&head=acme:agentfleet%2Ffix';
+    expect(asked).toEqual([`GET ${old}${query} ${token}`, `GET ${now}${query} ${token}`, `POST ${old} ${token}`, `POST ${now} ${token}`]);
+  });
+
+  it.each([
+    ['to another server', 301, (): string => `${other.origin}${now}`],
+    ['to another port of another protocol', 308, (): string => `http://127.0.0.1:9${now}`],
+    ['with another method', 302, (): string => now],
+    ['without end', 301, (): string => old],
+    ['to nowhere', 301, (): string => 'https://'],
+  ])('%s is not followed, and the address is to be corrected', async (_, status, location) => {
+    moved[old] = [status, location()];
+    const failure: unknown = await use((pulls) => pulls.list('x')).catch((error: unknown) => error);
+    const message = expect.stringMatching(/the repository has moved.*correct spec\.workspace\.git\.url/) as string;
+    expect(failure).toMatchObject({ failureClass: 'InvalidInput', reason: 'RedirectRefused', message });
+    expect([other.requests, asked.length < 9]).toEqual([[], true]);
   });
 });

@@ -98,7 +98,10 @@ export const attemptReasons = {
   RecordEnded: ['The record of proposals or chats has nothing after this step.', 'record it again'],
   RecordMismatch: ['The record was made for another state of the program or request.', 'record it again'],
   RecordUnknown: ['The expert has no record for this goal.', 'record proposals for it'],
-  RedirectRefused: ['The Git server leads to another protocol or address.', 'name the final https address in spec.workspace.git.url'],
+  RedirectRefused: [
+    'The Git server, or its API, leads to another protocol or address.',
+    'name the final https address in spec.workspace.git.url',
+  ],
   RefNotFound: ['The server has no such ref, or does not give out the commit.', 'correct spec.workspace.git.ref'],
   RefusedRepeatedly: ['Rules refused the calls of the model again and again.', 'change the goal or the rules'],
   RemoteUnavailable: ['The Git server cannot answer now; it is tried again.'],
