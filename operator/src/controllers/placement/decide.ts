@@ -3,7 +3,7 @@ import { canonical, findCondition, mergeConditions, type Condition, type KubeObj
 import type { EnergyModel, ExpertPool, PlanStatus } from '@agentfleet/protocol/api';
 import type { Pod, Deployment } from '../../runtime/resources.ts';
 import { claimsOf, surplusClaims, type ClaimManifest } from './claims.ts';
-import { inventoryOf } from './inventory.ts';
+import { bindingsToKeep, inventoryOf } from './inventory.ts';
 import { inOrder, isConcerned, modelOwner, poolOwner, type Revisions } from './owners.ts';
 import { planOwner } from './plan.ts';
 import type { Presence } from './serve.ts';
@@ -13,6 +13,7 @@ import { placementWords } from './conditions.ts';
 import { ranks, itemOf, slotLabel, valuesIn } from '../../placement/index.ts';
 import { labels } from '@agentfleet/protocol/pool';
 import { lacksHolder } from './problem.ts';
+import { namedSlots } from '../../operands/index.ts';
 
 /** All that decisions about placement are made from. */
 export interface PlacementSnapshot {
@@ -155,7 +156,7 @@ export function decidePlacement(snapshot: PlacementSnapshot, now: number): Place
   const asked = outcomes.flatMap(({ owner, asks }) => (isFixed(owner) ? [] : asks));
   const { answers, ...probe } = probeChanges(asked, snapshot.probe, cluster.book.probes, cluster.nodes, now);
   return {
-    ...bookNews(cluster.book, inventory),
+    ...bookNews(cluster.book, { ...inventory, bindings: bindingsToKeep(inventory.bindings, cluster, slotsNamed(owners, snapshot)) }),
     holders: holderChanges(wantedHolders(holders), cluster.holders, snapshot.inUse),
     probe,
     probes: answers === undefined ? undefined : writeProbes(answers),
@@ -166,6 +167,19 @@ export function decidePlacement(snapshot: PlacementSnapshot, now: number): Place
     remove: surplusClaims(holders, present),
     statuses,
   };
+}
+
+/** Slots that anybody names, or is on. */
+function slotsNamed(owners: readonly Owner[], { pools, models, claims }: PlacementSnapshot): readonly string[] {
+  const specs = [...pools.flatMap(({ spec }) => spec.experts), ...models.map(({ spec }) => spec)];
+  return [
+    ...specs.flatMap(({ resources }) => resources?.slot ?? []),
+    ...pools.flatMap(({ spec }) => spec.experts.flatMap((expert) => namedSlots(expert) ?? [])),
+    // Revisions that serve or are tried may name others than the spec.
+    ...owners.flatMap(({ wishes }) => wishes.flatMap(({ slot = [], slots = [] }) => [slot, slots].flat())),
+    ...owners.flatMap(({ plan }) => (plan?.assignments ?? []).map(({ slot }) => slot)),
+    ...claims.flatMap(({ metadata }) => metadata.annotations?.[slotLabel] ?? []),
+  ];
 }
 
 /** The server orders conditions as it likes. */
