@@ -2,6 +2,7 @@
 // back. Pure: controllers bring evidence and write down the state. May import `protocol` only.
 export {
   evaluateGate,
+  isSaidBy,
   mustPassBefore,
   speaks,
   type ArmEvidence,

@@ -3,6 +3,7 @@ import { judge, kolmogorovSmirnov, z95, type Tally } from '../statistics/index.t
 import { calibrationMapFinding } from './calibrationMap.ts';
 import type { ArmEvidence, BoundGate, Finding, Gate, GateResult, Verdict } from './gate.ts';
 import { goldenSetFinding } from './goldenSet.ts';
+import { isSaidBy, withRule } from './rule.ts';
 import { heldOutFinding } from './heldOut.ts';
 import { missedVetoFinding } from './missedVeto.ts';
 import { scoreDriftFinding } from './scoreDrift.ts';
@@ -11,10 +12,10 @@ import { agreementFinding, falseVetoFinding } from './shadow.ts';
 
 /**
  * Evaluates one gate. What is missing is InsufficientData, never Pass. Pure.
- * @param previous what this gate said last in the same rollout: a sequential test speaks once per look, and a decision stands
+ * @param previous what a gate of this name said last in the same rollout: a sequential test speaks once per look, and a decision stands
  */
 export function evaluateGate(gate: Gate, canary: ArmEvidence, stable: ArmEvidence, previous?: GateResult): GateResult {
-  if (gate.type === 'TaskLoss') return sequential(gate, canary.tasks, stable.tasks, previous);
+  if (gate.type === 'TaskLoss') return sequential(gate, canary.tasks, stable.tasks, isSaidBy(gate, previous) ? previous : undefined);
   const found = findingOf(gate, canary, stable);
   return {
     name: gate.name,
@@ -22,7 +23,7 @@ export function evaluateGate(gate: Gate, canary: ArmEvidence, stable: ArmEvidenc
     value: found.value,
     baseline: found.baseline,
     samples: found.samples,
-    message: found.message,
+    message: withRule(gate, found.message),
   };
 }
 
@@ -44,7 +45,8 @@ function sequential(gate: Extract<Gate, { type: 'TaskLoss' }>, canary: Tally, st
       ? ''
       : `the difference is above ${limit.toFixed(3)}, and may be ${(-gate.design.goal.margin).toFixed(3)} at worst; `;
   const message = `${found}look ${look + 1} of ${gate.design.looks.length}${next === undefined ? '' : `, the next with ${2 * next.samples} tasks of each arm`}`;
-  return { ...base, verdict, value: shareOf(canary), baseline: shareOf(stable), message, ...(look < 0 ? {} : { look }) };
+  const shares = { value: shareOf(canary), baseline: shareOf(stable) };
+  return { ...base, verdict, ...shares, message: withRule(gate, message), ...(look < 0 ? {} : { look }) };
 }
 
 function findingOf(gate: Exclude<Gate, { type: 'TaskLoss' }>, canary: ArmEvidence, stable: ArmEvidence): Finding {

@@ -311,17 +311,19 @@ function toStep(state: RolloutState, policy: RolloutRules, evidence: Evidence, i
 function canary(state: RolloutState, policy: RolloutRules, evidence: Evidence): RolloutState {
   const failed = failedGate(evidence);
   if (failed !== undefined) return back(state, evidence, 'GateFailed', failed, true);
-  const step = policy.steps[state.step];
-  const current = { ...state, gates: evidence.gates };
+  // A person may edit the steps meanwhile: it is at the last one at most, with the weight that this one has now.
+  const index = Math.max(0, Math.min(state.step, policy.steps.length - 1));
+  const step = policy.steps[index];
+  const last = index >= policy.steps.length - 1;
+  const current = { ...state, step: index, weight: step?.weight ?? state.weight, gates: evidence.gates };
   const waited = evidence.now - state.phaseSince;
-  const lacking = lackingOf(policy, evidence, step?.minSamples ?? 0, state.step === policy.steps.length - 1);
+  const lacking = lackingOf(policy, evidence, step?.minSamples ?? 0, last);
   if (lacking !== undefined) return lacks(current, policy, evidence, lacking);
   if (waited < (step?.pauseSeconds ?? 0)) return hold(current, 'Paused', `${step?.pauseSeconds} s of the step have to pass`);
-  const last = state.step >= policy.steps.length - 1;
   if (last && policy.requireApproval && !evidence.approved)
     return hold(current, 'AwaitingApproval', 'every gate passes: approve the revision by an AgentTaskOrder');
   if (last && !evidence.windowOpen) return hold(current, 'OutsideWindow', 'every gate passes: promoted when the window opens');
-  return toStep(current, policy, evidence, state.step + 1);
+  return toStep(current, policy, evidence, index + 1);
 }
 
 /**
