@@ -1,8 +1,10 @@
 import { findCondition } from '@agentfleet/kube';
+import { VirtualClock } from '@agentfleet/kube/testing';
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
 import { type Progress, decidePlacement, type PlacementSnapshot } from './decide.ts';
-import type { SlotBook } from './model/index.ts';
+import type { Owner, SlotBook } from './model/index.ts';
+import { Absences } from './observe.ts';
 import { readBook, writeBindings } from './slots.ts';
 import { box, device, gpuPool, onGpu, slice, snapshot, uuids } from './testing/box.ts';
 import { hybrid, judge, now, of, places, settle, conditionValue } from './testing/world.ts';
@@ -20,6 +22,35 @@ describe('engines of one GPU', () => {
     expect(admitted(first)).toEqual(['gen']);
     ready.add('gen');
     expect(admitted(settle(first))).toEqual(['e-py', 'gen']);
+  });
+
+  test('report for which engine they wait, of whichever owner', () => {
+    const pools = ['a', 'b'].map((name) => gpuPool(name, [onGpu('gen', 'Generalist', '5Gi', 'dgx-1/gpu0')]));
+    const progress = ({ name }: Owner): Progress => (name === 'a' ? 'Absent' : 'Ready');
+    const world = settle(snapshot({ pools, progress }));
+    const [first, second] = world.pools.map(({ status }) => findCondition(status?.conditions, 'PlacementFeasible')?.message);
+    expect(first).toBe('1 engines on 1 GPUs, mode DRA');
+    expect(second).toBe('1 engines on 1 GPUs, mode DRA; gen starts after gen of ExpertPool platform/a on dgx-1/gpu0');
+    expect(findCondition(settle({ ...world, progress: () => 'Ready' }).pools[1]?.status?.conditions, 'PlacementFeasible')?.message).toBe(
+      first,
+    );
+  });
+
+  test('wait two minutes for one that is never made, and no longer', async () => {
+    const pools = ['a', 'b'].map((name) => gpuPool(name, [onGpu('gen', 'Generalist', '5Gi', 'dgx-1/gpu0')]));
+    const clock = new VirtualClock();
+    const absences = new Absences(clock);
+    const progress = absences.over(({ name }: Owner): Progress => (name === 'a' ? 'Absent' : 'Ready'));
+    const admitted = (world: PlacementSnapshot) => world.pools.map(({ status }) => status?.plan?.assignments[0]?.admitted);
+    expect(absences.isWaiting()).toBe(false);
+    let world = settle(snapshot({ pools, progress }));
+    expect(admitted(world)).toEqual([true, false]);
+    expect(absences.isWaiting()).toBe(true);
+    await clock.advance(119_000);
+    expect(admitted((world = settle(world)))).toEqual([true, false]);
+    await clock.advance(1_000);
+    expect(admitted((world = settle(world)))).toEqual([true, true]);
+    expect(absences.isWaiting()).toBe(false);
   });
 
   test('do not wait for one that does not get on', () => {
