@@ -8,6 +8,7 @@ import { heldOutFinding } from './heldOut.ts';
 import { missedVetoFinding } from './missedVeto.ts';
 import { scoreDriftFinding } from './scoreDrift.ts';
 import { queryFinding } from './query.ts';
+import { vetoRatioFinding } from './vetoRatio.ts';
 import { agreementFinding, falseVetoFinding } from './shadow.ts';
 
 /**
@@ -15,14 +16,16 @@ import { agreementFinding, falseVetoFinding } from './shadow.ts';
  * @param previous what a gate of this name said last in the same rollout: a sequential test speaks once per look, and a decision stands
  */
 export function evaluateGate(gate: Gate, canary: ArmEvidence, stable: ArmEvidence, previous?: GateResult): GateResult {
-  if (gate.type === 'TaskLoss') return sequential(gate, canary.tasks, stable.tasks, isSaidBy(gate, previous) ? previous : undefined);
-  const found = findingOf(gate, canary, stable);
+  const last = isSaidBy(gate, previous) ? previous : undefined;
+  if (gate.type === 'TaskLoss') return sequential(gate, canary.tasks, stable.tasks, last);
+  const found = findingOf(gate, canary, stable, last);
   return {
     name: gate.name,
     verdict: found.verdict,
     value: found.value,
     baseline: found.baseline,
     samples: found.samples,
+    ...(found.look === undefined ? {} : { look: found.look }),
     message: withRule(gate, found.message),
   };
 }
@@ -49,7 +52,12 @@ function sequential(gate: Extract<Gate, { type: 'TaskLoss' }>, canary: Tally, st
   return { ...base, verdict, ...shares, message: withRule(gate, message), ...(look < 0 ? {} : { look }) };
 }
 
-function findingOf(gate: Exclude<Gate, { type: 'TaskLoss' }>, canary: ArmEvidence, stable: ArmEvidence): Finding {
+function findingOf(
+  gate: Exclude<Gate, { type: 'TaskLoss' }>,
+  canary: ArmEvidence,
+  stable: ArmEvidence,
+  previous: GateResult | undefined,
+): Finding {
   switch (gate.type) {
     case 'Query':
       return queryFinding(canary.queries?.get(gate.name), gate);
@@ -62,7 +70,7 @@ function findingOf(gate: Exclude<Gate, { type: 'TaskLoss' }>, canary: ArmEvidenc
     case 'DraftAcceptance':
       return rateAbove({ passed: canary.draft?.accepted ?? 0, total: canary.draft?.proposed ?? 0 }, gate, 'draft tokens');
     case 'VetoRatio':
-      return vetoRatio(canary, stable, gate);
+      return vetoRatioFinding(canary, stable, gate, previous);
     case 'LatencyRatio':
       return latency(canary.latencies, stable.latencies, gate);
     case 'EnergyShift':
@@ -155,22 +163,6 @@ function rateAbove(tally: Tally, { bound: min, minSamples }: Bounded, what: stri
   const verdict: Verdict = low >= min ? 'Pass' : high < min ? 'Fail' : 'Inconclusive';
   const message = `${tally.passed} of ${tally.total} ${what}: at least ${low.toFixed(4)}, and has to be ${min}`;
   return { verdict, value: shareOf(tally), samples: tally.total, message };
-}
-
-function vetoRatio(canary: ArmEvidence, stable: ArmEvidence, { bound, minSamples }: Bounded): Finding {
-  const few = tooFew(Math.min(canary.acts.total, stable.acts.total), Math.max(1, minSamples), 'acts of each arm');
-  if (few !== undefined) return few;
-  const mine = wilson(canary.acts.vetoed, canary.acts.total, z95);
-  const [value, baseline] = [canary.acts.vetoed / canary.acts.total, stable.acts.vetoed / stable.acts.total];
-  const limit = bound * baseline;
-  const verdict: Verdict = mine.high <= limit || value <= baseline ? 'Pass' : mine.low > limit ? 'Fail' : 'Inconclusive';
-  return {
-    verdict,
-    value,
-    baseline,
-    samples: canary.acts.total,
-    message: `${value.toFixed(4)} of acts vetoed, and may be ${limit.toFixed(4)}`,
-  };
 }
 
 function latency(canary: readonly number[], stable: readonly number[], { bound, minSamples }: Bounded): Finding {

@@ -10,6 +10,8 @@ export interface Finding {
   readonly value?: number;
   readonly baseline?: number;
   readonly samples: number;
+  /** As `GateResult.look`. */
+  readonly look?: number;
   readonly message: string;
 }
 

@@ -8,8 +8,8 @@ import { mustPassBefore } from './phases.ts';
  */
 function ruleOf(gate: Gate): string | undefined {
   if (gate.type === 'TaskLoss') return `TaskLoss at most ${gate.design.goal.margin}`;
-  if (gate.type === 'Query' || mustPassBefore(gate.type) !== 'Canary') return undefined;
-  return `${gate.type} ${gateMetrics[gate.type].bound === 'atLeast' ? 'at least' : 'at most'} ${gate.bound} of ${gate.minSamples}`;
+  if (gate.type === 'Query' || (gate.type !== 'VetoRatio' && mustPassBefore(gate.type) !== 'Canary')) return undefined;
+  return `${gate.type} ${gateMetrics[gate.type].bound === 'atLeast' ? 'at least' : 'at most'} ${gate.bound}, ${gate.minSamples} samples`;
 }
 
 /** The message of a result, which begins with its rule where it stands: the status keeps both in one place. Pure. */

@@ -155,16 +155,16 @@ export interface Tally {
 }
 
 /**
- * The limit of the difference canary − stable that lies `z` standard errors below the estimate (above it for negative z):
- * Newcombe's hybrid of Wilson's limits (Statistics in Medicine 17, 1998, method 10). It never leaves −1…1 and holds its level
+ * The limit of the difference canary − `ratio` × stable that lies `z` standard errors below the estimate (above it for negative z):
+ * Newcombe's hybrid of Wilson's limits (Statistics in Medicine 17, 1998, method 10). It never leaves −ratio…1 and holds its level
  * near 0 and 1, where the usual one does not.
  */
-export function differenceLimit(canary: Tally, stable: Tally, z: number): number {
-  if (canary.total === 0 || stable.total === 0) return z >= 0 ? -1 : 1;
+export function differenceLimit(canary: Tally, stable: Tally, z: number, ratio = 1): number {
+  if (canary.total === 0 || stable.total === 0) return z >= 0 ? -ratio : 1;
   const [c, s] = [canary, stable].map(({ passed, total }) => wilson(passed, total, Math.abs(z))) as [Interval, Interval];
-  const difference = c.value - s.value;
-  if (z >= 0) return difference - Math.hypot(c.value - c.low, s.high - s.value);
-  return difference + Math.hypot(c.high - c.value, s.value - s.low);
+  const difference = c.value - ratio * s.value;
+  if (z >= 0) return difference - Math.hypot(c.value - c.low, ratio * (s.high - s.value));
+  return difference + Math.hypot(c.high - c.value, ratio * (s.value - s.low));
 }
 
 /** Tasks of one arm that carry as much information about the difference as both arms do. */

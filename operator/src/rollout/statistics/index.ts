@@ -12,4 +12,4 @@ export {
   z95,
   type Tally,
 } from './distributions.ts';
-export { judge } from './judge.ts';
+export { judge, openLook } from './judge.ts';
