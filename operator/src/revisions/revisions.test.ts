@@ -305,8 +305,11 @@ agentfleet_inference_request_seconds_bucket{le="+Inf",capability="generate"} ${o
     const now = since(addSeries(readMetrics(text(100, 10)), readMetrics(text(100, 0))), readMetrics(text(20, 2)));
     const { requests, latencies } = engineEvidence(now);
     expect(requests).toEqual({ failed: 8, total: 188 });
-    expect(latencies.filter((time) => time === 0.1)).toHaveLength(90);
-    expect(latencies.filter((time) => time === 0.5)).toHaveLength(90);
+    expect([...latencies]).toEqual([
+      [0.1, 90],
+      [0.5, 180],
+      [Infinity, 180],
+    ]);
   });
 
   it('of vLLM are read by their names; what is not reported is missing', () => {
@@ -314,7 +317,7 @@ agentfleet_inference_request_seconds_bucket{le="+Inf",capability="generate"} ${o
       'vllm:request_success_total{finished_reason="stop"} 5\nvllm:spec_decode_num_draft_tokens_total 40\nvllm:spec_decode_num_accepted_tokens_total 30\n',
     );
     expect(engineEvidence(reported)).toMatchObject({ requests: { failed: 0, total: 5 }, draft: { accepted: 30, proposed: 40 } });
-    expect(engineEvidence(readMetrics('nothing here'))).toEqual({ requests: { failed: 0, total: 0 }, latencies: [] });
+    expect(engineEvidence(readMetrics('nothing here'))).toEqual({ requests: { failed: 0, total: 0 }, latencies: new Map() });
     expect(engineEvidence(undefined).requests.total).toBe(0);
   });
 

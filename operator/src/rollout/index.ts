@@ -16,4 +16,14 @@ export {
 } from './gates/index.ts';
 export { advance, idle, type Evidence, type RolloutRules, type RolloutState } from './machine/index.ts';
 export { goesToCanary, isControl } from './routing.ts';
-export { defaultLooks, designOf, type Design, type DesignGoal, type Table } from './statistics/index.ts';
+export {
+  countOf,
+  defaultLooks,
+  designOf,
+  lastBound,
+  valueAt,
+  type Cumulative,
+  type Design,
+  type DesignGoal,
+  type Table,
+} from './statistics/index.ts';

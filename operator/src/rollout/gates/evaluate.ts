@@ -1,10 +1,11 @@
-import { quantile, wilson } from '@agentfleet/protocol/stats';
+import { wilson } from '@agentfleet/protocol/stats';
 import { judge, kolmogorovSmirnov, z95, type Tally } from '../statistics/index.ts';
 import { calibrationMapFinding } from './calibrationMap.ts';
 import type { ArmEvidence, BoundGate, Finding, Gate, GateResult, Verdict } from './gate.ts';
 import { goldenSetFinding } from './goldenSet.ts';
 import { isSaidBy, withRule } from './rule.ts';
 import { heldOutFinding } from './heldOut.ts';
+import { latencyRatioFinding } from './latencyRatio.ts';
 import { missedVetoFinding } from './missedVeto.ts';
 import { scoreDriftFinding } from './scoreDrift.ts';
 import { queryFinding } from './query.ts';
@@ -72,7 +73,7 @@ function findingOf(
     case 'VetoRatio':
       return vetoRatioFinding(canary, stable, gate, previous);
     case 'LatencyRatio':
-      return latency(canary.latencies, stable.latencies, gate);
+      return latencyRatioFinding(canary.latencies, stable.latencies, gate);
     case 'EnergyShift':
       return energyShift(canary.energies, stable.energies, gate);
     case 'AUC':
@@ -135,8 +136,8 @@ function verifierFinding(gate: BoundGate<VerifierMetric>, canary: ArmEvidence, s
 /** What of a gate its finding is made by. */
 type Bounded = Pick<BoundGate, 'bound' | 'minSamples'>;
 
-/** Quantile of the times until an answer that is compared, and the p-value from which a distance is believed. */
-const [latencyQuantile, shiftAlpha] = [0.95, 0.01];
+/** The p-value from which a distance is believed. */
+const shiftAlpha = 0.01;
 
 function tooFew(samples: number, needed: number, what: string): Finding | undefined {
   if (samples >= needed) return undefined;
@@ -163,15 +164,6 @@ function rateAbove(tally: Tally, { bound: min, minSamples }: Bounded, what: stri
   const verdict: Verdict = low >= min ? 'Pass' : high < min ? 'Fail' : 'Inconclusive';
   const message = `${tally.passed} of ${tally.total} ${what}: at least ${low.toFixed(4)}, and has to be ${min}`;
   return { verdict, value: shareOf(tally), samples: tally.total, message };
-}
-
-function latency(canary: readonly number[], stable: readonly number[], { bound, minSamples }: Bounded): Finding {
-  const few = tooFew(Math.min(canary.length, stable.length), Math.max(1, minSamples), 'requests of each arm');
-  if (few !== undefined) return few;
-  const [value, baseline] = [quantile(canary, latencyQuantile), quantile(stable, latencyQuantile)];
-  const verdict = value <= bound * baseline ? 'Pass' : 'Fail';
-  const message = `quantile ${latencyQuantile} is ${value.toFixed(3)} s, and may be ${bound} × ${baseline.toFixed(3)} s`;
-  return { verdict, value, baseline, samples: canary.length, message };
 }
 
 function energyShift(canary: readonly number[], stable: readonly number[], { bound, minSamples }: Bounded): Finding {
