@@ -101,6 +101,38 @@ describe('a rollout', () => {
     expect(settle(serving, { windowOpen: false })).toMatchObject({ reason: 'OutsideWindow', stable: 'a' });
   });
 
+  test('waits with its promotion for a pod that is away for a moment, and goes on where it was', () => {
+    const waiting = settle(serving, { canaryEngines: 'Ready' }, { requireApproval: true });
+    const away = settle(waiting, { canaryEngines: 'Loading', approved: true }, { requireApproval: true });
+    expect(away).toMatchObject({ phase: 'Canary', step: 1, weight: 50, stable: 'a', reason: 'Loading', failures: {} });
+    expect(away.message).toContain('promoted when all of its pods answer');
+    expect(settle(away, { approved: true }, { requireApproval: true }).stable).toBe('b');
+    expect(settle(away, { canaryEngines: 'Failed' }, {}, 2)).toMatchObject({ stable: 'a', failures: { b: 1 } });
+  });
+
+  test.each([
+    'GateFailed',
+    'EnginesFailed',
+    'Incompatible',
+    'Cooldown',
+    'RolloutLocked',
+    'RolloutRejected',
+    'ClockSkew',
+    'PolicyMissing',
+  ] as const)('reports nothing of what is over once what serves is asked for again: %s', (reason) => {
+    const before: RolloutState = {
+      ...serving,
+      reason,
+      message: 'b: m; it is tried again 100 s after that',
+      failures: { b: 1 },
+      phaseSince: 7,
+    };
+    const after = settle(before, { desired: 'a' });
+    expect(after).toMatchObject({ phase: 'Idle', reason: 'Idle', message: 'what serves is what the spec asks for', failures: { b: 1 } });
+    // Its wait goes on all the same.
+    expect(settle(after, { now: 50 })).toMatchObject({ reason: 'Cooldown', canary: undefined });
+  });
+
   test('gives way to another revision without calling the first one failed', () => {
     const half = settle(serving, { stepSamples: 0 }, {}, 3);
     expect(half.phase).toBe('Canary');
