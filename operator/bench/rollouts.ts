@@ -3,6 +3,7 @@
 import { seededRandom } from '@agentfleet/kube/testing';
 import { defaultLooks, designOf } from '../src/rollout/index.ts';
 import { simulateMissed } from '../src/rollout/gates/testing/missed.ts';
+import { simulateVetoes } from '../src/rollout/gates/testing/vetoes.ts';
 import { simulate } from '../src/rollout/statistics/simulate.ts';
 
 const rollouts = 10_000;
@@ -24,4 +25,15 @@ console.log('\n| Tasks missed by the canary, 10 % by the stable revision | promo
 for (const canary of [0.05, 0.1, 0.12, 0.13, 0.14]) {
   const { promoted, refused } = simulateMissed({ stable: 0.1, canary }, 2000, seededRandom(7));
   console.log(`| ${(100 * canary).toFixed(0)} % | ${(100 * promoted).toFixed(1)} % | ${(100 * refused).toFixed(1)} % |`);
+}
+console.log('\n| Acts vetoed, stable and canary | refused | passed at the end |\n|---|---|---|');
+for (const [stable, canary] of [
+  [0.005, 0.005],
+  [0.05, 0.05],
+  [0.005, 0.01],
+  [0.05, 0.0625],
+  [0.05, 0.075],
+] as const) {
+  const { refused, passed } = simulateVetoes({ stable, canary }, 1000, seededRandom(7));
+  console.log(`| ${100 * stable} % and ${100 * canary} % | ${(100 * refused).toFixed(1)} % | ${(100 * passed).toFixed(1)} % |`);
 }

@@ -1,3 +1,4 @@
+import { requestSecondsBuckets } from '@agentfleet/protocol/inference';
 import { withExemplars } from '@agentfleet/protocol/tracing/scrape';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
@@ -17,7 +18,7 @@ export class InferenceMetrics {
       name: 'agentfleet_inference_request_seconds',
       help: 'Time from the request to its answer, waiting included',
       labelNames: ['capability'],
-      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
+      buckets: [...requestSecondsBuckets],
       registers: [],
       enableExemplars: true,
     }),

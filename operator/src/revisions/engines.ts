@@ -1,5 +1,5 @@
 import { asError, deadline, type Clock, type Log } from '@agentfleet/kube';
-import type { ArmEvidence } from '../rollout/index.ts';
+import type { ArmEvidence, Cumulative } from '../rollout/index.ts';
 import type { Pod } from '../runtime/resources.ts';
 import { boundedText, originOf, type BearerFor } from '../serving/index.ts';
 import type { RolloutPolicySpec } from '@agentfleet/protocol/api';
@@ -81,23 +81,12 @@ export class EngineReader {
   }
 }
 
-/** Times that stand for a histogram: as many as it has observations, a thousand at most, each the upper end of its bucket. */
-function latenciesOf({ buckets }: Series): readonly number[] {
-  if (buckets === undefined) return [];
-  const sorted = [...buckets].sort(([a], [b]) => a - b);
-  const total = sorted.at(-1)?.[1] ?? 0;
-  const share = Math.min(1, 1000 / Math.max(1, total));
-  const times: number[] = [];
-  for (const [bound, count] of sorted) while (times.length < Math.round(count * share)) times.push(bound);
-  return times;
-}
-
 /** What the engines of one arm report, as gates read it; what they do not report is left out. Pure. */
 export function engineEvidence(series: Series | undefined): Pick<ArmEvidence, 'requests' | 'latencies' | 'draft'> {
   const { requests, failed = 0, draftTokens, acceptedTokens } = series ?? {};
   return {
     requests: requests === undefined ? { failed: 0, total: 0 } : { failed, total: requests },
-    latencies: series === undefined ? [] : latenciesOf(series),
+    latencies: series?.buckets ?? new Map(),
     ...(draftTokens === undefined || acceptedTokens === undefined ? {} : { draft: { accepted: acceptedTokens, proposed: draftTokens } }),
   };
 }
@@ -129,7 +118,7 @@ export function isWindowOpen(windows: readonly Window[] | undefined, now: number
 }
 
 /** Observations of a histogram by the upper bound of their bucket, seconds; cumulative. */
-export type Buckets = ReadonlyMap<number, number>;
+export type Buckets = Cumulative;
 
 /** What gates read of the metrics of an engine. Counters grow; a field without a series is absent. */
 export interface Series {

@@ -4,6 +4,7 @@ import { gatewayPort } from '@agentfleet/protocol/gateway';
 import { labels } from '@agentfleet/protocol/pool';
 import type { Pod } from '../runtime/resources.ts';
 import { isReady, originOf } from '../serving/index.ts';
+import { countOf, lastBound, valueAt } from '../rollout/index.ts';
 import { type AskMetrics, type Buckets, gatewayTimes, readMetrics } from './engines.ts';
 
 /** Time between two looks at a pod, and how far back answers count, ms. */
@@ -77,7 +78,7 @@ export class LatencyReader {
   /** Whether a pod answered within the window, as far as is known. */
   #isBusy(uid = ''): boolean {
     const looks = this.#looksAt(uid);
-    return looks.length === 1 || [...answered(looks).values()].some((buckets) => totalOf(buckets) > 0);
+    return looks.length === 1 || [...answered(looks).values()].some((buckets) => countOf(buckets) > 0);
   }
 
   /** What a pod answered within the window. The first look at it counts nothing: its age is unknown. */
@@ -129,11 +130,9 @@ function answered(looks: readonly Look[]): ReadonlyMap<string, Buckets> {
   return new Map([...(newest?.times ?? [])].map(([expert, buckets]) => [expert, added(buckets, first?.times.get(expert))]));
 }
 
-const totalOf = (buckets: Buckets): number => Math.max(0, ...buckets.values());
-
 /** What came since an earlier look; of an expert that was not there, all; after counts that fell, all since they began again. */
 function added(now: Buckets, then: Buckets | undefined): Buckets {
-  if (then === undefined || totalOf(now) < totalOf(then)) return now;
+  if (then === undefined || countOf(now) < countOf(then)) return now;
   return new Map([...now].map(([bound, count]) => [bound, Math.max(0, count - (then.get(bound) ?? 0))]));
 }
 
@@ -142,17 +141,12 @@ const rounded = (ms: number): number => Math.max(1, Math.round(Number(ms.toPreci
 
 /** Times that half and 95 % of the answers did not exceed; undefined without answers. Pure. */
 export function latencyOf(buckets: Buckets): Latency | undefined {
-  const total = totalOf(buckets);
+  const total = countOf(buckets);
   if (total === 0) return undefined;
-  return { p50Ms: rounded(1000 * quantile(buckets, total / 2)), p95Ms: rounded(1000 * quantile(buckets, total * 0.95)) };
+  return { p50Ms: rounded(1000 * secondsAt(buckets, total / 2)), p95Ms: rounded(1000 * secondsAt(buckets, total * 0.95)) };
 }
 
-/** As Prometheus reckons it: evenly within a bucket, and what lies beyond all bounds at the last one. */
-function quantile(buckets: Buckets, rank: number): number {
-  let [below, counted] = [0, 0];
-  for (const [bound, count] of [...buckets].sort(([a], [b]) => a - b)) {
-    if (count >= rank) return Number.isFinite(bound) ? below + ((bound - below) * (rank - counted)) / (count - counted) : below;
-    [below, counted] = [bound, count];
-  }
-  return below;
+/** What lies beyond all bounds counts as the last of them. */
+function secondsAt(buckets: Buckets, rank: number): number {
+  return Math.min(valueAt(buckets, rank), lastBound(buckets));
 }

@@ -3,6 +3,7 @@ import { type RolloutPolicySpec, type RolloutStatus, passedOn } from '@agentflee
 import {
   advance,
   evaluateGate,
+  isSaidBy,
   mustPassBefore,
   speaks,
   type ArmEvidence,
@@ -106,7 +107,8 @@ function follow(whole: Whole, spec: RolloutPolicySpec, { seen, now, designs }: G
   });
   const began = next.phase === 'Loading' && state.phase !== 'Loading';
   if (began) return { ...whole, state: next, id: `${next.canary ?? ''}-${now.toString(36)}`, samples: 0, samplesBefore: 0 };
-  const stepped = next.phase !== state.phase || next.step !== state.step;
+  // A lower number is the same step, of a policy with fewer of them.
+  const stepped = next.phase !== state.phase || next.step > state.step;
   return { ...whole, state: next, id, samples, samplesBefore: stepped ? samples : whole.samplesBefore };
 }
 
@@ -130,8 +132,8 @@ function judge(
   const previous = new Map(before.map((result) => [result.name, result]));
   return gates.map((gate) => {
     const last = previous.get(gate.name);
-    // What copies said in shadow stands: there are none later.
-    return last !== undefined && !speaks(gate.type, phase) ? last : evaluateGate(gate, canary, stable, last);
+    // What copies said in shadow stands, by the rule that they were judged by: there are none later.
+    return last !== undefined && !speaks(gate.type, phase) && isSaidBy(gate, last) ? last : evaluateGate(gate, canary, stable, last);
   });
 }
 

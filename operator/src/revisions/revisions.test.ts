@@ -76,6 +76,74 @@ describe('a rollout as the status reports it', () => {
     expect(status.canary).toBeUndefined();
   });
 
+  describe('whose policy is edited while it goes on', () => {
+    const all = { ...spec, minSamples: 3000, steps: [1, 10, 50].map((weight) => ({ weight, minSamples: 0, pauseSeconds: 5 })) };
+    const follow = (
+      from: RolloutReport,
+      by: RolloutPolicySpec,
+      count: number,
+      arms: Partial<Record<'stable' | 'canary', Partial<ArmEvidence>>>,
+    ) => {
+      let status = from;
+      const since = (Date.parse(from.since) - start) / 10_000;
+      const evidence = () => ({ stable: arm(arms.stable), canary: arm(arms.canary) });
+      for (let look = 1; look <= count; look += 1) status = progress(status, by, seen(10 * (since + look), { evidence }), designs);
+      return status;
+    };
+
+    it('is at the last step when steps were taken out, and asks for all that this one asks for', () => {
+      const unclear = { canary: { requests: { failed: 4, total: 100 } } };
+      const last = follow(serving, all, 4, unclear);
+      expect(last).toMatchObject({ phase: 'Canary', step: 2, weight: 50 });
+      const shorter = follow(last, { ...all, steps: all.steps.slice(0, 2) }, 4, unclear);
+      expect(shorter).toMatchObject({ phase: 'Canary', stable: a, step: 1, weight: 10, reason: 'InsufficientData' });
+      expect(follow(shorter, { ...all, steps: all.steps.slice(2) }, 1, unclear)).toMatchObject({ step: 0, weight: 50, stable: a });
+    });
+
+    const loss = (atMost: string) => ({ name: 'quality', metric: 'TaskLoss', atMost }) as const;
+    const worse = { stable: { tasks: { passed: 900, total: 1000 } }, canary: { tasks: { passed: 780, total: 1000 } } };
+    const approved = (gates: NonNullable<RolloutPolicySpec['gates']>): RolloutPolicySpec => ({
+      ...all,
+      minSamples: 100,
+      promotion: { requireApproval: true },
+      gates,
+    });
+
+    it('is judged anew by a stricter bound', () => {
+      const passed = follow(serving, approved([loss('0.2')]), 4, worse);
+      expect(passed).toMatchObject({ reason: 'AwaitingApproval', gates: [{ verdict: 'Pass' }] });
+      expect(passed.gates?.[0]?.message).toMatch(/^TaskLoss at most 0.2: /);
+      expect(follow(passed, approved([loss('0.2')]), 1, {})).toMatchObject({ gates: passed.gates });
+      expect(follow(passed, approved([loss('0.03')]), 1, worse)).toMatchObject({ phase: 'Idle', stable: a, reason: 'GateFailed' });
+    });
+
+    it('is judged anew by another metric of the same name', () => {
+      const errors = { ...loss('0.05'), metric: 'ErrorRate', minSamples: 50 } as const;
+      const none = { ...worse, canary: { tasks: { passed: 0, total: 1000 } } };
+      const passed = follow(serving, approved([errors]), 4, none);
+      expect(passed).toMatchObject({ reason: 'AwaitingApproval' });
+      expect(follow(passed, approved([loss('0.03')]), 1, none)).toMatchObject({ phase: 'Idle', reason: 'GateFailed' });
+    });
+
+    it('keeps what copies said in shadow for the same bound alone', () => {
+      const table = { both: 90, onlyFirst: 8, onlySecond: 8, neither: 200 };
+      const shadow = { answered: 306, acts: table, ofSucceeded: table, scores: { stable: [], shadow: [] } };
+      const agrees = (atLeast: string): RolloutPolicySpec => ({
+        ...approved([{ name: 'agrees', metric: 'Agreement', atLeast, minSamples: 200 }]),
+        strategy: 'ShadowThenCanary',
+        shadow: { percent: 100, seconds: 1, minSamples: 100 },
+      });
+      const copies = (answered: number) => ({
+        canary: { tasks: worse.stable.tasks, shadow: { ...shadow, acts: { ...table, neither: answered } } },
+      });
+      const passed = follow(serving, agrees('0.7'), 6, copies(200));
+      expect(passed).toMatchObject({ phase: 'Canary', reason: 'AwaitingApproval', gates: [{ verdict: 'Pass' }] });
+      // Copies of tasks that end later change nothing of it.
+      expect(follow(passed, agrees('0.7'), 1, copies(1)).gates).toEqual(passed.gates);
+      expect(follow(passed, agrees('0.95'), 1, copies(200))).toMatchObject({ phase: 'Idle', stable: a, reason: 'GateFailed' });
+    });
+  });
+
   it('goes back in the write in which a gate is seen to fail, and not again to what failed twice', () => {
     const open = looks(serving, 1);
     expect(isOpen(open)).toBe(true);
@@ -237,8 +305,11 @@ agentfleet_inference_request_seconds_bucket{le="+Inf",capability="generate"} ${o
     const now = since(addSeries(readMetrics(text(100, 10)), readMetrics(text(100, 0))), readMetrics(text(20, 2)));
     const { requests, latencies } = engineEvidence(now);
     expect(requests).toEqual({ failed: 8, total: 188 });
-    expect(latencies.filter((time) => time === 0.1)).toHaveLength(90);
-    expect(latencies.filter((time) => time === 0.5)).toHaveLength(90);
+    expect([...latencies]).toEqual([
+      [0.1, 90],
+      [0.5, 180],
+      [Infinity, 180],
+    ]);
   });
 
   it('of vLLM are read by their names; what is not reported is missing', () => {
@@ -246,7 +317,7 @@ agentfleet_inference_request_seconds_bucket{le="+Inf",capability="generate"} ${o
       'vllm:request_success_total{finished_reason="stop"} 5\nvllm:spec_decode_num_draft_tokens_total 40\nvllm:spec_decode_num_accepted_tokens_total 30\n',
     );
     expect(engineEvidence(reported)).toMatchObject({ requests: { failed: 0, total: 5 }, draft: { accepted: 30, proposed: 40 } });
-    expect(engineEvidence(readMetrics('nothing here'))).toEqual({ requests: { failed: 0, total: 0 }, latencies: [] });
+    expect(engineEvidence(readMetrics('nothing here'))).toEqual({ requests: { failed: 0, total: 0 }, latencies: new Map() });
     expect(engineEvidence(undefined).requests.total).toBe(0);
   });
 

@@ -30,7 +30,7 @@ export interface Trial {
   readonly now: number;
 }
 
-const nothing: ArmEvidence = { ...noTallies, requests: { failed: 0, total: 0 }, latencies: [] };
+const nothing: ArmEvidence = { ...noTallies, requests: { failed: 0, total: 0 }, latencies: new Map() };
 
 /** Figures of verifiers: as the golden sets measured them where they did so of both, otherwise as the verifiers report them. */
 function figuresOf({ golden, heldOut }: Trial, arms: readonly string[]): Trial['heldOut'] {

@@ -2,6 +2,7 @@
 // back. Pure: controllers bring evidence and write down the state. May import `protocol` only.
 export {
   evaluateGate,
+  isSaidBy,
   mustPassBefore,
   speaks,
   type ArmEvidence,
@@ -15,4 +16,14 @@ export {
 } from './gates/index.ts';
 export { advance, idle, type Evidence, type RolloutRules, type RolloutState } from './machine/index.ts';
 export { goesToCanary, isControl } from './routing.ts';
-export { defaultLooks, designOf, type Design, type DesignGoal, type Table } from './statistics/index.ts';
+export {
+  countOf,
+  defaultLooks,
+  designOf,
+  lastBound,
+  valueAt,
+  type Cumulative,
+  type Design,
+  type DesignGoal,
+  type Table,
+} from './statistics/index.ts';

@@ -101,6 +101,38 @@ describe('a rollout', () => {
     expect(settle(serving, { windowOpen: false })).toMatchObject({ reason: 'OutsideWindow', stable: 'a' });
   });
 
+  test('waits with its promotion for a pod that is away for a moment, and goes on where it was', () => {
+    const waiting = settle(serving, { canaryEngines: 'Ready' }, { requireApproval: true });
+    const away = settle(waiting, { canaryEngines: 'Loading', approved: true }, { requireApproval: true });
+    expect(away).toMatchObject({ phase: 'Canary', step: 1, weight: 50, stable: 'a', reason: 'Loading', failures: {} });
+    expect(away.message).toContain('promoted when all of its pods answer');
+    expect(settle(away, { approved: true }, { requireApproval: true }).stable).toBe('b');
+    expect(settle(away, { canaryEngines: 'Failed' }, {}, 2)).toMatchObject({ stable: 'a', failures: { b: 1 } });
+  });
+
+  test.each([
+    'GateFailed',
+    'EnginesFailed',
+    'Incompatible',
+    'Cooldown',
+    'RolloutLocked',
+    'RolloutRejected',
+    'ClockSkew',
+    'PolicyMissing',
+  ] as const)('reports nothing of what is over once what serves is asked for again: %s', (reason) => {
+    const before: RolloutState = {
+      ...serving,
+      reason,
+      message: 'b: m; it is tried again 100 s after that',
+      failures: { b: 1 },
+      phaseSince: 7,
+    };
+    const after = settle(before, { desired: 'a' });
+    expect(after).toMatchObject({ phase: 'Idle', reason: 'Idle', message: 'what serves is what the spec asks for', failures: { b: 1 } });
+    // Its wait goes on all the same.
+    expect(settle(after, { now: 50 })).toMatchObject({ reason: 'Cooldown', canary: undefined });
+  });
+
   test('gives way to another revision without calling the first one failed', () => {
     const half = settle(serving, { stepSamples: 0 }, {}, 3);
     expect(half.phase).toBe('Canary');
@@ -172,15 +204,19 @@ describe('a rollout', () => {
       approved: fc.boolean(),
       windowOpen: fc.boolean(),
       passed: fc.nat({ max: 300 }),
+      // A person may edit the policy at any time.
+      from: fc.constantFrom(0, 0, 0, 1, 2),
     });
+    const three = [{ weight: 1, minSamples: 10, pauseSeconds: 5 }, ...policy.steps];
     fc.assert(
       fc.property(fc.array(seen, { maxLength: 40 }), fc.constantFrom('Canary', 'ShadowThenCanary'), (history, strategy) => {
         let state = serving;
         let now = 0;
-        for (const { passed, ...part } of history) {
+        for (const { passed, from, ...part } of history) {
           now += passed;
           const given = { ...evidence, ...part, now } as Evidence;
-          const next = advance(state, { ...policy, strategy, inShadow: ['g'] }, given);
+          const steps = three.slice(from);
+          const next = advance(state, { ...policy, steps, strategy, inShadow: ['g'] }, given);
           if (strategy === 'ShadowThenCanary' && next.phase === 'Canary' && state.phase !== 'Canary') {
             expect(state.phase).toBe('Shadowing');
             expect(given.answeredCopies).toBeGreaterThanOrEqual(policy.shadowSamples);
@@ -190,12 +226,14 @@ describe('a rollout', () => {
           }
           if (next.stable !== state.stable) expect(state).toMatchObject({ phase: 'Promoting', canary: next.stable });
           if (next.phase === 'Promoting' && state.phase !== 'Promoting') {
-            expect(state).toMatchObject({ phase: 'Canary', step: policy.steps.length - 1 });
+            expect(state.phase).toBe('Canary');
+            expect(state.step).toBeGreaterThanOrEqual(steps.length - 1);
             expect(given.gates.every(({ verdict }) => verdict === 'Pass')).toBe(true);
             expect(given.samples).toBeGreaterThanOrEqual(policy.minSamples);
           }
           if (next.weight > state.weight)
-            expect(policy.steps.findIndex(({ weight }) => weight === next.weight)).toBeLessThanOrEqual(state.step + 1);
+            expect(steps.findIndex(({ weight }) => weight === next.weight)).toBeLessThanOrEqual(state.step + 1);
+          if (next.phase === 'Canary') expect(next.weight).toBe(steps[next.step]?.weight);
           if (next.phase !== 'Canary' && next.phase !== 'Promoting') expect(next.weight).toBe(0);
           state = next;
         }

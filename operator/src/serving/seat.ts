@@ -46,8 +46,20 @@ function reported(values: readonly (string | undefined)[]): string | undefined {
   return known.length < values.length ? undefined : annotationOf(known);
 }
 
-/** The place of an engine by the plan in force; `shards` is how many GPUs it spans. Pure. */
-export function seatOf(needsGpu: boolean, status: PlannedStatus | undefined, item: string, shards = 1): Seat {
+/** What an engine is started with now: how many GPUs it spans, and the bytes that it takes on each of them. */
+interface Wanted {
+  readonly shards?: number;
+  /** Infinity: it has no place, however much room there is. */
+  readonly bytes?: number;
+}
+
+/** The place of an engine by the plan in force. Pure. */
+export function seatOf(
+  needsGpu: boolean,
+  status: PlannedStatus | undefined,
+  item: string,
+  { shards = 1, bytes: wanted = 0 }: Wanted = {},
+): Seat {
   if (!needsGpu) return { kind: 'NoGpu' };
   const { plan, conditions } = status ?? {};
   const found = plan?.assignments.filter((assignment) => assignment.item === item) ?? [];
@@ -62,6 +74,10 @@ export function seatOf(needsGpu: boolean, status: PlannedStatus | undefined, ite
   // The plan is for another number of GPUs than the engine is started with now.
   if (found.length !== shards)
     return { kind: 'Unseated', reason: undefined, message: `it needs ${shards} GPUs, and the plan in force has ${found.length} for it` };
+  // The plan refused it more, or has not decided about it yet: with more it would take from its neighbours.
+  const small = found.find(({ bytes }) => bytes < wanted);
+  if (small !== undefined)
+    return { kind: 'Unseated', reason: undefined, message: `it needs ${wanted} bytes, and has ${small.bytes} on ${small.slot}` };
   // Which board it is, is known when it is held.
   const open = plan.mode === 'Reservation' ? found.find(({ uuid }) => uuid === undefined) : undefined;
   if (open !== undefined) return { kind: 'Unseated', reason: undefined, message: `${open.slot} is not held yet`, moves: true };

@@ -68,7 +68,7 @@ const planned = (mode: PlanStatus['mode'], assignments = [place(0), place(1)]): 
   plan: { ...(mode === undefined ? {} : { mode }), assignments },
 });
 const rendered = (status: PlannedStatus, shards = 2): Rendered =>
-  seatDeployment(withEngine(server, enginePod(shards)), seatOf(true, status, 'core', shards)) as Rendered;
+  seatDeployment(withEngine(server, enginePod(shards)), seatOf(true, status, 'core', { shards })) as Rendered;
 
 describe('the pod of an engine on several GPUs', () => {
   test('names one claim for each of them, all in the container of the engine and none beside it', () => {
@@ -134,7 +134,7 @@ describe('the pod of an engine on several GPUs', () => {
 
   test('is not there before all of them are its own', () => {
     expect(rendered(planned('DRA', [place(0), place(1, { admitted: false })])).replicas).toBe(0);
-    const open = seatOf(true, planned('Reservation', [place(0), place(1, { uuid: undefined })]), 'core', 2);
+    const open = seatOf(true, planned('Reservation', [place(0), place(1, { uuid: undefined })]), 'core', { shards: 2 });
     expect(open).toMatchObject({ kind: 'Unseated', moves: true, message: 'dgx-1/gpu1 is not held yet' });
   });
 
@@ -144,7 +144,7 @@ describe('the pod of an engine on several GPUs', () => {
       [[place(0), place(1)], 4],
       [[place(0), place(1)], 1],
     ] as const)
-      expect(seatOf(true, planned('DRA', [...assignments]), 'core', shards)).toEqual({
+      expect(seatOf(true, planned('DRA', [...assignments]), 'core', { shards })).toEqual({
         kind: 'Unseated',
         reason: undefined,
         message: `it needs ${shards} GPUs, and the plan in force has ${assignments.length} for it`,

@@ -18,6 +18,7 @@
  * Imports nothing of the project.
  * May import `environment`.
  */
+export { requestSecondsBuckets } from './buckets.ts';
 export * from './calibration.ts';
 export * from './control.ts';
 export {

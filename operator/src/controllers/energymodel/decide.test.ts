@@ -41,6 +41,18 @@ describe('what a model consists of', () => {
     expect([remove, obstacles]).toEqual([[], []]);
   });
 
+  it('has no more pods on its GPU than the plan has memory for', () => {
+    const budget = '5Gi';
+    const onGpu = (replicas: number, bytes: number): readonly string[] => {
+      const snapshot = newModelSnapshot({ resources: { replicas, slot: 'dgx-1/gpu0', memory: { budget } } });
+      const assignments = [{ item: 'judge', slot: 'dgx-1/gpu0', uuid: 'GPU-0', bytes, admitted: true }];
+      const model = { ...snapshot.model, status: { plan: { mode: 'DRA' as const, assignments } } };
+      return names(decideModel({ ...snapshot, model }).apply);
+    };
+    expect(onGpu(1, 5 * 2 ** 30)).toContain('Deployment judge-verifier');
+    expect(onGpu(2, 5 * 2 ** 30)).not.toContain('Deployment judge-verifier');
+  });
+
   it('passes the server its artifact and the weights of all heads', () => {
     expect(environment({})).toMatchObject({
       AGENTFLEET_ENGINE: 'Builtin',

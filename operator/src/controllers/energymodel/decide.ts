@@ -8,7 +8,7 @@ import { identity, resources } from '../../runtime/resources.ts';
 import { type PoolDecision, seated } from '../expertpool/decide.ts';
 import type { Manifest } from '../../operands/manifest.ts';
 import { surplus, takenNames } from '../expertpool/children.ts';
-import { modelNeedsGpu } from '../placement/owners.ts';
+import { bytesOfDemand, modelDemand, modelNeedsGpu } from '../placement/owners.ts';
 import { seatOf, type Seat, rolledOut, serverUrl, servingOf, withImage, type Serving } from '../../serving/index.ts';
 import {
   artifactFault,
@@ -31,7 +31,7 @@ type ModelDecision = PoolDecision;
 
 /** The place of pods by the plan in force; those of a revision have one of their own. */
 function seatOfModel(model: EnergyModel, revision?: string): Seat {
-  return seatOf(modelNeedsGpu(model), model.status, itemOf(model.metadata.name, revision));
+  return seatOf(modelNeedsGpu(model), model.status, itemOf(model.metadata.name, revision), { bytes: bytesOfDemand(modelDemand(model)) });
 }
 
 /** The pods of a model, or of one of its revisions. Those of an artifact that is not known are not made, and stay where they are. */

@@ -34,9 +34,10 @@ import { poolWalls } from './manifests/walls.ts';
 import { workersDeployment, workersBudget } from './manifests/workers.ts';
 import { reservedCondition, VllmArgumentError } from '../../serving/vllm/index.ts';
 import type { Replay, PoolSnapshot } from './snapshot.ts';
-import { weightsJob, weightsReady, weightsWall, modelsVolume } from './manifests/weights.ts';
+import { viewOfItem, weightsJob, weightsReady, weightsWall, modelsVolume } from './manifests/weights.ts';
 import { seatDeployment, seatOf, wasSeated, type Seat } from '../../serving/index.ts';
 import { itemOf } from '../../placement/index.ts';
+import { bytesOfDemand, demandOf } from '../placement/owners.ts';
 import { isApiError, type ApiError, type KubeObject } from '@agentfleet/kube';
 
 /** What is to be written for a pool. */
@@ -56,9 +57,8 @@ function replayFor(expert: Expert, replays: PoolSnapshot['replays']): Replay | u
  * pods still have what they started with.
  */
 function deployment(snapshot: PoolSnapshot, server: Server): readonly Manifest[] {
-  const { images, revision } = server;
-  const seat = seatOfExpert(snapshot, server.expert, revision);
-  const { expert } = server;
+  const { images, revision, expert } = server;
+  const seat = seatOfExpert(snapshot, server);
   const { replays } = snapshot;
   const pool = { ...snapshot.pool, spec: { ...snapshot.pool.spec, experts: [...server.experts] } };
   const replay = replayFor(expert, replays);
@@ -167,9 +167,12 @@ export function decidePool(snapshot: PoolSnapshot): PoolDecision {
     return { apply: [], remove: [], obstacles };
   }
   const kept = pool.spec.experts.filter((expert) => expert.replicas > 0 && !hasNoPods(expert));
-  const deployments = kept.map((expert) => identity(resources.deployments, serverName(snapshot, expert)));
+  const { name } = pool.metadata;
+  // What is not changed now stays: of what serves, and of revisions that are tried or end.
+  const servers = serversOf(snapshot).filter(({ expert, revision }) => expert.replicas > 0 && revision !== undefined);
   const keep = [
-    ...deployments,
+    ...kept.map((expert) => identity(resources.deployments, serverName(snapshot, expert))),
+    ...servers.map(({ expert, revision }) => identity(resources.deployments, expertName(name, expert.name, revision))),
     ...(snapshot.rollout?.keep ?? []),
     identity(resources.configMaps, spendingName(pool.metadata.name)),
     ...keptGateways(snapshot),
@@ -181,9 +184,24 @@ export function decidePool(snapshot: PoolSnapshot): PoolDecision {
   };
 }
 
+type Seated = Pick<Server, 'expert' | 'experts' | 'revision'>;
+
 /** The place of an expert by the plan in force; each revision has a place of its own, or none. */
-function seatOfExpert({ pool }: Pick<PoolSnapshot, 'pool'>, expert: Expert, revision: string | undefined): Seat {
-  return seatOf(needsGpu(expert), pool.status, itemOf(expert.name, revision), shardsOf(expert));
+function seatOfExpert(snapshot: PoolSnapshot, server: Seated): Seat {
+  const { expert, revision } = server;
+  const isOnGpu = needsGpu(expert);
+  const wanted = isOnGpu ? { shards: shardsOf(expert), bytes: bytesOf(snapshot, server) } : {};
+  return seatOf(isOnGpu, snapshot.pool.status, itemOf(expert.name, revision), wanted);
+}
+
+/** Bytes that an engine would be started with on each of its GPUs, as the placement reckons them from what is known of its weights. */
+function bytesOf({ pool, weights = [] }: PoolSnapshot, { expert, experts }: Seated): number {
+  const own = { ...pool, spec: { ...pool.spec, experts: [...experts] } };
+  const artifacts = weightsOf(own).flatMap((item) => {
+    const state = viewOfItem(weights, item)?.state;
+    return state === undefined ? [] : [{ ...state, name: item.name }];
+  });
+  return bytesOfDemand(demandOf({ ...own, status: { ...pool.status, artifacts } }, expert));
 }
 
 /**
@@ -202,7 +220,8 @@ export function seated(snapshot: Pick<PoolSnapshot, 'deployments'>, seat: Seat, 
 /** Experts without a place, in the words of the placement. Pure. */
 function unseated(snapshot: PoolSnapshot): readonly Obstacle[] {
   return snapshot.pool.spec.experts.flatMap((expert): readonly Obstacle[] => {
-    const seat = seatOfExpert(snapshot, expert, serverRevision(snapshot, expert));
+    const revision = serverRevision(snapshot, expert);
+    const seat = seatOfExpert(snapshot, { expert, experts: snapshot.pool.spec.experts, ...(revision === undefined ? {} : { revision }) });
     if (seat.kind !== 'Unseated' || seat.reason === undefined) return [];
     return [{ reason: seat.reason, message: seat.message, expert: expert.name }];
   });

@@ -1,12 +1,13 @@
 import type { RolloutReport } from '../../revisions/index.ts';
 import type { RecordedArm } from '../../operands/index.ts';
-import { canonical } from '@agentfleet/kube';
+import { canonical, type KubeObject } from '@agentfleet/kube';
 import type { PlanStatus } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
 import { itemOf } from '../../placement/index.ts';
 import { expertHash, shortHash } from '../../revisions/index.ts';
 import { newPool } from '../agenttask/testing/objects.ts';
-import { decidePool } from './decide.ts';
+import { resources } from '../../runtime/resources.ts';
+import { decidePool, type PoolDecision } from './decide.ts';
 import type { PoolSnapshot } from './snapshot.ts';
 import { newSnapshot } from './testing/snapshots.ts';
 import { lostOf, shortOf, withPlaces } from '../../revisions/index.ts';
@@ -48,7 +49,7 @@ const place = (name: string, slot: string, admitted = true) => ({
   item: name,
   slot,
   uuid: `uuid of ${slot}`,
-  bytes: 1,
+  bytes: 9 * 2 ** 30,
   claim: `c-${slot.at(-1)}`,
   admitted,
 });
@@ -58,18 +59,30 @@ const plan = (more: Partial<PlanStatus> = {}): PlanStatus => ({
   ...more,
 });
 
-/** Deployments of a pool at a moment of its rollout: replicas and a hash of the template. */
-function pods(rollout: RolloutReport, planned: PlanStatus): Readonly<Record<string, string>> {
+/** What is decided at a moment of a rollout, where Deployments of these names are. */
+function decided(rollout: RolloutReport, planned: PlanStatus, there: readonly string[] = []): PoolDecision {
   const { pool, ...rest } = asked(['python']);
+  const owner = { apiVersion: pool.apiVersion, kind: pool.kind, name: pool.metadata.name, uid: pool.metadata.uid, controller: true };
+  const children = there.map((name) => ({
+    resource: resources.deployments,
+    object: { metadata: { name, namespace: 'platform', ownerReferences: [owner] } } as unknown as KubeObject,
+  }));
   const snapshot: PoolSnapshot = {
     ...rest,
+    children,
     pool: { ...pool, status: { plan: planned, rollout } },
     policy: newPolicy({ strategy: 'Recreate', drainSeconds: 60 }, 'careful'),
     recorded: new Map([one, two].map((arm) => [arm.revision, arm])),
   };
   const inUse = { revision: () => true, plain: () => false };
-  const { apply } = decidePool(withPlan(snapshot, planOf(snapshot, rollout, inUse, now)));
-  const made = apply.filter(({ object }) => object.kind === 'Deployment' && object.metadata.name.includes('-expert-'));
+  return decidePool(withPlan(snapshot, planOf(snapshot, rollout, inUse, now)));
+}
+
+/** Deployments of a pool at a moment of its rollout: replicas and a hash of the template. */
+function pods(rollout: RolloutReport, planned: PlanStatus): Readonly<Record<string, string>> {
+  const made = decided(rollout, planned).apply.filter(
+    ({ object }) => object.kind === 'Deployment' && object.metadata.name.includes('-expert-'),
+  );
   return Object.fromEntries(
     made.map(({ object }) => {
       const { replicas, template } = object['spec'] as { replicas: number; template: object };
@@ -92,6 +105,18 @@ describe('engines of two revisions on GPUs', () => {
     const without = pods(loading, plan({ assignments: assignments.filter((assignment) => assignment.item !== item(two, 'py')) }));
     expect(Object.keys(without)).toHaveLength(2);
     expect(before).toMatchObject(without);
+  });
+
+  test('one with less memory in the plan than it needs is not changed, and stays: what serves, and a canary', () => {
+    for (const arm of [one, two]) {
+      const small = plan().assignments.map((known) => (known.item === item(arm, 'py') ? { ...known, bytes: 2 ** 30 } : known));
+      const name = `coding-expert-py-${hashOf(arm, 'py')}`;
+      const { apply, remove } = decided(loading, plan({ assignments: small }), [name]);
+      const made = apply.filter(({ resource }) => resource === resources.deployments).map(({ object }) => object.metadata.name);
+      expect(made).not.toContain(name);
+      expect(made).toContain(`coding-expert-gen-${hashOf(one, 'gen')}`);
+      expect(remove).toEqual([]);
+    }
   });
 
   test('a canary that waits for its turn has a template and no pods', () => {

@@ -46,7 +46,12 @@ function servers(before: readonly Part[], after: readonly Part[]): Readonly<Reco
     state: { ...view.state, phase: 'Ready' as const, digest: `sha256:${'a'.repeat(64)}`, weightBytes: 1, architecture },
   }));
   const seats = [one, two].flatMap((arm) =>
-    arm.experts.map((expert) => ({ item: `${expert.name}.${serverHash(arm, expert)}`, slot: 'dgx-1/gpu0', bytes: 1, admitted: true })),
+    arm.experts.map((expert) => ({
+      item: `${expert.name}.${serverHash(arm, expert)}`,
+      slot: 'dgx-1/gpu0',
+      bytes: 2 ** 36,
+      admitted: true,
+    })),
   );
   const rolling = status(one, two);
   const assignments = [...new Map(seats.map((seat) => [seat.item, seat])).values()];

@@ -29,11 +29,10 @@ const core = {
   resources: { memory: { kvTokens: 20_000 } },
 };
 
-function decided(inForce: PlanStatus) {
-  const pool = newPool({ experts: [core] });
-  const artifacts = [
-    { name: 'core', uri: 'pvc://models/core', phase: 'Ready', digest: `sha256:${'a'.repeat(64)}`, architecture: thirteen },
-  ];
+function decided(inForce: PlanStatus, kvTokens = 20_000) {
+  const pool = newPool({ experts: [{ ...core, resources: { memory: { kvTokens } } }] });
+  const digest = `sha256:${'a'.repeat(64)}`;
+  const artifacts = [{ name: 'core', uri: 'pvc://models/core', phase: 'Ready', digest, architecture: thirteen, weightBytes: 12 * gib }];
   const reported = { ...pool, status: { plan: inForce, artifacts } } as unknown as ExpertPool;
   const weights = weightsViews({ pool: reported, others: [], pods: [], progress: new Map() });
   return decidePool(newSnapshot(reported, { weights }));
@@ -68,5 +67,13 @@ describe('an expert on several GPUs', () => {
     expect(engineIn(waiting)).toBeUndefined();
     expect(waiting.remove).toEqual([]);
     expect(waiting.obstacles).toEqual([]);
+  });
+
+  test('is neither made nor changed nor ended for more memory than the plan gives it', () => {
+    const refused = decided(plan(0, 1), 60_000);
+    expect(engineIn(refused)).toBeUndefined();
+    expect(refused.remove).toEqual([]);
+    expect(refused.obstacles).toEqual([]);
+    expect(engineIn(decided(plan(0, 1), 10_000))).toBeDefined();
   });
 });

@@ -93,6 +93,12 @@ function skippedWords({ skipped, modeLack }: OwnerPlan): string {
   return others.map(({ mode, reason }) => `; not ${mode}: ${reason.slice(0, 512)}`).join('');
 }
 
+/** Engines whose turn to start has not come, with those that keep them waiting. */
+function turnWords({ waits = [] }: OwnerPlan): string {
+  const more = waits.length > longestList ? [`and ${waits.length - longestList} more`] : [];
+  return [...waits.slice(0, longestList), ...more].map((words) => `; ${words}`).join('');
+}
+
 /** All have a place; with pods that hold GPUs it may not be there yet. */
 function placed(outcome: OwnerPlan, inventory: Inventory): ConditionValue {
   const { plan } = outcome;
@@ -106,7 +112,7 @@ function placed(outcome: OwnerPlan, inventory: Inventory): ConditionValue {
   const engines = new Set(plan.assignments.map(({ item }) => item));
   const reported = `${engines.size} engines on ${slots.size} GPUs, mode ${plan.mode ?? 'none'}`;
   const wait = waiting.size === 0 ? '' : `; ${[...waiting].join(', ')} not held yet`;
-  return { status: 'True', reason: 'Placed', message: `${reported}${wait}${skippedWords(outcome)}` };
+  return { status: 'True', reason: 'Placed', message: `${reported}${wait}${turnWords(outcome)}${skippedWords(outcome)}` };
 }
 
 /** Two stacks that hand out the GPUs of a node that this owner names or sits on. */

@@ -22,7 +22,16 @@ import { slotLabel } from '../../placement/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import { listFollowed } from '../../runtime/settings.ts';
 import { type ControllerRevision, type Deployment, type Node, type Pod, type ConfigMap, resources } from '../../runtime/resources.ts';
-import { type GpuCaches, cachedLedger, observePlacement, type Ledger, type PlacementSources, scaledIn } from './observe.ts';
+import {
+  Absences,
+  absentMs,
+  type GpuCaches,
+  cachedLedger,
+  observePlacement,
+  type Ledger,
+  type PlacementSources,
+  scaledIn,
+} from './observe.ts';
 import { decidePlacement, type PlacementDecision, type PlacementStatus } from './decide.ts';
 import { bootOf, cachedReserve, isReserve, probeIn, ReserveWriter } from './reserve/index.ts';
 import { slotsConfigMap } from './slots.ts';
@@ -192,14 +201,15 @@ function sourcesOf({ context: { caches }, gpus, records }: PlacementSources): re
 
 /** Keeps the plans of all pools and models, the claims that they name and the names of GPUs. */
 export function createPlacementController(context: OperatorContext, gpus: GpuCaches, records: Informer<ControllerRevision>): Controller {
-  const from = { context, gpus, records };
+  const absences = new Absences(context.clock);
+  const from = { context, gpus, records, absences };
   const { clock, log, registry } = context;
   const writer = new PlacementWriter(context, gpus);
   const solve = solveTimes(registry, clock);
   const decided = (ledger: Ledger): PlacementDecision => solve(() => decidePlacement(observePlacement(from, ledger), clock.now()));
   // No event reports a pod that no kubelet starts.
-  const againMs = (): number =>
-    probeIn(cachedReserve(context.caches, context.config.namespace), context.config.namespace) === undefined ? idleMs : probeLookMs;
+  const isAsking = (): boolean => probeIn(cachedReserve(context.caches, context.config.namespace), context.config.namespace) !== undefined;
+  const againMs = (): number => (isAsking() ? probeLookMs : absences.isWaiting() ? absentMs : idleMs);
   const again = (): Outcome => requeueAfter(againMs());
   const reconcile = async (_: string, { signal }: ReconcileContext): Promise<Outcome> => {
     const seen = decided(cachedLedger(context));

@@ -1,9 +1,12 @@
 import { findCondition } from '@agentfleet/kube';
+import { VirtualClock } from '@agentfleet/kube/testing';
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
 import { type Progress, decidePlacement, type PlacementSnapshot } from './decide.ts';
-import { writeBindings } from './slots.ts';
-import { box, device, gpuPool, onGpu, snapshot } from './testing/box.ts';
+import type { Owner, SlotBook } from './model/index.ts';
+import { Absences } from './observe.ts';
+import { readBook, writeBindings } from './slots.ts';
+import { box, device, gpuPool, onGpu, slice, snapshot, uuids } from './testing/box.ts';
 import { hybrid, judge, now, of, places, settle, conditionValue } from './testing/world.ts';
 
 const gib = 2 ** 30;
@@ -19,6 +22,35 @@ describe('engines of one GPU', () => {
     expect(admitted(first)).toEqual(['gen']);
     ready.add('gen');
     expect(admitted(settle(first))).toEqual(['e-py', 'gen']);
+  });
+
+  test('report for which engine they wait, of whichever owner', () => {
+    const pools = ['a', 'b'].map((name) => gpuPool(name, [onGpu('gen', 'Generalist', '5Gi', 'dgx-1/gpu0')]));
+    const progress = ({ name }: Owner): Progress => (name === 'a' ? 'Absent' : 'Ready');
+    const world = settle(snapshot({ pools, progress }));
+    const [first, second] = world.pools.map(({ status }) => findCondition(status?.conditions, 'PlacementFeasible')?.message);
+    expect(first).toBe('1 engines on 1 GPUs, mode DRA');
+    expect(second).toBe('1 engines on 1 GPUs, mode DRA; gen starts after gen of ExpertPool platform/a on dgx-1/gpu0');
+    expect(findCondition(settle({ ...world, progress: () => 'Ready' }).pools[1]?.status?.conditions, 'PlacementFeasible')?.message).toBe(
+      first,
+    );
+  });
+
+  test('wait two minutes for one that is never made, and no longer', async () => {
+    const pools = ['a', 'b'].map((name) => gpuPool(name, [onGpu('gen', 'Generalist', '5Gi', 'dgx-1/gpu0')]));
+    const clock = new VirtualClock();
+    const absences = new Absences(clock);
+    const progress = absences.over(({ name }: Owner): Progress => (name === 'a' ? 'Absent' : 'Ready'));
+    const admitted = (world: PlacementSnapshot) => world.pools.map(({ status }) => status?.plan?.assignments[0]?.admitted);
+    expect(absences.isWaiting()).toBe(false);
+    let world = settle(snapshot({ pools, progress }));
+    expect(admitted(world)).toEqual([true, false]);
+    expect(absences.isWaiting()).toBe(true);
+    await clock.advance(119_000);
+    expect(admitted((world = settle(world)))).toEqual([true, false]);
+    await clock.advance(1_000);
+    expect(admitted((world = settle(world)))).toEqual([true, true]);
+    expect(absences.isWaiting()).toBe(false);
   });
 
   test('do not wait for one that does not get on', () => {
@@ -92,6 +124,50 @@ describe('boards come and go', () => {
     const after = settle({ ...two, cluster: { ...two.cluster, slices: box([left]).slices } });
     expect(after.pools[0]?.status?.plan?.assignments.map(({ item }) => item)).toEqual(['gen']);
     expect(findCondition(after.pools[0]?.status?.conditions, 'PlacementFeasible')).toMatchObject({ status: 'False' });
+  });
+});
+
+describe('nodes that come and go', () => {
+  const nodes = (count: number): readonly string[] => Array.from({ length: count }, (_, index) => `ip-10-0-0-${index}`);
+  const boards = (node: string): string =>
+    Array.from({ length: 8 }, (_, gpu) => `${node}/gpu${gpu} GPU-${node}-${gpu} 0000:0${gpu}:00.0\n`).join('');
+  const book = (bindings: string): SlotBook => readBook({ metadata: {}, data: { bindings } });
+  const gen = gpuPool('p', [onGpu('gen', 'Generalist', '9Gi')]);
+
+  test('a thousand boards of nodes that were removed keep no engine from a place, and are forgotten', () => {
+    const start = snapshot({ pools: [gen], cluster: box(undefined, { book: book(nodes(125).map(boards).join('')) }) });
+    const decision = decidePlacement(start, now);
+    expect(places(of(decision, 'p')?.plan)).toEqual(['gen dgx-1/gpu0']);
+    expect(decision.bindings).toBe([0, 1, 2, 3].map((n) => `dgx-1/gpu${n} ${uuids[n]} 0000:0${n}:00.0\n`).join(''));
+  });
+
+  const here = ['dgx-1'];
+  test.each([
+    ['a spec', here, { pools: [gen, gpuPool('q', [onGpu('gen', 'Generalist', '9Gi', 'away/gpu5')])] }, {}],
+    ['a line of the administrator', here, {}, { links: [{ a: 'away/gpu0', b: 'away/gpu1', type: 'NV' }] }],
+    ['the node itself, without its driver', ['dgx-1', 'away'], {}, {}],
+  ] as const)('a node that is away keeps all of its names for %s', (_, living, world, lines) => {
+    const cluster = box(undefined, { nodes: living.map((name) => ({ metadata: { name } })), book: { ...book(boards('away')), ...lines } });
+    const rest = settle(snapshot({ pools: [gen], ...world, cluster }));
+    expect(writeBindings(rest.cluster.book.bindings)).toContain(boards('away'));
+  });
+
+  test('a node that is away keeps its names for an engine that was on it, and for a claim that is left', () => {
+    const rest = settle(snapshot({ pools: [hybrid()] }));
+    const away = { ...rest, cluster: { ...rest.cluster, slices: [slice([device(0, {}, 'GPU-x')], 'dgx-2')], nodes: [] } };
+    const planned = settle(away);
+    expect(planned.cluster.book.bindings.filter(({ slot }) => slot.startsWith('dgx-1/'))).toEqual(rest.cluster.book.bindings);
+    // Not yet deleted.
+    const claimed = decidePlacement({ ...away, pools: [] }, now);
+    expect(claimed.bindings).toContain('dgx-1/gpu2 GPU-f0');
+    expect(writeBindings(settle({ ...away, pools: [] }).cluster.book.bindings)).toBe('dgx-2/gpu0 GPU-x 0000:00:00.0\n');
+  });
+
+  test('a board that is gone is the reason for an engine that finds no other', () => {
+    const none = snapshot({ pools: [gen], cluster: box([], { slices: [], book: book(boards('dgx-1')) }) });
+    const condition = conditionValue(decidePlacement(none, now), 'p');
+    expect(condition?.status).toBe('False');
+    expect(condition?.message).toMatch(/see to the device/);
   });
 });
 

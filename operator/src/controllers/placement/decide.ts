@@ -3,7 +3,7 @@ import { canonical, findCondition, mergeConditions, type Condition, type KubeObj
 import type { EnergyModel, ExpertPool, PlanStatus } from '@agentfleet/protocol/api';
 import type { Pod, Deployment } from '../../runtime/resources.ts';
 import { claimsOf, surplusClaims, type ClaimManifest } from './claims.ts';
-import { inventoryOf } from './inventory.ts';
+import { bindingsToKeep, inventoryOf } from './inventory.ts';
 import { inOrder, isConcerned, modelOwner, poolOwner, type Revisions } from './owners.ts';
 import { planOwner } from './plan.ts';
 import type { Presence } from './serve.ts';
@@ -13,6 +13,7 @@ import { placementWords } from './conditions.ts';
 import { ranks, itemOf, slotLabel, valuesIn } from '../../placement/index.ts';
 import { labels } from '@agentfleet/protocol/pool';
 import { lacksHolder } from './problem.ts';
+import { namedSlots } from '../../operands/index.ts';
 
 /** All that decisions about placement are made from. */
 export interface PlacementSnapshot {
@@ -90,7 +91,8 @@ function planAll(owners: readonly Owner[], inventory: Inventory, present: Presen
 }
 
 function statusOf({ owner, ...outcome }: Outcome, holder: Holder, inventory: Inventory, now: number): PlacementStatus {
-  const conditions = mergeConditions(owner.object.status?.conditions, placementWords(owner, outcome, inventory), now);
+  const words = placementWords(owner, { ...outcome, waits: holder.waits ?? [] }, inventory);
+  const conditions = mergeConditions(owner.object.status?.conditions, words, now);
   // Tools read nothing in a status whose conditions lack Ready: its own controller comes first.
   const known = findCondition(owner.object.status?.conditions, 'Ready') !== undefined;
   const reported = conditions.length === 0 || !known ? {} : { conditions };
@@ -155,7 +157,7 @@ export function decidePlacement(snapshot: PlacementSnapshot, now: number): Place
   const asked = outcomes.flatMap(({ owner, asks }) => (isFixed(owner) ? [] : asks));
   const { answers, ...probe } = probeChanges(asked, snapshot.probe, cluster.book.probes, cluster.nodes, now);
   return {
-    ...bookNews(cluster.book, inventory),
+    ...bookNews(cluster.book, { ...inventory, bindings: bindingsToKeep(inventory.bindings, cluster, slotsNamed(owners, snapshot)) }),
     holders: holderChanges(wantedHolders(holders), cluster.holders, snapshot.inUse),
     probe,
     probes: answers === undefined ? undefined : writeProbes(answers),
@@ -166,6 +168,19 @@ export function decidePlacement(snapshot: PlacementSnapshot, now: number): Place
     remove: surplusClaims(holders, present),
     statuses,
   };
+}
+
+/** Slots that anybody names, or is on. */
+function slotsNamed(owners: readonly Owner[], { pools, models, claims }: PlacementSnapshot): readonly string[] {
+  const specs = [...pools.flatMap(({ spec }) => spec.experts), ...models.map(({ spec }) => spec)];
+  return [
+    ...specs.flatMap(({ resources }) => resources?.slot ?? []),
+    ...pools.flatMap(({ spec }) => spec.experts.flatMap((expert) => namedSlots(expert) ?? [])),
+    // Revisions that serve or are tried may name others than the spec.
+    ...owners.flatMap(({ wishes }) => wishes.flatMap(({ slot = [], slots = [] }) => [slot, slots].flat())),
+    ...owners.flatMap(({ plan }) => (plan?.assignments ?? []).map(({ slot }) => slot)),
+    ...claims.flatMap(({ metadata }) => metadata.annotations?.[slotLabel] ?? []),
+  ];
 }
 
 /** The server orders conditions as it likes. */
@@ -255,7 +270,7 @@ export function staleOccupants(occupants: readonly Occupant[], holders: readonly
 /** How far the pods of an engine on its slot are. Stalled: they do not get on, and no other engine waits for them. */
 export type Progress = 'Absent' | 'Starting' | 'Ready' | 'Stalled';
 
-type ProgressOf = (owner: Owner, assignment: Assignment) => Progress;
+export type ProgressOf = (owner: Owner, assignment: Assignment) => Progress;
 
 /** An engine with its slots, one for each GPU that shares its weights. */
 interface Tenant {
@@ -284,16 +299,30 @@ function orderOf({ holder, item }: Tenant): string {
 export function admit(holders: readonly Holder[], progress: ProgressOf, stale: ReadonlySet<string> = new Set()): readonly Holder[] {
   const tenants = holders.flatMap(tenantsOf);
   const admitted = new Set<Assignment>();
-  const taken = new Set([...stale, ...tenants.flatMap((tenant) => busySlots(tenant, progress))]);
+  const busy = new Map(tenants.flatMap((tenant) => busySlots(tenant, progress).map((slot) => [slot, tenant] as const)));
+  const taken = new Set([...stale, ...busy.keys()]);
+  const waits = new Map<string, readonly string[]>();
   const waiting = tenants.filter((tenant) => mayStart(tenant));
-  for (const { assignments } of waiting.sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))) {
+  for (const { assignments, holder, item } of waiting.sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))) {
+    const { key } = holder.owner;
     if (assignments.every(({ slot }) => !taken.has(slot))) for (const assignment of assignments) admitted.add(assignment);
+    const before = assignments.flatMap(({ slot }) => waitOf(holder.owner, item, slot, busy.get(slot)));
+    waits.set(key, [...(waits.get(key) ?? []), ...before]);
     for (const { slot } of assignments) taken.add(slot);
   }
   return holders.map(({ assignments, ...holder }) => ({
     ...holder,
+    waits: waits.get(holder.owner.key) ?? [],
     assignments: assignments.map((assignment) => (admitted.has(assignment) ? { ...assignment, admitted: true } : assignment)),
   }));
+}
+
+/** For which engine one waits that has not had its turn on a slot; names of another namespace are not its owner's to read. */
+function waitOf({ namespace }: Owner, item: string, slot: string, before: Tenant | undefined): readonly string[] {
+  if (before === undefined) return [];
+  const { owner } = before.holder;
+  const who = owner.namespace === namespace ? `${before.item} of ${owner.key}` : 'an engine of another namespace';
+  return [`${item} starts after ${who} on ${slot}`];
 }
 
 /** One that is asked to end starts no more, and one whose GPU is not held waits. */

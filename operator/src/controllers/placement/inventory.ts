@@ -60,6 +60,21 @@ function publishedSlots(view: ClusterView, conflicts: ReadonlyMap<string, string
   });
 }
 
+/**
+ * The bindings that are kept: a node that neither is there nor is named by anybody is forgotten with all of its boards. `names`
+ * are the slots of specs, plans and claims. Pure.
+ */
+export function bindingsToKeep(bindings: readonly SlotBinding[], view: ClusterView, names: readonly string[]): readonly SlotBinding[] {
+  const { links, approved, acknowledged, sharing } = view.book;
+  const said = [...links.flatMap(({ a, b }) => [a, b]), ...approved.keys(), ...acknowledged.keys(), ...sharing.rules.keys()];
+  const nodes = new Set([
+    ...view.nodes.map(({ metadata }) => metadata.name),
+    ...gpusOf(view.slices, view.driver.driver).gpus.map(({ node }) => node),
+    ...[...names, ...said].map(nodeOfSlot),
+  ]);
+  return bindings.filter(({ slot }) => nodes.has(nodeOfSlot(slot)));
+}
+
 interface Seen {
   readonly slot: string;
   readonly state: SlotState;

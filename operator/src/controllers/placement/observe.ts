@@ -1,5 +1,5 @@
 import type { Assignment, Owner } from './model/index.ts';
-import type { Informer, KubeObject } from '@agentfleet/kube';
+import type { Clock, Informer, KubeObject } from '@agentfleet/kube';
 import type { EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import {
@@ -24,7 +24,7 @@ import {
   resources,
 } from '../../runtime/resources.ts';
 import { exceeded, rolledOut } from '../../serving/index.ts';
-import { type Progress, type PlacementSnapshot, occupantsOf } from './decide.ts';
+import { type Progress, type ProgressOf, type PlacementSnapshot, occupantsOf } from './decide.ts';
 import { cachedReserve, holderView, probeIn, usedHolders } from './reserve/index.ts';
 import { readBook, slotsConfigMap } from './slots.ts';
 import { scaledPool } from '../../pools/scales.ts';
@@ -40,6 +40,8 @@ export interface PlacementSources {
   readonly gpus: GpuCaches;
   /** Revisions of pools and models. */
   readonly records: Informer<ControllerRevision>;
+  /** Of who decides; others take engines as they are. */
+  readonly absences?: Absences;
 }
 
 /** What is decided upon and may be newer than the caches. */
@@ -101,6 +103,44 @@ function presentOn(assignment: Assignment, deployments: readonly Deployment[], p
   return makes || pods.some((pod) => isOn(assignment, pod));
 }
 
+/** Time after which an engine that was let go and of which nothing was made keeps no other from its start, ms. */
+export const absentMs = 120_000;
+
+/** Engines that were let go and are not there yet: what keeps them from being made may last, and others of their GPU do not wait for it. */
+export class Absences {
+  readonly #clock: Clock;
+  /** When each was first seen to be absent, monotonic ms, by what was looked at last. */
+  #since: ReadonlyMap<string, number> = new Map();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** For one look at all engines: the same progress, with those as `Stalled` that were absent at each look for too long. */
+  over(progress: ProgressOf): ProgressOf {
+    const before = this.#since;
+    const now = new Map<string, number>();
+    this.#since = now;
+    return (owner, assignment) => {
+      const found = progress(owner, assignment);
+      const key = `${owner.object.metadata.uid ?? owner.key} ${assignment.item} ${assignment.slot} ${assignment.uuid ?? ''}`;
+      if (found !== 'Absent') return found;
+      const since = now.get(key) ?? before.get(key) ?? this.#clock.monotonic();
+      now.set(key, since);
+      return this.#isOver(since) ? 'Stalled' : 'Absent';
+    };
+  }
+
+  /** Whether one may soon be absent for too long. */
+  isWaiting(): boolean {
+    return [...this.#since.values()].some((since) => !this.#isOver(since));
+  }
+
+  #isOver(since: number): boolean {
+    return this.#clock.monotonic() - since >= absentMs;
+  }
+}
+
 const byHaste = ['Starting', 'Ready', 'Stalled', 'Absent'] as const satisfies readonly Progress[];
 
 /** While one of them starts, the engine does. */
@@ -119,7 +159,7 @@ function recordedBindings(claims: readonly KubeObject[], { pools, models }: Ledg
 }
 
 /** Reads all that decisions about placement are made from. */
-export function observePlacement({ context, gpus, records }: PlacementSources, ledger: Ledger): PlacementSnapshot {
+export function observePlacement({ context, gpus, records, absences }: PlacementSources, ledger: Ledger): PlacementSnapshot {
   const { caches, config } = context;
   const claims = gpus.claims.informer.lister.list();
   const deploymentsOf = (owner: Owner, { item }: Assignment): readonly Deployment[] =>
@@ -139,7 +179,7 @@ export function observePlacement({ context, gpus, records }: PlacementSources, l
     pools: ledger.pools,
     models: ledger.models,
     claims,
-    progress,
+    progress: absences?.over(progress) ?? progress,
     present,
     occupants: occupantsOf(caches.pods.lister.byIndex(gpuIndex, onGpus), caches.deployments.lister.list()),
     inUse: usedHolders(caches),

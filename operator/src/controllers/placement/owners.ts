@@ -304,6 +304,11 @@ export function demandOf(pool: ExpertPool, expert: Expert, asked = pool): Demand
   return { bytes: Math.ceil(reckon(pool, expert, memory, { size, draft }) * (1 + headroom)) * expert.replicas };
 }
 
+/** Bytes of a demand; Infinity where it has no place, however much room there is. Pure. */
+export function bytesOfDemand(demand: Demand): number {
+  return 'bytes' in demand ? demand.bytes : Infinity;
+}
+
 /** What a model needs on its GPU: its artifacts have no weights whose headers could be read. Pure. */
 export function modelDemand({ spec }: EnergyModel): Demand {
   const budget = bytesOf(spec.resources.memory?.budget);

@@ -1,13 +1,5 @@
 import type { Assignment, Holder, Inventory, Owner, Place, Wish, PlanSlot, Rejection } from './model/index.ts';
-import {
-  type Item,
-  type Mode,
-  type Problem,
-  parseSlotName,
-  type Architecture,
-  type NvlinkRule,
-  type Solution,
-} from '../../placement/index.ts';
+import { type Item, type Mode, type Problem, type Architecture, type NvlinkRule, type Solution } from '../../placement/index.ts';
 
 /** Separates the owner from the item; neither has it in its name. */
 const between = '|';
@@ -123,7 +115,7 @@ export function problemOf(owner: Owner, held: readonly Assignment[], others: rea
     ...fixed.map(({ name, slots = [] }) => [name, slots] as const),
   ]);
   return {
-    slots: slotsInQuestion(inventory.slots, [...own, ...fixed]),
+    slots: slotsInQuestion(inventory.slots, [...own, ...fixed], current),
     links: inventory.links,
     items: [...own, ...fixed],
     traffic: owner.traffic.map(({ a, b, weight }) => ({ a: nameOf(owner, a), b: nameOf(owner, b), weight })),
@@ -137,23 +129,25 @@ export function ownItem(owner: Owner, name: string): string | undefined {
   return name.startsWith(`${owner.key}${between}`) ? name.slice(owner.key.length + between.length) : undefined;
 }
 
-/** Whether it is nothing but a name now: a board that its slices stand for, or a slice of an earlier division. */
-function isVoid({ name, fault }: PlanSlot): boolean {
-  return fault?.reason === 'SlotPartitioned' || (fault?.reason === 'SlotGone' && parseSlotName(name)?.slice !== undefined);
+/** Whether it is nothing but a name now: a board that its slices stand for, or one that is gone. */
+function isVoid({ fault }: PlanSlot): boolean {
+  return fault?.reason === 'SlotPartitioned' || fault?.reason === 'SlotGone';
 }
 
-/** The slots that a search is about: names that stand for nothing only where an item asks for them, as the reason is read nowhere else. */
-function slotsInQuestion(slots: readonly PlanSlot[], items: readonly Item[]): Problem['slots'] {
-  const named = new Set(items.flatMap((item) => item.slots ?? []));
-  return slots
-    .filter((slot) => !isVoid(slot) || named.has(slot.name))
-    .map(({ name, node, usableBytes, fault, mig }) => ({
-      name,
-      node,
-      usableBytes,
-      healthy: fault === undefined,
-      isolated: mig !== undefined,
-    }));
+/**
+ * The slots that a search is about: names that stand for nothing only where an item asks for them or is on them, as the reason
+ * is read nowhere else, and all of them where there is nothing else.
+ */
+function slotsInQuestion(slots: readonly PlanSlot[], items: readonly Item[], current: Problem['current']): Problem['slots'] {
+  const named = new Set([...items.flatMap((item) => item.slots ?? []), ...[...current.values()].flat()]);
+  const found = slots.filter((slot) => !isVoid(slot) || named.has(slot.name));
+  return (found.length === 0 ? slots : found).map(({ name, node, usableBytes, fault, mig }) => ({
+    name,
+    node,
+    usableBytes,
+    healthy: fault === undefined,
+    isolated: mig !== undefined,
+  }));
 }
 
 /** What vLLM shares out: heads evenly, and heads of keys and values too, or each of them to several GPUs. */

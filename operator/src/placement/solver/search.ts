@@ -184,7 +184,7 @@ interface PairBounds {
 
 /** Prepares {@link leastCost} for items in the order in which they are placed. */
 function pairBoundsOf(model: Model, items: readonly ModelItem[]): PairBounds {
-  const nearest = Math.min(...model.hops.flatMap((row, a) => row.filter((_, b) => a !== b)), Infinity);
+  const nearest = nearestOf(model);
   const pairs = Array.from({ length: items.length + 1 }, () => 0);
   for (let depth = items.length - 1; depth >= 0; depth -= 1) {
     let sum = pairs[depth + 1] ?? 0;
@@ -194,6 +194,13 @@ function pairBoundsOf(model: Model, items: readonly ModelItem[]): PairBounds {
   const usable = model.slots.reduce((sum, slot) => sum + (slot.healthy ? slot.usableBytes : 0), 0);
   const bytes = items.reduce((sum, { item, shards }) => sum + item.bytes * shards, 0);
   return { pairs, share: usable === 0 ? 0 : bytes / usable };
+}
+
+/** Cost of the shortest hop between two slots; Infinity where there are fewer. A loop: a call takes no N² arguments. */
+function nearestOf({ hops }: Model): number {
+  let nearest = Infinity;
+  for (const [a, row] of hops.entries()) for (const [b, cost] of row.entries()) if (a !== b && cost < nearest) nearest = cost;
+  return nearest;
 }
 
 function leastOfPair(a: ModelItem | undefined, b: ModelItem | undefined, nearestHop: number): number {

@@ -183,3 +183,11 @@ describe('rules of items', () => {
     expect(() => solveItems([decode('a', 1, { shards: 0 })])).toThrow(/0 shards/);
   });
 });
+
+test('four hundred slots of fifty nodes are searched like four', () => {
+  const many = Array.from({ length: 50 }, (_, node) =>
+    box(8).map((slot) => ({ ...slot, node: `dgx-${node}`, name: slot.name.replace('dgx-1', `dgx-${node}`) })),
+  ).flat();
+  const solution = solve({ ...problem, slots: many, links: [], items: [decode('core', 34, { rank: 'Core' }), decode('py', 8.5)] });
+  expect(solution).toMatchObject({ feasible: true, unplaced: [] });
+});

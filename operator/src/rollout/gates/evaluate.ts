@@ -1,28 +1,33 @@
-import { quantile, wilson } from '@agentfleet/protocol/stats';
+import { wilson } from '@agentfleet/protocol/stats';
 import { judge, kolmogorovSmirnov, z95, type Tally } from '../statistics/index.ts';
 import { calibrationMapFinding } from './calibrationMap.ts';
 import type { ArmEvidence, BoundGate, Finding, Gate, GateResult, Verdict } from './gate.ts';
 import { goldenSetFinding } from './goldenSet.ts';
+import { isSaidBy, withRule } from './rule.ts';
 import { heldOutFinding } from './heldOut.ts';
+import { latencyRatioFinding } from './latencyRatio.ts';
 import { missedVetoFinding } from './missedVeto.ts';
 import { scoreDriftFinding } from './scoreDrift.ts';
 import { queryFinding } from './query.ts';
+import { vetoRatioFinding } from './vetoRatio.ts';
 import { agreementFinding, falseVetoFinding } from './shadow.ts';
 
 /**
  * Evaluates one gate. What is missing is InsufficientData, never Pass. Pure.
- * @param previous what this gate said last in the same rollout: a sequential test speaks once per look, and a decision stands
+ * @param previous what a gate of this name said last in the same rollout: a sequential test speaks once per look, and a decision stands
  */
 export function evaluateGate(gate: Gate, canary: ArmEvidence, stable: ArmEvidence, previous?: GateResult): GateResult {
-  if (gate.type === 'TaskLoss') return sequential(gate, canary.tasks, stable.tasks, previous);
-  const found = findingOf(gate, canary, stable);
+  const last = isSaidBy(gate, previous) ? previous : undefined;
+  if (gate.type === 'TaskLoss') return sequential(gate, canary.tasks, stable.tasks, last);
+  const found = findingOf(gate, canary, stable, last);
   return {
     name: gate.name,
     verdict: found.verdict,
     value: found.value,
     baseline: found.baseline,
     samples: found.samples,
-    message: found.message,
+    ...(found.look === undefined ? {} : { look: found.look }),
+    message: withRule(gate, found.message),
   };
 }
 
@@ -44,10 +49,16 @@ function sequential(gate: Extract<Gate, { type: 'TaskLoss' }>, canary: Tally, st
       ? ''
       : `the difference is above ${limit.toFixed(3)}, and may be ${(-gate.design.goal.margin).toFixed(3)} at worst; `;
   const message = `${found}look ${look + 1} of ${gate.design.looks.length}${next === undefined ? '' : `, the next with ${2 * next.samples} tasks of each arm`}`;
-  return { ...base, verdict, value: shareOf(canary), baseline: shareOf(stable), message, ...(look < 0 ? {} : { look }) };
+  const shares = { value: shareOf(canary), baseline: shareOf(stable) };
+  return { ...base, verdict, ...shares, message: withRule(gate, message), ...(look < 0 ? {} : { look }) };
 }
 
-function findingOf(gate: Exclude<Gate, { type: 'TaskLoss' }>, canary: ArmEvidence, stable: ArmEvidence): Finding {
+function findingOf(
+  gate: Exclude<Gate, { type: 'TaskLoss' }>,
+  canary: ArmEvidence,
+  stable: ArmEvidence,
+  previous: GateResult | undefined,
+): Finding {
   switch (gate.type) {
     case 'Query':
       return queryFinding(canary.queries?.get(gate.name), gate);
@@ -60,9 +71,9 @@ function findingOf(gate: Exclude<Gate, { type: 'TaskLoss' }>, canary: ArmEvidenc
     case 'DraftAcceptance':
       return rateAbove({ passed: canary.draft?.accepted ?? 0, total: canary.draft?.proposed ?? 0 }, gate, 'draft tokens');
     case 'VetoRatio':
-      return vetoRatio(canary, stable, gate);
+      return vetoRatioFinding(canary, stable, gate, previous);
     case 'LatencyRatio':
-      return latency(canary.latencies, stable.latencies, gate);
+      return latencyRatioFinding(canary.latencies, stable.latencies, gate);
     case 'EnergyShift':
       return energyShift(canary.energies, stable.energies, gate);
     case 'AUC':
@@ -125,8 +136,8 @@ function verifierFinding(gate: BoundGate<VerifierMetric>, canary: ArmEvidence, s
 /** What of a gate its finding is made by. */
 type Bounded = Pick<BoundGate, 'bound' | 'minSamples'>;
 
-/** Quantile of the times until an answer that is compared, and the p-value from which a distance is believed. */
-const [latencyQuantile, shiftAlpha] = [0.95, 0.01];
+/** The p-value from which a distance is believed. */
+const shiftAlpha = 0.01;
 
 function tooFew(samples: number, needed: number, what: string): Finding | undefined {
   if (samples >= needed) return undefined;
@@ -153,31 +164,6 @@ function rateAbove(tally: Tally, { bound: min, minSamples }: Bounded, what: stri
   const verdict: Verdict = low >= min ? 'Pass' : high < min ? 'Fail' : 'Inconclusive';
   const message = `${tally.passed} of ${tally.total} ${what}: at least ${low.toFixed(4)}, and has to be ${min}`;
   return { verdict, value: shareOf(tally), samples: tally.total, message };
-}
-
-function vetoRatio(canary: ArmEvidence, stable: ArmEvidence, { bound, minSamples }: Bounded): Finding {
-  const few = tooFew(Math.min(canary.acts.total, stable.acts.total), Math.max(1, minSamples), 'acts of each arm');
-  if (few !== undefined) return few;
-  const mine = wilson(canary.acts.vetoed, canary.acts.total, z95);
-  const [value, baseline] = [canary.acts.vetoed / canary.acts.total, stable.acts.vetoed / stable.acts.total];
-  const limit = bound * baseline;
-  const verdict: Verdict = mine.high <= limit || value <= baseline ? 'Pass' : mine.low > limit ? 'Fail' : 'Inconclusive';
-  return {
-    verdict,
-    value,
-    baseline,
-    samples: canary.acts.total,
-    message: `${value.toFixed(4)} of acts vetoed, and may be ${limit.toFixed(4)}`,
-  };
-}
-
-function latency(canary: readonly number[], stable: readonly number[], { bound, minSamples }: Bounded): Finding {
-  const few = tooFew(Math.min(canary.length, stable.length), Math.max(1, minSamples), 'requests of each arm');
-  if (few !== undefined) return few;
-  const [value, baseline] = [quantile(canary, latencyQuantile), quantile(stable, latencyQuantile)];
-  const verdict = value <= bound * baseline ? 'Pass' : 'Fail';
-  const message = `quantile ${latencyQuantile} is ${value.toFixed(3)} s, and may be ${bound} × ${baseline.toFixed(3)} s`;
-  return { verdict, value, baseline, samples: canary.length, message };
 }
 
 function energyShift(canary: readonly number[], stable: readonly number[], { bound, minSamples }: Bounded): Finding {

@@ -1,5 +1,5 @@
 import type { BoundMetric } from '@agentfleet/protocol/api';
-import type { Design, Table } from '../statistics/index.ts';
+import type { Cumulative, Design, Table } from '../statistics/index.ts';
 
 /** A gate's verdict on a canary. Only `Pass` at every gate promotes. */
 export type Verdict = 'Pass' | 'Fail' | 'Inconclusive' | 'InsufficientData';
@@ -10,6 +10,8 @@ export interface Finding {
   readonly value?: number;
   readonly baseline?: number;
   readonly samples: number;
+  /** As `GateResult.look`. */
+  readonly look?: number;
   readonly message: string;
 }
 
@@ -45,8 +47,8 @@ export interface ArmEvidence {
   readonly tasks: { readonly passed: number; readonly total: number };
   /** Requests to the arm's engines, and those that failed. */
   readonly requests: { readonly failed: number; readonly total: number };
-  /** Seconds until an answer, one per request or a sample of them. */
-  readonly latencies: readonly number[];
+  /** Seconds until an answer, as a histogram of the engines has them. */
+  readonly latencies: Cumulative;
   /** Energies of candidates that the arm was asked about. */
   readonly energies: readonly number[];
   /** Acts that were put to the verifier, and those that it vetoed. */

@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { designOf } from '../statistics/index.ts';
 import { evaluateGate, type ArmEvidence, type Gate, type Verdict } from './index.ts';
-import { armWith as arm } from './testing/evidence.ts';
+import { armWith as arm, latenciesOf } from './testing/evidence.ts';
 
 describe('gates', () => {
   const numbers = (count: number, factor: number): readonly number[] =>
     Array.from({ length: count }, (_, index) => (factor * (index % 100)) / 100);
+  const counted = (count: number, factor: number) => latenciesOf(numbers(count, factor), [0.5, 1, 1.5, 2, 3]);
   const cases: readonly (readonly [Gate, ArmEvidence, ArmEvidence, Verdict])[] = [
     [{ type: 'ErrorRate', name: 'e', bound: 0.01, minSamples: 100 }, arm({ requests: { failed: 0, total: 1000 } }), arm(), 'Pass'],
     [{ type: 'ErrorRate', name: 'e', bound: 0.01, minSamples: 100 }, arm({ requests: { failed: 50, total: 1000 } }), arm(), 'Fail'],
@@ -32,14 +33,14 @@ describe('gates', () => {
     ],
     [
       { type: 'LatencyRatio', name: 'l', bound: 1.2, minSamples: 10 },
-      arm({ latencies: numbers(200, 1.1) }),
-      arm({ latencies: numbers(200, 1) }),
+      arm({ latencies: counted(200, 1) }),
+      arm({ latencies: counted(200, 1) }),
       'Pass',
     ],
     [
       { type: 'LatencyRatio', name: 'l', bound: 1.2, minSamples: 10 },
-      arm({ latencies: numbers(200, 1.3) }),
-      arm({ latencies: numbers(200, 1) }),
+      arm({ latencies: counted(200, 2) }),
+      arm({ latencies: counted(200, 1) }),
       'Fail',
     ],
     [

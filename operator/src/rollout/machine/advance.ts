@@ -140,7 +140,7 @@ function hold(state: RolloutState, reason: Reason, message: string): RolloutStat
 function begin(state: RolloutState, policy: RolloutRules, evidence: Evidence): RolloutState {
   const { desired, now } = evidence;
   if (state.stable === undefined) return first(state, evidence);
-  if (desired === state.stable) return state.phase === 'Idle' && state.canary === undefined ? state : settle(state, now);
+  if (desired === state.stable) return settle(state, now);
   const failures = state.failures[desired] ?? 0;
   if (failures >= policy.freezeAfterFailures)
     return state.phase === 'Frozen' && state.canary === desired
@@ -194,15 +194,15 @@ function first(state: RolloutState, { desired, now, incompatible, canaryEngines 
   });
 }
 
+/** What may still be reported when nothing is tried: why what serves does so. Anything else is about what nobody asks for any more. */
+const settled: ReadonlySet<Reason> = new Set(['Idle', 'Promoted', 'Superseded']);
+
 function settle(state: RolloutState, now: number): RolloutState {
-  return enter(state, now, {
-    phase: 'Idle',
-    canary: undefined,
-    weight: 0,
-    step: 0,
-    reason: 'Idle',
-    message: 'what serves is what the spec asks for',
-  });
+  const isIdle = state.phase === 'Idle' && state.canary === undefined;
+  if (isIdle && settled.has(state.reason)) return state;
+  const message = 'what serves is what the spec asks for';
+  if (isIdle) return hold(state, 'Idle', message);
+  return enter(state, now, { phase: 'Idle', canary: undefined, weight: 0, step: 0, reason: 'Idle', message });
 }
 
 /** What ends a rollout in whatever phase: engines that fail, another revision that is asked for. */
@@ -311,17 +311,21 @@ function toStep(state: RolloutState, policy: RolloutRules, evidence: Evidence, i
 function canary(state: RolloutState, policy: RolloutRules, evidence: Evidence): RolloutState {
   const failed = failedGate(evidence);
   if (failed !== undefined) return back(state, evidence, 'GateFailed', failed, true);
-  const step = policy.steps[state.step];
-  const current = { ...state, gates: evidence.gates };
+  // A person may edit the steps meanwhile: it is at the last one at most, with the weight that this one has now.
+  const index = Math.max(0, Math.min(state.step, policy.steps.length - 1));
+  const step = policy.steps[index];
+  const last = index >= policy.steps.length - 1;
+  const current = { ...state, step: index, weight: step?.weight ?? state.weight, gates: evidence.gates };
   const waited = evidence.now - state.phaseSince;
-  const lacking = lackingOf(policy, evidence, step?.minSamples ?? 0, state.step === policy.steps.length - 1);
+  const lacking = lackingOf(policy, evidence, step?.minSamples ?? 0, last);
   if (lacking !== undefined) return lacks(current, policy, evidence, lacking);
   if (waited < (step?.pauseSeconds ?? 0)) return hold(current, 'Paused', `${step?.pauseSeconds} s of the step have to pass`);
-  const last = state.step >= policy.steps.length - 1;
   if (last && policy.requireApproval && !evidence.approved)
     return hold(current, 'AwaitingApproval', 'every gate passes: approve the revision by an AgentTaskOrder');
   if (last && !evidence.windowOpen) return hold(current, 'OutsideWindow', 'every gate passes: promoted when the window opens');
-  return toStep(current, policy, evidence, state.step + 1);
+  if (last && evidence.canaryEngines !== 'Ready')
+    return hold(current, 'Loading', 'every gate passes: promoted when all of its pods answer again');
+  return toStep(current, policy, evidence, index + 1);
 }
 
 /**

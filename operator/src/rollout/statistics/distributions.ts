@@ -155,20 +155,52 @@ export interface Tally {
 }
 
 /**
- * The limit of the difference canary − stable that lies `z` standard errors below the estimate (above it for negative z):
- * Newcombe's hybrid of Wilson's limits (Statistics in Medicine 17, 1998, method 10). It never leaves −1…1 and holds its level
+ * The limit of the difference canary − `ratio` × stable that lies `z` standard errors below the estimate (above it for negative z):
+ * Newcombe's hybrid of Wilson's limits (Statistics in Medicine 17, 1998, method 10). It never leaves −ratio…1 and holds its level
  * near 0 and 1, where the usual one does not.
  */
-export function differenceLimit(canary: Tally, stable: Tally, z: number): number {
-  if (canary.total === 0 || stable.total === 0) return z >= 0 ? -1 : 1;
+export function differenceLimit(canary: Tally, stable: Tally, z: number, ratio = 1): number {
+  if (canary.total === 0 || stable.total === 0) return z >= 0 ? -ratio : 1;
   const [c, s] = [canary, stable].map(({ passed, total }) => wilson(passed, total, Math.abs(z))) as [Interval, Interval];
-  const difference = c.value - s.value;
-  if (z >= 0) return difference - Math.hypot(c.value - c.low, s.high - s.value);
-  return difference + Math.hypot(c.high - c.value, s.value - s.low);
+  const difference = c.value - ratio * s.value;
+  if (z >= 0) return difference - Math.hypot(c.value - c.low, ratio * (s.high - s.value));
+  return difference + Math.hypot(c.high - c.value, ratio * (s.value - s.low));
 }
 
 /** Tasks of one arm that carry as much information about the difference as both arms do. */
 export function effectiveSamples(canary: Tally, stable: Tally): number {
   if (canary.total === 0 || stable.total === 0) return 0;
   return 1 / (1 / canary.total + 1 / stable.total);
+}
+
+/** A histogram: observations up to each bound, the last bound Infinity. */
+export type Cumulative = ReadonlyMap<number, number>;
+
+/** Observations of a histogram. */
+export function countOf(buckets: Cumulative): number {
+  return Math.max(0, ...buckets.values());
+}
+
+/** The largest finite bound of a histogram; 0 where it has none. */
+export function lastBound(buckets: Cumulative): number {
+  return Math.max(0, ...[...buckets.keys()].filter(Number.isFinite));
+}
+
+/** The value of a rank of a histogram, evenly within a bucket as Prometheus reckons it; Infinity beyond all bounds. */
+export function valueAt(buckets: Cumulative, rank: number): number {
+  let [below, counted] = [0, 0];
+  for (const [bound, count] of [...buckets].sort(([a], [b]) => a - b)) {
+    if (count >= rank && count > counted)
+      return Number.isFinite(bound) ? below + ((bound - below) * (rank - counted)) / (count - counted) : bound;
+    [below, counted] = [bound, count];
+  }
+  return Infinity;
+}
+
+/** A quantile of a histogram, and its limits `z` standard errors of its rank away: no distribution is assumed. */
+export function quantileLimits(buckets: Cumulative, share: number, z: number): Interval {
+  const count = countOf(buckets);
+  const [rank, error] = [count * share, z * Math.sqrt(count * share * (1 - share))];
+  const of = (at: number): number => valueAt(buckets, Math.min(count, Math.max(0, at)));
+  return { value: of(rank), low: of(rank - error), high: rank + error > count ? Infinity : of(rank + error) };
 }

@@ -10,6 +10,11 @@ export {
   differenceLimit,
   effectiveSamples,
   z95,
+  countOf,
+  lastBound,
+  valueAt,
+  quantileLimits,
+  type Cumulative,
   type Tally,
 } from './distributions.ts';
-export { judge } from './judge.ts';
+export { judge, openLook } from './judge.ts';

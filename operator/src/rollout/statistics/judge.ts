@@ -1,5 +1,5 @@
 import type { Design } from './design.ts';
-import { differenceLimit, effectiveSamples, type Tally } from './distributions.ts';
+import { differenceLimit, effectiveSamples, normalQuantile, type Tally } from './distributions.ts';
 
 export type Judgement = 'Promote' | 'Refuse' | 'Continue';
 
@@ -26,4 +26,13 @@ export function judge(design: Design, canary: Tally, stable: Tally): Judged {
   if (limit > -margin) return { judgement: 'Promote', look: index, limit };
   const refused = look.fraction === 1 || differenceLimit(canary, stable, look.refuse) < -margin;
   return { judgement: refused ? 'Refuse' : 'Continue', look: index, limit };
+}
+
+/**
+ * The look that so many samples reach, of a test whose last one nobody knows beforehand: at `first` samples, and each time that
+ * they have doubled. Each spends half of the error that is left, so that all together spend `error`: `z` is its boundary.
+ */
+export function openLook(samples: number, first: number, error: number): { readonly look: number; readonly z: number } {
+  const look = Math.floor(Math.log2(samples / first));
+  return { look, z: normalQuantile(1 - error * 2 ** -(look + 1)) };
 }

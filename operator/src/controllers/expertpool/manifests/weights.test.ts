@@ -67,7 +67,7 @@ function decided(pool: ExpertPool, pods: readonly Pod[], progress: ReadonlyMap<s
 const plan = {
   hash: 'a',
   mode: 'DRA',
-  assignments: [{ item: 'core', slot: 'dgx-1/gpu0', uuid: 'GPU-0', bytes: 20_000, admitted: true }],
+  assignments: [{ item: 'core', slot: 'dgx-1/gpu0', uuid: 'GPU-0', bytes: 2 ** 36, admitted: true }],
   rejected: [],
   skippedModes: [],
 } as const;

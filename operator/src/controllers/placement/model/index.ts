@@ -170,6 +170,8 @@ export interface Holder {
   readonly ending?: ReadonlySet<string>;
   /** How its engines get at their GPUs. */
   readonly mode?: Mode | undefined;
+  /** For which engines its own ones wait, in words. */
+  readonly waits?: readonly string[];
 }
 
 /** Where an engine is to be. */
@@ -191,6 +193,8 @@ export interface OwnerPlan {
   readonly ending: ReadonlySet<string>;
   /** Nodes that a probe pod has to ask. */
   readonly asks: readonly string[];
+  /** As `Holder.waits`, once it is decided who may start. */
+  readonly waits?: readonly string[];
 }
 
 /** What a node answered when a pod asked it for GPUs by environment. */

@@ -7,7 +7,7 @@ export function armWith(more: Partial<ArmEvidence> = {}): ArmEvidence {
   return {
     tasks: none,
     requests: { failed: 0, total: 0 },
-    latencies: [],
+    latencies: new Map(),
     energies: [],
     acts: { vetoed: 0, total: 0 },
     passedActs: { missed: 0, total: 0 },
@@ -15,4 +15,9 @@ export function armWith(more: Partial<ArmEvidence> = {}): ArmEvidence {
     rollbacks: { verified: 0, total: 0 },
     ...more,
   };
+}
+
+/** Times as a histogram of these bounds has them, and of all. */
+export function latenciesOf(times: readonly number[], bounds: readonly number[]): ReadonlyMap<number, number> {
+  return new Map([...bounds, Infinity].map((bound) => [bound, times.filter((time) => time <= bound).length]));
 }

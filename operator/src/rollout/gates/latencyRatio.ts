@@ -1,0 +1,33 @@
+import { countOf, lastBound, quantileLimits, z95 } from '../statistics/index.ts';
+import type { ArmEvidence, BoundGate, Finding, Verdict } from './gate.ts';
+
+/** Quantile of the times until an answer that is compared. */
+const share = 0.95;
+
+type Times = ArmEvidence['latencies'];
+
+/**
+ * Whether the canary takes longer than `bound` times what the stable revision does, by the limits of both quantiles (one-sided
+ * 95 %, joined as Newcombe joins those of shares). What lies beyond the last bucket is unknown, of whichever arm. Pure.
+ */
+export function latencyRatioFinding(
+  canary: Times,
+  stable: Times,
+  { bound, minSamples }: Pick<BoundGate<'LatencyRatio'>, 'bound' | 'minSamples'>,
+): Finding {
+  const [samples, needed] = [Math.min(countOf(canary), countOf(stable)), Math.max(1, minSamples)];
+  if (samples < needed) return { verdict: 'InsufficientData', samples, message: `${samples} of ${needed} requests of each arm so far` };
+  const [mine, base] = [quantileLimits(canary, share, z95), quantileLimits(stable, share, z95)];
+  for (const [who, { value }, times] of [['canary', mine, canary] as const, ['stable revision', base, stable] as const]) {
+    if (Number.isFinite(value)) continue;
+    const message = `quantile ${share} of the ${who} is above ${lastBound(times)} s, and no bucket tells by how much`;
+    return { verdict: 'InsufficientData', samples, message };
+  }
+  const difference = mine.value - bound * base.value;
+  const upper = difference + Math.hypot(mine.high - mine.value, bound * (base.value - base.low));
+  const lower = difference - Math.hypot(mine.value - mine.low, bound * (base.high - base.value));
+  const verdict: Verdict = upper <= 0 ? 'Pass' : lower > 0 ? 'Fail' : 'Inconclusive';
+  const between = `${mine.low.toFixed(3)} to ${mine.high.toFixed(3)} s`;
+  const message = `quantile ${share} is ${mine.value.toFixed(3)} s (${between}), and may be ${bound} × ${base.value.toFixed(3)} s`;
+  return { verdict, value: mine.value, baseline: base.value, samples: countOf(canary), message };
+}

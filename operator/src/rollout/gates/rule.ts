@@ -1,0 +1,25 @@
+import { gateMetrics } from '@agentfleet/protocol/api';
+import type { Gate, GateResult } from './gate.ts';
+import { mustPassBefore } from './phases.ts';
+
+/**
+ * The metric and the bound of a gate whose result stands until the next look, or for good; undefined: it is judged anew each
+ * time. A person may edit the policy while a revision is tried, and what another rule said counts for nothing then.
+ */
+function ruleOf(gate: Gate): string | undefined {
+  if (gate.type === 'TaskLoss') return `TaskLoss at most ${gate.design.goal.margin}`;
+  if (gate.type === 'Query' || (gate.type !== 'VetoRatio' && mustPassBefore(gate.type) !== 'Canary')) return undefined;
+  return `${gate.type} ${gateMetrics[gate.type].bound === 'atLeast' ? 'at least' : 'at most'} ${gate.bound}, ${gate.minSamples} samples`;
+}
+
+/** The message of a result, which begins with its rule where it stands: the status keeps both in one place. Pure. */
+export function withRule(gate: Gate, message: string): string {
+  const rule = ruleOf(gate);
+  return rule === undefined ? message : `${rule}: ${message}`;
+}
+
+/** Whether a result that stands is one of this rule, and not of another one under its name. Pure. */
+export function isSaidBy(gate: Gate, result: GateResult | undefined): boolean {
+  const rule = ruleOf(gate);
+  return rule !== undefined && result?.message.startsWith(`${rule}: `) === true;
+}
