@@ -101,10 +101,10 @@ describe('the pod of an engine on several GPUs', () => {
     expect(metadata.annotations).toMatchObject({ 'agentfleet.dev/gpu-holder': 'pod-1,pod-2' });
   });
 
-  test('gets how many there are, and that its draft is on one', () => {
+  test('gets how many there are, and that its draft is on all of them', () => {
     const args = rendered(planned('DRA')).template.spec.initContainers[0]?.args ?? [];
     expect(args[args.indexOf('--tensor-parallel-size') + 1]).toBe('2');
-    expect(args.join(' ')).toContain('"draft_tensor_parallel_size":1');
+    expect(args.join(' ')).toContain('"draft_tensor_parallel_size":2');
     expect(args).toContain('--enable-sleep-mode');
     expect(rendered(planned('DRA', [place(0)]), 1).template.spec.initContainers[0]?.args).not.toContain('--tensor-parallel-size');
   });

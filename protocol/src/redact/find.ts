@@ -77,6 +77,7 @@ function isNoPlaceholder(text: string): boolean {
 }
 
 const url = '[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\\s:@/"\'<>`]{0,128}:(?<secret>[^\\s@/"\'<>`]{1,256})@(?=[A-Za-z0-9[])';
+const curlUser = 'curl\\s[^\\n|;&]{0,256}?(?<=\\s)(?:-u|--user)[ =]{0,2}["\']?[^\\s:"\']{1,128}:(?<secret>[^\\s"\']{1,256})';
 const authorization =
   '[Aa]uthorization["\']?\\s{0,3}[:=]\\s{0,3}["\']?(?:Bearer|Basic|[Tt]oken)\\s{1,3}(?<secret>[A-Za-z0-9._~+/=-]{16,4096})';
 
@@ -88,8 +89,13 @@ const shapes: readonly Shape[] = [
   shape('CloudKey', ['_v1_'], `do[opr]_v1_[a-f0-9]{64}${after}`),
   shape('Token', ['ghp_', 'gho_', 'ghu_', 'ghs_', 'ghr_'], `gh[pousr]_[A-Za-z0-9]{36,255}${after}`),
   shape('Token', ['github_pat_'], `github_pat_[A-Za-z0-9_]{60,255}${after}`),
-  shape('Token', ['glpat-', 'gldt-', 'glrt-', 'glcbt-'], '(?:glpat|gldt|glrt|glcbt)-[A-Za-z0-9_.-]{20,128}'),
-  shape('Token', ['xox'], 'xox[abeposr]-[A-Za-z0-9-]{10,255}'),
+  shape(
+    'Token',
+    ['glpat-', 'gldt-', 'glrt-', 'glcbt-', 'glptt-', 'glft-', 'gloas-', 'glsoat-'],
+    'gl(?:pat|dt|rt|cbt|ptt|ft|oas|soat)-[A-Za-z0-9_.-]{20,128}',
+  ),
+  shape('Token', ['xox'], 'xox[a-eposr]-[A-Za-z0-9%-]{10,255}'),
+  shape('Token', ['whsec_'], 'whsec_[A-Za-z0-9+/=]{24,128}'),
   shape('Token', ['xapp-'], 'xapp-\\d-[A-Za-z0-9-]{20,255}'),
   shape(
     'Token',
@@ -112,6 +118,7 @@ const shapes: readonly Shape[] = [
   shape('Token', ['uthorization'], authorization, isNoPlaceholder),
   shape('Jwt', ['eyJ'], '(?<![_-])eyJ[A-Za-z0-9_-]{8,2048}\\.eyJ[A-Za-z0-9_-]{8,6144}\\.[A-Za-z0-9_-]{8,2048}'),
   shape('UrlPassword', ['://'], url, isNoPlaceholder),
+  shape('UrlPassword', ['curl'], curlUser, isNoPlaceholder),
 ];
 
 /** A secret in a text: what is taken out, from `start` to before `end`. */
@@ -132,9 +139,15 @@ function merged(spans: readonly Span[]): readonly Span[] {
   return result;
 }
 
-const names = /pass(?:word|wd|phrase)|pwd|secret|token|api[_-]?key|access[_-]?key|account[_-]?key|auth[_-]?key|credential/gi;
+const names =
+  /pass(?:word|wd|phrase)|pwd|secret(?![_-]?(?:name|ref))|token(?!i[sz])|api[_-]?key|access[_-]?key|account[_-]?key|auth[_-]?key|credential/gi;
 const assignment =
-  /[A-Za-z0-9_.-]{0,24}["'\]]{0,2}[ \t]{0,3}(?:=>|:=|[:=])[ \t]{0,3}["'`]?(?<value>[A-Za-z0-9+/_=.~!@#%^&*-]{10,256})(?![A-Za-z0-9(])/dy;
+  /[A-Za-z0-9_.-]{0,24}(?:\\?["'\]]){0,2}[ \t]{0,3}(?:=>|:=|[:=])[ \t]{0,3}(?:[bru]{0,2}\\?["'`])?(?<value>[A-Za-z0-9+/_=.~!@#%^&*-]{10,256})(?![A-Za-z0-9(])/dy;
+/** What an option of a command, or an element of XML, with such a name gets. */
+const [option, element] = [
+  /[ \t]{1,3}["']?(?<value>[A-Za-z0-9+/_=.~!@#%^&*-]{10,256})(?![A-Za-z0-9(])/dy,
+  /[A-Za-z0-9_.-]{0,24}>[ \t]{0,3}(?<value>[A-Za-z0-9+/_=.~!@#%^*-]{10,256})<\//dy,
+];
 const words = /[A-Za-z0-9+/_-]{32,}={0,2}/g;
 const longestWord = 100;
 
@@ -170,9 +183,17 @@ function shapeSpans(text: string): readonly Span[] {
 function assignedSpans(text: string): readonly Span[] {
   const spans: Span[] = [];
   for (const name of text.matchAll(names)) {
-    assignment.lastIndex = name.index + name[0].length;
-    const value = assignment.exec(text)?.indices?.groups?.['value'];
-    if (value !== undefined && looksAssigned(text.slice(...value))) spans.push({ start: value[0], end: value[1], kind: 'Assigned' });
+    const before = text.slice(Math.max(0, name.index - 24), name.index);
+    const forms = [
+      assignment,
+      ...(/(?<!\S)--[a-z-]*$/.test(before) ? [option] : []),
+      ...(/<[A-Za-z0-9_.:-]*$/.test(before) ? [element] : []),
+    ];
+    for (const form of forms) {
+      form.lastIndex = name.index + name[0].length;
+      const value = form.exec(text)?.indices?.groups?.['value'];
+      if (value !== undefined && looksAssigned(text.slice(...value))) spans.push({ start: value[0], end: value[1], kind: 'Assigned' });
+    }
   }
   return spans;
 }
@@ -186,8 +207,9 @@ function generatedSpans(text: string): readonly Span[] {
   return spans;
 }
 
-/** `sha512-…` of a lock file, `h1:…` of go.sum, `SHA256:…` of ssh. */
+/** `sha512-…` of a lock file, `h1:…` of go.sum, `SHA256:…` and public keys of ssh, which begin with the name of their kind. */
 function isDigest(text: string, word: string, at: number): boolean {
+  if (/^AAAA(?:[BC]3NzaC1|E2VjZHNh|GnNr|InNr)/.test(word)) return true;
   return /^sha\d{1,3}[-_]/i.test(word) || /(?:h1:|sha\d{1,3}[:=])$/i.test(text.slice(Math.max(0, at - 8), at));
 }
 
@@ -243,8 +265,9 @@ export type KeyState = 'Header' | 'Head' | 'Body' | 'Tail' | null;
 
 const begin = /-----BEGIN (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----/g;
 const end = /-----END (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----/;
-/** The rest of a key whose newlines are written as `\n`. */
-const escaped = /(?:\\r|\\n|[A-Za-z0-9+/=]){0,16384}(?:-----END (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----)?/y;
+/** The rest of a key whose newlines are written as `\n`, or became spaces. */
+const escaped =
+  /(?:\\r|\\n|[A-Za-z0-9+/=]){0,16384}(?:[ \t]{1,4}[A-Za-z0-9+/=]{40,128}(?![A-Za-z0-9+/=])){0,256}(?:[ \t]{1,4}[A-Za-z0-9+/=]{1,39}(?=[ \t]{1,4}-----END))?(?:[ \t]{0,4}-----END (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----)?/y;
 
 /** Where the header of the next key stands; null for none. */
 export function nextKey(text: string): { readonly start: number; readonly end: number } | null {
@@ -259,17 +282,54 @@ export function keyInLine(text: string): number {
   return escaped.exec(text)?.[0].length ?? 0;
 }
 
+/** What stands before each line of a shown key: a number, a time, the name of a pod. */
+const longestPrefix = 160;
+
+/**
+ * Finds before the lines of a key what stands before its header: the same text, with other numbers and other blanks. Null where
+ * nothing stands there, or too much to be the like of all lines.
+ */
+export function prefixOf(before: string): RegExp | null {
+  const text = before.slice(before.lastIndexOf('\n') + 1);
+  if (text.trim() === '' || text.length > longestPrefix) return null;
+  const parts = text.match(/\d+|\s+|[^\d\s]+/g) ?? [];
+  // Between two numbers at least one blank, so that there is one way to match.
+  const pattern = parts.map((part, at) => {
+    if (/^\s/.test(part)) return `\\s{${at === 0 ? 0 : 1},16}`;
+    return /^\d/.test(part) ? '\\d{1,9}' : part.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+  });
+  return new RegExp(`^${pattern.join('')}`);
+}
+
+/** Whether more lines of a key may follow what stands behind its header, or behind the part of it on that line. */
+export function mayGoOn(rest: string): boolean {
+  return /^[^A-Za-z0-9]{0,8}$/.test(rest.trim());
+}
+
+/** Signs of diffs and quotations, quotes and what joins them, around a line of a key. */
+const [leading, trailing] = [
+  /^[ \t]{0,64}[-+<>|]?[ \t]{0,64}["'`]?(?=[A-Za-z0-9+/=]|$)/,
+  /(?:\\[rn]){0,2}["'`]?[ \t]{0,4}[+,;)\\]{0,3}[ \t]{0,4}$/,
+];
+/** A line of a key behind something else than its header: too long for a word. */
+const decorated = /^[^\n]{0,160}?(?<![A-Za-z0-9+/=])[A-Za-z0-9+/=]{40,128}(?![A-Za-z0-9+/=])[^A-Za-z0-9\n]{0,16}$/;
+
 /**
  * What a line inside a key leads to: the next state, `End` after its last line, or `Not` for a line that is none of a key's,
- * so that a text that only mentions a key hides nothing else. Diffs put a sign before their lines.
+ * so that a text that only mentions a key hides nothing else.
+ *
+ * @param prefix what stood before the header, see {@link prefixOf}
  */
-export function keyLine(line: string, state: KeyState): KeyState | 'End' | 'Not' {
-  const text = line.replace(/[\r\n]+$/, '').replace(/^[ \t]*[+-]?[ \t]*(?=[A-Za-z0-9+/=]|$)/, '');
+export function keyLine(line: string, state: KeyState, prefix: RegExp | null): KeyState | 'End' | 'Not' {
   if (end.test(line)) return 'End';
   if (state === 'Tail') return 'Not';
-  if (state === 'Head' && (text === '' || /^[A-Za-z-]{3,16}: .{1,128}$/.test(text))) return 'Head';
-  if (/^[A-Za-z0-9+/=]{40,128}$/.test(text)) return 'Body';
-  if (state === 'Body' && /^=?[A-Za-z0-9+/=]{1,39}$/.test(text)) return 'Tail';
+  const bare = line.replace(/[\r\n]+$/, '');
+  const own = prefix === null ? bare : bare.replace(prefix, '');
+  const text = own.replace(leading, '');
+  if (state === 'Head' && (text.trim() === '' || /^[A-Za-z-]{3,16}: .{1,128}$/.test(text))) return 'Head';
+  const word = text.replace(trailing, '');
+  if (/^[A-Za-z0-9+/=]{40,128}$/.test(word) || decorated.test(bare)) return 'Body';
+  if (state === 'Body' && /^=?[A-Za-z0-9+/=]{1,39}$/.test(word)) return 'Tail';
   return 'Not';
 }
 
@@ -280,14 +340,19 @@ export function keyLine(line: string, state: KeyState): KeyState | 'End' | 'Not'
 export function hideKeyLines(text: string): string {
   if (nextKey(text) === null) return text;
   let state: KeyState = null;
+  let prefix: RegExp | null = null;
   return text
     .split('\n')
     .map((line) => {
-      const next = state === null ? 'Not' : keyLine(line, state);
+      const next = state === null ? 'Not' : keyLine(line, state, prefix);
       state = next === 'End' || next === 'Not' ? null : next;
       if (next !== 'Not') return redactionMarker('PrivateKey');
       const key = nextKey(line);
-      if (key !== null && line.slice(key.end).trim() === '') state = 'Head';
+      if (key === null) return line;
+      const rest = line.slice(key.end);
+      const inLine = keyInLine(rest);
+      if (end.test(rest.slice(0, inLine)) || !mayGoOn(rest.slice(inLine))) return line;
+      [state, prefix] = ['Head', prefixOf(line.slice(0, key.start))];
       return line;
     })
     .join('\n');

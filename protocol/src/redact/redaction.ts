@@ -1,5 +1,5 @@
 import { redactionMarker, type RedactionKind, type RedactionCounts } from '../keeper/index.ts';
-import { findSecrets, keyInLine, keyLine, nextKey, openKey, type KeyState, type Span, DeclaredSecrets } from './find.ts';
+import { findSecrets, keyInLine, keyLine, mayGoOn, nextKey, openKey, prefixOf, type KeyState, type Span, DeclaredSecrets } from './find.ts';
 import { Transform } from 'node:stream';
 
 /** A word that has not ended is held back up to this; longer ones are no secrets but data. */
@@ -25,6 +25,8 @@ export class Redactor {
   #held = '';
   #context = '';
   #key: KeyState = null;
+  /** What stands before the lines of the key that is being read. */
+  #prefix: RegExp | null = null;
 
   constructor(declared: readonly string[], tally: Tally) {
     this.#declared = declared;
@@ -75,7 +77,7 @@ export class Redactor {
     if (found === -1 && !all && this.#held.length <= maxKeyLine) return null;
     const line = found === -1 ? this.#held : this.#held.slice(0, found + 1);
     if (this.#key === 'Header') return this.#afterHeader(line);
-    const next = keyLine(line, this.#key);
+    const next = keyLine(line, this.#key, this.#prefix);
     this.#key = next === 'End' || next === 'Not' ? null : next;
     if (next === 'Not') return '\n';
     this.#held = this.#held.slice(line.length);
@@ -83,10 +85,12 @@ export class Redactor {
   }
 
   #afterHeader(line: string): string {
-    const bare = line.trim() === '';
-    this.#key = bare && line.endsWith('\n') ? 'Head' : null;
-    this.#held = this.#held.slice(bare ? line.length : keyInLine(line));
-    return '';
+    const inLine = keyInLine(line);
+    const rest = line.slice(inLine);
+    const goesOn = line.endsWith('\n') && mayGoOn(rest) && !line.slice(0, inLine).includes('-----END');
+    this.#key = goesOn ? 'Head' : null;
+    this.#held = this.#held.slice(goesOn ? line.length : inLine);
+    return goesOn ? rest.trimEnd() : '';
   }
 
   /** Looks at what stands before the next key, at most a window of it; null when all of that has to wait. */
@@ -106,6 +110,7 @@ export class Redactor {
     const out = this.#emit(whole, before, cut, spans);
     this.#held = this.#held.slice(key.end - key.start);
     this.#context = '';
+    this.#prefix = prefixOf(whole);
     this.#key = 'Header';
     this.#tally('PrivateKey');
     return out + redactionMarker('PrivateKey');

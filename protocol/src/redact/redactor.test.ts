@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { hideKeyLines } from './find.ts';
 import { Redaction } from './redaction.ts';
 
 // Put together here, so that no scanner takes this file for a leak.
@@ -22,6 +23,8 @@ const secrets: readonly (readonly [string, string])[] = [
   ['Token', `npm_${word('n', 36)}`],
   ['Token', `sk-ant-${word('i', 80)}`],
   ['Token', `hvs.${word('v', 40)}`],
+  ['Token', ['xoxc', '123456789012', word('s', 24)].join('-')],
+  ['Token', `whsec_${word('u', 32)}`],
   ['Jwt', `eyJ${word('j', 30)}.eyJ${word('k', 60)}.${word('m', 43)}`],
   ['HighEntropy', `q8${word('e', 40)}Z`],
 ];
@@ -58,6 +61,30 @@ describe('redaction', () => {
     expect(redact(diff).text).toBe('+before\n+[REDACTED:PrivateKey]\n+after\n+');
   });
 
+  const lines = key('RSA ').trimEnd().split('\n');
+  it.each<readonly [string, string]>([
+    ['cat -n', lines.map((line, n) => `${String(n + 9).padStart(6)}\t${line}`).join('\n')],
+    ['grep -n', lines.map((line, n) => `${n + 9}:${line}`).join('\n')],
+    ['diff', lines.map((line) => `> ${line}`).join('\n')],
+    ['logs of a pod', lines.map((line, n) => `2026-01-02T03:04:05.${n}07Z web-1  | ${line}`).join('\n')],
+    ['strings that are joined', lines.map((line) => `  "${line}\\n" +`).join('\n')],
+    ['a variable of a shell', `key is ${lines.join(' ')} so far`],
+  ])('takes out a private key as %s shows it, and nothing behind it', (_how, shown) => {
+    const text = `before\n${shown}\nafter ${word('m', 12)}\nand more\n`;
+    const found = redact(text);
+    for (const line of lines.slice(1, -1)) expect(found.text).not.toContain(line.slice(0, 12));
+    expect(found.text).toMatch(/^before\n.*\[REDACTED:PrivateKey\]/);
+    expect(found.text.endsWith(`\nafter ${word('m', 12)}\nand more\n`), found.text).toBe(true);
+    expect(found.counts).toEqual({ PrivateKey: 1 });
+    expect(hideKeyLines(text).split('\n')).toHaveLength(text.split('\n').length);
+    const apart = hideKeyLines(text)
+      .split('\n')
+      .map((line) => redact(line).text)
+      .join('\n');
+    for (const line of lines.slice(1, -1)) expect(apart).not.toContain(line.slice(0, 12));
+    expect(apart).toContain('\nand more\n');
+  });
+
   it('hides no line after the mere mention of a key', () => {
     const text = 'grep -----BEGIN PRIVATE KEY-----\nFAIL\nok\nTestNameThatIsLong\n';
     expect(redact(text).text).toBe('grep [REDACTED:PrivateKey]\nFAIL\nok\nTestNameThatIsLong\n');
@@ -66,12 +93,17 @@ describe('redaction', () => {
   it('takes out passwords of URLs and of headers, and what is assigned to names', () => {
     const value = `R4${word('w', 14)}9`;
     expect(redact(`git clone https://me:${value}@host/a.git`).text).toBe('git clone https://me:[REDACTED:UrlPassword]@host/a.git');
+    expect(redact(`curl -s -u me:${value} https://host/`).text).toBe('curl -s -u me:[REDACTED:UrlPassword] https://host/');
     expect(redact(`Authorization: Bearer ${value}`).text).toBe('Authorization: Bearer [REDACTED:Token]');
     for (const [before, after] of [
       ['DB_PASSWORD=', '\n'],
       ['"apiKey": "', '",'],
       ["  client_secret => '", "'"],
       ['token: ', ''],
+      ['{\\"password\\": \\"', '\\"}'],
+      ["secret = b'", "'"],
+      ['mysql --password ', ' -h db'],
+      ['<db:password>', '</db:password>'],
     ] as const)
       expect(redact(`${before}${value}${after}`)).toEqual({ text: `${before}[REDACTED:Assigned]${after}`, counts: { Assigned: 1 } });
   });
@@ -89,6 +121,10 @@ describe('redaction', () => {
     '6f9619ff-8b86-d011-b42d-00c04fc964ff 01JABCDEFGHJKMNPQRSTVWXYZ0',
     'key = "value"; auth = require("./auth2"); pwd=/home/agent/workspace',
     '-----BEGIN CERTIFICATE-----',
+    `ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI${word('k', 43)} me@host`,
+    'tokenizer: Qwen2.5-Coder-7B-Instruct',
+    'secretName: my-app-tls-v2-2024a',
+    'docker build --token-file f2a7b9c1.d sleep --help curl -u $USER:$PASSWORD',
   ])('leaves %s as it is', (text) => {
     expect(redact(text)).toEqual({ text, counts: null });
   });
@@ -121,7 +157,12 @@ describe('redaction', () => {
     const pieces = [
       ...secrets.map(([, secret]) => secret),
       key('RSA '),
+      ...lines.map((line, n) => `${n + 9}: "${line}",\n`),
+      lines.join(' '),
       ...declared,
+      ' --password ',
+      'curl -u me:',
+      '<password>',
       'password = ',
       `P4${word('q', 12)}55`,
       ' ',
@@ -175,6 +216,15 @@ describe('redaction', () => {
     let out = '';
     for (let n = 0; n < 200_000; n++) out += redactor.push('x');
     expect((out + redactor.finish()).length).toBe(200_000);
+  });
+
+  it('takes no longer for lines behind a header that are like none of a key', () => {
+    const mean = ['1 '.repeat(80), `${' '.repeat(60)}"`, '\t'.repeat(100)].flatMap((before) =>
+      ['1'.repeat(4000), ' '.repeat(4000), `${'1 '.repeat(2000)}x`, 'A'.repeat(4000)].map(
+        (line) => `${before}-----BEGIN PRIVATE KEY-----\n${line}\nend\n`,
+      ),
+    );
+    for (const text of mean) for (let n = 0; n < 20; n++) expect(redact(text).text.endsWith('\nend\n'), text).toBe(true);
   });
 
   it('holds little, whatever comes', () => {

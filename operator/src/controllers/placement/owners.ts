@@ -264,14 +264,21 @@ const cure = 'wait until they are read, or give the budget in bytes';
 function spreadLack(pool: ExpertPool, expert: Expert): Demand | undefined {
   const shards = shardsOf(expert);
   if (shards === 1) return undefined;
-  const architecture = sizeOf(pool, expert, expert.name)?.architecture;
-  const heads = architecture?.heads;
-  if (architecture === undefined || heads === undefined) {
-    const why = 'which tensorParallel has to divide, are not known (status.artifacts[].architecture.heads); wait until they are read';
-    return { lack: `expert ${expert.name}: the heads of its weights, ${why}` };
+  for (const [weights, name] of [
+    ['its weights', expert.name],
+    ...(expert.speculative ? [['its draft', draftOf(expert.name)]] : []),
+  ] as const) {
+    const architecture = sizeOf(pool, expert, name)?.architecture;
+    const heads = architecture?.heads;
+    if (architecture === undefined || heads === undefined) {
+      const why = 'which tensorParallel has to divide, are not known (status.artifacts[].architecture.heads); wait until they are read';
+      return { lack: `expert ${expert.name}: the heads of ${weights}, ${why}` };
+    }
+    const lack = indivisible(architecture, heads, shards);
+    if (lack !== undefined)
+      return { lack: `expert ${expert.name}${name === expert.name ? '' : ', its draft'}: ${lack}`, reason: 'NotDivisible' };
   }
-  const lack = indivisible(architecture, heads, shards);
-  return lack === undefined ? undefined : { lack: `expert ${expert.name}: ${lack}`, reason: 'NotDivisible' };
+  return undefined;
 }
 
 /** Why an engine would refuse its draft; undefined also where their sizes are not known yet. */

@@ -83,19 +83,24 @@ describe('an engine on several GPUs', () => {
     expect(said(many)?.message).toContain('28 and 4 (num_attention_heads, num_key_value_heads): take one of 1, 2, 4');
   });
 
-  test('is refused a draft of another vocabulary, as vLLM would be started in vain', () => {
+  test('is refused a draft of another vocabulary, or one that is not divided, as vLLM would be started in vain', () => {
     const speculative = { draft: { uri: 'pvc://models/small' }, numTokens: 4 };
-    const pool = readPool('p', [wide('core', '9Gi', 1, { speculative })]);
-    const withDraft = (vocabulary: number) => {
+    const withDraft = (vocabulary: number, heads = 40, gpus = 1) => {
+      const pool = readPool('p', [wide('core', '9Gi', gpus, { speculative })]);
       const artifacts = [
         ...(pool.status?.artifacts ?? []),
         { name: 'core/draft', uri: 'pvc://models/small', phase: 'Ready', weightBytes: 2 ** 30 },
       ];
-      const last = artifacts.map((one) => (one.name === 'core/draft' ? { ...one, architecture: { ...thirteen, vocabulary } } : one));
+      const last = artifacts.map((one) =>
+        one.name === 'core/draft' ? { ...one, architecture: { ...thirteen, vocabulary, heads, kvHeads: heads } } : one,
+      );
       return settle(world([{ ...pool, status: { ...pool.status, artifacts: last } } as unknown as ExpertPool]));
     };
     expect(said(withDraft(thirteen.vocabulary))).toMatchObject({ status: 'True' });
     expect(said(withDraft(32_000))).toMatchObject({ status: 'False', reason: 'DraftVocabulary' });
+    expect(said(withDraft(thirteen.vocabulary, 40, 2))).toMatchObject({ status: 'True' });
+    expect(said(withDraft(thirteen.vocabulary, 13, 2))).toMatchObject({ status: 'False', reason: 'NotDivisible' });
+    expect(said(withDraft(thirteen.vocabulary, 13, 2))?.message).toContain('expert core, its draft: engine.vLLM.tensorParallel is 2');
     expect(said(withDraft(32_000))?.message).toContain('its draft knows 32000 tokens and it 32016 (vocab_size of config.json)');
   });
 

@@ -92,7 +92,7 @@ export function activationBytes(architecture: Architecture, maxSequences: number
 export function estimateEngine(demand: EngineDemand): MemoryEstimate {
   const { architecture, shards, draft, adapters } = demand;
   const perToken = kvBytesPerToken(architecture, demand.kvElementBytes, shards);
-  const draftPerToken = draft === undefined ? 0 : kvBytesPerToken(draft.architecture, demand.kvElementBytes);
+  const draftPerToken = draft === undefined ? 0 : kvBytesPerToken(draft.architecture, demand.kvElementBytes, shards);
   const parts = {
     weights: (weightFactor * demand.weightBytes) / shards,
     kv: demand.tokens * perToken,
@@ -102,8 +102,8 @@ export function estimateEngine(demand: EngineDemand): MemoryEstimate {
     links: shards > 1 ? linkBytes : 0,
     // Of the two halves of an adapter engines split one only.
     adapters: adapters === undefined ? 0 : adapters.count * adapters.rank * adapters.projectionWidth * architecture.layers * 2,
-    // A draft is not split: each GPU of its target is reckoned to hold all of it.
-    draft: draft === undefined ? 0 : weightFactor * draft.weightBytes + demand.tokens * draftPerToken,
+    // A draft is split as its target is: the engine starts with nothing else.
+    draft: draft === undefined ? 0 : (weightFactor * draft.weightBytes) / shards + demand.tokens * draftPerToken,
   };
   const whole = Object.fromEntries(Object.entries(parts).map(([name, bytes]) => [name, Math.ceil(bytes)])) as typeof parts;
   return { ...whole, total: Object.values(whole).reduce((sum, bytes) => sum + bytes, 0) };
@@ -121,7 +121,7 @@ export function tokensWithin(budgetBytes: number, demand: EngineDemand): number 
   const rest = estimateEngine({ ...demand, tokens: 0 }).total;
   const perToken =
     kvBytesPerToken(demand.architecture, demand.kvElementBytes, demand.shards) +
-    (demand.draft === undefined ? 0 : kvBytesPerToken(demand.draft.architecture, demand.kvElementBytes));
+    (demand.draft === undefined ? 0 : kvBytesPerToken(demand.draft.architecture, demand.kvElementBytes, demand.shards));
   return Math.max(0, Math.floor((budgetBytes - rest) / perToken));
 }
 

@@ -14,7 +14,7 @@ export interface VllmDemand {
   readonly kvCacheBytes: number;
   readonly shards: number;
   readonly adapters: { readonly count: number; readonly maxRank: number } | undefined;
-  /** A draft model beside the target: on the same GPU, as the engine can do it nowhere else. */
+  /** A draft model beside the target: on the same GPUs and split like it, as the engine starts with nothing else. */
   readonly draft: { readonly modelPath: string; readonly tokens: number } | undefined;
   /** Parser of vLLM for tool calls; undefined: it is no chat model. */
   readonly toolCallParser?: string | undefined;
@@ -50,6 +50,9 @@ const reserved = [
   '--tool-call-parser',
 ] as const;
 
+/** Short forms of them. */
+const aliases: Readonly<Record<string, string>> = { '-tp': '--tensor-parallel-size', '-pp': '--pipeline-parallel-size' };
+
 /** A word of `extraArgs` that is refused. */
 export class VllmArgumentError extends Error {
   constructor(word: string) {
@@ -58,9 +61,18 @@ export class VllmArgumentError extends Error {
   }
 }
 
-/** The first of a user's words that the operator sets itself; undefined when there is none. */
+/**
+ * The first of a user's words that sets what the operator sets itself; undefined when there is none. Also by `--no-` before a name, by a
+ * member (`--speculative-config.method`, `--speculative-config.method+`), and by a beginning that the engine would complete.
+ */
 export function reservedCondition(words: readonly string[]): string | undefined {
-  return words.find((word) => reserved.some((name) => name === (word.split('=')[0] ?? word).replaceAll('_', '-')));
+  return words.find((word) => {
+    const flag = (/^[^=.+]*/.exec(word)?.[0] ?? word).replaceAll('_', '-');
+    const name = aliases[flag] ?? flag.replace(/^--no-/, '--');
+    return (
+      reserved.some((one) => one === name) || (name.length > 3 && name.startsWith('--') && reserved.some((one) => one.startsWith(name)))
+    );
+  });
 }
 
 /**
@@ -117,7 +129,7 @@ function optionalArguments({ shards, adapters, draft, sleep, toolCallParser }: V
       ? []
       : [
           '--speculative-config',
-          JSON.stringify({ model: draft.modelPath, num_speculative_tokens: draft.tokens, draft_tensor_parallel_size: 1 }),
+          JSON.stringify({ model: draft.modelPath, num_speculative_tokens: draft.tokens, draft_tensor_parallel_size: shards }),
         ]),
     ...(toolCallParser === undefined ? [] : ['--enable-auto-tool-choice', '--tool-call-parser', toolCallParser]),
     ...(sleep ? ['--enable-sleep-mode'] : []),

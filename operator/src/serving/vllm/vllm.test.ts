@@ -57,7 +57,7 @@ describe('the command line', () => {
       '--max-lora-rank',
       '64',
       '--speculative-config',
-      '{"model":"/models/draft","num_speculative_tokens":5,"draft_tensor_parallel_size":1}',
+      '{"model":"/models/draft","num_speculative_tokens":5,"draft_tensor_parallel_size":2}',
       '--enable-sleep-mode',
       '--seed=7',
     ]);
@@ -81,10 +81,23 @@ describe('the command line', () => {
     expect(command[command.indexOf('--max-lora-rank') + 1]).toBe(words);
   });
 
-  test.each(['--gpu-memory-utilization=0.9', '--gpu_memory_utilization', '--model', '--tensor-parallel-size=4', '--api-key=x'])(
-    'takes no %s from the user, as placement reckons with it',
-    (word) => {
-      expect(() => vllmArguments({ ...demand, extraArgs: [word] })).toThrow(/extraArgs: .* is set by the operator/);
-    },
-  );
+  test.each([
+    '--gpu-memory-utilization=0.9',
+    '--gpu_memory_utilization',
+    '--model',
+    '--tensor-parallel-size=4',
+    '--api-key=x',
+    '-tp',
+    '-pp=2',
+    '--speculative-config.method',
+    '--speculative_config.method+',
+    '--no-enable-lora',
+    '--tensor-par',
+  ])('takes no %s from the user, as placement reckons with it', (word) => {
+    expect(() => vllmArguments({ ...demand, extraArgs: [word] })).toThrow(/extraArgs: .* is set by the operator/);
+  });
+
+  test.each(['--model-impl=vllm', '--enable-lora-bias', '--port-x', '4', '-O3', '--seed=7'])('takes %s', (word) => {
+    expect(vllmArguments({ ...demand, extraArgs: [word] }).at(-1)).toBe(word);
+  });
 });

@@ -143,10 +143,10 @@ export interface EngineSizes {
   readonly draft: Architecture | undefined;
 }
 
-/** Bytes of keys and values of a token on each of so many GPUs, with those of the draft, which is not split. */
+/** Bytes of keys and values of a token on each of so many GPUs, with those of the draft. */
 export function bytesPerToken({ model, draft }: EngineSizes, shards = 1): number {
   const own = model === undefined ? 0 : kvBytesPerToken(model, kvElementBytes, shards);
-  return own + (draft === undefined ? 0 : kvBytesPerToken(draft, kvElementBytes));
+  return own + (draft === undefined ? 0 : kvBytesPerToken(draft, kvElementBytes, shards));
 }
 
 /** Bytes for keys and values on each GPU: as given, or for the tokens that are asked for. */
