@@ -92,7 +92,7 @@ export interface Baseline {
   readonly tests: ReadonlyMap<string, BaselineTest>;
   /** The command as a whole failed in every run, or in none. */
   readonly run: BaselineTest;
-  /** False when a run was cut off: more tests may exist. */
+  /** False when a run was cut off or stopped early: more tests may exist. */
   readonly complete: boolean;
   /** The least of all runs. */
   readonly unnamed: Counts;
@@ -115,13 +115,14 @@ export function mergeBaseline(first: CheckRun, runs: readonly CheckRun[]): Basel
     }
   }
   const { format, source, evidence } = first.results;
-  const toEnd = evidence === 'Counts' || runs.some((run) => wholeOf(run).outcome === 'Passed');
+  const complete = runs.every(({ results }) => results.complete && !results.stopped);
+  const toEnd = (evidence === 'Counts' && complete) || runs.some((run) => wholeOf(run).outcome === 'Passed');
   const tests = new Map([...seen].map(([id, found]) => [id, merged(found, runs.length, toEnd)] as const));
   const least = (key: keyof Counts): number => Math.min(...runs.map(({ results }) => results.unnamed[key]));
   return {
     tests,
     run: merged(runs.map(wholeOf), runs.length, true),
-    complete: runs.every(({ results }) => results.complete),
+    complete,
     unnamed: { passed: least('passed'), failed: least('failed'), skipped: least('skipped'), errored: least('errored') },
     format,
     source,

@@ -256,6 +256,21 @@ test('the place of a folded skip may move, but their number may not grow', () =>
   expect(verdict).toMatchObject({ proved: false, newlySkipped: ['src/a.py:2: why'] });
 });
 
+test('skips after the place where pytest stopped at the baseline are not new ones', () => {
+  const bangs = '!'.repeat(26);
+  const red = (stop: string): CheckRun =>
+    quiet(`=== short test summary info ===\nFAILED t.py::a - no\n${stop}=== 1 failed in 0.1s ===\n`, 1);
+  const green = folded('t.py:5');
+  expect(compare([red(`${bangs} stopping after 1 failures ${bangs}\n`)], green, 'Auto')).toMatchObject({ proved: true, reasons: [] });
+  expect(compare([red(`${bangs} xdist.dsession.Interrupted: stopping after 1 failures ${bangs}\n`)], green, 'Auto').proved).toBe(true);
+  expect(compare([red('')], green, 'Auto')).toMatchObject({ proved: false, newlySkipped: ['t.py:5: why'] });
+  const gone = quiet('=== short test summary info ===\nPASSED t.py::b\nSKIPPED [1] t.py:1: why\n=== 1 passed, 1 skipped in 0.1s ===\n', 0);
+  expect(compare([red(`${bangs} stopping after 1 failures ${bangs}\n`)], gone, 'Auto')).toMatchObject({
+    proved: false,
+    missing: ['t.py::a'],
+  });
+});
+
 test.each([
   '/usr/bin/python3: No module named pytest',
   'ERROR: usage: pytest [options] [file_or_dir] [file_or_dir] [...]',

@@ -65,6 +65,8 @@ export interface ParsedResults {
   readonly unnamed: Counts;
   /** False when the output ends before its runner's last words. Then the counts may be short. */
   readonly complete: boolean;
+  /** The runner reports that it ended before its last test: more tests may exist. */
+  readonly stopped: boolean;
   readonly problems: readonly Problem[];
   /** Why `Auto` chose the format. */
   readonly chosen?: string;
