@@ -17,6 +17,9 @@ test.each([
   ['pytest-collect.txt', 'Pytest', { passed: 0, failed: 0, skipped: 0, errored: 1 }],
   ['node-tap.txt', 'NodeTest', { passed: 9, failed: 2, skipped: 3, errored: 1 }],
   ['go-json.txt', 'GoTest', { passed: 9, failed: 3, skipped: 1, errored: 1 }],
+  ['cargo.txt', 'CargoTest', { passed: 7, failed: 1, skipped: 3, errored: 0 }],
+  ['cargo-shown.txt', 'CargoTest', { passed: 7, failed: 1, skipped: 3, errored: 0 }],
+  ['cargo-q.txt', 'CargoTest', { passed: 7, failed: 1, skipped: 3, errored: 0 }],
 ] as const)('counts what %s says, as Auto finds it', (name, format, counts) => {
   const results = parseResults('Auto', output(1, fixture(name)));
   expect(results).toMatchObject({ format, complete: true });
@@ -146,6 +149,47 @@ test('go test without -v names packages only', () => {
   expect(results.tests.map(({ id }) => id)).toEqual(['example.test/m/a', 'example.test/m/c', 'example.test/m/d']);
 });
 
+test('cargo test: ids are paths of tests, without the line of those of the documentation', () => {
+  const results = parseResults('Auto', output(101, fixture('cargo.txt'), { stderr: fixture('cargo-stderr.txt') }));
+  expect(results).toMatchObject({ evidence: 'Tests', complete: true, stopped: true });
+  expect(codes(results)).toEqual([]);
+  expect(results.tests.map(({ id, outcome }) => `${id}: ${outcome}`).sort()).toEqual([
+    'src/lib.rs - add - compile: Passed',
+    'src/lib.rs - add - should panic: Passed',
+    'src/lib.rs - add: Passed',
+    'src/lib.rs - sub - compile fail: Passed',
+    'src/lib.rs - sub: Skipped',
+    'tests::later2: Skipped',
+    'tests::later: Skipped',
+    'tests::panics - should panic: Passed',
+    'tests::sum: Failed',
+    'tests::zero: Passed',
+    'works: Passed',
+  ]);
+  expect(results.tests.find(({ id }) => id === 'tests::sum')?.message).toContain('left: -1');
+  expect(parseResults('Auto', output(101, fixture('cargo-q.txt')))).toMatchObject({ evidence: 'Counts', tests: [{ id: 'tests::sum' }] });
+});
+
+const cargo = (points: string, counts: string): string => `\nrunning 1 test\n${points}\ntest result: ${counts}; finished in 0.00s\n\n`;
+const oneOk = 'ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out';
+test.each([
+  ['whole', cargo('test a ... ok\n', oneOk), []],
+  ['with a line that a program left open', cargo('working...test a ... ok\n', oneOk), []],
+  ['with a time', cargo('test a ... ok <0.001s>\n', oneOk), []],
+  ['with one test in two lines', cargo('test a ... \nok\n', oneOk), []],
+  ['with a test that is printed besides', cargo('test a ... ok\ntest b ... ok\n', oneOk), []],
+  ['with another number', cargo('test a ... ok\n', oneOk.replace('1', '2')), ['CountsDisagree']],
+  ['that ends in its tests', '\nrunning 2 tests\ntest a ... ok\n', ['Incomplete']],
+  ['cut in its last line', cargo('test a ... ok\n', oneOk).trimEnd(), ['Incomplete', 'Incomplete']],
+  ['with a second result', `${cargo('test a ... ok\n', oneOk)}test result: ${oneOk}\n`, ['TwoSummaries']],
+  ['with a run in a run', `\nrunning 1 test\n${cargo('test a ... ok\n', oneOk)}`, ['CountsDisagree', 'Incomplete']],
+  ['without a test', '\nrunning 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n', ['NoTests']],
+  ['of more programs than ran', cargo('test a ... ok\n', oneOk).repeat(2), ['TwoSummaries']],
+] as const)('cargo test %s', (_, text, problems) => {
+  const results = parseResults('CargoTest', output(0, text, { stderr: '     Running unittests src/lib.rs (target/debug/deps/a-1)\n' }));
+  expect(codes(results)).toEqual(problems);
+});
+
 test('unittest: noise on standard error is no result, a failing subtest fails its test', () => {
   const results = parseResults('Auto', { exitCode: 1, stdout: '', stderr: fixture('unittest-v.txt') });
   expect(results).toMatchObject({ format: 'Unittest', evidence: 'Tests', complete: true });
@@ -174,7 +218,7 @@ test('Auto falls back to the exit code and reports it', () => {
   });
 });
 
-test.each(['JUnit', 'TAP', 'Pytest', 'NodeTest', 'GoTest', 'Unittest'] satisfies ResultFormat[])(
+test.each(['JUnit', 'TAP', 'Pytest', 'NodeTest', 'GoTest', 'Unittest', 'CargoTest'] satisfies ResultFormat[])(
   '%s believes nothing when some output was dropped',
   (format) => {
     expect(parseResults(format, output(0, '1..1\nok 1\n', { truncated: true })).complete).toBe(false);

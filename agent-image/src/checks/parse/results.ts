@@ -1,8 +1,8 @@
 /** Outcome of one test. `Errored`: it could not be run to its end (set-up, collection, build, crash). */
 export type Outcome = 'Passed' | 'Failed' | 'Skipped' | 'Errored';
 
-/** Format of a check's results. `Unittest` (Python's own text) is never requested: `Auto` finds it. */
-export type ResultFormat = 'Exit' | 'JUnit' | 'TAP' | 'Pytest' | 'NodeTest' | 'GoTest' | 'Unittest';
+/** Format of a check's results. `Unittest` (Python's own text) and `CargoTest` are never requested: `Auto` finds them. */
+export type ResultFormat = 'Exit' | 'JUnit' | 'TAP' | 'Pytest' | 'NodeTest' | 'GoTest' | 'Unittest' | 'CargoTest';
 
 export interface TestResult {
   /** As the runner prints it; a repeated id gets ` (2)`, ` (3)`, failing ones first. At most 1024 characters. */
