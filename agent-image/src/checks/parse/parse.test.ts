@@ -143,6 +143,27 @@ test('a printed PASS of a failing Go test is a conflict in text and nothing in e
   expect(outcomeOf(events, 'example.test/m/c')).toBe('Errored');
 });
 
+const goParent = '=== RUN   TestParent\nworking...=== RUN   TestParent/sub\n';
+test.each([
+  [
+    'whose parent left its line open',
+    `${goParent}--- PASS: TestParent (0.00s)\n    --- PASS: TestParent/sub (0.00s)\nok  \tp\t0.01s\n`,
+    0,
+    [],
+  ],
+  ['that goes on in the middle of a line', `=== RUN   TestA\na.=== CONT  TestA\nb.--- PASS: TestA (0.00s)\nok  \tp\t0.01s\n`, 0, []],
+  ['and a TestMain that left its line open', 'setup...=== RUN   TestA\n--- PASS: TestA (0.00s)\nok  \tp\t0.01s\n', 0, []],
+  ['that never ends', `${goParent}--- PASS: TestParent (0.00s)\nok  \tp\t0.01s\n`, 0, ['CountsDisagree', 'ExitHidesFailure']],
+  [
+    'of no test that runs',
+    '=== RUN   TestA\nx=== RUN   TestB\n--- PASS: TestA (0.00s)\n--- PASS: TestB (0.00s)\nok  \tp\t0.01s\n',
+    0,
+    ['ConflictingResult'],
+  ],
+] as const)('a Go subtest %s', (_, text, exitCode, problems) => {
+  expect(codes(parseResults('GoTest', output(exitCode, text)))).toEqual(problems);
+});
+
 test('go test without -v names packages only', () => {
   const results = parseResults('Auto', output(1, fixture('go.txt')));
   expect(results).toMatchObject({ format: 'GoTest', evidence: 'Exit' });
