@@ -131,6 +131,49 @@ test('TAP subtests have the names of their parents, escapes and directives are r
   ]);
 });
 
+test.each([
+  ['no times', ''],
+  ['times', ' # time=6.86ms'],
+  ['times in seconds', ' # time=1.2s'],
+])('TAP with %s has the same ids, flat and in braces', (_, time) => {
+  const flat = `TAP version 13\n1..3\nnot ok 1 - a.js > s > x${time}\n    ---\n    error:\n        name: "E"\n    ...\nok 2 - y # SKIP${time}\nok 3 - z { # 1${time}\n`;
+  expect(parseResults('TAP', output(1, flat)).tests.map(({ id, outcome }) => [id, outcome])).toEqual([
+    ['a.js > s > x', 'Failed'],
+    ['y', 'Skipped'],
+    ['z { # 1', 'Passed'],
+  ]);
+  const inner = `        1..2\n        not ok 1 - x${time}\n            ---\n            at: "here"\n            ...\n        ok 2 - y${time}\n`;
+  const braces = `TAP version 13\n1..2\nnot ok 1 - a.js${time} {\n    1..1\n    not ok 1 - s${time} {\n${inner}    }\n}\nok 2 - b.js${time}\n`;
+  const read = parseResults('TAP', output(1, braces));
+  expect(codes(read)).toEqual([]);
+  expect(read.tests.map(({ id, outcome, kind }) => [id, outcome, kind])).toEqual([
+    ['a.js > s > x', 'Failed', 'Test'],
+    ['a.js > s > y', 'Passed', 'Test'],
+    ['a.js > s', 'Failed', 'Group'],
+    ['a.js', 'Failed', 'Group'],
+    ['b.js', 'Passed', 'Test'],
+  ]);
+});
+
+test('the time of a TAP point is its duration', () => {
+  const read = parseResults('TAP', output(0, '1..2\nok 1 - a # time=250ms\nok 2 - b # time=1.5s # TODO\n'));
+  expect(read.tests.map(({ id, seconds }) => [id, seconds])).toEqual([
+    ['a', 0.25],
+    ['b', 1.5],
+  ]);
+});
+
+test.each([
+  ['that is not closed', '1..1\nok 1 - a {\n    1..1\n    ok 1 - b\n', ['CountsDisagree']],
+  ['with a result of the level above', '1..2\nok 1 - a {\n    1..1\n    ok 1 - b\nok 2 - c\n}\n', ['CountsDisagree']],
+  ['with fewer results than planned', '1..1\nok 1 - a {\n    1..2\n    ok 1 - b\n}\n', ['CountsDisagree']],
+  ['of a point after its report', '1..1\nok 1 - a\n  ---\n  x: y\n  ...\n{\n    1..1\n    ok 1 - b\n}\n', []],
+  ['of a printed object', '1..2\nok 1 - a\n{\n    "b": {\n}\nok 2 - c\n', []],
+  ['that opens nothing', '1..2\nok 1 - a {\nok 2 - b }\n', []],
+] as const)('a TAP brace %s', (_, text, problems) => {
+  expect([...new Set(codes(parseResults('TAP', output(0, text))))]).toEqual(problems);
+});
+
 test('printed lines make the spec reporter of node:test disagree with its summary', () => {
   expect(codes(parseResults('NodeTest', output(1, fixture('node-spec.txt'))))).toEqual(['CountsDisagree']);
   expect(codes(parseResults('NodeTest', output(1, fixture('node-tap.txt'))))).toEqual([]);
