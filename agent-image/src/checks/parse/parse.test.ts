@@ -174,6 +174,28 @@ test.each([
   expect([...new Set(codes(parseResults('TAP', output(0, text))))]).toEqual(problems);
 });
 
+test('a failing todo in a suite of node:test is a listed failure, and skipped', () => {
+  const later = '<testcase name="later" classname="s"><skipped type="todo" message="true"/><failure message="no"/></testcase>';
+  const suite = `<testsuite name="s" tests="2" failures="1" skipped="1"><testcase name="a" classname="s"/>${later}</testsuite>`;
+  const read = parseResults('NodeTest', output(0, `<testsuites>${suite}</testsuites>`));
+  expect(codes(read)).toEqual([]);
+  expect(outcomeOf(read, 's > later')).toBe('Skipped');
+  expect(codes(parseResults('NodeTest', output(0, `<testsuites>${suite.replace(later, '<testcase name="b"/>')}</testsuites>`)))).toEqual([
+    'CountsDisagree',
+  ]);
+});
+
+test.each([
+  ['no line end▶ suite\n  ▶ inner\n', 'suite > inner'],
+  ['a ▶ b▶ suite\n  ▶ inner\n', 'suite > inner'],
+  ['▶ suite\n  ✔ b (1ms)\nno line end  ▶ inner\n', 'suite > inner'],
+  ['▶ suite\n  ▶ in ▶ ner\n', 'suite > in ▶ ner'],
+])('a group of node:test has its name after %j', (text, id) => {
+  const end = `    ✔ a (1ms)\n  ✔ ${id.slice(8)} (1ms)\n✔ suite (1ms)\n`;
+  const ids = parseResults('NodeTest', output(0, `${text}${end}`)).tests.map((one) => one.id);
+  expect(ids).toEqual(expect.arrayContaining([`${id} > a`, id, 'suite']));
+});
+
 test('printed lines make the spec reporter of node:test disagree with its summary', () => {
   expect(codes(parseResults('NodeTest', output(1, fixture('node-spec.txt'))))).toEqual(['CountsDisagree']);
   expect(codes(parseResults('NodeTest', output(1, fixture('node-tap.txt'))))).toEqual([]);
