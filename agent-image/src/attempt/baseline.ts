@@ -60,6 +60,7 @@ function exceptArtifacts(set: ProtectedSet, artifacts: readonly ArtifactCheck[])
     shadows: (path) => (own.has(path) ? null : set.shadows(path)),
     addable: (path) => !own.has(path) && set.addable(path),
     derived: (path) => !own.has(path) && set.derived(path),
+    inline: (path) => !own.has(path) && set.inline(path),
     reports: set.reports.filter((path) => !own.has(path)),
     files: set.files.filter((path) => !own.has(path)),
   };

@@ -1,4 +1,5 @@
 import { normal } from './entries.ts';
+import { changedTest } from './inline.ts';
 import { harmless } from './sections.ts';
 import type { Change, ChangeJudgement, ProtectedSet, Protection, Violation } from './types.ts';
 import { extname } from 'node:path';
@@ -34,9 +35,16 @@ function judge(change: Change, set: ProtectedSet): Violation | null {
   const protection = set.why(change.path);
   if (protection !== null && !isHarmless(change, protection))
     return violation(change, 'Protected', `it is protected: ${protection.why}`, ask);
+  const test = protection === null ? inlineTest(change, set) : null;
+  if (test !== null) return violation(change, 'Protected', `its test ${test} is protected as it was`, ask);
   if (set.holdsProtected(change.path)) return violation(change, 'ReplacesParent', 'protected files lie under it', ask);
   const shadow = change.op === 'Add' || change.op === 'Type' ? set.shadows(change.path) : null;
   return shadow === null ? null : violation(change, 'Shadow', shadow, 'give it another name');
+}
+
+/** The test in a file of code that is not as it was, where contents are known. */
+function inlineTest({ path, op, before, after }: Change, set: ProtectedSet): string | null {
+  return op === 'Modify' && before !== undefined && after !== undefined && set.inline(path) ? changedTest(before, after) : null;
 }
 
 /** Known contents show when a shared settings file changed in other parts only. */
