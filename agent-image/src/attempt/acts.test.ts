@@ -1,10 +1,10 @@
 import type { AgentTask } from '@agentfleet/protocol/api';
 import type { DiffEntry } from '@agentfleet/protocol/keeper';
 import { expect, test } from 'vitest';
-import type { ProtectedSet } from '../checks/index.ts';
+import { protectedPaths, type ProtectedSet } from '../checks/index.ts';
 import { createRails, installedGrammars, loadGrammars } from '../rails/index.ts';
 import { createGate } from './gate.ts';
-import { judgeEffects, onlyOnce } from './acts.ts';
+import { changesBetween, judgeEffects, onlyOnce } from './acts.ts';
 import type { Baseline } from './checkRun.ts';
 import type { SandboxSession } from './sandboxSession.ts';
 
@@ -64,4 +64,22 @@ test.each<[string, readonly DiffEntry[], RegExp]>([
   } as unknown as ProtectedSet;
   const { refused } = await judgeEffects(session, { protectedSet } as Baseline, gate, 'from', 'to');
   expect(refused).toMatch(words);
+});
+
+test.each([
+  ['as it was at snapshot 0', true, ['Protected']],
+  ['as an act before left it', false, []],
+] as const)('a test in a file of code has to be %s', async (_, atStart, codes) => {
+  const of = (asked: string): Buffer => Buffer.from(`#[test]\nfn a() {\n    assert_eq!(f(), ${asked});\n}\n`);
+  let tree = of('2');
+  const session = {
+    diff: () => Promise.resolve({ entries: [{ path: 'workspace/src/lib.rs', op: 'M', sizeFrom: 9, sizeTo: 9 }] }),
+    read: () => Promise.resolve(tree),
+    restore: (id: string) => Promise.resolve((tree = of(id === 'from' ? '1' : '2'))),
+    relative: (path: string) => path.replace('workspace/', ''),
+  } as unknown as SandboxSession;
+  const set = protectedPaths(['src/lib.rs'], [], { mode: 'Default', paths: [] });
+  const { violations } = await changesBetween(session, set, 'from', 'to', atStart);
+  expect(violations.map(({ code }) => code)).toEqual(codes);
+  expect(tree).toEqual(of('2'));
 });

@@ -229,15 +229,25 @@ export interface Changes extends ChangeJudgement {
   readonly entries: readonly DiffEntry[];
 }
 
-/** Judges what changed between two snapshots. The tree has to be that of `to`, and is so afterwards. */
-export async function changesBetween(session: SandboxSession, set: ProtectedSet, from: string, to: string): Promise<Changes> {
+/**
+ * Judges what changed between two snapshots. The tree has to be that of `to`, and is so afterwards.
+ *
+ * @param atStart whether `from` is snapshot 0: tests that stand in files of code have to be as they are there
+ */
+export async function changesBetween(
+  session: SandboxSession,
+  set: ProtectedSet,
+  from: string,
+  to: string,
+  atStart = false,
+): Promise<Changes> {
   const { entries } = await session.diff(from, to);
   const paths = new Set(entries.map(({ path }) => path));
   const isFolder = ({ path }: DiffEntry): boolean => [...paths].some((other) => other.startsWith(`${path}/`));
   // One that is too large to be read is judged as changed in all of it.
+  const isShared = (path: string): boolean => set.why(path)?.kind === 'Settings' || (atStart && set.inline(path));
   const shared = entries.filter(
-    (entry) =>
-      entry.op === 'M' && sizeOf(entry) <= maxFileBytes && set.why(session.relative(entry.path) ?? entry.path)?.kind === 'Settings',
+    (entry) => entry.op === 'M' && sizeOf(entry) <= maxFileBytes && isShared(session.relative(entry.path) ?? entry.path),
   );
   const contents = await contentsOf(session, from, to, shared);
   const changes = entries
@@ -264,7 +274,7 @@ function changeOf({ path, op, modeFrom, modeTo, sizeFrom, sizeTo }: DiffEntry, r
   };
 }
 
-/** Both sides of shared settings files, which are judged by what changed in them. */
+/** Both sides of files which are judged by what changed in them. */
 async function contentsOf(session: SandboxSession, from: string, to: string, entries: readonly DiffEntry[]): Promise<Contents> {
   if (entries.length === 0) return new Map();
   const paths = entries.flatMap(({ path }) => session.relative(path) ?? []);

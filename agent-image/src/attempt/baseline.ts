@@ -1,4 +1,4 @@
-import { mayVary, runAgain } from './checkRun.ts';
+import { differ, mayVary, runAgain } from './checkRun.ts';
 import { isCommandCheck, type Check, type ArtifactCheck, isArtifactCheck, type CommandCheck } from '@agentfleet/protocol/api';
 import {
   wholeRun,
@@ -60,6 +60,7 @@ function exceptArtifacts(set: ProtectedSet, artifacts: readonly ArtifactCheck[])
     shadows: (path) => (own.has(path) ? null : set.shadows(path)),
     addable: (path) => !own.has(path) && set.addable(path),
     derived: (path) => !own.has(path) && set.derived(path),
+    inline: (path) => !own.has(path) && set.inline(path),
     reports: set.reports.filter((path) => !own.has(path)),
     files: set.files.filter((path) => !own.has(path)),
   };
@@ -187,7 +188,7 @@ async function judgeOne(check: Check, runner: CheckRunner, tree: readonly string
     !first.end.timedOut &&
     first.millis < repeatBelowMs;
   const twice = again ? [first, await runCheck(check, format, runner)] : [first];
-  const varies = again && (await mayVary(check, first, tree, (path) => runner.session.read(path)));
+  const varies = differ(twice) || (again && (await mayVary(check, first, tree, (path) => runner.session.read(path))));
   const baseline = varies ? await runAgain({ check, format }, runner, twice) : twice;
   const judgement = judgeBaseline(baseline, check.expect);
   if (judgement.accepted) return { check, baseline, judgement, format, varies };

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
-import { parseResults } from '../checks/index.ts';
-import { broken, holds, proveAgain, type Baseline } from './checkRun.ts';
+import { compare, parseResults } from '../checks/index.ts';
+import { pytestRun } from '../checks/testdata/render.ts';
+import { broken, holds, proveAgain, type Baseline, type Proof } from './checkRun.ts';
 
 const end = { signal: null, timedOut: false, killed: null, oom: false, durationMs: 1, dropped: { stdout: 0, stderr: 0 } };
 const cutOff = { ...end, exitCode: null, interrupted: 'KeeperRestarted' };
@@ -27,4 +28,18 @@ test.each([
   const at = bed(...ends);
   const proof = await proveAgain(at.judged, at.baseline);
   expect([at.runs(), holds(proof), broken(proof)?.code ?? null]).toEqual([runs, held, why]);
+});
+
+test.each([
+  ['passed at the start in one run', 'Passed', true],
+  ['failed at the start in every run', 'Failed', false],
+] as const)('a command that ends with 1 for a flaky test holds only where it %s', (_, other, held) => {
+  const of = (first: 'Passed' | 'Failed', second: 'Passed' | 'Failed') =>
+    pytestRun([
+      ['a.py::a', first],
+      ['a.py::b', second],
+    ]);
+  const run = of('Failed', 'Passed');
+  const verdict = compare([run, of('Passed', other)], run, 'Auto');
+  expect(holds({ run, verdict } as unknown as Proof)).toBe(held);
 });

@@ -149,12 +149,14 @@ export function broken({ verdict }: Proof): Reason | null {
 
 /**
  * Whether a check holds: it is proved, and nothing that failed at the baseline still does. `compare` asks a check that has
- * to fail first for one repaired test only; "Succeeded" promises the whole check.
+ * to fail first for one repaired test only; "Succeeded" promises the whole check. Another exit status than 0 does not count
+ * where all that fails is flaky.
  */
 export function holds({ verdict, run }: Proof): boolean {
   const flaky = new Set(verdict.flaky);
   const left = verdict.stillFailing.filter((id) => !flaky.has(id));
-  return verdict.proved && left.length === 0 && (run.end.exitCode === 0 || flaky.size > 0);
+  const explained = verdict.stillFailing.length > 0 || flaky.has(wholeRun);
+  return verdict.proved && left.length === 0 && (run.end.exitCode === 0 || explained);
 }
 
 /** Tests of all checks that failed at the baseline and pass now, as `check/test`. */
@@ -228,6 +230,13 @@ export async function mayVary(
   for (const path of programs.toSorted((a, b) => Number(isNamed(b)) - Number(isNamed(a))).slice(0, mostFiles))
     if (sources.test((await read(path))?.toString('utf8') ?? '')) return true;
   return false;
+}
+
+/** Whether runs of a check on one tree gave different results. */
+export function differ(runs: readonly Ran[]): boolean {
+  const said = ({ end, results }: Ran): string =>
+    JSON.stringify([end.exitCode, ...results.tests.map(({ id, outcome }) => `${outcome} ${id}`).sort()]);
+  return new Set(runs.map(said)).size > 1;
 }
 
 /** Runs a check again on the tree as it is, some times or until some seconds have gone by with it. */

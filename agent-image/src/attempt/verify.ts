@@ -103,7 +103,7 @@ async function judgeResult(
   { protectedSet }: Baseline,
   result: SnapshotRecord,
 ): Promise<{ readonly discard: readonly string[]; readonly aside: readonly string[]; readonly paths: readonly string[] }> {
-  const { violations, discard, aside, entries } = await changesBetween(session, protectedSet, initial.id, result.id);
+  const { violations, discard, aside, entries } = await changesBetween(session, protectedSet, initial.id, result.id, true);
   const [first] = violations;
   if (first === undefined) {
     const made = new Set(discard);

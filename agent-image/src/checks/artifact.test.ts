@@ -33,6 +33,10 @@ describe('an artifact', () => {
     ['no object', '[]', /no JSON object/],
     ['an unknown type', '{"type": "thing"}', /type/],
     ['a reference to nowhere', '{"$ref": "https://example.com/other.json"}', /can't resolve reference/],
+    ['asynchronous', '{"$async": true, "type": "object", "required": ["total"]}', /asynchronous/],
+    ['asynchronous by another word', '{"$async": "no", "type": "object"}', /asynchronous/],
+    ['asynchronous below', '{"properties": {"a": {"$async": true, "type": "array"}}}', /async schema in sync schema/],
+    ['asynchronous where it refers to', '{"$ref": "#/$defs/a", "$defs": {"a": {"$async": true, "type": "array"}}}', /async schema/],
   ])('with a schema that is %s cannot be judged, be it there or not', (_, jsonSchema, why) => {
     expect(() => artifactFaults({ path, jsonSchema }, null)).toThrow(SchemaError);
     expect(() => artifactFaults({ path, jsonSchema }, Buffer.from('{}'))).toThrow(why);

@@ -44,7 +44,7 @@ function schemaFaults(path: string, judge: ValidateFunction, bytes: Buffer): rea
   } catch (error) {
     return [`${path} is no JSON: ${error instanceof Error ? error.message : String(error)}`];
   }
-  if (within(() => judge(value))) return [];
+  if (within<unknown>(() => judge(value)) === true) return [];
   return (judge.errors ?? []).slice(0, maxShownErrors).map((error) => `${path}: ${describe(error)}`);
 }
 
@@ -62,12 +62,16 @@ function compile(text: string): ValidateFunction {
   if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) throw new SchemaError('it is no JSON object');
   const { $schema: _, ...rules } = schema as Readonly<Record<string, unknown>>;
   const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: false, logger: false });
+  let judge: ValidateFunction;
   try {
-    return within(() => ajv.compile(rules));
+    judge = within(() => ajv.compile(rules));
   } catch (error) {
     if (error instanceof SchemaError) throw error;
     throw new SchemaError(error instanceof Error ? error.message : String(error));
   }
+  // Ajv refuses `$async` below this place. At the top the answer would be a promise, which is true, and may reject.
+  if ('$async' in judge) throw new SchemaError('it is asynchronous; leave out $async');
+  return judge;
 }
 
 /** The result of a computation that is cut off when it takes too long. @throws SchemaError then */

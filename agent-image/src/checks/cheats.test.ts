@@ -164,6 +164,14 @@ const passing: Rendered = base.map(([id]) => [id, 'Passed']);
 const failed = pytestRun(base);
 const go = (text: string, exitCode: number): CheckRun => run('GoTest', output(exitCode, text));
 const goBase = go('=== RUN   TestA\n--- FAIL: TestA (0.00s)\n=== RUN   TestB\n--- PASS: TestB (0.00s)\nFAIL\nFAIL\tp\t0.01s\nFAIL\n', 1);
+const cargo = (exitCode: number, ...tests: readonly (readonly [string, string])[]): CheckRun => {
+  const count = (word: string): number => tests.filter((one) => one[1] === word).length;
+  const points = tests.map(([id, word]) => `test ${id} ... ${word}\n`).join('');
+  const counts = `${count('ok')} passed; ${count('FAILED')} failed; ${count('ignored')} ignored; 0 measured; 0 filtered out`;
+  const text = `\nrunning ${tests.length} tests\n${points}\ntest result: ${exitCode === 0 ? 'ok' : 'FAILED'}. ${counts}; finished in 0.00s\n\n`;
+  return run('CargoTest', output(exitCode, text));
+};
+const cargoBase = cargo(101, ['tests::sum', 'FAILED'], ['tests::zero', 'ok']);
 const tapRun = (text: string, exitCode: number): CheckRun => run('TAP', output(exitCode, text));
 const xml = (stdout: string, text: string, exitCode: number): CheckRun =>
   run('Pytest', output(exitCode, stdout, { files: [file('r.xml', text)] }));
@@ -251,6 +259,27 @@ const byComparison: readonly (readonly [cheat: string, code: ReasonCode, baselin
     goBase,
     go('--- PASS: TestA (0.00s)\n=== RUN   TestB\n--- PASS: TestB (0.00s)\nok  \tp\t0.01s\n', 0),
   ],
+  ['the failing Rust test is deleted from the file of the code', 'Missing', cargoBase, cargo(0, ['tests::zero', 'ok'])],
+  ['all Rust tests are', 'NoTests', cargoBase, cargo(0)],
+  ['the failing Rust test is ignored', 'NewlySkipped', cargoBase, cargo(0, ['tests::sum', 'ignored'], ['tests::zero', 'ok'])],
+  [
+    'a Rust test prints the one that is gone',
+    'EvidenceChanged',
+    cargoBase,
+    run(
+      'CargoTest',
+      output(
+        0,
+        `\nrunning 1 test\ntest tests::sum ... ok\ntest tests::zero ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n`,
+      ),
+    ),
+  ],
+  [
+    'a Rust program leaves with 0 before its result',
+    'Incomplete',
+    cargoBase,
+    run('CargoTest', output(0, '\nrunning 2 tests\ntest tests::zero ... ok\n')),
+  ],
   ['a printed line of the spec reporter', 'CountsDisagree', nodeBase, node(tally(2, 1, 1), '✔ a (1ms)\n✖ a (1ms)\n✔ b (1ms)\n', 1)],
   [
     'a printed summary of the spec reporter',
@@ -311,6 +340,7 @@ test.each([
     goBase,
     go('=== RUN   TestB\n--- PASS: TestB (0.00s)\n=== RUN   TestA\n--- PASS: TestA (0.00s)\nok  \tp\t0.01s\n', 0),
   ],
+  ['a Rust test passes', cargoBase, cargo(0, ['tests::zero', 'ok'], ['tests::sum', 'ok'])],
   ['TAP passes', tapRun(tap(base), 1), tapRun(tap(passing), 0)],
   ['node:test passes', nodeBase, node(tally(2, 2, 0), '✔ b (1ms)\n✔ a (2ms)\n', 0)],
   ['a program prints while tests run', nodeBase, node(tally(2, 2, 0), 'starting …\n✔ b (1ms)\n▶\n✔ a (2ms)\n', 0)],

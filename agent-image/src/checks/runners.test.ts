@@ -159,6 +159,33 @@ describe.skipIf(!(await available('go')))('go test', () => {
   });
 });
 
+describe.skipIf(!(await available('cargo')))('cargo test', () => {
+  const manifest = '[package]\nname = "calc"\nversion = "0.1.0"\nedition = "2021"\n\n[workspace]\n';
+  const zero = '    #[test]\n    fn zero() { assert_eq!(add(0, 0), 0); }\n';
+  const sum = '    #[test]\n    fn sum() { assert_eq!(add(1, 2), 3); }\n';
+  const go = (body: string, tests = `${zero}${sum}`): Promise<CheckRun> => {
+    const code = `pub fn add(a: i32, b: i32) -> i32 { ${body} }\n\n#[cfg(test)]\nmod tests {\n    use super::*;\n${tests}}\n`;
+    return runIn('cargo', { 'Cargo.toml': manifest, 'src/lib.rs': code }, 'Auto', ['cargo', 'test', '--offline']);
+  };
+
+  test('a repair is proved, cheats are not', async () => {
+    const before = await go('a - b');
+    expect(before.results).toMatchObject({ format: 'CargoTest', evidence: 'Tests', complete: true, problems: [] });
+    expect(compare([before], await go('a + b'), 'Auto')).toMatchObject({ proved: true, newlyPassing: ['tests::sum'] });
+    for (const [code, result] of [
+      ['Missing', await go('a - b', zero)],
+      ['NewlySkipped', await go('a - b', `${zero}    #[ignore]\n${sum}`)],
+      ['Incomplete', await go('if a > 0 { std::process::exit(0) } a - b')],
+      ['FormatChanged', await go('a - b', '')],
+      ['NothingFixed', await go('println!("test tests::sum ... ok"); a - b')],
+    ] as const) {
+      const verdict = compare([before], result, 'Auto');
+      expect(verdict.proved).toBe(false);
+      expect(codes(verdict)).toContain(code);
+    }
+  });
+});
+
 test('vitest: a repair is proved by its JUnit file', async () => {
   const tests =
     "import { expect, test } from 'vitest';\nimport { add } from './calc.ts';\ntest.each([1, 2])('adds <%i>', (n) => expect(add(n, 1)).toBe(n + 1));\n";

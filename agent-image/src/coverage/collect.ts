@@ -18,7 +18,7 @@ function programs(command: readonly string[]): readonly string[] {
 /** Reports whether a check's command runs JavaScript or TypeScript on Node: decided as for Python. */
 function runsNode(command: readonly string[], format?: ResultFormat): boolean {
   if (format === 'NodeTest') return true;
-  if (format === 'GoTest' || format === 'Pytest' || format === 'Unittest') return false;
+  if (format === 'GoTest' || format === 'CargoTest' || format === 'Pytest' || format === 'Unittest') return false;
   return programs(command).some((word) => nodeProgram.test(basename(word)) || nodeFile.test(word));
 }
 
@@ -28,7 +28,7 @@ function runsNode(command: readonly string[], format?: ResultFormat): boolean {
  */
 export function runsPython(command: readonly string[], format?: ResultFormat): boolean {
   if (format === 'Pytest' || format === 'Unittest') return true;
-  if (format === 'GoTest' || format === 'NodeTest') return false;
+  if (format === 'GoTest' || format === 'CargoTest' || format === 'NodeTest') return false;
   return programs(command).some((word) => pythonProgram.test(basename(word)) || word.endsWith('.py'));
 }
 

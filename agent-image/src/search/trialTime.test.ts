@@ -13,6 +13,7 @@ const results: Run['results'] = {
   tests: [failed, { id: 'b', outcome: 'Passed', kind: 'Test' }],
   unnamed: { passed: 0, failed: 0, skipped: 0, errored: 0 },
   complete: true,
+  stopped: false,
   problems: [],
 };
 const run = (millis: number, more: Partial<Run> = {}): Run => ({ end, results, millis, ...more });

@@ -81,7 +81,7 @@ const notRunnable = (message: string): BadEnd => ({
 export interface BaselineTest {
   readonly state: 'Passing' | 'Failing' | 'Skipped';
   readonly kind: TestResult['kind'];
-  /** Differs between runs, or is not in all of them. */
+  /** Differs between runs, or is not in all of them. What fails each time that it runs is not: a run that fails may stop before it. */
   readonly flaky: boolean;
   /** It was in every run. */
   readonly always: boolean;
@@ -92,7 +92,7 @@ export interface Baseline {
   readonly tests: ReadonlyMap<string, BaselineTest>;
   /** The command as a whole failed in every run, or in none. */
   readonly run: BaselineTest;
-  /** False when a run was cut off: more tests may exist. */
+  /** False when a run was cut off or stopped early: more tests may exist. */
   readonly complete: boolean;
   /** The least of all runs. */
   readonly unnamed: Counts;
@@ -114,13 +114,15 @@ export function mergeBaseline(first: CheckRun, runs: readonly CheckRun[]): Basel
       else known.push(test);
     }
   }
-  const tests = new Map([...seen].map(([id, found]) => [id, merged(found, runs.length)] as const));
   const { format, source, evidence } = first.results;
+  const complete = runs.every(({ results }) => results.complete && !results.stopped);
+  const toEnd = (evidence === 'Counts' && complete) || runs.some((run) => wholeOf(run).outcome === 'Passed');
+  const tests = new Map([...seen].map(([id, found]) => [id, merged(found, runs.length, toEnd)] as const));
   const least = (key: keyof Counts): number => Math.min(...runs.map(({ results }) => results.unnamed[key]));
   return {
     tests,
-    run: merged(runs.map(wholeOf), runs.length),
-    complete: runs.every(({ results }) => results.complete),
+    run: merged(runs.map(wholeOf), runs.length, true),
+    complete,
     unnamed: { passed: least('passed'), failed: least('failed'), skipped: least('skipped'), errored: least('errored') },
     format,
     source,
@@ -128,11 +130,14 @@ export function mergeBaseline(first: CheckRun, runs: readonly CheckRun[]): Basel
   };
 }
 
-function merged(found: readonly TestResult[], runs: number): BaselineTest {
+/** @param toEnd whether a test that does not fail in some run may be taken for one that can pass */
+function merged(found: readonly TestResult[], runs: number, toEnd: boolean): BaselineTest {
   const states = new Set(found.map(({ outcome }) => stateOf(outcome)));
   const always = found.length === runs;
   const state = states.has('Failing') ? 'Failing' : states.has('Passing') ? 'Passing' : 'Skipped';
-  return { state, kind: found[0]?.kind ?? 'Test', flaky: states.size > 1 || !always, always, everSkipped: states.has('Skipped') };
+  const differs = states.size > 1 || !always;
+  const flaky = differs && (state !== 'Failing' || states.has('Passing') || toEnd);
+  return { state, kind: found[0]?.kind ?? 'Test', flaky, always, everSkipped: states.has('Skipped') };
 }
 
 /** The command as one test. */
@@ -141,12 +146,15 @@ export function wholeOf(run: CheckRun): TestResult {
   return { id: wholeRun, outcome: passes ? 'Passed' : 'Failed', kind: 'Test' };
 }
 
-/** Ids that fail in every run; the whole run when no test does (a crash, a time-out, a lint step after the tests). */
+/**
+ * Ids that fail in every run; the whole run when no test does (a crash, a time-out, a lint step after the tests, a runner that
+ * stops at the first failure of a random order).
+ */
 export function failingIds({ tests, run }: Baseline): string[] {
-  const ids = [...tests].filter(([, { state, flaky }]) => state === 'Failing' && !flaky).map(([id]) => id);
+  const fails = ({ state, flaky, always, everSkipped }: BaselineTest): boolean => state === 'Failing' && !flaky && always && !everSkipped;
+  const ids = [...tests].filter(([, test]) => fails(test)).map(([id]) => id);
   if (ids.length > 0) return ids.sort();
-  const flakyFails = [...tests.values()].some(({ state }) => state === 'Failing');
-  return run.state === 'Failing' && !run.flaky && !flakyFails ? [wholeRun] : [];
+  return fails(run) ? [wholeRun] : [];
 }
 
 /**

@@ -103,6 +103,46 @@ test('differences between baseline runs are neither proof nor regression, and ar
   expect(judgeBaseline(only, 'FailThenPass')).toMatchObject({ class: 'InvalidInput', reasons: [{ code: 'OnlyFlaky' }] });
 });
 
+test('a command that fails in every run, each time by another test, fails as a whole and has to pass as a whole', () => {
+  const red = (bad: string, good: string): CheckRun =>
+    pytestRun([
+      [bad, 'Failed'],
+      [good, 'Passed'],
+    ]);
+  const runs = [red('a.py::a', 'a.py::b'), red('a.py::b', 'a.py::a')];
+  for (const expected of ['Auto', 'FailThenPass'] as const)
+    expect(judgeBaseline(runs, expected)).toMatchObject({ accepted: true, expect: 'FailThenPass', failing: [wholeRun] });
+  expect(compare(runs, red('a.py::a', 'a.py::b'), 'Auto')).toMatchObject({ proved: false, stillFailing: ['(run)', 'a.py::a'] });
+  expect(codes(compare(runs, red('a.py::a', 'a.py::b'), 'Pass').reasons)).toEqual(['StillFails']);
+  const green = pytestRun([
+    ['a.py::a', 'Passed'],
+    ['a.py::b', 'Passed'],
+  ]);
+  expect(compare(runs, green, 'Auto')).toMatchObject({ proved: true, newlyPassing: [wholeRun] });
+});
+
+test('a test that failed each time it ran is not flaky because a run stopped before it', () => {
+  const stopped = (...bad: string[]): CheckRun => pytestRun(bad.map((id) => [id, 'Failed'] as const));
+  const runs = [stopped('a.py::a', 'a.py::b'), stopped('a.py::a', 'a.py::c')];
+  expect(judgeBaseline(runs, 'Auto')).toMatchObject({ failing: ['a.py::a'], flaky: [] });
+  const half = pytestRun([
+    ['a.py::a', 'Passed'],
+    ['a.py::b', 'Failed'],
+  ]);
+  expect(compare(runs, half, 'Auto')).toMatchObject({ newlyPassing: ['a.py::a'], stillFailing: ['a.py::b'], flaky: [] });
+  const fits = [stopped('a.py::x'), pytestRun([['a.py::a', 'Passed']])];
+  expect(judgeBaseline(fits, 'Auto')).toMatchObject({ expect: 'Pass', flaky: ['(run)', 'a.py::a', 'a.py::x'] });
+});
+
+test('a test that is skipped at times and never failed may not fail', () => {
+  const at = (outcome: 'Passed' | 'Failed' | 'Skipped'): CheckRun =>
+    pytestRun([
+      ['a.py::a', outcome],
+      ['a.py::b', 'Passed'],
+    ]);
+  expect(compare([at('Passed'), at('Skipped')], at('Failed'), 'Auto')).toMatchObject({ proved: false, regressed: ['a.py::a'] });
+});
+
 test.each([
   ['exit code 127', { exitCode: 127 }, 'InvalidInput', 'NotRunnable'],
   ['exit code 126', { exitCode: 126 }, 'InvalidInput', 'NotRunnable'],
@@ -214,6 +254,21 @@ test('the place of a folded skip may move, but their number may not grow', () =>
   expect(compare([folded('src/a.py:1')], folded('src/a.py:9'), 'Pass').proved).toBe(true);
   const verdict = compare([folded('src/a.py:1')], folded('src/a.py:1', 'SKIPPED [1] src/a.py:2: why\n'), 'Pass');
   expect(verdict).toMatchObject({ proved: false, newlySkipped: ['src/a.py:2: why'] });
+});
+
+test('skips after the place where pytest stopped at the baseline are not new ones', () => {
+  const bangs = '!'.repeat(26);
+  const red = (stop: string): CheckRun =>
+    quiet(`=== short test summary info ===\nFAILED t.py::a - no\n${stop}=== 1 failed in 0.1s ===\n`, 1);
+  const green = folded('t.py:5');
+  expect(compare([red(`${bangs} stopping after 1 failures ${bangs}\n`)], green, 'Auto')).toMatchObject({ proved: true, reasons: [] });
+  expect(compare([red(`${bangs} xdist.dsession.Interrupted: stopping after 1 failures ${bangs}\n`)], green, 'Auto').proved).toBe(true);
+  expect(compare([red('')], green, 'Auto')).toMatchObject({ proved: false, newlySkipped: ['t.py:5: why'] });
+  const gone = quiet('=== short test summary info ===\nPASSED t.py::b\nSKIPPED [1] t.py:1: why\n=== 1 passed, 1 skipped in 0.1s ===\n', 0);
+  expect(compare([red(`${bangs} stopping after 1 failures ${bangs}\n`)], gone, 'Auto')).toMatchObject({
+    proved: false,
+    missing: ['t.py::a'],
+  });
 });
 
 test.each([

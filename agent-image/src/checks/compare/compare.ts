@@ -51,7 +51,7 @@ function placeTest(lists: Lists, id: string, before: BaselineTest, after: TestRe
   } else if (after.outcome === 'Skipped') {
     if (before.state !== 'Skipped' && !before.everSkipped) lists.newlySkipped.push(id);
   } else if (failing(after.outcome)) {
-    if (before.state === 'Passing' && !before.flaky) lists.regressed.push(id);
+    if (before.state === 'Passing') lists.regressed.push(id);
     else lists.stillFailing.push(id);
   } else if (before.state === 'Failing' && !before.flaky) lists.newlyPassing.push(id);
 }

@@ -80,6 +80,7 @@ export class Collector {
   readonly #found: Found[] = [];
   readonly #problems: Problem[] = [];
   complete = true;
+  stopped = false;
   evidence: ParsedResults['evidence'] = 'Tests';
   source: ParsedResults['source'] = 'Output';
   unnamed: Counts = noCounts;
@@ -113,8 +114,8 @@ export class Collector {
   finish(format: ParsedResults['format']): ParsedResults {
     const { tests, repeated } = distinct(this.#found);
     if (repeated > 0) this.note('DuplicateId', `${repeated} results share an id with another one`, 'give tests distinct names');
-    const { source, evidence, unnamed, complete } = this;
-    return { format, source, evidence, tests, unnamed, complete, problems: this.#problems };
+    const { source, evidence, unnamed, complete, stopped } = this;
+    return { format, source, evidence, tests, unnamed, complete, stopped, problems: this.#problems };
   }
 
   #problem(problem: Problem): void {

@@ -5,20 +5,25 @@ const outcomes: Readonly<Record<string, Outcome>> = { PASS: 'Passed', FAIL: 'Fai
 
 /**
  * The text of `go test -v`. A package's name comes after its tests. Where a test leaves its last line open, `--- PASS`
- * is in the middle of a line.
+ * or `=== RUN` is in the middle of a line.
  */
 export function goText(packages: GoPackages, lines: readonly string[]): void {
   let pending: { readonly test: string; readonly outcome: Outcome | null; readonly seconds: number | null }[] = [];
   const started = new Set<string>();
+  const running = new Set<string>();
   for (const line of lines) {
-    const run = /^=== RUN +(\S+)$/.exec(line)?.[1];
-    if (run !== undefined) {
+    const run = startOf(line, started, running);
+    if (run !== null) {
       started.add(run);
+      if (!run.includes('/')) running.add(run);
       pending.push({ test: run, outcome: null, seconds: null });
       continue;
     }
     const end = endOf(line, started);
-    if (end !== null) pending.push(end);
+    if (end !== null) {
+      pending.push(end);
+      running.delete(end.test);
+    }
     const closed = packageOf(line);
     if (closed === null) continue;
     for (const { test, outcome, seconds } of pending) {
@@ -29,9 +34,19 @@ export function goText(packages: GoPackages, lines: readonly string[]): void {
     packages.close(closed.name, closed.outcome, closed.message);
     pending = [];
     started.clear();
+    running.clear();
   }
   // Tests of a package whose last line is missing.
   for (const { test } of pending) packages.run('(unknown package)', test);
+}
+
+/** In the middle of a line only a subtest of a started test can start, or a test while none runs: any other is printed by one. */
+function startOf(line: string, started: ReadonlySet<string>, running: ReadonlySet<string>): string | null {
+  const at = line.lastIndexOf('=== RUN ');
+  const test = at < 0 ? undefined : /^=== RUN +(\S+)$/.exec(line.slice(at))?.[1];
+  if (test === undefined || at === 0) return test ?? null;
+  const parent = test.lastIndexOf('/');
+  return (parent < 0 ? running.size === 0 : started.has(test.slice(0, parent))) ? test : null;
 }
 
 function endOf(

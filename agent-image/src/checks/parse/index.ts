@@ -1,6 +1,7 @@
 /** Parses the output of test runners, one format a file. Pure. Imports nothing of the worker. */
 import type { CommandOutput, ParsedResults, ResultFormat } from './results.ts';
 import { withAgreement } from './agreement.ts';
+import { parseCargoTest } from './cargoTest.ts';
 import { parseExit } from './exit.ts';
 import { parseGoTest } from './goTest.ts';
 import { parseJUnit, looksLikeJUnit } from './junit.ts';
@@ -46,6 +47,11 @@ const signs: readonly Sign[] = [
   { format: 'JUnit', why: 'standard output is a JUnit document', seen: (_, { stdout }) => looksLikeJUnit(stdout) },
   { format: 'GoTest', why: 'go test prints results of packages', seen: some(/^(?:ok|FAIL|\?)\s{0,8}\t\S+(?:\t| \[)/) },
   {
+    format: 'CargoTest',
+    why: 'cargo test prints results of tests',
+    seen: (lines) => some(/^running [1-9]\d* tests?$/)(lines) && some(/^test (?:\S.* \.\.\. |result: (?:ok|FAILED)\. \d)/)(lines),
+  },
+  {
     format: 'Unittest',
     why: 'unittest prints its footer',
     seen: (lines, { stderr }) => some(/^Ran \d+ tests? in [\d.]+s$/)([...lines, ...linesOf(stderr).lines]),
@@ -74,6 +80,7 @@ const parsers: Readonly<Record<ResultFormat, (output: CommandOutput) => ParsedRe
   NodeTest: parseNodeTest,
   GoTest: parseGoTest,
   Unittest: parseUnittest,
+  CargoTest: parseCargoTest,
 };
 
 /**

@@ -52,7 +52,7 @@ function nodeSpec(lines: readonly string[]): { readonly found: readonly Found[];
   const tallies: NodeTally[] = [];
   const reading: Reading = { found: [], open: [] };
   let summary: string[] = [];
-  for (const line of lines) {
+  for (const [at, line] of lines.entries()) {
     if (line.startsWith('ℹ ')) {
       summary.push(line.slice(2));
       const tally = line.startsWith('ℹ duration_ms ') ? tallyOf(summary) : null;
@@ -60,9 +60,17 @@ function nodeSpec(lines: readonly string[]): { readonly found: readonly Found[];
         tallies.push(tally);
         summary = [];
       }
-    } else if (tallies.length === 0) takeLine(reading, line);
+    } else if (tallies.length === 0) takeLine(reading, groupIn(line, lines[at + 1] ?? ''));
   }
   return { found: reading.found, tallies };
+}
+
+/** Where a program leaves its last line open, a group begins in the middle of a line; its first result tells how deep it is. */
+function groupIn(line: string, next: string): string {
+  const at = line.lastIndexOf('▶ ');
+  const depth = /^ {2,128}(?=[▶✔✖﹣⚠] )/.exec(next)?.[0].length;
+  if (at <= 0 || depth === undefined || /^ *(?:[▶✔✖﹣⚠] |$)/.test(line)) return line;
+  return `${' '.repeat(depth - 2)}${line.slice(at)}`;
 }
 
 function takeLine(reading: Reading, line: string): void {

@@ -17,6 +17,9 @@ test.each([
   ['pytest-collect.txt', 'Pytest', { passed: 0, failed: 0, skipped: 0, errored: 1 }],
   ['node-tap.txt', 'NodeTest', { passed: 9, failed: 2, skipped: 3, errored: 1 }],
   ['go-json.txt', 'GoTest', { passed: 9, failed: 3, skipped: 1, errored: 1 }],
+  ['cargo.txt', 'CargoTest', { passed: 7, failed: 1, skipped: 3, errored: 0 }],
+  ['cargo-shown.txt', 'CargoTest', { passed: 7, failed: 1, skipped: 3, errored: 0 }],
+  ['cargo-q.txt', 'CargoTest', { passed: 7, failed: 1, skipped: 3, errored: 0 }],
 ] as const)('counts what %s says, as Auto finds it', (name, format, counts) => {
   const results = parseResults('Auto', output(1, fixture(name)));
   expect(results).toMatchObject({ format, complete: true });
@@ -128,6 +131,71 @@ test('TAP subtests have the names of their parents, escapes and directives are r
   ]);
 });
 
+test.each([
+  ['no times', ''],
+  ['times', ' # time=6.86ms'],
+  ['times in seconds', ' # time=1.2s'],
+])('TAP with %s has the same ids, flat and in braces', (_, time) => {
+  const flat = `TAP version 13\n1..3\nnot ok 1 - a.js > s > x${time}\n    ---\n    error:\n        name: "E"\n    ...\nok 2 - y # SKIP${time}\nok 3 - z { # 1${time}\n`;
+  expect(parseResults('TAP', output(1, flat)).tests.map(({ id, outcome }) => [id, outcome])).toEqual([
+    ['a.js > s > x', 'Failed'],
+    ['y', 'Skipped'],
+    ['z { # 1', 'Passed'],
+  ]);
+  const inner = `        1..2\n        not ok 1 - x${time}\n            ---\n            at: "here"\n            ...\n        ok 2 - y${time}\n`;
+  const braces = `TAP version 13\n1..2\nnot ok 1 - a.js${time} {\n    1..1\n    not ok 1 - s${time} {\n${inner}    }\n}\nok 2 - b.js${time}\n`;
+  const read = parseResults('TAP', output(1, braces));
+  expect(codes(read)).toEqual([]);
+  expect(read.tests.map(({ id, outcome, kind }) => [id, outcome, kind])).toEqual([
+    ['a.js > s > x', 'Failed', 'Test'],
+    ['a.js > s > y', 'Passed', 'Test'],
+    ['a.js > s', 'Failed', 'Group'],
+    ['a.js', 'Failed', 'Group'],
+    ['b.js', 'Passed', 'Test'],
+  ]);
+});
+
+test('the time of a TAP point is its duration', () => {
+  const read = parseResults('TAP', output(0, '1..2\nok 1 - a # time=250ms\nok 2 - b # time=1.5s # TODO\n'));
+  expect(read.tests.map(({ id, seconds }) => [id, seconds])).toEqual([
+    ['a', 0.25],
+    ['b', 1.5],
+  ]);
+});
+
+test.each([
+  ['that is not closed', '1..1\nok 1 - a {\n    1..1\n    ok 1 - b\n', ['CountsDisagree']],
+  ['with a result of the level above', '1..2\nok 1 - a {\n    1..1\n    ok 1 - b\nok 2 - c\n}\n', ['CountsDisagree']],
+  ['with fewer results than planned', '1..1\nok 1 - a {\n    1..2\n    ok 1 - b\n}\n', ['CountsDisagree']],
+  ['of a point after its report', '1..1\nok 1 - a\n  ---\n  x: y\n  ...\n{\n    1..1\n    ok 1 - b\n}\n', []],
+  ['of a printed object', '1..2\nok 1 - a\n{\n    "b": {\n}\nok 2 - c\n', []],
+  ['that opens nothing', '1..2\nok 1 - a {\nok 2 - b }\n', []],
+] as const)('a TAP brace %s', (_, text, problems) => {
+  expect([...new Set(codes(parseResults('TAP', output(0, text))))]).toEqual(problems);
+});
+
+test('a failing todo in a suite of node:test is a listed failure, and skipped', () => {
+  const later = '<testcase name="later" classname="s"><skipped type="todo" message="true"/><failure message="no"/></testcase>';
+  const suite = `<testsuite name="s" tests="2" failures="1" skipped="1"><testcase name="a" classname="s"/>${later}</testsuite>`;
+  const read = parseResults('NodeTest', output(0, `<testsuites>${suite}</testsuites>`));
+  expect(codes(read)).toEqual([]);
+  expect(outcomeOf(read, 's > later')).toBe('Skipped');
+  expect(codes(parseResults('NodeTest', output(0, `<testsuites>${suite.replace(later, '<testcase name="b"/>')}</testsuites>`)))).toEqual([
+    'CountsDisagree',
+  ]);
+});
+
+test.each([
+  ['no line end▶ suite\n  ▶ inner\n', 'suite > inner'],
+  ['a ▶ b▶ suite\n  ▶ inner\n', 'suite > inner'],
+  ['▶ suite\n  ✔ b (1ms)\nno line end  ▶ inner\n', 'suite > inner'],
+  ['▶ suite\n  ▶ in ▶ ner\n', 'suite > in ▶ ner'],
+])('a group of node:test has its name after %j', (text, id) => {
+  const end = `    ✔ a (1ms)\n  ✔ ${id.slice(8)} (1ms)\n✔ suite (1ms)\n`;
+  const ids = parseResults('NodeTest', output(0, `${text}${end}`)).tests.map((one) => one.id);
+  expect(ids).toEqual(expect.arrayContaining([`${id} > a`, id, 'suite']));
+});
+
 test('printed lines make the spec reporter of node:test disagree with its summary', () => {
   expect(codes(parseResults('NodeTest', output(1, fixture('node-spec.txt'))))).toEqual(['CountsDisagree']);
   expect(codes(parseResults('NodeTest', output(1, fixture('node-tap.txt'))))).toEqual([]);
@@ -140,10 +208,72 @@ test('a printed PASS of a failing Go test is a conflict in text and nothing in e
   expect(outcomeOf(events, 'example.test/m/c')).toBe('Errored');
 });
 
+const goParent = '=== RUN   TestParent\nworking...=== RUN   TestParent/sub\n';
+test.each([
+  [
+    'whose parent left its line open',
+    `${goParent}--- PASS: TestParent (0.00s)\n    --- PASS: TestParent/sub (0.00s)\nok  \tp\t0.01s\n`,
+    0,
+    [],
+  ],
+  ['that goes on in the middle of a line', `=== RUN   TestA\na.=== CONT  TestA\nb.--- PASS: TestA (0.00s)\nok  \tp\t0.01s\n`, 0, []],
+  ['and a TestMain that left its line open', 'setup...=== RUN   TestA\n--- PASS: TestA (0.00s)\nok  \tp\t0.01s\n', 0, []],
+  ['that never ends', `${goParent}--- PASS: TestParent (0.00s)\nok  \tp\t0.01s\n`, 0, ['CountsDisagree', 'ExitHidesFailure']],
+  [
+    'of no test that runs',
+    '=== RUN   TestA\nx=== RUN   TestB\n--- PASS: TestA (0.00s)\n--- PASS: TestB (0.00s)\nok  \tp\t0.01s\n',
+    0,
+    ['ConflictingResult'],
+  ],
+] as const)('a Go subtest %s', (_, text, exitCode, problems) => {
+  expect(codes(parseResults('GoTest', output(exitCode, text)))).toEqual(problems);
+});
+
 test('go test without -v names packages only', () => {
   const results = parseResults('Auto', output(1, fixture('go.txt')));
   expect(results).toMatchObject({ format: 'GoTest', evidence: 'Exit' });
   expect(results.tests.map(({ id }) => id)).toEqual(['example.test/m/a', 'example.test/m/c', 'example.test/m/d']);
+});
+
+test('cargo test: ids are paths of tests, without the line of those of the documentation', () => {
+  const results = parseResults('Auto', output(101, fixture('cargo.txt'), { stderr: fixture('cargo-stderr.txt') }));
+  expect(results).toMatchObject({ evidence: 'Tests', complete: true, stopped: true });
+  expect(codes(results)).toEqual([]);
+  expect(results.tests.map(({ id, outcome }) => `${id}: ${outcome}`).sort()).toEqual([
+    'src/lib.rs - add - compile: Passed',
+    'src/lib.rs - add - should panic: Passed',
+    'src/lib.rs - add: Passed',
+    'src/lib.rs - sub - compile fail: Passed',
+    'src/lib.rs - sub: Skipped',
+    'tests::later2: Skipped',
+    'tests::later: Skipped',
+    'tests::panics - should panic: Passed',
+    'tests::sum: Failed',
+    'tests::zero: Passed',
+    'works: Passed',
+  ]);
+  expect(results.tests.find(({ id }) => id === 'tests::sum')?.message).toContain('left: -1');
+  expect(parseResults('Auto', output(101, fixture('cargo-q.txt')))).toMatchObject({ evidence: 'Counts', tests: [{ id: 'tests::sum' }] });
+});
+
+const cargo = (points: string, counts: string): string => `\nrunning 1 test\n${points}\ntest result: ${counts}; finished in 0.00s\n\n`;
+const oneOk = 'ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out';
+test.each([
+  ['whole', cargo('test a ... ok\n', oneOk), []],
+  ['with a line that a program left open', cargo('working...test a ... ok\n', oneOk), []],
+  ['with a time', cargo('test a ... ok <0.001s>\n', oneOk), []],
+  ['with one test in two lines', cargo('test a ... \nok\n', oneOk), []],
+  ['with a test that is printed besides', cargo('test a ... ok\ntest b ... ok\n', oneOk), []],
+  ['with another number', cargo('test a ... ok\n', oneOk.replace('1', '2')), ['CountsDisagree']],
+  ['that ends in its tests', '\nrunning 2 tests\ntest a ... ok\n', ['Incomplete']],
+  ['cut in its last line', cargo('test a ... ok\n', oneOk).trimEnd(), ['Incomplete', 'Incomplete']],
+  ['with a second result', `${cargo('test a ... ok\n', oneOk)}test result: ${oneOk}\n`, ['TwoSummaries']],
+  ['with a run in a run', `\nrunning 1 test\n${cargo('test a ... ok\n', oneOk)}`, ['CountsDisagree', 'Incomplete']],
+  ['without a test', '\nrunning 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n', ['NoTests']],
+  ['of more programs than ran', cargo('test a ... ok\n', oneOk).repeat(2), ['TwoSummaries']],
+] as const)('cargo test %s', (_, text, problems) => {
+  const results = parseResults('CargoTest', output(0, text, { stderr: '     Running unittests src/lib.rs (target/debug/deps/a-1)\n' }));
+  expect(codes(results)).toEqual(problems);
 });
 
 test('unittest: noise on standard error is no result, a failing subtest fails its test', () => {
@@ -174,7 +304,7 @@ test('Auto falls back to the exit code and reports it', () => {
   });
 });
 
-test.each(['JUnit', 'TAP', 'Pytest', 'NodeTest', 'GoTest', 'Unittest'] satisfies ResultFormat[])(
+test.each(['JUnit', 'TAP', 'Pytest', 'NodeTest', 'GoTest', 'Unittest', 'CargoTest'] satisfies ResultFormat[])(
   '%s believes nothing when some output was dropped',
   (format) => {
     expect(parseResults(format, output(0, '1..1\nok 1\n', { truncated: true })).complete).toBe(false);

@@ -5,7 +5,7 @@ import { countTests, trusted, type Outcome, type ResultFormat } from './results.
 import { exitOf, file, junit, output, pytest, tap } from '../testdata/render.ts';
 import { parseResults } from './index.ts';
 
-const formats: readonly ResultFormat[] = ['Exit', 'JUnit', 'TAP', 'Pytest', 'NodeTest', 'GoTest', 'Unittest'];
+const formats: readonly ResultFormat[] = ['Exit', 'JUnit', 'TAP', 'Pytest', 'NodeTest', 'GoTest', 'Unittest', 'CargoTest'];
 const fixture = (name: string): string => readFileSync(new URL(`../testdata/${name}`, import.meta.url), 'utf8');
 const name = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 30 }).map((text) => `t${text.replace(/[\p{C}\p{Z}]/gu, ' ')}x`);
 const outcome = fc.constantFrom<Outcome>('Passed', 'Failed', 'Skipped');
@@ -61,11 +61,17 @@ test.each([
 });
 
 /** Packages come one after another: a cut between two of them shows only in the exit code. */
-test.each(['go-v.txt', 'go-json.txt'])('GoTest: %s, cut at any byte, is never trusted with a test that is better than it was', (name) => {
+test.each([
+  ['GoTest', 'go-v.txt'],
+  ['GoTest', 'go-json.txt'],
+  ['CargoTest', 'cargo.txt'],
+  ['CargoTest', 'cargo-shown.txt'],
+  ['CargoTest', 'cargo-q.txt'],
+] as const)('%s: %s, cut at any byte, is never trusted with a test that is better than it was', (format, name) => {
   const text = fixture(name);
-  const whole = new Map(parseResults('GoTest', output(1, text)).tests.map(({ id, outcome }) => [id, outcome]));
+  const whole = new Map(parseResults(format, output(1, text)).tests.map(({ id, outcome }) => [id, outcome]));
   for (let end = 0; end < text.length; end += 1) {
-    const read = parseResults('GoTest', output(1, text.slice(0, end)));
+    const read = parseResults(format, output(1, text.slice(0, end)));
     if (!read.complete) continue;
     for (const { id, outcome } of read.tests) if (outcome === 'Passed') expect(whole.get(id)).toBe('Passed');
   }
@@ -101,6 +107,10 @@ const pieces = fc.constantFrom(
   '--- PASS: T (0.0s)',
   '=== RUN   T',
   'ok  \tp\t0.1s',
+  'running 1 test',
+  'test a ... ok',
+  'test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out',
+  'failures:',
   '{"Action":"pass","Package":"p"}',
   '{"',
   '__proto__',
@@ -147,6 +157,8 @@ test.each([
   ['yaml', `1..1\nok 1 - a\n  ---\n${'  x: y\n'.repeat(300_000)}`],
   ['many yaml', 'ok 1 - a\n  ---\n'.repeat(100_000)],
   ['runs', '=== RUN   T\n'.repeat(300_000)],
+  ['programs', 'running 1 test\n'.repeat(300_000)],
+  ['printed tests', `running 1 test\ntest a${' - a'.repeat(2000)} .. ok\n`.repeat(500)],
   ['groups', '▶ a\n'.repeat(300_000)],
   ['heads', 'test_a (m.C.test_a) ... \n'.repeat(200_000)],
   ['deep points', Array.from({ length: 300_000 }, (_, at) => `${' '.repeat(4 * (at % 60))}ok 1 - a\n`).join('')],

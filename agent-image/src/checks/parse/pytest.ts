@@ -20,6 +20,8 @@ interface PytestSession {
   readonly summary: readonly string[];
   /** Null when the last line is not there. */
   readonly tally: Tally | null;
+  /** It ended before its last test (`-x`, `--maxfail`, `--stepwise`, errors of collection). */
+  readonly stopped: boolean;
   readonly faults: readonly string[];
 }
 
@@ -49,6 +51,7 @@ function pytestSession(stdout: string): PytestSession {
     progress: lines.slice(0, progressEnd === -1 ? end : progressEnd),
     summary: header === -1 ? [] : lines.slice(header + 1, end),
     tally: last?.tally ?? null,
+    stopped: lines.slice(Math.max(header, end - 8, 0), end).some((line) => line.length < 1000 && /^!!+ \S.* !!+$/.test(line)),
     faults,
   };
 }
@@ -186,12 +189,13 @@ export function parsePytest(output: CommandOutput): ParsedResults {
   const printed = parsePrinted(output);
   if ((output.files ?? []).length === 0) return printed;
   const file = parseJUnit(output);
-  return { ...file, format: 'Pytest', problems: [...file.problems, ...crossCheck(file, printed)] };
+  return { ...file, format: 'Pytest', stopped: printed.stopped, problems: [...file.problems, ...crossCheck(file, printed)] };
 }
 
 function parsePrinted({ stdout }: CommandOutput): ParsedResults {
   const collector = new Collector();
   const session = pytestSession(stdout);
+  collector.stopped = session.stopped;
   for (const fault of session.faults)
     collector.distrust('TwoSummaries', fault, 'run pytest once per check, without -s, or add --junitxml=report.xml');
   const short = session.summary.map(summaryEntry).filter((entry) => entry !== null);

@@ -1,8 +1,8 @@
 /** Outcome of one test. `Errored`: it could not be run to its end (set-up, collection, build, crash). */
 export type Outcome = 'Passed' | 'Failed' | 'Skipped' | 'Errored';
 
-/** Format of a check's results. `Unittest` (Python's own text) is never requested: `Auto` finds it. */
-export type ResultFormat = 'Exit' | 'JUnit' | 'TAP' | 'Pytest' | 'NodeTest' | 'GoTest' | 'Unittest';
+/** Format of a check's results. `Unittest` (Python's own text) and `CargoTest` are never requested: `Auto` finds them. */
+export type ResultFormat = 'Exit' | 'JUnit' | 'TAP' | 'Pytest' | 'NodeTest' | 'GoTest' | 'Unittest' | 'CargoTest';
 
 export interface TestResult {
   /** As the runner prints it; a repeated id gets ` (2)`, ` (3)`, failing ones first. At most 1024 characters. */
@@ -65,6 +65,8 @@ export interface ParsedResults {
   readonly unnamed: Counts;
   /** False when the output ends before its runner's last words. Then the counts may be short. */
   readonly complete: boolean;
+  /** The runner reports that it ended before its last test: more tests may exist. */
+  readonly stopped: boolean;
   readonly problems: readonly Problem[];
   /** Why `Auto` chose the format. */
   readonly chosen?: string;

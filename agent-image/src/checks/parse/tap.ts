@@ -10,7 +10,11 @@ type TapLine =
       readonly number: number | null;
       readonly name: string;
       readonly directive: Directive;
+      readonly seconds: number | null;
+      /** Its subtests follow in braces. */
+      readonly opens: boolean;
     }
+  | { readonly type: 'open' | 'close'; readonly indent: number }
   | { readonly type: 'plan'; readonly indent: number; readonly count: number; readonly reason: string | null }
   | { readonly type: 'bail'; readonly reason: string }
   | { readonly type: 'yaml'; readonly indent: number }
@@ -22,26 +26,36 @@ type Directive = 'Skip' | 'Todo' | null;
 
 /**
  * Reads a line by the grammar of TAP 14 (testanything.org/tap-version-14-specification), which TAP 13
- * is a subset of: `ok` and `not ok`, optional number, optional ` - `, escapes `\\` and `\#`.
+ * is a subset of: `ok` and `not ok`, optional number, optional ` - `, escapes `\\` and `\#`. node-tap and vitest add the time
+ * of a point and, in braces, its subtests after it.
  */
-function tapLine(line: string): TapLine {
+function tapLine(line: string, next: string | undefined): TapLine {
   const text = line.trimStart();
   const indent = line.length - text.length;
   if (text.startsWith('#')) return { type: 'comment', indent, text: text.slice(1).trim() };
   if (text.startsWith('Bail out!')) return { type: 'bail', reason: text.slice(9).trim() };
   if (/^---\s*$/.test(text)) return { type: 'yaml', indent };
+  const begins =
+    next?.startsWith(' '.repeat(indent + 4)) === true && /^(?:(?:not )?ok\b|1\.\.\d|#|TAP version )/.test(next.slice(indent + 4));
+  if (/^\{\s*$/.test(text) && begins) return { type: 'open', indent };
+  if (/^\}\s*$/.test(text)) return { type: 'close', indent };
   if (/^TAP version \d+\s*$/.test(text)) return { type: 'version' };
   const plan = /^1\.\.(\d{1,9})(?:\s+#\s?(\S.*))?\s*$/.exec(text) ?? (/^1\.\.0\b/.test(text) ? ['', '0', text] : null);
   if (plan !== null) return { type: 'plan', indent, count: Number(plan[1]), reason: plan[2] ?? null };
   const point = /^(not )?ok\b(?: +(\d{1,9})\b)?(.*)$/.exec(text);
   if (point === null || (point[3] !== '' && !/^[\s:#-]/.test(point[3] ?? ''))) return { type: 'other' };
-  const { name, directive } = description(point[3] ?? '');
-  return { type: 'point', indent, ok: point[1] === undefined, number: point[2] === undefined ? null : Number(point[2]), name, directive };
+  const [ok, number] = [point[1] === undefined, point[2] === undefined ? null : Number(point[2])];
+  const rest = (point[3] ?? '').trimEnd();
+  const opens = begins && rest.endsWith(' {');
+  return { type: 'point', indent, ok, number, opens, ...description(opens ? rest.slice(0, -1).trimEnd() : rest) };
 }
 
-/** Splits at the first unescaped `#` that starts a directive, and takes the escapes out. */
-function description(text: string): { readonly name: string; readonly directive: Directive } {
-  const body = text.trim().replace(/^- ?/, '');
+/** Splits at the first unescaped `#` that starts a directive, and takes the escapes and the time out. */
+function description(text: string): { readonly name: string; readonly directive: Directive; readonly seconds: number | null } {
+  const time = /\s# time=(\d+(?:\.\d+)?)(ms|s)(?=$|\s+#)/.exec(text);
+  const seconds = time === null ? null : Number(time[1]) / (time[2] === 'ms' ? 1000 : 1);
+  const [from, to] = time === null ? [text.length, text.length] : [time.index, time.index + time[0].length];
+  const body = `${text.slice(0, from)}${text.slice(to)}`.trim().replace(/^- ?/, '');
   let name = '';
   for (let at = 0; at < body.length; at += 1) {
     const char = body[at];
@@ -51,11 +65,11 @@ function description(text: string): { readonly name: string; readonly directive:
       at += 1;
     } else if (char === '#') {
       const directive = directiveOf(body.slice(at + 1));
-      if (directive !== null) return { name: name.trim(), directive };
+      if (directive !== null) return { name: name.trim(), directive, seconds };
       name += char;
     } else name += char;
   }
-  return { name: name.trim(), directive: null };
+  return { name: name.trim(), directive: null, seconds };
 }
 
 function directiveOf(text: string): Directive {
@@ -74,7 +88,7 @@ interface TapPoint {
   type: string | null;
   seconds: number | null;
   message: string | null;
-  readonly children: readonly TapPoint[];
+  readonly children: TapPoint[];
 }
 
 interface TapDocument {
@@ -96,13 +110,13 @@ interface Level {
 const maxDepth = 64;
 
 /**
- * Builds the tree of TAP 14: subtests are indented by four more spaces and end with their parent's test point. Anything
- * else in between is noise, according to the specification.
+ * Builds the tree of TAP 14: subtests are indented by four more spaces and end with their parent's test point, or with a brace
+ * that this point opened. Anything else in between is noise, according to the specification.
  */
 export function tapTree(lines: readonly string[]): TapDocument {
   const reader = new TapReader();
   for (let at = 0; at < lines.length && reader.bail === null; at += 1) {
-    const parsed = tapLine(lines[at] ?? '');
+    const parsed = tapLine(lines[at] ?? '', lines[at + 1]);
     if (parsed.type === 'yaml') at = reader.yaml(lines, at, parsed.indent);
     else reader.take(parsed);
   }
@@ -112,6 +126,7 @@ export function tapTree(lines: readonly string[]): TapDocument {
 class TapReader {
   readonly #levels: Level[] = [{ points: [], plan: null }];
   readonly #faults = new Set<string>();
+  readonly #braces: { readonly point: TapPoint; readonly depth: number }[] = [];
   #trailer: string[] = [];
   #last: { point: TapPoint; indent: number } | null = null;
   #any = false;
@@ -123,6 +138,8 @@ class TapReader {
     else if (line.type === 'comment' && line.indent === 0) this.#trailer.push(line.text);
     else if (line.type === 'point') this.#point(line);
     else if (line.type === 'plan') this.#plan(line);
+    else if (line.type === 'open' && this.#last?.indent === line.indent) this.#open(this.#last.point, line.indent / 4);
+    else if (line.type === 'close') this.#end(line.indent / 4);
   }
 
   /** Reads a YAML block, which only counts right after a point. Returns the index of its last line. */
@@ -142,6 +159,7 @@ class TapReader {
   finish(): TapDocument {
     const top = this.#levels[0] ?? { points: [], plan: null };
     if (this.#levels.slice(1).some(({ points }) => points.length > 0)) this.#faults.add('subtests without their parent');
+    if (this.#braces.length > 0) this.#faults.add('subtests without their end');
     return { points: top.points, plan: top.plan, bail: this.bail, trailer: this.#trailer, faults: [...this.#faults], any: this.#any };
   }
 
@@ -149,11 +167,13 @@ class TapReader {
     const depth = line.indent / 4;
     if (!Number.isInteger(depth) || depth > maxDepth) return;
     this.#any = true;
-    const children = this.#close(depth);
-    const { ok, number, name, directive } = line;
-    const point = { ok, number, name, directive, type: null, seconds: null, message: null, children };
+    if (depth <= (this.#braces.at(-1)?.depth ?? -1)) this.#faults.add('a result among the subtests of another');
+    const children = [...this.#close(depth)];
+    const { ok, number, name, directive, seconds } = line;
+    const point = { ok, number, name, directive, type: null, seconds, message: null, children };
     this.#level(depth).points.push(point);
     this.#last = { point, indent: line.indent };
+    if (line.opens) this.#open(point, depth);
     if (depth === 0) this.#trailer = [];
   }
 
@@ -165,6 +185,19 @@ class TapReader {
     if (level.plan !== null) this.#faults.add('more than one plan');
     level.plan ??= { count: line.count, reason: line.reason };
     if (depth === 0) this.#trailer = [];
+    this.#last = null;
+  }
+
+  #open(point: TapPoint, depth: number): void {
+    if (this.#braces.length < maxDepth) this.#braces.push({ point, depth });
+  }
+
+  /** Ends the subtests of the point that opened them; other braces are noise. */
+  #end(depth: number): void {
+    const last = this.#braces.at(-1);
+    if (last?.depth !== depth) return;
+    this.#braces.pop();
+    last.point.children.push(...this.#close(depth));
     this.#last = null;
   }
 

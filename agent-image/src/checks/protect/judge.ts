@@ -1,4 +1,5 @@
 import { normal } from './entries.ts';
+import { changedTest } from './inline.ts';
 import { harmless } from './sections.ts';
 import type { Change, ChangeJudgement, ProtectedSet, Protection, Violation } from './types.ts';
 import { extname } from 'node:path';
@@ -34,9 +35,16 @@ function judge(change: Change, set: ProtectedSet): Violation | null {
   const protection = set.why(change.path);
   if (protection !== null && !isHarmless(change, protection))
     return violation(change, 'Protected', `it is protected: ${protection.why}`, ask);
+  const test = protection === null ? inlineTest(change, set) : null;
+  if (test !== null) return violation(change, 'Protected', `its test ${test} is protected as it was`, ask);
   if (set.holdsProtected(change.path)) return violation(change, 'ReplacesParent', 'protected files lie under it', ask);
   const shadow = change.op === 'Add' || change.op === 'Type' ? set.shadows(change.path) : null;
   return shadow === null ? null : violation(change, 'Shadow', shadow, 'give it another name');
+}
+
+/** The test in a file of code that is not as it was, where contents are known. */
+function inlineTest({ path, op, before, after }: Change, set: ProtectedSet): string | null {
+  return op === 'Modify' && before !== undefined && after !== undefined && set.inline(path) ? changedTest(before, after) : null;
 }
 
 /** Known contents show when a shared settings file changed in other parts only. */
@@ -132,15 +140,28 @@ const go: readonly Sign[] = [
   { pattern: /--- (?:PASS|FAIL|SKIP)|\bok\s+\\t/, what: 'prints what a test runner prints' },
 ];
 
+const rust: readonly Sign[] = [
+  {
+    pattern: /\bprocess\s*::\s*(?:\{[^}]*\bexit\b|exit\b(?!\s*\(\s*[1-9]))|\blibc\s*::\s*_?exit\b/,
+    what: 'ends its process with a status that may be 0',
+    instead: 'Call it in `fn main` only.',
+  },
+  { pattern: /\bcfg\s*!\s*\([^)]*\btest\b|\bcfg(?:_attr)?\s*\(\s*not\s*\(\s*test\b/, what: 'asks whether it is tested' },
+  { pattern: /\bset_output_capture\b|\bfrom_raw_fd\s*\(\s*[0-2]\b|\/dev\/(?:std|fd|tty)|\/proc\/self/, what: 'takes over the output' },
+  { pattern: /\btest result:|\brunning \S{1,20} tests?\b|\.\.\. (?:ok|FAILED)\b/, what: 'prints what a test runner prints' },
+];
+
 const signs: Readonly<Record<string, readonly Sign[]>> = {
   ...Object.fromEntries(['.py', '.pyi', '.pyw'].map((name) => [name, python])),
   ...Object.fromEntries(['.js', '.mjs', '.cjs', '.jsx', '.ts', '.mts', '.cts', '.tsx'].map((name) => [name, script])),
   '.go': go,
+  '.rs': rust,
 };
 
 /** Start of the main program of a file; no test runs it by loading the file. */
 const mainPrograms: Readonly<Record<string, RegExp>> = {
   '.py': /^if\s+__name__\s*==\s*(['"])__main__\1\s*:[^\n]*(?:\n(?:[ \t][^\n]*)?)*/gm,
+  '.rs': /^fn main\(\)[^\n]*\{\n(?:(?:[ \t][^\n]*)?\n)*\}/gm,
   '.go': /^func main\(\) \{\n(?:(?:[ \t][^\n]*)?\n)*\}/gm,
 };
 

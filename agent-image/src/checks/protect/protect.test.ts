@@ -141,3 +141,30 @@ test('odd commands are read without an error', () => {
   for (const words of [[], [''], ['sh', '-c'], ['env'], ['timeout'], ['npm'], ['make', '-f'], ['bash', '-c', '))((&&||;;']])
     expect(Array.isArray(commandsOf(words))).toBe(true);
 });
+
+const rust = (tests: string, code = 'a - b'): string =>
+  `pub fn add(a: i32, b: i32) -> i32 {\n    ${code}\n}\n\n#[cfg(test)]\nmod tests {\n    use super::*;\n\n${tests}}\n`;
+const zero = '    #[test]\n    fn zero() { assert_eq!(add(0, 0), 0); }\n';
+const sum = '    #[tokio::test]\n    #[should_panic]\n    async fn sum() {\n        assert_eq!(add(1, 2), 3);\n    }\n';
+const both = rust(`${zero}\n${sum}`);
+
+test.each([
+  ['asks something else', rust(`${zero}\n${sum.replace('3', '-1')}`), 'sum'],
+  ['asks nothing', rust(`    #[test]\n    fn zero() {}\n\n${sum}`), 'zero'],
+  ['is gone', rust(zero), 'sum'],
+  ['is ignored', rust(`${zero.replace('[test]\n', '[test]\n    #[ignore]\n')}\n${sum}`), 'zero'],
+  ['stands in a comment, beside another of its name', rust(`/*\n${zero}*/\n    #[test]\n    fn zero() {}\n\n${sum}`), 'zero'],
+  ['stays, and the code changes', rust(`${zero}\n${sum}`, 'a + b'), null],
+  [
+    'stays, and others come',
+    rust(`    use std::fs;\n${zero}\n    #[test]\n    fn more() {\n        fs::read("a").unwrap();\n    }\n\n${sum}`),
+    null,
+  ],
+  ['stays, with other line ends', both.replaceAll('\n', '\r\n'), null],
+] as const)('a test in a file of code that %s', (_, after, name) => {
+  const set = protectedPaths(['src/lib.rs'], [], { mode: 'Default', paths: [] });
+  const change = { path: 'src/lib.rs', op: 'Modify', before: both, after } as const;
+  const messages = judgeChanges([change], set).violations.map(({ code, message }) => `${code}: ${message}`);
+  expect(messages).toEqual(name === null ? [] : [`Protected: src/lib.rs was changed: its test ${name} is protected as it was`]);
+  expect(judgeChanges([change], protectedPaths(['src/lib.rs'], [], { mode: 'None', paths: [] })).violations).toEqual([]);
+});

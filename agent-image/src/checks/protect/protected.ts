@@ -116,6 +116,7 @@ export function protectedPaths(
       // A check that names a file is there to run it.
       return shadows(path) === null && !derived(path) && !parents.has(path) && !named.includes(path);
     },
+    inline: (path) => byDefault && path.endsWith('.rs') && why(path) === null,
     reports: [...entries.reports].sort(),
     holdsProtected: (path) => parents.has(path),
   };

@@ -39,6 +39,12 @@ test.each([
   ['a.js', "writeFileSync('zero.test.js', '');"],
   ['a.js', 'writeFileSync(`node_modules/${name}/index.js`, text);'],
   ['a.go', 'func init() { os.Exit(0) }'],
+  ['a.rs', 'std::process::exit(0);'],
+  ['a.rs', 'use std::process::{Command, exit};'],
+  ['a.rs', 'if cfg!(test) { return 3; }'],
+  ['a.rs', '#[cfg(not(test))]\nfn add() {}'],
+  ['a.rs', 'println!("test a::b ... ok");'],
+  ['a.rs', 'let out = unsafe { File::from_raw_fd(1) };'],
 ])('%s must not gain %j', (path, text) => {
   expect(resultTampering(path, 'x\n', `x\n${text}\n`)).toMatch(new RegExp(`^${path}: it `));
 });
@@ -58,6 +64,10 @@ test.each([
   ['a.js', "import latest from './latest.js';\nimport { contest } from './contest/index.js';"],
   ['a.ts', "const pattern = /a\\.test/;\nif (pattern.test(text)) throw new Error('the test of it failed');"],
   ['a.go', 'import "os"\nfunc main() { os.Exit(1) }'],
+  [
+    'a.rs',
+    'use std::process::Command;\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn a() { assert!(true); }\n}\nfn fail() { std::process::exit(2) }',
+  ],
   ['a.md', 'run unittest'],
 ])('%s may gain %j', (path, text) => {
   expect(resultTampering(path, '', text)).toBeNull();
@@ -79,6 +89,7 @@ test.each([
   ['a.js', "import { spawn } from 'node:child_process';\nprocess.exitCode = bad ? 1 : 0;\nprocess.stdout.write('x');"],
   ['a.js', "process.on('SIGTERM', stop);\nprocess.exitCode = await main();"],
   ['a.go', 'package main\nimport "os/exec"\nfunc main() {\n\tos.Exit(run())\n}\n'],
+  ['main.rs', 'fn main() -> Result<(), Error> {\n    std::process::exit(run()?);\n}\n'],
 ])('a program in %s may have %j', (path, text) => {
   expect(resultTampering(path, '', text, 'Programs')).toBeNull();
   expect(resultTampering(path, '', text)).not.toBeNull();

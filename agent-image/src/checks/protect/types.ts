@@ -18,7 +18,7 @@ export interface Change {
   /** Relative to the workspace, with `/`. */
   readonly path: string;
   readonly op: Operation;
-  /** With contents, files that hold more than test settings are judged by what changed in them. */
+  /** With contents, files that hold more than test settings, or tests beside code, are judged by what changed in them. */
   readonly before?: string;
   readonly after?: string;
 }
@@ -36,6 +36,8 @@ export interface ProtectedSet {
   readonly addable: (path: string) => boolean;
   /** Files made by running the checks: deleted before checks run, never a violation. */
   readonly derived: (path: string) => boolean;
+  /** Reports whether tests may stand in this file of code: with contents of snapshot 0, they are judged by themselves. */
+  readonly inline: (path: string) => boolean;
   /** Reports whether protected paths are below a path. */
   readonly holdsProtected: (path: string) => boolean;
   /**
