@@ -52,7 +52,7 @@ export interface Service {
   readonly retryAfterSeconds: number;
   /** @throws InferenceError */
   answer(body: unknown, signal: AbortSignal): Promise<object>;
-  /** Answers the example through queue and checks. @throws Error with the fault */
+  /** Answers the example through queue and checks, unless a request was answered just now. @throws Error with the fault */
   prove(): Promise<void>;
   close(now: AbortSignal): Promise<void>;
 }
@@ -77,7 +77,11 @@ export function capability<C extends Capability>(spec: CapabilitySpec<C>): Capab
   };
 }
 
+/** An answer to a request proves as much as one to the example, for so long, milliseconds. */
+const provesMs = 60_000;
+
 class CapabilityService<C extends Capability> implements Service {
+  #answeredAt: number | null = null;
   readonly #spec: CapabilitySpec<C>;
   readonly #context: CapabilityContext;
   readonly #queue: BatchQueue<Request<C>, Result<C>>;
@@ -124,13 +128,14 @@ class CapabilityService<C extends Capability> implements Service {
     const request = this.#validRequest(body) as Request<C>;
     this.#spec.checkRequest?.(request, info);
     const result = await this.#ask(request, signal);
+    this.#answeredAt = this.#context.now();
     this.#spec.onAnswer?.(result, this.#context.metrics);
     return { requestId: request.requestId, modelDigest: info.modelDigest, ...this.#spec.envelope?.(info), ...result };
   }
 
   async prove(): Promise<void> {
     const { example, plausible } = this.#spec;
-    if (example === undefined) return;
+    if (example === undefined || (this.#answeredAt !== null && this.#context.now() - this.#answeredAt < provesMs)) return;
     const fault = plausible?.(await this.#ask(example, new AbortController().signal)) ?? null;
     if (fault !== null) throw new Error(`${this.name}: ${fault}`);
   }

@@ -1,13 +1,23 @@
 import { describe, expect, it } from 'vitest';
+import { InferenceError } from '../base/failure.ts';
 import { Readiness } from './server.ts';
 
 function readiness() {
-  const state = { fails: true, proofs: 0, now: 0 };
-  const prove = (): Promise<void> => {
+  const state = { fails: true, full: false, proofs: 0, now: 0, behind: Promise.resolve(), late: new Promise<void>(() => undefined) };
+  const prove = async (): Promise<void> => {
     state.proofs += 1;
-    return state.fails ? Promise.reject(new Error('no weights')) : Promise.resolve();
+    await state.behind;
+    if (state.full) throw new InferenceError('AF_QUEUE_FULL', 'full');
+    if (state.fails) throw new Error('no weights');
   };
-  return { state, readiness: new Readiness({ prove }, () => state.now) };
+  return {
+    state,
+    readiness: new Readiness(
+      { prove },
+      () => state.now,
+      () => state.late,
+    ),
+  };
 }
 
 describe('readiness', () => {
@@ -30,6 +40,37 @@ describe('readiness', () => {
     state.now = 61_000;
     expect(await gate.check()).toContain('no weights');
     expect(gate.ready).toBe(false);
+  });
+
+  it('believes a proof longer while the next one waits behind requests, and not for ever', async () => {
+    const { state, readiness: gate } = readiness();
+    state.fails = false;
+    await gate.check();
+    let free = (): void => undefined;
+    state.behind = new Promise((resolve) => (free = resolve));
+    state.late = Promise.resolve();
+    state.now = 61_000;
+    expect(await gate.check()).toBeNull();
+    state.now = 179_000;
+    expect(await gate.check()).toBeNull();
+    expect(state.proofs).toBe(2);
+    state.now = 180_000;
+    const hung = gate.check();
+    state.fails = true;
+    free();
+    expect(await hung).toContain('no weights');
+  });
+
+  it('does not take a full queue for an engine that fails, unless nothing was proved for long', async () => {
+    const { state, readiness: gate } = readiness();
+    state.full = true;
+    expect(await gate.check()).toContain('full');
+    [state.full, state.fails] = [false, false];
+    await gate.check();
+    [state.full, state.now] = [true, 61_000];
+    expect(await gate.check()).toBeNull();
+    state.now = 181_000;
+    expect(await gate.check()).toContain('full');
   });
 
   it('proves once for callers that ask together', async () => {

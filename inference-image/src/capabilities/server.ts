@@ -3,29 +3,38 @@ import { capabilities, type Capability, type InferenceInfo } from '@agentfleet/p
 import { capabilityModules, type Service } from './index.ts';
 import type { Config } from '../base/config.ts';
 import type { ServedEngine } from '../base/served.ts';
+import { InferenceError } from '../base/failure.ts';
 import { InferenceMetrics } from '../base/metrics.ts';
 import type { Log } from '@agentfleet/protocol/log';
 
 /** A proof is believed for this long, milliseconds. */
 const freshMs = 60_000;
+/** And for so much longer while the next one waits behind requests; an engine that hangs is not ready after that. */
+const busyMs = 120_000;
+/** How long a probe waits for a new proof while the last one is believed. */
+const patienceMs = 1_000;
 
 /** Gets a real answer for each capability. @throws Error when one fails */
 interface Provable {
   prove(): Promise<void>;
 }
 
+type Pause = (millis: number, signal: AbortSignal) => Promise<void>;
+
 /** Ready = the engine has really answered for each capability not long ago, and the server is not stopping. */
 export class Readiness {
   readonly #engine: Provable;
   readonly #now: () => number;
+  readonly #pause: Pause;
   #provedAt: number | null = null;
   #proving: Promise<string | null> | null = null;
   #stopping = false;
 
   /** @param now monotonic milliseconds */
-  constructor(engine: Provable, now: () => number) {
+  constructor(engine: Provable, now: () => number, pause: Pause) {
     this.#engine = engine;
     this.#now = now;
+    this.#pause = pause;
   }
 
   get ready(): boolean {
@@ -35,15 +44,23 @@ export class Readiness {
   /** Why it is not ready, one sentence; null when it is. */
   async check(): Promise<string | null> {
     if (this.#stopping) return 'the server is stopping';
-    if (this.#provedAt !== null && this.#now() - this.#provedAt < freshMs) return null;
+    const age = this.#provedAt === null ? Infinity : this.#now() - this.#provedAt;
+    if (age < freshMs) return null;
     this.#proving ??= this.#prove().finally(() => {
       this.#proving = null;
     });
-    return this.#proving;
+    if (age >= freshMs + busyMs) return this.#proving;
+    const enough = new AbortController();
+    const late = this.#pause(patienceMs, enough.signal).then(() => null);
+    return Promise.race([this.#proving, late]).finally(() => enough.abort());
   }
 
   stop(): void {
     this.#stopping = true;
+  }
+
+  get #believed(): boolean {
+    return this.#provedAt !== null && this.#now() - this.#provedAt < freshMs + busyMs;
   }
 
   async #prove(): Promise<string | null> {
@@ -52,6 +69,8 @@ export class Readiness {
       this.#provedAt = this.#now();
       return null;
     } catch (error) {
+      // A queue that is full answers others.
+      if (error instanceof InferenceError && error.code === 'AF_QUEUE_FULL' && this.#believed) return null;
       this.#provedAt = null;
       return `the engine does not answer: ${error instanceof Error ? error.message : String(error)}`;
     }
@@ -78,7 +97,7 @@ interface ServerOptions {
   readonly logger: Log;
   readonly now: () => number;
   /** Resolves after so many milliseconds, or at once when the signal fires. */
-  readonly pause: (millis: number, signal: AbortSignal) => Promise<void>;
+  readonly pause: Pause;
 }
 
 export function createServer({ config, engine, logger, now, pause }: ServerOptions): Server {
@@ -87,7 +106,7 @@ export function createServer({ config, engine, logger, now, pause }: ServerOptio
     await engine.prove?.();
     for (const service of services.values()) await service.prove();
   };
-  const readiness = new Readiness({ prove }, now);
+  const readiness = new Readiness({ prove }, now, pause);
   const metrics: InferenceMetrics = new InferenceMetrics(
     () => [...services.values()].reduce((sum, { waiting }) => sum + waiting, 0),
     () => readiness.ready,
