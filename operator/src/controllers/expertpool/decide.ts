@@ -34,7 +34,7 @@ import { poolWalls } from './manifests/walls.ts';
 import { workersDeployment, workersBudget } from './manifests/workers.ts';
 import { reservedCondition, VllmArgumentError } from '../../serving/vllm/index.ts';
 import type { Replay, PoolSnapshot } from './snapshot.ts';
-import { weightsJob, weightsReady, weightsWall, modelsVolume } from './manifests/weights.ts';
+import { weightsReady, weightsWall, modelsVolume } from './manifests/weights.ts';
 import { seatDeployment, seatOf, wasSeated, type Seat } from '../../serving/index.ts';
 import { itemOf } from '../../placement/index.ts';
 import { isApiError, type ApiError, type KubeObject } from '@agentfleet/kube';
@@ -90,15 +90,11 @@ function baseOf({ metadata }: ExpertPool, { expert, experts, images, revision }:
 }
 
 /** What fetches and reads weights that are not known yet, and where they are kept. */
-function weightsParts({ pool, images, operatorNamespace, weights = [] }: PoolSnapshot): readonly Manifest[] {
+function weightsParts({ pool, operatorNamespace, weights = [] }: PoolSnapshot): readonly Manifest[] {
   if (weights.length === 0) return [];
   const items = weights.map(({ item }) => item);
   const open = weights.filter(({ state }) => state.phase !== 'Ready');
-  return [
-    ...modelsVolume(pool, items),
-    weightsWall(pool, operatorNamespace),
-    ...open.map(({ item }) => weightsJob(pool, images.agent, item)),
-  ];
+  return [...modelsVolume(pool, items), weightsWall(pool, operatorNamespace), ...open.map(({ job }) => job)];
 }
 
 /** Weights that cannot be used, each with the expert that lacks them. */

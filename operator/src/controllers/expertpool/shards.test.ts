@@ -35,7 +35,13 @@ function decided(inForce: PlanStatus) {
     { name: 'core', uri: 'pvc://models/core', phase: 'Ready', digest: `sha256:${'a'.repeat(64)}`, architecture: thirteen },
   ];
   const reported = { ...pool, status: { plan: inForce, artifacts } } as unknown as ExpertPool;
-  const weights = weightsViews({ pool: reported, others: [], pods: [], progress: new Map() });
+  const weights = weightsViews({
+    pool: newSnapshot(reported).pool,
+    others: [],
+    pods: [],
+    progress: new Map(),
+    images: { agent: 'agent:1' },
+  });
   return decidePool(newSnapshot(reported, { weights }));
 }
 

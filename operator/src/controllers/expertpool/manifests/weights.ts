@@ -8,6 +8,9 @@ import { podTrouble, originOf, type AskInfo, containerSecurity, podSecurity, ope
 import { cut, deadline, type Clock } from '@agentfleet/kube';
 import type { V1Container, V1EnvVar, V1JobSpec, V1Volume } from '@kubernetes/client-node';
 import { modelsClaim, weightsJobName } from '../../../pools/names.ts';
+import type { Images } from '../../../runtime/context.ts';
+import { shortHash } from '../../../revisions/index.ts';
+import { objectWith, type OperandSettings } from '../../../runtime/settings.ts';
 import { kept, owned, ownedBy, poolLabels, type Manifest } from '../../../operands/manifest.ts';
 
 /** One entry of `status.artifacts`. */
@@ -17,6 +20,8 @@ export type ArtifactState = NonNullable<ExpertPoolStatus['artifacts']>[number];
 export interface WeightsView {
   readonly item: WeightsItem;
   readonly state: ArtifactState;
+  /** What fetches them where they have to be, and reads them. */
+  readonly job: Manifest;
   /** Why they cannot be used until an owner changes something. */
   readonly fault: { readonly reason: Reason; readonly message: string } | undefined;
 }
@@ -45,7 +50,7 @@ function viewOf(
   pods: readonly Pod[],
   reported: ArtifactState | undefined,
   progress: FetchProgress | undefined,
-): WeightsView {
+): Omit<WeightsView, 'job'> {
   const base = { name: item.name, uri: item.weights.uri };
   if (reported !== undefined) return { item, state: reported, fault: undefined };
   const report = reportOf(pods);
@@ -94,6 +99,10 @@ interface WeightsFacts {
   readonly pods: readonly Pod[];
   /** How far fetches are, by the names of their pods. */
   readonly progress: ReadonlyMap<string, FetchProgress>;
+  /** Those of the jobs. */
+  readonly images: Pick<Images, 'agent'>;
+  /** What the administrator set for all operands; default: nothing. */
+  readonly settings?: OperandSettings | undefined;
 }
 
 const keyOf = ({ name, hash }: WeightsItem): string => `${name} ${hash}`;
@@ -111,15 +120,14 @@ function namedItems(pool: ExpertPool, others: readonly Expert[]): readonly (read
 }
 
 /** What is known about all weights that the spec asks for, in its order, then about those of `others`. Pure. */
-export function weightsViews({ pool, others, pods, progress }: WeightsFacts): readonly WeightsView[] {
+export function weightsViews({ pool, others, pods, progress, images, settings = {} }: WeightsFacts): readonly WeightsView[] {
   const views = namedItems(pool, others).map(([name, item]) => {
-    const own = pods.filter(
-      ({ metadata }) => metadata.labels?.[weightsLabel] === item.hash && metadata.labels[labels.component] === 'weights',
-    );
+    const job = weightsJob(pool, images.agent, item, settings);
+    const own = pods.filter(({ metadata }) => metadata.labels?.[weightsLabel] === job.object.metadata.labels[weightsLabel]);
     const reported = pool.status?.artifacts?.find((state) => state.name.replace(/@.*$/, '') === item.name && stillTrue(state, item));
     const now = own.map(({ metadata }) => progress.get(metadata.name)).find((known) => known !== undefined);
     const view = viewOf(item, own, reported, now);
-    return { ...view, state: { ...view.state, name } };
+    return { ...view, job, state: { ...view.state, name } };
   });
   return matched(views);
 }
@@ -195,7 +203,7 @@ function progressOf(answer: unknown): FetchProgress | undefined {
   return counts(bytesDone) && counts(bytesTotal) && bytesTotal > 0 ? { bytesDone, bytesTotal } : undefined;
 }
 
-/** Label of a job and its pod: which weights it reads. */
+/** Label of a job and its pod: a hash of what it does. */
 export const weightsLabel = 'agentfleet.dev/weights';
 
 const credentialDir = '/etc/agentfleet/credential';
@@ -268,27 +276,35 @@ function volumesOf(pool: ExpertPool, { place, weights }: WeightsItem): V1Volume[
   return [place.volume, { name: 'credential', secret: { secretName: secret.name, items: [{ key: secret.key, path: 'value' }] } }];
 }
 
+/** A job that ended is removed after so long, s: one whose weights are still lacking is made anew. */
+const againSeconds = 600;
+
 /**
- * The job that fetches weights where they have to be, and reads them: its termination message describes them. Its
- * name follows what is asked for, as the pods of a job cannot be changed. Pure.
+ * The job that fetches weights where they have to be, and reads them: its termination message describes them. Pods of a job
+ * cannot be changed, so its name and its label follow all that they are made of, and the room that they have: a change of
+ * any of it is another job. Pure.
  */
-export function weightsJob(pool: ExpertPool, image: string, item: WeightsItem): Manifest {
-  const own = { ...poolLabels(pool, 'weights'), [weightsLabel]: item.hash };
-  const spec: Omit<V1JobSpec, 'selector'> = {
-    backoffLimit: 3,
-    template: {
-      metadata: { labels: own },
-      spec: {
-        restartPolicy: 'Never',
-        automountServiceAccountToken: false,
-        enableServiceLinks: false,
-        securityContext: podSecurity,
-        containers: [fetchingContainer(pool, image, item)],
-        volumes: volumesOf(pool, item),
-      },
+function weightsJob(pool: ExpertPool, image: string, item: WeightsItem, settings: OperandSettings): Manifest {
+  const own = poolLabels(pool, 'weights');
+  const template = {
+    spec: {
+      restartPolicy: 'Never',
+      automountServiceAccountToken: false,
+      enableServiceLinks: false,
+      securityContext: podSecurity,
+      containers: [fetchingContainer(pool, image, item)],
+      volumes: volumesOf(pool, item),
     },
   };
-  return ownedBy(pool, resources.jobs, { name: weightsJobName(pool.metadata.name, item.name, item.hash), labels: own }, { spec });
+  const written = objectWith({ kind: 'Job', metadata: { name: '', labels: own }, spec: { template } }, settings);
+  const hash = shortHash([written.spec, item.fetched ? pool.spec.modelCache?.size : undefined], 16);
+  const labelled = { ...own, [weightsLabel]: hash };
+  const spec: Omit<V1JobSpec, 'selector'> = {
+    backoffLimit: 3,
+    ttlSecondsAfterFinished: againSeconds,
+    template: { metadata: { labels: labelled }, ...template },
+  };
+  return ownedBy(pool, resources.jobs, { name: weightsJobName(pool.metadata.name, item.name, hash), labels: labelled }, { spec });
 }
 
 /** The volume that weights are fetched into; it outlives the pool, as they are large. Pure. */
