@@ -94,7 +94,8 @@ function weightsParts({ pool, operatorNamespace, weights = [] }: PoolSnapshot): 
   if (weights.length === 0) return [];
   const items = weights.map(({ item }) => item);
   const open = weights.filter(({ state }) => state.phase !== 'Ready');
-  return [...modelsVolume(pool, items), weightsWall(pool, operatorNamespace), ...open.map(({ job }) => job)];
+  const jobs = new Map(open.map(({ job }) => [job.object.metadata.name, job]));
+  return [...modelsVolume(pool, items), weightsWall(pool, operatorNamespace), ...jobs.values()];
 }
 
 /** Weights that cannot be used, each with the expert that lacks them. */

@@ -167,6 +167,58 @@ describe('weights that are not known yet', () => {
   });
 });
 
+describe('weights of one uri', () => {
+  const artifact = { uri: 'hf://org/coder@main' };
+  const modelCache = { size: '100Gi' };
+  const fast = { ...core, name: 'fast', role: 'Specialist', speculative: { draft: artifact } };
+  const pool = newPool({
+    experts: [
+      { ...core, artifact },
+      { ...fast, artifact: { ...artifact, digest: sha('a') } },
+    ],
+    modelCache,
+  });
+  const phases = ({ weights }: ReturnType<typeof decided>) => weights.map(({ state }) => state.phase);
+
+  test('have one job, whoever asks for them, which knows a digest only when all demand it', () => {
+    const { named } = decided(pool, []);
+    expect(named('Job')).toHaveLength(1);
+    expect(envOf(named('Job')[0])).not.toHaveProperty('AGENTFLEET_WEIGHTS_DIGEST');
+    const pinned = { ...artifact, digest: sha('a') };
+    const alike = newPool({
+      experts: [
+        { ...core, artifact: pinned },
+        { ...core, name: 'fast', artifact: pinned },
+      ],
+      modelCache,
+    });
+    expect(decided(alike, []).named('Job').map(envOf)).toMatchObject([{ AGENTFLEET_WEIGHTS_DIGEST: sha('a') }]);
+    expect(phases(decided(pool, [jobPod(pool, 'core', found)]))).toEqual(['Ready', 'Ready', 'Ready']);
+  });
+
+  test('are refused to the expert that demands others, and read again for it alone', () => {
+    const now = decided(pool, [jobPod(pool, 'core', { ...found, digest: sha('f') })]);
+    expect(phases(now)).toEqual(['Ready', 'Failed', 'Ready']);
+    expect(now.decision.obstacles).toEqual([
+      { reason: 'WeightsDigestMismatch', message: expect.stringContaining(`artifact.digest is ${sha('a')}`) as string, expert: 'fast' },
+    ]);
+    expect(now.named('Job')).toHaveLength(1);
+  });
+
+  test('need no job for another expert once they are known, and what was read last holds', () => {
+    const first = newPool({ experts: [{ ...core, artifact }], modelCache });
+    const { artifacts } = decided(first, [jobPod(first, 'core', found)]).status;
+    expect(phases(decided(withStatus(pool, artifacts), []))).toEqual(['Ready', 'Ready', 'Ready']);
+    const moved = withStatus(
+      pool,
+      artifacts?.map((state) => ({ ...state, digest: sha('e') })),
+    );
+    expect(phases(decided(moved, []))).toEqual(['Ready', 'Resolving', 'Ready']);
+    const digests = decided(moved, [jobPod(moved, 'core', found)]).weights.map(({ state }) => state.digest);
+    expect(new Set(digests)).toEqual(new Set([sha('a')]));
+  });
+});
+
 describe('a job that failed', () => {
   const modelCache = { size: '100Gi', hub: { host: 'hub.example.com' } };
   const spec = { experts: [{ ...core, artifact: { uri: 'hf://org/coder@main' } }], modelCache, storage, credentials };

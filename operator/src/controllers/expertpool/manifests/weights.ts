@@ -45,6 +45,29 @@ function reportOf(pods: readonly Pod[]): WeightsReport | undefined {
 
 const unfinished = ({ status }: Pod): boolean => status?.phase !== 'Succeeded' && status?.phase !== 'Failed';
 
+/** What was found, where it is what the item demands. */
+function readyOf({ name, weights }: WeightsItem, report: WeightsReport | undefined): ArtifactState | undefined {
+  if (report === undefined || 'fault' in report) return undefined;
+  const { digest, weightBytes, architecture, tokenizerHash } = report;
+  if (weights.digest !== undefined && weights.digest !== digest) return undefined;
+  return {
+    name,
+    uri: weights.uri,
+    phase: 'Ready' as const,
+    digest,
+    weightBytes,
+    ...(architecture === null ? {} : { architecture }),
+    ...(tokenizerHash === null ? {} : { tokenizerHash }),
+  };
+}
+
+/** Why weights cannot be used. A job of several items leaves their digests to be compared here. */
+function faultOf({ weights }: WeightsItem, report: WeightsReport): NonNullable<WeightsView['fault']> {
+  if ('fault' in report) return { reason: `Weights${report.fault}`, message: report.message };
+  const message = `the files are ${report.digest}, and artifact.digest is ${weights.digest}: correct the digest or the uri`;
+  return { reason: 'WeightsDigestMismatch', message };
+}
+
 function viewOf(
   item: WeightsItem,
   pods: readonly Pod[],
@@ -52,8 +75,10 @@ function viewOf(
   progress: FetchProgress | undefined,
 ): Omit<WeightsView, 'job'> {
   const base = { name: item.name, uri: item.weights.uri };
-  if (reported !== undefined) return { item, state: reported, fault: undefined };
   const report = reportOf(pods);
+  // The newest word first: another item of the same folder may have had it fetched again.
+  const ready = readyOf(item, report) ?? reported;
+  if (ready !== undefined) return { item, state: ready, fault: undefined };
   if (report === undefined || ('fault' in report && report.fault === 'Unreachable' && pods.some(unfinished))) {
     const trouble = pods
       .filter(unfinished)
@@ -63,20 +88,8 @@ function viewOf(
     const state = { ...base, phase: 'Resolving' as const, ...(message === undefined ? {} : { message: cut(message, 512) }) };
     return { item, state, fault: undefined };
   }
-  if ('fault' in report) {
-    const { fault, message } = report;
-    return { item, state: { ...base, phase: 'Failed', message: cut(message, 512) }, fault: { reason: `Weights${fault}`, message } };
-  }
-  const { digest, weightBytes, architecture, tokenizerHash } = report;
-  const state = {
-    ...base,
-    phase: 'Ready' as const,
-    digest,
-    weightBytes,
-    ...(architecture === null ? {} : { architecture }),
-    ...(tokenizerHash === null ? {} : { tokenizerHash }),
-  };
-  return { item, state, fault: undefined };
+  const fault = faultOf(item, report);
+  return { item, state: { ...base, phase: 'Failed', message: cut(fault.message, 512) }, fault };
 }
 
 /** A draft guesses the tokens of its target: with another tokenizer its guesses mean something else. */
@@ -119,14 +132,31 @@ function namedItems(pool: ExpertPool, others: readonly Expert[]): readonly (read
   return [...own.map((item) => [item.name, item] as const), ...[...more.values()].map((item) => [nameBeside(item), item] as const)];
 }
 
-/** What is known about all weights that the spec asks for, in its order, then about those of `others`. Pure. */
+/** The item that the job of a folder is made from: the first one, with the digest that all of them demand. */
+function inFolder(items: readonly WeightsItem[], { weights: { uri } }: WeightsItem): WeightsItem {
+  const [first, ...more] = items.filter(({ weights }) => weights.uri === uri) as [WeightsItem, ...WeightsItem[]];
+  const { digest } = first.weights;
+  return more.every(({ weights }) => weights.digest === digest) ? first : { ...first, weights: { uri } };
+}
+
+/** What the status says of an item: what it says of the same weights under another name too. */
+function reportedOf({ status }: ExpertPool, item: WeightsItem): ArtifactState | undefined {
+  const known = status?.artifacts?.filter((state) => stillTrue(state, item)) ?? [];
+  return known.find(({ name }) => name.replace(/@.*$/, '') === item.name) ?? known[0];
+}
+
+/**
+ * What is known about all weights that the spec asks for, in its order, then about those of `others`. Items of one uri have one
+ * folder, and one job. Pure.
+ */
 export function weightsViews({ pool, others, pods, progress, images, settings = {} }: WeightsFacts): readonly WeightsView[] {
-  const views = namedItems(pool, others).map(([name, item]) => {
-    const job = weightsJob(pool, images.agent, item, settings);
+  const named = namedItems(pool, others);
+  const items = named.map(([, item]) => item);
+  const views = named.map(([name, item]) => {
+    const job = weightsJob(pool, images.agent, inFolder(items, item), settings);
     const own = pods.filter(({ metadata }) => metadata.labels?.[weightsLabel] === job.object.metadata.labels[weightsLabel]);
-    const reported = pool.status?.artifacts?.find((state) => state.name.replace(/@.*$/, '') === item.name && stillTrue(state, item));
     const now = own.map(({ metadata }) => progress.get(metadata.name)).find((known) => known !== undefined);
-    const view = viewOf(item, own, reported, now);
+    const view = viewOf(item, own, reportedOf(pool, item), now);
     return { ...view, job, state: { ...view.state, name } };
   });
   return matched(views);
