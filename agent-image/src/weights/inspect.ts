@@ -2,7 +2,15 @@ import { createHash, type Hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { lstat, open, readdir, readFile, realpath } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
-import { headerLength, lengthBytes, readConfig, tensorBytes, type Architecture, type FoundWeights } from '@agentfleet/protocol/weights';
+import {
+  dataBytes,
+  headerLength,
+  lengthBytes,
+  readConfig,
+  tensorBytes,
+  type Architecture,
+  type FoundWeights,
+} from '@agentfleet/protocol/weights';
 import { WeightsFailure } from './failure.ts';
 
 interface Expected {
@@ -80,16 +88,22 @@ async function headersOf(files: readonly WeightsFile[]): Promise<Headers> {
   const weights = files.filter(({ path }) => path.endsWith('.safetensors'));
   if (weights.length === 0) throw new WeightsFailure('NotFound', 'there is no .safetensors file: correct the folder');
   let weightBytes = 0;
-  for (const { file } of weights) weightBytes += tensorBytes(await safetensorsHeader(file));
+  for (const of of weights) weightBytes += await tensorsOf(of);
   const config = files.find(({ path }) => path === 'config.json');
   // An adapter has no architecture of its own.
   const architecture = config === undefined ? null : readConfig(JSON.parse(await readFile(config.file, 'utf8')) as Record<string, unknown>);
   return { weightBytes, architecture };
 }
 
-async function safetensorsHeader(file: string): Promise<Uint8Array> {
+/** Bytes of the tensors in a file, which has all of them. */
+async function tensorsOf({ path, file }: WeightsFile): Promise<number> {
   const length = headerLength(await beginning(file, lengthBytes));
-  return (await beginning(file, lengthBytes + length)).subarray(lengthBytes);
+  const header = (await beginning(file, lengthBytes + length)).subarray(lengthBytes);
+  const whole = lengthBytes + length + dataBytes(header);
+  const { size } = await lstat(file);
+  if (size !== whole)
+    throw new WeightsFailure('Unreadable', `${path} has ${size} bytes, and ${whole} by its header: is the file whole? Put it there again`);
+  return tensorBytes(header);
 }
 
 async function beginning(file: string, bytes: number): Promise<Uint8Array> {

@@ -1,6 +1,7 @@
 import { StoreFailure, S3Client, S3Store, locate, type S3StoreOptions } from '../store/index.ts';
 import { WeightsFailure } from './failure.ts';
-import { readFile, mkdir, open, rename, stat } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { readFile, mkdir, open, rename, stat, type FileHandle } from 'node:fs/promises';
 import { sleep, type Clock } from '@agentfleet/kube';
 import { dirname, join } from 'node:path';
 
@@ -185,12 +186,16 @@ interface FileFetch {
   readonly signal: AbortSignal;
 }
 
+/**
+ * Fetches one file. Another run may do the same at the same time, as one that is ended lives on for a while: both write the same
+ * bytes to the same places, each without a gap from where it began, and whoever is ready first gives the file its name.
+ */
 async function fetchFile({ path, bytes }: RemoteFile, { source, folder, advance, signal }: FileFetch): Promise<void> {
   const target = join(folder, path);
   if ((await sizeOf(target)) === bytes) return advance(bytes);
   await mkdir(dirname(target), { recursive: true });
   const part = `${target}.part`;
-  await using file = await open(part, 'a+');
+  await using file = await open(part, constants.O_RDWR | constants.O_CREAT);
   const { size } = await file.stat();
   // A longer part belongs to another file that had the name.
   const start = size <= bytes ? size : 0;
@@ -200,12 +205,21 @@ async function fetchFile({ path, bytes }: RemoteFile, { source, folder, advance,
     const chunk = await source.read(path, at, Math.min(bytes, at + partBytes), signal);
     if (chunk.byteLength === 0 || at + chunk.byteLength > bytes)
       throw new WeightsFailure('Unreadable', `${path}: ${chunk.byteLength} bytes came at ${at} of ${bytes}`);
-    await file.appendFile(chunk);
+    await writeAt(file, chunk, at);
     at += chunk.byteLength;
     advance(chunk.byteLength);
   }
   await file.sync();
-  await rename(part, target);
+  await rename(part, target).catch(async (error: unknown) => {
+    if ((await sizeOf(target)) !== bytes) throw error;
+  });
+}
+
+async function writeAt(file: FileHandle, chunk: Uint8Array, position: number): Promise<void> {
+  for (let done = 0; done < chunk.byteLength;) {
+    const { bytesWritten } = await file.write(chunk, done, chunk.byteLength - done, position + done);
+    done += bytesWritten;
+  }
 }
 
 async function sizeOf(file: string): Promise<number | undefined> {

@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -50,7 +50,7 @@ beforeEach(async () => {
 afterEach(() => rm(root, { recursive: true }));
 
 async function run(env: Readonly<Record<string, string>>): Promise<WeightsReport | undefined> {
-  const report = join(root, 'report');
+  const report = join(root, `report-${randomUUID()}`);
   const folder = join(root, 'model');
   const whole = {
     AGENTFLEET_WEIGHTS_FOLDER: folder,
@@ -103,6 +103,13 @@ describe('weights in a folder', () => {
     expect(await run(claimed)).toMatchObject({ fault: 'NotFound', message: expect.stringContaining('.safetensors') as string });
     await lay({ 'model.safetensors': safetensors(64).subarray(0, 20) });
     expect(await run(claimed)).toMatchObject({ fault: 'Unreadable', message: expect.stringContaining('whole') as string });
+    for (const content of [safetensors(64).subarray(0, 100), Buffer.concat([safetensors(64), Buffer.alloc(7)])]) {
+      await lay({ 'model.safetensors': content });
+      const message = expect.stringContaining(
+        `model.safetensors has ${content.length} bytes, and ${safetensors(64).length} by its header`,
+      ) as string;
+      expect(await run(claimed)).toMatchObject({ fault: 'Unreadable', message });
+    }
     await symlink('/etc/hostname', join(root, 'model', 'stranger.json'));
     expect(await run(claimed)).toMatchObject({ fault: 'Refused', message: expect.stringContaining('stranger.json') as string });
   });
@@ -112,9 +119,11 @@ describe('weights in a hub or a bucket', () => {
   let server: Server;
   let origin: string;
   let fails = 0;
+  /** Requests of one file that wait for each other. */
+  let held: readonly (() => void)[] | undefined;
   const asked: string[] = [];
   beforeEach(async () => {
-    [fails, asked.length] = [0, 0];
+    [fails, asked.length, held] = [0, 0, undefined];
     server = createServer((request, response) => {
       asked.push(`${request.url} ${request.headers.range ?? ''} ${request.headers.authorization ?? ''}`.trim());
       serve(request, response);
@@ -136,6 +145,16 @@ describe('weights in a hub or a bucket', () => {
     }
     const content = model[url.replace(/^\/(org\/coder\/resolve\/main|models\/coder)\//, '')];
     if (content === undefined) return response.writeHead(404).end();
+    if (held !== undefined && url.includes('model-1')) return hold(() => part(request, response, content));
+    return part(request, response, content);
+  }
+
+  function hold(answer: () => unknown): void {
+    held = [...(held ?? []), answer];
+    if (held.length === 2) for (const each of held) each();
+  }
+
+  function part(request: IncomingMessage, response: ServerResponse, content: Buffer | string): unknown {
     const [, from, to] = /bytes=(\d+)-(\d+)/.exec(request.headers.range ?? '') ?? [];
     return response.writeHead(206).end(Buffer.from(content as string).subarray(Number(from), Number(to) + 1));
   }
@@ -173,6 +192,15 @@ describe('weights in a hub or a bucket', () => {
     expect(asked.find((line) => line.includes('model-1'))).toContain('bytes=30-');
     expect(asked.find((line) => line.includes('model-2'))).toContain('bytes=0-');
     await expect(stat(join(root, 'model', 'model-1.safetensors.part'))).rejects.toThrow('ENOENT');
+  });
+
+  test('are whole when two runs fetch them at once', async () => {
+    held = [];
+    const [one, two] = await Promise.all([run(hub()), run(hub())]);
+    expect(one).toMatchObject({ files: 4, weightBytes: 100 });
+    expect(two).toEqual(one);
+    expect(await readFile(join(root, 'model', 'model-1.safetensors'))).toEqual(model['model-1.safetensors']);
+    expect((await readdir(join(root, 'model'))).sort()).toEqual(Object.keys(model).sort());
   });
 
   test('that fail for a moment are asked for again; those that are not there are not', async () => {

@@ -7,6 +7,7 @@ export {
   lengthBytes,
   maxHeaderBytes,
   tensorBytes,
+  dataBytes,
   WeightsReport,
   weightsFaults,
   weightsReportOf,

@@ -154,6 +154,15 @@ export function tensorBytes(header: Uint8Array): number {
   return total;
 }
 
+/**
+ * Bytes of a safetensors file after its header: where the last of its tensors ends.
+ * @throws {ModelFileError} the header is cut, or no header
+ */
+export function dataBytes(header: Uint8Array): number {
+  const tensors = Object.entries(parseHeader(header)).filter(([name]) => name !== '__metadata__');
+  return tensors.reduce((most, [name, tensor]) => Math.max(most, offsetsOf(name, tensor)[1]), 0);
+}
+
 function parseHeader(header: Uint8Array): Readonly<Record<string, unknown>> {
   let parsed: unknown;
   try {

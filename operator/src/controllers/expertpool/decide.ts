@@ -34,7 +34,7 @@ import { poolWalls } from './manifests/walls.ts';
 import { workersDeployment, workersBudget } from './manifests/workers.ts';
 import { reservedCondition, VllmArgumentError } from '../../serving/vllm/index.ts';
 import type { Replay, PoolSnapshot } from './snapshot.ts';
-import { viewOfItem, weightsJob, weightsReady, weightsWall, modelsVolume } from './manifests/weights.ts';
+import { viewOfItem, weightsReady, weightsWall, modelsVolume } from './manifests/weights.ts';
 import { seatDeployment, seatOf, wasSeated, type Seat } from '../../serving/index.ts';
 import { itemOf } from '../../placement/index.ts';
 import { bytesOfDemand, demandOf } from '../placement/owners.ts';
@@ -90,15 +90,12 @@ function baseOf({ metadata }: ExpertPool, { expert, experts, images, revision }:
 }
 
 /** What fetches and reads weights that are not known yet, and where they are kept. */
-function weightsParts({ pool, images, operatorNamespace, weights = [] }: PoolSnapshot): readonly Manifest[] {
+function weightsParts({ pool, operatorNamespace, weights = [] }: PoolSnapshot): readonly Manifest[] {
   if (weights.length === 0) return [];
   const items = weights.map(({ item }) => item);
   const open = weights.filter(({ state }) => state.phase !== 'Ready');
-  return [
-    ...modelsVolume(pool, items),
-    weightsWall(pool, operatorNamespace),
-    ...open.map(({ item }) => weightsJob(pool, images.agent, item)),
-  ];
+  const jobs = new Map(open.map(({ job }) => [job.object.metadata.name, job]));
+  return [...modelsVolume(pool, items), weightsWall(pool, operatorNamespace), ...jobs.values()];
 }
 
 /** Weights that cannot be used, each with the expert that lacks them. */

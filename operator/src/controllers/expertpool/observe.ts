@@ -1,5 +1,5 @@
 import { type RecordedArm, recordedArms } from '../../operands/index.ts';
-import type { EnergyModel, ExpertPool } from '@agentfleet/protocol/api';
+import type { EnergyModel, Expert, ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { artifactsClaim } from '../../pools/names.ts';
 import { type LatencyReader, namedPolicy } from '../../revisions/index.ts';
@@ -87,7 +87,7 @@ async function askPods({ context, infos, latencies, ask }: PoolObserver, pool: E
 export async function observePool(observer: PoolObserver, pool: ExpertPool, signal: AbortSignal): Promise<PoolSnapshot> {
   const { context, children, heartbeats } = observer;
   const { caches, config } = context;
-  const namespace = homeOf(pool);
+  const [namespace, given] = [homeOf(pool), administered(context)];
   const recorded = recordedArms(pool, config.images, children.controllerRevisions.lister.list({ namespace }));
   const replays = await observer.replays.read(withAll(pool, recorded), signal);
   const notes = await observer.notes.read(caches.pods.lister.byIndex('pool', poolKey(pool)), signal);
@@ -99,7 +99,7 @@ export async function observePool(observer: PoolObserver, pool: ExpertPool, sign
   const deployments = caches.deployments.lister.list({ namespace });
   return {
     pool,
-    ...administered(context),
+    ...given,
     energyModel,
     policy: namedPolicy(pool, 'ExpertPool', caches.rolloutPolicies.lister),
     judgePolicy: energyModel && namedPolicy(energyModel, 'EnergyModel', caches.rolloutPolicies.lister),
@@ -117,7 +117,7 @@ export async function observePool(observer: PoolObserver, pool: ExpertPool, sign
     infos,
     ...(latencies !== undefined && { latencies }),
     recorded,
-    weights: weightsViews({ pool, others: [...recorded.values()].flatMap((arm) => arm.experts), pods, progress }),
+    weights: weightsViews({ ...given, pool, others: expertsOf(recorded), pods, progress }),
   };
 }
 
@@ -131,9 +131,12 @@ function administered(
   return { images, egress, operatorNamespace, access: clusterAccess(context), reach, settings, prometheusNamespace };
 }
 
+const expertsOf = (recorded: ReadonlyMap<string, RecordedArm>): readonly Expert[] =>
+  [...recorded.values()].flatMap(({ experts }) => experts);
+
 /** The pool with the experts of all its revisions: their recordings are needed too. */
 function withAll(pool: ExpertPool, recorded: ReadonlyMap<string, RecordedArm>): ExpertPool {
-  const experts = [...pool.spec.experts, ...[...recorded.values()].flatMap((arm) => arm.experts)];
+  const experts = [...pool.spec.experts, ...expertsOf(recorded)];
   return { ...pool, spec: { ...pool.spec, experts } };
 }
 

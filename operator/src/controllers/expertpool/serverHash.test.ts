@@ -40,7 +40,13 @@ function servers(before: readonly Part[], after: readonly Part[]): Readonly<Reco
   const [one, two] = [desiredArm(asked(before)), desiredArm(asked(after))];
   const snapshot = asked(after);
   const architecture = { layers: 28, kvHeads: 4, headSize: 128, hiddenSize: 3584, feedForwardSize: 18_944, vocabulary: 152_064 };
-  const found = weightsViews({ pool: snapshot.pool, others: [...one.experts, ...two.experts], pods: [], progress: new Map() });
+  const found = weightsViews({
+    pool: snapshot.pool,
+    others: [...one.experts, ...two.experts],
+    pods: [],
+    progress: new Map(),
+    images: { agent: 'agent:1' },
+  });
   const weights = found.map((view) => ({
     ...view,
     state: { ...view.state, phase: 'Ready' as const, digest: `sha256:${'a'.repeat(64)}`, weightBytes: 1, architecture },

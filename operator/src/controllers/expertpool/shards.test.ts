@@ -34,7 +34,13 @@ function decided(inForce: PlanStatus, kvTokens = 20_000) {
   const digest = `sha256:${'a'.repeat(64)}`;
   const artifacts = [{ name: 'core', uri: 'pvc://models/core', phase: 'Ready', digest, architecture: thirteen, weightBytes: 12 * gib }];
   const reported = { ...pool, status: { plan: inForce, artifacts } } as unknown as ExpertPool;
-  const weights = weightsViews({ pool: reported, others: [], pods: [], progress: new Map() });
+  const weights = weightsViews({
+    pool: newSnapshot(reported).pool,
+    others: [],
+    pods: [],
+    progress: new Map(),
+    images: { agent: 'agent:1' },
+  });
   return decidePool(newSnapshot(reported, { weights }));
 }
 

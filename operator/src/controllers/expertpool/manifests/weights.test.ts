@@ -1,13 +1,12 @@
 import { weightsOf } from '../../../operands/index.ts';
 import { describe, expect, test } from 'vitest';
-import { labels } from '@agentfleet/protocol/pool';
 import type { ExpertPool, ExpertPoolStatus } from '@agentfleet/protocol/api';
 import type { Pod } from '../../../runtime/resources.ts';
 import { newPool } from '../../agenttask/testing/objects.ts';
 import { decidePool } from '../decide.ts';
 import { poolStatus } from '../status.ts';
 import { newSnapshot } from '../testing/snapshots.ts';
-import { artifactsCondition, weightsLabel, weightsViews, type FetchProgress } from './weights.ts';
+import { artifactsCondition, weightsViews, type FetchProgress } from './weights.ts';
 
 const sha = (sign: string): string => `sha256:${sign.repeat(64)}`;
 const architecture = { layers: 28, kvHeads: 4, headSize: 128, hiddenSize: 3584, feedForwardSize: 18_944, vocabulary: 152_064 };
@@ -40,22 +39,27 @@ const credentials = [
   { name: 'hub', secretRef: { name: 'hub', key: 'token' }, hosts: ['hub.example.com'] },
 ];
 
+/** Of pools that have no other revisions and no pods. */
+const facts = { others: [], pods: [], progress: new Map<string, FetchProgress>(), images: { agent: 'agent:1' } };
+type Facts = Partial<Parameters<typeof weightsViews>[0]>;
+const views = (pool: ExpertPool, more: Facts = {}) => weightsViews({ ...facts, pool: newSnapshot(pool).pool, ...more });
+
 /** The pod of the job of an item, as it ended. */
 function jobPod(pool: ExpertPool, name: string, message: object | undefined, phase: Pod['status'] & object = { phase: 'Succeeded' }): Pod {
-  const item = weightsOf(pool).find((known) => known.name === name)!;
+  const { job } = views(pool).find(({ item }) => item.name === name)!;
   const state = message === undefined ? {} : { terminated: { exitCode: 0, message: JSON.stringify(message) } };
   return {
     metadata: {
       name: `job-${name.replace('/', '-')}`,
       namespace: 'platform',
-      labels: { [labels.component]: 'weights', [weightsLabel]: item.hash },
+      labels: job.object.metadata.labels,
     },
     status: { ...phase, containerStatuses: [{ name: 'weights', ready: false, restartCount: 0, state }] },
   };
 }
 
-function decided(pool: ExpertPool, pods: readonly Pod[], progress: ReadonlyMap<string, FetchProgress> = new Map()) {
-  const weights = weightsViews({ pool, others: [], pods, progress });
+function decided(pool: ExpertPool, pods: readonly Pod[], more: Facts = {}) {
+  const weights = views(pool, { pods, ...more });
   const snapshot = newSnapshot(pool, { pods, weights });
   const decision = decidePool(snapshot);
   const status = poolStatus(snapshot, decision, 0);
@@ -130,7 +134,9 @@ describe('weights that are not known yet', () => {
       credentials,
     });
     const running = jobPod(fetched, 'core', undefined, { phase: 'Running', podIP: '10.0.0.9' });
-    const { named, status } = decided(fetched, [running], new Map([[running.metadata.name, { bytesDone: 5, bytesTotal: 10 }]]));
+    const { named, status } = decided(fetched, [running], {
+      progress: new Map([[running.metadata.name, { bytesDone: 5, bytesTotal: 10 }]]),
+    });
     const [first, second] = named('Job');
     expect(envOf(first)).toMatchObject({
       AGENTFLEET_HUB: 'https://hub.example.com',
@@ -158,6 +164,83 @@ describe('weights that are not known yet', () => {
     const again = [jobPod(pool, 'core', away, { phase: 'Failed' }), { ...jobPod(pool, 'core', undefined, { phase: 'Pending' }) }];
     expect(decided(pool, again).conditionValue).toMatchObject({ reason: 'Resolving' });
     expect(decided(pool, again.slice(0, 1)).conditionValue).toMatchObject({ reason: 'WeightsUnreachable' });
+  });
+});
+
+describe('weights of one uri', () => {
+  const artifact = { uri: 'hf://org/coder@main' };
+  const modelCache = { size: '100Gi' };
+  const fast = { ...core, name: 'fast', role: 'Specialist', speculative: { draft: artifact } };
+  const pool = newPool({
+    experts: [
+      { ...core, artifact },
+      { ...fast, artifact: { ...artifact, digest: sha('a') } },
+    ],
+    modelCache,
+  });
+  const phases = ({ weights }: ReturnType<typeof decided>) => weights.map(({ state }) => state.phase);
+
+  test('have one job, whoever asks for them, which knows a digest only when all demand it', () => {
+    const { named } = decided(pool, []);
+    expect(named('Job')).toHaveLength(1);
+    expect(envOf(named('Job')[0])).not.toHaveProperty('AGENTFLEET_WEIGHTS_DIGEST');
+    const pinned = { ...artifact, digest: sha('a') };
+    const alike = newPool({
+      experts: [
+        { ...core, artifact: pinned },
+        { ...core, name: 'fast', artifact: pinned },
+      ],
+      modelCache,
+    });
+    expect(decided(alike, []).named('Job').map(envOf)).toMatchObject([{ AGENTFLEET_WEIGHTS_DIGEST: sha('a') }]);
+    expect(phases(decided(pool, [jobPod(pool, 'core', found)]))).toEqual(['Ready', 'Ready', 'Ready']);
+  });
+
+  test('are refused to the expert that demands others, and read again for it alone', () => {
+    const now = decided(pool, [jobPod(pool, 'core', { ...found, digest: sha('f') })]);
+    expect(phases(now)).toEqual(['Ready', 'Failed', 'Ready']);
+    expect(now.decision.obstacles).toEqual([
+      { reason: 'WeightsDigestMismatch', message: expect.stringContaining(`artifact.digest is ${sha('a')}`) as string, expert: 'fast' },
+    ]);
+    expect(now.named('Job')).toHaveLength(1);
+  });
+
+  test('need no job for another expert once they are known, and what was read last holds', () => {
+    const first = newPool({ experts: [{ ...core, artifact }], modelCache });
+    const { artifacts } = decided(first, [jobPod(first, 'core', found)]).status;
+    expect(phases(decided(withStatus(pool, artifacts), []))).toEqual(['Ready', 'Ready', 'Ready']);
+    const moved = withStatus(
+      pool,
+      artifacts?.map((state) => ({ ...state, digest: sha('e') })),
+    );
+    expect(phases(decided(moved, []))).toEqual(['Ready', 'Resolving', 'Ready']);
+    const digests = decided(moved, [jobPod(moved, 'core', found)]).weights.map(({ state }) => state.digest);
+    expect(new Set(digests)).toEqual(new Set([sha('a')]));
+  });
+});
+
+describe('a job that failed', () => {
+  const modelCache = { size: '100Gi', hub: { host: 'hub.example.com' } };
+  const spec = { experts: [{ ...core, artifact: { uri: 'hf://org/coder@main' } }], modelCache, storage, credentials };
+  const pool = newPool(spec);
+  const pods = [jobPod(pool, 'core', { format: found.format, fault: 'NoRoom', message: 'the volume is full' }, { phase: 'Failed' })];
+  const jobIn = (...of: Parameters<typeof decided>): string | undefined => decided(...of).named('Job')[0]?.metadata.name;
+
+  test('is made anew after a while, when it is still the same', () => {
+    expect(decided(pool, pods).conditionValue).toMatchObject({ reason: 'WeightsNoRoom' });
+    expect(jobIn(pool, pods)).toBe(jobIn(pool, []));
+    expect(decided(pool, pods).named('Job')[0]).toMatchObject({ spec: { backoffLimit: 3, ttlSecondsAfterFinished: 600 } });
+  });
+
+  test.each<[string, ExpertPool, Facts]>([
+    ['room', newPool({ ...spec, modelCache: { ...modelCache, size: '200Gi' } }), {}],
+    ['a credential', newPool({ ...spec, modelCache: { ...modelCache, hub: { ...modelCache.hub, credential: 'hub' } } }), {}],
+    ['another hub', newPool({ ...spec, modelCache: { ...modelCache, hub: { host: 'other.example.com' } } }), {}],
+    ['another version', pool, { images: { agent: 'agent:2' } }],
+    ['a proxy', pool, { settings: { proxy: { url: 'http://proxy:3128', except: [] } } }],
+  ])('is another one, of which nothing is known, with %s', (_, changed, more) => {
+    expect(jobIn(changed, pods, more)).not.toBe(jobIn(pool, pods));
+    expect(decided(changed, pods, more).conditionValue).toMatchObject({ reason: 'Resolving' });
   });
 });
 
@@ -225,6 +308,7 @@ describe('weights that were found', () => {
         .map(({ metadata }) => metadata.name),
     ).toContain('coding-expert-core');
     expect(decided(later, []).named('Deployment')).toEqual(decided(pool, pods).named('Deployment'));
+    expect(decided(later, [], { images: { agent: 'agent:2' } }).named('Job')).toEqual([]);
     const pinned = withStatus(newPool({ experts: [{ ...core, artifact: { ...core.artifact, digest: sha('f') } }, python] }), artifacts);
     expect(decided(pinned, []).named('Job')).toHaveLength(1);
     const moved = withStatus(newPool({ experts: [{ ...core, artifact: { uri: 'pvc://models/other' } }, python] }), artifacts);
@@ -243,20 +327,17 @@ describe('weights that were found', () => {
   test('of another revision stay known while it has pods', () => {
     const artifacts = decided(pool, pods).status.artifacts;
     const newer = withStatus(newPool({ experts: [{ ...core, artifact: { uri: 'pvc://models/next' } }, python] }), artifacts);
-    const views = weightsViews({ pool: newer, others: pool.spec.experts, pods: [], progress: new Map() });
-    expect(views.map(({ item, state }) => [item.name, state.name.replace(/@.*/, '@'), state.phase])).toEqual([
+    const known = views(newer, { others: pool.spec.experts });
+    expect(known.map(({ item, state }) => [item.name, state.name.replace(/@.*/, '@'), state.phase])).toEqual([
       ['core', 'core', 'Resolving'],
       ['py', 'py', 'Ready'],
       ['core', 'core@', 'Ready'],
     ]);
     const back = withStatus(
       pool,
-      views.map(({ state }) => state),
+      known.map(({ state }) => state),
     );
-    expect(weightsViews({ pool: back, others: [], pods: [], progress: new Map() }).map(({ state }) => state.phase)).toEqual([
-      'Ready',
-      'Ready',
-    ]);
+    expect(views(back).map(({ state }) => state.phase)).toEqual(['Ready', 'Ready']);
   });
 
   test('of a draft have to have the tokenizer of their target', () => {

@@ -8,6 +8,9 @@ import { podTrouble, originOf, type AskInfo, containerSecurity, podSecurity, ope
 import { cut, deadline, type Clock } from '@agentfleet/kube';
 import type { V1Container, V1EnvVar, V1JobSpec, V1Volume } from '@kubernetes/client-node';
 import { modelsClaim, weightsJobName } from '../../../pools/names.ts';
+import type { Images } from '../../../runtime/context.ts';
+import { shortHash } from '../../../revisions/index.ts';
+import { objectWith, type OperandSettings } from '../../../runtime/settings.ts';
 import { kept, owned, ownedBy, poolLabels, type Manifest } from '../../../operands/manifest.ts';
 
 /** One entry of `status.artifacts`. */
@@ -17,6 +20,8 @@ export type ArtifactState = NonNullable<ExpertPoolStatus['artifacts']>[number];
 export interface WeightsView {
   readonly item: WeightsItem;
   readonly state: ArtifactState;
+  /** What fetches them where they have to be, and reads them. */
+  readonly job: Manifest;
   /** Why they cannot be used until an owner changes something. */
   readonly fault: { readonly reason: Reason; readonly message: string } | undefined;
 }
@@ -40,15 +45,40 @@ function reportOf(pods: readonly Pod[]): WeightsReport | undefined {
 
 const unfinished = ({ status }: Pod): boolean => status?.phase !== 'Succeeded' && status?.phase !== 'Failed';
 
+/** What was found, where it is what the item demands. */
+function readyOf({ name, weights }: WeightsItem, report: WeightsReport | undefined): ArtifactState | undefined {
+  if (report === undefined || 'fault' in report) return undefined;
+  const { digest, weightBytes, architecture, tokenizerHash } = report;
+  if (weights.digest !== undefined && weights.digest !== digest) return undefined;
+  return {
+    name,
+    uri: weights.uri,
+    phase: 'Ready' as const,
+    digest,
+    weightBytes,
+    ...(architecture === null ? {} : { architecture }),
+    ...(tokenizerHash === null ? {} : { tokenizerHash }),
+  };
+}
+
+/** Why weights cannot be used. A job of several items leaves their digests to be compared here. */
+function faultOf({ weights }: WeightsItem, report: WeightsReport): NonNullable<WeightsView['fault']> {
+  if ('fault' in report) return { reason: `Weights${report.fault}`, message: report.message };
+  const message = `the files are ${report.digest}, and artifact.digest is ${weights.digest}: correct the digest or the uri`;
+  return { reason: 'WeightsDigestMismatch', message };
+}
+
 function viewOf(
   item: WeightsItem,
   pods: readonly Pod[],
   reported: ArtifactState | undefined,
   progress: FetchProgress | undefined,
-): WeightsView {
+): Omit<WeightsView, 'job'> {
   const base = { name: item.name, uri: item.weights.uri };
-  if (reported !== undefined) return { item, state: reported, fault: undefined };
   const report = reportOf(pods);
+  // The newest word first: another item of the same folder may have had it fetched again.
+  const ready = readyOf(item, report) ?? reported;
+  if (ready !== undefined) return { item, state: ready, fault: undefined };
   if (report === undefined || ('fault' in report && report.fault === 'Unreachable' && pods.some(unfinished))) {
     const trouble = pods
       .filter(unfinished)
@@ -58,20 +88,8 @@ function viewOf(
     const state = { ...base, phase: 'Resolving' as const, ...(message === undefined ? {} : { message: cut(message, 512) }) };
     return { item, state, fault: undefined };
   }
-  if ('fault' in report) {
-    const { fault, message } = report;
-    return { item, state: { ...base, phase: 'Failed', message: cut(message, 512) }, fault: { reason: `Weights${fault}`, message } };
-  }
-  const { digest, weightBytes, architecture, tokenizerHash } = report;
-  const state = {
-    ...base,
-    phase: 'Ready' as const,
-    digest,
-    weightBytes,
-    ...(architecture === null ? {} : { architecture }),
-    ...(tokenizerHash === null ? {} : { tokenizerHash }),
-  };
-  return { item, state, fault: undefined };
+  const fault = faultOf(item, report);
+  return { item, state: { ...base, phase: 'Failed', message: cut(fault.message, 512) }, fault };
 }
 
 /** A draft guesses the tokens of its target: with another tokenizer its guesses mean something else. */
@@ -94,6 +112,10 @@ interface WeightsFacts {
   readonly pods: readonly Pod[];
   /** How far fetches are, by the names of their pods. */
   readonly progress: ReadonlyMap<string, FetchProgress>;
+  /** Those of the jobs. */
+  readonly images: Pick<Images, 'agent'>;
+  /** What the administrator set for all operands; default: nothing. */
+  readonly settings?: OperandSettings | undefined;
 }
 
 const keyOf = ({ name, hash }: WeightsItem): string => `${name} ${hash}`;
@@ -110,16 +132,32 @@ function namedItems(pool: ExpertPool, others: readonly Expert[]): readonly (read
   return [...own.map((item) => [item.name, item] as const), ...[...more.values()].map((item) => [nameBeside(item), item] as const)];
 }
 
-/** What is known about all weights that the spec asks for, in its order, then about those of `others`. Pure. */
-export function weightsViews({ pool, others, pods, progress }: WeightsFacts): readonly WeightsView[] {
-  const views = namedItems(pool, others).map(([name, item]) => {
-    const own = pods.filter(
-      ({ metadata }) => metadata.labels?.[weightsLabel] === item.hash && metadata.labels[labels.component] === 'weights',
-    );
-    const reported = pool.status?.artifacts?.find((state) => state.name.replace(/@.*$/, '') === item.name && stillTrue(state, item));
+/** The item that the job of a folder is made from: the first one, with the digest that all of them demand. */
+function inFolder(items: readonly WeightsItem[], { weights: { uri } }: WeightsItem): WeightsItem {
+  const [first, ...more] = items.filter(({ weights }) => weights.uri === uri) as [WeightsItem, ...WeightsItem[]];
+  const { digest } = first.weights;
+  return more.every(({ weights }) => weights.digest === digest) ? first : { ...first, weights: { uri } };
+}
+
+/** What the status says of an item: what it says of the same weights under another name too. */
+function reportedOf({ status }: ExpertPool, item: WeightsItem): ArtifactState | undefined {
+  const known = status?.artifacts?.filter((state) => stillTrue(state, item)) ?? [];
+  return known.find(({ name }) => name.replace(/@.*$/, '') === item.name) ?? known[0];
+}
+
+/**
+ * What is known about all weights that the spec asks for, in its order, then about those of `others`. Items of one uri have one
+ * folder, and one job. Pure.
+ */
+export function weightsViews({ pool, others, pods, progress, images, settings = {} }: WeightsFacts): readonly WeightsView[] {
+  const named = namedItems(pool, others);
+  const items = named.map(([, item]) => item);
+  const views = named.map(([name, item]) => {
+    const job = weightsJob(pool, images.agent, inFolder(items, item), settings);
+    const own = pods.filter(({ metadata }) => metadata.labels?.[weightsLabel] === job.object.metadata.labels[weightsLabel]);
     const now = own.map(({ metadata }) => progress.get(metadata.name)).find((known) => known !== undefined);
-    const view = viewOf(item, own, reported, now);
-    return { ...view, state: { ...view.state, name } };
+    const view = viewOf(item, own, reportedOf(pool, item), now);
+    return { ...view, job, state: { ...view.state, name } };
   });
   return matched(views);
 }
@@ -195,7 +233,7 @@ function progressOf(answer: unknown): FetchProgress | undefined {
   return counts(bytesDone) && counts(bytesTotal) && bytesTotal > 0 ? { bytesDone, bytesTotal } : undefined;
 }
 
-/** Label of a job and its pod: which weights it reads. */
+/** Label of a job and its pod: a hash of what it does. */
 export const weightsLabel = 'agentfleet.dev/weights';
 
 const credentialDir = '/etc/agentfleet/credential';
@@ -268,27 +306,35 @@ function volumesOf(pool: ExpertPool, { place, weights }: WeightsItem): V1Volume[
   return [place.volume, { name: 'credential', secret: { secretName: secret.name, items: [{ key: secret.key, path: 'value' }] } }];
 }
 
+/** A job that ended is removed after so long, s: one whose weights are still lacking is made anew. */
+const againSeconds = 600;
+
 /**
- * The job that fetches weights where they have to be, and reads them: its termination message describes them. Its
- * name follows what is asked for, as the pods of a job cannot be changed. Pure.
+ * The job that fetches weights where they have to be, and reads them: its termination message describes them. Pods of a job
+ * cannot be changed, so its name and its label follow all that they are made of, and the room that they have: a change of
+ * any of it is another job. Pure.
  */
-export function weightsJob(pool: ExpertPool, image: string, item: WeightsItem): Manifest {
-  const own = { ...poolLabels(pool, 'weights'), [weightsLabel]: item.hash };
-  const spec: Omit<V1JobSpec, 'selector'> = {
-    backoffLimit: 3,
-    template: {
-      metadata: { labels: own },
-      spec: {
-        restartPolicy: 'Never',
-        automountServiceAccountToken: false,
-        enableServiceLinks: false,
-        securityContext: podSecurity,
-        containers: [fetchingContainer(pool, image, item)],
-        volumes: volumesOf(pool, item),
-      },
+function weightsJob(pool: ExpertPool, image: string, item: WeightsItem, settings: OperandSettings): Manifest {
+  const own = poolLabels(pool, 'weights');
+  const template = {
+    spec: {
+      restartPolicy: 'Never',
+      automountServiceAccountToken: false,
+      enableServiceLinks: false,
+      securityContext: podSecurity,
+      containers: [fetchingContainer(pool, image, item)],
+      volumes: volumesOf(pool, item),
     },
   };
-  return ownedBy(pool, resources.jobs, { name: weightsJobName(pool.metadata.name, item.name, item.hash), labels: own }, { spec });
+  const written = objectWith({ kind: 'Job', metadata: { name: '', labels: own }, spec: { template } }, settings);
+  const hash = shortHash([written.spec, item.fetched ? pool.spec.modelCache?.size : undefined], 16);
+  const labelled = { ...own, [weightsLabel]: hash };
+  const spec: Omit<V1JobSpec, 'selector'> = {
+    backoffLimit: 3,
+    ttlSecondsAfterFinished: againSeconds,
+    template: { metadata: { labels: labelled }, ...template },
+  };
+  return ownedBy(pool, resources.jobs, { name: weightsJobName(pool.metadata.name, item.name, hash), labels: labelled }, { spec });
 }
 
 /** The volume that weights are fetched into; it outlives the pool, as they are large. Pure. */
