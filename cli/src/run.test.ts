@@ -257,6 +257,16 @@ describe('failures are printed with their cure', () => {
 
   test('a kubeconfig or context that is not there, and arguments that are none', async () => {
     await using api = await bed();
+    for (const words of [
+      ['uninstall', '--yes'],
+      ['restore', 'file'],
+    ]) {
+      const { code, err } = await fleet(api, [...words, '-n', 'team']);
+      expect([code, err]).toEqual([
+        1,
+        expect.stringContaining(`-n team: ${words[0]} is about all namespaces of the cluster; leave -n out`),
+      ]);
+    }
     expect((await fleet(api, ['tasks', '--kubeconfig', '/nowhere/config'])).err).toContain('give one by --kubeconfig or KUBECONFIG');
     expect((await fleet(api, ['tasks'], { env: { HOME: '/nowhere' } })).err).toContain('there is no kubeconfig');
     expect((await fleet(api, ['tasks', '--kubeconfig', api.kubeconfig], { env: {} })).code).toBe(0);

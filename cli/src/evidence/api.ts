@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { isApiError, type Transport } from '@agentfleet/kube';
+import { isApiError, sleep, systemClock, type Transport } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import { resultsApi, resultsPath, type ConversationEntry, type ResultsPart } from '@agentfleet/protocol/results';
@@ -40,16 +40,30 @@ export class ResultsApi {
     for await (const line of this.#lines(task, 'log', options)) yield JSON.parse(line) as AuditRecord;
   }
 
-  /** The conversation, as it goes on; pauses of the server are gone over. @throws CliError */
+  /**
+   * The conversation, as it goes on; pauses of the server are gone over, and so are connections that break while it is followed.
+   *
+   * @throws CliError
+   */
   async *conversation(task: AgentTask, { since = 0, follow = false }: StreamOptions = {}): AsyncGenerator<ConversationEntry> {
-    for (let from: number | undefined = since; from !== undefined;) {
-      let paused: number | undefined;
-      for await (const line of this.#lines(task, 'conversation', { since: from, follow })) {
-        const entry = JSON.parse(line) as ConversationEntry;
-        if (entry.type === 'Pause') paused = entry.seq;
-        else yield entry;
+    let newest = since;
+    let broken = 0;
+    for (let more = true; more;) {
+      more = false;
+      try {
+        for await (const line of this.#lines(task, 'conversation', { since: newest, follow })) {
+          const entry = JSON.parse(line) as ConversationEntry;
+          newest = Math.max(newest, entry.seq);
+          broken = 0;
+          more = follow && entry.type === 'Pause';
+          if (entry.type !== 'Pause') yield entry;
+        }
+      } catch (error) {
+        broken += 1;
+        // What was never heard of is refused at once.
+        if (!follow || newest === since || isLasting(error) || broken > mostBroken) throw error;
+        more = await sleep(systemClock, firstPauseMs * 2 ** (broken - 1), this.#signal);
       }
-      from = follow ? paused : undefined;
     }
   }
 
@@ -77,6 +91,14 @@ export class ResultsApi {
       throw explained(error, task);
     }
   }
+}
+
+/** Connections that break one after another, and the first pause before another one, ms: a minute in all. */
+const [mostBroken, firstPauseMs] = [6, 1_000];
+
+/** Whether asking again is in vain. */
+function isLasting(error: unknown): boolean {
+  return error instanceof CliError && error.exitCode !== exitCodes.unavailable;
 }
 
 /** How storage is read without the API. */

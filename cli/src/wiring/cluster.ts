@@ -1,10 +1,17 @@
 import { Argument, InvalidArgumentError, Option, type Command } from 'commander';
 import type { ConnectionFlags } from '../base/connection.ts';
+import { CliError } from '../base/failure.ts';
 import type { InitFlags } from '../commands/init.ts';
 import type { Format } from '../text/output.ts';
 import { completionScript, shells } from './completion.ts';
 import { type Dispatch, given, seconds } from './dispatch.ts';
 import { formatOption } from './views.ts';
+
+/** Flags of a command that is about all namespaces. @throws CliError where one is named */
+function ofAll<T extends ConnectionFlags>(flags: T, command: string): T {
+  if (flags.namespace === undefined) return flags;
+  throw new CliError(`-n ${flags.namespace}: ${command} is about all namespaces of the cluster; leave -n out`);
+}
 
 function addUninstall(program: Command, dispatch: Dispatch): void {
   program
@@ -18,7 +25,7 @@ function addUninstall(program: Command, dispatch: Dispatch): void {
         timeout,
         ...flags
       } = command.optsWithGlobals<ConnectionFlags & { readonly yes?: boolean; readonly timeout: number }>();
-      return dispatch.connected(flags, async (context) =>
+      return dispatch.connected(ofAll(flags, 'uninstall'), async (context) =>
         (await import('../commands/uninstall.ts')).uninstall(context, { yes, timeoutSeconds: timeout }),
       );
     });
@@ -42,7 +49,9 @@ function addBackup(program: Command, dispatch: Dispatch): void {
     .option('--open-rollouts', 'pools and models whose rollout was under way begin with what their spec asks for')
     .action((file: string, _: unknown, command: Command) => {
       const flags = command.optsWithGlobals<ConnectionFlags & { readonly openRollouts?: boolean }>();
-      return dispatch.connected(flags, async (context) => (await import('../commands/restore.ts')).restore(context, file, flags));
+      return dispatch.connected(ofAll(flags, 'restore'), async (context) =>
+        (await import('../commands/restore.ts')).restore(context, file, flags),
+      );
     });
 }
 

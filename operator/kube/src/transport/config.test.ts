@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { delimiter, join } from 'node:path';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { inClusterConfig, kubeconfigConfig } from './kubeconfig.ts';
 
 async function folder(files: Readonly<Record<string, string>>): Promise<AsyncDisposable & { readonly path: string }> {
@@ -43,6 +43,27 @@ describe('configuration', () => {
     const { tls, authorization } = await config.credentials(false);
     expect([String(tls.ca), String(tls.cert), String(tls.key), authorization]).toEqual(['ca', 'cert', 'key', 'Bearer secret']);
     await expect(kubeconfigConfig({ file: join(files.path, 'config'), context: 'gone' })).rejects.toMatchObject({ code: 'AF_KUBE_CONFIG' });
+  });
+
+  it.each([
+    ['the first current context', ['dev', 'prod'], 'https://dev.example:6443', 'dev-ns'],
+    ['the first definition of a name', ['same', 'dev', 'again'], 'https://same.example:6443', 'same-ns'],
+    ['what comes behind a missing and an empty file', ['gone', 'empty', 'prod'], 'https://prod.example:6443', 'prod-ns'],
+  ])('several files of KUBECONFIG: %s', async (_what, names, server, namespace) => {
+    const part = (name: string, entry = name): string =>
+      JSON.stringify({
+        'current-context': entry,
+        contexts: [{ name: entry, context: { cluster: entry, user: entry, namespace: `${name}-ns` } }],
+        clusters: [{ name: entry, cluster: { server: `https://${name}.example:6443` } }],
+        users: [{ name: entry, user: { token: name } }],
+      });
+    const all = { dev: part('dev'), prod: part('prod'), same: part('same', 'kubernetes'), again: part('again', 'kubernetes'), empty: '' };
+    await using files = await folder(all);
+    vi.stubEnv('KUBECONFIG', names.map((name) => join(files.path, name)).join(delimiter));
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const config = await kubeconfigConfig();
+    expect(config).toMatchObject({ server, namespace });
+    expect((await config.credentials(true)).authorization).toBe(`Bearer ${namespace.replace('-ns', '')}`);
   });
 
   it('kubeconfig: a plugin is asked, and asked again when the server refused its token', async () => {

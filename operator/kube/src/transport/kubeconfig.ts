@@ -1,5 +1,6 @@
+import { existsSync, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { KubeError } from '../runtime/errors.ts';
 import type { ClusterConfig, Credentials, TlsIdentity } from './types.ts';
 import type { KubeConfig } from '@kubernetes/client-node';
@@ -42,6 +43,33 @@ interface HttpsOptions extends TlsIdentity {
   auth?: string;
 }
 
+type Part = Pick<KubeConfig, 'clusters' | 'users' | 'contexts' | 'currentContext'>;
+
+/** One of several files; kubectl passes over one that is missing or empty. */
+function partOf(config: KubeConfig, path: string): Part {
+  if (existsSync(path) && statSync(path).size > 0) config.loadFromFile(path);
+  const { clusters = [], users = [], contexts = [], currentContext = '' } = config as Partial<Part>;
+  return { clusters, users, contexts, currentContext };
+}
+
+/** Several files as kubectl puts them together: the first definition of a name holds, and the first current context. */
+function merged(parts: readonly Part[]): Part {
+  const first = <T extends { readonly name: string }>(of: (part: Part) => readonly T[]): T[] => [
+    ...new Map(
+      parts
+        .flatMap(of)
+        .map((one) => [one.name, one])
+        .reverse() as [string, T][],
+    ).values(),
+  ];
+  return {
+    clusters: first(({ clusters }) => clusters),
+    users: first(({ users }) => users),
+    contexts: first(({ contexts }) => contexts),
+    currentContext: parts.find(({ currentContext }) => currentContext)?.currentContext ?? '',
+  };
+}
+
 /** Loaded only when a kubeconfig is used: importing the library costs 0.7 s and 60 MB, which a pod does not need. */
 async function load(options: KubeconfigOptions): Promise<KubeConfig> {
   const library = await import('@kubernetes/client-node').catch((error: unknown) => {
@@ -49,8 +77,10 @@ async function load(options: KubeconfigOptions): Promise<KubeConfig> {
     throw new KubeError('AF_KUBE_CONFIG', { what: 'this build reads no kubeconfig', where: 'its bundle', cure }, { cause: error });
   });
   const config = new library.KubeConfig();
-  if (options.file === undefined) config.loadFromDefault();
-  else config.loadFromFile(options.file);
+  const several = (process.env['KUBECONFIG'] ?? '').split(delimiter).filter((path) => path !== '');
+  if (options.file !== undefined) config.loadFromFile(options.file);
+  else if (several.length > 1) config.loadFromOptions(merged(several.map((path) => partOf(new library.KubeConfig(), path))));
+  else config.loadFromDefault();
   if (options.context !== undefined) config.setCurrentContext(options.context);
   return config;
 }

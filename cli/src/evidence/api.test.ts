@@ -1,0 +1,45 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createTransport, plainConfig } from '@agentfleet/kube';
+import type { AgentTask } from '@agentfleet/protocol/api';
+import { expect, onTestFinished, test } from 'vitest';
+import { ResultsApi } from './api.ts';
+
+const task = { metadata: { name: 'one', namespace: 'team' } } as AgentTask;
+
+/** A results API that sends one entry at each request, and breaks off the first connections. */
+async function breaking(times: number) {
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    asked.push(new URL(request.url ?? '', 'http://localhost').searchParams.get('since') ?? '');
+    const entry = { type: 'User', seq: asked.length, at: '2030-01-01T00:00:00Z', origin: 'Notice', text: `line ${asked.length}` };
+    response.writeHead(200).write(`${JSON.stringify(entry)}\n`);
+    if (asked.length <= times) response.write('{"type":"Us', () => setTimeout(() => response.destroy(), 50));
+    else response.end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const transport = createTransport(plainConfig(`http://127.0.0.1:${(server.address() as AddressInfo).port}`), { userAgent: 'test' });
+  onTestFinished(async () => {
+    await transport.close();
+    server.close();
+  });
+  return { asked, api: new ResultsApi(transport, new AbortController().signal) };
+}
+
+async function texts(entries: AsyncIterable<object>): Promise<readonly unknown[]> {
+  const all: unknown[] = [];
+  for await (const entry of entries) all.push('text' in entry ? entry.text : entry);
+  return all;
+}
+
+test('a conversation that is followed goes on behind the last entry where a connection breaks', async () => {
+  const { asked, api } = await breaking(1);
+  expect(await texts(api.conversation(task, { follow: true }))).toEqual(['line 1', 'line 2']);
+  expect(asked).toEqual(['', '1']);
+});
+
+test('one that is only read ends with the error', async () => {
+  const { asked, api } = await breaking(1);
+  await expect(texts(api.conversation(task))).rejects.toThrow();
+  expect(asked).toEqual(['']);
+});
