@@ -4,6 +4,7 @@ import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile, type FileH
 import { dirname, join } from 'node:path';
 import { WeightsFailure } from './failure.ts';
 import { filesOf, type RemoteFile, type WeightsSource } from './source.ts';
+import { indexName, loadedFiles } from './tensors.ts';
 
 /** Bytes of one request: the part that is requested again when a connection breaks. */
 const partBytes = 32 * 2 ** 20;
@@ -30,8 +31,7 @@ interface FetchOptions {
  * Rejects with a WeightsFailure. @returns how many files were there already
  */
 export async function fetchWeights({ source, folder, missed, onProgress, signal }: FetchOptions): Promise<number> {
-  const files = filesOf(await source.list(signal));
-  if (files.length === 0) throw new WeightsFailure('NotFound', 'there is no file of weights: correct the uri');
+  const files = await loadedOf(source, signal);
   const bytesTotal = files.reduce((sum, { bytes }) => sum + bytes, 0);
   let bytesDone = 0;
   const advance = (bytes: number): void => onProgress({ bytesDone: (bytesDone += bytes), bytesTotal });
@@ -51,6 +51,32 @@ export async function fetchWeights({ source, folder, missed, onProgress, signal 
     }
   }
   return kept;
+}
+
+/** The files that an engine loads. */
+async function loadedOf(source: WeightsSource, signal: AbortSignal): Promise<readonly RemoteFile[]> {
+  const files = filesOf(await source.list(signal));
+  if (files.length === 0) throw new WeightsFailure('NotFound', 'there is no file of weights: correct the uri');
+  const index = files.find(({ path }) => path === indexName);
+  const text: Uint8Array[] = [];
+  if (index !== undefined) for await (const { chunk } of chunksOf(index, 0, source, signal)) text.push(chunk);
+  const loaded = loadedFiles(
+    files.map(({ path }) => path),
+    index && Buffer.concat(text).toString(),
+  );
+  return files.filter(({ path }) => loaded.has(path));
+}
+
+/** The bytes of a file from a place on. */
+async function* chunksOf(file: RemoteFile, start: number, source: WeightsSource, signal: AbortSignal) {
+  const { path, bytes } = file;
+  for (let at = start; at < bytes;) {
+    const chunk = await source.read(file, at, Math.min(bytes, at + partBytes), signal);
+    if (chunk.byteLength === 0 || at + chunk.byteLength > bytes)
+      throw new WeightsFailure('Unreadable', `${path}: ${chunk.byteLength} bytes came at ${at} of ${bytes}`);
+    yield { at, chunk };
+    at += chunk.byteLength;
+  }
 }
 
 /** What a file is called until it is complete: each content has its own part, and one without an identity is never continued. */
@@ -79,12 +105,8 @@ async function fetchFile(file: RemoteFile & { readonly part: string }, { source,
   await using handle = await open(part, constants.O_RDWR | constants.O_CREAT);
   const { size } = await handle.stat();
   advance(Math.min(size, bytes));
-  for (let at = size; at < bytes;) {
-    const chunk = await source.read(file, at, Math.min(bytes, at + partBytes), signal);
-    if (chunk.byteLength === 0 || at + chunk.byteLength > bytes)
-      throw new WeightsFailure('Unreadable', `${path}: ${chunk.byteLength} bytes came at ${at} of ${bytes}`);
+  for await (const { at, chunk } of chunksOf(file, size, source, signal)) {
     await writeAt(handle, chunk, at);
-    at += chunk.byteLength;
     advance(chunk.byteLength);
   }
   await handle.sync();

@@ -12,6 +12,7 @@ import {
   type FoundWeights,
 } from '@agentfleet/protocol/weights';
 import { WeightsFailure } from './failure.ts';
+import { indexName, tensorFiles } from './tensors.ts';
 
 interface Expected {
   readonly digest: string | undefined;
@@ -85,7 +86,12 @@ interface Headers {
 }
 
 async function headersOf(files: readonly WeightsFile[]): Promise<Headers> {
-  const weights = files.filter(({ path }) => path.endsWith('.safetensors'));
+  const index = files.find(({ path }) => path === indexName);
+  const loaded = tensorFiles(
+    files.map(({ path }) => path),
+    index && (await readFile(index.file, 'utf8')),
+  );
+  const weights = files.filter(({ path }) => loaded.includes(path));
   if (weights.length === 0) throw new WeightsFailure('NotFound', 'there is no .safetensors file: correct the folder');
   let weightBytes = 0;
   for (const of of weights) weightBytes += await tensorsOf(of);

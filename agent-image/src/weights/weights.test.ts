@@ -9,6 +9,7 @@ import { systemClock } from '@agentfleet/kube';
 import { weightsReportOf, type WeightsReport } from '@agentfleet/protocol/weights';
 import { readWeightsConfig, runWeights } from './run.ts';
 import { filesOf } from './source.ts';
+import { indexName } from './tensors.ts';
 
 const log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined } as never;
 const { signal } = new AbortController();
@@ -87,6 +88,9 @@ async function lay(files: Files, folder = 'model'): Promise<void> {
   }
 }
 
+const indexOf = (files: readonly string[]): string =>
+  JSON.stringify({ weight_map: Object.fromEntries(files.map((file, at) => [`w${at}`, file])) });
+
 const digestOf = (report: WeightsReport | undefined): string => (report !== undefined && 'digest' in report ? report.digest : '');
 
 const claimed = { AGENTFLEET_WEIGHTS_URI: 'pvc://models/coder' };
@@ -105,6 +109,21 @@ describe('weights in a folder', () => {
     await lay({ 'tokenizer.json': '{ }' });
     expect(digestOf(await run(claimed))).not.toBe(digestOf(found));
     expect(await run({ ...claimed, AGENTFLEET_WEIGHTS_DIGEST: digestOf(found) })).toMatchObject({ fault: 'DigestMismatch' });
+  });
+
+  test('count once where the same tensors are there in another form too', async () => {
+    const doubles = { 'consolidated.safetensors': safetensors(100), 'original/model.safetensors': safetensors(100) };
+    await lay({ ...model, ...doubles });
+    expect(await run(claimed)).toMatchObject({ files: 6, weightBytes: 100 });
+    await lay({ [indexName]: indexOf(['model-1.safetensors']) });
+    expect(await run(claimed)).toMatchObject({ files: 7, weightBytes: 64 });
+    await lay({ [indexName]: indexOf(['model-1.safetensors', 'model-3.safetensors']) });
+    const message = expect.stringContaining('names model-3.safetensors, which is not there') as string;
+    expect(await run(claimed)).toMatchObject({ fault: 'Unreadable', message });
+    await lay({ [indexName]: '{}' });
+    expect(await run(claimed)).toMatchObject({ fault: 'Unreadable', message: expect.stringContaining('has no weight_map') as string });
+    for (const name of Object.keys({ ...model, [indexName]: '' })) await rm(join(root, 'model', name));
+    expect(await run(claimed)).toMatchObject({ weightBytes: 100, architecture: null });
   });
 
   test('of an adapter have no architecture', async () => {
@@ -253,6 +272,16 @@ describe('weights in a hub or a bucket', () => {
       ]);
     },
   );
+
+  test('are fetched once where the same tensors are there in another form too', async () => {
+    const doubles = { 'consolidated.safetensors': safetensors(100), 'original/model.safetensors': safetensors(100) };
+    const wanted = { ...model, 'original/config.json': '{}' };
+    source = { ...wanted, ...doubles };
+    expect(await run(hub())).toMatchObject({ files: 5, weightBytes: 100 });
+    source = { ...source, [indexName]: indexOf(['model-2.safetensors']) };
+    expect(await run(hub())).toMatchObject({ files: 5, weightBytes: 36 });
+    expect(asked.join('\n')).not.toMatch(/consolidated|original\/model/);
+  });
 
   test('that are replaced in the bucket while they are fetched are not mixed', async () => {
     const listed = listingOf(model);
