@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
+import { chown, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -124,6 +124,21 @@ describe('weights in a folder', () => {
     expect(await run(claimed)).toMatchObject({ fault: 'Unreadable', message: expect.stringContaining('has no weight_map') as string });
     for (const name of Object.keys({ ...model, [indexName]: '' })) await rm(join(root, 'model', name));
     expect(await run(claimed)).toMatchObject({ weightBytes: 100, architecture: null });
+  });
+
+  test('are read beside what only the administrator of the volume may read', async () => {
+    await lay(model);
+    const found = await run(claimed);
+    await mkdir(join(root, 'model', 'lost+found'), { mode: 0 });
+    // Root may read everything.
+    const uid = process.geteuid?.();
+    if (uid === 0) await chown(root, 65_532, 65_532);
+    if (uid === 0) process.seteuid?.(65_532);
+    try {
+      expect(await run(claimed)).toEqual(found);
+    } finally {
+      if (uid === 0) process.seteuid?.(0);
+    }
   });
 
   test('of an adapter have no architecture', async () => {
