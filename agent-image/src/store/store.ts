@@ -18,6 +18,8 @@ export interface StoredEntry {
   readonly bytes: number;
   /** When it was last put, ms since 1970 by the clock of the store; S3 has whole seconds. */
   readonly modifiedAt: number;
+  /** Another one for another content, without quotes; absent where the store names none. */
+  readonly etag?: string;
 }
 
 /** Keeps artifacts under keys with `/`, such as `team-a/fix-parser/0b1c…/change.patch`. */
@@ -38,9 +40,20 @@ export interface ArtifactStore {
  * long as we tried.
  */
 export type StoreFailureCode =
-  'Corrupt' | 'Credential' | 'Denied' | 'Full' | 'InvalidKey' | 'NoBucket' | 'NotFound' | 'Refused' | 'TooLarge' | 'Unavailable';
+  | 'Changed'
+  | 'Corrupt'
+  | 'Credential'
+  | 'Denied'
+  | 'Full'
+  | 'InvalidKey'
+  | 'NoBucket'
+  | 'NotFound'
+  | 'Refused'
+  | 'TooLarge'
+  | 'Unavailable';
 
 const cures: Readonly<Record<StoreFailureCode, string>> = {
+  Changed: 'begin anew: it was replaced meanwhile',
   Corrupt: 'store it again; when it comes back, look at the disks of the store',
   Credential: 'correct the Secret of the credential: access key id, a colon, secret key',
   Denied: 'allow the credential to read, write, list and delete below the prefix',

@@ -66,13 +66,22 @@ interface Listed {
   readonly Key?: unknown;
   readonly Size?: unknown;
   readonly LastModified?: unknown;
+  readonly ETag?: unknown;
 }
 
 /** A missing value is 0: then the key is old and small. */
-function entryOf({ Key, Size, LastModified }: Listed): StoredEntry[] {
+function entryOf({ Key, Size, LastModified, ETag }: Listed): StoredEntry[] {
   if (typeof Key !== 'string') return [];
   const [bytes, modifiedAt] = [Number(word(Size)), Date.parse(word(LastModified))];
-  return [{ key: decode(Key), bytes: Number.isFinite(bytes) ? bytes : 0, modifiedAt: Number.isFinite(modifiedAt) ? modifiedAt : 0 }];
+  const etag = word(ETag).replaceAll('"', '');
+  return [
+    {
+      key: decode(Key),
+      bytes: Number.isFinite(bytes) ? bytes : 0,
+      modifiedAt: Number.isFinite(modifiedAt) ? modifiedAt : 0,
+      ...(etag === '' ? {} : { etag }),
+    },
+  ];
 }
 
 interface Listing {
@@ -137,6 +146,7 @@ const byCode: Readonly<Record<string, StoreFailureCode>> = {
   KeyTooLongError: 'InvalidKey',
   NoSuchBucket: 'NoBucket',
   NoSuchKey: 'NotFound',
+  PreconditionFailed: 'Changed',
   QuotaExceeded: 'Full',
   RequestTimeout: 'Unavailable',
   ServiceUnavailable: 'Unavailable',
@@ -151,6 +161,7 @@ const byStatus: Readonly<Record<number, StoreFailureCode>> = {
   401: 'Credential',
   403: 'Denied',
   408: 'Unavailable',
+  412: 'Changed',
   413: 'TooLarge',
   429: 'Unavailable',
   507: 'Full',

@@ -12,6 +12,7 @@ import {
   type FoundWeights,
 } from '@agentfleet/protocol/weights';
 import { WeightsFailure } from './failure.ts';
+import { indexName, tensorFiles } from './tensors.ts';
 
 interface Expected {
   readonly digest: string | undefined;
@@ -52,16 +53,28 @@ interface WeightsFile {
 /** Lists files in the order of their names as bytes; parts of a fetch and files of the file system itself are skipped. */
 async function filesBelow(folder: string): Promise<readonly WeightsFile[]> {
   const root = await realpath(folder);
-  const names = await readdir(root, { recursive: true });
+  const names = await namesBelow(root);
   const files: WeightsFile[] = [];
   for (const name of names.sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))) {
-    if (name.endsWith('.part') || name.split(sep).includes('lost+found')) continue;
+    if (name.endsWith('.part')) continue;
     const file = await realpath(join(root, name));
     const inside = relative(root, file);
     if (inside.startsWith('..')) throw new WeightsFailure('Refused', `${name} is a link out of the folder: copy the file`);
     if ((await lstat(file)).isFile()) files.push({ path: name.split(sep).join('/'), file });
   }
   return files;
+}
+
+/** Lists what is no folder, relative to the root, and looks into no `lost+found`, which is the administrator's alone. */
+async function namesBelow(root: string, below = ''): Promise<string[]> {
+  const names: string[] = [];
+  for (const entry of await readdir(join(root, below), { withFileTypes: true })) {
+    if (entry.name === 'lost+found') continue;
+    const name = join(below, entry.name);
+    if (entry.isDirectory()) names.push(...(await namesBelow(root, name)));
+    else names.push(name);
+  }
+  return names;
 }
 
 async function hashOf(file: string, hash: Hash, signal: AbortSignal): Promise<{ readonly size: number; readonly hash: string }> {
@@ -85,7 +98,12 @@ interface Headers {
 }
 
 async function headersOf(files: readonly WeightsFile[]): Promise<Headers> {
-  const weights = files.filter(({ path }) => path.endsWith('.safetensors'));
+  const index = files.find(({ path }) => path === indexName);
+  const loaded = tensorFiles(
+    files.map(({ path }) => path),
+    index && (await readFile(index.file, 'utf8')),
+  );
+  const weights = files.filter(({ path }) => loaded.includes(path));
   if (weights.length === 0) throw new WeightsFailure('NotFound', 'there is no .safetensors file: correct the folder');
   let weightBytes = 0;
   for (const of of weights) weightBytes += await tensorsOf(of);

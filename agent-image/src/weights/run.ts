@@ -5,8 +5,9 @@ import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import type { Clock, Log } from '@agentfleet/kube';
 import type { WeightsReport } from '@agentfleet/protocol/weights';
-import { BucketSource, fetchWeights, type Progress, HubSource, type WeightsSource } from './source.ts';
-import { asWeightsFailure } from './failure.ts';
+import { BucketSource, HubSource, type WeightsSource } from './source.ts';
+import { fetchWeights, type Progress } from './fetch.ts';
+import { asWeightsFailure, WeightsFailure } from './failure.ts';
 import { inspectWeights } from './inspect.ts';
 
 /** Inputs of the job. */
@@ -94,12 +95,20 @@ async function work(
   signal: AbortSignal,
   onProgress: (progress: Progress) => void,
 ): Promise<WeightsReport> {
+  const { folder, digest } = config;
   const source = sourceOf(config, clock);
-  if (source !== undefined) {
-    await mkdir(config.folder, { recursive: true });
-    await fetchWeights({ source, folder: config.folder, onProgress, signal });
+  if (source === undefined) return inspectWeights(folder, config, signal);
+  await mkdir(folder, { recursive: true });
+  const kept = await fetchWeights({ source, folder, onProgress, signal });
+  try {
+    return await inspectWeights(folder, config, signal);
+  } catch (error) {
+    const mismatched = error instanceof WeightsFailure && error.fault === 'DigestMismatch';
+    if (!mismatched || kept === 0 || digest === undefined) throw error;
+    // What was kept may have been damaged in the folder.
+    if ((await fetchWeights({ source, folder, missed: digest, onProgress, signal })) > 0) throw error;
   }
-  return inspectWeights(config.folder, config, signal);
+  return inspectWeights(folder, config, signal);
 }
 
 /** Returns the source of the files; undefined when they are in the folder already. */

@@ -1,22 +1,22 @@
 import { StoreFailure, S3Client, S3Store, locate, type S3StoreOptions } from '../store/index.ts';
 import { WeightsFailure } from './failure.ts';
-import { constants } from 'node:fs';
-import { readFile, mkdir, open, rename, stat, type FileHandle } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { sleep, type Clock } from '@agentfleet/kube';
-import { dirname, join } from 'node:path';
 
 /** A file to fetch. */
-interface RemoteFile {
+export interface RemoteFile {
   /** Relative, with `/`, without `.` and `..`. */
   readonly path: string;
   readonly bytes: number;
+  /** Another one for another content; undefined where the source names none. */
+  readonly identity?: string;
 }
 
 /** A place that weights are fetched from. Both methods reject with a WeightsFailure. */
 export interface WeightsSource {
   list(signal: AbortSignal): Promise<readonly RemoteFile[]>;
-  /** Bytes of a file, `end` excluded. */
-  read(path: string, start: number, end: number, signal: AbortSignal): Promise<Uint8Array>;
+  /** Bytes of a file as it was listed, `end` excluded. */
+  read(file: RemoteFile, start: number, end: number, signal: AbortSignal): Promise<Uint8Array>;
 }
 
 const wanted = /\.(safetensors|json|txt|model|jinja|tiktoken)$/;
@@ -45,13 +45,13 @@ export class BucketSource implements WeightsSource {
 
   async list(signal: AbortSignal): Promise<readonly RemoteFile[]> {
     const entries = await this.#store.entries('', signal).catch(refuse);
-    return entries.map(({ key, bytes }) => ({ path: key, bytes }));
+    return entries.map(({ key, bytes, etag }) => ({ path: key, bytes, ...(etag === undefined ? {} : { identity: etag }) }));
   }
 
-  async read(path: string, start: number, end: number, signal: AbortSignal): Promise<Uint8Array> {
+  async read({ path, identity }: RemoteFile, start: number, end: number, signal: AbortSignal): Promise<Uint8Array> {
     const location = locate(this.#options);
     const what = `get ${location.uri(path)}`;
-    const headers = { range: `bytes=${start}-${end - 1}` };
+    const headers = { range: `bytes=${start}-${end - 1}`, ...(identity === undefined ? {} : { 'if-match': `"${identity}"` }) };
     const { body } = await this.#client.request({ method: 'GET', url: location.keyUrl(path), what, headers }, signal).catch(refuse);
     return body;
   }
@@ -76,6 +76,14 @@ interface HubOptions {
   readonly clock: Clock;
 }
 
+/** A file in a listing of the hub. */
+interface HubFile {
+  readonly rfilename?: unknown;
+  readonly size?: unknown;
+  readonly blobId?: unknown;
+  readonly lfs?: { readonly sha256?: unknown } | null;
+}
+
 const tries = 5;
 const firstWaitMs = 500;
 const tryMs = 120_000;
@@ -83,6 +91,8 @@ const tryMs = 120_000;
 /** Weights in a hub that speaks the API of Hugging Face: `/api/models/<model>/revision/<revision>` and `/<model>/resolve/…`. */
 export class HubSource implements WeightsSource {
   readonly #options: HubOptions;
+  /** The commit that was listed. */
+  #commit: string | undefined;
 
   constructor(options: HubOptions) {
     this.#options = options;
@@ -91,18 +101,22 @@ export class HubSource implements WeightsSource {
   async list(signal: AbortSignal): Promise<readonly RemoteFile[]> {
     const { model, revision } = this.#options;
     const body = await this.#get(`/api/models/${model}/revision/${revision}?blobs=true`, {}, signal);
-    const { siblings } = JSON.parse(Buffer.from(body).toString()) as { readonly siblings?: unknown };
+    const { sha, siblings } = JSON.parse(Buffer.from(body).toString()) as { readonly sha?: unknown; readonly siblings?: unknown };
     if (!Array.isArray(siblings)) throw new WeightsFailure('Unreadable', `${this.#uri}: the hub listed no files`);
+    // A branch may move while it is fetched: everything is of one commit.
+    if (typeof sha === 'string' && /^[0-9a-f]{40,64}$/.test(sha)) this.#commit = sha;
     return siblings.flatMap((file: unknown) => {
-      const { rfilename, size } = file as { readonly rfilename?: unknown; readonly size?: unknown };
-      return typeof rfilename === 'string' && Number.isSafeInteger(size) ? [{ path: rfilename, bytes: size as number }] : [];
+      const { rfilename, size, blobId, lfs } = file as HubFile;
+      const identity = [lfs?.sha256, blobId, sha].find((word) => typeof word === 'string');
+      if (typeof rfilename !== 'string' || !Number.isSafeInteger(size)) return [];
+      return [{ path: rfilename, bytes: size as number, ...(identity === undefined ? {} : { identity }) }];
     });
   }
 
-  read(path: string, start: number, end: number, signal: AbortSignal): Promise<Uint8Array> {
+  read({ path }: RemoteFile, start: number, end: number, signal: AbortSignal): Promise<Uint8Array> {
     const { model, revision } = this.#options;
     const escaped = path.split('/').map(encodeURIComponent).join('/');
-    return this.#get(`/${model}/resolve/${revision}/${escaped}`, { range: `bytes=${start}-${end - 1}` }, signal);
+    return this.#get(`/${model}/resolve/${this.#commit ?? revision}/${escaped}`, { range: `bytes=${start}-${end - 1}` }, signal);
   }
 
   get #uri(): string {
@@ -146,83 +160,4 @@ export class HubSource implements WeightsSource {
       return new WeightsFailure('Refused', `${reported}: give spec.modelCache.hub.credential a token that may read it`);
     return new WeightsFailure('Unreachable', reported);
   }
-}
-
-/** Bytes of one request: the part that is requested again when a connection breaks. */
-const partBytes = 32 * 2 ** 20;
-
-/** Progress of a fetch. */
-export interface Progress {
-  readonly bytesDone: number;
-  readonly bytesTotal: number;
-}
-
-interface FetchOptions {
-  readonly source: WeightsSource;
-  /** Destination folder; files of an earlier try are kept. */
-  readonly folder: string;
-  readonly onProgress: (progress: Progress) => void;
-  readonly signal: AbortSignal;
-}
-
-/**
- * Fetches the files of a model into a folder. A file has its name only when it is complete; a partial one is continued,
- * in this process or a later one. Rejects with a WeightsFailure.
- */
-export async function fetchWeights({ source, folder, onProgress, signal }: FetchOptions): Promise<void> {
-  const files = filesOf(await source.list(signal));
-  if (files.length === 0) throw new WeightsFailure('NotFound', 'there is no file of weights: correct the uri');
-  const bytesTotal = files.reduce((sum, { bytes }) => sum + bytes, 0);
-  let bytesDone = 0;
-  const advance = (bytes: number): void => onProgress({ bytesDone: (bytesDone += bytes), bytesTotal });
-  advance(0);
-  for (const file of files) await fetchFile(file, { source, folder, advance, signal });
-}
-
-interface FileFetch {
-  readonly source: WeightsSource;
-  readonly folder: string;
-  readonly advance: (bytes: number) => void;
-  readonly signal: AbortSignal;
-}
-
-/**
- * Fetches one file. Another run may do the same at the same time, as one that is ended lives on for a while: both write the same
- * bytes to the same places, each without a gap from where it began, and whoever is ready first gives the file its name.
- */
-async function fetchFile({ path, bytes }: RemoteFile, { source, folder, advance, signal }: FileFetch): Promise<void> {
-  const target = join(folder, path);
-  if ((await sizeOf(target)) === bytes) return advance(bytes);
-  await mkdir(dirname(target), { recursive: true });
-  const part = `${target}.part`;
-  await using file = await open(part, constants.O_RDWR | constants.O_CREAT);
-  const { size } = await file.stat();
-  // A longer part belongs to another file that had the name.
-  const start = size <= bytes ? size : 0;
-  if (start !== size) await file.truncate(0);
-  advance(start);
-  for (let at = start; at < bytes;) {
-    const chunk = await source.read(path, at, Math.min(bytes, at + partBytes), signal);
-    if (chunk.byteLength === 0 || at + chunk.byteLength > bytes)
-      throw new WeightsFailure('Unreadable', `${path}: ${chunk.byteLength} bytes came at ${at} of ${bytes}`);
-    await writeAt(file, chunk, at);
-    at += chunk.byteLength;
-    advance(chunk.byteLength);
-  }
-  await file.sync();
-  await rename(part, target).catch(async (error: unknown) => {
-    if ((await sizeOf(target)) !== bytes) throw error;
-  });
-}
-
-async function writeAt(file: FileHandle, chunk: Uint8Array, position: number): Promise<void> {
-  for (let done = 0; done < chunk.byteLength;) {
-    const { bytesWritten } = await file.write(chunk, done, chunk.byteLength - done, position + done);
-    done += bytesWritten;
-  }
-}
-
-async function sizeOf(file: string): Promise<number | undefined> {
-  const found = await stat(file).catch(() => undefined);
-  return found?.isFile() === true ? found.size : undefined;
 }

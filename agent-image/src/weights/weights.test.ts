@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { chown, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -9,16 +9,17 @@ import { systemClock } from '@agentfleet/kube';
 import { weightsReportOf, type WeightsReport } from '@agentfleet/protocol/weights';
 import { readWeightsConfig, runWeights } from './run.ts';
 import { filesOf } from './source.ts';
+import { indexName } from './tensors.ts';
 
 const log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined } as never;
 const { signal } = new AbortController();
 
-/** A safetensors file with one tensor of so many bytes. */
-function safetensors(bytes: number): Buffer {
+/** A safetensors file with one tensor of so many bytes, each the same. */
+function safetensors(bytes: number, fill = 1): Buffer {
   const header = Buffer.from(JSON.stringify({ w: { dtype: 'BF16', shape: [bytes / 2], data_offsets: [0, bytes] } }));
   const length = Buffer.alloc(8);
   length.writeBigUInt64LE(BigInt(header.length));
-  return Buffer.concat([length, header, Buffer.alloc(bytes, 1)]);
+  return Buffer.concat([length, header, Buffer.alloc(bytes, fill)]);
 }
 
 const config = JSON.stringify({
@@ -37,11 +38,25 @@ const model: Readonly<Record<string, Buffer | string>> = {
 };
 const tokenizerHash = `sha256:${createHash('sha256').update('{}').digest('hex')}`;
 
-const keys = Object.entries(model).map(
-  ([name, { length }]) =>
-    `<Contents><Key>coder/${name}</Key><Size>${length}</Size><LastModified>2026-01-01T00:00:00Z</LastModified></Contents>`,
-);
-const listing = `<?xml version="1.0"?><ListBucketResult><IsTruncated>false</IsTruncated>${keys.join('')}</ListBucketResult>`;
+type Files = Readonly<Record<string, Buffer | string>>;
+const idOf = (content: Buffer | string): string => createHash('sha1').update(content).digest('hex');
+
+function listingOf(files: Files): string {
+  const keys = Object.entries(files).map(
+    ([name, content]) =>
+      `<Contents><Key>coder/${name}</Key><Size>${content.length}</Size><ETag>&quot;${idOf(content)}&quot;</ETag></Contents>`,
+  );
+  return `<?xml version="1.0"?><ListBucketResult><IsTruncated>false</IsTruncated>${keys.join('')}</ListBucketResult>`;
+}
+
+/** As the hub lists them: large files by their SHA-256, all by an id of their content. */
+function siblingsOf(files: Files): object {
+  const siblings = Object.entries(files).map(([rfilename, content]) => {
+    const lfs = { sha256: createHash('sha256').update(content).digest('hex') };
+    return { rfilename, size: content.length, blobId: idOf(content), ...(rfilename.endsWith('.safetensors') && { lfs }) };
+  });
+  return { sha: idOf(JSON.stringify(siblings)), siblings };
+}
 
 let root: string;
 beforeEach(async () => {
@@ -66,12 +81,17 @@ async function run(env: Readonly<Record<string, string>>): Promise<WeightsReport
   return read;
 }
 
-async function lay(files: Readonly<Record<string, Buffer | string>>): Promise<void> {
+async function lay(files: Files, folder = 'model'): Promise<void> {
   for (const [name, content] of Object.entries(files)) {
-    await mkdir(dirname(join(root, 'model', name)), { recursive: true });
-    await writeFile(join(root, 'model', name), content);
+    await mkdir(dirname(join(root, folder, name)), { recursive: true });
+    await writeFile(join(root, folder, name), content);
   }
 }
+
+const indexOf = (files: readonly string[]): string =>
+  JSON.stringify({ weight_map: Object.fromEntries(files.map((file, at) => [`w${at}`, file])) });
+
+const digestOf = (report: WeightsReport | undefined): string => (report !== undefined && 'digest' in report ? report.digest : '');
 
 const claimed = { AGENTFLEET_WEIGHTS_URI: 'pvc://models/coder' };
 
@@ -85,11 +105,40 @@ describe('weights in a folder', () => {
       architecture: { layers: 2, kvHeads: 2, headSize: 16, hiddenSize: 64, feedForwardSize: 128, vocabulary: 100 },
       tokenizerHash,
     });
-    const digest = (report: WeightsReport | undefined): string => (report !== undefined && 'digest' in report ? report.digest : '');
-    expect(digest(await run({ ...claimed, AGENTFLEET_WEIGHTS_DIGEST: digest(found) }))).toBe(digest(found));
+    expect(digestOf(await run({ ...claimed, AGENTFLEET_WEIGHTS_DIGEST: digestOf(found) }))).toBe(digestOf(found));
     await lay({ 'tokenizer.json': '{ }' });
-    expect(digest(await run(claimed))).not.toBe(digest(found));
-    expect(await run({ ...claimed, AGENTFLEET_WEIGHTS_DIGEST: digest(found) })).toMatchObject({ fault: 'DigestMismatch' });
+    expect(digestOf(await run(claimed))).not.toBe(digestOf(found));
+    expect(await run({ ...claimed, AGENTFLEET_WEIGHTS_DIGEST: digestOf(found) })).toMatchObject({ fault: 'DigestMismatch' });
+  });
+
+  test('count once where the same tensors are there in another form too', async () => {
+    const doubles = { 'consolidated.safetensors': safetensors(100), 'original/model.safetensors': safetensors(100) };
+    await lay({ ...model, ...doubles });
+    expect(await run(claimed)).toMatchObject({ files: 6, weightBytes: 100 });
+    await lay({ [indexName]: indexOf(['model-1.safetensors']) });
+    expect(await run(claimed)).toMatchObject({ files: 7, weightBytes: 64 });
+    await lay({ [indexName]: indexOf(['model-1.safetensors', 'model-3.safetensors']) });
+    const message = expect.stringContaining('names model-3.safetensors, which is not there') as string;
+    expect(await run(claimed)).toMatchObject({ fault: 'Unreadable', message });
+    await lay({ [indexName]: '{}' });
+    expect(await run(claimed)).toMatchObject({ fault: 'Unreadable', message: expect.stringContaining('has no weight_map') as string });
+    for (const name of Object.keys({ ...model, [indexName]: '' })) await rm(join(root, 'model', name));
+    expect(await run(claimed)).toMatchObject({ weightBytes: 100, architecture: null });
+  });
+
+  test('are read beside what only the administrator of the volume may read', async () => {
+    await lay(model);
+    const found = await run(claimed);
+    await mkdir(join(root, 'model', 'lost+found'), { mode: 0 });
+    // Root may read everything.
+    const uid = process.geteuid?.();
+    if (uid === 0) await chown(root, 65_532, 65_532);
+    if (uid === 0) process.seteuid?.(65_532);
+    try {
+      expect(await run(claimed)).toEqual(found);
+    } finally {
+      if (uid === 0) process.seteuid?.(0);
+    }
   });
 
   test('of an adapter have no architecture', async () => {
@@ -119,11 +168,17 @@ describe('weights in a hub or a bucket', () => {
   let server: Server;
   let origin: string;
   let fails = 0;
+  /** What is at the source now. */
+  let source: Files;
+  let serveListing: () => string;
+  /** Whether an answer breaks off, and the connection after it. */
+  let cut = false;
   /** Requests of one file that wait for each other. */
   let held: readonly (() => void)[] | undefined;
   const asked: string[] = [];
   beforeEach(async () => {
-    [fails, asked.length, held] = [0, 0, undefined];
+    [fails, asked.length, held, source, cut] = [0, 0, undefined, model, false];
+    serveListing = () => listingOf(source);
     server = createServer((request, response) => {
       asked.push(`${request.url} ${request.headers.range ?? ''} ${request.headers.authorization ?? ''}`.trim());
       serve(request, response);
@@ -138,13 +193,13 @@ describe('weights in a hub or a bucket', () => {
       return response.writeHead(503).end();
     }
     const { url = '' } = request;
-    if (url.includes('list-type=2')) return response.end(listing);
-    if (url.startsWith('/api/models/org/coder/revision/main')) {
-      const siblings = [...Object.entries(model), ['../evil.json', 'x'], ['pytorch_model.bin', 'x']] as [string, string | Buffer][];
-      return response.end(JSON.stringify({ siblings: siblings.map(([rfilename, { length: size }]) => ({ rfilename, size })) }));
-    }
-    const content = model[url.replace(/^\/(org\/coder\/resolve\/main|models\/coder)\//, '')];
+    if (url.includes('list-type=2')) return response.end(serveListing());
+    if (url.startsWith('/api/models/org/coder/revision/main'))
+      return response.end(JSON.stringify(siblingsOf({ ...source, '../evil.json': 'x', 'pytorch_model.bin': 'x' })));
+    const content = source[url.replace(/^\/(org\/coder\/resolve\/(?:main|[0-9a-f]{40})|models\/coder)\//, '')];
     if (content === undefined) return response.writeHead(404).end();
+    const { 'if-match': match } = request.headers;
+    if (match !== undefined && match !== `"${idOf(content)}"`) return response.writeHead(412).end();
     if (held !== undefined && url.includes('model-1')) return hold(() => part(request, response, content));
     return part(request, response, content);
   }
@@ -156,6 +211,8 @@ describe('weights in a hub or a bucket', () => {
 
   function part(request: IncomingMessage, response: ServerResponse, content: Buffer | string): unknown {
     const [, from, to] = /bytes=(\d+)-(\d+)/.exec(request.headers.range ?? '') ?? [];
+    if (cut && from !== '0') return response.writeHead(404).end();
+    if (cut) return response.writeHead(206).end(Buffer.from(content as string).subarray(0, 30));
     return response.writeHead(206).end(Buffer.from(content as string).subarray(Number(from), Number(to) + 1));
   }
 
@@ -163,35 +220,105 @@ describe('weights in a hub or a bucket', () => {
 
   const hub = (): Record<string, string> => ({ AGENTFLEET_WEIGHTS_URI: 'hf://org/coder@main', AGENTFLEET_HUB: origin });
 
+  const bucket = (): Record<string, string> => ({
+    AGENTFLEET_WEIGHTS_URI: 's3://models/coder',
+    AGENTFLEET_S3_ENDPOINT: origin,
+    AGENTFLEET_S3_REGION: 'r',
+    AGENTFLEET_S3_PATH_STYLE: 'true',
+  });
+
   test('are fetched, only files that an engine reads, and not twice', async () => {
     await writeFile(join(root, 'token'), 'secret\n');
     const report = await run({ ...hub(), AGENTFLEET_CREDENTIAL_FILE: join(root, 'token') });
     expect(report).toMatchObject({ files: 4, weightBytes: 100, tokenizerHash });
     expect(asked).toHaveLength(5);
     expect(asked.every((line) => line.endsWith('Bearer secret'))).toBe(true);
+    expect(asked.filter((line) => /\/resolve\/[0-9a-f]{40}\//.test(line))).toHaveLength(4);
     expect(asked.join('\n')).not.toMatch(/evil|pytorch/);
     expect(await run(hub())).toEqual(report);
     expect(asked).toHaveLength(6);
   });
 
   test('are fetched from a bucket too', async () => {
-    const env = {
-      AGENTFLEET_WEIGHTS_URI: 's3://models/coder',
-      AGENTFLEET_S3_ENDPOINT: origin,
-      AGENTFLEET_S3_REGION: 'r',
-      AGENTFLEET_S3_PATH_STYLE: 'true',
-    };
+    const env = bucket();
     expect(await run(env)).toEqual(await run(hub()));
     await rm(join(root, 'model'), { recursive: true });
     expect(await run({ ...env, AGENTFLEET_WEIGHTS_URI: 's3://models/nothing' })).toMatchObject({ fault: 'NotFound' });
   });
 
-  test('go on where an earlier fetch was cut', async () => {
-    await lay({ 'model-1.safetensors.part': safetensors(64).subarray(0, 30), 'model-2.safetensors.part': Buffer.alloc(5000) });
+  /** A run that gets 30 bytes of the first file that is longer. */
+  async function runCut(): Promise<void> {
+    cut = true;
+    expect(await run(hub())).toMatchObject({ fault: 'NotFound' });
+    cut = false;
+    asked.length = 0;
+  }
+  const other: Files = { ...model, 'model-1.safetensors': safetensors(64, 2), 'tokenizer.json': '[]' };
+  const freshDigest = async (files: Files): Promise<string> => {
+    await lay(files, 'fresh');
+    return digestOf(await run({ ...claimed, AGENTFLEET_WEIGHTS_FOLDER: join(root, 'fresh') }));
+  };
+
+  test('go on where an earlier fetch was cut, while they are the same', async () => {
+    const first = 'config.json';
+    await runCut();
     expect(await run(hub())).toMatchObject({ weightBytes: 100 });
-    expect(asked.find((line) => line.includes('model-1'))).toContain('bytes=30-');
-    expect(asked.find((line) => line.includes('model-2'))).toContain('bytes=0-');
-    await expect(stat(join(root, 'model', 'model-1.safetensors.part'))).rejects.toThrow('ENOENT');
+    expect(asked.find((line) => line.includes(first))).toContain('bytes=30-');
+    await rm(join(root, 'model'), { recursive: true });
+    await runCut();
+    source = { ...model, [first]: config.replace('64', '65') };
+    expect(digestOf(await run(hub()))).toBe(await freshDigest(source));
+    expect(asked.find((line) => line.includes(first))).toContain('bytes=0-');
+    expect((await readdir(join(root, 'model'))).sort()).toEqual(Object.keys(model).sort());
+  });
+
+  test.each(['a hub', 'a bucket'])(
+    'are those of the source: of %s only what changed is fetched again, and what is gone goes',
+    async (kind) => {
+      const env = kind === 'a hub' ? hub() : bucket();
+      source = { ...model, 'old/extra.json': '{}' };
+      expect(await run(env)).toMatchObject({ files: 5 });
+      source = other;
+      asked.length = 0;
+      expect(digestOf(await run(env))).toBe(await freshDigest(other));
+      expect(asked.filter((line) => line.includes('bytes=')).map((line) => /[-\w.]+(?= bytes)/.exec(line)?.[0])).toEqual([
+        'model-1.safetensors',
+        'tokenizer.json',
+      ]);
+    },
+  );
+
+  test('are fetched once where the same tensors are there in another form too', async () => {
+    const doubles = { 'consolidated.safetensors': safetensors(100), 'original/model.safetensors': safetensors(100) };
+    const wanted = { ...model, 'original/config.json': '{}' };
+    source = { ...wanted, ...doubles };
+    expect(await run(hub())).toMatchObject({ files: 5, weightBytes: 100 });
+    source = { ...source, [indexName]: indexOf(['model-2.safetensors']) };
+    expect(await run(hub())).toMatchObject({ files: 5, weightBytes: 36 });
+    expect(asked.join('\n')).not.toMatch(/consolidated|original\/model/);
+  });
+
+  test('that are replaced in the bucket while they are fetched are not mixed', async () => {
+    const listed = listingOf(model);
+    source = other;
+    serveListing = () => listed;
+    expect(await run(bucket())).toMatchObject({ fault: 'Unreachable', message: expect.stringContaining('412') as string });
+  });
+
+  test('that were damaged in the folder are fetched once more, not each time when it is the digest that is wrong', async () => {
+    const digest = digestOf(await run(hub()));
+    const file = join(root, 'model', 'model-1.safetensors');
+    const { atime, mtime } = await stat(file);
+    await writeFile(file, safetensors(64, 3));
+    await utimes(file, atime, mtime);
+    const pinned = { ...hub(), AGENTFLEET_WEIGHTS_DIGEST: digest };
+    expect(await run(pinned)).toMatchObject({ digest });
+    const wrong = { ...hub(), AGENTFLEET_WEIGHTS_DIGEST: `sha256:${'f'.repeat(64)}` };
+    for (const fetched of [4, 0]) {
+      asked.length = 0;
+      expect(await run(wrong)).toMatchObject({ fault: 'DigestMismatch' });
+      expect(asked.filter((line) => line.includes('bytes='))).toHaveLength(fetched);
+    }
   });
 
   test('are whole when two runs fetch them at once', async () => {
