@@ -326,7 +326,8 @@ export function keyLine(line: string, state: KeyState, prefix: RegExp | null): K
   const bare = line.replace(/[\r\n]+$/, '');
   const own = prefix === null ? bare : bare.replace(prefix, '');
   const text = own.replace(leading, '');
-  if (state === 'Head' && (text.trim() === '' || /^[A-Za-z-]{3,16}: .{1,128}$/.test(text))) return 'Head';
+  if (state === 'Head' && (text.trim() === '' || /^(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset): .{1,128}$/.test(text)))
+    return 'Head';
   const word = text.replace(trailing, '');
   if (/^[A-Za-z0-9+/=]{40,128}$/.test(word) || decorated.test(bare)) return 'Body';
   if (state === 'Body' && /^=?[A-Za-z0-9+/=]{1,39}$/.test(word)) return 'Tail';

@@ -86,6 +86,9 @@ describe('redaction', () => {
   });
 
   it('hides no line after the mere mention of a key', () => {
+    const source = "begin: '-----BEGIN PRIVATE KEY-----',\nkind: 'Token',\nport: 8080,\n";
+    expect(redact(source).text).toBe("begin: '[REDACTED:PrivateKey]',\nkind: 'Token',\nport: 8080,\n");
+    expect(hideKeyLines(source)).toBe(source);
     const text = 'grep -----BEGIN PRIVATE KEY-----\nFAIL\nok\nTestNameThatIsLong\n';
     expect(redact(text).text).toBe('grep [REDACTED:PrivateKey]\nFAIL\nok\nTestNameThatIsLong\n');
   });
