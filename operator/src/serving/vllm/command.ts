@@ -37,12 +37,17 @@ const reserved = [
   '--gpu-memory-utilization',
   '--tensor-parallel-size',
   '--pipeline-parallel-size',
+  '--data-parallel-size',
   '--max-model-len',
   '--max-num-seqs',
   '--max-num-batched-tokens',
   '--enable-lora',
   '--enable-sleep-mode',
   '--speculative-config',
+  '--spec-method',
+  '--spec-model',
+  '--spec-tokens',
+  '--config',
   '--api-key',
   '--max-logprobs',
   '--logprobs-mode',
@@ -51,7 +56,7 @@ const reserved = [
 ] as const;
 
 /** Short forms of them. */
-const aliases: Readonly<Record<string, string>> = { '-tp': '--tensor-parallel-size', '-pp': '--pipeline-parallel-size' };
+const aliases = ['-tp', '-pp', '-dp', '-sc'];
 
 /** A word of `extraArgs` that is refused. */
 export class VllmArgumentError extends Error {
@@ -68,7 +73,8 @@ export class VllmArgumentError extends Error {
 export function reservedCondition(words: readonly string[]): string | undefined {
   return words.find((word) => {
     const flag = (/^[^=.+]*/.exec(word)?.[0] ?? word).replaceAll('_', '-');
-    const name = aliases[flag] ?? flag.replace(/^--no-/, '--');
+    if (flag.length > 1 && aliases.some((one) => one.startsWith(flag))) return true;
+    const name = flag.replace(/^--no-/, '--');
     return (
       reserved.some((one) => one === name) || (name.length > 3 && name.startsWith('--') && reserved.some((one) => one.startsWith(name)))
     );

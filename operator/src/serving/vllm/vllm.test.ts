@@ -89,6 +89,11 @@ describe('the command line', () => {
     '--api-key=x',
     '-tp',
     '-pp=2',
+    '-t',
+    '-sc.method',
+    '--spec-method=ngram',
+    '--data-parallel-size',
+    '--config=file',
     '--speculative-config.method',
     '--speculative_config.method+',
     '--no-enable-lora',
@@ -97,7 +102,7 @@ describe('the command line', () => {
     expect(() => vllmArguments({ ...demand, extraArgs: [word] })).toThrow(/extraArgs: .* is set by the operator/);
   });
 
-  test.each(['--model-impl=vllm', '--enable-lora-bias', '--port-x', '4', '-O3', '--seed=7'])('takes %s', (word) => {
+  test.each(['--model-impl=vllm', '--enable-lora-bias', '--config-format=hf', '--port-x', '4', '-O3', '--seed=7'])('takes %s', (word) => {
     expect(vllmArguments({ ...demand, extraArgs: [word] }).at(-1)).toBe(word);
   });
 });
