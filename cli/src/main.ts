@@ -1,15 +1,16 @@
 // The process of `fleet` and `kubectl fleet`.
 import { systemClock } from '@agentfleet/kube/clock';
+import { exitCodes } from './base/failure.ts';
 import type { Screen } from './commands/index.ts';
 import { run } from './run.ts';
 
 const abort = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => abort.abort());
 
-// Who reads only the beginning (`fleet show task | head`) has what was wanted.
+// Without a reader (`fleet logs -f task | head`) the program ends as one that SIGPIPE kills: how its command would have ended is unknown.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
-  process.exit(0);
+  process.exit(exitCodes.unread);
 });
 
 /** Reads one line from the terminal; a hidden one is not echoed. */

@@ -1,6 +1,6 @@
-import { execFileSync } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { writeFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
+import { explain } from './base/explain.ts';
 import { ApiServer } from './testing/apiServer.ts';
 import { fleet } from './testing/fleet.ts';
 
@@ -282,8 +282,18 @@ describe('failures are printed with their cure', () => {
   });
 });
 
-test('a reader that has enough is no failure', () => {
-  const main = fileURLToPath(new URL('main.ts', import.meta.url));
-  const command = '"$0" --disable-warning=ExperimentalWarning "$1" --help | true; exit "${PIPESTATUS[0]}"';
-  expect(execFileSync('bash', ['-c', command, process.execPath, main], { encoding: 'utf8', stdio: 'pipe' })).toBe('');
+test('an interruption has a status of its own, while an order is waited for as well as while events are', async () => {
+  await using api = await bed();
+  const signal = AbortSignal.abort();
+  api.operator = () => ({ state: 'Accepted' });
+  api.others.set('/apis/events.k8s.io/v1/namespaces/team/events', { kind: 'EventList', metadata: {}, items: [] });
+  for (const words of [['cancel', 'one', '--wait'], ['logs', 'one', '-f', '--events'], ['logs', 'one', '-f'], ['tasks']]) {
+    const { code, err } = await fleet(api, words, { signal });
+    expect([words, code, err]).toEqual([words, 130, expect.stringContaining('interrupted')]);
+  }
+});
+
+test('a folder that is not there is no lack of a kubeconfig', async () => {
+  const error = await writeFile('/nowhere/trace.json.part', '').catch((thrown: unknown) => thrown);
+  expect(explain(error)).toEqual({ code: 1, message: expect.stringMatching(/^(?!.*kubeconfig).*\/nowhere\/trace/) as string });
 });

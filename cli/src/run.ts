@@ -3,6 +3,7 @@ import type { LocalContext } from './commands/index.ts';
 import type { Clock, Random } from '@agentfleet/kube';
 import { CommanderError, Command } from 'commander';
 import type { Dispatch } from './wiring/dispatch.ts';
+import { CliError, exitCodes } from './base/failure.ts';
 import { addCluster } from './wiring/cluster.ts';
 import { addEvidence, addMigrate } from './wiring/evidence.ts';
 import { addOrders } from './wiring/orders.ts';
@@ -79,7 +80,8 @@ export async function run(args: readonly string[], world: Surroundings): Promise
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 1;
     const { explain } = await import('./base/explain.ts');
     const { message, code } = explain(error);
-    local.warn(message);
-    return code;
+    const interrupted = world.signal.aborted && code === exitCodes.failed;
+    local.warn(interrupted && !(error instanceof CliError) ? 'interrupted' : message);
+    return interrupted ? exitCodes.interrupted : code;
   }
 }

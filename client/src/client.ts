@@ -82,7 +82,9 @@ export class ClusterClient implements FleetClient {
   async finished(name: string, options: FollowOptions = {}): Promise<AgentTask> {
     let last: AgentTask | undefined;
     for await (const { task } of this.follow(name, options)) last = task;
-    return last ?? this.get(name);
+    if (last?.status?.finished === 'true') return last;
+    options.signal?.throwIfAborted();
+    return this.get(name, options.signal);
   }
 
   approve(name: string, options: DecideOptions = {}): Promise<AgentTaskOrder> {

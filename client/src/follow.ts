@@ -27,6 +27,7 @@ export async function* followTask(following: Following): AsyncGenerator<TaskUpda
   const signal = following.signal === undefined ? stop.signal : AbortSignal.any([following.signal, stop.signal]);
   const place: Place = { since: following.since, uid: undefined, failures: 0 };
   try {
+    if (place.since !== undefined && (await hasEndedAt(place.since, following, place, signal))) return;
     while (!signal.aborted) {
       for await (const update of place.since === undefined ? now(following, place, signal) : watched(following, place, signal)) {
         yield update;
@@ -48,6 +49,13 @@ interface Place {
   uid: string | undefined;
   /** Consecutive watches that broke before an event. */
   failures: number;
+}
+
+/** Whether nothing comes after a version any more, because the task ended with it. */
+async function hasEndedAt(since: string, { transport, resource, namespace, name }: Following, place: Place, signal: AbortSignal) {
+  const task = await new ResourceClient<AgentTask>(transport, resource).get({ namespace, name }, { signal });
+  place.uid = task.metadata.uid;
+  return task.status?.finished === 'true' && task.metadata.resourceVersion === since;
 }
 
 async function* now({ transport, resource, namespace, name }: Following, place: Place, signal: AbortSignal): AsyncGenerator<TaskUpdate> {

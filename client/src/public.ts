@@ -86,7 +86,7 @@ export interface FleetClient extends AsyncDisposable {
   delete(name: string, signal?: AbortSignal): Promise<void>;
   /** The states of a task to its end; break out of the loop whenever it is enough. */
   follow(name: string, options?: FollowOptions): AsyncGenerator<TaskUpdate, void, undefined>;
-  /** Follows a task to its end and returns it. */
+  /** Follows a task to its end and returns it. @throws the reason of the signal when it aborts before */
   finished(name: string, options?: FollowOptions): Promise<AgentTask>;
   /** Lets the act or the result that waits pass. */
   approve(name: string, options?: DecideOptions): Promise<AgentTaskOrder>;

@@ -21,6 +21,7 @@ const answers: Readonly<Record<string, string>> = {
   [`${base}/one/artifacts/broken`]: 'x',
   [`${base}/one/conversation?follow=true`]: `${line(1)}${line(4)}${line(5, 'Pause')}`,
   [`${base}/one/conversation?since=5&follow=true`]: line(7).trimEnd(),
+  [`${base}/broken/conversation?since=1&follow=true`]: `${line(2)}${line(3)}`,
   [`${base}/one/log`]: `${line(1)}${line(2)}`,
 };
 
@@ -28,6 +29,10 @@ let server: Server;
 let client: ClusterClient;
 beforeAll(async () => {
   server = createServer(({ url }, response) => {
+    if (url === `${base}/broken/conversation?follow=true`) {
+      response.writeHead(200).write(`${line(1)}{"seq":2,"ty`, () => setTimeout(() => response.destroy(), 50));
+      return;
+    }
     const found = answers[url ?? ''];
     response.writeHead(found === undefined ? 404 : 200).end(found ?? '404 page not found');
   });
@@ -55,6 +60,10 @@ test('an artifact is held against its hash', async () => {
 test('a conversation continues after an invisible pause', async () => {
   expect((await all(client.conversation('one', { follow: true }))).map(({ seq }) => seq)).toEqual([1, 4, 7]);
   expect(await all(client.log('one'))).toHaveLength(2);
+});
+
+test('a conversation that is followed continues behind the last entry where a connection breaks', async () => {
+  expect((await all(client.conversation('broken', { follow: true }))).map(({ seq }) => seq)).toEqual([1, 2, 3]);
 });
 
 test('a cluster without the results API is distinguished', async () => {

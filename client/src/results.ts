@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { isApiError, type Transport } from '@agentfleet/kube';
+import { isApiError, sleep, systemClock, type Transport } from '@agentfleet/kube';
 import { resultsPath, type ArtifactList, type ConversationEntry, type ResultsPart } from '@agentfleet/protocol/results';
 import { asFleetError, FleetError } from './errors.ts';
 import type { Artifact, ConversationLine, LineOptions } from './public.ts';
@@ -41,17 +41,29 @@ export class Results {
     );
   }
 
-  /** The conversation; one answer of the server ends after a while, and is asked to go on. */
+  /**
+   * The conversation. One answer of the server ends after a while, and is asked to go on; so is one whose connection breaks while the
+   * conversation is followed, up to six times in a row.
+   */
   async *conversation(task: TaskName, options: LineOptions): AsyncGenerator<ConversationLine, void, undefined> {
+    const { follow = false, signal = new AbortController().signal } = options;
     let { since } = options;
-    for (;;) {
-      let paused = false;
-      for await (const line of this.#lines<ConversationEntry>(task, 'conversation', { ...options, since })) {
-        since = line.seq;
-        paused = line.type === 'Pause';
-        if (!paused) yield line;
+    let broken = 0;
+    for (let more = true; more && !signal.aborted;) {
+      more = false;
+      try {
+        for await (const line of this.#lines<ConversationEntry>(task, 'conversation', { ...options, since })) {
+          since = line.seq;
+          broken = 0;
+          more = line.type === 'Pause';
+          if (line.type !== 'Pause') yield line;
+        }
+      } catch (error) {
+        broken += 1;
+        // What was never heard of is refused at once.
+        if (!follow || since === options.since || isLasting(error) || broken > mostBroken) throw error;
+        more = await sleep(systemClock, firstPauseMs * 2 ** (broken - 1), signal);
       }
-      if (!paused || options.signal?.aborted === true) return;
     }
   }
 
@@ -86,6 +98,14 @@ export class Results {
       throw failure(error);
     }
   }
+}
+
+/** Connections that break one after another, and the first pause before another one, ms: a minute in all. */
+const [mostBroken, firstPauseMs] = [6, 1_000];
+
+/** Whether asking again is in vain. */
+function isLasting(error: unknown): boolean {
+  return error instanceof FleetError && error.status !== undefined && error.status < 500 && error.status !== 429;
 }
 
 /** Without a registered results API the API server does not know the path; an unavailable server answers 503. */

@@ -49,7 +49,7 @@ export function cliPage(): string {
     '',
     'Exit status, with cause and cure on standard error: `0` done; `1` not done; `6` the task ended without success; `7` the time to wait is over',
     'and the task goes on; `8` not allowed, or not logged in; `9` there is no such task, pool or artifact; `10` the cluster cannot be reached, is of',
-    'another version, or lacks AgentFleet or the results API; `130` interrupted. `fleet undo` has [its own](../../cli/README.md#what-a-task-left-behind).',
+    'another version, or lacks AgentFleet or the results API; `130` interrupted; `141` the reader of its output went away. `fleet undo` has [its own](../../cli/README.md#what-a-task-left-behind).',
     '',
     'Options of all commands:',
     '',

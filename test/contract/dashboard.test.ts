@@ -47,10 +47,11 @@ describe.runIf(enabled)('the dashboard', () => {
     await Promise.all([app.close(), readOnly.close()]);
   });
 
-  const login = async (token: string, at = app) => {
-    const answer = await at.inject({ method: 'POST', url: '/api/session', payload: { token } });
-    const cookie = `agentfleet-session=${answer.cookies[0]?.value ?? ''}`;
-    return { answer, headers: { cookie, 'x-csrf-token': answer.json<{ csrf: string }>().csrf } };
+  const login = async (token: string, at = app, origin = address) => {
+    const { host } = new URL(origin);
+    const answer = await at.inject({ method: 'POST', url: '/api/session', headers: { host }, payload: { token } });
+    const cookie = `${answer.cookies[0]?.name ?? ''}=${answer.cookies[0]?.value ?? ''}`;
+    return { answer, headers: { host, cookie, 'x-csrf-token': answer.json<{ csrf: string }>().csrf } };
   };
   const yaml = (namespace: string, name: string): string => JSON.stringify({ ...minimalTask, metadata: { name, namespace } });
 
@@ -58,6 +59,9 @@ describe.runIf(enabled)('the dashboard', () => {
     const { answer } = await login(writer);
     expect(answer.json()).toMatchObject({ user: `system:serviceaccount:${mine}:writer`, mode: 'Token' });
     expect(answer.cookies[0]).toMatchObject({ httpOnly: true, sameSite: 'Strict' });
+    // Browsers send cookies to all ports of a host: another dashboard there must not overwrite this one's.
+    const { answer: another } = await login(viewer, readOnly, 'http://127.0.0.1:9');
+    expect(another.cookies[0]?.name).not.toBe(answer.cookies[0]?.name);
     expect(answer.body).not.toContain(writer);
     expect(answer.headers['content-security-policy']).toContain("script-src 'self'");
   });
@@ -157,7 +161,7 @@ describe.runIf(enabled)('the dashboard', () => {
     const version = `tabs-${mine}`;
     const service = await createServer({ ...config, version }, { log: silentLog });
     const origin = await service.listen({ host: '127.0.0.1', port: 0 });
-    const { headers } = await login(viewer, service);
+    const { headers } = await login(viewer, service, origin);
     const abort = new AbortController();
     const lists = [mine, `${mine},${other}`, `${other},${mine}`, mine, mine, `${mine},default`, '', mine];
     const texts = lists.map(() => '');

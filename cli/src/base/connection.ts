@@ -38,15 +38,20 @@ export interface Connection {
 }
 
 /** The cluster as kubectl finds it. Throws AF_KUBE_CONFIG or a CliError. */
-export function configOf({ kubeconfig, context }: ConnectionFlags, env: NodeJS.ProcessEnv): Promise<ClusterConfig> {
+export async function configOf({ kubeconfig, context }: ConnectionFlags, env: NodeJS.ProcessEnv): Promise<ClusterConfig> {
   const inPod = env['KUBERNETES_SERVICE_HOST'] !== undefined && context === undefined;
   const named = kubeconfig !== undefined || Boolean(env['KUBECONFIG']) || inPod;
   if (!named && !existsSync(join(env['HOME'] ?? '', '.kube', 'config')))
     throw new CliError('there is no kubeconfig; give one by --kubeconfig or KUBECONFIG, or put it at ~/.kube/config');
   // Several files are put together by the library, from the environment of the process.
   const one = kubeconfig ?? (env['KUBECONFIG']?.includes(delimiter) === true ? undefined : env['KUBECONFIG'] || undefined);
-  if (one === undefined && context === undefined) return defaultConfig(env);
-  return kubeconfigConfig({ ...(one === undefined ? {} : { file: one }), ...(context === undefined ? {} : { context }) });
+  try {
+    if (one === undefined && context === undefined) return await defaultConfig(env);
+    return await kubeconfigConfig({ ...(one === undefined ? {} : { file: one }), ...(context === undefined ? {} : { context }) });
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+    throw new CliError(`there is no kubeconfig (${error.message}); give one by --kubeconfig or KUBECONFIG`);
+  }
 }
 
 /** Finds the cluster as kubectl does; the caller closes the transport. Throws AF_KUBE_CONFIG or a CliError. */

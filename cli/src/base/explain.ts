@@ -58,7 +58,5 @@ export function explain(thrown: unknown): Explanation {
   if (error instanceof CliError) return { message: error.message, code: error.exitCode };
   if (isKubeError(error)) return { message: error.message, code: away.has(error.code) ? exitCodes.unavailable : exitCodes.failed };
   if (isApiError(error)) return ofServer(error);
-  if ('code' in error && error.code === 'ENOENT')
-    return { message: `there is no kubeconfig (${error.message}); give one by --kubeconfig or KUBECONFIG`, code: exitCodes.failed };
   return { message: error.message, code: exitCodes.failed };
 }

@@ -13,6 +13,8 @@ export const exitCodes = {
   /** The cluster cannot be reached, or lacks what is needed: AgentFleet, a newer version of it, the results API. */
   unavailable: 10,
   interrupted: 130,
+  /** The reader of its output went away; the status of a program that SIGPIPE kills. */
+  unread: 141,
 } as const;
 
 /** An error that the user can mend; its message has what, where, and the cure. */

@@ -66,6 +66,6 @@ async function clusterEvents(context: CommandContext, name: string, follow: bool
       if (seen.size === 0) context.warn('the cluster keeps no events of it, as a rule for an hour');
       return;
     }
-    if (!(await sleep(clock, pollMs, signal))) return;
+    if (!(await sleep(clock, pollMs, signal))) throw new CliError(`interrupted; AgentTask ${name} goes on`, exitCodes.interrupted);
   }
 }

@@ -22,6 +22,7 @@ export interface Unusual {
   readonly env?: NodeJS.ProcessEnv;
   readonly terminal?: boolean;
   readonly clock?: Clock;
+  readonly signal?: AbortSignal;
   readonly screen?: () => Promise<Screen>;
 }
 

@@ -12,7 +12,10 @@ export interface Credential {
   readonly cluster: ClusterConfig;
 }
 
-export const cookieName = 'agentfleet-session';
+/** Browsers send a cookie to all ports of a host: each port has a name of its own, so that two dashboards do not log each other out. */
+export function cookieNameOf({ port }: Pick<FastifyRequest, 'port'>): string {
+  return port === null ? 'agentfleet-session' : `agentfleet-session-${port}`;
+}
 
 /** A token as RFC 6750 writes it; everything else would be a header of its own. */
 const tokenForm = /^[A-Za-z0-9._~+/=-]+$/;
@@ -39,6 +42,7 @@ export function assertFitsCookie(token: string): void {
 function asUser({ cluster }: DashboardConfig, token: string): ClusterConfig {
   return {
     server: cluster.server,
+    ...(cluster.proxy === undefined ? {} : { proxy: cluster.proxy }),
     credentials: async (force) => {
       // Of the configuration only the authority: neither its token nor its certificate may outrank the user's.
       const { tls } = await cluster.credentials(force);
@@ -77,7 +81,7 @@ function bearerOf(request: FastifyRequest): string | undefined {
 
 /** Who sent a request. Headers count with Proxy alone: elsewhere a page of another origin must not be able to choose the user. */
 export function authenticate(config: DashboardConfig, request: FastifyRequest): Credential {
-  const token = config.mode === 'Proxy' ? bearerOf(request) : request.cookies[cookieName];
+  const token = config.mode === 'Proxy' ? bearerOf(request) : request.cookies[cookieNameOf(request)];
   if (token === undefined || token === '')
     throw unauthorized(config.mode === 'Proxy' ? 'the proxy in front sent no access token' : 'you are not logged in');
   assertToken(token);

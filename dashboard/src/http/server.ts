@@ -8,7 +8,7 @@ import {
   assertToken,
   authenticate,
   assertWrite,
-  cookieName,
+  cookieNameOf,
   type Credential,
   credentialOf,
   csrfOf,
@@ -86,7 +86,7 @@ function resultRoutes(app: FastifyInstance, context: Context): void {
 
 function setCookie(request: FastifyRequest, reply: FastifyReply, token: string): void {
   // Without an age: it goes with the browser, and the token has an end of its own.
-  reply.setCookie(cookieName, token, { httpOnly: true, sameSite: 'strict', secure: request.protocol === 'https', path: '/' });
+  reply.setCookie(cookieNameOf(request), token, { httpOnly: true, sameSite: 'strict', secure: request.protocol === 'https', path: '/' });
 }
 
 async function sessionOf({ config, users }: Context, credential: Credential): Promise<Session> {
@@ -115,7 +115,7 @@ export function sessionRoutes(app: FastifyInstance, context: Context): void {
     assertWrite({ ...config, readOnly: false }, request, credential);
     feeds.forget(credential.id);
     users.drop(credential.id);
-    return reply.clearCookie(cookieName, { path: '/' }).code(204).send();
+    return reply.clearCookie(cookieNameOf(request), { path: '/' }).code(204).send();
   });
 }
 

@@ -44,6 +44,20 @@ async function visibleNamespaces(transport: Transport): Promise<readonly string[
   }
 }
 
+/** Requests about rights that are under way at once. */
+const asking = 25;
+
+/** The first namespaces in which the user may watch the kind, as many as are shown. */
+async function watchable(transport: Transport, resource: Resource, names: readonly string[]): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (let at = 0; at < names.length && found.length < bounds.namespacesPerUser; at += asking) {
+    const part = names.slice(at, at + asking);
+    const allowed = await Promise.all(part.map((namespace) => mayWatch(transport, resource, namespace)));
+    found.push(...part.filter((_, index) => allowed[index]));
+  }
+  return found;
+}
+
 /** All namespaces by one watch where the user may; else each of `wanted` that they may, and the others by name. */
 export async function scopeOf(transport: Transport, resource: Resource, wanted: readonly string[]): Promise<Scope> {
   if (await mayWatch(transport, resource)) return { namespaces: 'All', denied: [] };
@@ -147,7 +161,9 @@ export class Feed {
     const feed = new Feed(clock);
     const first = await scopeOf(transport, resources.AgentTask, []);
     const more = first.namespaces === 'All' ? [] : ((await visibleNamespaces(transport)) ?? []);
-    const names = [...wanted, ...more];
+    // Where tasks may be seen comes first: of a thousand namespaces the user may read in the last one alone.
+    const readable = more.length > bounds.namespacesPerUser ? await watchable(transport, resources.AgentTask, more) : [];
+    const names = [...wanted, ...readable, ...more];
     const scopes = await Promise.all(followed.map((kind) => scopeOf(transport, resources[kind], names)));
     feed.#kinds = followed.map((kind, at) => new KindFeed(kind, narrowed(scopes[at]!, wanted), watches, () => feed.#soon()));
     feed.#look();

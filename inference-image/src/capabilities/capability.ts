@@ -50,6 +50,8 @@ export interface Service {
   readonly name: Capability;
   readonly waiting: number;
   readonly retryAfterSeconds: number;
+  /** When a request was answered last, monotonic milliseconds; null: none was. */
+  readonly answeredAt: number | null;
   /** @throws InferenceError */
   answer(body: unknown, signal: AbortSignal): Promise<object>;
   /** Answers the example through queue and checks, unless a request was answered just now. @throws Error with the fault */
@@ -121,6 +123,10 @@ class CapabilityService<C extends Capability> implements Service {
 
   get retryAfterSeconds(): number {
     return this.#queue.retryAfterSeconds;
+  }
+
+  get answeredAt(): number | null {
+    return this.#answeredAt;
   }
 
   async answer(body: unknown, signal: AbortSignal): Promise<object> {

@@ -3,7 +3,15 @@ import { InferenceError } from '../base/failure.ts';
 import { Readiness } from './server.ts';
 
 function readiness() {
-  const state = { fails: true, full: false, proofs: 0, now: 0, behind: Promise.resolve(), late: new Promise<void>(() => undefined) };
+  const state = {
+    fails: true,
+    full: false,
+    proofs: 0,
+    now: 0,
+    answered: null as number | null,
+    behind: Promise.resolve(),
+    late: new Promise<void>(() => undefined),
+  };
   const prove = async (): Promise<void> => {
     state.proofs += 1;
     await state.behind;
@@ -13,7 +21,7 @@ function readiness() {
   return {
     state,
     readiness: new Readiness(
-      { prove },
+      { prove, answeredAt: () => state.answered },
       () => state.now,
       () => state.late,
     ),
@@ -58,7 +66,23 @@ describe('readiness', () => {
     const hung = gate.check();
     state.fails = true;
     free();
+    expect(gate.ready).toBe(false);
     expect(await hung).toContain('no weights');
+  });
+
+  it('believes a proof as long as requests are answered before the next one', async () => {
+    const { state, readiness: gate } = readiness();
+    state.fails = false;
+    await gate.check();
+    state.behind = new Promise(() => undefined);
+    state.late = Promise.resolve();
+    for (const now of [61_000, 181_000, 301_000]) {
+      state.now = now;
+      expect([await gate.check(), gate.ready]).toEqual([null, true]);
+      state.answered = now;
+    }
+    state.now = 301_000 + 180_000;
+    expect(gate.ready).toBe(false);
   });
 
   it('does not take a full queue for an engine that fails, unless nothing was proved for long', async () => {

@@ -9,7 +9,7 @@ import type { Log } from '@agentfleet/protocol/log';
 
 /** A proof is believed for this long, milliseconds. */
 const freshMs = 60_000;
-/** And for so much longer while the next one waits behind requests; an engine that hangs is not ready after that. */
+/** And for so much longer, from the last answer on, while the next one waits behind requests; an engine that hangs is not ready after that. */
 const busyMs = 120_000;
 /** How long a probe waits for a new proof while the last one is believed. */
 const patienceMs = 1_000;
@@ -17,6 +17,8 @@ const patienceMs = 1_000;
 /** Gets a real answer for each capability. @throws Error when one fails */
 interface Provable {
   prove(): Promise<void>;
+  /** When a request was answered last, monotonic milliseconds; null: none was. */
+  answeredAt(): number | null;
 }
 
 type Pause = (millis: number, signal: AbortSignal) => Promise<void>;
@@ -38,7 +40,7 @@ export class Readiness {
   }
 
   get ready(): boolean {
-    return !this.#stopping && this.#provedAt !== null;
+    return !this.#stopping && this.#believed;
   }
 
   /** Why it is not ready, one sentence; null when it is. */
@@ -49,7 +51,7 @@ export class Readiness {
     this.#proving ??= this.#prove().finally(() => {
       this.#proving = null;
     });
-    if (age >= freshMs + busyMs) return this.#proving;
+    if (!this.#believed) return this.#proving;
     const enough = new AbortController();
     const late = this.#pause(patienceMs, enough.signal).then(() => null);
     return Promise.race([this.#proving, late]).finally(() => enough.abort());
@@ -60,7 +62,8 @@ export class Readiness {
   }
 
   get #believed(): boolean {
-    return this.#provedAt !== null && this.#now() - this.#provedAt < freshMs + busyMs;
+    if (this.#provedAt === null) return false;
+    return this.#now() - Math.max(this.#provedAt, this.#engine.answeredAt() ?? -Infinity) < freshMs + busyMs;
   }
 
   async #prove(): Promise<string | null> {
@@ -106,7 +109,12 @@ export function createServer({ config, engine, logger, now, pause }: ServerOptio
     await engine.prove?.();
     for (const service of services.values()) await service.prove();
   };
-  const readiness = new Readiness({ prove }, now, pause);
+  const answeredAt = (): number | null =>
+    [...services.values()].reduce<number | null>((newest, service) => {
+      const at = service.answeredAt;
+      return at === null || (newest !== null && newest > at) ? newest : at;
+    }, null);
+  const readiness = new Readiness({ prove, answeredAt }, now, pause);
   const metrics: InferenceMetrics = new InferenceMetrics(
     () => [...services.values()].reduce((sum, { waiting }) => sum + waiting, 0),
     () => readiness.ready,

@@ -45,6 +45,12 @@ describe('configuration', () => {
     await expect(kubeconfigConfig({ file: join(files.path, 'config'), context: 'gone' })).rejects.toMatchObject({ code: 'AF_KUBE_CONFIG' });
   });
 
+  it('kubeconfig: the proxy of the cluster', async () => {
+    const text = kubeconfig({ token: 'secret' }).replace('"cluster":{"server"', '"cluster":{"proxy-url":"socks5://10.0.0.1:1080","server"');
+    await using files = await folder({ config: text });
+    expect(await kubeconfigConfig({ file: join(files.path, 'config') })).toMatchObject({ proxy: 'socks5://10.0.0.1:1080' });
+  });
+
   it.each([
     ['the first current context', ['dev', 'prod'], 'https://dev.example:6443', 'dev-ns'],
     ['the first definition of a name', ['same', 'dev', 'again'], 'https://same.example:6443', 'same-ns'],

@@ -1,9 +1,11 @@
 import { execFile } from 'node:child_process';
+import { createServer, type IncomingMessage } from 'node:http';
 import { createSecureServer, type Http2SecureServer } from 'node:http2';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ResourceClient } from '../client/client.ts';
@@ -53,6 +55,30 @@ describe('who we are and whom we trust', () => {
     await expect(new ResourceClient(wary, widgets).get(name)).rejects.toMatchObject({ code: 'AF_API_UNREACHABLE' });
     await trusting.close();
     await wary.close();
+    await server.close();
+  });
+
+  it('reaches the server through the proxy of the context, with its TLS end to end', async () => {
+    const server = await startFakeServer({ kinds, tls: fresh });
+    const tunnels: string[] = [];
+    const proxy = createServer().on('connect', ({ url = '', headers }: IncomingMessage, client: Duplex, head: Buffer) => {
+      tunnels.push(`${url} ${headers['proxy-authorization'] ?? ''}`);
+      const { hostname, port } = new URL(`http://${url}`);
+      const upstream = connect(Number(port), hostname, () => {
+        client.write('HTTP/1.1 200 Connection established\r\n\r\n');
+        upstream.write(head);
+        upstream.pipe(client).pipe(upstream);
+      });
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    const address = `ann:secret@127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    const transport = createTransport({ ...server.config, proxy: `http://${address}` }, { userAgent: 'x/1' });
+    await new ResourceClient(transport, widgets).create({ metadata: name });
+    expect((await new ResourceClient(transport, widgets).get(name)).metadata.name).toBe('a');
+    const basic = `Basic ${Buffer.from('ann:secret').toString('base64')}`;
+    expect(new Set(tunnels)).toEqual(new Set([`${new URL(server.url).host} ${basic}`]));
+    await transport.close();
+    proxy.close();
     await server.close();
   });
 

@@ -115,6 +115,7 @@ export async function kubeconfigConfig(options: KubeconfigOptions = {}): Promise
   const namespace = config.getContextObject(config.getCurrentContext())?.namespace;
   return {
     server: cluster.server,
+    ...(cluster.proxyUrl ? { proxy: cluster.proxyUrl } : {}),
     ...(namespace === undefined ? {} : { namespace }),
     credentials: async (force) => {
       // A plugin's token is remembered inside KubeConfig; a fresh one is the only way to ask it again.

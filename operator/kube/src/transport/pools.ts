@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { Pool } from 'undici';
+import { type Dispatcher, Pool, ProxyAgent } from 'undici';
 import type { Clock } from '../runtime/clock.ts';
 import type { ClusterConfig, Credentials, Lane, TlsIdentity } from './types.ts';
 
@@ -9,7 +9,7 @@ const rereadAfterFailureMs = 10_000;
 /** Connections are renewed so that load spreads over API servers after one of them came back. */
 const connectionTtlMs = 300_000;
 
-type Pools = Readonly<Record<Lane, Pool>>;
+type Pools = Readonly<Record<Lane, Dispatcher>>;
 
 function identityHash(tls: TlsIdentity): string {
   const hash = createHash('sha256');
@@ -25,15 +25,25 @@ export interface PoolOptions {
   readonly http2: boolean;
 }
 
-function openPools(origin: string, tls: TlsIdentity, options: PoolOptions): Pools {
-  const shared = { connect: { ...tls, timeout: 10_000, keepAlive: true }, allowH2: false, keepAliveTimeout: 30_000 };
-  const limited = (count: number, allowH2 = false): Pool =>
-    new Pool(origin, { ...shared, allowH2, connections: count, clientTtl: connectionTtlMs, headersTimeout: 0, bodyTimeout: 0 });
+interface Way {
+  readonly origin: string;
+  readonly proxy: string | undefined;
+  readonly tls: TlsIdentity;
+}
+
+function openPools({ origin, proxy, tls }: Way, options: PoolOptions): Pools {
+  const connect = { ...tls, timeout: 10_000, keepAlive: true };
+  const shared = { allowH2: false, keepAliveTimeout: 30_000, headersTimeout: 0, bodyTimeout: 0 };
+  const open = (more: Pool.Options): Dispatcher =>
+    proxy === undefined
+      ? new Pool(origin, { ...shared, ...more, connect })
+      : new ProxyAgent({ ...shared, ...more, uri: proxy, requestTls: connect });
+  const limited = (connections: number, allowH2 = false): Dispatcher => open({ allowH2, connections, clientTtl: connectionTtlMs });
   return {
     request: limited(options.connections, options.http2),
     lease: limited(1),
     // One socket for each watch, without limit; a quiet watch must not be cut by a body timeout.
-    watch: new Pool(origin, { ...shared, headersTimeout: 0, bodyTimeout: 0 }),
+    watch: open({}),
   };
 }
 
@@ -58,7 +68,7 @@ export class PoolSet {
   }
 
   /** The pool of a lane and the Authorization to send. `force` reads credentials now: the server refused the old ones. */
-  async take(lane: Lane, force = false): Promise<{ readonly pool: Pool; readonly authorization: string | undefined }> {
+  async take(lane: Lane, force = false): Promise<{ readonly pool: Dispatcher; readonly authorization: string | undefined }> {
     if (force || this.#clock.monotonic() - this.#readAt >= rereadMs) {
       this.#reading ??= this.#read(force).finally(() => (this.#reading = undefined));
       await this.#reading;
@@ -80,7 +90,7 @@ export class PoolSet {
     const identity = identityHash(this.#credentials.tls);
     if (this.#closed || (this.#pools !== undefined && identity === this.#identity)) return;
     const old = this.#pools;
-    this.#pools = openPools(this.#origin, this.#credentials.tls, this.#options);
+    this.#pools = openPools({ origin: this.#origin, proxy: this.#config.proxy, tls: this.#credentials.tls }, this.#options);
     this.#identity = identity;
     // Requests in flight end on the old connections; its watches end by their own time limit.
     if (old) for (const pool of Object.values(old)) void pool.close().catch(() => {});

@@ -169,6 +169,7 @@ function single(header: string | string[] | undefined): string | undefined {
 class HttpTransport implements Transport {
   readonly host: string;
   readonly reachability: Reachability;
+  readonly #origin: string;
   readonly #prefix: string;
   readonly #pools: PoolSet;
   readonly #clock: Clock;
@@ -180,6 +181,7 @@ class HttpTransport implements Transport {
   constructor(config: ClusterConfig, options: TransportOptions) {
     const url = new URL(config.server);
     this.host = url.host;
+    this.#origin = url.origin;
     this.#prefix = url.pathname.replace(/\/$/, '');
     this.#clock = options.clock ?? systemClock;
     this.#pools = new PoolSet(config, this.#clock, { connections: options.connections ?? 16, http2: options.http2 ?? false });
@@ -254,6 +256,7 @@ class HttpTransport implements Transport {
     let code = '<error>';
     try {
       const response = await pool.request({
+        origin: this.#origin,
         method: request.method,
         path: `${this.#prefix}${request.path}${searchOf(request.query)}`,
         headers: this.#headers(request, authorization),

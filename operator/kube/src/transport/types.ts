@@ -69,6 +69,8 @@ export interface Credentials {
 export interface ClusterConfig {
   /** Origin, and a path when behind a proxy. */
   readonly server: string;
+  /** URL of an http, https or socks5 proxy to the server; default: none. */
+  readonly proxy?: string;
   /** The namespace of the context or pod. */
   readonly namespace?: string;
   /** Read again from their files at every call; `force` also drops what a plugin remembers. */

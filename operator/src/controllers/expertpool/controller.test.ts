@@ -161,6 +161,19 @@ describe('the pool controller', () => {
     expect(names(bed, resources.services)).toEqual(['platform/coding-expert-gen']);
   });
 
+  it('makes the workers although the Deployment of an expert is refused', async () => {
+    await using bed = await Bed.start();
+    bed.server.onRequest = ({ verb, resource, name }) =>
+      verb === 'apply' && resource === 'deployments.apps' && name === 'coding-expert-gen'
+        ? { kind: 'error', code: 403, reason: 'Forbidden' }
+        : undefined;
+    await bed.create(resources.expertPools, newPool());
+    void bed.startOperator().catch(() => {});
+    await bed.until('it is refused', () => bed.pool().status !== undefined && conditionOf(bed, 'Ready')?.reason === 'WriteRefused');
+    expect(conditionOf(bed, 'Ready')?.message).toContain('Deployment platform/coding-expert-gen was refused');
+    expect(names(bed, resources.deployments)).toEqual(['platform/coding-workers']);
+  });
+
   it('touches nothing of a pool that is being deleted', async () => {
     await using bed = await withPool();
     await bed.quiet();

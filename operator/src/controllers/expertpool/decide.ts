@@ -228,7 +228,7 @@ function unseated(snapshot: PoolSnapshot): readonly Obstacle[] {
 interface Execution {
   /** Deployments as the server has them after the writes, by name: newer than what the cache shows. */
   readonly deployments: ReadonlyMap<string, Deployment>;
-  /** The first refusal of the server; what was decided after it has not been tried. */
+  /** The first refusal of the server. */
   readonly refusal: { readonly error: ApiError; readonly obstacle: Obstacle } | undefined;
 }
 
@@ -237,21 +237,28 @@ function refused({ resource, object }: Manifest, error: ApiError): Obstacle {
   return { reason: 'WriteRefused', message: `${resource.kind} ${namespace}/${name} was refused: ${error.message}` };
 }
 
+/** Kinds on which nothing rests that is written after them: one that is refused stops no other. */
+const leaves: ReadonlySet<unknown> = new Set([resources.deployments, resources.jobs, resources.podDisruptionBudgets]);
+
 /**
- * Writes children in their order, then removes what is too much. An answer that will stay the same is a result, because
- * the status has to say it; anything else rejects, and the controller tries again.
+ * Writes children in their order, then removes what is too much. After a refusal nothing is removed, and after one of what others rest
+ * on (access, walls, configuration) nothing more is written. An answer that will stay the same is a result, because the status has to
+ * say it; anything else rejects, and the controller tries again.
  */
 export async function executePool({ apply, remove }: PoolDecision, writer: ChildWriter, signal: AbortSignal): Promise<Execution> {
   const deployments = new Map<string, Deployment>();
+  let refusal: Execution['refusal'];
   for (const manifest of apply) {
     try {
       const object: KubeObject | undefined = await writer.apply(manifest, signal);
       if (object !== undefined && manifest.resource === resources.deployments) deployments.set(object.metadata.name, object);
     } catch (error) {
       if (!isApiError(error) || error.retryable) throw error;
-      return { deployments, refusal: { error, obstacle: refused(manifest, error) } };
+      refusal ??= { error, obstacle: refused(manifest, error) };
+      if (!leaves.has(manifest.resource)) return { deployments, refusal };
     }
   }
+  if (refusal !== undefined) return { deployments, refusal };
   for (const child of remove) await writer.remove(child, signal);
   return { deployments, refusal: undefined };
 }
