@@ -1,6 +1,7 @@
 package test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -125,8 +126,9 @@ func (c *container) all() (found []string) {
 		}
 		stat, _ := os.ReadFile(dir + "/stat")
 		line, _ := os.ReadFile(dir + "/cmdline")
-		// Vanished, waiting to be reaped, or being reaped.
-		gone := len(stat) == 0 || strings.Contains(string(stat), ") Z ") || strings.Contains(string(stat), ") X ")
+		// Vanished, waiting to be reaped, or being reaped; a process lives while one of its threads does.
+		fields := strings.Fields(string(stat[max(bytes.LastIndexByte(stat, ')')+1, 0):]))
+		gone := len(fields) < 18 || ((fields[0] == "Z" || fields[0] == "X") && (fields[17] == "0" || fields[17] == "1"))
 		if gone || filepath.Base(dir) == strconv.Itoa(c.cmd.Process.Pid) {
 			continue
 		}

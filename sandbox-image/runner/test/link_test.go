@@ -2,6 +2,8 @@ package test
 
 import (
 	"encoding/binary"
+	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"os/exec"
@@ -114,5 +116,26 @@ func TestTermEndsTheContainerQuickly(t *testing.T) {
 	}
 	if d := time.Since(began); d > time.Second {
 		t.Errorf("took %v", d)
+	}
+}
+
+// bytesOf is one frame as it goes over the link.
+func bytesOf(header any) []byte {
+	text, _ := json.Marshal(header)
+	all := binary.BigEndian.AppendUint32(nil, uint32(len(text)))
+	return append(binary.BigEndian.AppendUint32(all, 0), text...)
+}
+
+func TestAKillRightBehindItsCommandCancelsIt(t *testing.T) {
+	s, _ := serve(t, options{})
+	for i := range 20 {
+		job := command("sleep", "60")
+		job.ID = fmt.Sprint("k", i)
+		kill := link.Kill{T: "kill", ID: job.ID, Reason: "Cancelled"}
+		_, err := s.conn.Write(append(bytesOf(job), bytesOf(kill)...))
+		s.must(err)
+		if o := s.finish(job.ID)[job.ID]; o.Killed == nil || *o.Killed != "Cancelled" || o.Error != nil {
+			t.Fatal(o)
+		}
 	}
 }

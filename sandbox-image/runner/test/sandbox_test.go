@@ -1,9 +1,14 @@
 package test
 
 import (
+	"fmt"
+	"os"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
+
+	"agentfleet.dev/runner/internal/link"
 )
 
 func TestLandlockDeniesByTrying(t *testing.T) {
@@ -99,8 +104,8 @@ func TestNetworkModes(t *testing.T) {
 }
 
 func TestLimitsReachTheCommand(t *testing.T) {
-	s, _ := serve(t, options{})
-	// The data limit becomes hard a moment after the start, see WithData.
+	s, c := serve(t, options{})
+	// The data limit becomes hard a moment after the start, see WithLimits.
 	job := command("sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do [ \"$(ulimit -Hd)\" = unlimited ] || break; sleep 0.1; done; ulimit -c; ulimit -t; ulimit -f; ulimit -n; ulimit -d; ulimit -Hd; cat /proc/self/oom_score_adj")
 	cpu, file, open, data := uint64(7), uint64(1<<20), uint64(200), uint64(256<<20)
 	job.Limits.CPUSeconds, job.Limits.FileSizeBytes, job.Limits.OpenFiles, job.Limits.DataBytes = &cpu, &file, &open, &data
@@ -113,6 +118,21 @@ func TestLimitsReachTheCommand(t *testing.T) {
 	if o := s.run(job); o.Signal == nil || *o.Signal != "SIGXCPU" || o.CPUMs < 500 || o.CPUMs > 2500 {
 		t.Errorf("cpu %d ms: %s", o.CPUMs, o)
 	}
+	// A supervisor lives as long as its command, and its looks at /proc are no time of that.
+	job = command("sleep", "60")
+	job.Limits.CPUSeconds = &one
+	id := s.begin(job, nil)
+	s.started()
+	for _, line := range c.all() {
+		if pid, name, _ := strings.Cut(line, " "); strings.HasPrefix(name, "sleep 60") {
+			limits, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", parentOf(pid)))
+			if err != nil || !regexp.MustCompile(`(?m)^Max cpu time +unlimited +unlimited `).Match(limits) {
+				t.Errorf("the supervisor's own: %v %s", err, limits)
+			}
+		}
+	}
+	s.must(s.Send(link.Kill{T: "kill", ID: id, Reason: "Cancelled"}, nil))
+	s.finish(id)
 	job = command(helper, "try", "eat")
 	job.Limits.DataBytes = &data
 	if o := s.run(job); string(o.stdout) != "ENOMEM\n" || o.MaxRSSBytes < 100<<20 || o.MaxRSSBytes > 300<<20 {

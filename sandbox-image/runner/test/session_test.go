@@ -287,3 +287,39 @@ func still(t *testing.T, file string) {
 		}
 	}
 }
+
+// headless is a process whose first thread ends at once and whose second one writes: /proc calls it a zombie.
+const headless = `python3 -c '
+import ctypes, platform, threading, time
+def tick():
+    while True:
+        open("/workspace/ticks", "a").write("x"); time.sleep(0.01)
+threading.Thread(target=tick).start()
+ctypes.CDLL(None).syscall(93 if platform.machine() == "aarch64" else 60, 0)
+' & while [ ! -s /workspace/ticks ]; do sleep 0.01; done`
+
+func TestAProcessWithoutItsFirstThreadEndsWithItsCommand(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("SKIPPED: needs python3")
+	}
+	s, c := serve(t, options{})
+	other := s.begin(command("sleep", "60"), nil)
+	s.started()
+	if o := s.run(command("sh", "-c", headless)); !o.exited(0) || o.Swept == 0 {
+		t.Error("a command:", o)
+	}
+	x := s.open("", "bash")
+	if o := x.do("rm /workspace/ticks; " + headless); !o.exited(0) || o.Swept == 0 || !o.Session.Alive {
+		t.Error("a run:", o)
+	}
+	for _, line := range c.alive() {
+		if strings.Contains(line, "python3") || strings.Contains(line, "(python3)") {
+			t.Error("it outlived its command:", line)
+		}
+	}
+	// Nothing else was ended for it.
+	s.must(s.Send(link.Kill{T: "kill", ID: other, Reason: "Cancelled"}, nil))
+	if o := s.finish(other)[other]; o.Killed == nil || *o.Killed != "Cancelled" {
+		t.Error("another command:", o)
+	}
+}

@@ -3,36 +3,122 @@ package files
 import (
 	"errors"
 	"os"
-	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
 )
+
+// deepest is how many folders below the first are held open at once; a deeper one is moved to the top before it is emptied, so that
+// neither descriptors nor the length of a path bound the depth of a tree.
+const deepest = 32
+
+// emptier removes what is below one folder.
+type emptier struct {
+	top, moved int
+}
 
 // Empty removes everything inside dir and keeps dir itself. Folders that their owner has closed are
 // opened first. Symbolic links are removed, never followed. Entries that cannot be removed (another
 // owner, or a mount) are left and named in the error; a missing dir is empty.
 func Empty(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, os.ErrNotExist) {
+	top, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOENT) {
 		return nil
 	}
 	if err != nil {
-		return err
+		return &os.PathError{Op: "open", Path: dir, Err: err}
+	}
+	defer unix.Close(top)
+	e := emptier{top: top}
+	for {
+		before := e.moved
+		err := e.empty(top, dir, 0)
+		if e.moved == before {
+			return err
+		}
+		if _, err := unix.Seek(top, 0, unix.SEEK_SET); err != nil {
+			return &os.PathError{Op: "seek", Path: dir, Err: err}
+		}
+	}
+}
+
+// empty removes what is in the open folder.
+func (e *emptier) empty(fd int, path string, depth int) error {
+	names, err := names(fd)
+	if err != nil {
+		return &os.PathError{Op: "readdir", Path: path, Err: err}
 	}
 	var all error
-	for _, e := range entries {
-		all = errors.Join(all, removeTree(filepath.Join(dir, e.Name()), e.IsDir()))
+	for _, name := range names {
+		all = errors.Join(all, e.remove(fd, name, path+"/"+name, depth))
 	}
 	return all
 }
 
-func removeTree(path string, isDir bool) error {
-	if !isDir {
-		return os.Remove(path)
+func (e *emptier) remove(parent int, name, path string, depth int) error {
+	err := unix.Unlinkat(parent, name, 0)
+	if err == nil {
+		return nil
 	}
-	// Mode first: a closed folder can be neither listed nor emptied. Chmod cannot follow a link
-	// here: nothing else runs, and ReadDir reported a folder.
-	_ = os.Chmod(path, 0o700)
-	if err := Empty(path); err != nil {
+	fd, openErr := openFolder(parent, name)
+	if openErr != nil {
+		return &os.PathError{Op: "unlink", Path: path, Err: err}
+	}
+	if depth == deepest {
+		unix.Close(fd)
+		return e.move(parent, name, path)
+	}
+	err = e.empty(fd, path, depth+1)
+	unix.Close(fd)
+	if err != nil {
 		return err
 	}
-	return os.Remove(path)
+	if err := unix.Unlinkat(parent, name, unix.AT_REMOVEDIR); err != nil {
+		return &os.PathError{Op: "rmdir", Path: path, Err: err}
+	}
+	return nil
+}
+
+// openFolder opens a folder that is no link; its owner may have closed it: such a one can be neither listed nor emptied. Nothing else
+// runs, so that the mode is that of what cannot be opened.
+func openFolder(parent int, name string) (int, error) {
+	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	var st unix.Stat_t
+	if err := unix.Fstatat(parent, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return -1, err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return -1, unix.ENOTDIR
+	}
+	if st.Mode&0o700 != 0o700 {
+		_ = unix.Fchmodat(parent, name, 0o700, 0)
+	}
+	return unix.Openat(parent, name, flags, 0)
+}
+
+// move brings a folder to the top under a name that is free there.
+func (e *emptier) move(parent int, name, path string) error {
+	for {
+		e.moved++
+		err := unix.Renameat2(parent, name, e.top, "deep-"+strconv.Itoa(e.moved), unix.RENAME_NOREPLACE)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, unix.EEXIST) {
+			e.moved--
+			return &os.PathError{Op: "rename", Path: path, Err: err}
+		}
+	}
+}
+
+// names are the entries of an open folder, from where its offset stands.
+func names(fd int) (all []string, err error) {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := unix.ReadDirent(fd, buf)
+		if err != nil || n <= 0 {
+			return all, err
+		}
+		_, _, all = unix.ParseDirent(buf[:n], -1, all)
+	}
 }

@@ -1,9 +1,13 @@
 package files
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestEmptyRemovesClosedFoldersAndFollowsNothing(t *testing.T) {
@@ -32,4 +36,22 @@ func TestEmptyRemovesClosedFoldersAndFollowsNothing(t *testing.T) {
 		t.Errorf("a link was followed: %q %v", b, err)
 	}
 	must(Empty(filepath.Join(dir, "absent")))
+}
+
+func TestEmptyRemovesTreesThatAreDeeperThanAPath(t *testing.T) {
+	top := t.TempDir()
+	t.Chdir(top)
+	name := strings.Repeat("d", 100)
+	for range 120 {
+		if err := errors.Join(unix.Mkdir(name, 0o700), os.WriteFile("deep-1", nil, 0o600), unix.Chdir(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// A closed folder at the bottom, and one file beside each folder that has the name of what is moved.
+	if err := errors.Join(os.Mkdir("closed", 0), os.Chdir(top), Empty(top)); err != nil {
+		t.Errorf("%.200v", err)
+	}
+	if left, err := os.ReadDir(top); err != nil || len(left) != 0 {
+		t.Errorf("left: %v %v", left, err)
+	}
 }

@@ -12,7 +12,7 @@ import (
 func TestStatWithABracketInTheName(t *testing.T) {
 	line := "17 (a) R 1 (b)) S 5 17 16 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 12345 0 0"
 	p, ok := parseStat([]byte(line))
-	if !ok || p.PID != 17 || p.State != 'S' || p.Parent != 5 || p.Group != 17 || p.Start != 12345 {
+	if !ok || p.PID != 17 || p.State != 'S' || p.Parent != 5 || p.Group != 17 || p.Threads != 1 || p.Start != 12345 {
 		t.Errorf("%+v %v", p, ok)
 	}
 	for _, bad := range []string{"", "x", "1 (a", "1 (a) S 1"} {
@@ -25,8 +25,10 @@ func TestStatWithABracketInTheName(t *testing.T) {
 func TestBelowFollowsAncestryAndExceptions(t *testing.T) {
 	all := map[int]Process{}
 	for _, p := range []Process{
-		{PID: 1, State: 'S'}, {PID: 2, Parent: 1, State: 'S'}, {PID: 3, Parent: 2, State: 'R'}, {PID: 4, Parent: 3, State: 'Z'},
+		{PID: 1, State: 'S'}, {PID: 2, Parent: 1, State: 'S'}, {PID: 3, Parent: 2, State: 'R'}, {PID: 4, Parent: 3, State: 'Z', Threads: 1},
 		{PID: 5, Parent: 1, State: 'S'}, {PID: 6, Parent: 5, State: 'S'}, {PID: 7, Parent: 0, State: 'S'},
+		// Its first thread has ended, another one lives.
+		{PID: 10, Parent: 6, State: 'Z', Threads: 2},
 		// A scan is no snapshot: reused pids can make a circle.
 		{PID: 8, Parent: 9, State: 'S'}, {PID: 9, Parent: 8, State: 'S'},
 	} {
@@ -38,13 +40,13 @@ func TestBelowFollowsAncestryAndExceptions(t *testing.T) {
 		}
 		return n
 	}
-	if n := sum(Below(all, 1, nil)); n != 2+3+5+6 {
+	if n := sum(Below(all, 1, nil)); n != 2+3+5+6+10 {
 		t.Errorf("below 1: %d", n)
 	}
-	if n := sum(Below(all, 1, map[int]bool{2: true})); n != 5+6 {
+	if n := sum(Below(all, 1, map[int]bool{2: true})); n != 5+6+10 {
 		t.Errorf("without 2: %d", n)
 	}
-	if n := sum(Below(all, 5, nil)); n != 6 {
+	if n := sum(Below(all, 5, nil)); n != 6+10 {
 		t.Errorf("below 5: %d", n)
 	}
 }

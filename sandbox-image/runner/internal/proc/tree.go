@@ -11,12 +11,13 @@ import (
 // Process is one line of /proc/PID/stat.
 type Process struct {
 	PID, Parent, Group int
+	Threads            int
 	State              byte
 	Start              uint64
 }
 
-// Gone reports that the process only waits to be reaped.
-func (p Process) Gone() bool { return p.State == 'Z' || p.State == 'X' }
+// Gone reports that the process only waits to be reaped. The state is that of its first thread: while others live, so does the process.
+func (p Process) Gone() bool { return (p.State == 'Z' || p.State == 'X') && p.Threads <= 1 }
 
 // Reader scans /proc again and again with the same buffers.
 type Reader struct {
@@ -90,6 +91,8 @@ func parseStat(line []byte) (Process, bool) {
 			p.Parent = int(digits(f))
 		case 2:
 			p.Group = int(digits(f))
+		case 17:
+			p.Threads = int(digits(f))
 		case 19:
 			p.Start = digits(f)
 			return p, true

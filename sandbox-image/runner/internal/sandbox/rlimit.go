@@ -17,10 +17,6 @@ type limit struct {
 
 func chosen(l link.Limits) []limit {
 	all := []limit{{unix.RLIMIT_CORE, 0, 0}}
-	if l.CPUSeconds != nil {
-		// SIGXCPU at the soft limit, SIGKILL at the hard one.
-		all = append(all, limit{unix.RLIMIT_CPU, *l.CPUSeconds, *l.CPUSeconds + 1})
-	}
 	if l.FileSizeBytes != nil {
 		all = append(all, limit{unix.RLIMIT_FSIZE, *l.FileSizeBytes, *l.FileSizeBytes})
 	}
@@ -48,29 +44,56 @@ func SetLimits(l link.Limits) error {
 	return nil
 }
 
-// WithData runs start under a soft limit of bytes on private memory, then makes it hard for the
-// process that start returned. The supervisor itself cannot run under it: the Go runtime maps more
-// than small limits allow. A program that raises its soft limit in the moment before that is
-// bounded by the memory limit of the container.
-func WithData(bytes *uint64, start func() (int, error)) (int, error) {
-	if bytes == nil {
-		return start()
+// ofChild are limits that the supervisor cannot live under itself: the Go runtime maps more than small limits of memory
+// allow, and its looks at /proc take CPU as long as the command lives.
+func ofChild(l link.Limits) (all []limit) {
+	if l.CPUSeconds != nil {
+		// SIGXCPU at the soft limit, SIGKILL at the hard one.
+		all = append(all, limit{unix.RLIMIT_CPU, *l.CPUSeconds, *l.CPUSeconds + 1})
 	}
-	var old unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_DATA, &old); err != nil {
-		return 0, os.NewSyscallError("getrlimit", err)
+	if l.DataBytes != nil {
+		all = append(all, limit{unix.RLIMIT_DATA, *l.DataBytes, *l.DataBytes})
 	}
-	n := min(*bytes, old.Max)
-	if err := unix.Prlimit(0, unix.RLIMIT_DATA, &unix.Rlimit{Cur: n, Max: old.Max}, nil); err != nil {
-		return 0, os.NewSyscallError("prlimit", err)
+	return all
+}
+
+// WithLimits runs start under soft limits on CPU time and private memory, then makes them hard for the process that start
+// returned. A program that raises its soft limit of memory in the moment before that is bounded by that of the container.
+func WithLimits(l link.Limits, start func() (int, error)) (pid int, err error) {
+	all := ofChild(l)
+	var old []unix.Rlimit
+	for _, c := range all {
+		was, e := soften(c)
+		if e != nil {
+			err = e
+			break
+		}
+		old = append(old, was)
 	}
-	pid, err := start()
-	if e := unix.Prlimit(0, unix.RLIMIT_DATA, &old, nil); e != nil && err == nil {
-		err = os.NewSyscallError("prlimit", e)
+	if err == nil {
+		pid, err = start()
 	}
-	if pid > 0 {
-		// It may have ended already: then there is nothing to limit.
-		_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: n, Max: n}, nil)
+	for i, was := range old {
+		c := all[i]
+		if e := unix.Prlimit(0, c.resource, &was, nil); e != nil && err == nil {
+			err = os.NewSyscallError("prlimit", e)
+		}
+		if pid > 0 {
+			// It may have ended already: then there is nothing to limit.
+			_ = unix.Prlimit(pid, c.resource, &unix.Rlimit{Cur: min(c.soft, was.Max), Max: min(c.hard, was.Max)}, nil)
+		}
 	}
 	return pid, err
+}
+
+// soften sets a soft limit of the calling process and returns what it was.
+func soften(c limit) (unix.Rlimit, error) {
+	var old unix.Rlimit
+	if err := unix.Getrlimit(c.resource, &old); err != nil {
+		return old, os.NewSyscallError("getrlimit", err)
+	}
+	if err := unix.Prlimit(0, c.resource, &unix.Rlimit{Cur: min(c.soft, old.Max), Max: old.Max}, nil); err != nil {
+		return old, os.NewSyscallError("prlimit", err)
+	}
+	return old, nil
 }

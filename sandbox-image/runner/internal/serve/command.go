@@ -68,7 +68,7 @@ func (c *command) run(s *Server, body []byte, remove func()) {
 	go c.listen(s)
 	job := *c.job
 	job.T = supervise.TExec
-	_ = c.control.Send(job, body) // a dead supervisor shows in over
+	c.give(job, body)
 	<-c.started
 	go c.stdout.pump()
 	go c.stderr.pump()
@@ -132,18 +132,18 @@ func (c *command) listen(s *Server) {
 
 // kill asks the supervisor to end the command; nil grace is the command's own.
 func (c *command) kill(reason string, grace *int64) {
-	_ = c.control.Send(link.Kill{T: "kill", Reason: reason, GraceMs: grace}, nil)
 	ms := c.job.GraceMs
 	if grace != nil {
 		ms = *grace
 	}
 	c.late.expect(time.Duration(ms) * time.Millisecond)
+	c.order(link.Kill{T: "kill", Reason: reason, GraceMs: grace}, nil)
 }
 
 func (c *command) fell() { c.swept.Store(true) }
 
 // interrupt sends SIGINT to the tree, as a terminal would to its foreground.
-func (c *command) interrupt() { _ = c.control.Send(link.ByID{T: "interrupt"}, nil) }
+func (c *command) interrupt() { c.order(link.ByID{T: "interrupt"}, nil) }
 
 // end completes the supervisor's report, or reports what is known without it.
 func (c *command) end(status unix.WaitStatus) *link.End {

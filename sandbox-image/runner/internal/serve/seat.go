@@ -13,6 +13,19 @@ type seat struct {
 	control *link.Conn
 	pid     int
 	exited  <-chan unix.WaitStatus
+	given   chan struct{} // closed when the job was sent
+}
+
+// give sends the job. A supervisor that is dead shows in its end.
+func (s *seat) give(job any, body []byte) {
+	defer close(s.given)
+	_ = s.control.Send(job, body)
+}
+
+// order sends a frame about the job, after the job: the supervisor takes its first frame for that.
+func (s *seat) order(frame any, body []byte) {
+	<-s.given
+	_ = s.control.Send(frame, body)
 }
 
 func (s *seat) close() { s.closeOurs() }
@@ -77,7 +90,7 @@ func (s *seats) start() (*seat, error) {
 		e.closeOurs()
 		return nil, err
 	}
-	return &seat{ends: e, control: link.NewConn(e.control), pid: pid, exited: exited}, nil
+	return &seat{ends: e, control: link.NewConn(e.control), pid: pid, exited: exited, given: make(chan struct{})}, nil
 }
 
 // refill makes the spare, if there is none. Failing is no fault: take tries again.

@@ -67,7 +67,7 @@ func (s *Server) openSession(f link.Frame, conn *link.Conn) any {
 func (x *session) live(s *Server, job *link.Exec, saved []byte) {
 	spec := *job
 	spec.T = supervise.TSession
-	_ = x.control.Send(spec, saved)
+	x.give(spec, saved)
 	s.seats.refill()
 	fault, clean := x.listen(s)
 	if !clean {
@@ -131,7 +131,7 @@ func (x *session) begin(spec *link.Run, command []byte) *run {
 	_ = x.link.Send(link.Start{T: "start", ID: spec.ID, PID: x.pid}, nil)
 	go r.stdout.pump()
 	go r.stderr.pump()
-	_ = x.control.Send(*spec, command)
+	x.order(*spec, command)
 	return r
 }
 
@@ -177,7 +177,7 @@ func (x *session) bury(s *Server) {
 }
 
 // end closes the control: the supervisor then kills the tree.
-func (x *session) end() { _ = x.control.Send(link.ByID{T: "close"}, nil) }
+func (x *session) end() { x.order(link.ByID{T: "close"}, nil) }
 
 func (x *session) fell() { x.swept.Store(true) }
 
@@ -189,15 +189,15 @@ func (r *run) output(pipe *os.File, stream string, shared *budget) *output {
 }
 
 func (r *run) kill(reason string, grace *int64) {
-	_ = r.control.Send(link.Kill{T: "kill", Reason: reason, GraceMs: grace}, nil)
 	ms := r.spec.GraceMs
 	if grace != nil {
 		ms = *grace
 	}
 	r.late.expect(time.Duration(ms) * time.Millisecond)
+	r.order(link.Kill{T: "kill", Reason: reason, GraceMs: grace}, nil)
 }
 
-func (r *run) interrupt() { _ = r.control.Send(link.ByID{T: "interrupt"}, nil) }
+func (r *run) interrupt() { r.order(link.ByID{T: "interrupt"}, nil) }
 
 func (s *Server) runInSession(f link.Frame, conn *link.Conn) any {
 	spec := &link.Run{}

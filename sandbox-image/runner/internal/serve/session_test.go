@@ -29,7 +29,9 @@ func pipe(t *testing.T) *os.File {
 
 func TestAKillThatMeetsTheEndOfARunLeavesTheSessionAlone(t *testing.T) {
 	conn := link.NewConn(sink{})
-	x := &session{link: conn, seat: &seat{ends: &ends{stdout: pipe(t), stderr: pipe(t)}, control: conn}}
+	given := make(chan struct{})
+	close(given)
+	x := &session{link: conn, seat: &seat{ends: &ends{stdout: pipe(t), stderr: pipe(t)}, control: conn, given: given}}
 	s := &Server{commands: map[string]job{}}
 	r := x.begin(&link.Run{ID: "r", GraceMs: 1000}, nil)
 	r.kill("Cancelled", nil)

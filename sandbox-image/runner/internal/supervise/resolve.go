@@ -71,7 +71,7 @@ func resolve(argv0, cwd string, env map[string]string) (string, error) {
 	}
 	var denied error
 	for dir := range strings.SplitSeq(path, ":") {
-		file, err := check(argv0, filepath.Join(within(dir, cwd), argv0))
+		file, err := check(argv0, within(dir, cwd)+"/"+argv0)
 		if err == nil {
 			return file, nil
 		}

@@ -39,7 +39,7 @@ func start(job *link.Exec, io streams, score *proc.OOMScore, prepared *sandbox.P
 	}
 	score.Raise()
 	defer score.Restore()
-	pid, err := sandbox.WithData(job.Limits.DataBytes, func() (int, error) {
+	pid, err := sandbox.WithLimits(job.Limits, func() (int, error) {
 		return restricted(prepared, func() (int, error) { return fork(file, job, io) })
 	})
 	if err == nil {

@@ -66,14 +66,16 @@ func Main() int {
 		fmt.Fprintln(os.Stderr, "runner supervise: job:", err)
 		return 1
 	}
-	if frame.T == TProbe {
+	switch frame.T {
+	case TProbe:
 		return runProbe(&job, prepared)
+	case TSession:
+		return newSession(newTask(&job, control)).main(frame.Body, score, prepared, children)
+	case TExec:
+		return newTask(&job, control).run(frame.Body, score, prepared, children)
 	}
-	t := newTask(&job, control)
-	if frame.T == TSession {
-		return newSession(t).main(frame.Body, score, prepared, children)
-	}
-	return t.run(frame.Body, score, prepared, children)
+	fmt.Fprintf(os.Stderr, "runner supervise: job: frame %q is none\n", frame.T)
+	return 1
 }
 
 func watchChildren() <-chan os.Signal {
