@@ -43,7 +43,7 @@ export function cliPage(): string {
     '# fleet',
     '',
     sentence(program.description().replace(/\.$/, '')),
-    'It asks the API server as the user of the kubeconfig; RBAC decides what it may do. Colours are for terminals only, and never with `NO_COLOR`.',
+    'It asks the API server as the user of the kubeconfig, through proxies as kubectl does; RBAC decides what it may do. Colours are for terminals only, and never with `NO_COLOR`.',
     '',
     'What a task left behind it reads by the [results API](results.md), under the same rights; `--endpoint` and `--file` are for clusters without it.',
     '',

@@ -2,6 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { KubeError } from '../runtime/errors.ts';
+import { proxyOf } from './proxy.ts';
 import type { ClusterConfig, Credentials, TlsIdentity } from './types.ts';
 import type { KubeConfig } from '@kubernetes/client-node';
 
@@ -113,9 +114,10 @@ export async function kubeconfigConfig(options: KubeconfigOptions = {}): Promise
     });
   }
   const namespace = config.getContextObject(config.getCurrentContext())?.namespace;
+  const proxy = cluster.proxyUrl || proxyOf(cluster.server, process.env);
   return {
     server: cluster.server,
-    ...(cluster.proxyUrl ? { proxy: cluster.proxyUrl } : {}),
+    ...(proxy === undefined ? {} : { proxy }),
     ...(namespace === undefined ? {} : { namespace }),
     credentials: async (force) => {
       // A plugin's token is remembered inside KubeConfig; a fresh one is the only way to ask it again.
