@@ -284,7 +284,17 @@ describe('fleet doctor', () => {
       'an open network',
       () => api.addTask('two', { status: { run: { isolation: { network: 'NotEnforced' } } } }),
       1,
-      /FAIL +NetworkPolicy .*plugin/,
+      /FAIL +NetworkPolicy .*team\/two .*plugin/,
+    ],
+    [
+      'a network that was open before',
+      () => {
+        api.addTask('two', { status: { run: { isolation: { network: 'NotEnforced' } } } });
+        const metadata = { name: 'three', namespace: 'team', creationTimestamp: '2031-01-01T00:00:00Z' };
+        api.addTask('three', { metadata, status: { run: { isolation: { network: 'Enforced' } } } });
+      },
+      0,
+      /WARN +NetworkPolicy .*team\/two reached .* team\/three, .* delete the older task/,
     ],
     ['no pool', () => api.pools.clear(), 0, /WARN +Pools .*fleet init/],
     [

@@ -18,6 +18,7 @@ interface Item {
   readonly metadata: {
     readonly name: string;
     readonly namespace?: string;
+    readonly creationTimestamp?: string;
     readonly annotations?: Readonly<Record<string, string>>;
     readonly labels?: Readonly<Record<string, string>>;
   };
@@ -37,7 +38,7 @@ interface Item {
 
 type Answer<T> = { readonly value: T } | { readonly code: number };
 type Ask = <T>(path: string) => Promise<Answer<T>>;
-type List = { readonly items?: readonly Item[] };
+type List = { readonly items?: readonly Item[]; readonly metadata?: { readonly continue?: string } };
 
 /** Asks the cluster; 403 and 404 are answers. */
 const asking =
@@ -129,17 +130,42 @@ async function aggregation(ask: Ask): Promise<readonly Finding[]> {
   return [{ check, state: 'WARN', message: `not available: ${names}`, cure: 'mend or delete them: they slow the deletion of namespaces' }];
 }
 
+/** The newest task whose sandbox found this of its network, as `namespace/name`, and when it was created. */
+interface Probed {
+  readonly task: string;
+  readonly at: string;
+}
+
+function newestOf(before: Probed | undefined, items: readonly Item[], found: string): Probed | undefined {
+  return items
+    .filter(({ status }) => status?.run?.isolation?.network === found)
+    .map(({ metadata: { name, namespace = '', creationTimestamp: at = '' } }) => ({ task: `${namespace}/${name}`, at }))
+    .reduce<Probed | undefined>((newest, one) => (newest === undefined || one.at > newest.at ? one : newest), before);
+}
+
+/** Pages of tasks that are looked at: a fleet may have a hundred thousand. */
+const mostPages = 20;
+
 async function network(ask: Ask): Promise<readonly Finding[]> {
   const check = 'NetworkPolicy';
-  const answer = await ask<List>(`/apis/${group}/${apiOf}/agenttasks?limit=500`);
-  if (!('value' in answer)) return [unseen(check, 'AgentTasks of all namespaces')];
-  const probed = (answer.value.items ?? []).flatMap(({ status }) => status?.run?.isolation?.network ?? []);
-  if (probed.includes('NotEnforced')) {
-    const cure = 'install a network plugin that enforces NetworkPolicies';
-    return [{ check, state: 'FAIL', message: 'a sandbox reached what its NetworkPolicy forbids', cure }];
+  let [holds, open]: (Probed | undefined)[] = [];
+  let next = '';
+  for (let page = 0; page < mostPages && (page === 0 || next !== ''); page++) {
+    const answer = await ask<List>(`/apis/${group}/${apiOf}/agenttasks?limit=500&continue=${encodeURIComponent(next)}`);
+    if (!('value' in answer)) return [unseen(check, 'AgentTasks of all namespaces')];
+    const { items = [], metadata }: List = answer.value;
+    [holds, open] = [newestOf(holds, items, 'Enforced'), newestOf(open, items, 'NotEnforced')];
+    next = metadata?.continue ?? '';
   }
-  if (probed.includes('Enforced')) return [{ check, state: 'OK', message: 'enforced, as sandboxes have proved' }];
-  return [{ check, state: 'WARN', message: 'no sandbox has tried it yet', cure: 'run a task, which tries it from inside' }];
+  if (open === undefined && holds === undefined)
+    return [{ check, state: 'WARN', message: 'no sandbox has tried it yet', cure: 'run a task, which tries it from inside' }];
+  const of = next === '' ? '' : `, of the first ${mostPages * 500} tasks`;
+  if (open === undefined) return [{ check, state: 'OK', message: `enforced, as sandboxes have proved${of}` }];
+  const message = `the sandbox of ${open.task} reached what its NetworkPolicy forbids`;
+  if (holds === undefined || open.at >= holds.at)
+    return [{ check, state: 'FAIL', message, cure: 'install a network plugin that enforces NetworkPolicies' }];
+  const cure = 'look whether all nodes have the plugin; if it came later, delete the older task';
+  return [{ check, state: 'WARN', message: `${message}; that of ${holds.task}, which is newer, did not`, cure }];
 }
 
 async function pools(ask: Ask): Promise<readonly Finding[]> {
