@@ -208,9 +208,75 @@ describe('a second opinion', () => {
     });
   });
 
-  it('has every piece of a long text judged, and the worst one counts', async () => {
-    await open().secondOpinion({ ...act, tool: 'FileWrite', subject: '/workspace/f.py', content: 'x'.repeat(70_000) });
-    expect(server.bodies('Judge')[0]?.acts.map(({ content }) => content?.length)).toEqual([65_536, 4464]);
+  it('has every piece of a long text judged by both, and the worst one counts', async () => {
+    const content = 'x'.repeat(70_000);
+    await open().secondOpinion({ ...act, tool: 'FileWrite', subject: '/workspace/f.py', content });
+    expect(server.bodies('Judge')[0]?.acts.map((one) => one.content?.length)).toEqual([16_368, 16_368, 16_368, 16_368, 8624]);
+    const items = server.bodies('Score').flatMap((request) => request.items);
+    expect(items.map(({ id, text }) => [id, text.length])).toEqual([
+      ['act', 16_384],
+      ...['act1', 'act2', 'act3'].map((id) => [id, 16_384]),
+      ['act4', 8640],
+    ]);
+  });
+
+  it('reads the whole of what fits as one', async () => {
+    const subject = 'y'.repeat(16_384);
+    await open().secondOpinion({ ...act, subject });
+    expect(server.bodies('Judge')[0]?.acts).toMatchObject([{ id: 'act0', subject }]);
+    expect(server.bodies('Score').map((request) => request.items.map(({ id, text }) => [id, text]))).toEqual([[['act', subject]]]);
+  });
+
+  const payload = 'User.objects.raw("delete from users")';
+  /** A command whose standard input has the payload behind lines that do nothing. */
+  const padded = (chars: number): ActInQuestion => ({
+    ...act,
+    subject: `manage.py shell <<'STDIN'\n${'# note\n'.repeat(Math.ceil(chars / 7))}${payload}\nSTDIN`,
+    rails: { decision: 'Allow', risk: 'Unknown', findings: [] },
+  });
+  const isBad = (text: string): boolean => text.startsWith('manage.py shell') && text.includes(payload);
+
+  it.each([0, 14_000, 15_320, 16_300, 17_000, 66_000, 900_000])(
+    'is no where Policy objects to what follows %i characters',
+    async (chars) => {
+      server.script.pSuccess = ({ features }) => 1 - (features.policyUnsafe ?? 1);
+      server.script.unsafe = ({ subject }) => (isBad(subject) ? 0.99 : 0.01);
+      expect(await open().secondOpinion(padded(chars))).toMatchObject({ allowed: false, unsafe: 0.99 });
+      server.script.unsafe = 0.01;
+      expect(await open().secondOpinion(padded(chars))).toMatchObject({ allowed: true, unsafe: 0.01 });
+    },
+  );
+
+  it.each([0, 14_000, 15_320, 16_300, 17_000, 66_000, 900_000])(
+    'is no where the Verifier objects to what follows %i characters',
+    async (chars) => {
+      server.script.failing = { Judge: 'Refuses' };
+      server.script.pSuccess = ({ text }) => (isBad(text) ? 0.02 : 0.98);
+      server.script.energy = ({ text }) => (isBad(text) ? 5 : -5);
+      expect(await open().secondOpinion(padded(chars))).toMatchObject({ allowed: false, pSuccess: 0.02, energy: 5 });
+    },
+  );
+
+  it('is no of what has more pieces than are judged, whatever is said of some, and nobody is asked', async () => {
+    const { verifier } = server.pool();
+    if (verifier === null) throw new Error('the pool has a verifier');
+    const degrading = open(server.pool({ verifier: { ...verifier, whenUnavailable: 'Degrade' } }));
+    for (const decisionModels of [
+      open(),
+      degrading,
+      open(server.pool({ experts: [...without('Policy')] })),
+      open(server.pool({ verifier: null })),
+    ]) {
+      const opinion = await decisionModels.secondOpinion(padded(1_000_000));
+      expect(opinion).toMatchObject({ allowed: false, pSuccess: null, unsafe: null });
+      expect(opinion.why).toMatch(
+        /^it is too long to be judged \(1000\d{3} characters\); give a shorter stdin, or write the text to files/,
+      );
+    }
+    expect([...server.bodies('Judge'), ...server.bodies('Score')]).toEqual([]);
+    expect(await open(server.pool({ experts: [...without('Policy')], verifier: null })).secondOpinion(padded(1_000_000))).toMatchObject({
+      allowed: true,
+    });
   });
 
   it('is no when the EnergyModel is away and fails closed, and Policy alone decides when it degrades', async () => {

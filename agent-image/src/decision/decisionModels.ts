@@ -7,7 +7,6 @@ import {
   type Features,
   type ScoreItem,
   actFeatures,
-  judgeBounds,
   type PolicyVerdict,
   embedBounds,
   type FailingTest,
@@ -30,7 +29,8 @@ import type {
 } from '../attempt/ports.ts';
 import { featuresBefore, headOf, Fleet, type FleetOptions } from './fleet.ts';
 import { Likelihoods, cosine } from './prior.ts';
-import { ordered, abstention, decide, type Voice, type Voices, actId, thresholdsOf, compareActs } from './opinion.ts';
+import { ordered, abstention, decide, type Voices, actId, pieceId, thresholdsOf, tooLong, worst, compareActs } from './opinion.ts';
+import { piecesOf, textOf, type Piece } from './pieces.ts';
 import { schedule, uniform } from './schedule.ts';
 import type { ComputeBrief, PoolBrief, VerifierEndpoint } from '@agentfleet/protocol/pool';
 import { decisions } from '../rails/index.ts';
@@ -146,69 +146,78 @@ class Relevance {
 
 const bounded = (text: string): string => text.slice(0, embedBounds.maxTextChars);
 
-/** Asks Policy and Verifier about an act, and decides together with the planner's newest word. */
+/**
+ * Asks Policy and Verifier about an act, and decides together with the planner's newest word. A long act is judged in
+ * pieces, so that nothing escapes a bound; the worst one counts.
+ */
 async function askOpinion(fleet: Fleet, act: ActInQuestion, { voice: planner }: Steering): Promise<SecondOpinion> {
-  const policy = await askPolicy(fleet, act);
-  const unsafe = policy !== null && 'unsafe' in policy ? policy.unsafe : undefined;
-  const verifier = await askVerifier(fleet, act, unsafe);
-  const { pool } = fleet.options;
-  const thresholds = thresholdsOf(pool.verifier, act.head);
-  const voices: Voices = {
-    policy,
-    planner,
-    verifier,
-    whenUnavailable: pool.verifier?.whenUnavailable ?? 'FailClosed',
-    ...thresholds,
-  };
-  return decide(voices, act.rails);
+  const { verifier } = fleet.options.pool;
+  const judging = verifier !== null || fleet.member('Policy') !== undefined;
+  const pieces = judging ? piecesOf(act) : [act];
+  if (pieces === null) return tooLong(act);
+  const policies = await askPolicy(fleet, act, pieces);
+  const verifiers = await askVerifier(fleet, act, pieces, policies);
+  const common = { planner, whenUnavailable: verifier?.whenUnavailable ?? 'FailClosed', ...thresholdsOf(verifier, act.head) };
+  const opinions = pieces.map((_, at) => decide({ ...common, policy: policies[at] ?? null, verifier: verifiers[at] ?? null }, act.rails));
+  return worst(opinions);
 }
 
-/** A long content is judged in pieces, so that nothing escapes a bound; the worst one counts. */
-async function askPolicy(fleet: Fleet, { tool, subject, content, rails }: ActInQuestion): Promise<Voice<PolicyVerdict>> {
+/** Pieces that Policy is asked about at a time, so that each question is answered within its time. */
+const judgedTogether = 8;
+
+/** Asks Policy about each piece. */
+async function askPolicy(fleet: Fleet, { tool, rails }: ActInQuestion, pieces: readonly Piece[]): Promise<readonly Voices['policy'][]> {
   const policy = fleet.member('Policy');
-  if (policy === undefined) return null;
-  const pieces = content === undefined ? [undefined] : piecesOf(content);
-  if (pieces.length > judgeBounds.maxActs || subject.length > judgeBounds.maxTextChars)
-    return { silent: 'the act is too long to be judged' };
+  if (policy === undefined) return [];
   const found = rails.findings.slice(0, 64).map((rail) => rail.slice(0, 64));
-  const acts = pieces.map((piece, at) => ({
+  const acts = pieces.map(({ subject, content }, at) => ({
     id: `${actId}${at}`,
     tool,
     subject,
     rails: found,
-    ...(piece !== undefined && { content: piece }),
+    ...(content !== undefined && { content }),
   }));
   const manner = { timeoutMillis: partMillis, without: 'gate 2 goes by its table' };
-  const answer = await fleet.ask(policy, 'Judge', { requestId: fleet.requestId, acts }, manner);
-  if (typeof answer === 'string') return { silent: answer };
-  const [worst] = answer.verdicts.toSorted((a, b) => b.unsafe - a.unsafe);
-  return worst ?? { silent: 'no verdict' };
+  const verdicts: PolicyVerdict[] = [];
+  for (let at = 0; at < acts.length; at += judgedTogether) {
+    const request = { requestId: fleet.requestId, acts: acts.slice(at, at + judgedTogether) };
+    const answer = await fleet.ask(policy, 'Judge', request, manner);
+    if (typeof answer === 'string') return pieces.map(() => ({ silent: answer }));
+    verdicts.push(...answer.verdicts);
+  }
+  return pieces.map((_, at) => verdicts[at] ?? { silent: 'no verdict' });
 }
 
-function piecesOf(content: string): readonly string[] {
-  const { maxTextChars } = judgeBounds;
-  const count = Math.max(1, Math.ceil(content.length / maxTextChars));
-  return Array.from({ length: count }, (_, at) => content.slice(at * maxTextChars, (at + 1) * maxTextChars));
+/** Asks the Verifier about each piece, with what Policy said of it. */
+async function askVerifier(
+  fleet: Fleet,
+  act: ActInQuestion,
+  pieces: readonly Piece[],
+  policies: readonly Voices['policy'][],
+): Promise<readonly Voices['verifier'][]> {
+  const items = pieces.map((piece, at): ScoreItem => {
+    const said = policies[at] ?? null;
+    const features = {
+      ...act.features,
+      ...actFeatures(piece),
+      railRank: decisions.indexOf(act.rails.decision),
+      ...(said !== null && 'unsafe' in said && { policyUnsafe: said.unsafe }),
+    };
+    return { id: pieceId(at), head: act.head, text: textOf(piece), operator: act.operator.slice(0, 128), features };
+  });
+  const scores = await scoresOrSilence(fleet, items);
+  if (scores === null) return [];
+  return items.map(({ id }) => (typeof scores === 'string' ? { silent: scores } : vote(fleet, act, scores.get(id))));
 }
 
-async function askVerifier(fleet: Fleet, act: ActInQuestion, unsafe: number | undefined): Promise<Voices['verifier']> {
-  const features = {
-    ...act.features,
-    ...actFeatures(act),
-    railRank: decisions.indexOf(act.rails.decision),
-    ...(unsafe !== undefined && { policyUnsafe: unsafe }),
-  };
-  const text = `${act.subject}${act.content === undefined ? '' : `\n${act.content}`}`.slice(0, scoreBounds.maxTextChars);
-  const scores = await scoresOrSilence(fleet, [{ id: actId, head: act.head, text, operator: act.operator.slice(0, 128), features }]);
-  if (scores === null) return null;
-  if (typeof scores === 'string') return { silent: scores };
-  const score = scores.get(actId);
+/** Returns a score, or why it does not count. */
+function vote(fleet: Fleet, { head }: ActInQuestion, score: EnergyScore | undefined): Voices['verifier'] {
   if (score === undefined) return { silent: 'no score' };
   const { verifier } = fleet;
   const why = abstention(verifier?.calibration, fleet.calibration, fleet.options.now?.() ?? null);
   // An abstention is no answer: whenUnavailable decides.
   if (why !== null) return { silent: why };
-  if (score.pSuccess === null && verifier?.calibration !== undefined) return { silent: `its head ${act.head} is not calibrated` };
+  if (score.pSuccess === null && verifier?.calibration !== undefined) return { silent: `its head ${head} is not calibrated` };
   if (score.pSuccess === null && verifier !== undefined) fleet.tell(verifier, 'not calibrated; it ranks and vetoes nothing');
   return score;
 }

@@ -64,6 +64,20 @@ export function decide(voices: Voices, rails: RailsWord): SecondOpinion {
   };
 }
 
+/** Of the opinions about the pieces of an act: the first that refuses, else that with the highest energy. Pure. */
+export function worst(opinions: readonly SecondOpinion[]): SecondOpinion {
+  const cost = ({ energy }: SecondOpinion): number => energy ?? Number.NEGATIVE_INFINITY;
+  return opinions.find(({ allowed }) => !allowed) ?? opinions.reduce((one, other) => (cost(other) > cost(one) ? other : one));
+}
+
+/** The opinion about an act that has more pieces than are judged, whatever is said of some of them. Pure. */
+export function tooLong({ subject, content }: Pick<ActInQuestion, 'subject' | 'content'>): SecondOpinion {
+  const chars = subject.length + (content?.length ?? 0);
+  const cure = content === undefined ? 'give a shorter stdin, or write the text to files and name them' : 'write less at a time';
+  const why = `it is too long to be judged (${chars} characters); ${cure}`;
+  return { allowed: false, why, unsafe: null, risk: null, energy: null, pSuccess: null };
+}
+
 /**
  * For an act without an objection by a rail: Policy's answer is one of the features that a calibrated Verifier weighs
  * with all others, so a Verifier that considers the act harmless has already used it. One without a calibration never
@@ -159,6 +173,10 @@ export function abstention(brief: CalibrationBrief | undefined, reported: string
 /** Id of an act that gate 2 asks about, apart from those of candidates. */
 export const actId = 'act';
 
+/** Id of a piece of such an act for a verifier; the first has that of the act. */
+export const pieceId = (at: number): string => (at === 0 ? actId : `${actId}${at}`);
+const ofAct = /^act\d*$/;
+
 /** Thresholds for acts. */
 export type Thresholds = Pick<VerifierEndpoint, 'vetoBelowProbability' | 'warnBelowProbability'>;
 
@@ -174,12 +192,20 @@ export interface Scored {
   readonly answer: ScoreResponse;
 }
 
-/** Compares the verdicts of each verifier alone on the acts of a request, by its own thresholds and calibration. Pure. */
+/**
+ * Compares the verdicts of each verifier alone on the act of a request, by its own thresholds and calibration; of several
+ * pieces the worst one counts. Pure.
+ */
 export function compareActs(items: readonly ScoreItem[], stable: Scored, shadow: Scored, now: number | null): Comparison {
-  const acts = items.flatMap(({ id, head }, at) =>
-    id === actId ? [{ stable: verdictOf(stable, at, head, now), shadow: verdictOf(shadow, at, head, now) }] : [],
-  );
-  return { acts };
+  const pieces = items.flatMap(({ id, head }, at) => (ofAct.test(id) ? [{ head, at }] : []));
+  if (pieces.length === 0) return { acts: [] };
+  const by = (scored: Scored): Judged => leastLikely(pieces.map(({ head, at }) => verdictOf(scored, at, head, now)));
+  return { acts: [{ stable: by(stable), shadow: by(shadow) }] };
+}
+
+function leastLikely(verdicts: readonly Judged[]): Judged {
+  const p = ({ pSuccess }: Judged): number => pSuccess ?? Number.POSITIVE_INFINITY;
+  return verdicts.reduce((one, other) => (p(other) < p(one) ? other : one));
 }
 
 function verdictOf({ verifier, answer }: Scored, at: number, head: EnergyHead, now: number | null): Judged {

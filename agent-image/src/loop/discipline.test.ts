@@ -23,6 +23,8 @@ const failed = step(call('make', { outcome: 'Failed', digest: 'e' }));
 const a = step(call('a'));
 const b = step(call('b'));
 const silent = step();
+const cut: StepTrace = { calls: [], at: 0, cut: { by: 'Length', tokens: 8192 } };
+const filtered: StepTrace = { calls: [], at: 0, cut: { by: 'Filter' } };
 const refused = (rule: string): StepTrace => step(call('rm', { outcome: 'Refused', rule, digest: rule }));
 
 describe('repetitions', () => {
@@ -32,6 +34,8 @@ describe('repetitions', () => {
     ['a call that fails in the same way', times(7, failed), '..n.r.E'],
     ['a call that fails in other words', times(3, failed).map((_, n) => step(call('make', { outcome: 'Failed', digest: `e${n}` }))), '..n'],
     ['replies without a call', times(7, silent), '..n.r.E'],
+    ['replies that were cut off before a call', times(7, cut), '..n.r.E'],
+    ['replies that a filter ended', times(7, filtered), '..n.r.E'],
     ['to and fro', times(7, a, b), '.....n...r...E'],
     ['the same call with another result', fresh(8).map((_, n) => step(call('tail', { digest: `d${n}` }))), '........'],
     ['the same result of other calls', fresh(8).map((_, n) => step(call(`t${n}`))), '........'],
@@ -68,6 +72,64 @@ describe('repetitions', () => {
   it('asks for a call after each reply without one', () => {
     expect(assess([silent], 0)).toMatchObject({ kind: 'Continue', text: expect.stringContaining('no tool call') as string });
     expect(assess([a], 0)).toEqual({ kind: 'Continue', text: null });
+  });
+
+  it.for<[string, StepTrace[], (RegExp | null)[]]>([
+    [
+      'cut off at its bound',
+      times(7, cut),
+      [
+        /^Your reply was cut off at 8192 tokens, before a tool call, so that nothing was done\. Think less .* smaller step/,
+        null,
+        /^Notice: 3 replies in a row were cut off at 8192 tokens, before a tool call\. .*Think less/,
+        /^Your reply was cut off at 8192 tokens/,
+        /^Notice: still no progress: 5 replies in a row were cut off at 8192 tokens, before a tool call\. .*Think less/,
+        null,
+        /^7 replies in a row were cut off at 8192 tokens, .*; raise maxOutputTokens of the model in its pool/,
+      ],
+    ],
+    [
+      'ended by a filter',
+      times(7, filtered),
+      [
+        /^A filter of the provider ended your reply before a tool call, so that nothing was done\. Go on in other words/,
+        null,
+        /^Notice: a filter of the provider ended 3 replies in a row before a tool call\. .*other words/,
+        null,
+        /^Notice: still no progress: a filter of the provider ended 5 replies/,
+        null,
+        /^a filter of the provider ended 7 replies in a row before a tool call, .*; word the goal in another way, or use another model/,
+      ],
+    ],
+    [
+      'without a call, some of them cut off',
+      [silent, cut, cut],
+      [/no tool call/, /cut off at 8192/, /^Notice: 3 replies in a row without a tool call\. Your reply was cut off/],
+    ],
+    [
+      'without a call',
+      times(7, silent),
+      [null, null, null, null, null, null, /^7 replies in a row without a tool call, .*; make the goal more precise/],
+    ],
+    [
+      'cut off after others that were not',
+      [...times(3, silent), ...times(4, cut)],
+      [null, null, null, null, null, null, /^2 replies in a row were cut off at 8192 tokens, .*; raise maxOutputTokens/],
+    ],
+    ['with calls again', [cut, cut, a], [null, null, null]],
+  ])('words what a model can do about a reply %s', ([, replies, words]) => {
+    const said = judgements(replies);
+    for (const [at, expected] of words.entries()) if (expected !== null) expect(said[at]?.text).toMatch(expected);
+    for (const { text } of said.slice(0, 6)) expect(text ?? '').not.toContain('maxOutputTokens');
+    if (replies.at(-1)?.cut === undefined) expect(said.at(-1)?.text ?? '').not.toMatch(/maxOutputTokens|filter/);
+    else expect(said.at(-1)?.text).not.toContain('more precise');
+  });
+
+  it('counts at the end what came before the notices', () => {
+    const last = (steps: StepTrace[]): string => judgements(steps).at(-1)?.text ?? '';
+    expect(last(times(8, a))).toMatch(/^the same call with the same result 8 times in a row/);
+    expect(last(times(7, failed))).toMatch(/^the same call failed 7 times in a row/);
+    expect(last(times(7, a, b))).toMatch(/^14 steps that go to and fro/);
   });
 
   it('exempts waits for an hour', () => {

@@ -16,9 +16,14 @@ export interface CallTrace {
   readonly waited?: boolean;
 }
 
+/** What ended a reply before a call: its bound of output tokens, or a filter of the provider. */
+type Cut = { readonly by: 'Length'; readonly tokens: number } | { readonly by: 'Filter' };
+
 /** One reply of the model, and what became of it. */
 export interface StepTrace {
   readonly calls: readonly CallTrace[];
+  /** Absent: it has a call, or the model ended it by itself. */
+  readonly cut?: Cut;
   /** When it ended, ms of the wall clock. */
   readonly at: number;
 }
@@ -82,6 +87,8 @@ interface Found {
   readonly pattern: Pattern;
   readonly count: number;
   readonly what: string;
+  /** What ended each of the replies, of those without a call. */
+  readonly cut?: Cut;
 }
 
 /**
@@ -108,9 +115,21 @@ export function assess(steps: readonly StepTrace[], now: number, bounds: Discipl
     level += 1;
     since = end;
   }
-  if (found !== null) return intervention(level, found);
   const last = steps.at(-1);
-  return { kind: 'Continue', text: last?.calls.length === 0 ? noCall : null };
+  const cure = last?.cut === undefined ? noCall : cutOff(last.cut);
+  if (found === null) return { kind: 'Continue', text: last?.calls.length === 0 ? cure : null };
+  // A notice counts from the one before on, the end what came before them too.
+  const whole = level > 2 || found.cut !== undefined ? repetition(keyed, now, halved(bounds)) : null;
+  return intervention(level, { ...found, count: whole?.cut?.by === found.cut?.by ? (whole?.count ?? found.count) : found.count }, cure);
+}
+
+/** What ended a reply before a call, as its trace has it. @param tokens the bound of its output */
+export function cutOf(
+  { finish, calls }: { readonly finish: 'Stop' | 'Calls' | Cut['by']; readonly calls: readonly unknown[] },
+  tokens: number,
+): Pick<StepTrace, 'cut'> {
+  if (calls.length > 0 || finish === 'Stop' || finish === 'Calls') return {};
+  return { cut: finish === 'Length' ? { by: finish, tokens } : { by: finish } };
 }
 
 /** Digest of a result that is equal for results which differ only in times, durations and addresses. */
@@ -141,7 +160,9 @@ function repetition(steps: readonly Keyed[], now: number, bounds: DisciplineBoun
   if (last === undefined) return null;
   if (last.calls.length === 0) {
     const count = runLength(steps, (step) => step.calls.length === 0);
-    return count >= bounds.noAct ? { pattern: 'NoAct', count, what: 'replies without a call' } : null;
+    const { cut } = last;
+    const same = cut !== undefined && steps.slice(-count).every((step) => step.cut?.by === cut.by);
+    return count >= bounds.noAct ? { pattern: 'NoAct', count, what: 'replies without a call', ...(same && { cut }) } : null;
   }
   if (isWait(steps, now, bounds)) return null;
   const what = last.calls
@@ -215,29 +236,50 @@ function assessRefusals(steps: readonly StepTrace[], { refusals, refusalWindow }
   return null;
 }
 
-const noCall =
-  'Your reply had no tool call, so that nothing was done. Call a tool to go on; when the goal is reached, or cannot be, call submit with your account.';
+const goOn = 'when the goal is reached, or cannot be, call submit with your account.';
+const noCall = `Your reply had no tool call, so that nothing was done. Call a tool to go on; ${goOn}`;
+
+/** What the model is told of a reply that was ended before it had a call. */
+function cutOff(cut: Cut): string {
+  return cut.by === 'Length'
+    ? `Your reply was cut off at ${cut.tokens} tokens, before a tool call, so that nothing was done. Think less before you act, and take a smaller step: call a tool soon, and write long texts in several calls; ${goOn}`
+    : `A filter of the provider ended your reply before a tool call, so that nothing was done. Go on in other words or in another way, by calling a tool; ${goOn}`;
+}
 
 const seen: Readonly<Record<Pattern, (found: Found) => string>> = {
   RepeatedCall: ({ count, what }) => `the same call with the same result ${count} times in a row (${what})`,
   RepeatedError: ({ count, what }) => `the same call failed ${count} times in a row (${what})`,
-  NoAct: ({ count }) => `${count} replies in a row without a tool call`,
+  NoAct: ({ count, cut }) => {
+    if (cut?.by === 'Length') return `${count} replies in a row were cut off at ${cut.tokens} tokens, before a tool call`;
+    if (cut?.by === 'Filter') return `a filter of the provider ended ${count} replies in a row before a tool call`;
+    return `${count} replies in a row without a tool call`;
+  },
   Alternation: ({ count, what }) => `${count} steps that go to and fro between two calls with the same results (last: ${what})`,
 };
 
-function intervention(level: number, found: Found): Assessment {
+/** What the author of the task, or of the pool, can do about the end. */
+const remedies = {
+  Length: 'raise maxOutputTokens of the model in its pool, let it reason less, or make the goal smaller',
+  Filter: 'word the goal in another way, or use another model',
+  Usual: 'make the goal more precise, or use a stronger model',
+} as const;
+
+/** @param cure of a reply without a call */
+function intervention(level: number, found: Found, cure: string): Assessment {
   const what = seen[found.pattern](found);
   if (level === 1) {
-    const cure =
-      found.pattern === 'NoAct'
-        ? noCall
-        : 'Repeating it will not change the result. Do something else: read the message again, look at the cause, or try another way.';
-    return { kind: 'Nudge', text: `Notice: ${what}. ${cure}` };
+    const other =
+      'Repeating it will not change the result. Do something else: read the message again, look at the cause, or try another way.';
+    return { kind: 'Nudge', text: `Notice: ${what}. ${found.pattern === 'NoAct' ? cure : other}` };
   }
   if (level === 2) {
-    const text = `Notice: still no progress: ${what}. Stop and reassess. In your next reply write first what you have learned, what you assumed and did not check, and two other ways to the goal; then take the more promising one with a call that you have not made yet. If there is none, call submit with unreachable and say what is missing.`;
+    // A reply that was cut off has no room for more words.
+    const text =
+      found.cut === undefined
+        ? `Notice: still no progress: ${what}. Stop and reassess. In your next reply write first what you have learned, what you assumed and did not check, and two other ways to the goal; then take the more promising one with a call that you have not made yet. If there is none, call submit with unreachable and say what is missing.`
+        : `Notice: still no progress: ${what}. ${cure} If there is no way, call submit with unreachable and say what is missing.`;
     return { kind: 'Reassess', text };
   }
-  const text = `${what}, after a notice and a reassessment; make the goal more precise, or use a stronger model`;
+  const text = `${what}, after a notice and a reassessment; ${remedies[found.cut?.by ?? 'Usual']}`;
   return { kind: 'End', class: 'Stuck', reason: found.pattern, text };
 }

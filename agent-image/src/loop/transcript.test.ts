@@ -64,6 +64,24 @@ it.each<readonly [what: string, notes: readonly Note[], left: readonly string[]]
   expect(transcript.open).toBeNull();
 });
 
+it.each<readonly [finish: 'Stop' | 'Calls' | 'Length' | 'Filter', calls: number, cut: object | undefined]>([
+  ['Stop', 0, undefined],
+  ['Length', 0, { by: 'Length', tokens: 512 }],
+  ['Filter', 0, { by: 'Filter' }],
+  ['Length', 1, undefined],
+  ['Calls', 1, undefined],
+])('knows by what a reply ended before a call: %s with %i calls', (finish, calls, cut) => {
+  const proposals = [{ text: '', calls: calls === 0 ? [] : [call], finish, entropyNats: null }];
+  const reserved = { usage: { ...usage, output: 1024 }, costMicros: null };
+  const { traces } = transcriptOf([
+    began,
+    ['ModelAsked', { step: 1, request: 'r1', n: 2, reserved }],
+    ['ModelReplied', { step: 1, request: 'r1', proposals, charged: charge }],
+    ['ReplyChosen', { step: 1, index: 0, at: 1, signals: {} }],
+  ]);
+  expect(traces.map((trace) => trace.cut)).toEqual([cut]);
+});
+
 it('a rewind leaves the plan as it was then', () => {
   const plan = (state: 'Open' | 'Done'): Partial<LoopNotes['CallObserved']> => ({ plan: [{ text: 'edit', state }] });
   const notes = [began, ...step(1, { ...tree(1), ...plan('Open') }), ...step(2, plan('Done'))];

@@ -1,7 +1,7 @@
 import type { ConversationMessage, ToolCall } from '@agentfleet/protocol/chat';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import type { ModelProposal } from '../models/models.ts';
-import { resultDigest, type CallTrace, type StepTrace } from './discipline.ts';
+import { cutOf, resultDigest, type CallTrace, type StepTrace } from './discipline.ts';
 import type { CallObserved, Charge, LoopNotes } from './notes.ts';
 import type { WorkRecord } from './workRecord.ts';
 import type { BackgroundProcess, PlanItem, Submission, UndoPoint } from '../tools/tool.ts';
@@ -15,9 +15,7 @@ interface Recorded {
 }
 
 /** The newest step that a message says something of. */
-function lastStepOf({ step, replaced = [] }: Recorded): number {
-  return replaced.length === 0 ? step : Math.max(...replaced.map(lastStepOf));
-}
+const lastStepOf = ({ step, replaced = [] }: Recorded): number => (replaced.length === 0 ? step : Math.max(...replaced.map(lastStepOf)));
 
 /** A message as of a step: a summary that tells of later ones is what it stands for again. */
 function asOf(toStep: number, recorded: Recorded): readonly Recorded[] {
@@ -30,6 +28,8 @@ interface OpenReply {
   readonly proposals: readonly ModelProposal[];
   readonly chosen: number | null;
   readonly observed: ReadonlySet<number>;
+  /** Output tokens that each of the newest proposals could have. */
+  readonly most: number;
 }
 
 /** The conversation of one attempt, as its notes say. */
@@ -47,7 +47,7 @@ export class Transcript {
   readonly #texts = new Map<string, string>();
   readonly #handles = new WeakMap<ConversationMessage, string>();
   #plan: readonly PlanItem[] = [];
-  #replies: { readonly step: number; readonly at: number; readonly calls: readonly ToolCall[] }[] = [];
+  #replies: (Omit<StepTrace, 'calls'> & { readonly step: number; readonly calls: readonly ToolCall[] })[] = [];
   #refusedSubmissions = 0;
   #submission: Submission | null = null;
   readonly #processes = new Map<string, BackgroundProcess>();
@@ -148,8 +148,8 @@ export class Transcript {
   /** What each reply called and what became of it, for the rules against standing still. */
   get traces(): readonly StepTrace[] {
     const seen = new Map(this.#observations.map((one) => [`${one.step}.${one.index}`, one]));
-    return this.#replies.map(({ step, at, calls }) => ({
-      at,
+    return this.#replies.map(({ step, calls, ...known }) => ({
+      ...known,
       calls: calls.map((call, index) => traceOf(call, seen.get(`${step}.${index}`))),
     }));
   }
@@ -201,18 +201,19 @@ export class Transcript {
       this.#asked = note;
     },
     ModelReplied: ({ step, request, proposals, charged }) => {
+      const most = this.#asked?.request === request ? this.#asked.reserved.usage.output / this.#asked.n : charged.usage.output;
       if (this.#asked?.request === request) this.#asked = null;
       this.#charges.push(charged);
       this.#step = step;
       // What was asked for beside a proposal of the same step joins it.
       const beside = this.#open?.step === step && this.#open.chosen === null ? this.#open.proposals : [];
-      this.#open = { step, proposals: [...beside, ...proposals], chosen: null, observed: new Set() };
+      this.#open = { step, proposals: [...beside, ...proposals], chosen: null, observed: new Set(), most };
     },
     ReplyChosen: ({ step, index, at }) => {
       const proposal = this.#open?.proposals[index];
       if (this.#open === null || proposal === undefined) return;
       this.#open = { ...this.#open, chosen: index };
-      this.#replies.push({ step, at, calls: proposal.calls });
+      this.#replies.push({ step, at, calls: proposal.calls, ...cutOf(proposal, this.#open.most) });
       this.#say(step, assistant(proposal));
       if (proposal.calls.length === 0) this.#open = null;
     },
@@ -323,9 +324,7 @@ function assistant({ text, calls, providerState }: ModelProposal): ConversationM
   return { role: 'Assistant', text, calls, ...(providerState !== undefined && { providerState }) };
 }
 
-function estimated({ usage, costMicros }: Charge): Charge {
-  return { usage: { ...usage, estimated: true }, costMicros };
-}
+const estimated = ({ usage, costMicros }: Charge): Charge => ({ usage: { ...usage, estimated: true }, costMicros });
 
 /** The calls of a reply that have no observation yet, with their index. */
 export function openCalls({ proposals, chosen, observed }: OpenReply): readonly { readonly call: ToolCall; readonly index: number }[] {

@@ -54,6 +54,8 @@ describe.skipIf(binary === '')('search', () => {
   it.each([
     look('finds lines', 'search', { pattern: 'def \\w+' }, /^src\/a\.py:1: def add\(a, b\):\nsrc\/a\.py:5: def twice\(a\):\n\[2 lines in 1 file; \d+ files searched\]$/),
     look('takes a glob', 'search', { pattern: '(?i)add', glob: '*.txt' }, 'src/b.txt:1: add\nsrc/b.txt:2: Add\n[2 lines in 1 file; 4 files searched]'),
+    look('takes alternatives in a glob', 'search', { pattern: 'add', glob: '*.{txt,md}' }, /^src\/b\.txt:1: add\n\[1 line in 1 file; \d files searched\]$/),
+    look('searches one file whose name has braces', 'search', { pattern: 'a', path: '{a,b}.c' }, '{a,b}.c:1: a\n[1 line in 1 file; 1 file searched]', { files: { '{a,b}.c': 'a\n' } }),
     look('searches one file', 'search', { pattern: 'add', path: 'src/b.txt' }, 'src/b.txt:1: add\n[1 line in 1 file; 1 file searched]'),
     look('shows lines around', 'search', { pattern: 'twice', context: 1 }, /^src\/a\.py\n {2}4 \| \n> 5 \| def twice\(a\):\n {2}6 \| {5}return add\(a, a\)\n\[1 line/),
     look('says that there is more', 'search', { pattern: 'line' }, /\[100 lines in 1 file; \d+ files? searched; these are the first; narrow pattern, path or glob\]$/),

@@ -46,7 +46,8 @@ async function find(path: string, wanted: SearchArguments, context: ToolContext)
   };
   const isFile = await forModel('path', () => regular(path, context));
   const folder = isFile ? posix.dirname(path) : path;
-  const include = isFile ? { include: posix.basename(path) } : {};
+  // Braces of a name are no alternatives; what else it matches is left out below.
+  const include = isFile ? { include: posix.basename(path).replaceAll(/[{}]/g, '?') } : {};
   const result = await ask({ ...query, ...include, path: folder }, context);
   const all = result.matches.map((one): Found => ({ ...one, path: posix.join(folder, one.path) }));
   return { result, matches: isFile ? all.filter((one) => one.path === path) : all };

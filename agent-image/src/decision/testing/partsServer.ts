@@ -6,6 +6,7 @@ import {
   type ControlRequest,
   type EmbedRequest,
   type Features,
+  type JudgedAct,
   type JudgeRequest,
   type PriorRequest,
   type ScoreItem,
@@ -29,7 +30,7 @@ export interface Script {
   shadow: string | null;
   /** Weights of experts by name; the others share the rest. */
   experts: Readonly<Record<string, number>>;
-  unsafe: number;
+  unsafe: number | ((act: JudgedAct) => number);
   gain: (id: string) => number | null;
   vector: (text: string) => readonly number[];
   /** Parts that are not well. */
@@ -74,8 +75,11 @@ function answerOf(route: string, body: unknown, script: Script): object {
       return { ...base, dimensions: vectors[0]?.length ?? 0, vectors };
     }
     case routes.Judge: {
-      const label = script.unsafe >= 0.5 ? 'Destructive' : 'Benign';
-      return { ...base, verdicts: (body as JudgeRequest).acts.map(({ id }) => ({ id, label, unsafe: script.unsafe, rule: null })) };
+      const verdictOf = (act: JudgedAct) => {
+        const unsafe = typeof script.unsafe === 'number' ? script.unsafe : script.unsafe(act);
+        return { id: act.id, label: unsafe >= 0.5 ? 'Destructive' : 'Benign', unsafe, rule: null };
+      };
+      return { ...base, verdicts: (body as JudgeRequest).acts.map(verdictOf) };
     }
     default: {
       const scores = (body as PriorRequest).candidates.map(({ id }) => ({ id, gainNats: script.gain(id) }));

@@ -78,7 +78,10 @@ export const attemptReasons = {
   ModelUnreachable: ['The model does not answer, or not in time.', 'look at the gateway and at the provider'],
   NameNotUTF8: ['A name or link of the repository is not UTF-8.', 'rename it in the repository'],
   NewCodeNeeded: ['The goal needs new definitions, and no expert of the pool writes any.', 'use a pool with a chat model'],
-  NoAct: ['The model replied again and again without a call.', 'give a clearer goal, or another model'],
+  NoAct: [
+    'The model replied again and again without a call.',
+    'give a clearer goal, or another model; where its replies were cut off, raise its maxOutputTokens',
+  ],
   NoExpert: ['No expert of the pool answers for the domain of the task.', 'give the pool a Generalist'],
   NotARepository: ['What answers at the address is no Git repository.', 'correct spec.workspace.git.url'],
   NotFound: ['An expert does not know the path of the request.', 'check the versions of the images of the pool'],

@@ -157,9 +157,22 @@ describe('a regular expression', () => {
     );
   });
 
-  it('of a file name takes its signs as they are', () => {
-    expect(['a.ts', 'b/a.ts', 'axts'].map(globPattern('a.ts'))).toEqual([true, true, false]);
-    expect(['src/a/b.ts', 'src/b.ts', 'src/b.tsx', 'x/src/b.ts'].map(globPattern('src/**/*.ts'))).toEqual([true, true, false, false]);
-    expect(['[a](b){1}', 'ab'].map(globPattern('[a](b){1}'))).toEqual([true, false]);
+  it.each<[glob: string, matching: readonly string[], other: readonly string[]]>([
+    ['a.ts', ['a.ts', 'b/a.ts'], ['axts']],
+    ['src/**/*.ts', ['src/a/b.ts', 'src/b.ts'], ['src/b.tsx', 'x/src/b.ts']],
+    ['*.{ts,tsx}', ['a.ts', 'b/a.tsx'], ['a.js', 'a.{ts,tsx}']],
+    ['{src,test}/**/*.{c,h}pp', ['src/a/b.cpp', 'test/b.hpp'], ['lib/b.cpp', 'src/b.c', 'src,test/b.cpp']],
+    ['a{,.test}.ts', ['a.ts', 'a.test.ts'], ['a,.test.ts']],
+    ['{**/,}b{?,*.c}', ['x/b1', 'b.c'], ['b12']],
+    ['{a.b|c,(d)}', ['a.b|c', '(d)'], ['axb|c', 'd', 'c']],
+    ['[a](b){1}', ['[a](b){1}'], ['ab']],
+    ['{a}{b,c', ['{a}{b,c'], ['ab', 'ac']],
+    ['{x{a,b}}', ['{xa}', '{xb}'], ['xa', 'x{a,b}']],
+    ['{a,b}'.repeat(50), ['ab'.repeat(25)], ['ab'.repeat(24)]],
+    ['{'.repeat(256), ['{'.repeat(256)], ['']],
+  ])('of a file name takes wildcards and alternatives, and other signs as they are: %s', (glob, matching, other) => {
+    const matches = globPattern(glob);
+    expect(matching.filter((path) => !matches(path))).toEqual([]);
+    expect(other.filter(matches)).toEqual([]);
   });
 });

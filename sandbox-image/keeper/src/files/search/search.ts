@@ -36,13 +36,25 @@ function textPattern(text: string, ignoreCase: boolean): Pattern {
   return ignoreCase ? regexPattern(RE2JS.quote(text), true) : { find: (line) => line.indexOf(text), needs: text };
 }
 
-/** A pattern of file names as one of whole paths: `*` and `?` stop at a slash, `**` does not. */
+/**
+ * A pattern of file names as one of whole paths: `*` and `?` stop at a slash, `**` does not, and `{a,b}` is one of its
+ * alternatives. Braces without a comma are text, and so are those around a group.
+ */
 export function globPattern(glob: string): (path: string) => boolean {
-  const body = glob
+  // Every second part stood in braces.
+  const parts = glob.split(/\{([^{}]*)\}/).map((part, at) => (at % 2 === 0 ? wildcards(part) : alternatives(part)));
+  const compiled = compile(`${glob.includes('/') ? '' : '(?:.*/)?'}${parts.join('')}`, false);
+  return (path) => compiled.testExact(path);
+}
+
+function alternatives(group: string): string {
+  return group.includes(',') ? `(?:${group.split(',').map(wildcards).join('|')})` : wildcards(`{${group}}`);
+}
+
+function wildcards(glob: string): string {
+  return glob
     .replaceAll(/[\\^$.|+()[\]{}]/g, String.raw`\$&`)
     .replaceAll(/\*\*\/|\*\*|\*|\?/g, (wild) => (wild === '**/' ? '(?:.*/)?' : wild === '**' ? '.*' : wild === '*' ? '[^/]*' : '[^/]'));
-  const compiled = compile(`${glob.includes('/') ? '' : '(?:.*/)?'}${body}`, false);
-  return (path) => compiled.testExact(path);
 }
 
 function compile(regex: string, ignoreCase: boolean): RE2JS {
