@@ -2,7 +2,7 @@
  * A pool of a cluster: tasks of packs become AgentTasks, and their changes are judged here, by hidden checks that are
  * never sent.
  */
-import { isAlreadyExists, isNotFound, ResourceClient, sleep, type Clock, type Resource, type Transport } from '@agentfleet/kube';
+import { contains, isAlreadyExists, ResourceClient, sleep, type Clock, type Resource, type Transport } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { EvalError } from '../run/failure.ts';
 import { toAgentTask, type PackTask } from '../format/index.ts';
@@ -31,24 +31,32 @@ class AgentTasks {
     this.#client = new ResourceClient(place.transport, place.tasks);
   }
 
-  /** Creates a task; an existing one of the same name is taken as the interrupted one. */
+  /**
+   * Creates a task; an existing one that is what is asked for is taken as the interrupted one.
+   *
+   * @throws EvalError when there is another one of the same name
+   */
   async create(task: AgentTask, signal: AbortSignal): Promise<string> {
+    const { name } = task.metadata;
+    const { namespace } = this.#place;
     try {
       await this.#client.create(task, { fieldManager: 'fleet-eval', signal });
     } catch (error) {
       if (!isAlreadyExists(error)) throw error;
+      const found = await this.#client.find({ name, namespace }, { signal });
+      if (found !== undefined && !isAsked(found, task))
+        throw new EvalError(`AgentTask ${namespace}/${name} exists and is not what is asked for; delete it, or name another namespace`, {
+          cause: error,
+        });
     }
-    return task.metadata.name;
+    return name;
   }
 
   /** Resolves when it has ended, whatever the outcome. */
   async ended(name: string, signal: AbortSignal): Promise<AgentTask> {
     const { clock, namespace } = this.#place;
     for (;;) {
-      const found = await this.#client.find({ name, namespace }, { signal }).catch((error: unknown) => {
-        if (isNotFound(error)) return undefined;
-        throw error;
-      });
+      const found = await this.#client.find({ name, namespace }, { signal });
       if (found === undefined) throw new EvalError(`AgentTask ${namespace}/${name} is gone before it ended; who deleted it?`);
       if (found.status?.finished === 'true') return found;
       if (!(await sleep(clock, pollMs, signal))) signal.throwIfAborted();
@@ -59,6 +67,10 @@ class AgentTasks {
     await this.#client.delete({ name, namespace: this.#place.namespace }, { signal });
   }
 }
+
+/** The server adds defaults and never changes what was written. */
+const isAsked = (found: AgentTask, { metadata, spec }: AgentTask): boolean =>
+  contains(found.metadata.annotations, metadata.annotations) && contains(found.spec, spec);
 
 /** Applies a patch to the prepared workspace of a task, in a place that may run foreign code, and runs the hidden check. */
 export type JudgePatch = (task: PackTask, patch: string, signal: AbortSignal) => Promise<boolean>;
@@ -107,10 +119,14 @@ export class ClusterPool implements EvalPool {
     }
   }
 
-  /** The name is the same for the same attempt, so that one that was cut off is found again. */
+  /**
+   * The name is the same for the same attempt, so that one that was cut off is found again, and another one for all that
+   * a result depends on: the task with its hidden check, the pool, budget and variant.
+   */
   async #create(task: PackTask, variant: Variant, seed: number, round: number, signal: AbortSignal): Promise<string> {
     const { namespace, pool, budget: used = defaultBudget } = this.#options;
-    const suffix = digestOf([variant.name, seed, round]).slice('sha256:'.length, 'sha256:'.length + 6);
+    const key = digestOf([task, await this.digest(variant), variant.name, seed, round]);
+    const suffix = key.slice('sha256:'.length, 'sha256:'.length + 6);
     const { profile, ablations, snapshots } = variant;
     const changed = { ...(profile !== undefined && { profile }), ablations, snapshots };
     const budget = { ...used } as AgentTask['spec']['budget'];
