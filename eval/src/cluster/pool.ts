@@ -72,8 +72,11 @@ class AgentTasks {
 const isAsked = (found: AgentTask, { metadata, spec }: AgentTask): boolean =>
   contains(found.metadata.annotations, metadata.annotations) && contains(found.spec, spec);
 
-/** Applies a patch to the prepared workspace of a task, in a place that may run foreign code, and runs the hidden check. */
-export type JudgePatch = (task: PackTask, patch: string, signal: AbortSignal) => Promise<boolean>;
+/**
+ * Applies a patch to the prepared workspace of a task, in a place that may run foreign code, and runs the hidden check.
+ * `attempt` is the name of the AgentTask that made the patch.
+ */
+export type JudgePatch = (task: PackTask, patch: string, signal: AbortSignal, attempt: string) => Promise<boolean>;
 
 export interface ClusterPoolOptions extends ClusterPlace {
   readonly judge: JudgePatch;
@@ -110,7 +113,7 @@ export class ClusterPool implements EvalPool {
       const ended = await this.#tasks.ended(name, signal);
       const attempted = attemptedOf(ended);
       const patch = attempted.result === 'Succeeded' ? patchOf(ended) : undefined;
-      const hidden = patch === undefined ? 'NotJudged' : (await judge(task, patch, signal)) ? 'Passed' : 'Failed';
+      const hidden = patch === undefined ? 'NotJudged' : (await judge(task, patch, signal, name)) ? 'Passed' : 'Failed';
       await this.#tasks.remove(name, signal);
       return { ...attempted, hidden, wallSeconds: seconds() };
     } catch (error) {
@@ -195,14 +198,17 @@ function layingOut({ hidden }: Pick<PackTask, 'hidden'>, patch: string): string 
   return `${patch.trim() === '' ? '' : decoded(patch, '| git apply --whitespace=nowarn -p1 -')}${files.join('')}`;
 }
 
-/** The AgentTask that judges a patch: the set-up of the task, the patch, the hidden files, and the hidden check alone. */
-export function judgingTask(task: PackTask, patch: string, place: Pick<ClusterPlace, 'namespace' | 'pool'>): AgentTask {
+/**
+ * The AgentTask that judges the patch of an attempt: the set-up of the task, the patch, the hidden files, and the hidden
+ * check alone. Its name is another one for each attempt, as it is removed after its verdict.
+ */
+export function judgingTask(task: PackTask, patch: string, attempt: string, place: Pick<ClusterPlace, 'namespace' | 'pool'>): AgentTask {
   if (task.hidden.tests !== undefined) throw new EvalError(`${task.id} is judged by its single tests; judge it in a local sandbox`);
   const script = Buffer.from(layingOut(task, patch)).toString('base64');
   const chunks = script.match(new RegExp(`.{1,${chunk}}`, 'g')) ?? [];
   if (chunks.length > mostChunks)
     throw new EvalError(`the patch and hidden check of ${task.id} are too large for an AgentTask; judge it in a local sandbox`);
-  const suffix = `j${digestOf([patch, task.hidden]).slice('sha256:'.length, 'sha256:'.length + 8)}`;
+  const suffix = `j${digestOf([attempt, patch, task.hidden]).slice('sha256:'.length, 'sha256:'.length + 8)}`;
   const manifest = toAgentTask(task, { ...place, suffix, budget: { ...bounds } });
   const { command, timeoutSeconds } = task.hidden;
   const lay = { name: 'lay-out', command: ['sh', '-euc', 'printf %s "$@" | base64 -d | sh -eu', 'sh', ...chunks], timeoutSeconds: 120 };
@@ -217,10 +223,10 @@ export function judgingTask(task: PackTask, patch: string, place: Pick<ClusterPl
 }
 
 /** Returns a judge of patches in the pool of a cluster. The check has passed only when it holds before any act. */
-export function clusterJudge(place: ClusterPlace): (task: PackTask, patch: string, signal: AbortSignal) => Promise<boolean> {
+export function clusterJudge(place: ClusterPlace): JudgePatch {
   const tasks = new AgentTasks(place);
-  return async (task, patch, signal) => {
-    const name = await tasks.create(judgingTask(task, patch, place), signal);
+  return async (task, patch, signal, attempt) => {
+    const name = await tasks.create(judgingTask(task, patch, attempt, place), signal);
     const { status } = await tasks.ended(name, signal);
     await tasks.remove(name, signal);
     const { outcome } = status?.run ?? {};
