@@ -9,8 +9,9 @@ import { agentTask, ajvOptions, group, validators, version, type AgentTask } fro
 import { Ajv } from 'ajv';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { PackTask } from '../format/index.ts';
+import { full } from '../run/index.ts';
 import { pack } from '../testing/records.ts';
-import { clusterJudge, judgingTask } from './index.ts';
+import { clusterJudge, ClusterPool, judgingTask } from './index.ts';
 
 const tasks = defineResource<AgentTask>({ group, version, plural: agentTask.plural, kind: agentTask.kind, namespaced: true });
 const namespaces = defineResource({ group: '', version: 'v1', plural: 'namespaces', kind: 'Namespace', namespaced: false });
@@ -27,17 +28,17 @@ const place = { namespace: 'eval', pool: { name: 'coding', namespace: 'pools' } 
 
 describe('the AgentTask that judges', () => {
   test('is one that the API takes, and has the hidden check alone', () => {
-    const made = structuredClone(judgingTask(task, patch, place));
+    const made = structuredClone(judgingTask(task, patch, 'one', place));
     const valid = validators(new Ajv(ajvOptions)).AgentTask;
     expect(valid(made), JSON.stringify(valid.errors)).toBe(true);
     expect(made.spec.checks).toMatchObject([{ name: 'hidden', command: ['sh', 'top.sh'], expect: 'Pass' }]);
-    expect(made.metadata.name).not.toBe(judgingTask(task, '', place).metadata.name);
+    expect(made.metadata.name).not.toBe(judgingTask(task, '', 'one', place).metadata.name);
   });
 
   test('makes the tree: patched, with hidden files, and with nothing else', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'judge-'));
     await writeFile(join(folder, 'a.py'), 'x\n');
-    const [, lay] = judgingTask(task, patch, place).spec.setup ?? [];
+    const [, lay] = judgingTask(task, patch, 'one', place).spec.setup ?? [];
     const [program = '', ...args] = lay?.command ?? [];
     await promisify(execFile)(program, args, { cwd: folder, env: { PATH: process.env['PATH'] ?? '', GIT_CEILING_DIRECTORIES: tmpdir() } });
     expect(await readFile(join(folder, 'a.py'), 'utf8')).toBe('y\n');
@@ -49,8 +50,8 @@ describe('the AgentTask that judges', () => {
 
   test('is refused for what it cannot tell', () => {
     const tests = { failing: ['a'], passing: [] };
-    expect(() => judgingTask({ ...task, hidden: { ...hidden, tests } }, patch, place)).toThrow(/judge it in a local sandbox/);
-    expect(() => judgingTask(task, 'x'.repeat(400_000), place)).toThrow(/are too large for an AgentTask/);
+    expect(() => judgingTask({ ...task, hidden: { ...hidden, tests } }, patch, 'one', place)).toThrow(/judge it in a local sandbox/);
+    expect(() => judgingTask(task, 'x'.repeat(400_000), 'one', place)).toThrow(/are too large for an AgentTask/);
   });
 });
 
@@ -69,7 +70,7 @@ describe('clusterJudge', () => {
 
   async function judged(outcome: object | undefined): Promise<boolean> {
     const judge = clusterJudge({ ...place, transport, clock: systemClock, tasks });
-    const verdict = judge(task, patch, new AbortController().signal);
+    const verdict = judge(task, patch, new AbortController().signal, 'one');
     const finish = async (): Promise<void> => {
       const found = await vi.waitUntil(() => server.objects(tasks)[0], { timeout: 20_000, interval: 10 });
       const run = outcome === undefined ? {} : { run: { attempt: 1, epoch: 1, outcome } };
@@ -86,6 +87,24 @@ describe('clusterJudge', () => {
   ])('says of a check that %s: %o %s', async (_, outcome, passed) => {
     expect(await judged(outcome)).toBe(passed);
     expect(server.objects(tasks)).toEqual([]);
+  });
+
+  test('judges the same patch of two rounds apart', async () => {
+    const client = new ResourceClient(transport, tasks);
+    const cluster = { ...place, transport, clock: systemClock, tasks };
+    const pool = new ClusterPool({ ...cluster, judge: clusterJudge(cluster) });
+    const { signal } = new AbortController();
+    const attempts = [1, 2].map((round) => pool.attempt(task, full, { seed: 3, round, signal }));
+    const finish = async (judges: boolean, reason: string): Promise<void> => {
+      const named = (): readonly AgentTask[] => server.objects(tasks).filter(({ spec }) => (spec.checks[0]?.name === 'hidden') === judges);
+      await vi.waitFor(() => expect(named()).toHaveLength(2), { timeout: 10_000, interval: 10 });
+      const run = { attempt: 1, epoch: 1, outcome: { result: 'Succeeded', reason }, patch };
+      for (const { metadata } of named())
+        await client.patch({ name: metadata.name, namespace: 'eval' }, { status: { phase: 'Succeeded', finished: 'true', run } });
+    };
+    await finish(false, 'ChecksHold');
+    await finish(true, 'AlreadyHolds');
+    expect((await Promise.all(attempts)).map(({ hidden }) => hidden)).toEqual(['Passed', 'Passed']);
   });
 
   test.each([

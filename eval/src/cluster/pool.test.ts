@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { PackTask } from '../format/index.ts';
 import { full, variantsOf, type Attempted, type Variant } from '../run/index.ts';
 import { pack } from '../testing/records.ts';
-import { ClusterPool } from './index.ts';
+import { ClusterPool, type ClusterPoolOptions } from './index.ts';
 
 const tasks = defineResource<AgentTask>({ group, version, plural: agentTask.plural, kind: agentTask.kind, namespaced: true });
 const namespaces = defineResource({ group: '', version: 'v1', plural: 'namespaces', kind: 'Namespace', namespaced: false });
@@ -28,7 +28,7 @@ afterEach(async () => {
   await server.close();
 });
 
-const poolAt = (): ClusterPool =>
+const poolAt = (changed: Partial<ClusterPoolOptions> = {}): ClusterPool =>
   new ClusterPool({
     transport,
     clock: systemClock,
@@ -39,6 +39,7 @@ const poolAt = (): ClusterPool =>
       judged.push(patch);
       return Promise.resolve(patch.includes('right'));
     },
+    ...changed,
   });
 
 /** Plays operator and worker for the next task. */
@@ -110,4 +111,37 @@ test('finds a task again that a run before has made', async () => {
   signal.abort(new Error('cut off'));
   await expect(first).rejects.toThrow();
   expect((await attempt(succeeded('right\n'))).attempted.hidden).toBe('Passed');
+});
+
+test('gives each attempt an AgentTask of its own, whatever tells it from another one', async () => {
+  const stop = new AbortController();
+  const options = { seed: 3, round: 1, signal: stop.signal };
+  const attempts = [
+    poolAt().attempt(task, full, options),
+    poolAt().attempt(task, full, { ...options, round: 2 }),
+    poolAt({ pool: { name: 'other', namespace: 'pools' } }).attempt(task, full, options),
+    poolAt({ budget: { toolCalls: 5, wallSeconds: 60 } }).attempt(task, full, options),
+    poolAt().attempt(task, { ...full, profile: 'deep' }, options),
+    poolAt().attempt(pack(1, 'assert another secret').tasks[0] as PackTask, full, options),
+  ];
+  const ends = Promise.allSettled(attempts);
+  await vi.waitFor(() => expect(server.objects(tasks)).toHaveLength(attempts.length), { timeout: 10_000, interval: 10 });
+  stop.abort(new Error('cut off'));
+  await ends;
+});
+
+test('takes no AgentTask for its own that is not what it asks for', async () => {
+  const stop = new AbortController();
+  const first = poolAt().attempt(task, full, { seed: 3, round: 1, signal: stop.signal });
+  const { metadata } = await vi.waitUntil(() => server.objects(tasks)[0], { timeout: 20_000, interval: 10 });
+  stop.abort(new Error('cut off'));
+  await expect(first).rejects.toThrow();
+  await client.patch({ name: metadata.name, namespace: 'eval' }, { spec: { poolRef: { name: 'other', namespace: 'pools' } } });
+  const { attempted } = await attempt(succeeded('right\n'));
+  expect(attempted).toMatchObject({
+    result: 'Error',
+    hidden: 'NotJudged',
+    message: expect.stringMatching(/^AgentTask eval\/mini-sum-t0-\w+ exists and is not what is asked for; delete it/) as string,
+  });
+  expect(server.objects(tasks)).toHaveLength(1);
 });

@@ -2,7 +2,7 @@
  * A pool of a cluster: tasks of packs become AgentTasks, and their changes are judged here, by hidden checks that are
  * never sent.
  */
-import { isAlreadyExists, isNotFound, ResourceClient, sleep, type Clock, type Resource, type Transport } from '@agentfleet/kube';
+import { contains, isAlreadyExists, ResourceClient, sleep, type Clock, type Resource, type Transport } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { EvalError } from '../run/failure.ts';
 import { toAgentTask, type PackTask } from '../format/index.ts';
@@ -31,24 +31,32 @@ class AgentTasks {
     this.#client = new ResourceClient(place.transport, place.tasks);
   }
 
-  /** Creates a task; an existing one of the same name is taken as the interrupted one. */
+  /**
+   * Creates a task; an existing one that is what is asked for is taken as the interrupted one.
+   *
+   * @throws EvalError when there is another one of the same name
+   */
   async create(task: AgentTask, signal: AbortSignal): Promise<string> {
+    const { name } = task.metadata;
+    const { namespace } = this.#place;
     try {
       await this.#client.create(task, { fieldManager: 'fleet-eval', signal });
     } catch (error) {
       if (!isAlreadyExists(error)) throw error;
+      const found = await this.#client.find({ name, namespace }, { signal });
+      if (found !== undefined && !isAsked(found, task))
+        throw new EvalError(`AgentTask ${namespace}/${name} exists and is not what is asked for; delete it, or name another namespace`, {
+          cause: error,
+        });
     }
-    return task.metadata.name;
+    return name;
   }
 
   /** Resolves when it has ended, whatever the outcome. */
   async ended(name: string, signal: AbortSignal): Promise<AgentTask> {
     const { clock, namespace } = this.#place;
     for (;;) {
-      const found = await this.#client.find({ name, namespace }, { signal }).catch((error: unknown) => {
-        if (isNotFound(error)) return undefined;
-        throw error;
-      });
+      const found = await this.#client.find({ name, namespace }, { signal });
       if (found === undefined) throw new EvalError(`AgentTask ${namespace}/${name} is gone before it ended; who deleted it?`);
       if (found.status?.finished === 'true') return found;
       if (!(await sleep(clock, pollMs, signal))) signal.throwIfAborted();
@@ -60,8 +68,15 @@ class AgentTasks {
   }
 }
 
-/** Applies a patch to the prepared workspace of a task, in a place that may run foreign code, and runs the hidden check. */
-export type JudgePatch = (task: PackTask, patch: string, signal: AbortSignal) => Promise<boolean>;
+/** The server adds defaults and never changes what was written. */
+const isAsked = (found: AgentTask, { metadata, spec }: AgentTask): boolean =>
+  contains(found.metadata.annotations, metadata.annotations) && contains(found.spec, spec);
+
+/**
+ * Applies a patch to the prepared workspace of a task, in a place that may run foreign code, and runs the hidden check.
+ * `attempt` is the name of the AgentTask that made the patch.
+ */
+export type JudgePatch = (task: PackTask, patch: string, signal: AbortSignal, attempt: string) => Promise<boolean>;
 
 export interface ClusterPoolOptions extends ClusterPlace {
   readonly judge: JudgePatch;
@@ -98,7 +113,7 @@ export class ClusterPool implements EvalPool {
       const ended = await this.#tasks.ended(name, signal);
       const attempted = attemptedOf(ended);
       const patch = attempted.result === 'Succeeded' ? patchOf(ended) : undefined;
-      const hidden = patch === undefined ? 'NotJudged' : (await judge(task, patch, signal)) ? 'Passed' : 'Failed';
+      const hidden = patch === undefined ? 'NotJudged' : (await judge(task, patch, signal, name)) ? 'Passed' : 'Failed';
       await this.#tasks.remove(name, signal);
       return { ...attempted, hidden, wallSeconds: seconds() };
     } catch (error) {
@@ -107,10 +122,14 @@ export class ClusterPool implements EvalPool {
     }
   }
 
-  /** The name is the same for the same attempt, so that one that was cut off is found again. */
+  /**
+   * The name is the same for the same attempt, so that one that was cut off is found again, and another one for all that
+   * a result depends on: the task with its hidden check, the pool, budget and variant.
+   */
   async #create(task: PackTask, variant: Variant, seed: number, round: number, signal: AbortSignal): Promise<string> {
     const { namespace, pool, budget: used = defaultBudget } = this.#options;
-    const suffix = digestOf([variant.name, seed, round]).slice('sha256:'.length, 'sha256:'.length + 6);
+    const key = digestOf([task, await this.digest(variant), variant.name, seed, round]);
+    const suffix = key.slice('sha256:'.length, 'sha256:'.length + 6);
     const { profile, ablations, snapshots } = variant;
     const changed = { ...(profile !== undefined && { profile }), ablations, snapshots };
     const budget = { ...used } as AgentTask['spec']['budget'];
@@ -179,14 +198,17 @@ function layingOut({ hidden }: Pick<PackTask, 'hidden'>, patch: string): string 
   return `${patch.trim() === '' ? '' : decoded(patch, '| git apply --whitespace=nowarn -p1 -')}${files.join('')}`;
 }
 
-/** The AgentTask that judges a patch: the set-up of the task, the patch, the hidden files, and the hidden check alone. */
-export function judgingTask(task: PackTask, patch: string, place: Pick<ClusterPlace, 'namespace' | 'pool'>): AgentTask {
+/**
+ * The AgentTask that judges the patch of an attempt: the set-up of the task, the patch, the hidden files, and the hidden
+ * check alone. Its name is another one for each attempt, as it is removed after its verdict.
+ */
+export function judgingTask(task: PackTask, patch: string, attempt: string, place: Pick<ClusterPlace, 'namespace' | 'pool'>): AgentTask {
   if (task.hidden.tests !== undefined) throw new EvalError(`${task.id} is judged by its single tests; judge it in a local sandbox`);
   const script = Buffer.from(layingOut(task, patch)).toString('base64');
   const chunks = script.match(new RegExp(`.{1,${chunk}}`, 'g')) ?? [];
   if (chunks.length > mostChunks)
     throw new EvalError(`the patch and hidden check of ${task.id} are too large for an AgentTask; judge it in a local sandbox`);
-  const suffix = `j${digestOf([patch, task.hidden]).slice('sha256:'.length, 'sha256:'.length + 8)}`;
+  const suffix = `j${digestOf([attempt, patch, task.hidden]).slice('sha256:'.length, 'sha256:'.length + 8)}`;
   const manifest = toAgentTask(task, { ...place, suffix, budget: { ...bounds } });
   const { command, timeoutSeconds } = task.hidden;
   const lay = { name: 'lay-out', command: ['sh', '-euc', 'printf %s "$@" | base64 -d | sh -eu', 'sh', ...chunks], timeoutSeconds: 120 };
@@ -201,10 +223,10 @@ export function judgingTask(task: PackTask, patch: string, place: Pick<ClusterPl
 }
 
 /** Returns a judge of patches in the pool of a cluster. The check has passed only when it holds before any act. */
-export function clusterJudge(place: ClusterPlace): (task: PackTask, patch: string, signal: AbortSignal) => Promise<boolean> {
+export function clusterJudge(place: ClusterPlace): JudgePatch {
   const tasks = new AgentTasks(place);
-  return async (task, patch, signal) => {
-    const name = await tasks.create(judgingTask(task, patch, place), signal);
+  return async (task, patch, signal, attempt) => {
+    const name = await tasks.create(judgingTask(task, patch, attempt, place), signal);
     const { status } = await tasks.ended(name, signal);
     await tasks.remove(name, signal);
     const { outcome } = status?.run ?? {};

@@ -1,7 +1,7 @@
 import { type EvalRecord, solved } from '../run/results.ts';
 import { ece, reliability, type Interval, type Scored } from '../stats/index.ts';
 import { escaped, type EvalReport, comparisonCells, comparisonHead, flakeText, groupCells, groupHead } from './text.ts';
-import { type Comparison, type Group, saidOf } from './summary.ts';
+import { type Comparison, firstRound, type Group, saidOf } from './summary.ts';
 
 /** Plots as SVG text, without a library and without anything from a network. */
 
@@ -63,8 +63,9 @@ function pairedPlot(comparisons: readonly Comparison[]): string {
   return intervals('difference of shares solved, points', rows, -most, most, '');
 }
 
-/** Plots how many tasks were solved within so many candidates, by variant, as a share of all. */
-function triesPlot(records: readonly EvalRecord[]): string {
+/** Plots how many tasks were solved within so many candidates, by variant, as a share of all, from the first round. */
+function triesPlot(all: readonly EvalRecord[]): string {
+  const records = firstRound(all);
   const height = 240;
   const variants = [...Map.groupBy(records, ({ variant }) => variant)];
   const most = Math.max(2, ...records.filter(solved).map(({ usage }) => usage.candidates));

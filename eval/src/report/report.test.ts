@@ -81,6 +81,17 @@ describe('comparisons', () => {
   });
 });
 
+test('rounds of a seed are no more tasks: the first one counts', () => {
+  const tried = [{ result: 'Better', operator: 'x', energy: 1, pSuccess: 0.4, k: 2 }];
+  const later = [2, 3].flatMap((round) => records.map((one) => ({ ...one, ...failure, tried, wallSeconds: 9, round })));
+  const { flakes, ...counted } = reportOf(head, [...later, ...records]);
+  expect(counted).toEqual({ ...reportOf(head, records), flakes: undefined });
+  expect(flakes.pairs).toBe(40);
+  const plots = (all: readonly EvalRecord[]): readonly string[] | null =>
+    htmlReport(reportOf(head, records), all).match(/<svg.*?<\/svg>/gs);
+  expect(plots([...records, ...later])).toEqual(plots(records));
+});
+
 describe('flakes', () => {
   const again = (one: EvalRecord, attempted: Attempted = success): EvalRecord => ({ ...one, ...attempted, round: 2 });
 

@@ -56,9 +56,12 @@ function groupOf(pack: string, variant: string, records: readonly EvalRecord[]):
   };
 }
 
-/** Groups by pack, then by variant, in order of appearance. */
+/** One outcome of each task, variant and seed: rounds of one seed are no independent evidence, and show flakes alone. */
+export const firstRound = (records: readonly EvalRecord[]): readonly EvalRecord[] => records.filter(({ round }) => round === 1);
+
+/** Groups the first round by pack, then by variant, in order of appearance. */
 export function groupsOf(records: readonly EvalRecord[]): readonly Group[] {
-  const groups = Map.groupBy(records, ({ pack, variant }) => JSON.stringify([pack, variant]));
+  const groups = Map.groupBy(firstRound(records), ({ pack, variant }) => JSON.stringify([pack, variant]));
   return [...groups].map(([key, some]) => {
     const [pack, variant] = JSON.parse(key) as [string, string];
     return groupOf(pack, variant, some);
@@ -77,10 +80,10 @@ export interface Comparison {
   readonly tries: Interval & { readonly pairs: number; readonly fewer: number; readonly more: number };
 }
 
-/** Pairs attempts by task, seed and round. Attempts missing in one, or failed by pool or machine, are left out of both. */
+/** Pairs attempts of the first round by task and seed. Attempts missing in one, or failed by pool or machine, are left out of both. */
 export function compareRecords(first: readonly EvalRecord[], second: readonly EvalRecord[], names: readonly [string, string]): Comparison {
   const other = new Map(second.map((record) => [keyOf({ ...record, variant: '' }), record]));
-  const pairs = first.flatMap((one): [EvalRecord, EvalRecord][] => {
+  const pairs = firstRound(first).flatMap((one): [EvalRecord, EvalRecord][] => {
     const found = other.get(keyOf({ ...one, variant: '' }));
     return found === undefined || one.result === 'Error' || found.result === 'Error' ? [] : [[one, found]];
   });
@@ -134,10 +137,10 @@ export function flakesOf(records: readonly EvalRecord[]): Flakes {
   return { pairs: pairs.length, share: wilson(differ.length, pairs.length), tasks: [...new Set(differ.map(([one]) => one.task))] };
 }
 
-/** Returns the prediction for every tried candidate, and whether it helped: the input of a reliability diagram. */
+/** Returns the prediction for every tried candidate of the first round, and whether it helped: the input of a reliability diagram. */
 export function saidOf(records: readonly EvalRecord[]): readonly Scored[] {
   const helped = new Set(['Better', 'Reached']);
-  return records.flatMap(({ task, tried }) =>
+  return firstRound(records).flatMap(({ task, tried }) =>
     tried.flatMap(({ pSuccess, result }) => (pSuccess === null ? [] : [{ score: pSuccess, right: helped.has(result), problem: task }])),
   );
 }

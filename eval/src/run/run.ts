@@ -150,7 +150,7 @@ export interface Plan {
   readonly packs: readonly Pack[];
   readonly variants: readonly Variant[];
   readonly selection: Selection;
-  /** How often each attempt is made with the same seed; 2 shows flakes. */
+  /** How often each attempt is made with the same seed; 2 shows flakes. Tables count the first one. */
   readonly rounds: number;
   readonly parallel: number;
 }

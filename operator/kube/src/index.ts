@@ -23,6 +23,7 @@ export {
 export {
   Applier,
   canonical,
+  contains,
   contentHash,
   hasFinalizer,
   removeFinalizer,
