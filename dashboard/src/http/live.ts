@@ -43,7 +43,13 @@ class EventStream {
     this.#write(`event: ${event}\ndata: ${JSON.stringify(content)}\n\n`);
   }
 
+  /** The browser then connects again, or learns that its login is over. */
   end(): void {
+    this.stop();
+    this.#reply.raw.end();
+  }
+
+  stop(): void {
     clearInterval(this.#beat);
   }
 
@@ -55,23 +61,33 @@ class EventStream {
   }
 }
 
+/** How many pages each user has open. */
+class OpenPages {
+  readonly #counts = new Map<string, number>();
+
+  /** One more of a user; the function returned takes it off. @throws DashboardError for one too many */
+  enter(user: string): () => void {
+    const count = this.#counts.get(user) ?? 0;
+    if (count >= bounds.streamsPerUser)
+      throw new DashboardError(429, 'AF_DASHBOARD_STREAMS', `you have ${count} pages open`, 'Close some of them');
+    this.#counts.set(user, count + 1);
+    return () => {
+      const left = (this.#counts.get(user) ?? 1) - 1;
+      if (left === 0) this.#counts.delete(user);
+      else this.#counts.set(user, left);
+    };
+  }
+}
+
 /** `GET /api/live?ns=a,b`: all kinds that the page follows, in one stream. */
 export function liveRoute(app: FastifyInstance, context: Context): void {
-  const open = new Map<string, number>();
+  const pages = new OpenPages();
   app.get('/api/live', async (request, reply) => {
     const wanted = [...new Set([...namespacesOf(request.query), ...context.config.namespaces])];
     // Before anything is waited for: a page that leaves meanwhile leaves nothing behind.
     const gone = untilGone(reply);
     const { user } = await callerOf(context, request);
-    const count = open.get(user.id) ?? 0;
-    if (count >= bounds.streamsPerUser)
-      throw new DashboardError(429, 'AF_DASHBOARD_STREAMS', `you have ${count} pages open`, 'Close some of them');
-    open.set(user.id, count + 1);
-    const leave = (): void => {
-      const left = (open.get(user.id) ?? 1) - 1;
-      if (left === 0) open.delete(user.id);
-      else open.set(user.id, left);
-    };
+    const leave = pages.enter(user.id);
     const borrowed = await context.feeds
       .borrow(user, wanted, () => context.users.hold(user.id))
       .catch((error: unknown) => {
@@ -87,10 +103,11 @@ export function liveRoute(app: FastifyInstance, context: Context): void {
     const stop = borrowed.feed.listen({
       change: (change) => stream.send('change', change),
       state: (states) => stream.send('state', states),
+      end: () => stream.end(),
     });
     const end = (): void => {
       stop();
-      stream.end();
+      stream.stop();
       borrowed.release();
       leave();
     };

@@ -70,6 +70,8 @@ export async function scopeOf(transport: Transport, resource: Resource, wanted: 
 export interface Listener {
   change(change: LiveChange): void;
   state(states: readonly KindState[]): void;
+  /** Nothing comes after this: the login is over, or the service stops. */
+  end(): void;
 }
 
 const keyOfShape = (shape: Shape): string => ('key' in shape ? shape.key : keyOf(shape));
@@ -174,8 +176,12 @@ export class Feed {
     return this.#listeners.size;
   }
 
-  /** Reports all that is known at once, then every change. The function returned ends it. */
+  /** Reports all that is known at once, then every change, until `close`. The function returned ends it. */
   listen(listener: Listener): () => void {
+    if (this.#abort.signal.aborted) {
+      listener.end();
+      return () => undefined;
+    }
     listener.state(this.states());
     for (const kind of this.#kinds) for (const change of kind.snapshot()) listener.change(change);
     this.#listeners.add(listener);
@@ -190,6 +196,7 @@ export class Feed {
     this.#abort.abort();
     for (const kind of this.#kinds) kind.close();
     this.#flush?.cancel();
+    for (const listener of this.#listeners) listener.end();
     this.#listeners.clear();
   }
 

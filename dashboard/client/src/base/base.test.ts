@@ -1,7 +1,8 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import type { ConversationEntry } from '@agentfleet/protocol/results';
 import type { TaskRow } from '../../../src/base/wire.ts';
 import { filterOf, matching, ordered, summarise } from './fleet.ts';
+import { FleetStore } from './store.ts';
 import { candidatesOf, changesBySnapshot, doneSince, gistOf, Talk, type Turn } from './talk.ts';
 import { bytes, duration, short, span, wilson } from './text.ts';
 
@@ -164,4 +165,43 @@ test('what changed between snapshots: edits that were made, commands that ran; n
   expect(doneSince(turns, 's4')).toEqual({ edits: edits(['two.py']), commands: ['make', 'ls'] });
   expect(doneSince(turns, 's0')).toEqual({ edits: edits(['found.py', 'one.py', 'two.py']), commands: ['make', 'ls'] });
   expect(doneSince(turns, 's1')).toBeUndefined(); // s0 was gone back to after it
+});
+
+test('a connection without a sign of life counts as lost, and another one is opened', () => {
+  vi.useFakeTimers();
+  onTestFinished(() => {
+    vi.useRealTimers();
+    vi.unstubAllGlobals();
+  });
+  const made: Connection[] = [];
+  class Connection extends EventTarget {
+    static readonly CLOSED = 2;
+    readyState = 1;
+    constructor() {
+      super();
+      made.push(this);
+    }
+    close(): void {
+      this.readyState = Connection.CLOSED;
+    }
+  }
+  vi.stubGlobal('EventSource', Connection);
+  vi.stubGlobal('window', { setTimeout, clearTimeout, requestAnimationFrame: (draw: () => void) => setTimeout(draw, 16) });
+  const store = new FleetStore();
+  const comes = (event: string): void => void made.at(-1)?.dispatchEvent(new Event(event));
+  const begun = Date.now();
+  store.connect([], () => undefined);
+  comes('open');
+  for (let beat = 1; beat <= 3; beat += 1) {
+    vi.advanceTimersByTime(10_000);
+    comes('beat');
+  }
+  expect([store.fleet().link, made.length]).toEqual(['Open', 1]);
+  vi.advanceTimersByTime(25_000);
+  expect([store.fleet().link, store.fleet().at - begun, made.map(({ readyState }) => readyState)]).toEqual(['Away', 30_000, [2, 1]]);
+  comes('open');
+  expect(store.fleet().link).toBe('Open');
+  store.close();
+  vi.advanceTimersByTime(60_000);
+  expect(made).toHaveLength(2);
 });
