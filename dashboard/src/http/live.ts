@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { bounds } from '../base/config.ts';
 import { DashboardError } from '../base/failure.ts';
@@ -22,13 +23,15 @@ function namespacesOf(query: unknown): readonly string[] {
   return names;
 }
 
-/** Server-sent events to one browser. A browser that does not keep up is cut off and connects again. */
+/** Server-sent events to one browser. */
 class EventStream {
   readonly #reply: FastifyReply;
+  readonly #gone: AbortSignal;
   readonly #beat: NodeJS.Timeout;
 
-  constructor(reply: FastifyReply) {
+  constructor(reply: FastifyReply, gone: AbortSignal) {
     this.#reply = reply;
+    this.#gone = gone;
     reply.hijack();
     reply.raw.writeHead(200, {
       ...pageHeaders,
@@ -43,6 +46,12 @@ class EventStream {
     this.#write(`event: ${event}\ndata: ${JSON.stringify(content)}\n\n`);
   }
 
+  /** Resolves when what was sent is on its way, or the browser is gone. */
+  async room(): Promise<void> {
+    const { raw } = this.#reply;
+    if (raw.writableNeedDrain) await once(raw, 'drain', { signal: this.#gone }).catch(() => undefined);
+  }
+
   /** The browser then connects again, or learns that its login is over. */
   end(): void {
     this.stop();
@@ -55,9 +64,7 @@ class EventStream {
 
   #write(text: string): void {
     const { raw } = this.#reply;
-    if (raw.destroyed) return;
-    if (raw.writableLength > bounds.streamBacklogBytes) raw.destroy();
-    else raw.write(text);
+    if (!raw.destroyed) raw.write(text);
   }
 }
 
@@ -99,9 +106,10 @@ export function liveRoute(app: FastifyInstance, context: Context): void {
       borrowed.release();
       return leave();
     }
-    const stream = new EventStream(reply);
+    const stream = new EventStream(reply, gone);
     const stop = borrowed.feed.listen({
       change: (change) => stream.send('change', change),
+      room: () => stream.room(),
       state: (states) => stream.send('state', states),
       end: () => stream.end(),
     });
