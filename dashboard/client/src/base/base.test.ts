@@ -1,7 +1,9 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { ConversationEntry } from '@agentfleet/protocol/results';
 import type { TaskRow } from '../../../src/base/wire.ts';
+import { RequestError } from './api.ts';
 import { filterOf, matching, ordered, summarise } from './fleet.ts';
+import { afterError } from './hooks.ts';
 import { FleetStore } from './store.ts';
 import { candidatesOf, changesBySnapshot, doneSince, gistOf, Talk, type Turn } from './talk.ts';
 import { bytes, duration, short, span, wilson } from './text.ts';
@@ -204,4 +206,15 @@ test('a connection without a sign of life counts as lost, and another one is ope
   store.close();
   vi.advanceTimersByTime(60_000);
   expect(made).toHaveLength(2);
+});
+
+test.each([
+  [404, 'a', {}],
+  [403, 'a', {}],
+  [503, 'a', { value: 'old', at: 7 }],
+  [0, 'a', { value: 'old', at: 7 }],
+  [503, 'b', {}],
+])('after an answer %d to %s: what is shown of it', (status, key, left) => {
+  const error = new RequestError(status, { code: 'C', message: 'm' });
+  expect(afterError({ key: 'a', value: 'old', at: 7 }, key, error)).toEqual({ key, error, ...left });
 });
