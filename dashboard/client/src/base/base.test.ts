@@ -1,8 +1,9 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
+import type { ExpertPool } from '@agentfleet/protocol/api';
 import type { ConversationEntry } from '@agentfleet/protocol/results';
 import type { TaskRow } from '../../../src/base/wire.ts';
 import { RequestError } from './api.ts';
-import { filterOf, matching, ordered, summarise } from './fleet.ts';
+import { filterOf, matching, ordered, poolsOf, summarise } from './fleet.ts';
 import { afterError } from './hooks.ts';
 import { FleetStore } from './store.ts';
 import { candidatesOf, changesBySnapshot, doneSince, gistOf, Talk, type Turn } from './talk.ts';
@@ -217,4 +218,28 @@ test.each([
 ])('after an answer %d to %s: what is shown of it', (status, key, left) => {
   const error = new RequestError(status, { code: 'C', message: 'm' });
   expect(afterError({ key: 'a', value: 'old', at: 7 }, key, error)).toEqual({ key, error, ...left });
+});
+
+const pool = (key: string, from: string, creationTimestamp: string, more: object = {}): ExpertPool => {
+  const [namespace, name] = key.split('/');
+  const spec = { default: true, allowedNamespaces: { from }, ...more };
+  return { metadata: { namespace, name, creationTimestamp }, spec } as unknown as ExpertPool;
+};
+
+// The operator's rule is `resolvePoolRef`.
+test.each([
+  ['the only one of the namespace', [pool('ns/a', 'Same', '1')], 'ns/a'],
+  [
+    'the oldest of the namespace, before one of another',
+    [pool('ns/b', 'Same', '2'), pool('ns/c', 'All', '1'), pool('p/d', 'All', '0')],
+    'ns/c',
+  ],
+  ['the only one of another that takes all', [pool('ns/a', 'Same', '1', { default: false }), pool('p/d', 'All', '0')], 'p/d'],
+  ['none of another that takes its own tasks', [pool('p/d', 'Same', '0')], undefined],
+  ['none of two others: grants decide', [pool('p/d', 'All', '0'), pool('q/d', 'Selector', '1')], undefined],
+])('tasks that name no pool are of the default: %s', (_, pools, found) => {
+  const poolOf = poolsOf(pools);
+  const [task, named] = [row('a'), row('b', { pool: 'x/y' })];
+  expect([poolOf(task), poolOf(named)]).toEqual([found, 'x/y']);
+  expect(matching([task, named], filterOf(new URLSearchParams('pool=p/d')), poolOf)).toEqual(found === 'p/d' ? [task] : []);
 });
