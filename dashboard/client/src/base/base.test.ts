@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
-import type { ExpertPool } from '@agentfleet/protocol/api';
+import { type ExpertPool, maxOrderMessage } from '@agentfleet/protocol/api';
 import type { ConversationEntry } from '@agentfleet/protocol/results';
 import type { TaskRow } from '../../../src/base/wire.ts';
 import { RequestError } from './api.ts';
@@ -7,7 +7,7 @@ import { filterOf, matching, ordered, poolsOf, summarise } from './fleet.ts';
 import { afterError } from './hooks.ts';
 import { FleetStore } from './store.ts';
 import { candidatesOf, changesBySnapshot, doneSince, gistOf, Talk, type Turn } from './talk.ts';
-import { bytes, duration, short, span, wilson } from './text.ts';
+import { bytes, duration, longestWords, short, span, wilson } from './text.ts';
 
 const row = (name: string, more: Partial<TaskRow> = {}): TaskRow => ({
   key: `ns/${name}`,
@@ -41,6 +41,11 @@ test('numbers as people read them', () => {
   expect([bytes(1), bytes(36_507_222_016)]).toEqual(['1 B', '34.0 GiB']);
   expect([duration(56), duration(1500), duration(20_000)]).toEqual(['56 ms', '1.5 s', '20 s']);
   expect([span(0), span(61_000), span(3_700_000), span(200_000_000)]).toEqual(['0 s', '1 min', '1 h 1 min', '2 d']);
+});
+
+test('fields of the page take as many characters as the API', () => {
+  // The page does not import the API itself, which would bring its schemas along.
+  expect(longestWords).toBe(maxOrderMessage);
 });
 
 test('what needs a person comes first, soonest end before; then what is stuck, what runs, what ended', () => {

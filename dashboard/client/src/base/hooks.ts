@@ -59,6 +59,8 @@ export function useAct(onDone: () => void): {
   readonly error: unknown;
   readonly said: string;
   readonly act: (what: () => Promise<unknown>, said: string) => void;
+  /** Forgets what came of the last one. */
+  readonly clear: () => void;
 } {
   const [state, setState] = useState<{ readonly busy: boolean; readonly error?: unknown; readonly said: string }>({
     busy: false,
@@ -77,7 +79,8 @@ export function useAct(onDone: () => void): {
     },
     [onDone],
   );
-  return { busy: state.busy, error: state.error, said: state.said, act };
+  const clear = useCallback(() => setState({ busy: false, said: '' }), []);
+  return { busy: state.busy, error: state.error, said: state.said, act, clear };
 }
 
 /** Parameters of the address, and how to change them: empty values leave it, and the history gets no entry for each letter. */

@@ -1,5 +1,8 @@
 /** Numbers and times as people read them, and the arithmetic of shares. Pure. */
 
+/** Characters of a message, an answer and a reason that the API takes. */
+export const longestWords = 1024;
+
 export function ago(ms: number | undefined, now: number): string {
   return ms === undefined || Number.isNaN(ms) ? '–' : span(now - ms);
 }

@@ -9,6 +9,7 @@ import { useAct, useLoad } from '../../base/hooks.ts';
 import { useSession } from '../../base/place.ts';
 import { useFleet } from '../../base/store.ts';
 import { doneSince, type Turn } from '../../base/talk.ts';
+import { longestWords } from '../../base/text.ts';
 import { Confirm, Trouble } from '../../parts/bits.tsx';
 import { filesOf, pathOf } from '../../parts/diff.ts';
 import { plain } from '../../parts/output.tsx';
@@ -163,27 +164,34 @@ export function GoBack({
   const { namespace = '', name } = task.metadata;
   const [open, setOpen] = useState(false);
   const [text, setText] = useState('');
-  const { busy, error, said, act } = useAct(() => undefined);
+  const { busy, error, said, act, clear } = useAct(() => setOpen(false));
   const lost = open ? doneSince(turns, snapshot) : undefined;
   const paths = [...new Set(lost?.edits.map(({ path }) => path))];
   const order = (): void => {
-    setOpen(false);
     const body = { type: 'Message', message: text.trim(), snapshot };
     act(() => send('POST', taskPath(namespace, name, '/orders'), body), 'The files are put back at the next step of the agent.');
   };
   return (
     <>
-      <button type="button" className="link" disabled={busy} onClick={() => setOpen(true)}>
+      <button
+        type="button"
+        className="link"
+        disabled={busy}
+        onClick={() => {
+          clear();
+          setOpen(true);
+        }}
+      >
         Go back to here …
       </button>
       <span role="status">{said !== '' && <span className="notice good">{said}</span>}</span>
-      {error !== undefined && <Trouble what="The API server refused it:" error={error} />}
       {open && (
         <Confirm
           title={`Put all files back to ${snapshot}?`}
           action="Put back"
           danger
-          disabled={text.trim() === ''}
+          disabled={busy || text.trim() === ''}
+          error={error}
           onYes={order}
           onNo={() => setOpen(false)}
         >
@@ -203,7 +211,14 @@ export function GoBack({
             </>
           )}
           <label htmlFor="go-back">What the agent should do instead</label>
-          <textarea id="go-back" rows={3} maxLength={1024} value={text} onChange={({ target }) => setText(target.value)} autoFocus />
+          <textarea
+            id="go-back"
+            rows={3}
+            maxLength={longestWords}
+            value={text}
+            onChange={({ target }) => setText(target.value)}
+            autoFocus
+          />
         </Confirm>
       )}
     </>
