@@ -7,7 +7,7 @@ import { filterOf, matching, ordered, poolsOf, summarise } from './fleet.ts';
 import { afterError } from './hooks.ts';
 import { FleetStore } from './store.ts';
 import { candidatesOf, changesBySnapshot, doneSince, gistOf, Talk, type Turn } from './talk.ts';
-import { bytes, duration, longestWords, short, span, wilson } from './text.ts';
+import { bytes, clock, duration, longestWords, short, span, wilson } from './text.ts';
 
 const row = (name: string, more: Partial<TaskRow> = {}): TaskRow => ({
   key: `ns/${name}`,
@@ -41,6 +41,12 @@ test('numbers as people read them', () => {
   expect([bytes(1), bytes(36_507_222_016)]).toEqual(['1 B', '34.0 GiB']);
   expect([duration(56), duration(1500), duration(20_000)]).toEqual(['56 ms', '1.5 s', '20 s']);
   expect([span(0), span(61_000), span(3_700_000), span(200_000_000)]).toEqual(['0 s', '1 min', '1 h 1 min', '2 d']);
+});
+
+test('times of day are those of the viewer', () => {
+  vi.stubEnv('TZ', 'Asia/Tokyo');
+  onTestFinished(() => void vi.unstubAllEnvs());
+  expect([clock('2026-01-01T20:04:05.678Z'), clock('no time')]).toEqual(['05:04:05', '']);
 });
 
 test('fields of the page take as many characters as the API', () => {
