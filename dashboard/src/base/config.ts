@@ -28,8 +28,6 @@ export const bounds = {
   users: 200,
   streamsPerUser: 12,
   namespacesPerUser: 100,
-  /** Bytes that may wait for a slow browser; it then connects again. */
-  streamBacklogBytes: 16_777_216,
   /** Ms that watches outlive their last browser. */
   idleMs: 30_000,
   /** Ms that changes are gathered before they are sent. */

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { bounds } from '../base/config.ts';
 import { DashboardError } from '../base/failure.ts';
@@ -22,13 +23,15 @@ function namespacesOf(query: unknown): readonly string[] {
   return names;
 }
 
-/** Server-sent events to one browser. A browser that does not keep up is cut off and connects again. */
+/** Server-sent events to one browser. */
 class EventStream {
   readonly #reply: FastifyReply;
+  readonly #gone: AbortSignal;
   readonly #beat: NodeJS.Timeout;
 
-  constructor(reply: FastifyReply) {
+  constructor(reply: FastifyReply, gone: AbortSignal) {
     this.#reply = reply;
+    this.#gone = gone;
     reply.hijack();
     reply.raw.writeHead(200, {
       ...pageHeaders,
@@ -43,35 +46,55 @@ class EventStream {
     this.#write(`event: ${event}\ndata: ${JSON.stringify(content)}\n\n`);
   }
 
+  /** Resolves when what was sent is on its way, or the browser is gone. */
+  async room(): Promise<void> {
+    const { raw } = this.#reply;
+    if (raw.writableNeedDrain) await once(raw, 'drain', { signal: this.#gone }).catch(() => undefined);
+  }
+
+  /** The browser then connects again, or learns that its login is over. */
   end(): void {
+    this.stop();
+    this.#reply.raw.end();
+  }
+
+  stop(): void {
     clearInterval(this.#beat);
   }
 
   #write(text: string): void {
     const { raw } = this.#reply;
-    if (raw.destroyed) return;
-    if (raw.writableLength > bounds.streamBacklogBytes) raw.destroy();
-    else raw.write(text);
+    if (!raw.destroyed) raw.write(text);
+  }
+}
+
+/** How many pages each user has open. */
+class OpenPages {
+  readonly #counts = new Map<string, number>();
+
+  /** One more of a user; the function returned takes it off. @throws DashboardError for one too many */
+  enter(user: string): () => void {
+    const count = this.#counts.get(user) ?? 0;
+    if (count >= bounds.streamsPerUser)
+      throw new DashboardError(429, 'AF_DASHBOARD_STREAMS', `you have ${count} pages open`, 'Close some of them');
+    this.#counts.set(user, count + 1);
+    return () => {
+      const left = (this.#counts.get(user) ?? 1) - 1;
+      if (left === 0) this.#counts.delete(user);
+      else this.#counts.set(user, left);
+    };
   }
 }
 
 /** `GET /api/live?ns=a,b`: all kinds that the page follows, in one stream. */
 export function liveRoute(app: FastifyInstance, context: Context): void {
-  const open = new Map<string, number>();
+  const pages = new OpenPages();
   app.get('/api/live', async (request, reply) => {
     const wanted = [...new Set([...namespacesOf(request.query), ...context.config.namespaces])];
     // Before anything is waited for: a page that leaves meanwhile leaves nothing behind.
     const gone = untilGone(reply);
     const { user } = await callerOf(context, request);
-    const count = open.get(user.id) ?? 0;
-    if (count >= bounds.streamsPerUser)
-      throw new DashboardError(429, 'AF_DASHBOARD_STREAMS', `you have ${count} pages open`, 'Close some of them');
-    open.set(user.id, count + 1);
-    const leave = (): void => {
-      const left = (open.get(user.id) ?? 1) - 1;
-      if (left === 0) open.delete(user.id);
-      else open.set(user.id, left);
-    };
+    const leave = pages.enter(user.id);
     const borrowed = await context.feeds
       .borrow(user, wanted, () => context.users.hold(user.id))
       .catch((error: unknown) => {
@@ -83,14 +106,16 @@ export function liveRoute(app: FastifyInstance, context: Context): void {
       borrowed.release();
       return leave();
     }
-    const stream = new EventStream(reply);
+    const stream = new EventStream(reply, gone);
     const stop = borrowed.feed.listen({
       change: (change) => stream.send('change', change),
+      room: () => stream.room(),
       state: (states) => stream.send('state', states),
+      end: () => stream.end(),
     });
     const end = (): void => {
       stop();
-      stream.end();
+      stream.stop();
       borrowed.release();
       leave();
     };

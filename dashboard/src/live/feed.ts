@@ -66,13 +66,15 @@ export async function scopeOf(transport: Transport, resource: Resource, wanted: 
   return { namespaces: asked.filter((_, at) => allowed[at]), denied: asked.filter((_, at) => !allowed[at]) };
 }
 
-/** Who listens. Called in order; what it returns does not matter. */
+/** Who listens. Called in order. */
 export interface Listener {
   change(change: LiveChange): void;
+  /** Resolves when there is room for another change, or nobody is there any more. Never rejects. */
+  room(): Promise<void>;
   state(states: readonly KindState[]): void;
+  /** Nothing comes after this: the login is over, or the service stops. */
+  end(): void;
 }
-
-const keyOfShape = (shape: Shape): string => ('key' in shape ? shape.key : keyOf(shape));
 
 /** Objects of one kind for one user: one watch where they may see all namespaces, else one for each that they may. */
 class KindFeed {
@@ -81,7 +83,7 @@ class KindFeed {
   readonly scope: Scope;
   /** Gives its watches back. */
   readonly close: () => void;
-  #changed = new Map<string, Shape | undefined>();
+  #changed = new Set<string>();
 
   constructor(kind: Followed, scope: Scope, watches: Watches, onChange: () => void) {
     this.kind = kind;
@@ -89,16 +91,12 @@ class KindFeed {
     const each = scope.namespaces === 'All' ? [undefined] : scope.namespaces;
     const taken = each.map((namespace) => watches.take(kind, namespace));
     this.#informers = taken.map(({ informer }) => informer);
-    const note = (object: Shrunk, gone: boolean): void => {
-      this.#changed.set(keyOf(object), gone ? undefined : object.shape);
+    const note = (object: Shrunk): void => {
+      this.#changed.add(keyOf(object));
       onChange();
     };
     const leave = this.#informers.map((informer) =>
-      informer.addHandler({
-        onAdd: (object) => note(object, false),
-        onUpdate: (_, object) => note(object, false),
-        onDelete: (object) => note(object, true),
-      }),
+      informer.addHandler({ onAdd: note, onUpdate: (_, object) => note(object), onDelete: note }),
     );
     this.close = () => {
       for (const end of leave) end();
@@ -106,22 +104,30 @@ class KindFeed {
     };
   }
 
-  /** What is known now, in parts that a browser takes without a pause. */
-  snapshot(): readonly LiveChange[] {
-    const all = this.#informers.flatMap((informer) => informer.lister.list().flatMap(({ shape }) => shape ?? []));
-    const parts = Array.from({ length: Math.ceil(all.length / 1000) }, (_, at) => all.slice(at * 1000, at * 1000 + 1000));
-    const changes = (parts.length === 0 ? [[]] : parts).map((upsert) => ({ kind: this.kind, upsert, remove: [] }));
-    return changes.map((change, at) => (at === 0 ? { ...change, reset: true } : change));
+  /** Keys of all that is known now. */
+  keys(): readonly string[] {
+    return this.#informers.flatMap(({ lister }) => [...lister.values()].map(keyOf));
   }
 
-  /** What changed since the last call; undefined: nothing did. */
-  take(): LiveChange | undefined {
-    if (this.#changed.size === 0) return undefined;
+  /** Keys of what changed since the last call. */
+  take(): ReadonlySet<string> {
     const changed = this.#changed;
-    this.#changed = new Map();
-    const upsert = [...changed.values()].filter((shape) => shape !== undefined);
-    const present = new Set(upsert.map(keyOfShape));
-    return { kind: this.kind, upsert, remove: [...changed.keys()].filter((key) => !present.has(key)) };
+    this.#changed = new Set();
+    return changed;
+  }
+
+  /** What became of these objects, as of now. */
+  changeOf(keys: readonly string[]): LiveChange {
+    const shapes = keys.map((key) => this.#shapeOf(key));
+    return { kind: this.kind, upsert: shapes.flatMap((shape) => shape ?? []), remove: keys.filter((_, at) => shapes[at] === undefined) };
+  }
+
+  #shapeOf(key: string): Shape | undefined {
+    for (const { lister } of this.#informers) {
+      const found = lister.get(key);
+      if (found !== undefined) return found.shape;
+    }
+    return undefined;
   }
 
   state(): KindState {
@@ -143,9 +149,72 @@ class KindFeed {
   }
 }
 
+/** Objects of one message: what a browser takes without a pause. */
+const partSize = 1000;
+
+/** What one listener has not got yet. It goes in parts, each as the objects are then: who is slow gets fewer of them, and none is old. */
+class Reader {
+  readonly #listener: Listener;
+  /** By kind, the one first that has waited longest. */
+  readonly #owed = new Map<KindFeed, Set<string>>();
+  readonly #begun = new Set<KindFeed>();
+  #sending = false;
+
+  constructor(listener: Listener) {
+    this.#listener = listener;
+  }
+
+  owe(kind: KindFeed, keys: Iterable<string>): void {
+    const owed = this.#owed.get(kind) ?? new Set();
+    for (const key of keys) owed.add(key);
+    this.#owed.set(kind, owed);
+    void this.#send();
+  }
+
+  state(states: readonly KindState[]): void {
+    this.#listener.state(states);
+  }
+
+  leave(): void {
+    this.#owed.clear();
+  }
+
+  end(): void {
+    this.leave();
+    this.#listener.end();
+  }
+
+  async #send(): Promise<void> {
+    if (this.#sending) return;
+    this.#sending = true;
+    for (let part = this.#next(); part !== undefined; part = this.#next()) {
+      this.#listener.change(part);
+      await this.#listener.room();
+    }
+    this.#sending = false;
+  }
+
+  #next(): LiveChange | undefined {
+    const [first] = this.#owed;
+    if (first === undefined) return undefined;
+    const [kind, owed] = first;
+    const keys: string[] = [];
+    for (const key of owed) {
+      if (keys.length === partSize) break;
+      keys.push(key);
+      owed.delete(key);
+    }
+    this.#owed.delete(kind);
+    if (owed.size > 0) this.#owed.set(kind, owed);
+    const begins = !this.#begun.has(kind);
+    this.#begun.add(kind);
+    return { ...kind.changeOf(keys), ...(begins && { reset: true }) };
+  }
+}
+
 /** All that one user follows: shared by all browsers that show the same namespaces with the same credential. */
 export class Feed {
-  readonly #listeners = new Set<Listener>();
+  readonly #readers = new Set<Reader>();
   readonly #abort = new AbortController();
   readonly #clock: Clock;
   #kinds: readonly KindFeed[] = [];
@@ -171,15 +240,23 @@ export class Feed {
   }
 
   get listeners(): number {
-    return this.#listeners.size;
+    return this.#readers.size;
   }
 
-  /** Reports all that is known at once, then every change. The function returned ends it. */
+  /** Reports all that is known, part by part, and every change, until `close`. The function returned ends it. */
   listen(listener: Listener): () => void {
-    listener.state(this.states());
-    for (const kind of this.#kinds) for (const change of kind.snapshot()) listener.change(change);
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    if (this.#abort.signal.aborted) {
+      listener.end();
+      return () => undefined;
+    }
+    const reader = new Reader(listener);
+    this.#readers.add(reader);
+    reader.state(this.states());
+    for (const kind of this.#kinds) reader.owe(kind, kind.keys());
+    return () => {
+      reader.leave();
+      this.#readers.delete(reader);
+    };
   }
 
   states(): readonly KindState[] {
@@ -190,15 +267,16 @@ export class Feed {
     this.#abort.abort();
     for (const kind of this.#kinds) kind.close();
     this.#flush?.cancel();
-    this.#listeners.clear();
+    for (const reader of this.#readers) reader.end();
+    this.#readers.clear();
   }
 
   #soon(): void {
     this.#flush ??= this.#clock.after(bounds.batchMs, () => {
       this.#flush = undefined;
       for (const kind of this.#kinds) {
-        const change = kind.take();
-        if (change !== undefined) for (const listener of this.#listeners) listener.change(change);
+        const changed = kind.take();
+        if (changed.size > 0) for (const reader of this.#readers) reader.owe(kind, changed);
       }
       this.#tellStates();
     });
@@ -217,7 +295,7 @@ export class Feed {
     const text = JSON.stringify(states);
     if (text === this.#reported) return;
     this.#reported = text;
-    for (const listener of this.#listeners) listener.state(states);
+    for (const reader of this.#readers) reader.state(states);
   }
 }
 

@@ -1,9 +1,13 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { type ExpertPool, maxOrderMessage } from '@agentfleet/protocol/api';
 import type { ConversationEntry } from '@agentfleet/protocol/results';
 import type { TaskRow } from '../../../src/base/wire.ts';
-import { filterOf, matching, ordered, summarise } from './fleet.ts';
+import { RequestError } from './api.ts';
+import { filterOf, matching, ordered, poolsOf, summarise } from './fleet.ts';
+import { afterError } from './hooks.ts';
+import { FleetStore } from './store.ts';
 import { candidatesOf, changesBySnapshot, doneSince, gistOf, Talk, type Turn } from './talk.ts';
-import { bytes, duration, short, span, wilson } from './text.ts';
+import { bytes, clock, duration, longestWords, short, span, wilson } from './text.ts';
 
 const row = (name: string, more: Partial<TaskRow> = {}): TaskRow => ({
   key: `ns/${name}`,
@@ -37,6 +41,17 @@ test('numbers as people read them', () => {
   expect([bytes(1), bytes(36_507_222_016)]).toEqual(['1 B', '34.0 GiB']);
   expect([duration(56), duration(1500), duration(20_000)]).toEqual(['56 ms', '1.5 s', '20 s']);
   expect([span(0), span(61_000), span(3_700_000), span(200_000_000)]).toEqual(['0 s', '1 min', '1 h 1 min', '2 d']);
+});
+
+test('times of day are those of the viewer', () => {
+  vi.stubEnv('TZ', 'Asia/Tokyo');
+  onTestFinished(() => void vi.unstubAllEnvs());
+  expect([clock('2026-01-01T20:04:05.678Z'), clock('no time')]).toEqual(['05:04:05', '']);
+});
+
+test('fields of the page take as many characters as the API', () => {
+  // The page does not import the API itself, which would bring its schemas along.
+  expect(longestWords).toBe(maxOrderMessage);
 });
 
 test('what needs a person comes first, soonest end before; then what is stuck, what runs, what ended', () => {
@@ -164,4 +179,78 @@ test('what changed between snapshots: edits that were made, commands that ran; n
   expect(doneSince(turns, 's4')).toEqual({ edits: edits(['two.py']), commands: ['make', 'ls'] });
   expect(doneSince(turns, 's0')).toEqual({ edits: edits(['found.py', 'one.py', 'two.py']), commands: ['make', 'ls'] });
   expect(doneSince(turns, 's1')).toBeUndefined(); // s0 was gone back to after it
+});
+
+test('a connection without a sign of life counts as lost, and another one is opened', () => {
+  vi.useFakeTimers();
+  onTestFinished(() => {
+    vi.useRealTimers();
+    vi.unstubAllGlobals();
+  });
+  const made: Connection[] = [];
+  class Connection extends EventTarget {
+    static readonly CLOSED = 2;
+    readyState = 1;
+    constructor() {
+      super();
+      made.push(this);
+    }
+    close(): void {
+      this.readyState = Connection.CLOSED;
+    }
+  }
+  vi.stubGlobal('EventSource', Connection);
+  vi.stubGlobal('window', { setTimeout, clearTimeout, requestAnimationFrame: (draw: () => void) => setTimeout(draw, 16) });
+  const store = new FleetStore();
+  const comes = (event: string): void => void made.at(-1)?.dispatchEvent(new Event(event));
+  const begun = Date.now();
+  store.connect([], () => undefined);
+  comes('open');
+  for (let beat = 1; beat <= 3; beat += 1) {
+    vi.advanceTimersByTime(10_000);
+    comes('beat');
+  }
+  expect([store.fleet().link, made.length]).toEqual(['Open', 1]);
+  vi.advanceTimersByTime(25_000);
+  expect([store.fleet().link, store.fleet().at - begun, made.map(({ readyState }) => readyState)]).toEqual(['Away', 30_000, [2, 1]]);
+  comes('open');
+  expect(store.fleet().link).toBe('Open');
+  store.close();
+  vi.advanceTimersByTime(60_000);
+  expect(made).toHaveLength(2);
+});
+
+test.each([
+  [404, 'a', {}],
+  [403, 'a', {}],
+  [503, 'a', { value: 'old', at: 7 }],
+  [0, 'a', { value: 'old', at: 7 }],
+  [503, 'b', {}],
+])('after an answer %d to %s: what is shown of it', (status, key, left) => {
+  const error = new RequestError(status, { code: 'C', message: 'm' });
+  expect(afterError({ key: 'a', value: 'old', at: 7 }, key, error)).toEqual({ key, error, ...left });
+});
+
+const pool = (key: string, from: string, creationTimestamp: string, more: object = {}): ExpertPool => {
+  const [namespace, name] = key.split('/');
+  const spec = { default: true, allowedNamespaces: { from }, ...more };
+  return { metadata: { namespace, name, creationTimestamp }, spec } as unknown as ExpertPool;
+};
+
+// The operator's rule is `resolvePoolRef`.
+test.each([
+  ['the only one of the namespace', [pool('ns/a', 'Same', '1')], 'ns/a'],
+  [
+    'the oldest of the namespace, before one of another',
+    [pool('ns/b', 'Same', '2'), pool('ns/c', 'All', '1'), pool('p/d', 'All', '0')],
+    'ns/c',
+  ],
+  ['the only one of another that takes all', [pool('ns/a', 'Same', '1', { default: false }), pool('p/d', 'All', '0')], 'p/d'],
+  ['none of another that takes its own tasks', [pool('p/d', 'Same', '0')], undefined],
+  ['none of two others: grants decide', [pool('p/d', 'All', '0'), pool('q/d', 'Selector', '1')], undefined],
+])('tasks that name no pool are of the default: %s', (_, pools, found) => {
+  const poolOf = poolsOf(pools);
+  const [task, named] = [row('a'), row('b', { pool: 'x/y' })];
+  expect([poolOf(task), poolOf(named)]).toEqual([found, 'x/y']);
+  expect(matching([task, named], filterOf(new URLSearchParams('pool=p/d')), poolOf)).toEqual(found === 'p/d' ? [task] : []);
 });

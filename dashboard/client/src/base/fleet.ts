@@ -1,5 +1,5 @@
 /** What the list of tasks adds up to, and which of them a filter leaves. Pure. */
-import type { Phase } from '@agentfleet/protocol/api';
+import type { ExpertPool, Phase } from '@agentfleet/protocol/api';
 import type { TaskRow } from '../../../src/base/wire.ts';
 
 export type Tone = 'idle' | 'wait' | 'run' | 'good' | 'bad';
@@ -57,15 +57,44 @@ export function ordered(rows: readonly TaskRow[], sort: string): readonly TaskRo
   return [...rows].sort((a, b) => before(a, b, sort));
 }
 
+/** The pool of a task, `namespace/name`; undefined: the page does not know it. */
+export type PoolOf = (row: Pick<TaskRow, 'namespace' | 'pool'>) => string | undefined;
+
+/** The default pool of a namespace as far as pools alone decide it: its own, of several the oldest, else the only one of others that may be. */
+function defaultPool(namespace: string, pools: readonly ExpertPool[]): string | undefined {
+  const age = ({ metadata }: ExpertPool): string => `${metadata.creationTimestamp ?? ''} ${metadata.name}`;
+  const [own] = pools
+    .filter(({ metadata, spec }) => metadata.namespace === namespace && spec.allowedNamespaces.from !== 'Selector')
+    .sort((a, b) => (age(a) < age(b) ? -1 : 1));
+  // Which of several others it is depends on labels and grants of the namespace.
+  const [other, ...more] = own === undefined ? pools.filter(({ spec }) => spec.allowedNamespaces.from !== 'Same') : [own];
+  return other === undefined || more.length > 0 ? undefined : `${other.metadata.namespace ?? ''}/${other.metadata.name}`;
+}
+
+/** Finds the pool of a task: the one that it names, else the default of its namespace, by the operator's rule. */
+export function poolsOf(pools: Iterable<ExpertPool>): PoolOf {
+  const defaults = [...pools].filter(({ metadata, spec }) => spec.default && metadata.deletionTimestamp === undefined);
+  const found = new Map<string, string | undefined>();
+  return ({ namespace, pool }) => {
+    if (pool !== undefined) return pool;
+    if (!found.has(namespace)) found.set(namespace, defaultPool(namespace, defaults));
+    return found.get(namespace);
+  };
+}
+
 /** Those that a filter leaves, in the order that they have: much cheaper than to sort, and done for each letter. */
-export function matching(rows: readonly TaskRow[], { q, phase, failure, ns, pool }: Filter): readonly TaskRow[] {
+export function matching(
+  rows: readonly TaskRow[],
+  { q, phase, failure, ns, pool }: Filter,
+  poolOf: PoolOf = (row) => row.pool,
+): readonly TaskRow[] {
   const words = q.toLowerCase();
   return rows.filter(
     (row) =>
       (phase === '' || row.phase === phase) &&
       (failure === '' || row.failure === failure) &&
       (ns === '' || row.namespace === ns) &&
-      (pool === '' || row.pool === pool) &&
+      (pool === '' || poolOf(row) === pool) &&
       (words === '' || row.key.includes(words) || row.goal.toLowerCase().includes(words)),
   );
 }

@@ -1,6 +1,7 @@
 /** Hooks that several screens use: the time, what is loaded, what a person does, the parameters of the address. */
 import { useCallback, useEffect, useMemo, useState } from 'react';
 import { useLocation, useSearch } from 'wouter';
+import { RequestError } from './api.ts';
 
 /** The time, so often that ages stay true. */
 export function useNow(everyMs = 1000): number {
@@ -12,24 +13,37 @@ export function useNow(everyMs = 1000): number {
   return now;
 }
 
-export interface Loaded<T> {
+interface Load<T> {
+  readonly key: string;
   readonly value?: T;
+  /** When the value came, ms since the epoch. */
+  readonly at?: number;
+  /** Why it could not be loaded since then. */
   readonly error?: unknown;
+}
+
+export interface Loaded<T> extends Omit<Load<T>, 'key'> {
   readonly again: () => void;
+}
+
+/** What is left after an error: nothing of what is not there or may not be read any more, else what was there before. Pure. */
+export function afterError<T>(before: Load<T>, key: string, error: unknown): Load<T> {
+  const isGone = error instanceof RequestError && (error.status === 403 || error.status === 404);
+  return isGone || before.key !== key ? { key, error } : { ...before, error };
 }
 
 /** Loads what `key` names, anew with each `version` and when asked; what was there stays meanwhile. */
 export function useLoad<T>(key: string, load: (signal: AbortSignal) => Promise<T>, version = ''): Loaded<T> {
-  const [state, setState] = useState<{ readonly key: string; readonly value?: T; readonly error?: unknown }>({ key });
+  const [state, setState] = useState<Load<T>>({ key });
   const [turn, setTurn] = useState(0);
   useEffect(() => {
     const abort = new AbortController();
     load(abort.signal).then(
       (value) => {
-        if (!abort.signal.aborted) setState({ key, value });
+        if (!abort.signal.aborted) setState({ key, value, at: Date.now() });
       },
       (error: unknown) => {
-        if (!abort.signal.aborted) setState((before) => ({ ...(before.key === key ? before : {}), key, error }));
+        if (!abort.signal.aborted) setState((before) => afterError(before, key, error));
       },
     );
     return () => abort.abort();
@@ -45,6 +59,8 @@ export function useAct(onDone: () => void): {
   readonly error: unknown;
   readonly said: string;
   readonly act: (what: () => Promise<unknown>, said: string) => void;
+  /** Forgets what came of the last one. */
+  readonly clear: () => void;
 } {
   const [state, setState] = useState<{ readonly busy: boolean; readonly error?: unknown; readonly said: string }>({
     busy: false,
@@ -63,7 +79,8 @@ export function useAct(onDone: () => void): {
     },
     [onDone],
   );
-  return { busy: state.busy, error: state.error, said: state.said, act };
+  const clear = useCallback(() => setState({ busy: false, said: '' }), []);
+  return { busy: state.busy, error: state.error, said: state.said, act, clear };
 }
 
 /** Parameters of the address, and how to change them: empty values leave it, and the history gets no entry for each letter. */

@@ -23,6 +23,9 @@ const none = (): Record<Followed, Map<string, Shape>> => ({
   AgentTaskOrder: new Map(),
 });
 
+/** Ms without any event after which a connection counts as lost: the service sends a sign of life every 10 s. */
+const silenceMs = 25_000;
+
 export class FleetStore {
   #objects = none();
   #fleet: Fleet = { objects: this.#objects as unknown as Fleet['objects'], states: [], link: 'Connecting', at: Date.now() };
@@ -30,6 +33,7 @@ export class FleetStore {
   #source: EventSource | undefined;
   #frame = 0;
   #timer = 0;
+  #silence = 0;
 
   subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener);
@@ -42,6 +46,17 @@ export class FleetStore {
     this.close();
     const source = new EventSource(`/api/live${namespaces.length === 0 ? '' : `?ns=${namespaces.map(encodeURIComponent).join(',')}`}`);
     this.#source = source;
+    const again = (): void => this.connect(namespaces, onLost);
+    // A way that dies without a word ends no connection: nothing but the silence shows it.
+    const listen = (): void => {
+      window.clearTimeout(this.#silence);
+      this.#silence = window.setTimeout(() => {
+        this.#set({ link: 'Away', at: this.#fleet.at });
+        again();
+      }, silenceMs);
+    };
+    listen();
+    for (const event of ['open', 'state', 'change', 'beat', 'error']) source.addEventListener(event, listen);
     source.addEventListener('change', (event) => this.#take(JSON.parse((event as MessageEvent<string>).data) as LiveChange));
     source.addEventListener('state', (event) => {
       const states = JSON.parse((event as MessageEvent<string>).data) as KindState[];
@@ -55,13 +70,13 @@ export class FleetStore {
       this.#set({ link: 'Away', at: this.#fleet.at });
       onLost();
       // A browser gives up after an answer that is no stream; we do not.
-      if (source.readyState === EventSource.CLOSED && this.#source === source)
-        this.#timer = window.setTimeout(() => this.connect(namespaces, onLost), 3000);
+      if (source.readyState === EventSource.CLOSED && this.#source === source) this.#timer = window.setTimeout(again, 3000);
     });
   }
 
   close(): void {
     window.clearTimeout(this.#timer);
+    window.clearTimeout(this.#silence);
     this.#source?.close();
     this.#source = undefined;
   }

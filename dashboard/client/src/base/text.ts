@@ -1,5 +1,14 @@
 /** Numbers and times as people read them, and the arithmetic of shares. Pure. */
 
+/** The time of day where the viewer is, of an RFC 3339 time; empty: it is none. */
+export function clock(at: string): string {
+  const time = new Date(at);
+  return Number.isNaN(time.getTime()) ? '' : time.toLocaleTimeString('en-GB');
+}
+
+/** Characters of a message, an answer and a reason that the API takes. */
+export const longestWords = 1024;
+
 export function ago(ms: number | undefined, now: number): string {
   return ms === undefined || Number.isNaN(ms) ? '–' : span(now - ms);
 }

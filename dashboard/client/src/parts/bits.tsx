@@ -65,6 +65,8 @@ export function Confirm(props: {
   readonly action: string;
   readonly danger?: boolean;
   readonly disabled?: boolean;
+  /** Why it was not done. */
+  readonly error?: unknown;
   readonly onYes: () => void;
   readonly onNo: () => void;
   readonly children: ReactNode;
@@ -74,7 +76,10 @@ export function Confirm(props: {
   return (
     <dialog ref={dialog} aria-label={props.title} onClose={props.onNo}>
       <h2>{props.title}</h2>
-      <div className="dialog-body">{props.children}</div>
+      <div className="dialog-body">
+        {props.children}
+        {props.error !== undefined && <Trouble what="That did not work:" error={props.error} />}
+      </div>
       <div className="buttons">
         <button type="button" onClick={props.onNo}>
           Leave it as it is

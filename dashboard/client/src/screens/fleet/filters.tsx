@@ -1,6 +1,6 @@
 import { type ReactNode, useEffect, useMemo, useRef } from 'react';
 import type { TaskRow } from '../../../../src/base/wire.ts';
-import { type Filter, phases, type Summary, tones } from '../../base/fleet.ts';
+import { type Filter, phases, type PoolOf, type Summary, tones } from '../../base/fleet.ts';
 
 type Change = (changes: Readonly<Record<string, string>>) => void;
 
@@ -47,15 +47,16 @@ function useSlash(): React.RefObject<HTMLInputElement | null> {
 
 export function Filters(props: {
   readonly all: readonly TaskRow[];
+  readonly poolOf: PoolOf;
   readonly summary: Summary;
   readonly filter: Filter;
   readonly shown: number;
   readonly onChange: Change;
 }): ReactNode {
-  const { all, summary, filter, shown, onChange } = props;
+  const { all, poolOf, summary, filter, shown, onChange } = props;
   const search = useSlash();
   const namespaces = useMemo(() => named(all.map(({ namespace }) => namespace)), [all]);
-  const pools = useMemo(() => named(all.map(({ pool }) => pool)), [all]);
+  const pools = useMemo(() => named(all.map(poolOf)), [all, poolOf]);
   const classes = [...summary.byClass].sort(([, a], [, b]) => b - a).map(([name, count]) => [name, `${name} (${count})`] as const);
   return (
     <search className="filters">

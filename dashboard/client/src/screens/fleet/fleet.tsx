@@ -2,7 +2,7 @@
 import { type ReactNode, useMemo } from 'react';
 import { Link } from 'wouter';
 import type { TaskRow } from '../../../../src/base/wire.ts';
-import { filterOf, isOver, matching, ordered, summarise } from '../../base/fleet.ts';
+import { filterOf, isOver, matching, ordered, poolsOf, summarise } from '../../base/fleet.ts';
 import { useNow, useParams } from '../../base/hooks.ts';
 import { useFleet } from '../../base/store.ts';
 import { ago, span } from '../../base/text.ts';
@@ -81,7 +81,8 @@ export function FleetScreen(): ReactNode {
   const filter = useMemo(() => filterOf(params), [params]);
   const all = useMemo(() => [...objects.AgentTask.values()], [objects.AgentTask]);
   const sorted = useMemo(() => ordered(all, filter.sort), [all, filter.sort]);
-  const rows = useMemo(() => matching(sorted, filter), [sorted, filter]);
+  const poolOf = useMemo(() => poolsOf(objects.ExpertPool.values()), [objects.ExpertPool]);
+  const rows = useMemo(() => matching(sorted, filter, poolOf), [sorted, filter, poolOf]);
   const summary = useMemo(() => summarise(all), [all]);
   const loading = states.find(({ kind }) => kind === 'AgentTask')?.state !== 'Live';
   return (
@@ -89,7 +90,7 @@ export function FleetScreen(): ReactNode {
       <h1 className="visually-hidden">Fleet</h1>
       <Summary summary={summary} now={now} />
       <Attention rows={all} now={now} />
-      <Filters all={all} summary={summary} filter={filter} shown={rows.length} onChange={change} />
+      <Filters all={all} poolOf={poolOf} summary={summary} filter={filter} shown={rows.length} onChange={change} />
       {rows.length === 0 ? (
         <Nothing any={all.length > 0} loading={loading} onClear={() => change({ q: '', phase: '', class: '', ns: '', pool: '' })} />
       ) : (

@@ -2,7 +2,7 @@
 import { type ReactNode, useMemo } from 'react';
 import type { ExpertPool, ExpertScale } from '@agentfleet/protocol/api';
 import type { TaskRow } from '../../../../src/base/wire.ts';
-import type { Tone } from '../../base/fleet.ts';
+import { type PoolOf, poolsOf, type Tone } from '../../base/fleet.ts';
 import { useFleet } from '../../base/store.ts';
 import { bytes, duration, money, short } from '../../base/text.ts';
 import { Badge, Empty, Panel } from '../../parts/bits.tsx';
@@ -124,19 +124,21 @@ function Troubles({ conditions }: { readonly conditions: NonNullable<ExpertPool[
   ));
 }
 
-/** What the tasks of a pool have used. */
-function useSpending(
-  rows: ReadonlyMap<string, TaskRow>,
-): ReadonlyMap<string, { readonly tokens: number; readonly cost: number; readonly tasks: number }> {
-  return useMemo(() => {
-    const sums = new Map<string, { tokens: number; cost: number; tasks: number }>();
-    for (const { pool, tokens, cost } of rows.values()) {
-      const key = pool ?? '';
-      const sum = sums.get(key) ?? { tokens: 0, cost: 0, tasks: 0 };
-      sums.set(key, { tokens: sum.tokens + tokens, cost: sum.cost + Number(cost ?? 0), tasks: sum.tasks + 1 });
-    }
-    return sums;
-  }, [rows]);
+interface Spent {
+  readonly tokens: number;
+  readonly cost: number;
+}
+
+/** What the tasks of each pool have used. */
+function spendingOf(rows: Iterable<TaskRow>, poolOf: PoolOf): ReadonlyMap<string, Spent> {
+  const sums = new Map<string, Spent>();
+  for (const row of rows) {
+    const pool = poolOf(row);
+    if (pool === undefined) continue;
+    const sum = sums.get(pool) ?? { tokens: 0, cost: 0 };
+    sums.set(pool, { tokens: sum.tokens + row.tokens, cost: sum.cost + Number(row.cost ?? 0) });
+  }
+  return sums;
 }
 
 function Facts({ items }: { readonly items: readonly (readonly [name: string, value: string])[] }): ReactNode {
@@ -159,7 +161,7 @@ function PoolView({
 }: {
   readonly pool: ExpertPool;
   readonly scales: readonly ExpertScale[];
-  readonly spent: { readonly tokens: number; readonly cost: number; readonly tasks: number } | undefined;
+  readonly spent: Spent | undefined;
 }): ReactNode {
   const { metadata, status } = pool;
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
@@ -191,7 +193,10 @@ function PoolView({
 
 export function PoolsScreen(): ReactNode {
   const { objects, states } = useFleet();
-  const spending = useSpending(objects.AgentTask);
+  const spending = useMemo(
+    () => spendingOf(objects.AgentTask.values(), poolsOf(objects.ExpertPool.values())),
+    [objects.AgentTask, objects.ExpertPool],
+  );
   const pools = [...objects.ExpertPool.values()].sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
   const scales = [...objects.ExpertScale.values()];
   const placed = placedOf(pools, [...objects.EnergyModel.values()]);

@@ -3,7 +3,7 @@ import type { AgentTask } from '@agentfleet/protocol/api';
 import { useAct } from '../../base/hooks.ts';
 import { send, taskPath } from '../../base/api.ts';
 import { useSession } from '../../base/place.ts';
-import { span } from '../../base/text.ts';
+import { longestWords, span } from '../../base/text.ts';
 import { Confirm, Trouble } from '../../parts/bits.tsx';
 import { DiffView } from '../../parts/diffView.tsx';
 import { Output, plain } from '../../parts/output.tsx';
@@ -31,7 +31,7 @@ function Buttons(props: { readonly task: AgentTask; readonly pending: Pending; r
       <textarea
         id="decision"
         rows={kind === 'Question' ? 3 : 2}
-        maxLength={4000}
+        maxLength={longestWords}
         value={text}
         onChange={({ target }) => setText(target.value)}
       />

@@ -4,7 +4,7 @@ import { useAct } from '../../base/hooks.ts';
 import { send, taskPath } from '../../base/api.ts';
 import { tones } from '../../base/fleet.ts';
 import { useSession } from '../../base/place.ts';
-import { ago } from '../../base/text.ts';
+import { ago, longestWords } from '../../base/text.ts';
 import { Badge, Confirm, Trouble } from '../../parts/bits.tsx';
 import { plain } from '../../parts/output.tsx';
 import { CancelView, UndoDialog } from './undo.tsx';
@@ -15,17 +15,15 @@ function Ask(props: {
   readonly task: AgentTask;
   readonly dialog: Dialog;
   readonly onClose: () => void;
-  readonly act: ReturnType<typeof useAct>['act'];
+  readonly doing: Pick<ReturnType<typeof useAct>, 'act' | 'busy' | 'error'>;
 }): ReactNode {
   const { namespace = '', name } = props.task.metadata;
+  const { act, busy, error } = props.doing;
   const [text, setText] = useState('');
-  const done = (what: () => Promise<unknown>, said: string): void => {
-    props.act(what, said);
-    props.onClose();
-  };
-  const patch = (body: object, said: string): void => done(() => send('PATCH', taskPath(namespace, name), body), said);
-  const order = (body: object, said: string): void => done(() => send('POST', taskPath(namespace, name, '/orders'), body), said);
-  const common = { onNo: props.onClose };
+  const patch = (body: object, said: string): void => act(() => send('PATCH', taskPath(namespace, name), body), said);
+  const order = (body: object, said: string): void => act(() => send('POST', taskPath(namespace, name, '/orders'), body), said);
+  // It stays until the API server has taken the order, and what was written in it with it.
+  const common = { onNo: props.onClose, disabled: busy, error };
   switch (props.dialog) {
     case 'Suspend':
       return (
@@ -47,7 +45,14 @@ function Ask(props: {
           {...common}
         >
           <label htmlFor="message">It reads this at its next step.</label>
-          <textarea id="message" rows={4} maxLength={4000} value={text} onChange={({ target }) => setText(target.value)} autoFocus />
+          <textarea
+            id="message"
+            rows={4}
+            maxLength={longestWords}
+            value={text}
+            onChange={({ target }) => setText(target.value)}
+            autoFocus
+          />
         </Confirm>
       );
     case 'Cancel':
@@ -64,7 +69,7 @@ function Ask(props: {
           </p>
           <CancelView task={props.task} />
           <label htmlFor="reason">Why, for the record</label>
-          <input id="reason" value={text} onChange={({ target }) => setText(target.value)} />
+          <input id="reason" maxLength={longestWords} value={text} onChange={({ target }) => setText(target.value)} />
         </Confirm>
       );
     case 'Terminate':
@@ -91,14 +96,26 @@ export function Head({ task, now, onDone }: { readonly task: AgentTask; readonly
   const { metadata, spec, status } = task;
   const { namespace = '', name } = metadata;
   const [dialog, setDialog] = useState<Dialog>();
-  const { busy, error, said, act } = useAct(onDone);
+  const close = (): void => setDialog(undefined);
+  const { busy, error, said, act, clear } = useAct(() => {
+    close();
+    onDone();
+  });
   const [whole, setWhole] = useState(false);
   const phase = status?.phase ?? 'Pending';
   const over = status?.finished === 'true';
   const goal = plain(spec.goal.trim());
   const long = goal.length > 280 || goal.split('\n').length > 3;
   const button = (to: Dialog, text: string, className = ''): ReactNode => (
-    <button type="button" className={className} disabled={busy} onClick={() => setDialog(to)}>
+    <button
+      type="button"
+      className={className}
+      disabled={busy}
+      onClick={() => {
+        clear();
+        setDialog(to);
+      }}
+    >
       {text}
     </button>
   );
@@ -140,9 +157,9 @@ export function Head({ task, now, onDone }: { readonly task: AgentTask; readonly
       )}
       <div aria-live="polite">
         {said !== '' && <p className="notice good">{said}</p>}
-        {error !== undefined && <Trouble what="That did not work:" error={error} />}
+        {error !== undefined && dialog === undefined && <Trouble what="That did not work:" error={error} />}
       </div>
-      {dialog !== undefined && <Ask task={task} dialog={dialog} act={act} onClose={() => setDialog(undefined)} />}
+      {dialog !== undefined && <Ask task={task} dialog={dialog} doing={{ act, busy, error }} onClose={close} />}
     </header>
   );
 }

@@ -4,11 +4,17 @@ import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 're
 import type { AgentTask } from '@agentfleet/protocol/api';
 import type { Heard } from '../../base/conversation.ts';
 import { type Call, gistOf, noteOf, type Reply, type Turn } from '../../base/talk.ts';
-import { money, short } from '../../base/text.ts';
+import { clock, money, short } from '../../base/text.ts';
 import { Empty, Trouble } from '../../parts/bits.tsx';
 import { Output, plain } from '../../parts/output.tsx';
 
-const clock = (at: string): string => /T(?<time>\d\d:\d\d:\d\d)/.exec(at)?.groups?.['time'] ?? '';
+function Clock({ at }: { readonly at: string }): ReactNode {
+  return (
+    <time className="muted small" dateTime={at} title={at}>
+      {clock(at)}
+    </time>
+  );
+}
 
 function outcomeOf({ observation }: Call): { readonly text: string; readonly tone: string } {
   if (observation === undefined) return { text: 'running', tone: 'run' };
@@ -67,7 +73,7 @@ function ReplyView({ turn }: { readonly turn: Reply }): ReactNode {
             {short(usage.input)} in, {short(usage.output)} out{costMicros !== undefined && `, ${money(costMicros / 1e6)}`}
           </span>
         )}
-        <time className="muted small">{clock(turn.at)}</time>
+        <Clock at={turn.at} />
       </div>
       {turn.text.trim() !== '' && <p className="said">{plain(turn.text.trim())}</p>}
       {turn.done.map((call, at) => (
@@ -83,7 +89,7 @@ function Simple(props: { readonly kind: string; readonly who: string; readonly a
       <div className="who">
         <strong>{props.who}</strong>
         <span className="grow" />
-        <time className="muted small">{clock(props.at)}</time>
+        <Clock at={props.at} />
       </div>
       {props.children}
     </div>

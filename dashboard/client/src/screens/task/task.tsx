@@ -1,5 +1,5 @@
 /** One task: what it is to do, what the agent does and why, what it changed, and what a person can do about it. */
-import type { ReactNode } from 'react';
+import { type ReactNode, useEffect } from 'react';
 import { Link } from 'wouter';
 import type { TaskDetail } from '../../../../src/base/wire.ts';
 import { get, RequestError, taskPath } from '../../base/api.ts';
@@ -7,6 +7,7 @@ import { useConversation } from '../../base/conversation.ts';
 import { useLoad, useNow, useParams } from '../../base/hooks.ts';
 import { useFleet } from '../../base/store.ts';
 import { candidatesOf } from '../../base/talk.ts';
+import { ago } from '../../base/text.ts';
 import { Empty, Tabs, Trouble } from '../../parts/bits.tsx';
 import { Head } from './head.tsx';
 import { Decide } from './decide.tsx';
@@ -70,9 +71,14 @@ export function TaskScreen({ namespace, name }: { readonly namespace: string; re
   const { objects, link } = useFleet();
   const row = objects.AgentTask.get(`${namespace}/${name}`);
   // The live list shows when the object has changed; where it is not followed, it is asked for now and then.
-  const pulse = Math.floor(useNow(5000) / 5000);
+  const now = useNow(5000);
+  const pulse = Math.floor(now / 5000);
   const version = row?.version ?? `${link} ${pulse}`;
-  const { value, error, again } = useLoad(`${namespace}/${name}`, (signal) => get<TaskDetail>(taskPath(namespace, name), signal), version);
+  const path = taskPath(namespace, name);
+  const { value, at, error, again } = useLoad(`${namespace}/${name}`, (signal) => get<TaskDetail>(path, signal), version);
+  useEffect(() => {
+    if (error !== undefined && row !== undefined) again();
+  }, [pulse]);
   return (
     <>
       <nav className="crumbs" aria-label="Where this is">
@@ -86,7 +92,10 @@ export function TaskScreen({ namespace, name }: { readonly namespace: string; re
           <Missing error={error} name={`${namespace}/${name}`} />
         )
       ) : (
-        <Body detail={value} again={again} />
+        <>
+          {error !== undefined && <Trouble what={`As of ${ago(at, now)} ago; the task cannot be read now:`} error={error} />}
+          <Body detail={value} again={again} />
+        </>
       )}
     </>
   );

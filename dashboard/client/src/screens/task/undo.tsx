@@ -7,7 +7,9 @@ import type { UndoPlan } from '../../../../src/base/wire.ts';
 import { get, send, taskPath } from '../../base/api.ts';
 import { useAct, useLoad } from '../../base/hooks.ts';
 import { useSession } from '../../base/place.ts';
+import { useFleet } from '../../base/store.ts';
 import { doneSince, type Turn } from '../../base/talk.ts';
+import { longestWords } from '../../base/text.ts';
 import { Confirm, Trouble } from '../../parts/bits.tsx';
 import { filesOf, pathOf } from '../../parts/diff.ts';
 import { plain } from '../../parts/output.tsx';
@@ -31,11 +33,29 @@ function changedRef({ spec, status }: AgentTask): string {
   return status?.run?.output?.branch ?? (spec.workspace.type === 'Git' ? spec.workspace.git.ref : '');
 }
 
+/** Characters of a task's name that the API takes: it becomes the value of a label. */
+const longestName = 63;
+
+/** A name for the task that undoes another one: its own with -undo, cut to fit; with -undo-2 and so on while one is taken. */
+export function undoName(name: string, isTaken: (name: string) => boolean): string {
+  const named = (turn: number): string => {
+    const end = turn === 1 ? '-undo' : `-undo-${turn}`;
+    return `${name.slice(0, longestName - end.length).replace(/[-.]+$/, '')}${end}`;
+  };
+  let turn = 1;
+  while (isTaken(named(turn))) turn += 1;
+  return named(turn);
+}
+
 /**
  * A task on the branch where the change stands. Its check holds when the patch could be applied again, which is when all of it was
  * taken back; at snapshot 0 it does not hold, else there is nothing to undo.
  */
-function undoTask({ metadata, spec }: AgentTask, patch: string, ref: string): object | NoUndo {
+export function undoTask(
+  { metadata, spec }: AgentTask,
+  patch: string,
+  as: { readonly name: string; readonly ref: string },
+): object | NoUndo {
   const { name, namespace } = metadata;
   if (spec.workspace.type !== 'Git')
     return {
@@ -49,18 +69,19 @@ function undoTask({ metadata, spec }: AgentTask, patch: string, ref: string): ob
   if (parts.length > mostArguments) return { why: 'The change is too long for a task', cure: 'Use revert.tar in a checkout' };
   const shown = patch.length <= goalRoom ? `\n\n${patch}` : ' It is the text that the check "taken-back" is given.';
   const { git } = spec.workspace;
-  const { poolRef, profile, setup, sandbox, budget, output } = spec;
+  const { poolRef, profile, setup, policy, deadlineSeconds, sandbox, budget, output } = spec;
   const { branch: _, pullRequest, ...delivery } = output?.git ?? {};
   return {
     apiVersion: 'agentfleet.dev/v1alpha1',
     kind: 'AgentTask',
-    metadata: { name: `${name.slice(0, 200)}-undo`, namespace },
+    metadata: { name: as.name, namespace },
     spec: {
       ...(poolRef !== undefined && { poolRef }),
       profile,
       goal: `Take back the change of task ${name}, and nothing else: apply this patch in reverse (git apply -R), by hand where it does not fit any more.${shown}`,
-      workspace: { type: 'Git', git: { ...git, ref } },
-      ...(setup !== undefined && { setup }),
+      workspace: { type: 'Git', git: { ...git, ref: as.ref } },
+      // Steps may name hosts of the one and have times within the other.
+      ...(setup !== undefined && { setup, policy: { network: policy.network }, deadlineSeconds }),
       checks: [
         {
           name: 'taken-back',
@@ -143,27 +164,34 @@ export function GoBack({
   const { namespace = '', name } = task.metadata;
   const [open, setOpen] = useState(false);
   const [text, setText] = useState('');
-  const { busy, error, said, act } = useAct(() => undefined);
+  const { busy, error, said, act, clear } = useAct(() => setOpen(false));
   const lost = open ? doneSince(turns, snapshot) : undefined;
   const paths = [...new Set(lost?.edits.map(({ path }) => path))];
   const order = (): void => {
-    setOpen(false);
     const body = { type: 'Message', message: text.trim(), snapshot };
     act(() => send('POST', taskPath(namespace, name, '/orders'), body), 'The files are put back at the next step of the agent.');
   };
   return (
     <>
-      <button type="button" className="link" disabled={busy} onClick={() => setOpen(true)}>
+      <button
+        type="button"
+        className="link"
+        disabled={busy}
+        onClick={() => {
+          clear();
+          setOpen(true);
+        }}
+      >
         Go back to here …
       </button>
       <span role="status">{said !== '' && <span className="notice good">{said}</span>}</span>
-      {error !== undefined && <Trouble what="The API server refused it:" error={error} />}
       {open && (
         <Confirm
           title={`Put all files back to ${snapshot}?`}
           action="Put back"
           danger
-          disabled={text.trim() === ''}
+          disabled={busy || text.trim() === ''}
+          error={error}
           onYes={order}
           onNo={() => setOpen(false)}
         >
@@ -183,7 +211,14 @@ export function GoBack({
             </>
           )}
           <label htmlFor="go-back">What the agent should do instead</label>
-          <textarea id="go-back" rows={3} maxLength={1024} value={text} onChange={({ target }) => setText(target.value)} autoFocus />
+          <textarea
+            id="go-back"
+            rows={3}
+            maxLength={longestWords}
+            value={text}
+            onChange={({ target }) => setText(target.value)}
+            autoFocus
+          />
         </Confirm>
       )}
     </>
@@ -227,11 +262,13 @@ export function UndoDialog({ task, onClose }: { readonly task: AgentTask; readon
   const { namespace = '', name } = task.metadata;
   const { readOnly } = useSession();
   const [, navigate] = useLocation();
+  const { objects } = useFleet();
   const [ref, setRef] = useState(changedRef(task));
+  const [as, setAs] = useState(() => undoName(name, (one) => objects.AgentTask.has(`${namespace}/${one}`)));
   const { busy, error, said, act } = useAct(() => undefined);
   const stored = taskPath(namespace, name, '/text/change.patch');
   const change = useLoad(stored, (signal) => get<{ readonly text: string }>(stored, signal));
-  const made: object | NoUndo | undefined = change.value === undefined ? undefined : undoTask(task, change.value.text, ref);
+  const made: object | NoUndo | undefined = change.value === undefined ? undefined : undoTask(task, change.value.text, { name: as, ref });
   const manifest = made !== undefined && !('why' in made) ? (made as { readonly metadata: { readonly name: string } }) : undefined;
   const yaml = manifest === undefined ? '' : dump(manifest, { lineWidth: 100, noRefs: true });
   const apply = (dryRun: boolean): void =>
@@ -267,6 +304,8 @@ export function UndoDialog({ task, onClose }: { readonly task: AgentTask; readon
           </p>
           <label htmlFor="undo-ref">Branch where the change stands now</label>
           <input id="undo-ref" value={ref} onChange={({ target }) => setRef(target.value)} />
+          <label htmlFor="undo-name">Name of the task that does it</label>
+          <input id="undo-name" maxLength={longestName} value={as} onChange={({ target }) => setAs(target.value)} />
           <details>
             <summary>What is applied</summary>
             <pre className="output" tabIndex={0} aria-label="Manifest of the undo">
