@@ -163,6 +163,13 @@ describe('an answer', () => {
       refuse(400, { type: 'error', error: { type: 'invalid_request_error', message: 'prompt is too long: 300000 tokens' } }),
       'ContextExceeded',
     ],
+    [
+      refuse(400, {
+        type: 'error',
+        error: { type: 'invalid_request_error', message: 'input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000' },
+      }),
+      'ContextExceeded',
+    ],
     [refuse(404, { type: 'error', error: { type: 'not_found_error', message: 'model: claude' } }), 'ModelNotAtProvider'],
     [refuse(529, { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }), 'ProviderUnreachable'],
     [refuse(400, { error: { message: 'Your credit balance is too low' } }), 'ProviderRefused'],

@@ -73,6 +73,44 @@ const faults: readonly Row[] = [
   ['a redirect', refuse(307, {}, { location: 'http://evil.test/v1' }), 400, 'ProviderRefused', false, 1, /redirects to evil\.test/],
 ];
 
+const window = 'The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).';
+const tooLong = 'ContextExceeded';
+/** Refusals in the words of vendors: status, body, code. */
+const vendors: readonly (readonly [vendor: string, status: number, body: unknown, code: string])[] = [
+  ['OpenAI', 400, { error: { message: 'Your input exceeds the context window of this model.' } }, tooLong],
+  ['Azure', 400, { error: { message: 'x', code: 'context_length_exceeded' } }, tooLong],
+  ['Gemini', 400, { error: { code: 400, message: window, status: 'INVALID_ARGUMENT' } }, tooLong],
+  ['Gemini, a list', 400, [{ error: { code: 400, message: window, status: 'INVALID_ARGUMENT' } }], tooLong],
+  ['xAI', 400, { code: 'x', error: "This model's maximum prompt length is 131072 but the request contains 140000 tokens." }, tooLong],
+  ['Mistral', 400, { message: 'Prompt contains 40000 tokens, too large for model with 32768 maximum context length' }, tooLong],
+  ['Bedrock', 400, { message: 'Input is too long for requested model.' }, tooLong],
+  ['Cohere', 400, { message: 'too many tokens: total number of tokens in the prompt cannot exceed 4081' }, tooLong],
+  ['Moonshot', 400, { error: { message: 'Invalid request: Your request exceeded model token limit: 8192' } }, tooLong],
+  ['Qwen', 400, { error: { message: '<400> InternalError.Algo: Range of input length should be [1, 129024]' } }, tooLong],
+  ['Zhipu', 400, { error: { code: '1261', message: 'Prompt exceeds max length' } }, tooLong],
+  ['TGI', 422, { error: 'Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096' }, tooLong],
+  ['llama.cpp', 400, { error: { message: 'the request exceeds the available context size' } }, tooLong],
+  ['Gemini', 400, [{ error: { code: 400, message: 'API key not valid. Please pass a valid API key.' } }], 'CredentialRefused'],
+  ['Gemini', 400, { error: { code: 400, message: 'API key expired. Please renew the API key.' } }, 'CredentialRefused'],
+  ['xAI', 400, { code: 'x', error: 'Incorrect API key provided: sk***. You can obtain one at console.x.ai.' }, 'CredentialRefused'],
+  ['OpenAI', 403, { error: { message: 'You do not have access to the model gpt-x' } }, 'CredentialRefused'],
+];
+
+describe('a refusal in the words of', () => {
+  it.each(vendors)('%s, %s, %j is %s', async (_vendor, status, body, code) => {
+    provider.play(refuse(status, body));
+    const { error } = (await stage.ask({ logprobs: true })).body;
+    expect(error.code).toBe(code);
+    expect(error.message).not.toContain('[{');
+    expect(provider.calls).toHaveLength(1);
+  });
+
+  it('a list shows the words alone', async () => {
+    provider.play(refuse(400, [{ error: { code: 400, message: window } }]));
+    expect((await stage.ask()).body.error.message).toContain(`(400: ${window})`);
+  });
+});
+
 describe('a fault', () => {
   it.each(faults)('is answered with code and cure: %s', async (_what, script, status, code, retryable, asked, words) => {
     provider.play(script);

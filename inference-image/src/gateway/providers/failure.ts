@@ -4,10 +4,17 @@ import type { Ask } from './provider.ts';
 
 type Where = Pick<Ask, 'model' | 'url' | 'key'>;
 
-const contextWords =
-  /context_length_exceeded|context (?:length|window|size)|maximum context|too many (?:input )?tokens|prompt is too long|input is too long|exceeds? the (?:available )?context/i;
+const contextWords = new RegExp(
+  [
+    'context_length_exceeded|context (?:length|window|size)|maximum context|maximum prompt length|too many (?:input )?tokens',
+    '(?:prompt|input) is too long|exceeds? (?:the )?(?:available )?context|exceeds? the maximum number of tokens|prompt exceeds max',
+    'exceeded model token limit|range of input length|`inputs` tokens \\+',
+  ].join('|'),
+  'i',
+);
 const modelWords =
   /model[^.]{0,120}(?:not (?:be )?found|does not exist|not exist|unknown|not (?:supported|available|loaded))|^model: |no such model|unknown model|invalid model|model_not_found/i;
+const keyWords = /\bapi key (?:is )?(?:not valid|invalid|not found|expired)|(?:incorrect|invalid) api key/i;
 const quotaWords = /insufficient_quota|exceeded your current quota|credit balance|billing/i;
 const certificateWords = /CERT|SELF_SIGNED|UNABLE_TO_(?:VERIFY|GET_ISSUER)/;
 const shownChars = 300;
@@ -64,7 +71,8 @@ function refused(status: number, error: unknown, where: Where): GatewayError {
     return fail('ProviderRefused', `redirects to ${redirectOf(error)}, which no key follows: write the address it means into baseURL`);
   if (status === 402 || quotaWords.test(detail))
     return fail('ProviderRefused', `has no credit left for this key (${quoted}): see its billing`);
-  if (status === 401 || status === 403) return fail('CredentialRefused', `refuses the credential (${quoted}): renew the key in its Secret`);
+  if (status === 401 || status === 403 || (status < 429 && keyWords.test(detail)))
+    return fail('CredentialRefused', `refuses the credential (${quoted}): renew the key in its Secret`);
   if (status === 408) return fail('ProviderTimeout', `took too long (${quoted}): ask again, or choose a faster model`);
   if (status === 429) return fail('RateLimited', `asks for fewer requests (${quoted}): lower requestsPerMinute or raise its quota`);
   if (status === 409 || status === 425 || status >= 500) return fail('ProviderUnreachable', `fails (${quoted}): see its status or its log`);
@@ -101,9 +109,10 @@ function detailOf(error: unknown, { key }: Where): string {
   return new Redaction(() => undefined).open().text(bare).replaceAll(/\s+/g, ' ').slice(0, shownChars).trim();
 }
 
-/** The words of an error body: `{error: {message, code}}`, `{message}`, `{detail}`. */
+/** The words of an error body: `{error: {message, code}}`, a list of them, `{message}`, `{detail}`. */
 function wordsOf(body: unknown): string | null {
   if (typeof body === 'string') return body;
+  if (Array.isArray(body)) return wordsOf(body[0]);
   if (typeof body !== 'object' || body === null) return null;
   const { error, message, code, detail } = body as Readonly<Record<string, unknown>>;
   if (error !== undefined) return wordsOf(error);
