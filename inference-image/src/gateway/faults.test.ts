@@ -94,6 +94,8 @@ const vendors: readonly (readonly [vendor: string, status: number, body: unknown
   ['Gemini', 400, { error: { code: 400, message: 'API key expired. Please renew the API key.' } }, 'CredentialRefused'],
   ['xAI', 400, { code: 'x', error: 'Incorrect API key provided: sk***. You can obtain one at console.x.ai.' }, 'CredentialRefused'],
   ['OpenAI', 403, { error: { message: 'You do not have access to the model gpt-x' } }, 'CredentialRefused'],
+  ['OpenAI', 403, { error: { message: 'You are not allowed to request logprobs from this model' } }, 'InvalidRequest'],
+  ['Azure', 400, { error: { message: "Unsupported for this model, which is not supported with 'logprobs'." } }, 'InvalidRequest'],
 ];
 
 describe('a refusal in the words of', () => {

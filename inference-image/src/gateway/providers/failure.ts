@@ -2,7 +2,7 @@ import { Redaction } from '@agentfleet/protocol/redact';
 import { GatewayError, type GatewayErrorOptions } from './gatewayError.ts';
 import type { Ask } from './provider.ts';
 
-type Where = Pick<Ask, 'model' | 'url' | 'key'>;
+type Where = Pick<Ask, 'model' | 'url' | 'key' | 'body'>;
 
 const contextWords = new RegExp(
   [
@@ -71,17 +71,25 @@ function refused(status: number, error: unknown, where: Where): GatewayError {
     return fail('ProviderRefused', `redirects to ${redirectOf(error)}, which no key follows: write the address it means into baseURL`);
   if (status === 402 || quotaWords.test(detail))
     return fail('ProviderRefused', `has no credit left for this key (${quoted}): see its billing`);
-  if (status === 401 || status === 403 || (status < 429 && keyWords.test(detail)))
+  const isParameter = namesParameter(detail, where);
+  if (status === 401 || (status === 403 && !isParameter) || (status < 429 && keyWords.test(detail)))
     return fail('CredentialRefused', `refuses the credential (${quoted}): renew the key in its Secret`);
   if (status === 408) return fail('ProviderTimeout', `took too long (${quoted}): ask again, or choose a faster model`);
   if (status === 429) return fail('RateLimited', `asks for fewer requests (${quoted}): lower requestsPerMinute or raise its quota`);
   if (status === 409 || status === 425 || status >= 500) return fail('ProviderUnreachable', `fails (${quoted}): see its status or its log`);
   if (contextWords.test(detail))
     return fail('ContextExceeded', `cannot take so long a conversation (${quoted}): shorten it, or raise its context`);
-  if (modelWords.test(detail)) return fail('ModelNotAtProvider', `has no model ${where.model.model} (${quoted}): correct the model's name`);
+  if (modelWords.test(detail) && !isParameter)
+    return fail('ModelNotAtProvider', `has no model ${where.model.model} (${quoted}): correct the model's name`);
   if (status === 404 || status === 405)
     return fail('ProviderRefused', `has no chat API there (${quoted}): correct the path of baseURL, as …/v1`);
   return fail('InvalidRequest', `refuses the request (${quoted}): correct what it names`);
+}
+
+/** Whether words name a parameter of the request. Names that are words of their own, as `model` and `user`, say nothing. */
+function namesParameter(detail: string, { body }: Where): boolean {
+  const words = new Set(detail.match(/\w+/g));
+  return Object.keys(body).some((name) => /_|logprobs/.test(name) && words.has(name));
 }
 
 function failure(
@@ -109,15 +117,16 @@ function detailOf(error: unknown, { key }: Where): string {
   return new Redaction(() => undefined).open().text(bare).replaceAll(/\s+/g, ' ').slice(0, shownChars).trim();
 }
 
-/** The words of an error body: `{error: {message, code}}`, a list of them, `{message}`, `{detail}`. */
+/** The words of an error body: `{error: {message, code, param}}`, a list of them, `{message}`, `{detail}`. */
 function wordsOf(body: unknown): string | null {
   if (typeof body === 'string') return body;
   if (Array.isArray(body)) return wordsOf(body[0]);
   if (typeof body !== 'object' || body === null) return null;
-  const { error, message, code, detail } = body as Readonly<Record<string, unknown>>;
+  const { error, message, code, param, detail } = body as Readonly<Record<string, unknown>>;
   if (error !== undefined) return wordsOf(error);
-  if (typeof message === 'string') return typeof code === 'string' && !message.includes(code) ? `${message} (${code})` : message;
-  return detail === undefined ? null : JSON.stringify(detail);
+  if (typeof message !== 'string') return detail === undefined ? null : JSON.stringify(detail);
+  const more = [code, param].filter((one) => typeof one === 'string' && one !== '' && !message.includes(one));
+  return more.length > 0 ? `${message} (${more.join(', ')})` : message;
 }
 
 function codeOf(error: unknown): string | null {
