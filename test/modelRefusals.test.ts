@@ -1,10 +1,11 @@
 // The worker's client through the real gateway to a provider by script: what a server refuses of a request, and how often it is asked.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { silentLog, systemClock } from '@agentfleet/kube';
+import { AttemptFailure } from '../agent-image/src/base/failure.ts';
 import { ChatModelsClient } from '../agent-image/src/models/index.ts';
 import type { ModelReply } from '../agent-image/src/models/models.ts';
 import { Stage } from '../inference-image/src/gateway/testing/harness.ts';
-import { FakeProvider, refuse, tell } from '../inference-image/src/gateway/testing/provider.ts';
+import { FakeProvider, refuse, tell, usage } from '../inference-image/src/gateway/testing/provider.ts';
 
 const provider = new FakeProvider();
 let stage: Stage;
@@ -56,6 +57,7 @@ describe('a server that refuses a parameter', () => {
       422,
       { detail: [{ type: 'extra_forbidden', loc: ['body', 'logprobs'], msg: 'Extra inputs are not permitted' }] },
     ],
+    ['a broker', 'logprobs', 200, { error: { code: 400, message: 'logprobs: unknown field' } }],
     ['DeepSeek', 'response_format', 400, { error: { message: 'This response_format type is unavailable now' } }],
   ])('in the words of %s is asked without %s, once and from then on', async (_words, refused, status, body) => {
     const answer = tell([{ content: '{"thought":"look","tool":"bash","arguments":{}}' }]);
@@ -68,6 +70,31 @@ describe('a server that refuses a parameter', () => {
   it('that the request has not is not asked again', async () => {
     provider.play(refuse(400, { error: { message: 'seed is not supported' } }));
     expect(await failureOf()).toMatchObject({ failureClass: 'AgentError', reason: 'InvalidRequest' });
+    expect(provider.calls).toHaveLength(1);
+  });
+});
+
+describe('an answer of status 200', () => {
+  it('that is an error about the context is a conversation that is too long', async () => {
+    provider.play(refuse(200, { error: { code: 400, message: "This endpoint's maximum context length is 8192 tokens" }, user_id: 'u' }));
+    const failure = await failureOf();
+    expect(failure).toBeInstanceOf(AttemptFailure);
+    expect(failure).toMatchObject({ failureClass: 'AgentError', reason: 'ContextExceeded' });
+    expect(provider.calls).toHaveLength(1);
+  });
+
+  it('without a choice is asked for once more by gateway and worker together', async () => {
+    const none = refuse(200, { choices: [], usage });
+    provider.play(none);
+    expect(await failureOf()).toMatchObject({ failureClass: 'Infrastructure', reason: 'ProviderMalformed' });
+    expect(provider.calls).toHaveLength(2);
+    provider.play(none, tell([{ content: 'Hello.' }]));
+    expect((await ask()).usage).toMatchObject({ input: 200, output: 40 });
+  });
+
+  it('with a filtered choice and no message is a reply, which is charged', async () => {
+    provider.play(refuse(200, { choices: [{ index: 0, finish_reason: 'content_filter' }], usage }));
+    expect(await ask()).toMatchObject({ proposals: [{ text: '', finish: 'Filter' }], usage: { input: 100, output: 20 } });
     expect(provider.calls).toHaveLength(1);
   });
 });

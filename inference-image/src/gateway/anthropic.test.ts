@@ -173,6 +173,7 @@ describe('an answer', () => {
     [refuse(404, { type: 'error', error: { type: 'not_found_error', message: 'model: claude' } }), 'ModelNotAtProvider'],
     [refuse(529, { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }), 'ProviderUnreachable'],
     [refuse(400, { error: { message: 'Your credit balance is too low' } }), 'ProviderRefused'],
+    [refuse(200, { type: 'error', error: { type: 'invalid_request_error', message: 'prompt is too long' } }), 'ContextExceeded'],
     [raw('<html>', 'text/html'), 'ProviderMalformed'],
     [refuse(200, { choices: [] }), 'ProviderMalformed'],
     [raw('{"content": ['), 'ProviderMalformed'],

@@ -1,8 +1,10 @@
+import type { WireUsage } from '@agentfleet/protocol/chat';
 import { Redaction } from '@agentfleet/protocol/redact';
 import { GatewayError, type GatewayErrorOptions } from './gatewayError.ts';
 import type { Ask } from './provider.ts';
 
 type Where = Pick<Ask, 'model' | 'url' | 'key' | 'body'>;
+type Loose = Readonly<Record<string, unknown>>;
 
 const contextWords = new RegExp(
   [
@@ -49,24 +51,46 @@ export function providerFailure(error: unknown, where: Where): GatewayError {
 }
 
 /** An answer that is of no use. */
-export function malformed(where: Where, what: string, cause?: unknown, retryable = true): GatewayError {
+export function malformed(where: Where, what: string, cause?: unknown, retryable = true, usage?: WireUsage): GatewayError {
   return failure(
     'ProviderMalformed',
     where,
     `answers, but ${what}: is baseURL that of an OpenAI-compatible or Anthropic API, with its path?`,
     cause,
-    {
-      retryable,
-    },
+    { retryable, usage },
   );
 }
 
-function refused(status: number, error: unknown, where: Where): GatewayError {
+/** Converts an error that an answer of status 200 holds: as a refusal with the status that it names. */
+export function reportedFailure(error: unknown, where: Where, usage?: WireUsage): GatewayError {
+  return refused(statusOf(error), { error, message: JSON.stringify(error) }, where, usage);
+}
+
+/** Statuses of the vendors' types of errors. */
+const statuses: Readonly<Record<string, number>> = {
+  invalid_request_error: 400,
+  authentication_error: 401,
+  permission_error: 403,
+  not_found_error: 404,
+  rate_limit_error: 429,
+};
+
+/** The HTTP status that an error names; null: none. */
+function statusOf(error: unknown): number | null {
+  const { error: inner, code, status, type } = (error ?? {}) as Loose;
+  if (inner !== undefined) return statusOf(inner);
+  const named = [code, status].map(Number).find((one) => one >= 400 && one < 600);
+  return named ?? statuses[String(type)] ?? null;
+}
+
+/** @param named status of the refusal; null: it names none */
+function refused(named: number | null, error: unknown, where: Where, usage?: WireUsage): GatewayError {
   const detail = detailOf(error, where);
   const retryAfterMs = retryAfterOf(error);
-  const quoted = detail === '' ? `${status}` : `${status}: ${detail}`;
+  const status = named ?? (contextWords.test(detail) || keyWords.test(detail) ? 400 : 500);
+  const quoted = [named ?? '', detail].filter((part) => part !== '').join(': ');
   const fail = (code: Parameters<typeof failure>[0], what: string, options: GatewayErrorOptions = {}): GatewayError =>
-    failure(code, where, what, error, { retryAfterMs, ...options });
+    failure(code, where, what, error, { retryAfterMs, usage, ...options });
   if (status >= 300 && status < 400)
     return fail('ProviderRefused', `redirects to ${redirectOf(error)}, which no key follows: write the address it means into baseURL`);
   if (status === 402 || quotaWords.test(detail))
@@ -117,16 +141,17 @@ function detailOf(error: unknown, { key }: Where): string {
   return new Redaction(() => undefined).open().text(bare).replaceAll(/\s+/g, ' ').slice(0, shownChars).trim();
 }
 
-/** The words of an error body: `{error: {message, code, param}}`, a list of them, `{message}`, `{detail}`. */
+/** The words of an error body: `{error: {message, code, param}}`, a list of them, `{message}`, `{detail}`; `metadata.raw` is what a broker got. */
 function wordsOf(body: unknown): string | null {
   if (typeof body === 'string') return body;
   if (Array.isArray(body)) return wordsOf(body[0]);
   if (typeof body !== 'object' || body === null) return null;
-  const { error, message, code, param, detail } = body as Readonly<Record<string, unknown>>;
+  const { error, message, code, param, detail, metadata } = body as Loose;
   if (error !== undefined) return wordsOf(error);
   if (typeof message !== 'string') return detail === undefined ? null : JSON.stringify(detail);
   const more = [code, param].filter((one) => typeof one === 'string' && one !== '' && !message.includes(one));
-  return more.length > 0 ? `${message} (${more.join(', ')})` : message;
+  const { raw } = (metadata ?? {}) as Loose;
+  return [message, ...(more.length > 0 ? [` (${more.join(', ')})`] : []), ...(typeof raw === 'string' ? [`: ${raw}`] : [])].join('');
 }
 
 function codeOf(error: unknown): string | null {
