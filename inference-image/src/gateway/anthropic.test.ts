@@ -251,6 +251,12 @@ describe('a stream', () => {
     expect(textOf(await stage.stream({ messages: goal }))).toBe('I look.');
   });
 
+  it('whose event is an error ends with its code', async () => {
+    const error = { type: 'error', error: { type: 'rate_limit_error', message: 'slow down' } };
+    provider.play(raw(events.slice(0, 2).join('') + event(error), 'text/event-stream'));
+    expect(await stage.stream({ messages: goal })).toMatchObject({ done: false, error: { code: 'RateLimited' } });
+  });
+
   it('that ends in the middle is an error', async () => {
     provider.play(raw(events.slice(0, 14).join(''), 'text/event-stream'));
     expect(await stage.stream({ messages: goal })).toMatchObject({ done: false, error: { code: 'ProviderMalformed' } });

@@ -25,8 +25,10 @@ const shownChars = 300;
 export function providerFailure(error: unknown, where: Where): GatewayError {
   if (error instanceof GatewayError) return error;
   if (error instanceof SyntaxError) return malformed(where, 'its answer is not JSON', error);
-  const { status } = error as { readonly status?: unknown };
+  const { status, error: reported } = error as { readonly status?: unknown; readonly error?: unknown };
   if (typeof status === 'number') return refused(status, error, where);
+  if (reported !== undefined) return reportedFailure(reported, where);
+  if (isOwn(error)) return ownFailure(error, where);
   const detail = detailOf(rootOf(error), where);
   const code = codeOf(error);
   if (code !== null && certificateWords.test(code))
@@ -50,6 +52,20 @@ export function providerFailure(error: unknown, where: Where): GatewayError {
   );
 }
 
+/** Libraries throw errors with a cause or a code where there is no answer: one without is a fault of the code that reads it. */
+function isOwn(error: unknown): error is Error {
+  const isDefect = error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError;
+  return isDefect && error.cause === undefined && codeOf(error) === null;
+}
+
+function ownFailure(error: Error, where: Where): GatewayError {
+  const cause = new Error(detailOf(error, where));
+  if (error.stack !== undefined) cause.stack = withoutKey(error.stack, where);
+  return new GatewayError('Internal', `${where.model.name}: the gateway failed on an answer of ${placeOf(where.url)}: its log says why`, {
+    cause,
+  });
+}
+
 /** An answer that is of no use. */
 export function malformed(where: Where, what: string, cause?: unknown, retryable = true, usage?: WireUsage): GatewayError {
   return failure(
@@ -61,7 +77,7 @@ export function malformed(where: Where, what: string, cause?: unknown, retryable
   );
 }
 
-/** Converts an error that an answer of status 200 holds: as a refusal with the status that it names. */
+/** Converts an error that an answer of status 200, or a stream, holds: as a refusal with the status that it names. */
 export function reportedFailure(error: unknown, where: Where, usage?: WireUsage): GatewayError {
   return refused(statusOf(error), { error, message: JSON.stringify(error) }, where, usage);
 }
@@ -134,11 +150,15 @@ export function placeOf(url: string): string {
   return `${host}${pathname === '/' ? '' : pathname}`;
 }
 
-function detailOf(error: unknown, { key }: Where): string {
+function withoutKey(text: string, { key }: Where): string {
+  const bare = key === null ? text : text.replaceAll(key, '[key]');
+  return new Redaction(() => undefined).open().text(bare);
+}
+
+function detailOf(error: unknown, where: Where): string {
   const { error: body, message } = error as { readonly error?: unknown; readonly message?: unknown };
   const text = wordsOf(body) ?? (typeof message === 'string' ? message : String(error));
-  const bare = key === null ? text : text.replaceAll(key, '[key]');
-  return new Redaction(() => undefined).open().text(bare).replaceAll(/\s+/g, ' ').slice(0, shownChars).trim();
+  return withoutKey(text, where).replaceAll(/\s+/g, ' ').slice(0, shownChars).trim();
 }
 
 /** The words of an error body: `{error: {message, code, param}}`, a list of them, `{message}`, `{detail}`; `metadata.raw` is what a broker got. */

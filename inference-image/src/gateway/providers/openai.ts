@@ -157,6 +157,27 @@ function isJson(text: string): boolean {
   }
 }
 
+/**
+ * Returns a chunk with the members that every chunk has: those of filters and of the usage come without some.
+ * @param calls of the stream, by choice
+ * @throws GatewayError of the error that a choice holds
+ */
+function tidyChunk(chunk: Chunk, calls: Map<number, StreamedCalls>, ask: Ask): Chunk {
+  const { choices, usage, ...rest } = chunk as Partial<Chunk>;
+  const tidy = (choice: Partial<Chunk['choices'][number]>): Chunk['choices'][number] => {
+    const failed = failureOf(choice);
+    if (failed !== null) throw reportedFailure(failed, ask);
+    const { index = 0, delta, finish_reason: finish = null } = choice;
+    const { tool_calls: pieces, ...more } = delta ?? {};
+    const own = calls.get(index) ?? new StreamedCalls();
+    calls.set(index, own);
+    const tool_calls = Array.isArray(pieces) ? { tool_calls: pieces.map((piece) => own.tidy(piece)) } : {};
+    return { ...choice, index, delta: { ...more, ...tool_calls }, finish_reason: finish };
+  };
+  const counted = tidyUsage(usage) as Chunk['usage'];
+  return { ...rest, choices: (choices ?? []).map(tidy), ...(counted !== undefined && { usage: counted }) } as Chunk;
+}
+
 type Bound = 'max_completion_tokens' | 'max_tokens';
 
 /** Servers of the OpenAI chat API: hosted, or the pool's own engines. */
@@ -179,14 +200,7 @@ export class OpenAIProvider implements Provider {
     );
     if (!(Symbol.asyncIterator in chunks)) throw malformed(ask, 'it does not stream');
     const calls = new Map<number, StreamedCalls>();
-    const tidy = (choice: Chunk['choices'][number]): Chunk['choices'][number] => {
-      const { tool_calls: pieces } = choice.delta;
-      if (!Array.isArray(pieces)) return choice;
-      const own = calls.get(choice.index) ?? new StreamedCalls();
-      calls.set(choice.index, own);
-      return { ...choice, delta: { ...choice.delta, tool_calls: pieces.map((piece) => own.tidy(piece)) } };
-    };
-    for await (const chunk of chunks) yield { ...chunk, choices: chunk.choices.map(tidy) };
+    for await (const chunk of chunks) yield tidyChunk(chunk, calls, ask);
   }
 
   async #create<T>(ask: Ask, create: (client: OpenAI, body: Record<string, unknown>) => PromiseLike<T>): Promise<T> {
