@@ -225,7 +225,7 @@ describe('asking a chat model', () => {
 
   it('omits parameters that a server refuses, and remembers it', async () => {
     await using stage = await gateway((response, { body }) => {
-      if (body.logprobs === true) send(response, 400, refusal('ProviderRefused', false, "unknown field 'logprobs'"));
+      if (body.logprobs === true) send(response, 400, refusal('InvalidRequest', false, "unknown field 'logprobs'"));
       else if (body.response_format !== undefined)
         send(response, 400, refusal('ProviderRefused', false, 'response_format is not supported'));
       else send(response, 200, completion);

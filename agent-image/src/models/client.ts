@@ -272,7 +272,7 @@ export class ChatModelsClient implements ChatModels {
 
   /** Returns whether the request is sent again at once without the refused parameter. */
   #doesWithout({ name }: ExpertEndpoint, { code, failure }: ModelRefusal): boolean {
-    if (code !== 'ProviderRefused') return false;
+    if (code !== 'InvalidRequest' && code !== 'ProviderRefused') return false;
     const before = this.#refused.get(name) ?? new Set();
     const extra = (Object.keys(extraWords) as Extra[]).find((one) => !before.has(one) && extraWords[one].test(failure.message));
     if (extra === undefined) return false;

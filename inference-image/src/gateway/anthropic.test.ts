@@ -163,9 +163,17 @@ describe('an answer', () => {
       refuse(400, { type: 'error', error: { type: 'invalid_request_error', message: 'prompt is too long: 300000 tokens' } }),
       'ContextExceeded',
     ],
+    [
+      refuse(400, {
+        type: 'error',
+        error: { type: 'invalid_request_error', message: 'input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000' },
+      }),
+      'ContextExceeded',
+    ],
     [refuse(404, { type: 'error', error: { type: 'not_found_error', message: 'model: claude' } }), 'ModelNotAtProvider'],
     [refuse(529, { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }), 'ProviderUnreachable'],
     [refuse(400, { error: { message: 'Your credit balance is too low' } }), 'ProviderRefused'],
+    [refuse(200, { type: 'error', error: { type: 'invalid_request_error', message: 'prompt is too long' } }), 'ContextExceeded'],
     [raw('<html>', 'text/html'), 'ProviderMalformed'],
     [refuse(200, { choices: [] }), 'ProviderMalformed'],
     [raw('{"content": ['), 'ProviderMalformed'],
@@ -241,6 +249,12 @@ describe('a stream', () => {
       drip(response, [first, ...Array.from({ length: 6 }, () => event({ type: 'ping' })), rest.join('')]);
     });
     expect(textOf(await stage.stream({ messages: goal }))).toBe('I look.');
+  });
+
+  it('whose event is an error ends with its code', async () => {
+    const error = { type: 'error', error: { type: 'rate_limit_error', message: 'slow down' } };
+    provider.play(raw(events.slice(0, 2).join('') + event(error), 'text/event-stream'));
+    expect(await stage.stream({ messages: goal })).toMatchObject({ done: false, error: { code: 'RateLimited' } });
   });
 
   it('that ends in the middle is an error', async () => {

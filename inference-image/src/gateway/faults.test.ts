@@ -66,12 +66,77 @@ const faults: readonly Row[] = [
     /so long a conversation/,
   ],
   ['a refused member', api(422, 'tools: not supported'), 400, 'InvalidRequest', false, 1, /422: tools: not supported/],
-  ['broken JSON', raw('{"choices": [{'), 502, 'ProviderMalformed', true, 4, /not JSON/],
-  ['no choices', raw('{"choices": []}'), 502, 'ProviderMalformed', true, 4, /choices must NOT have fewer than 1/],
+  ['broken JSON', raw('{"choices": [{'), 502, 'ProviderMalformed', false, 2, /not JSON/],
+  ['no choices', raw('{"choices": []}'), 502, 'ProviderMalformed', false, 2, /choices must NOT have fewer than 1/],
+  ['an error with status 200', api(200, 'upstream is down'), 502, 'ProviderUnreachable', true, 4, /fails \(upstream is down\)/],
+  [
+    'a choice that failed',
+    refuse(200, { choices: [{ index: 0, finish_reason: 'error', error: { code: 429, message: 'slow' }, message: { content: '' } }] }),
+    429,
+    'RateLimited',
+    true,
+    4,
+    /429: slow/,
+  ],
+  [
+    'a choice that failed without words',
+    refuse(200, { choices: [{ index: 0, finish_reason: 'error', message: { role: 'assistant', content: '' } }] }),
+    502,
+    'ProviderUnreachable',
+    true,
+    4,
+    /finish_reason error/,
+  ],
   ['half an answer', breakOff('{"choices": [{'), 502, 'ProviderUnreachable', true, 4, /does not answer/],
   ['an answer without an end', flood, 502, 'ProviderMalformed', false, 1, /without an end/],
   ['a redirect', refuse(307, {}, { location: 'http://evil.test/v1' }), 400, 'ProviderRefused', false, 1, /redirects to evil\.test/],
 ];
+
+const window = 'The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).';
+const tooLong = 'ContextExceeded';
+const openRouter = { code: 400, message: 'Provider returned error', metadata: { raw: '{"error":{"message":"prompt is too long"}}' } };
+/** Refusals in the words of vendors: status, body, code. */
+const vendors: readonly (readonly [vendor: string, status: number, body: unknown, code: string])[] = [
+  ['OpenAI', 400, { error: { message: 'Your input exceeds the context window of this model.' } }, tooLong],
+  ['Azure', 400, { error: { message: 'x', code: 'context_length_exceeded' } }, tooLong],
+  ['Gemini', 400, { error: { code: 400, message: window, status: 'INVALID_ARGUMENT' } }, tooLong],
+  ['Gemini, a list', 400, [{ error: { code: 400, message: window, status: 'INVALID_ARGUMENT' } }], tooLong],
+  ['xAI', 400, { code: 'x', error: "This model's maximum prompt length is 131072 but the request contains 140000 tokens." }, tooLong],
+  ['Mistral', 400, { message: 'Prompt contains 40000 tokens, too large for model with 32768 maximum context length' }, tooLong],
+  ['Bedrock', 400, { message: 'Input is too long for requested model.' }, tooLong],
+  ['Cohere', 400, { message: 'too many tokens: total number of tokens in the prompt cannot exceed 4081' }, tooLong],
+  ['Moonshot', 400, { error: { message: 'Invalid request: Your request exceeded model token limit: 8192' } }, tooLong],
+  ['Qwen', 400, { error: { message: '<400> InternalError.Algo: Range of input length should be [1, 129024]' } }, tooLong],
+  ['Zhipu', 400, { error: { code: '1261', message: 'Prompt exceeds max length' } }, tooLong],
+  ['TGI', 422, { error: 'Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096' }, tooLong],
+  ['llama.cpp', 400, { error: { message: 'the request exceeds the available context size' } }, tooLong],
+  ['OpenRouter, status 200', 200, { error: { code: 400, message: "This endpoint's maximum context length is 8192" } }, tooLong],
+  ['OpenRouter, what its provider said', 400, { error: openRouter }, tooLong],
+  ['a broker without a status', 200, { error: { message: 'the prompt is too long', type: 'x' } }, tooLong],
+  ['Gemini', 400, [{ error: { code: 400, message: 'API key not valid. Please pass a valid API key.' } }], 'CredentialRefused'],
+  ['Gemini', 400, { error: { code: 400, message: 'API key expired. Please renew the API key.' } }, 'CredentialRefused'],
+  ['xAI', 400, { code: 'x', error: 'Incorrect API key provided: sk***. You can obtain one at console.x.ai.' }, 'CredentialRefused'],
+  ['a broker', 200, { error: { code: 401, message: 'User not found.' } }, 'CredentialRefused'],
+  ['OpenAI', 403, { error: { message: 'You do not have access to the model gpt-x' } }, 'CredentialRefused'],
+  ['OpenAI', 403, { error: { message: 'You are not allowed to request logprobs from this model' } }, 'InvalidRequest'],
+  ['Azure', 400, { error: { message: "Unsupported for this model, which is not supported with 'logprobs'." } }, 'InvalidRequest'],
+  ['a broker', 200, { error: { message: 'logprobs: no', type: 'invalid_request_error' } }, 'InvalidRequest'],
+];
+
+describe('a refusal in the words of', () => {
+  it.each(vendors)('%s, %s, %j is %s', async (_vendor, status, body, code) => {
+    provider.play(refuse(status, body));
+    const { error } = (await stage.ask({ logprobs: true })).body;
+    expect(error.code).toBe(code);
+    expect(error.message).not.toContain('[{');
+    expect(provider.calls).toHaveLength(1);
+  });
+
+  it('a list shows the words alone', async () => {
+    provider.play(refuse(400, [{ error: { code: 400, message: window } }]));
+    expect((await stage.ask()).body.error.message).toContain(`(400: ${window})`);
+  });
+});
 
 describe('a fault', () => {
   it.each(faults)('is answered with code and cure: %s', async (_what, script, status, code, retryable, asked, words) => {
@@ -90,6 +155,15 @@ describe('a fault', () => {
     const metrics = await stage.metrics();
     expect(metrics).toContain('agentfleet_gateway_retries_total{model="expert",code="RateLimited"} 1');
     expect(metrics).toContain('agentfleet_gateway_retries_total{model="expert",code="ProviderUnreachable"} 2');
+  });
+
+  it('is an answer without a choice: what it used is charged with the next one, or alone', async () => {
+    const none = refuse(200, { choices: [], usage: { prompt_tokens: 50, completion_tokens: 0 } });
+    provider.play(none, hello);
+    expect((await stage.ask()).body.usage).toMatchObject({ prompt_tokens: 150, completion_tokens: 20 });
+    provider.play(none);
+    expect((await stage.ask()).body.error).toMatchObject({ code: 'ProviderMalformed', retryable: false });
+    expect(await stage.metrics()).toContain('agentfleet_gateway_tokens_total{model="expert",kind="input",task_namespace="none"} 250');
   });
 
   it('has the time of a retry', async () => {

@@ -1,6 +1,6 @@
 // The contract of the gateway, over HTTP against a provider that a test plays.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { FakeProvider, refuse, silence, tell } from './testing/provider.ts';
+import { FakeProvider, refuse, silence, tell, usage } from './testing/provider.ts';
 import { Stage } from './testing/harness.ts';
 
 const provider = new FakeProvider();
@@ -83,6 +83,59 @@ describe('an answer', () => {
     expect(body.choices.map(({ index }) => index)).toEqual([0, 1, 2]);
     expect(body.usage).toMatchObject({ prompt_tokens: 300, completion_tokens: 60 });
     expect(provider.calls.map((call) => call.body['n'])).toEqual([3, 1, 1]);
+  });
+
+  it.each<readonly [what: string, more: object, usage: object]>([
+    ['an id and a model of null', { id: null, model: null }, usage],
+    ['no usage', { usage: null }, { estimated: true }],
+    ['an empty usage', { usage: {} }, { estimated: true }],
+    ['one count', { usage: { prompt_tokens: 5 } }, { estimated: true }],
+    [
+      'a count of null',
+      { usage: { prompt_tokens: 5, completion_tokens: null, total_tokens: 9 } },
+      { prompt_tokens: 5, completion_tokens: 4 },
+    ],
+    ['a fraction', { usage: { prompt_tokens: 5, completion_tokens: 2.5 } }, { completion_tokens: 3 }],
+    [
+      'a count below zero',
+      { usage: { prompt_tokens: 5, completion_tokens: 3, prompt_tokens_details: { cached_tokens: -1 } } },
+      { prompt_tokens: 5, completion_tokens: 3 },
+    ],
+  ])('is taken with %s', async (_what, more, used) => {
+    provider.play(tell([{ content: 'Hello.' }], { usage, ...more }));
+    const { status, body } = await stage.ask();
+    expect([status, body.choices[0]?.message.content]).toEqual([200, 'Hello.']);
+    expect(body.usage).toMatchObject(used);
+    expect(provider.calls).toHaveLength(1);
+  });
+
+  it.each<readonly [what: string, choice: object, read: object]>([
+    ['an empty role', { message: { role: '', content: 'x' } }, { message: { role: 'assistant', content: 'x' } }],
+    ['another role', { message: { role: 'model', content: 'x' } }, { message: { role: 'assistant' } }],
+    ['a role of null', { message: { role: null, content: 'x', tool_call_id: null } }, { message: { role: 'assistant' } }],
+    ['an index of null', { index: null, message: { content: 'x' } }, { index: 0 }],
+    ['another reason', { finish_reason: 1, message: { content: 'x' } }, { finish_reason: null }],
+    [
+      'log probabilities of null',
+      { logprobs: { content: [{ token: 'a', logprob: null }] }, message: { content: 'x' } },
+      { logprobs: null },
+    ],
+    ['a list of log probabilities', { logprobs: [], message: { content: 'x' } }, { logprobs: null }],
+    ['no message, as a filter held it back', { finish_reason: 'content_filter' }, { message: { content: null } }],
+  ])('is taken whose choice has %s', async (_what, choice, read) => {
+    provider.play(refuse(200, { choices: [{ index: 0, finish_reason: 'stop', ...choice }], usage }));
+    const { status, body } = await stage.ask();
+    expect(status).toBe(200);
+    expect(body.choices[0]).toMatchObject(read);
+    expect(body.usage).toMatchObject({ prompt_tokens: 100 });
+    expect(provider.calls).toHaveLength(1);
+  });
+
+  it('has the choices that did not fail, and others in the place of those that did', async () => {
+    const failed = { index: 0, finish_reason: 'error', message: { role: 'assistant', content: '' } };
+    const whole = { index: 1, finish_reason: 'stop', message: { role: 'assistant', content: 'Hello.' } };
+    provider.play(refuse(200, { choices: [failed, whole], usage }), hello);
+    expect((await stage.ask({ n: 2 })).body.choices.map(({ message }) => message.content)).toEqual(['Hello.', 'Hello.']);
   });
 
   it('has them also from one that refuses n', async () => {

@@ -270,8 +270,23 @@ export class Gateway {
     }
   }
 
-  #retried(route: Route, body: ChatRequest, caller: Caller): Promise<Metered> {
-    return this.#repeatedly(route, caller, () => this.#once(route, body, caller));
+  /** The answer, with the usage of the tries before it; that of failed tries alone is metered here. */
+  async #retried(route: Route, body: ChatRequest, caller: Caller): Promise<Metered> {
+    const lost: WireUsage[] = [];
+    try {
+      const answer = await this.#repeatedly(route, caller, () =>
+        this.#once(route, body, caller).catch((error: unknown) => {
+          if (error instanceof GatewayError && error.usage !== undefined) lost.push(error.usage);
+          throw error;
+        }),
+      );
+      // A sum is no count of one prompt, by which callers would correct their estimates.
+      return lost.length === 0 ? answer : { ...answer, usage: { ...sumOf([...lost, answer.usage]), estimated: true } };
+    } catch (error) {
+      const { name, price } = route.model;
+      for (const usage of lost) this.metrics.used(name, price, caller.task, usage);
+      throw error;
+    }
   }
 
   #opened(route: Route, body: ChatRequest, caller: Caller): Promise<Opened> {

@@ -374,13 +374,17 @@ export interface RetryOptions {
 
 /** Asks until there is an answer, or a failure that does not pass. `failures` counts those before. @throws GatewayError */
 export async function withRetries<T>(ask: (failures: number) => Promise<T>, { policy, random, signal, onRetry }: RetryOptions): Promise<T> {
+  let isMalformed = false;
   for (let failures = 0; ;) {
     try {
       return await ask(failures);
-    } catch (error) {
+    } catch (thrown) {
       signal.throwIfAborted();
-      if (!(error instanceof GatewayError)) throw error;
+      if (!(thrown instanceof GatewayError)) throw thrown;
       failures += 1;
+      // Providers bill answers of no use: after two of them nobody asks again.
+      const error = isMalformed && thrown.code === 'ProviderMalformed' ? thrown.final() : thrown;
+      isMalformed ||= thrown.code === 'ProviderMalformed';
       const wait = delayAfter(error, failures, random(), policy);
       if (wait === null) throw error;
       onRetry(error);

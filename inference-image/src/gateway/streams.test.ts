@@ -51,6 +51,22 @@ describe('a stream', () => {
     expect((await stage.stream()).chunks.at(-1)?.usage).toMatchObject({ estimated: true, completion_tokens: 2 });
   });
 
+  const bare = { id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm' };
+  it.each([
+    ['results of a filter', { ...bare, choices: [{ index: 0, content_filter_results: {}, finish_reason: null }] }],
+    ['nothing in a choice', { ...bare, choices: [{ index: 0, delta: null, finish_reason: null }] }],
+    ['its usage alone', { ...bare, usage }],
+    ['a choice without an index', { ...bare, choices: [{ delta: {} }] }],
+    ['no choices', { ...bare, choices: null }],
+    ['a usage that counts nothing', { ...bare, choices: [], usage: {} }],
+  ])('goes on after a chunk that has %s', async (_what, event) => {
+    provider.play(stream([...hello.slice(0, 2), event, ...metered.slice(2)]));
+    const streamed = await stage.stream();
+    expect([textOf(streamed), streamed.done]).toEqual(['Hello.', true]);
+    expect(streamed.chunks.every(({ choices }) => choices.every(({ index }) => index === 0))).toBe(true);
+    expect(streamed.chunks.at(-1)?.usage).toMatchObject({ prompt_tokens: 100, completion_tokens: 20 });
+  });
+
   it('is tried again until its first chunk', async () => {
     provider.play(refuse(500, {}), refuse(429, {}, { 'retry-after': '0' }), raw('', 'text/event-stream'), stream(metered));
     expect(textOf(await stage.stream())).toBe('Hello.');
@@ -65,6 +81,13 @@ describe('a stream', () => {
   it.each([
     ['ends in the middle', stream(hello.slice(0, 2), false), 'ProviderMalformed', /ends in the middle/],
     ['says that it failed', stream([head, { error: { message: 'EngineDeadError' } }]), 'ProviderUnreachable', /EngineDeadError/],
+    ['names a status', stream([head, { error: { message: 'slow down', code: 429 } }]), 'RateLimited', /429: slow down/],
+    [
+      'has a choice that failed',
+      stream([head, { choices: [{ index: 0, delta: {}, finish_reason: 'error', error: { code: 502, message: 'gone' } }] }]),
+      'ProviderUnreachable',
+      /fails \(502: gone\)/,
+    ],
     ['is no JSON', raw(`data: ${JSON.stringify(head)}\n\ndata: {"cho\n\n`, 'text/event-stream'), 'ProviderMalformed', /not JSON/],
     ['falls silent', raw(`data: ${JSON.stringify(head)}\n\n`, 'text/event-stream', false), 'ProviderTimeout', /silent for 0.5 s/],
   ])('that %s ends with an error, and is not tried again', async (_what, script, code, words) => {
@@ -75,6 +98,14 @@ describe('a stream', () => {
     expect(provider.calls).toHaveLength(1);
     expect(await stage.metrics()).toContain(`agentfleet_gateway_requests_total{model="expert",result="${code}"} 1`);
     expect(await stage.metrics()).toContain('agentfleet_gateway_in_flight{model="expert"} 0');
+  });
+
+  it('with a chunk that our code fails on is a failure of ours, and the log says where', async () => {
+    provider.play(stream([head, { choices: [null] }]));
+    const { error } = await stage.stream();
+    expect(error).toMatchObject({ code: 'Internal', retryable: false });
+    expect(error?.message).toMatch(/the gateway failed on an answer of .*: its log says why/);
+    expect(stage.log.join('')).toMatch(/TypeError: .*providers\/openai\.ts/);
   });
 
   it('has the choices that a provider leaves out', async () => {

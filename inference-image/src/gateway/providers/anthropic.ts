@@ -2,7 +2,7 @@ import { Anthropic } from '@anthropic-ai/sdk';
 import type { ChatCompletion } from '@agentfleet/protocol/chat';
 import { anthropicAnswer, anthropicState, finishOf, stopOf, usageOfMessage } from './anthropicAnswer.ts';
 import { anthropicRequest, inputOf } from './anthropicRequest.ts';
-import { malformed } from './failure.ts';
+import { malformed, reportedFailure } from './failure.ts';
 import type { Ask, Chunk, Provider } from './provider.ts';
 import type { ContentBlock, RawMessageStreamEvent, StopReason } from '@anthropic-ai/sdk/resources/messages';
 import { chunkOf } from './chunks.ts';
@@ -96,6 +96,8 @@ export class AnthropicProvider implements Provider {
 
   async complete(ask: Ask): Promise<ChatCompletion> {
     const message: unknown = await clientOf(ask).messages.create(anthropicRequest(ask), { signal: ask.signal });
+    const { error } = (message ?? {}) as { readonly error?: unknown };
+    if (error !== undefined && error !== null) throw reportedFailure(error, ask);
     if (!isMessage(message)) throw malformed(ask, 'its answer is no message of the Messages API', undefined, typeof message !== 'string');
     return anthropicAnswer(message, ask.model.model ?? '');
   }

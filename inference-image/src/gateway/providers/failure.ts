@@ -1,13 +1,22 @@
+import type { WireUsage } from '@agentfleet/protocol/chat';
 import { Redaction } from '@agentfleet/protocol/redact';
 import { GatewayError, type GatewayErrorOptions } from './gatewayError.ts';
 import type { Ask } from './provider.ts';
 
-type Where = Pick<Ask, 'model' | 'url' | 'key'>;
+type Where = Pick<Ask, 'model' | 'url' | 'key' | 'body'>;
+type Loose = Readonly<Record<string, unknown>>;
 
-const contextWords =
-  /context_length_exceeded|context (?:length|window|size)|maximum context|too many (?:input )?tokens|prompt is too long|input is too long|exceeds? the (?:available )?context/i;
+const contextWords = new RegExp(
+  [
+    'context_length_exceeded|context (?:length|window|size)|maximum context|maximum prompt length|too many (?:input )?tokens',
+    '(?:prompt|input) is too long|exceeds? (?:the )?(?:available )?context|exceeds? the maximum number of tokens|prompt exceeds max',
+    'exceeded model token limit|range of input length|`inputs` tokens \\+',
+  ].join('|'),
+  'i',
+);
 const modelWords =
   /model[^.]{0,120}(?:not (?:be )?found|does not exist|not exist|unknown|not (?:supported|available|loaded))|^model: |no such model|unknown model|invalid model|model_not_found/i;
+const keyWords = /\bapi key (?:is )?(?:not valid|invalid|not found|expired)|(?:incorrect|invalid) api key/i;
 const quotaWords = /insufficient_quota|exceeded your current quota|credit balance|billing/i;
 const certificateWords = /CERT|SELF_SIGNED|UNABLE_TO_(?:VERIFY|GET_ISSUER)/;
 const shownChars = 300;
@@ -16,8 +25,10 @@ const shownChars = 300;
 export function providerFailure(error: unknown, where: Where): GatewayError {
   if (error instanceof GatewayError) return error;
   if (error instanceof SyntaxError) return malformed(where, 'its answer is not JSON', error);
-  const { status } = error as { readonly status?: unknown };
+  const { status, error: reported } = error as { readonly status?: unknown; readonly error?: unknown };
   if (typeof status === 'number') return refused(status, error, where);
+  if (reported !== undefined) return reportedFailure(reported, where);
+  if (isOwn(error)) return ownFailure(error, where);
   const detail = detailOf(rootOf(error), where);
   const code = codeOf(error);
   if (code !== null && certificateWords.test(code))
@@ -41,39 +52,84 @@ export function providerFailure(error: unknown, where: Where): GatewayError {
   );
 }
 
+/** Libraries throw errors with a cause or a code where there is no answer: one without is a fault of the code that reads it. */
+function isOwn(error: unknown): error is Error {
+  const isDefect = error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError;
+  return isDefect && error.cause === undefined && codeOf(error) === null;
+}
+
+function ownFailure(error: Error, where: Where): GatewayError {
+  const cause = new Error(detailOf(error, where));
+  if (error.stack !== undefined) cause.stack = withoutKey(error.stack, where);
+  return new GatewayError('Internal', `${where.model.name}: the gateway failed on an answer of ${placeOf(where.url)}: its log says why`, {
+    cause,
+  });
+}
+
 /** An answer that is of no use. */
-export function malformed(where: Where, what: string, cause?: unknown, retryable = true): GatewayError {
+export function malformed(where: Where, what: string, cause?: unknown, retryable = true, usage?: WireUsage): GatewayError {
   return failure(
     'ProviderMalformed',
     where,
     `answers, but ${what}: is baseURL that of an OpenAI-compatible or Anthropic API, with its path?`,
     cause,
-    {
-      retryable,
-    },
+    { retryable, usage },
   );
 }
 
-function refused(status: number, error: unknown, where: Where): GatewayError {
+/** Converts an error that an answer of status 200, or a stream, holds: as a refusal with the status that it names. */
+export function reportedFailure(error: unknown, where: Where, usage?: WireUsage): GatewayError {
+  return refused(statusOf(error), { error, message: JSON.stringify(error) }, where, usage);
+}
+
+/** Statuses of the vendors' types of errors. */
+const statuses: Readonly<Record<string, number>> = {
+  invalid_request_error: 400,
+  authentication_error: 401,
+  permission_error: 403,
+  not_found_error: 404,
+  rate_limit_error: 429,
+};
+
+/** The HTTP status that an error names; null: none. */
+function statusOf(error: unknown): number | null {
+  const { error: inner, code, status, type } = (error ?? {}) as Loose;
+  if (inner !== undefined) return statusOf(inner);
+  const named = [code, status].map(Number).find((one) => one >= 400 && one < 600);
+  return named ?? statuses[String(type)] ?? null;
+}
+
+/** @param named status of the refusal; null: it names none */
+function refused(named: number | null, error: unknown, where: Where, usage?: WireUsage): GatewayError {
   const detail = detailOf(error, where);
   const retryAfterMs = retryAfterOf(error);
-  const quoted = detail === '' ? `${status}` : `${status}: ${detail}`;
+  const status = named ?? (contextWords.test(detail) || keyWords.test(detail) ? 400 : 500);
+  const quoted = [named ?? '', detail].filter((part) => part !== '').join(': ');
   const fail = (code: Parameters<typeof failure>[0], what: string, options: GatewayErrorOptions = {}): GatewayError =>
-    failure(code, where, what, error, { retryAfterMs, ...options });
+    failure(code, where, what, error, { retryAfterMs, usage, ...options });
   if (status >= 300 && status < 400)
     return fail('ProviderRefused', `redirects to ${redirectOf(error)}, which no key follows: write the address it means into baseURL`);
   if (status === 402 || quotaWords.test(detail))
     return fail('ProviderRefused', `has no credit left for this key (${quoted}): see its billing`);
-  if (status === 401 || status === 403) return fail('CredentialRefused', `refuses the credential (${quoted}): renew the key in its Secret`);
+  const isParameter = namesParameter(detail, where);
+  if (status === 401 || (status === 403 && !isParameter) || (status < 429 && keyWords.test(detail)))
+    return fail('CredentialRefused', `refuses the credential (${quoted}): renew the key in its Secret`);
   if (status === 408) return fail('ProviderTimeout', `took too long (${quoted}): ask again, or choose a faster model`);
   if (status === 429) return fail('RateLimited', `asks for fewer requests (${quoted}): lower requestsPerMinute or raise its quota`);
   if (status === 409 || status === 425 || status >= 500) return fail('ProviderUnreachable', `fails (${quoted}): see its status or its log`);
   if (contextWords.test(detail))
     return fail('ContextExceeded', `cannot take so long a conversation (${quoted}): shorten it, or raise its context`);
-  if (modelWords.test(detail)) return fail('ModelNotAtProvider', `has no model ${where.model.model} (${quoted}): correct the model's name`);
+  if (modelWords.test(detail) && !isParameter)
+    return fail('ModelNotAtProvider', `has no model ${where.model.model} (${quoted}): correct the model's name`);
   if (status === 404 || status === 405)
     return fail('ProviderRefused', `has no chat API there (${quoted}): correct the path of baseURL, as …/v1`);
   return fail('InvalidRequest', `refuses the request (${quoted}): correct what it names`);
+}
+
+/** Whether words name a parameter of the request. Names that are words of their own, as `model` and `user`, say nothing. */
+function namesParameter(detail: string, { body }: Where): boolean {
+  const words = new Set(detail.match(/\w+/g));
+  return Object.keys(body).some((name) => /_|logprobs/.test(name) && words.has(name));
 }
 
 function failure(
@@ -94,21 +150,28 @@ export function placeOf(url: string): string {
   return `${host}${pathname === '/' ? '' : pathname}`;
 }
 
-function detailOf(error: unknown, { key }: Where): string {
-  const { error: body, message } = error as { readonly error?: unknown; readonly message?: unknown };
-  const text = wordsOf(body) ?? (typeof message === 'string' ? message : String(error));
+function withoutKey(text: string, { key }: Where): string {
   const bare = key === null ? text : text.replaceAll(key, '[key]');
-  return new Redaction(() => undefined).open().text(bare).replaceAll(/\s+/g, ' ').slice(0, shownChars).trim();
+  return new Redaction(() => undefined).open().text(bare);
 }
 
-/** The words of an error body: `{error: {message, code}}`, `{message}`, `{detail}`. */
+function detailOf(error: unknown, where: Where): string {
+  const { error: body, message } = error as { readonly error?: unknown; readonly message?: unknown };
+  const text = wordsOf(body) ?? (typeof message === 'string' ? message : String(error));
+  return withoutKey(text, where).replaceAll(/\s+/g, ' ').slice(0, shownChars).trim();
+}
+
+/** The words of an error body: `{error: {message, code, param}}`, a list of them, `{message}`, `{detail}`; `metadata.raw` is what a broker got. */
 function wordsOf(body: unknown): string | null {
   if (typeof body === 'string') return body;
+  if (Array.isArray(body)) return wordsOf(body[0]);
   if (typeof body !== 'object' || body === null) return null;
-  const { error, message, code, detail } = body as Readonly<Record<string, unknown>>;
+  const { error, message, code, param, detail, metadata } = body as Loose;
   if (error !== undefined) return wordsOf(error);
-  if (typeof message === 'string') return typeof code === 'string' && !message.includes(code) ? `${message} (${code})` : message;
-  return detail === undefined ? null : JSON.stringify(detail);
+  if (typeof message !== 'string') return detail === undefined ? null : JSON.stringify(detail);
+  const more = [code, param].filter((one) => typeof one === 'string' && one !== '' && !message.includes(one));
+  const { raw } = (metadata ?? {}) as Loose;
+  return [message, ...(more.length > 0 ? [` (${more.join(', ')})`] : []), ...(typeof raw === 'string' ? [`: ${raw}`] : [])].join('');
 }
 
 function codeOf(error: unknown): string | null {

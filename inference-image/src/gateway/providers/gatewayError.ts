@@ -1,4 +1,4 @@
-import type { ChatErrorBody, GatewayErrorCode } from '@agentfleet/protocol/chat';
+import type { ChatErrorBody, GatewayErrorCode, WireUsage } from '@agentfleet/protocol/chat';
 
 interface Kind {
   readonly status: number;
@@ -32,6 +32,8 @@ export interface GatewayErrorOptions {
   readonly retryable?: boolean;
   /** When to retry, ms; undefined: unknown. */
   readonly retryAfterMs?: number | undefined;
+  /** What the provider reports to have used for it; undefined: nothing. */
+  readonly usage?: WireUsage | undefined;
   /** It is a limit of the gateway itself: nothing was sent, and asking at once again is of no use. */
   readonly isOwn?: boolean;
   /** Status of the answer, where it is not that of the code. */
@@ -45,6 +47,7 @@ export class GatewayError extends Error {
   readonly retryable: boolean;
   readonly retryAfterMs: number | undefined;
   readonly isOwn: boolean;
+  readonly usage: WireUsage | undefined;
 
   constructor(code: GatewayErrorCode, message: string, options: GatewayErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -54,6 +57,13 @@ export class GatewayError extends Error {
     this.retryable = options.retryable ?? kinds[code].retryable;
     this.retryAfterMs = options.retryAfterMs;
     this.isOwn = options.isOwn ?? false;
+    this.usage = options.usage;
+  }
+
+  /** The same failure, which does not pass. */
+  final(): GatewayError {
+    const { code, message, cause, status, retryAfterMs, isOwn, usage } = this;
+    return new GatewayError(code, message, { cause, status, retryAfterMs, isOwn, usage, retryable: false });
   }
 
   get body(): ChatErrorBody {

@@ -1,42 +1,85 @@
 import { randomUUID } from 'node:crypto';
 import { Ajv } from 'ajv';
-import { ChatCompletion, type WireToolCall, type WireMessage } from '@agentfleet/protocol/chat';
-import { malformed } from './failure.ts';
+import { ChatCompletion, type WireToolCall, type WireMessage, type WireUsage } from '@agentfleet/protocol/chat';
+import { malformed, reportedFailure } from './failure.ts';
 import type { Ask, Chunk, Provider } from './provider.ts';
 import { BadRequestError, OpenAI } from 'openai';
 import type { ChatCompletionCreateParamsNonStreaming, ChatCompletionCreateParamsStreaming } from 'openai/resources/chat/completions';
 import { keepState, restoreState } from './state.ts';
 
-const validate = new Ajv({ strict: false }).compile<ChatCompletion>(ChatCompletion);
+const ajv = new Ajv({ strict: false });
+const validate = ajv.compile<ChatCompletion>(ChatCompletion);
+const isLogprobs = ajv.compile(ChatCompletion.properties.choices.items.properties.logprobs);
+
+type Loose = Readonly<Record<string, unknown>>;
+const isObject = (value: unknown): value is Loose => typeof value === 'object' && value !== null;
 
 /**
  * Returns an answer of a server of the OpenAI API, normalized for omissions and deviations of servers.
- * @throws GatewayError ProviderMalformed when it is no chat completion
+ * @throws GatewayError of the error that it holds; ProviderMalformed when it is no chat completion
  */
 function completionOf(answer: unknown, ask: Ask): ChatCompletion {
   if (typeof answer === 'string' || answer === null || answer === undefined)
     throw malformed(ask, 'not with JSON (its content type is another one, or it is empty)', undefined, false);
-  const tidy = tidied(answer);
+  const { id, model, choices, usage: reported, ...rest } = answer as Loose;
+  const usage = tidyUsage(reported);
+  const given: readonly unknown[] = Array.isArray(choices) ? choices : [];
+  const whole = given.filter((choice) => failureOf(choice) === null);
+  const failed = whole.length > 0 ? null : (rest['error'] ?? failureOf(given[0]));
+  if (failed !== null) throw reportedFailure(failed, ask, usage);
+  const tidy = {
+    ...rest,
+    ...(typeof id === 'string' && { id }),
+    ...(typeof model === 'string' && { model }),
+    choices: Array.isArray(choices) ? whole.map(tidyChoice) : choices,
+    ...(usage !== undefined && { usage }),
+  };
   if (validate(tidy)) return tidy;
   const [error] = validate.errors ?? [];
-  throw malformed(ask, `${error?.instancePath.slice(1).replaceAll('/', '.') || 'the answer'} ${error?.message}`);
+  const what = `${error?.instancePath.slice(1).replaceAll('/', '.') || 'the answer'} ${error?.message}`;
+  throw malformed(ask, what, undefined, true, usage);
 }
 
-type Loose = Readonly<Record<string, unknown>>;
-
-function tidied(answer: unknown): unknown {
-  const { choices } = answer as Loose;
-  if (!Array.isArray(choices)) return answer;
-  return { ...(answer as Loose), choices: choices.map((choice: unknown, index) => tidyChoice(choice, index)) };
+/** The error of a choice, as brokers of models report it; null: it has none. */
+function failureOf(choice: unknown): unknown {
+  if (!isObject(choice)) return null;
+  const { error, finish_reason: finish } = choice;
+  return error ?? (finish === 'error' ? 'finish_reason error' : null);
 }
 
-function tidyChoice(choice: unknown, index: number): unknown {
-  if (typeof choice !== 'object' || choice === null) return choice;
-  const { message } = choice as Loose;
-  if (typeof message !== 'object' || message === null) return choice;
-  const { tool_calls: calls, ...rest } = message as Loose;
+/** The usage of an answer; undefined: none that can be counted. Some servers leave a count out, or write null or a fraction. */
+function tidyUsage(usage: unknown): WireUsage | undefined {
+  if (!isObject(usage)) return undefined;
+  const { prompt_tokens: read, completion_tokens: written, total_tokens: all, prompt_tokens_details: details, ...rest } = usage;
+  const [prompt, total] = [countOf(read), countOf(all)];
+  const completion = countOf(written) ?? (prompt === null || total === null ? null : Math.max(0, total - prompt));
+  if (prompt === null || completion === null) return undefined;
+  return {
+    ...rest,
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    ...(total !== null && { total_tokens: total }),
+    ...(isObject(details) && { prompt_tokens_details: { ...details, cached_tokens: countOf(details['cached_tokens']) } }),
+  };
+}
+
+const countOf = (value: unknown): number | null => (typeof value === 'number' && value >= 0 ? Math.ceil(value) : null);
+
+/** A choice that a filter held back may have no message. */
+function tidyChoice(choice: unknown, at: number): unknown {
+  if (!isObject(choice)) return choice;
+  const { index, finish_reason: finish, logprobs } = choice;
+  const message = choice['message'] ?? (finish === 'content_filter' ? {} : undefined);
+  if (!isObject(message)) return choice;
+  const { tool_calls: calls, tool_call_id: _id, ...rest } = message;
   const tidy = Array.isArray(calls) && calls.length > 0 ? { tool_calls: tidyCalls(calls) } : {};
-  return { index, ...choice, message: { role: 'assistant', content: null, ...rest, ...tidy } };
+  return {
+    ...choice,
+    index: countOf(index) ?? at,
+    message: { content: null, ...rest, ...tidy, role: 'assistant' },
+    finish_reason: typeof finish === 'string' ? finish : null,
+    logprobs: isLogprobs(logprobs) ? logprobs : null,
+  };
 }
 
 /** Calls with ids that differ, and arguments as text: some servers give none, the same one, or an object. */
@@ -114,6 +157,27 @@ function isJson(text: string): boolean {
   }
 }
 
+/**
+ * Returns a chunk with the members that every chunk has: those of filters and of the usage come without some.
+ * @param calls of the stream, by choice
+ * @throws GatewayError of the error that a choice holds
+ */
+function tidyChunk(chunk: Chunk, calls: Map<number, StreamedCalls>, ask: Ask): Chunk {
+  const { choices, usage, ...rest } = chunk as Partial<Chunk>;
+  const tidy = (choice: Partial<Chunk['choices'][number]>): Chunk['choices'][number] => {
+    const failed = failureOf(choice);
+    if (failed !== null) throw reportedFailure(failed, ask);
+    const { index = 0, delta, finish_reason: finish = null } = choice;
+    const { tool_calls: pieces, ...more } = delta ?? {};
+    const own = calls.get(index) ?? new StreamedCalls();
+    calls.set(index, own);
+    const tool_calls = Array.isArray(pieces) ? { tool_calls: pieces.map((piece) => own.tidy(piece)) } : {};
+    return { ...choice, index, delta: { ...more, ...tool_calls }, finish_reason: finish };
+  };
+  const counted = tidyUsage(usage) as Chunk['usage'];
+  return { ...rest, choices: (choices ?? []).map(tidy), ...(counted !== undefined && { usage: counted }) } as Chunk;
+}
+
 type Bound = 'max_completion_tokens' | 'max_tokens';
 
 /** Servers of the OpenAI chat API: hosted, or the pool's own engines. */
@@ -136,14 +200,7 @@ export class OpenAIProvider implements Provider {
     );
     if (!(Symbol.asyncIterator in chunks)) throw malformed(ask, 'it does not stream');
     const calls = new Map<number, StreamedCalls>();
-    const tidy = (choice: Chunk['choices'][number]): Chunk['choices'][number] => {
-      const { tool_calls: pieces } = choice.delta;
-      if (!Array.isArray(pieces)) return choice;
-      const own = calls.get(choice.index) ?? new StreamedCalls();
-      calls.set(choice.index, own);
-      return { ...choice, delta: { ...choice.delta, tool_calls: pieces.map((piece) => own.tidy(piece)) } };
-    };
-    for await (const chunk of chunks) yield { ...chunk, choices: chunk.choices.map(tidy) };
+    for await (const chunk of chunks) yield tidyChunk(chunk, calls, ask);
   }
 
   async #create<T>(ask: Ask, create: (client: OpenAI, body: Record<string, unknown>) => PromiseLike<T>): Promise<T> {
