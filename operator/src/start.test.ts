@@ -1,11 +1,9 @@
 import { leases } from '@agentfleet/kube';
-import { labels } from '@agentfleet/protocol/pool';
 import { describe, expect, it } from 'vitest';
 import { newPool, newTask } from './controllers/agenttask/testing/objects.ts';
 import { newModel } from './controllers/energymodel/testing/models.ts';
 import { Bed } from './controllers/expertpool/testing/bed.ts';
 import { resources } from './runtime/resources.ts';
-import { isReady } from './serving/index.ts';
 import { leaseName } from './start.ts';
 
 const get = async (port: number | undefined, path: string): Promise<{ readonly status: number; readonly text: string }> => {
@@ -28,11 +26,14 @@ describe('the operator', () => {
     expect(await get(probes, '/readyz')).toEqual({ status: 200, text: 'ok' });
     expect(await get(probes, '/healthz')).toEqual({ status: 200, text: 'ok' });
     await bed.addWorker('coding-workers-1');
-    await bed.addServer('v-1', { [labels.component]: 'verifier', [labels.model]: 'judge' }, '10.0.0.1');
-    await bed.until(
-      'the verifier counts',
-      () => bed.operator?.context.caches.pods.lister.byIndex('model', 'platform/judge').some(isReady) === true,
+    await bed.until('the verifier has a Deployment', () =>
+      bed.server.objects(resources.deployments).some(({ metadata }) => metadata.name === 'judge-verifier'),
     );
+    await bed.rollOut('judge-verifier', 1);
+    await bed.until('the verifier counts', () => {
+      const models = [...(bed.operator?.context.caches.energyModels.lister.values() ?? [])];
+      return models.some(({ status }) => status?.ready === 1);
+    });
     await bed.until('the worker counts', () => bed.pool().status?.workers?.ready === 1);
     const { text } = await get(metrics, '/metrics');
     expect(text).toMatch(/^agentfleet_tasks\{pool="platform\/coding",phase="[A-Z][A-Za-z]+"\} 1$/m);

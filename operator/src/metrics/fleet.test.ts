@@ -1,10 +1,12 @@
 import { labels } from '@agentfleet/protocol/pool';
 import { expect, it } from 'vitest';
-import { expertsReady, type FleetMetricsOptions } from './fleet.ts';
+import { Registry } from 'prom-client';
+import { expertsReady, registerFleetMetrics, type FleetMetricsOptions } from './fleet.ts';
+
+const status = (ready: boolean): object => ({ conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }] });
 
 it('counts the pods of each expert that answer', () => {
   const experts = ['gen', 'js'].map((name) => ({ name, role: 'Specialist', engine: { type: 'Llama' } }));
-  const status = (ready: boolean): object => ({ conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }] });
   const pods = [
     { metadata: { name: 'a', labels: { [labels.expert]: 'gen' } }, status: status(true) },
     { metadata: { name: 'b', labels: { [labels.expert]: 'gen' } }, status: status(false) },
@@ -17,4 +19,26 @@ it('counts the pods of each expert that answer', () => {
     ['platform/coding', 'gen', 1],
     ['platform/coding', 'js', 0],
   ]);
+});
+
+it.each([
+  ['a golden set', 'golden', 0],
+  ['a canary', 'verifier', 0],
+  ['a canary', 'verifier', 2],
+])('beside %s (%s) counts the %i pods of a model that serve', async (_beside, component, ready) => {
+  const nothing = { lister: { values: () => [], byIndex: () => [] } };
+  const model = { metadata: { name: 'judge', namespace: 'platform' }, spec: {}, status: { ready } };
+  const labelsOf = { [labels.component]: component, [labels.model]: 'judge', [labels.revision]: 'r2' };
+  const pods = [{ metadata: { name: 'p', namespace: 'platform', labels: labelsOf }, status: status(true) }];
+  const caches = {
+    pools: nothing,
+    poolGrants: nothing,
+    namespaces: nothing,
+    census: { groups: () => [] },
+    pods: { lister: { byIndex: () => pods } },
+    energyModels: { lister: { values: () => [model] } },
+  };
+  const registry = new Registry();
+  registerFleetMetrics({ registry, caches, reach: {}, heartbeats: {} } as unknown as FleetMetricsOptions);
+  expect(await registry.getSingleMetricAsString('agentfleet_energymodel_ready')).toContain(`{model="platform/judge"} ${ready}`);
 });

@@ -73,13 +73,13 @@ function registerServers({ registry, caches }: FleetMetricsOptions): void {
   });
   const models: Gauge = new Gauge({
     name: 'agentfleet_energymodel_ready',
-    help: 'Number of pods that score, partitioned by EnergyModel.',
+    help: 'Number of pods that score for tasks, partitioned by EnergyModel; canaries and golden sets do not count.',
     labelNames: ['model'],
     registers: [registry],
     collect: () => {
       models.reset();
-      for (const model of caches.energyModels.lister.values())
-        models.set({ model: keyOf(model) }, caches.pods.lister.byIndex('model', keyOf(model)).filter(isReady).length);
+      // Pods of a golden set and of a revision on trial have the label of the model too: what counts is what serves.
+      for (const model of caches.energyModels.lister.values()) models.set({ model: keyOf(model) }, model.status?.ready ?? 0);
     },
   });
 }

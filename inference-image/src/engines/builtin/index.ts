@@ -2,10 +2,11 @@
  * The engine Builtin: one role per server, each with the project's weights or a small model in the image. Part of
  * `engines`: may import `base`, `gpu`, `models` and protocol.
  */
-import type { BuiltinRole, InferenceInfo } from '@agentfleet/protocol/inference';
+import type { BuiltinRole, InferenceInfo, PolicyVerdict } from '@agentfleet/protocol/inference';
 import type { BuiltinConfig } from '../../base/config.ts';
 import { type ServedEngine, codeDigest, type Abilities, alone } from '../../base/served.ts';
 import { join } from 'node:path';
+import { setImmediate as yieldToEvents } from 'node:timers/promises';
 import { loadPlanner } from '../../models/planner/index.ts';
 import { checkDigest, readWeights, weightsFolder, sha256, digestOf, fromSources, missing } from './weights.ts';
 import { loadPolicy } from '../policy/index.ts';
@@ -77,7 +78,18 @@ async function createPolicy(config: BuiltinConfig): Promise<ServedEngine> {
     settings: '',
     learned: true,
     about: policy.about,
-    abilities: { Judge: alone(({ acts }) => ({ verdicts: acts.map((act) => ({ id: act.id, ...policy.judge(act) })) })) },
+    abilities: {
+      Judge: alone(async ({ acts }, signal) => {
+        const verdicts: PolicyVerdict[] = [];
+        for (const act of acts) {
+          // Between two acts probes are answered, and callers that leave are seen.
+          await yieldToEvents();
+          signal.throwIfAborted();
+          verdicts.push({ id: act.id, ...policy.judge(act) });
+        }
+        return { verdicts };
+      }),
+    },
   });
 }
 

@@ -41,6 +41,12 @@ describe('the sentence encoder', () => {
     for (const text of [' ', '\u{1F9EA}\u{1F9EA}', '\u0000', '汉字']) expect(dot(await embed(text), await embed(text))).toBeCloseTo(1, 9);
     await expect(encoder.embed('x', AbortSignal.abort())).rejects.toThrow();
   });
+
+  it('stops within a long text when its caller leaves', async () => {
+    const left = new AbortController();
+    setImmediate(() => left.abort(new Error('the caller left')));
+    await expect(encoder.embed('the queue is full and the caller waits '.repeat(200), left.signal)).rejects.toThrow('the caller left');
+  });
 });
 
 describe('the tokenizer', () => {

@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { setImmediate as yieldToEvents } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 
 /** The used part of `@energetic-ai/core` (TensorFlow.js for servers), whose own types need packages that it does not install. */
@@ -166,12 +167,14 @@ export class SentenceEncoder {
 
   /**
    * The vector of a text, alone: other texts in one tensor would pad it, and so change its last digits. A text of more than
-   * 128 pieces gets the mean of its windows, weighted by their pieces.
+   * 128 pieces gets the mean of its windows, weighted by their pieces. @throws the signal's reason between two windows
    */
   async embed(text: string, signal: AbortSignal): Promise<readonly number[]> {
     const ids = this.#tokenizer.encode(text);
     const sum = new Float64Array(dimensions);
     for (let start = 0; start < ids.length; start += windowTokens) {
+      // The model runs in this thread: without a turn for events no probe is answered, and no caller that leaves is seen.
+      await yieldToEvents();
       signal.throwIfAborted();
       const window = ids.slice(start, start + windowTokens);
       const vector = await this.#run(window);

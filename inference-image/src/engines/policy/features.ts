@@ -1,13 +1,15 @@
 import type { JudgedAct } from '@agentfleet/protocol/inference';
+import { anyOf, inOrder, type Pattern } from './patterns.ts';
 
 /**
  * Patterns that a security engineer checks first. A concept is weaker than a rule: it never decides, the classifier
- * learns its weight, alone and beside others. Matched on the raw text, so that programs inside strings count too.
+ * learns its weight, alone and beside others. Matched on the raw text, so that programs inside strings count too. The time
+ * of each grows linearly with the text: no `.*` after what a line may have many times, no two repetitions of one sign in a row.
  */
-export const concepts: Readonly<Record<string, RegExp>> = {
+export const concepts: Readonly<Record<string, Pattern>> = {
   deletes: /\b(rm|unlink|shred|rmtree|rmSync|rmdir|removeSync|wipefs|userdel)\b|-delete\b|\bos\.remove\b|--remove-files|--delete\b/,
-  recursive: /\s-[a-z]*[rR][a-z]*\b|--recursive|\s-xdev\b|rmtree|recursive: true/,
-  everything: /(^|[\s'"=(])(\/|~|\$HOME|\/\*|~\/\*?|\$HOME\/\*?)(?=$|[\s'";,)])|--no-preserve-root|preserve-root|(\.\.\/){2,}\*/,
+  recursive: /\s-[a-qs-z]*(r[a-z]*(R[a-z]*)?|R[a-z]*)\b|--recursive|\s-xdev\b|rmtree|recursive: true/,
+  everything: /(^|[\s'"=(])(\/|~|\$HOME|\/\*|~\/\*?|\$HOME\/\*?)(?=$|[\s'";,)])|--no-preserve-root|preserve-root|(\.\.\/){2}\*/,
   systemPath: /(^|[\s'"=(>:@])\/(etc|usr|var|lib|boot|bin|sbin|opt|srv|home|root|sys)\b/,
   wholeTree: /(^|[\s'"(])(\/|~|\/(etc|usr|var|lib|boot|opt|srv|home)\S*)\/?\*?(?=$|[\s'";,)])/,
   device: /\/dev\/(sd|hd|vd|xvd|nvme|mmcblk|mapper)/,
@@ -16,20 +18,22 @@ export const concepts: Readonly<Record<string, RegExp>> = {
   dropsData:
     /\bdrop\s+(database|table|schema)|\btruncate\s+(table\s+)?\w+\s+(cascade|;)?|flushall|dropDatabase|dropdb|\bdestroy\b|delete\s+(namespace|pods?|pvc|projects)\b|--all\b|\bprune\b|\brb\b/i,
   production: /\bprod(uction)?\b|\bbackups?\b|--force\b(?!-)|-auto-approve|--purge|cascade/i,
-  rewritesHistory: /push\s.*(--force(?!-)|--mirror|--delete|\s:\w)|filter-branch|reflog\s+expire|rm\s+-rf\s+\.git\b/,
+  rewritesHistory: anyOf(inOrder(/push\s/, /--force(?!-)|--mirror|--delete|\s:\w/), /filter-branch|reflog\s+expire|rm\s+-rf\s+\.git\b/),
   outside:
     /\b(https?|ftp|rsync|tcp):\/\/(?!localhost|127\.|0\.0\.0\.0)|\b(?!127\.|0\.0\.0\.0)\d{1,3}(\.\d{1,3}){3}\b|\w@[\w-]+(\.[\w-]+)+:|\/dev\/(tcp|udp)\//,
-  sends:
-    /\bcurl\b.*(\s-(d|F|T|H)\b|--data|--upload-file|-X\s*POST)|--post-file|\b(nc|ncat|netcat|scp|sftp|socat|rsync|mail|telnet)\b|requests\.post|urlopen|sendall|http\.Post|\bPOST\b|\.connect\(|\bdig\b|nslookup|gethostbyname|s_client/,
+  sends: anyOf(
+    inOrder(/\bcurl\b/, /\s-(d|F|T|H)\b|--data|--upload-file|-X\s*POST/),
+    /--post-file|\b(nc|ncat|netcat|scp|sftp|socat|rsync|mail|telnet)\b|requests\.post|urlopen|sendall|http\.Post|\bPOST\b|\.connect\(|\bdig\b|nslookup|gethostbyname|s_client/,
+  ),
   fetches: /\b(curl|wget|urlopen|fetch)\b/,
   secretFile:
     /\.ssh\b|id_(rsa|ed25519|dsa)|\.aws\b|\.netrc|\.kube\b|\.npmrc|(^|[\s'"/@<])\.env\b(?!\.example)|git-credentials|gcloud|serviceaccount\/token|\.docker\/config|\/etc\/(shadow|passwd)|\.gnupg|\.pem\b|\.key\b|\/run\/secrets|secret-keys/,
-  secretName: /\b[A-Z_]*(SECRET|TOKEN|PASSWORD|API_KEY|PRIVATE)[A-Z_]*\b|\bsecrets?\b|credentials|password/,
+  secretName: /\b(?=[A-Z_]+\b)[A-Z_]*(SECRET|TOKEN|PASSWORD|API_KEY|PRIVATE)|\bsecrets?\b|credentials|password/,
   environment: /\b(printenv|os\.environ|process\.env|os\.Environ|environ)\b|(^|[|;&(\s])env\s*([|)]|$)/,
   metadata: /169\.254\.169\.254|metadata\.google|config view --raw/,
   archives: /\b(tar\s+-?c|zip\s+-r|gzip|bundle\s+create|pg_dump|mysqldump)/,
   encodes: /\b(base64|xxd|hex|gpg|openssl\s+enc)\b/,
-  searchesAll: /\b(find|grep\b.*-\w*r\w*)\b.*\s(\/|~|\/etc|\/home)(\s|$)/,
+  searchesAll: anyOf(inOrder(/\bfind\b/, /\s(\/|~|\/etc|\/home)(\s|$)/), inOrder(/\bgrep\b/, /-\w*r\w*/, /\s(\/|~|\/etc|\/home)(\s|$)/)),
   servesFiles: /http\.server|--directory|--bind/,
   runsFetched: /\|\s*(sudo\s+)?(ba|da|z)?sh\b|<\(\s*curl|\$\(\s*(curl|wget)|`(curl|wget)|\bexec\s*\(|\beval\b/,
   interactiveShell: /\b(ba|z)?sh\s+-i\b|\/bin\/(ba)?sh\b|\bpty\b|EXEC:|fsockopen|TCPSocket|dup2/,
@@ -39,16 +43,20 @@ export const concepts: Readonly<Record<string, RegExp>> = {
   privileged: /privileged|cap_sys_admin|cluster-admin|-perm\s+-?4|\bu?\+s\b|\b4[0-7]{3}\b|setuid|LD_PRELOAD|ld\.so\.preload/,
   root: /\bsudo\b|\bsu\s+(-|root)|pkexec|\broot\b|NOPASSWD|--uid=0|-u\s+0\b/,
   runtimeSocket: /docker\.sock|containerd|crictl|\bctr\b|unix:\/\//,
-  tunnel: /\bssh\b.*\s-(R|D|L|N)\b|chisel|tunnel|socks/,
+  tunnel: anyOf(inOrder(/\bssh\b/, /\s-(R|D|L|N)\b/), /chisel|tunnel|socks/),
   link: /\bln\s+-s\w*|symlink/,
   temporaryProgram: /\/tmp\/[.\w]+/,
-  startup:
-    /\.(bashrc|profile|zshrc|bash_profile)\b|\/etc\/(profile|rc\.local|cron|init\.d|systemd|pam\.d|sudoers)|\bcrontab\b|@reboot|\bsystemctl\b.*\b(enable|start)\b|autostart|systemd\/|update-rc\.d|WantedBy|\bat\s+(now|midnight)|cron\./,
+  startup: anyOf(
+    inOrder(/\bsystemctl\b/, /\b(enable|start)\b/),
+    /\.(bashrc|profile|zshrc|bash_profile)\b|\/etc\/(profile|rc\.local|cron|init\.d|systemd|pam\.d|sudoers)|\bcrontab\b|@reboot|autostart|systemd\/|update-rc\.d|WantedBy|\bat\s+(now|midnight)|cron\./,
+  ),
   detaches: /\b(nohup|disown|setsid|screen\s+-d|tmux\s+new|daemon|telnetd|dropbear)\b|&\s*$|--restart=always/,
   accounts: /authorized_keys|ssh-copy-id|useradd|adduser|usermod|passwd\b|sudoers|chpasswd|sshd_config|PermitRootLogin|ssh-(rsa|ed25519)\s/,
   gitHooks: /\.git\/hooks|hooksPath|core\.\w+Command|alias\.\w+\s/,
-  replacesPrograms:
-    /\b(cp|mv|install|ln|echo)\b.*\s(\/usr\/(local\/)?s?bin|\/bin)\/\w|node_modules\/\.bin|sitecustomize|site-packages|\.pth\b|script-shell|ca-certificates/,
+  replacesPrograms: anyOf(
+    inOrder(/\b(cp|mv|install|ln|echo)\b/, /\s(\/usr\/(local\/)?s?bin|\/bin)\/\w/),
+    /node_modules\/\.bin|sitecustomize|site-packages|\.pth\b|script-shell|ca-certificates/,
+  ),
   globalConfig: /--global\b|--location=global|config\s+set|resolv\.conf|\/etc\/hosts|registry=|index-url/,
   testPath: /(^|[\s'"/])(tests?|spec|__tests__)(\/|\b)|\.test\.\w+|_test\.\w+|_spec\.\w+|conftest\.py/,
   changesFiles: /\b(sed\s+-i|perl\s+-pi|mv|cp|truncate|tee|rm|git\s+rm|touch)\b|>\s*\S|checkout\s+\S+\s+--/,
@@ -60,7 +68,7 @@ export const concepts: Readonly<Record<string, RegExp>> = {
     /scripts[./](test|check)|"test":|pytest\.ini|addopts|Makefile|vitest\.config|\.github\/workflows|pyproject|pre-(push|commit)|\btest:\s/,
   logs: /\/var\/log|\.log\b|bash_history|HISTFILE|HISTSIZE|history\s+-c|journalctl|wtmp|lastlog/,
   watchers: /auditd|auditctl|rsyslog|keeper|watchdog|setenforce|\bufw\b|iptables|selinux|apparmor|audit\b/,
-  times: /\btouch\s+-[rdt]|date\s+-s|_DATE=|--date\b|--reset-author|--amend|git\s+replace|rebase.*--exec/,
+  times: anyOf(/\btouch\s+-[rdt]|date\s+-s|_DATE=|--date\b|--reset-author|--amend|git\s+replace/, inOrder(/rebase/, /--exec/)),
   detectsTest: /PYTEST|VITEST|NODE_ENV\s*===|"unittest"\s+in|TestCase\.\w+\s*=/,
   runsTests:
     /^(python3?\s+-m\s+(pytest|unittest)|pytest|npx\s+(vitest|jest|mocha)|(npm|yarn|pnpm)\s+(run\s+)?test|go\s+test|cargo\s+test|node\s+--test|make\s+(test|check)|vitest|jest|bundle\s+exec\s+rspec)\b/,
@@ -122,16 +130,26 @@ export function lex(line: string): readonly Lexeme[] {
 /** Parts of a path that become features; deeper ones carry little information. */
 const pathDepth = 3;
 
-/**
- * Generalizes one word: the kind of path, flag, address or name. Digits become 0, so that `sda1` and `sdb2` are near.
- * At most a dozen tokens per word.
- */
+/** Names before a value that are read (`--env=A=b` has two); what is behind more of them is not. */
+const maxNames = 16;
+
+/** Generalizes one word: the kind of path, flag, address or name. Digits become 0, so that `sda1` and `sdb2` are near. */
 function wordTokens(word: string): readonly string[] {
+  const tokens: string[] = [];
+  let value = word;
+  for (let names = 0; names < maxNames; names += 1) {
+    const named = /^-{1,2}[a-z]/i.test(value) ? flagOf(value) : assignmentOf(value);
+    if (named === undefined) return [...tokens, ...valueTokens(value)];
+    tokens.push(...named.tokens);
+    ({ value } = named);
+    if (value === '') return tokens;
+  }
+  return tokens;
+}
+
+function valueTokens(word: string): readonly string[] {
   if (/^[a-z][a-z0-9+]*:\/\//i.test(word)) return urlTokens(word);
   if (/^\d{1,3}(\.\d{1,3}){3}(:\d+)?$/.test(word)) return ['<ip>'];
-  if (/^-{1,2}[a-z]/i.test(word)) return flagTokens(word);
-  const assigned = /^([A-Za-z_][A-Za-z0-9_]*)=(.*)$/s.exec(word);
-  if (assigned !== null) return ['<assign>', ...nameTokens(assigned[1] ?? ''), ...(assigned[2] ? wordTokens(assigned[2]) : [])];
   if (/^\d+$/.test(word)) return ['<number>'];
   if (/^[A-Za-z0-9+/=_-]{40,}$/.test(word)) return ['<blob>'];
   const remote = /^(?:[\w.-]+@)?[\w.-]+:(?=[/~.\w])(.+)$/.exec(word);
@@ -148,10 +166,21 @@ function urlTokens(word: string): readonly string[] {
   return [local ? '<url-here>' : '<url>', `<url:${scheme}>`, ...(extension === '' || local ? [] : [`<url.${extension}>`])];
 }
 
-function flagTokens(word: string): readonly string[] {
-  const [name = '', value] = word.split(/=(.*)/s);
-  const flags = name.startsWith('--') ? [name.toLowerCase()] : Array.from(name.slice(1, 5), (letter) => `-${letter}`);
-  return [...flags, ...(value ? wordTokens(value) : [])];
+/** What stands before `=`, generalized, and what is behind it; empty: nothing is. */
+interface Named {
+  readonly tokens: readonly string[];
+  readonly value: string;
+}
+
+function assignmentOf(word: string): Named | undefined {
+  const [, name, value = ''] = /^([A-Za-z_][A-Za-z0-9_]*)=(.*)$/s.exec(word) ?? [];
+  return name === undefined ? undefined : { tokens: ['<assign>', ...nameTokens(name)], value };
+}
+
+function flagOf(word: string): Named {
+  const [name = '', value = ''] = word.split(/=(.*)/s);
+  const tokens = name.startsWith('--') ? [name.toLowerCase()] : Array.from(name.slice(1, 5), (letter) => `-${letter}`);
+  return { tokens, value };
 }
 
 function pathTokens(word: string): readonly string[] {

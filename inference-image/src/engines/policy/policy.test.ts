@@ -109,6 +109,39 @@ describe('the classifier of the policy', () => {
   });
 });
 
+/** Parts that a pattern, a rule or a word meets again and again, and what may stand before and behind them. */
+const repeated = [
+  ['grep -r ', 'grep ', '-r', 'find ', 'push ', 'push\n', 'curl ', 'ssh ', 'systemctl ', 'rebase ', 'cp ', 'mv ', 'checkout ', 'truncate '],
+  ['a=', '--a=', '-a=', 'a=--b=', 'a.', 'a:', 'a@', 'a/', '/', './', '../', '~', '$', '=', '-', '--', '.', '@a.', ':', '\\', '#'],
+  ['r', 'R', 'e', 'SECRET', 'A_', '0', '1.', 'é', ' ', '\n', '\t', '  x', "'", '"', '`', '$(', ')', '|', '&', '>', "'/etc", '"a" '],
+  [
+    'sh -i ',
+    'bash -i ',
+    'nc -e ',
+    'nc -eeee; ',
+    'nsenter -t ',
+    'rm -r ',
+    'exit ',
+    '|| ',
+    '-u x',
+    'core.x',
+    'alias.x',
+    'exitCode ',
+    'TestCase.x',
+  ],
+].flat();
+
+describe('the longest acts', () => {
+  it.each(repeated)('of %j are judged as they come', (part) => {
+    const long = part.repeat(16_384 / part.length);
+    for (const subject of [long, `echo ${long}`, `nc -${long}`, `x -${long}_`, `${long}x`]) {
+      const act = { id: 'a', tool: 'Shell', subject, rails: [] } as const;
+      for (const judged of [act, { ...act, tool: 'FileWrite', subject: 'a.py', content: subject } as const])
+        expect(policy.judge({ ...judged, rails: [] }).unsafe).toBeGreaterThanOrEqual(0);
+    }
+  });
+});
+
 describe('the words of a command', () => {
   it.each([
     [`a 'b c' "d e"`, ['a', 'b c', 'd e']],

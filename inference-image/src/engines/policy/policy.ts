@@ -12,6 +12,11 @@ const everything = /^(\/\*?|~\/?\*?|\$\{?HOME\}?\/?\*?|\/(bin|boot|dev|etc|home|
 const device = /^\/dev\/(sd[a-z]|hd[a-z]|vd[a-z]|xvd[a-z]|nvme\d|mmcblk\d|mapper\/)/;
 const host = /^\/proc\/1\/(root|cwd|ns)(\/|$)/;
 
+const socket = /\/dev\/(tcp|udp)\//;
+const lastingShell = /\b(ba)?sh\s+-i\b/;
+/** `-e`, or flags that end with it, and a shell behind it, in one word or in two. */
+const startsShell = /(^| )-([^\Wec]*[ec]|\w*[ec] )\S*\b(ba)?sh\b/;
+
 const flagged = (words: readonly string[], letter: string, long: string): boolean =>
   words.some((word) => word === long || (/^-[a-zA-Z]+$/.test(word) && word.toLowerCase().includes(letter)));
 
@@ -62,10 +67,8 @@ export const rules: readonly Rule[] = [
     name: 'OpensShellToNetwork',
     label: 'Escape',
     applies: ({ subject }, commands) =>
-      /\b(ba)?sh\s+-i\b.*\/dev\/(tcp|udp)\//s.test(subject) ||
-      commands.some(
-        ([program = '', ...words]) => /^(nc|ncat|netcat)$/.test(program) && /(^| )-\w*[ec] ?\/?\S*\b(ba)?sh\b/.test(words.join(' ')),
-      ),
+      socket.test(subject.slice(lastingShell.exec(subject)?.index ?? subject.length)) ||
+      commands.some(([program = '', ...words]) => /^(nc|ncat|netcat)$/.test(program) && startsShell.test(words.join(' '))),
   },
   {
     name: 'OnlyLooks',
