@@ -1,12 +1,11 @@
 // Makes the weights of planner and energy model again: generates the data, trains, measures on held-out problems, writes.
 // `--data FILE` keeps the data, or takes them from there; `--write` replaces the committed weights and figures.
-import { existsSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { argv } from 'node:process';
 import { format } from 'prettier';
 import { loadEnergyModel } from '../inference-image/src/models/energy/index.ts';
-import { generateData, type DataSet } from './data/generate.ts';
+import { dataOf, type DataSet } from './data/generate.ts';
 import { trainEnergy } from './energy/train.ts';
 import { trainPlanner } from './planner/train.ts';
 import type { ControlStep } from '@agentfleet/protocol/inference';
@@ -40,15 +39,8 @@ const image = join(import.meta.dirname, '..', 'inference-image');
 const started = performance.now();
 const say = (text: string): void => console.log(`${((performance.now() - started) / 1000).toFixed(0).padStart(4)} s  ${text}`);
 
-async function dataOf(file: string | undefined): Promise<DataSet> {
-  if (file !== undefined && existsSync(file)) return JSON.parse(await readFile(file, 'utf8')) as DataSet;
-  const data = await generateData({ seed, perProblem: 4, say });
-  if (file !== undefined) await writeFile(file, JSON.stringify(data));
-  return data;
-}
-
 const at = argv.indexOf('--data');
-const data = await dataOf(at === -1 ? undefined : argv[at + 1]);
+const data = await dataOf(at === -1 ? undefined : argv[at + 1], { seed, perProblem: 4, say });
 say(`data: ${JSON.stringify(data.manifest)}`);
 const energy = await trainEnergy(data, seed);
 say(`energy model: ${JSON.stringify(energy.figures)}`);

@@ -1,5 +1,8 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { refuseLeaks } from './generate.ts';
+import { dataOf, refuseLeaks } from './generate.ts';
 import { Judge } from './judge.ts';
 import { readProblems } from './problems.ts';
 
@@ -65,5 +68,20 @@ describe('the parts of the data', () => {
     const one = { problem: 'a', split: 'train' } as const;
     expect(() => refuseLeaks([one, one, { problem: 'b', split: 'heldOut' }])).not.toThrow();
     expect(() => refuseLeaks([one, { problem: 'a', split: 'heldOut' }])).toThrow(/assign whole problems/);
+  });
+});
+
+describe('data in a file', () => {
+  it('are kept in a folder that need not be there, and taken from it', { timeout: 120_000 }, async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'train-'));
+    try {
+      const file = join(folder, 'cache', 'train.json');
+      const options = { seed: 1, perProblem: 1, problems: 1, say: () => {} };
+      const made = await dataOf(file, options);
+      expect(made.manifest).toMatchObject({ seed: 1 });
+      expect(await dataOf(file, { ...options, seed: 2 })).toEqual(made);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
   });
 });

@@ -1,4 +1,7 @@
 import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { Grammars, installedGrammars, SynthEngine } from '../../inference-image/src/engines/synth/index.ts';
 import { Random } from '../numeric/random.ts';
 import { Judge } from './judge.ts';
@@ -62,6 +65,16 @@ export async function generateData({ seed, perProblem, problems: limit, say }: D
   const subjects = problems.flatMap((problem) => found.get(problem) ?? []);
   refuseLeaks(subjects);
   return { subjects, manifest: manifestOf(subjects, problems, seed) };
+}
+
+/** Returns the data that a file keeps, or generates them; where a file is named, they are kept in it. */
+export async function dataOf(file: string | undefined, options: DataOptions): Promise<DataSet> {
+  if (file === undefined) return generateData(options);
+  if (existsSync(file)) return JSON.parse(await readFile(file, 'utf8')) as DataSet;
+  await mkdir(dirname(file), { recursive: true });
+  const data = await generateData(options);
+  await writeFile(file, JSON.stringify(data));
+  return data;
 }
 
 function assign(problems: readonly Problem[], random: Random): ReadonlyMap<string, Split> {
