@@ -117,11 +117,12 @@ describe('fleet run', () => {
 
   test('takes YAML, does not follow when asked not to, and refuses what is no task', async () => {
     const file = join(folder, 'task.yaml');
-    await writeFile(file, 'kind: AgentTask\nmetadata: { name: two }\nspec: { goal: go }\n');
+    await writeFile(file, 'kind: AgentTask\nmetadata: { name: two }\nspec: { goal: go, suspend: yes, priority: 0755 }\n');
     expect(await fleet(api, ['run', file, '--detach'])).toMatchObject({
       code: 0,
       out: expect.stringContaining('fleet watch two') as string,
     });
+    expect([...api.tasks.values()]).toMatchObject([{ spec: { goal: 'go', suspend: true, priority: 0o755 } }]);
     expect((await fleet(api, ['run', file])).err).toContain('there is an AgentTask two in namespace team; choose another --name');
     await writeFile(file, 'kind: ExpertPool\n');
     expect((await fleet(api, ['run', file])).err).toContain('give other objects to kubectl apply');

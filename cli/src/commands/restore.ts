@@ -20,10 +20,10 @@ async function readBackup(file: string): Promise<readonly Saved[]> {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     throw new CliError(`${file} cannot be read (${error instanceof Error ? error.message : String(error)}); name a file of "fleet backup"`);
   });
-  const { loadAll } = await import('js-yaml');
+  const { loadManifests } = await import('@agentfleet/kube/manifests');
   let documents: readonly unknown[];
   try {
-    documents = loadAll(text).filter((one) => one !== null && one !== undefined);
+    documents = loadManifests(text);
   } catch (error) {
     throw new CliError(`${file} is no YAML (${error instanceof Error ? error.message : String(error)}); take a file of "fleet backup"`);
   }

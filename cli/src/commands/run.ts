@@ -82,10 +82,10 @@ async function ofFile(file: string, { pool, name, check, pullRequest, credential
   if (pullRequest || credential !== undefined)
     throw new CliError('--pull-request and --credential go with --from; a file has spec.output.git and spec.workspace.git.credential');
   if (check.length > 0) throw new CliError('--check goes with --from; the checks of a file are its spec.checks');
-  const { loadAll } = await import('js-yaml');
+  const { loadManifests } = await import('@agentfleet/kube/manifests');
   let documents: readonly unknown[];
   try {
-    documents = loadAll(await read(file)).filter((document) => document !== null && document !== undefined);
+    documents = loadManifests(await read(file));
   } catch (error) {
     if (error instanceof CliError) throw error;
     throw new CliError(`${file} is no YAML (${(error instanceof Error ? error.message : String(error)).split('\n')[0] ?? ''}); correct it`);

@@ -114,6 +114,20 @@ describe('a file', () => {
     expect(migrate(text).changes).toEqual([]);
   });
 
+  it('is read as kubectl reads it', () => {
+    const merged = pool(
+      '    - &base\n      name: second\n      role: Specialist\n      engine: { type: Synth }\n    - { <<: *base, name: third }\n',
+    );
+    const old = `${merged}  placement:\n    mode: DRA\n    dryRun: no\n`;
+    expect(migrate(old)).toMatchObject({ refusals: [], text: old.replace('    dryRun: no\n', '') });
+    const { text, refusals } = migrate(`${merged}  placement: { mode: DRA, dryRun: no }\n`);
+    expect(text).toContain('dryRun: no');
+    expect(refusals.join()).toMatch(/one: .*alias.*; /);
+    const files = '  workspace: { inline: { files: [{ path: a, mode: 0444 }] } }\n';
+    const task = migrate(`${head('AgentTask')}spec:\n  suspend: yes\n${files}  rollback: { revertScript: false }\n`);
+    expect(load(task.text)).toMatchObject({ spec: { suspend: true, workspace: { inline: { files: [{ mode: 0o444 }] } } } });
+  });
+
   it.for([
     ['a model', model("  rollout:\n    gates: [{ name: b, type: Brier, brier: { maxRatio: '1.1' } }]\n")],
     ['a document in flow style', `${head('ExpertPool')}spec: { experts: [], rollout: { strategy: Recreate } }\n`],

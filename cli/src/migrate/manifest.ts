@@ -1,6 +1,7 @@
 // One file of manifests from the form of before to that of now: by edits of its text where these give what is meant, else written anew.
 import { isDeepStrictEqual } from 'node:util';
-import { dump, load } from 'js-yaml';
+import { loadManifest } from '@agentfleet/kube/manifests';
+import { dump, EVENT_ALIAS, parseEvents } from 'js-yaml';
 import { migrateRollout } from './rollouts.ts';
 import { added, commentsOf, type Path, placeOf, renamed, replaced } from './text.ts';
 
@@ -234,7 +235,12 @@ function textOf(text: string, edits: readonly Edit[], wanted: Fields): string | 
   for (const edit of edits.toSorted((a, b) => rank(a) - rank(b))) lines = lines === undefined ? undefined : edited(lines, edit);
   if (lines === undefined) return undefined;
   const result = lines.join('\n');
-  return isDeepStrictEqual(load(result), wanted) ? result : undefined;
+  try {
+    return isDeepStrictEqual(loadManifest(result), wanted) ? result : undefined;
+  } catch {
+    // An anchor went, and its alias stays.
+    return undefined;
+  }
 }
 
 const yaml = (object: Fields): string => dump(object, { lineWidth: 120, noRefs: true });
@@ -249,8 +255,11 @@ function listRefusal({ kind, items }: Fields): string | undefined {
 
 const isOurs = (object: Fields): boolean => String(object['apiVersion']).startsWith('agentfleet.dev/');
 
+const aliased =
+  'it has aliases or merge keys, and would be written anew without them; write what they stand for, and the changed fields in block style';
+
 function document(text: string): Migrated {
-  const object = load(text) as Fields | null | undefined;
+  const object = loadManifest(text) as Fields | null | undefined;
   const refusal = typeof object === 'object' && object !== null ? listRefusal(object) : undefined;
   if (refusal !== undefined) return { text, changes: [], refusals: [refusal] };
   if (typeof object !== 'object' || object === null || !isOurs(object)) return { text, changes: [], refusals: [] };
@@ -260,6 +269,8 @@ function document(text: string): Migrated {
   if (edits.length === 0 || refusals.length > 0) return { text, changes: [], refusals: refusals.map(of) };
   const wanted = applied(object, edits);
   const kept = textOf(text, edits, wanted);
+  if (kept === undefined && parseEvents(text, {}).some(({ type }) => type === EVENT_ALIAS))
+    return { text, changes: [], refusals: [of(aliased)] };
   const block = placeOf(text.split('\n'), ['spec', 'rollout']);
   const inside = block === undefined || more.length === 0 ? [] : commentsOf(text.split('\n').slice(block.from, block.to));
   const first = kept ?? yaml(wanted);

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
-import { load } from 'js-yaml';
 import { apiVersion, type AgentTask, type ExpertPool } from '@agentfleet/protocol/api';
 import { collectionPath, defineResource, isApiError, objectPath, type Transport } from '@agentfleet/kube';
+import { loadManifest } from '@agentfleet/kube/manifests';
 import { DashboardError } from '../base/failure.ts';
 import { isName, resources } from '../base/resources.ts';
 import type { OrderRequest, TaskDetail, TaskEvent } from '../base/wire.ts';
@@ -74,7 +74,7 @@ export function taskOf(text: unknown): AgentTask & { readonly metadata: { readon
   if (typeof text !== 'string') return refuse('yaml is missing', 'Send the manifest as yaml');
   let parsed: unknown;
   try {
-    parsed = load(text);
+    parsed = loadManifest(text);
   } catch (error) {
     return refuse(
       `the YAML cannot be read: ${error instanceof Error ? error.message.split('\n')[0] : ''}`,

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseSelector, formatSelector, requirementsOf, type LabelSelector } from './selector.ts';
+import { loadManifest, loadManifests } from './manifests.ts';
 import { keyOf, parseKey, collectionPath, defineResource, objectPath, compareVersions } from './resource.ts';
 
 const word = fc.stringMatching(/^[a-z][a-z0-9/.]{0,8}[a-z0-9]$/);
@@ -55,5 +56,36 @@ describe('names and paths', () => {
     expect(objectPath(pods, { namespace: 'n', name: 'a' }, 'status')).toBe('/api/v1/namespaces/n/pods/a/status');
     expect(() => objectPath(pods, { name: 'a' })).toThrow(TypeError);
     expect(() => objectPath(pods, { namespace: 'n', name: '' })).toThrow(TypeError);
+  });
+});
+
+describe('manifests', () => {
+  it.for<[string, unknown]>([
+    ['0755', 0o755],
+    ['0o755', 0o755],
+    ['0x1F', 31],
+    ['-0b11', -3],
+    ['1_000', 1000],
+    ['08', 8],
+    ['1e3', 1000],
+    ['.5', 0.5],
+    ['1:20', '1:20'],
+    ['yes', true],
+    ['Off', false],
+    ['n', false],
+    ['~', null],
+    ['2026-01-01', '2026-01-01'],
+    ['2026-01-01T00:00:00Z', '2026-01-01T00:00:00Z'],
+    ["'0755'", '0755'],
+    ['5Gi', '5Gi'],
+  ])('have %s as kubectl takes it', ([text, value]) => {
+    expect(loadManifest(`a: ${text}\n`)).toEqual({ a: value });
+  });
+
+  it('have merge keys and empty documents resolved', () => {
+    expect(loadManifests('a: &a { b: 1, c: 2 }\nd: { <<: *a, c: 3 }\n---\n---\ne: 1\n')).toEqual([
+      { a: { b: 1, c: 2 }, d: { b: 1, c: 3 } },
+      { e: 1 },
+    ]);
   });
 });
