@@ -163,6 +163,7 @@ describe('a file', () => {
     ['spec.placement.mode: Monopod', pool('  placement: { mode: Monopod }\n')],
     ['spec.placement.dryRun: true', pool('  placement: { dryRun: true }\n')],
     ['spec.resources.memory.budget: Auto', model('  resources: { memory: { budget: Auto } }\n')],
+    ['spec.resources.memory.budget is missing', model('  resources:\n    memory:\n      kvTokens: 8\n')],
     ['spec.experts[0].residency: Swap', pool('').replace('role: Generalist', 'role: Generalist\n      residency: Swap')],
     ['spec.workspace.git.url: ssh://a/b', `${head('AgentTask')}spec: { workspace: { git: { url: 'ssh://a/b' } } }\n`],
     ['spec.strategy: Manual', `${head('RolloutPolicy')}spec: { strategy: Manual }\n`],

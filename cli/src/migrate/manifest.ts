@@ -95,6 +95,8 @@ const moved: Readonly<Record<string, readonly (readonly [string, string, Fields]
   ],
 };
 
+const bytes = 'write an amount of bytes such as 5Gi';
+
 /** Values that nothing stands in for. */
 const refused: Readonly<Record<string, readonly (readonly [string, RegExp, string])[]>> = {
   AgentTask: [
@@ -117,7 +119,12 @@ const refused: Readonly<Record<string, readonly (readonly [string, RegExp, strin
     ['spec.experts.*.residency', /^Swap$/, 'use Sleep with room for all that are awake at once, or smaller models'],
   ],
   RolloutPolicy: [['spec.strategy', /^Manual$/, 'write strategy Canary, and promotion.requireApproval: true beside it']],
-  EnergyModel: [['spec.resources.memory.budget', /^Auto$/, 'write an amount of bytes such as 5Gi']],
+  EnergyModel: [['spec.resources.memory.budget', /^Auto$/, bytes]],
+};
+
+/** Fields that had a default, and are required now where their mapping is. */
+const required: Readonly<Record<string, readonly (readonly [string, string, string])[]>> = {
+  EnergyModel: [['spec.resources.memory', 'budget', bytes]],
 };
 
 /** Paths of a pattern that the object has. */
@@ -190,12 +197,17 @@ function planOf(before: Fields): Plan {
       .filter((path) => value.test(String(at(object, path))))
       .map((path) => `${named(path)}: ${printed(at(object, path))} has no successor; ${cure}`),
   );
+  const missing = (required[kind] ?? []).flatMap(([pattern, key, cure]) =>
+    pathsOf(object, pattern)
+      .filter((path) => at(object, [...path, key]) === undefined)
+      .map((path) => `${named([...path, key])} is missing, and has no default any more; ${cure}`),
+  );
   const rollout = kind === 'ExpertPool' || kind === 'EnergyModel' ? rolloutPlan(object) : nothing;
   return {
     edits: [...first.edits, ...removed.map((path) => ({ path })), ...rollout.edits],
     more: rollout.more,
     changes: [...first.changes, ...removed.map((path) => `${named(path)} is gone`), ...rollout.changes],
-    refusals: bad,
+    refusals: [...bad, ...missing],
   };
 }
 
