@@ -114,6 +114,19 @@ describe('a file', () => {
     expect(migrate(text).changes).toEqual([]);
   });
 
+  it.for([
+    ['an only field', 'calibration: # of June\n    method: Isotonic\n', 'calibration: {} # of June\n'],
+    ['the last of two', 'calibration:\n    method: Isotonic\n    minSamples: 5\n', 'calibration: {}\n'],
+  ])('keeps its comments where %s of a mapping goes', ([, old = '', now = '']) => {
+    const of = (field: string): string => `# ours\n${model(`  ${field}`)}`;
+    expect(migrate(of(old))).toMatchObject({ text: of(now), refusals: [] });
+  });
+
+  it('may begin with a mark of its byte order, and end with a separator without an end of line', () => {
+    const of = (field: string): string => `\uFEFF${model(field).replace(/\{ name: one, namespace: team \}/, '\n  name: one')}---`;
+    expect(migrate(of('  scoring:\n    batchMax: 4\n'))).toMatchObject({ text: of(''), refusals: [] });
+  });
+
   it('is read as kubectl reads it', () => {
     const merged = pool(
       '    - &base\n      name: second\n      role: Specialist\n      engine: { type: Synth }\n    - { <<: *base, name: third }\n',

@@ -1,9 +1,9 @@
 // One file of manifests from the form of before to that of now: by edits of its text where these give what is meant, else written anew.
 import { isDeepStrictEqual } from 'node:util';
-import { loadManifest } from '@agentfleet/kube/manifests';
+import { loadManifest, loadManifests } from '@agentfleet/kube/manifests';
 import { dump, EVENT_ALIAS, parseEvents } from 'js-yaml';
 import { migrateRollout } from './rollouts.ts';
-import { added, commentsOf, type Path, placeOf, renamed, replaced } from './text.ts';
+import { added, commentsOf, emptied, type Path, placeOf, renamed, replaced } from './text.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -235,7 +235,10 @@ const rank = ({ value, to }: Edit): number => {
 
 function edited(lines: readonly string[], { path, value, to }: Edit): readonly string[] | undefined {
   if (to !== undefined) return renamed(lines, path, to);
-  if (value === undefined) return replaced(lines, path);
+  if (value === undefined) {
+    const left = replaced(lines, path);
+    return left === undefined ? undefined : emptied(left, path.slice(0, -1));
+  }
   const [key, parent] = [String(path.at(-1)), path.slice(0, -1)];
   if (placeOf(lines, parent) === undefined) return added(lines, parent.slice(0, -1), `${String(parent.at(-1))}: ${flow({ [key]: value })}`);
   return added(lines, parent, `${key}: ${flow(value)}`);
@@ -271,10 +274,10 @@ const aliased =
   'it has aliases or merge keys, and would be written anew without them; write what they stand for, and the changed fields in block style';
 
 function document(text: string): Migrated {
-  const object = loadManifest(text) as Fields | null | undefined;
-  const refusal = typeof object === 'object' && object !== null ? listRefusal(object) : undefined;
+  const object = (loadManifests(text).length === 0 ? undefined : loadManifest(text)) as Fields | undefined;
+  const refusal = typeof object === 'object' ? listRefusal(object) : undefined;
   if (refusal !== undefined) return { text, changes: [], refusals: [refusal] };
-  if (typeof object !== 'object' || object === null || !isOurs(object)) return { text, changes: [], refusals: [] };
+  if (typeof object !== 'object' || !isOurs(object)) return { text, changes: [], refusals: [] };
   const { edits, more, changes, refusals } = planOf(object);
   const { name = '' } = (object['metadata'] ?? {}) as { readonly name?: string };
   const of = (words: string): string => `${String(object['kind'])} ${name}: ${words}`;
@@ -289,20 +292,27 @@ function document(text: string): Migrated {
   const rest = more.map((one) => `---\n${inside.map((line) => `${line}\n`).join('')}${yaml(one)}`);
   return {
     text: [first.endsWith('\n') ? first : `${first}\n`, ...rest].join(''),
-    changes: [...changes, ...(kept === undefined ? ['written anew, as its text is in flow style: its comments are lost'] : [])].map(of),
+    changes: [
+      ...changes,
+      ...(kept === undefined ? ['written anew, as its text cannot be edited in place: its comments are lost'] : []),
+    ].map(of),
     refusals: [],
   };
 }
 
-/** A file of manifests in the form of now, with its ends of lines. What it cannot read or rewrite is among its refusals. Pure. */
+/** A file of manifests in the form of now, with its ends of lines and its mark of byte order. What it cannot read or rewrite is among its refusals. Pure. */
 export function migrate(text: string): Migrated {
+  if (text.startsWith('\uFEFF')) {
+    const migrated = migrate(text.slice(1));
+    return { ...migrated, text: `\uFEFF${migrated.text}` };
+  }
   if (!text.includes('\r\n')) return migrateStream(text);
   const { changes, refusals, text: written } = migrateStream(text.replaceAll('\r\n', '\n'));
   return { text: changes.length === 0 ? text : written.replaceAll('\n', '\r\n'), changes, refusals };
 }
 
 function migrateStream(text: string): Migrated {
-  const separator = /^---(?:[ \t]+#.*|[ \t]*)\n/m;
+  const separator = /^---(?:[ \t]+#.*|[ \t]*)(?:\n|(?![^]))/m;
   const parts = text.split(separator);
   const between = text.match(new RegExp(separator, 'gm')) ?? [];
   const found = parts.map((part): Migrated => {

@@ -70,6 +70,14 @@ export function replaced(lines: readonly string[], path: Path, by: readonly stri
   return [...lines.slice(0, place.from), ...by.map((line) => ' '.repeat(place.indent) + line), ...lines.slice(place.to)];
 }
 
+/** The lines with `{}` for a mapping that has nothing in it any more, as it would be null; others stay as they are. */
+export function emptied(lines: readonly string[], path: Path): readonly string[] {
+  const place = path.length === 0 ? undefined : placeOf(lines, path);
+  if (place === undefined || lines.slice(place.from + 1, place.to).some(isContent)) return lines;
+  const key = new RegExp(`^(\\s*(?:-\\s+)?${String(path.at(-1))}\\s*:)(?=\\s*(?:#.*)?$)`);
+  return lines.map((line, at) => (at === place.from ? line.replace(key, '$1 {}') : line));
+}
+
 /** The lines with another key for a value; undefined: it is not in block style. */
 export function renamed(lines: readonly string[], path: Path, key: string): readonly string[] | undefined {
   const place = placeOf(lines, path);
