@@ -1,6 +1,6 @@
 {{- define "agentfleet.selector" -}}
 app.kubernetes.io/name: agentfleet
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/component: operator
 {{- end }}
 
@@ -36,7 +36,7 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata:
   name: {{ .name }}
-  namespace: {{ .namespace }}
+  namespace: {{ .namespace | quote }}
   {{- include "agentfleet.roleMeta" . | nindent 2 }}
 rules:
   {{- toYaml .rules | nindent 2 }}
@@ -45,11 +45,11 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata:
   name: {{ .name }}
-  namespace: {{ .namespace }}
+  namespace: {{ .namespace | quote }}
   {{- include "agentfleet.roleMeta" . | nindent 2 }}
 roleRef: { apiGroup: rbac.authorization.k8s.io, kind: Role, name: {{ .name }} }
 subjects:
-  - { kind: ServiceAccount, name: {{ .account | default .name }}, namespace: {{ .context.Release.Namespace }} }
+  - { kind: ServiceAccount, name: {{ .account | default .name }}, namespace: {{ .context.Release.Namespace | quote }} }
 {{- end }}
 {{- define "agentfleet.roleMeta" -}}
 {{- with .annotations -}}

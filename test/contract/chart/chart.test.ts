@@ -10,6 +10,7 @@ import { chart, chartValues } from '../../../hack/install/index.ts';
 import { Kubectl } from '../../../hack/sandbox/index.ts';
 import { parseEgress } from '../../../operator/src/egress.ts';
 import { linkSecret } from '../../../operator/src/controllers/agenttask/sandbox/pod.ts';
+import { loadManifests } from '../../../operator/kube/src/api/manifests.ts';
 import { operatorLabels } from '../../../operator/src/serving/index.ts';
 import { allows, image, one, render, template, type Manifest } from './rendered.ts';
 
@@ -65,6 +66,20 @@ describe('the rendered chart', () => {
     ['a registry with a path', { egress: { registries: [{ host: 'packages.example.com/npm', port: 443 }] } }],
   ] as const)('refuses %s', async ([, values]) => {
     await expect(rendered(values)).rejects.toThrow(/don't meet the specifications of the schema/);
+  });
+
+  it('takes names that YAML reads as numbers or booleans', async () => {
+    const text = await template(cluster.bin('helm'), '2024', {
+      ...chartValues({ image }),
+      platformNamespaces: ['2024'],
+      priorityClassName: '007',
+      podMonitor: { enabled: true, prometheusNamespace: 'no' },
+      watch: { namespaces: ['2024', 'on'] },
+    });
+    const found = JSON.stringify(loadManifests(text));
+    expect(found.match(/"(?:namespace|value|priorityClassName|app.kubernetes.io.instance)":(?:[-\d]|true|false|null)/g)).toBeNull();
+    for (const name of ['"namespace":"2024"', '"namespace":"on"', '"value":"2024"', '"value":"no"', '"priorityClassName":"007"'])
+      expect(found).toContain(name);
   });
 
   it('gives every image to the operator', () => {
