@@ -44,11 +44,11 @@ async function main(args: readonly string[], signal: AbortSignal): Promise<numbe
   if (address === undefined || values['gates-only']) return 0;
   const registry = new Registry({ programs: await registryPrograms(signal), address, plainHttp: values['plain-http'], signal });
   const images = await buildReleased(signal);
+  const source = await sourceOf(version);
   if (values['images-only']) {
-    for (const { repository, digest } of await pushArchitecture(registry, images, version)) console.log(`${repository}@${digest}`);
+    for (const { repository, digest } of await pushArchitecture(registry, images, source)) console.log(`${repository}@${digest}`);
     return 0;
   }
-  const source = await sourceOf(version);
   const released = await release({ version, registry, images, source, allowed, out: resolve(out), builder });
   for (const { name, repository, digest } of [...released.images, ...released.charts])
     console.log(`${name.padEnd(10)} ${repository}@${digest}`);

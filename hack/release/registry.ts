@@ -43,6 +43,10 @@ export class Registry {
     this.#options = options;
   }
 
+  get address(): string {
+    return this.#options.address;
+  }
+
   repositoryOf(name: string): string {
     return `${this.#options.address}/${name}`;
   }
@@ -61,6 +65,11 @@ export class Registry {
       if (/MANIFEST_UNKNOWN|NAME_UNKNOWN|404/.test(String(error))) return undefined;
       throw error;
     }
+  }
+
+  /** All tags of an image that is there. */
+  async tags(name: string): Promise<readonly string[]> {
+    return (await this.#crane('ls', this.repositoryOf(name))).split('\n').map((tag) => tag.trim());
   }
 
   /** Puts images of several architectures under one tag. */

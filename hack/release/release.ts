@@ -42,26 +42,39 @@ export async function buildReleased(signal: AbortSignal): Promise<readonly Built
   return (await buildImages([...releasedImages], { signal })).map(({ name, archive }) => ({ name, archive }));
 }
 
-/** Pushes images under `<version>-<architecture>`. */
-export async function pushArchitecture(registry: Registry, images: readonly Built[], version: string): Promise<readonly Artifact[]> {
+/** What an image of one architecture is made of, and its tag. */
+type Sources = Pick<Source, 'version' | 'commit'>;
+const tagOf = ({ version, commit }: Sources, arch: string): string => `${version}-${arch}-${commit}`;
+
+/** Pushes images under `<version>-<architecture>-<commit>`. */
+export async function pushArchitecture(registry: Registry, images: readonly Built[], source: Sources): Promise<readonly Artifact[]> {
   const pushed: Artifact[] = [];
-  for (const image of images) pushed.push(await registry.pushImage(image, `${version}-${hostArch()}`));
+  for (const image of images) pushed.push(await registry.pushImage(image, tagOf(source, hostArch())));
   return pushed;
 }
 
-/** Joins under the version the registry's images: of this machine, and of others that pushed before. */
-async function joined(registry: Registry, names: readonly string[], version: string): Promise<readonly Artifact[]> {
+/** The digests of an image for each architecture of this commit. @throws Error where another machine pushed one of another commit only */
+async function digestsOf(registry: Registry, name: string, source: Sources): Promise<readonly string[]> {
+  const tags = await registry.tags(name);
+  const found = await Promise.all(
+    architectures.map(async (arch) => {
+      const digest = await registry.find(name, tagOf(source, arch));
+      const stale = digest === undefined ? tags.find((tag) => tag.startsWith(tagOf({ ...source, commit: '' }, arch))) : undefined;
+      if (stale === undefined) return digest;
+      throw new Error(
+        `${name} for ${arch} is there as ${stale}, and not of commit ${source.commit}: on a machine of ${arch}, at this commit, run ` +
+          `npm run release -- --registry ${registry.address} --version ${source.version} --images-only`,
+      );
+    }),
+  );
+  return found.filter((digest) => digest !== undefined);
+}
+
+/** Joins under the version the registry's images of one commit: of this machine, and of others that pushed before. */
+async function joined(registry: Registry, names: readonly string[], source: Sources): Promise<readonly Artifact[]> {
+  const parts = await Promise.all(names.map(async (name) => [name, await digestsOf(registry, name, source)] as const));
   const all: Artifact[] = [];
-  for (const name of names) {
-    const found = await Promise.all(architectures.map((arch) => registry.find(name, `${version}-${arch}`)));
-    all.push(
-      await registry.join(
-        name,
-        found.filter((digest) => digest !== undefined),
-        version,
-      ),
-    );
-  }
+  for (const [name, digests] of parts) all.push(await registry.join(name, digests, source.version));
   return all;
 }
 
@@ -102,7 +115,7 @@ export async function sourceGates(version: string, allowed: Allowed, today: stri
 
 /** Pushes images and charts, and writes the documents about them. Idempotent: the same sources give the same digests. */
 export async function release({ version, registry, images, source, allowed, out, builder }: ReleaseOptions): Promise<Released> {
-  const own = await pushArchitecture(registry, images, version);
+  const own = await pushArchitecture(registry, images, { version, commit: source.commit });
   const packages = await contents(registry, own);
   const licences = licenceGate(packages, allowed);
   // Pushed images have tags of one architecture: no version refers to them.
@@ -110,7 +123,7 @@ export async function release({ version, registry, images, source, allowed, out,
   const all = await joined(
     registry,
     own.map(({ name }) => name),
-    version,
+    { version, commit: source.commit },
   );
   const charts = await registry.pushCharts(version, all);
   await mkdir(out, { recursive: true });

@@ -10,9 +10,9 @@ import { pack } from 'tar-stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hostArch } from '../../hack/images/parts.ts';
 import { startRegistry } from '../../hack/release/localRegistry.ts';
-import type { Source } from '../../hack/release/documents.ts';
+import { pinned, type Source } from '../../hack/release/documents.ts';
 import { Registry, registryPrograms, type Built, type RegistryPrograms } from '../../hack/release/registry.ts';
-import { release, releasedImages, type Released } from '../../hack/release/release.ts';
+import { architectures, release, releasedImages, type Released } from '../../hack/release/release.ts';
 
 const version = '0.1.0-rc.1';
 const source: Source = { version, commit: 'c0ffee', date: '2030-01-01T00:00:00Z', locks: {} };
@@ -86,6 +86,20 @@ describe('a release', () => {
       const other = `sha256:${'0'.repeat(64)}`;
       await expect(registry.manifest(`${repository}@${other}`)).rejects.toThrow(/MANIFEST_UNKNOWN/);
     }
+  });
+
+  it('joins images of its own commit only, and names the machine that has to push again', async () => {
+    const other = architectures.find((arch) => arch !== hostArch())!;
+    const of = (name: string): object => ({ version: `0.1.0-rc.${name}`, registry, allowed, out: folder, builder: 'urn:test' });
+    const built = await archiveOf('operator');
+    const make = (name: string, commit: string): Promise<Released> =>
+      release({ ...(of(name) as Parameters<typeof release>[0]), images: [built], source: { ...source, commit } });
+    await registry.pushImage(built, `0.1.0-rc.3-${other}-beef`);
+    await expect(make('3', 'c0ffee')).rejects.toThrow(new RegExp(`${other}.*beef.*c0ffee.*--images-only`));
+    expect(await registry.find('operator', '0.1.0-rc.3')).toBeUndefined();
+    await registry.pushImage(built, `0.1.0-rc.3-${other}-c0ffee`);
+    const [joined] = (await make('3', 'c0ffee')).images;
+    expect(await registry.manifest(pinned(joined!))).toMatchObject({ manifests: [{}, {}] });
   });
 
   it('is the same when it is made again', async () => {
