@@ -88,3 +88,15 @@ it('is right that no image of ours requests GPUs of a node', async () => {
     for (const [, from = ''] of text.matchAll(/^FROM +(\S+)/gm)) expect(from, path).toMatch(/^(scratch|\$\{BASE_IMAGE\})$/);
   }
 });
+
+it('is asked for whole bounds of buckets in both spellings: Prometheus 3 stores 60 as 60.0', async () => {
+  const found: string[] = [];
+  for await (const path of glob(['docs/**/*.md', 'charts/agentfleet/files/monitoring/**/*'], { cwd: root })) {
+    if (!/\.(?:md|ya?ml|json)$/.test(path)) continue;
+    const text = await readFile(`${root}${path}`, 'utf8');
+    found.push(...(text.match(/\ble=\\?"\d+\\?"/g) ?? []).map((matcher) => `${path}: ${matcher}`));
+  }
+  expect(found).toEqual([]);
+  const [, matcher = ''] = /queue_seconds_bucket\{le=~"([^"]+)"\}/.exec(await readFile(`${root}docs/operations.md`, 'utf8')) ?? [];
+  expect(['60', '60.0', '600', '6000'].filter((bound) => new RegExp(`^(?:${matcher})$`).test(bound))).toEqual(['60', '60.0']);
+});
