@@ -14,10 +14,11 @@ const pool = {
     experts: [
       { name: 'gen', role: 'Generalist', replicas: 2, engine: { type: 'Llama' } },
       { name: 'remote', role: 'Generalist', replicas: 1, engine: { type: 'OpenAI', api: {} } },
+      { name: 'tried', role: 'Specialist', replicas: 1, engine: { type: 'Llama' } },
       { name: 'program', role: 'Generalist', replicas: 1, engine: { type: 'Harness' } },
     ],
   },
-  status: { conditions, workers: { replicas: 3 } },
+  status: { conditions, workers: { replicas: 3 }, experts: [{ name: 'gen' }, { name: 'remote' }, { name: 'program' }] },
 };
 const calibration = { fittedAt, heads: [{ name: 'Code', auc: '0.91', ece: '0.021' }] };
 const model = {
@@ -44,8 +45,8 @@ it('reports conditions, what is wanted and how good a calibration is', async () 
     'agentfleet_energymodel_calibration_age_seconds{model="platform/judge"} 90',
   ])
     expect(page).toContain(`${line}\n`);
-  // Who has no pods cannot lack one: the alert would never end.
-  expect(page).not.toMatch(/expert="(?:remote|program)"/);
+  // Who has no pods cannot lack one: the alert would never end. Nor does the expert that only a revision on trial has.
+  expect(page).not.toMatch(/expert="(?:remote|program|tried)"/);
 });
 
 it('has no series of what is gone, or of what was not reported yet', async () => {

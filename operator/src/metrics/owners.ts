@@ -1,8 +1,7 @@
 import { keyOf, type Clock, type Condition, type KubeObject } from '@agentfleet/kube';
 import type { Registry } from 'prom-client';
-import { hasNoPods } from '../controllers/expertpool/index.ts';
 import type { Caches } from '../runtime/context.ts';
-import { sampledGauge, type Sample } from './fleet.ts';
+import { sampledGauge, servingExperts, type Sample } from './fleet.ts';
 
 type Owners = Pick<Caches, 'pools' | 'energyModels'>;
 type Reported = KubeObject & { readonly status?: { readonly conditions?: readonly Condition[] } };
@@ -39,14 +38,12 @@ function registerWanted(registry: Registry, { pools, energyModels }: Owners): vo
     registry,
     {
       name: 'agentfleet_expert_wanted',
-      help: 'Number of pods that the spec asks for, partitioned by pool, expert and role. Models behind an API and programs have none.',
+      help: 'Number of pods that the spec asks for, partitioned by pool, expert and role; experts that only a canary or a shadow has do not count. Models behind an API and programs have none.',
       labelNames: ['pool', 'expert', 'role'],
     },
     () =>
       [...pools.lister.values()].flatMap((pool) =>
-        pool.spec.experts
-          .filter((expert) => !hasNoPods(expert))
-          .map(({ name, role, replicas }) => ({ labels: { pool: keyOf(pool), expert: name, role }, value: replicas })),
+        servingExperts(pool).map(({ name, role, replicas }) => ({ labels: { pool: keyOf(pool), expert: name, role }, value: replicas })),
       ),
   );
   sampledGauge(
