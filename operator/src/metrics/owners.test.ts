@@ -58,3 +58,16 @@ it('has no series of what is gone, or of what was not reported yet', async () =>
   const page = await registry.metrics();
   expect(page).not.toMatch(/^agentfleet_(condition|expert_wanted|energymodel_calibration_\w+)\{/m);
 });
+
+it.each(['Stale', 'GateFailed'])('reports nothing of a calibration that is not in force (%s)', async (abstains) => {
+  const page = async (stable: object): Promise<string> => {
+    const registry = new Registry();
+    const arms = [stable, { calibration: { abstains: 'NotReported' } }];
+    registerOwnerMetrics(registry, cachesOf([], [{ ...model, status: { ...model.status, arms } }]), { now: () => 0 });
+    return registry.metrics();
+  };
+  const series = /^agentfleet_energymodel_calibration_\w+\{/m;
+  expect(await page({ calibration: { abstains } })).not.toMatch(series);
+  expect(await page({ calibration: {} })).toMatch(series);
+  expect(await page({})).toMatch(series);
+});
