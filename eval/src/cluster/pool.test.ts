@@ -113,12 +113,32 @@ test('finds a task again that a run before has made', async () => {
   expect((await attempt(succeeded('right\n'))).attempted.hidden).toBe('Passed');
 });
 
+test('waits for a task of its name that is being deleted, and makes it anew', async () => {
+  const stop = new AbortController();
+  const options = { seed: 3, round: 1, signal: stop.signal };
+  const first = poolAt().attempt(task, full, options);
+  const { metadata } = await vi.waitUntil(() => server.objects(tasks)[0], { timeout: 20_000, interval: 10 });
+  stop.abort(new Error('cut off'));
+  await expect(first).rejects.toThrow();
+  const key = { name: metadata.name, namespace: 'eval' };
+  await client.patch(key, { metadata: { finalizers: ['agentfleet.dev/sandbox'] } });
+  await client.delete(key);
+  const asked = server.requests.length;
+  const second = poolAt().attempt(task, full, { ...options, signal: new AbortController().signal });
+  await vi.waitUntil(() => server.requests.length > asked + 3, { timeout: 20_000, interval: 10 });
+  await client.patch(key, { metadata: { finalizers: null } });
+  await vi.waitUntil(() => server.objects(tasks).some((one) => one.metadata.uid !== metadata.uid), { timeout: 20_000, interval: 10 });
+  await finish(succeeded('right\n'));
+  expect(await second).toMatchObject({ result: 'Succeeded', hidden: 'Passed' });
+});
+
 test('gives each attempt an AgentTask of its own, whatever tells it from another one', async () => {
   const stop = new AbortController();
   const options = { seed: 3, round: 1, signal: stop.signal };
   const attempts = [
     poolAt().attempt(task, full, options),
     poolAt().attempt(task, full, { ...options, round: 2 }),
+    poolAt().attempt(task, full, { ...options, run: 'another' }),
     poolAt({ pool: { name: 'other', namespace: 'pools' } }).attempt(task, full, options),
     poolAt({ budget: { toolCalls: 5, wallSeconds: 60 } }).attempt(task, full, options),
     poolAt().attempt(task, { ...full, profile: 'deep' }, options),

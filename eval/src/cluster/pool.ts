@@ -20,6 +20,8 @@ export interface ClusterPlace {
 }
 
 const pollMs = 500;
+/** How long a task that is being deleted is awaited; its worker stops first, and its sandbox goes. */
+const removalMs = 600_000;
 
 /** Makes, follows and removes AgentTasks. */
 class AgentTasks {
@@ -32,24 +34,33 @@ class AgentTasks {
   }
 
   /**
-   * Creates a task; an existing one that is what is asked for is taken as the interrupted one.
+   * Creates a task; an existing one that is what is asked for is taken as the interrupted one, and one that is being deleted is awaited.
    *
-   * @throws EvalError when there is another one of the same name
+   * @throws EvalError when there is another one of the same name, or when one that is being deleted stays
    */
   async create(task: AgentTask, signal: AbortSignal): Promise<string> {
     const { name } = task.metadata;
-    const { namespace } = this.#place;
-    try {
-      await this.#client.create(task, { fieldManager: 'fleet-eval', signal });
-    } catch (error) {
-      if (!isAlreadyExists(error)) throw error;
-      const found = await this.#client.find({ name, namespace }, { signal });
-      if (found !== undefined && !isAsked(found, task))
-        throw new EvalError(`AgentTask ${namespace}/${name} exists and is not what is asked for; delete it, or name another namespace`, {
-          cause: error,
-        });
+    const { namespace, clock } = this.#place;
+    const until = clock.monotonic() + removalMs;
+    for (;;) {
+      try {
+        await this.#client.create(task, { fieldManager: 'fleet-eval', signal });
+        return name;
+      } catch (cause) {
+        if (!isAlreadyExists(cause)) throw cause;
+        const found = await this.#client.find({ name, namespace }, { signal });
+        if (found !== undefined && found.metadata.deletionTimestamp === undefined) {
+          if (isAsked(found, task)) return name;
+          const message = `AgentTask ${namespace}/${name} exists and is not what is asked for; delete it, or name another namespace`;
+          throw new EvalError(message, { cause });
+        }
+        if (clock.monotonic() > until)
+          throw new EvalError(`AgentTask ${namespace}/${name} is being deleted and stays; look at who holds it by metadata.finalizers`, {
+            cause,
+          });
+      }
+      if (!(await sleep(clock, pollMs, signal))) signal.throwIfAborted();
     }
-    return name;
   }
 
   /** Resolves when it has ended, whatever the outcome. */
@@ -104,12 +115,13 @@ export class ClusterPool implements EvalPool {
     return Promise.resolve(digestOf({ pool: this.name, profile, ablations, snapshots, budget }));
   }
 
-  async attempt(task: PackTask, variant: Variant, { seed, round, signal }: AttemptOptions): Promise<Attempted> {
+  async attempt(task: PackTask, variant: Variant, options: AttemptOptions): Promise<Attempted> {
     const { clock, judge } = this.#options;
+    const { signal } = options;
     const began = clock.monotonic();
     const seconds = (): number => (clock.monotonic() - began) / 1000;
     try {
-      const name = await this.#create(task, variant, seed, round, signal);
+      const name = await this.#create(task, variant, options);
       const ended = await this.#tasks.ended(name, signal);
       const attempted = attemptedOf(ended);
       const patch = attempted.result === 'Succeeded' ? patchOf(ended) : undefined;
@@ -123,12 +135,12 @@ export class ClusterPool implements EvalPool {
   }
 
   /**
-   * The name is the same for the same attempt, so that one that was cut off is found again, and another one for all that
-   * a result depends on: the task with its hidden check, the pool, budget and variant.
+   * The name is the same for the same attempt of a run, so that one that was cut off is found again, and another one for another run
+   * and for all that a result depends on: the task with its hidden check, the pool, budget and variant.
    */
-  async #create(task: PackTask, variant: Variant, seed: number, round: number, signal: AbortSignal): Promise<string> {
+  async #create(task: PackTask, variant: Variant, { seed, round, run, signal }: AttemptOptions): Promise<string> {
     const { namespace, pool, budget: used = defaultBudget } = this.#options;
-    const key = digestOf([task, await this.digest(variant), variant.name, seed, round]);
+    const key = digestOf([task, await this.digest(variant), variant.name, seed, round, run]);
     const suffix = key.slice('sha256:'.length, 'sha256:'.length + 6);
     const { profile, ablations, snapshots } = variant;
     const changed = { ...(profile !== undefined && { profile }), ablations, snapshots };

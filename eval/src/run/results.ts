@@ -3,6 +3,7 @@
  * run can be cut off at any moment.
  */
 import type { Half, Kind, Language } from '../format/index.ts';
+import { randomUUID } from 'node:crypto';
 import { mkdir, open, readFile, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Ajv, type ValidateFunction } from 'ajv';
@@ -159,6 +160,14 @@ export interface ResultsHead {
   readonly variants: Readonly<Record<string, string>>;
 }
 
+/** A folder of results. */
+export interface Results {
+  readonly head: ResultsHead;
+  /** What tells it from another run of the same plan; undefined: an older version wrote it. */
+  readonly run: string | undefined;
+  readonly records: EvalRecord[];
+}
+
 const fileName = 'results.jsonl';
 
 function parsed(file: string, line: string, at: number): unknown {
@@ -173,7 +182,7 @@ function parsed(file: string, line: string, at: number): unknown {
 const latest = (records: readonly EvalRecord[]): EvalRecord[] => [...new Map(records.map((record) => [keyOf(record), record])).values()];
 
 /** Head and records of a folder. A last line that was cut off counts as not there. @throws EvalError naming the line that is wrong */
-export async function readResults(folder: string): Promise<{ head: ResultsHead; records: EvalRecord[] }> {
+export async function readResults(folder: string): Promise<Results> {
   const file = join(folder, fileName);
   const text = await readFile(file, 'utf8').catch((cause: unknown) => {
     throw new EvalError(`there are no results in ${folder}; name a folder that "fleet eval run" wrote`, { cause });
@@ -182,7 +191,7 @@ export async function readResults(folder: string): Promise<{ head: ResultsHead; 
     .slice(0, text.lastIndexOf('\n') + 1)
     .trimEnd()
     .split('\n');
-  const head = parsed(file, first ?? '', 0) as Omit<ResultsHead, 'format'> & { readonly format: string };
+  const { run, ...head } = parsed(file, first ?? '', 0) as Omit<ResultsHead, 'format'> & { readonly format: string; readonly run?: string };
   if (head.format !== headFormat) throw new EvalError(`${file} has format ${head.format}, not ${headFormat}; start a new run`);
   const validate: ValidateFunction<EvalRecord> = new Ajv({ allErrors: true, allowUnionTypes: true }).compile<EvalRecord>(recordSchema);
   const records = lines
@@ -195,7 +204,7 @@ export async function readResults(folder: string): Promise<{ head: ResultsHead; 
         `${file}:${at + 2} ${fault?.instancePath ?? ''} ${fault?.message ?? 'is wrong'}; it was written by another version, start a new run`,
       );
     });
-  return { head: { ...head, format: headFormat }, records: latest(records) };
+  return { head: { ...head, format: headFormat }, run, records: latest(records) };
 }
 
 function refuseMix(old: ResultsHead, now: ResultsHead): void {
@@ -218,9 +227,11 @@ function refuseMix(old: ResultsHead, now: ResultsHead): void {
 export class ResultsFile implements AsyncDisposable {
   readonly #file: FileHandle;
   readonly #records: Map<string, EvalRecord>;
+  readonly run: Results['run'];
 
-  private constructor(file: FileHandle, records: EvalRecord[]) {
+  private constructor(file: FileHandle, run: Results['run'], records: EvalRecord[]) {
     this.#file = file;
+    this.run = run;
     this.#records = new Map(records.map((record) => [keyOf(record), record]));
   }
 
@@ -239,8 +250,9 @@ export class ResultsFile implements AsyncDisposable {
     const text = await readFile(path, 'utf8').catch(() => '');
     if (!text.includes('\n')) {
       const file = await open(path, 'w');
-      await file.write(`${JSON.stringify(head)}\n`);
-      return new ResultsFile(file, []);
+      const run = randomUUID();
+      await file.write(`${JSON.stringify({ ...head, run })}\n`);
+      return new ResultsFile(file, run, []);
     }
     if (!resume) throw new EvalError(`${path} has results already; add --resume to go on with them, or name another --out`);
     const known = await readResults(folder);
@@ -248,7 +260,7 @@ export class ResultsFile implements AsyncDisposable {
     const file = await open(path, 'r+');
     await file.truncate(Buffer.byteLength(text.slice(0, text.lastIndexOf('\n') + 1)));
     await file.close();
-    return new ResultsFile(await open(path, 'a'), known.records);
+    return new ResultsFile(await open(path, 'a'), known.run, known.records);
   }
 
   /**

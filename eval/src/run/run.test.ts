@@ -56,6 +56,19 @@ describe('runPlan', () => {
     expect((await readFile(file, 'utf8')).trimEnd().split('\n')).toHaveLength(13);
   });
 
+  test('calls its attempts by a run that goes on with its results, and that no other results have', async () => {
+    await run();
+    const [own] = pool.runs;
+    pool.runs.clear();
+    await run(planOf({ rounds: 2 }), true);
+    expect([...pool.runs]).toEqual([own]);
+    await rm(join(folder, 'results.jsonl'));
+    await run();
+    expect(pool.runs.size).toBe(2);
+    expect(pool.runs).not.toContain(undefined);
+    expect((await readResults(folder)).head).not.toHaveProperty('run');
+  });
+
   test.each<[string, () => Plan, RegExp]>([
     ['a changed hidden check', () => planOf({ packs: [pack(6, 'easier')] }), /pack mini has changed since/],
     ['another program', () => ((pool.build = 'two'), planOf()), /variant full has changed since/],

@@ -111,6 +111,8 @@ export const defaultBudget: AttemptBudget = { toolCalls: 150, wallSeconds: 600 }
 export interface AttemptOptions {
   readonly seed: number;
   readonly round: number;
+  /** Whose results it is for: what two runs at once make in one place is apart. */
+  readonly run?: string | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -208,7 +210,7 @@ export async function runPlan(plan: Plan, { pool, results, head, signal, onRecor
       const key = { task: task.id, variant: variant.name, seed: seedFor(task, plan.selection.seed), round };
       done += 1;
       if (results.has(key)) continue;
-      const attempted = await pool.attempt(task, variant, { seed: key.seed, round, signal });
+      const attempted = await pool.attempt(task, variant, { seed: key.seed, round, run: results.run, signal });
       const record = { format: recordFormat, ...key, ...described(task, variant, head), ...attempted } as const;
       await results.add(record);
       onRecord?.(record, done, jobs.length);

@@ -64,6 +64,7 @@ export function pack(size: number, hidden = 'x'): Pack {
 export class ScriptedPool implements EvalPool {
   readonly name = 'scripted';
   readonly asked: string[] = [];
+  readonly runs = new Set<string | undefined>();
   build = 'one';
   answer: (task: PackTask, variant: Variant, round: number) => Attempted | Promise<Attempted> = () => success;
 
@@ -71,8 +72,9 @@ export class ScriptedPool implements EvalPool {
     return Promise.resolve(`sha256:${this.build}-${variant.name}`);
   }
 
-  async attempt(task: PackTask, variant: Variant, { seed, round, signal }: Parameters<EvalPool['attempt']>[2]): Promise<Attempted> {
+  async attempt(task: PackTask, variant: Variant, { seed, round, run, signal }: Parameters<EvalPool['attempt']>[2]): Promise<Attempted> {
     signal.throwIfAborted();
+    this.runs.add(run);
     this.asked.push(keyOf({ task: task.id, variant: variant.name, seed, round }));
     return this.answer(task, variant, round);
   }

@@ -5,20 +5,26 @@ import { expertsReady, registerFleetMetrics, type FleetMetricsOptions } from './
 
 const status = (ready: boolean): object => ({ conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }] });
 
-it('counts the pods of each expert that answer', () => {
-  const experts = ['gen', 'js'].map((name) => ({ name, role: 'Specialist', engine: { type: 'Llama' } }));
-  const pods = [
-    { metadata: { name: 'a', labels: { [labels.expert]: 'gen' } }, status: status(true) },
-    { metadata: { name: 'b', labels: { [labels.expert]: 'gen' } }, status: status(false) },
+it('counts the pods of each expert that answer tasks, and none of a revision on trial', () => {
+  const experts = ['gen', 'js', 'new'].map((name) => ({ name, role: 'Specialist', engine: { type: 'Llama' } }));
+  const pods = ['gen', 'js', 'new'].map((name) => ({
+    metadata: { name, labels: { [labels.component]: 'expert', [labels.expert]: name, [labels.revision]: 'r2' } },
+    status: status(true),
+  }));
+  const states = [
+    { name: 'gen', ready: 1 },
+    { name: 'js', ready: 0 },
   ];
-  const caches = {
-    pools: { lister: { values: () => [{ metadata: { name: 'coding', namespace: 'platform' }, spec: { experts } }] } },
-    pods: { lister: { byIndex: () => pods } },
-  } as unknown as FleetMetricsOptions['caches'];
-  expect(expertsReady(caches).map(({ pool, expert, ready }) => [pool, expert, ready])).toEqual([
+  const pool = { metadata: { name: 'coding', namespace: 'platform' }, spec: { experts }, status: { experts: states } };
+  const ready = (pools: readonly object[]): unknown => {
+    const caches = { pools: { lister: { values: () => pools } }, pods: { lister: { byIndex: () => pods } } };
+    return expertsReady(caches as unknown as FleetMetricsOptions['caches']).map((one) => [one.pool, one.expert, one.ready]);
+  };
+  expect(ready([pool])).toEqual([
     ['platform/coding', 'gen', 1],
     ['platform/coding', 'js', 0],
   ]);
+  expect(ready([{ ...pool, status: undefined }])).toEqual(experts.map(({ name }) => ['platform/coding', name, 0]));
 });
 
 it.each([

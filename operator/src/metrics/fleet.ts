@@ -1,13 +1,12 @@
 import { keyOf, type Clock } from '@agentfleet/kube';
 import { Gauge, type Registry } from 'prom-client';
 import type { Caches } from '../runtime/context.ts';
-import { labels } from '@agentfleet/protocol/pool';
 import { hasNoPods, poolKey, Tenancy } from '../controllers/expertpool/index.ts';
 import type { ReachConfig } from '../pools/consent.ts';
 import { isWorkerPod } from '../pools/resolve.ts';
 import type { Heartbeats } from '../runtime/heartbeats.ts';
 import { isReady } from '../serving/index.ts';
-import type { AgentTask } from '@agentfleet/protocol/api';
+import type { AgentTask, Expert, ExpertPool } from '@agentfleet/protocol/api';
 import { workerIndex, traitsOf } from '../runtime/taskCensus.ts';
 
 /** What the fleet's metrics are read from. */
@@ -45,25 +44,27 @@ interface ServersReady {
   readonly ready: number;
 }
 
-/** Pods of each expert that answer; none is reported too. */
-export function expertsReady({ pools, pods }: FleetMetricsOptions['caches']): readonly ServersReady[] {
+/**
+ * Experts of the spec with pods that tasks are sent to. One that only a revision on trial has is none of them: the status, which is that of
+ * the revision that serves, lists it later. Pure.
+ */
+export function servingExperts({ spec, status }: ExpertPool): readonly Expert[] {
+  const listed = status?.experts && new Set(status.experts.map(({ name }) => name));
+  return spec.experts.filter((expert) => !hasNoPods(expert) && listed?.has(expert.name) !== false);
+}
+
+/** Pods of each expert that answer tasks; none is reported too. Pods on trial have the labels of the expert, so the status counts. */
+export function expertsReady({ pools }: Pick<FleetMetricsOptions['caches'], 'pools'>): readonly ServersReady[] {
   return [...pools.lister.values()].flatMap((pool) => {
-    const own = pods.lister.byIndex('pool', poolKey(pool)).filter(isReady);
-    return pool.spec.experts
-      .filter((expert) => !hasNoPods(expert))
-      .map(({ name, role }) => ({
-        pool: poolKey(pool),
-        expert: name,
-        role,
-        ready: own.filter((pod) => pod.metadata.labels?.[labels.expert] === name).length,
-      }));
+    const ready = new Map(pool.status?.experts?.map((state) => [state.name, state.ready]));
+    return servingExperts(pool).map(({ name, role }) => ({ pool: poolKey(pool), expert: name, role, ready: ready.get(name) ?? 0 }));
   });
 }
 
 function registerServers({ registry, caches }: FleetMetricsOptions): void {
   const experts: Gauge = new Gauge({
     name: 'agentfleet_expert_ready',
-    help: 'Number of pods that answer, partitioned by pool, expert and role. Models behind an API and programs have none.',
+    help: 'Number of pods that answer tasks, partitioned by pool, expert and role; canaries and shadows do not count. Models behind an API and programs have none.',
     labelNames: ['pool', 'expert', 'role'],
     registers: [registry],
     collect: () => {

@@ -14,10 +14,11 @@ const pool = {
     experts: [
       { name: 'gen', role: 'Generalist', replicas: 2, engine: { type: 'Llama' } },
       { name: 'remote', role: 'Generalist', replicas: 1, engine: { type: 'OpenAI', api: {} } },
+      { name: 'tried', role: 'Specialist', replicas: 1, engine: { type: 'Llama' } },
       { name: 'program', role: 'Generalist', replicas: 1, engine: { type: 'Harness' } },
     ],
   },
-  status: { conditions, workers: { replicas: 3 } },
+  status: { conditions, workers: { replicas: 3 }, experts: [{ name: 'gen' }, { name: 'remote' }, { name: 'program' }] },
 };
 const calibration = { fittedAt, heads: [{ name: 'Code', auc: '0.91', ece: '0.021' }] };
 const model = {
@@ -44,8 +45,8 @@ it('reports conditions, what is wanted and how good a calibration is', async () 
     'agentfleet_energymodel_calibration_age_seconds{model="platform/judge"} 90',
   ])
     expect(page).toContain(`${line}\n`);
-  // Who has no pods cannot lack one: the alert would never end.
-  expect(page).not.toMatch(/expert="(?:remote|program)"/);
+  // Who has no pods cannot lack one: the alert would never end. Nor does the expert that only a revision on trial has.
+  expect(page).not.toMatch(/expert="(?:remote|program|tried)"/);
 });
 
 it('has no series of what is gone, or of what was not reported yet', async () => {
@@ -56,4 +57,17 @@ it('has no series of what is gone, or of what was not reported yet', async () =>
   pools.pop();
   const page = await registry.metrics();
   expect(page).not.toMatch(/^agentfleet_(condition|expert_wanted|energymodel_calibration_\w+)\{/m);
+});
+
+it.each(['Stale', 'GateFailed'])('reports nothing of a calibration that is not in force (%s)', async (abstains) => {
+  const page = async (stable: object): Promise<string> => {
+    const registry = new Registry();
+    const arms = [stable, { calibration: { abstains: 'NotReported' } }];
+    registerOwnerMetrics(registry, cachesOf([], [{ ...model, status: { ...model.status, arms } }]), { now: () => 0 });
+    return registry.metrics();
+  };
+  const series = /^agentfleet_energymodel_calibration_\w+\{/m;
+  expect(await page({ calibration: { abstains } })).not.toMatch(series);
+  expect(await page({ calibration: {} })).toMatch(series);
+  expect(await page({})).toMatch(series);
 });

@@ -1,8 +1,8 @@
 import { keyOf, type Clock, type Condition, type KubeObject } from '@agentfleet/kube';
+import type { CalibrationStatus } from '@agentfleet/protocol/api';
 import type { Registry } from 'prom-client';
-import { hasNoPods } from '../controllers/expertpool/index.ts';
 import type { Caches } from '../runtime/context.ts';
-import { sampledGauge, type Sample } from './fleet.ts';
+import { sampledGauge, servingExperts, type Sample } from './fleet.ts';
 
 type Owners = Pick<Caches, 'pools' | 'energyModels'>;
 type Reported = KubeObject & { readonly status?: { readonly conditions?: readonly Condition[] } };
@@ -18,18 +18,23 @@ function* conditions({ pools, energyModels }: Owners): Generator<Sample, undefin
   return undefined;
 }
 
-function* headsOf({ energyModels }: Owners, of: 'auc' | 'ece'): Generator<Sample, undefined> {
-  for (const model of energyModels.lister.values())
-    for (const head of model.status?.calibration?.heads ?? [])
-      yield { labels: { model: keyOf(model), head: head.name }, value: Number(head[of]) };
+/** Calibrations in force by the names of their models: the status also has one that is refused, so that the model abstains. */
+function* inForce({ energyModels }: Owners): Generator<readonly [string, CalibrationStatus], undefined> {
+  for (const model of energyModels.lister.values()) {
+    const { calibration, arms: [serving] = [] } = model.status ?? {};
+    if (calibration !== undefined && serving?.calibration?.abstains === undefined) yield [keyOf(model), calibration];
+  }
   return undefined;
 }
 
-function* ages({ energyModels }: Owners, now: number): Generator<Sample, undefined> {
-  for (const model of energyModels.lister.values()) {
-    const fittedAt = model.status?.calibration?.fittedAt;
-    if (fittedAt !== undefined) yield { labels: { model: keyOf(model) }, value: Math.max(0, (now - Date.parse(fittedAt)) / 1000) };
-  }
+function* headsOf(owners: Owners, of: 'auc' | 'ece'): Generator<Sample, undefined> {
+  for (const [model, { heads }] of inForce(owners))
+    for (const head of heads ?? []) yield { labels: { model, head: head.name }, value: Number(head[of]) };
+  return undefined;
+}
+
+function* ages(owners: Owners, now: number): Generator<Sample, undefined> {
+  for (const [model, { fittedAt }] of inForce(owners)) yield { labels: { model }, value: Math.max(0, (now - Date.parse(fittedAt)) / 1000) };
   return undefined;
 }
 
@@ -39,14 +44,12 @@ function registerWanted(registry: Registry, { pools, energyModels }: Owners): vo
     registry,
     {
       name: 'agentfleet_expert_wanted',
-      help: 'Number of pods that the spec asks for, partitioned by pool, expert and role. Models behind an API and programs have none.',
+      help: 'Number of pods that the spec asks for, partitioned by pool, expert and role; experts that only a canary or a shadow has do not count. Models behind an API and programs have none.',
       labelNames: ['pool', 'expert', 'role'],
     },
     () =>
       [...pools.lister.values()].flatMap((pool) =>
-        pool.spec.experts
-          .filter((expert) => !hasNoPods(expert))
-          .map(({ name, role, replicas }) => ({ labels: { pool: keyOf(pool), expert: name, role }, value: replicas })),
+        servingExperts(pool).map(({ name, role, replicas }) => ({ labels: { pool: keyOf(pool), expert: name, role }, value: replicas })),
       ),
   );
   sampledGauge(
