@@ -1,5 +1,6 @@
+import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
-import { artifactFaults, SchemaError } from './artifact.ts';
+import { artifactFaults, SchemaError, within } from './artifact.ts';
 
 const path = 'out/report.json';
 const schema = JSON.stringify({
@@ -47,5 +48,10 @@ describe('an artifact', () => {
     expect(() => artifactFaults({ path, jsonSchema }, Buffer.from(JSON.stringify(`${'a'.repeat(40)}!`)))).toThrow(
       /takes more than 1000 ms/,
     );
+  });
+
+  test('with a schema that waits for a processor is judged', () => {
+    // A child that waits takes the wall's time and none of this thread's.
+    expect(within(() => execFileSync('sleep', ['1.2']).length)).toBe(0);
   });
 });

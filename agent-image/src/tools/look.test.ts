@@ -1,3 +1,5 @@
+import { symlink } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Files, ToolBed } from './testing/bed.ts';
 import { openStage, type Case } from './testing/play.ts';
@@ -57,6 +59,9 @@ describe.skipIf(binary === '')('search', () => {
     look('takes alternatives in a glob', 'search', { pattern: 'add', glob: '*.{txt,md}' }, /^src\/b\.txt:1: add\n\[1 line in 1 file; \d files searched\]$/),
     look('searches one file whose name has braces', 'search', { pattern: 'a', path: '{a,b}.c' }, '{a,b}.c:1: a\n[1 line in 1 file; 1 file searched]', { files: { '{a,b}.c': 'a\n' } }),
     look('searches one file', 'search', { pattern: 'add', path: 'src/b.txt' }, 'src/b.txt:1: add\n[1 line in 1 file; 1 file searched]'),
+    look('searches one file that others of its name stand below', 'search', { pattern: 'a', path: 'a.c' }, 'a.c:1: a\n[1 line in 1 file; 1 file searched]', { files: { 'a.c': 'a\n', 'd/a.c': 'a\n'.repeat(200) } }),
+    look('searches the file that a link leads to', 'search', { pattern: 'Add', path: 'link' }, 'link:2: Add\n[1 line in 1 file; 1 file searched]', { before: (bed) => symlink('src/b.txt', join(bed.harness.workspace, 'link')) }),
+    look('names the ends of lines that it left out', 'search', { pattern: 'y', path: 'long' }, '[no line matches; 1 file searched, without the end of 1 long line]', { files: { long: `${'x'.repeat(70_000)}y\n` } }),
     look('shows lines around', 'search', { pattern: 'twice', context: 1 }, /^src\/a\.py\n {2}4 \| \n> 5 \| def twice\(a\):\n {2}6 \| {5}return add\(a, a\)\n\[1 line/),
     look('says that there is more', 'search', { pattern: 'line' }, /\[100 lines in 1 file; \d+ files? searched; these are the first; narrow pattern, path or glob\]$/),
     look('names what it left out', 'search', { pattern: 'nothing like it' }, /^\[no line matches; \d+ files searched, without 1 binary\]$/, binaryFile),

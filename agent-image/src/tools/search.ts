@@ -43,14 +43,24 @@ async function find(path: string, wanted: SearchArguments, context: ToolContext)
     regex: wanted.pattern,
     ...(wanted.glob !== undefined && { include: wanted.glob }),
     limit,
+    path,
   };
   const isFile = await forModel('path', () => regular(path, context));
-  const folder = isFile ? posix.dirname(path) : path;
-  // Braces of a name are no alternatives; what else it matches is left out below.
-  const include = isFile ? { include: posix.basename(path).replaceAll(/[{}]/g, '?') } : {};
-  const result = await ask({ ...query, ...include, path: folder }, context);
-  const all = result.matches.map((one): Found => ({ ...one, path: posix.join(folder, one.path) }));
-  return { result, matches: isFile ? all.filter((one) => one.path === path) : all };
+  const result = await (isFile ? inFile(query, context) : ask(query, context));
+  return { result, matches: result.matches.map((one): Found => ({ ...one, path: posix.join(path, one.path) })) };
+}
+
+/** Asks for one file; a keeper of the version before searches folders alone, and is asked for all files of that name. */
+async function inFile(query: SearchQuery, context: ToolContext): Promise<SearchResult> {
+  try {
+    return await ask(query, context);
+  } catch (error) {
+    if (!(error instanceof KeeperRefusal) || error.code !== 'AF_FILE_NOT_REGULAR') throw error;
+    const { dir, base } = posix.parse(query.path);
+    // Braces of a name are no alternatives.
+    const result = await ask({ ...query, path: dir, include: base.replaceAll(/[{}]/g, '?') }, context);
+    return { ...result, matches: result.matches.filter((one) => one.path === base).map((one) => ({ ...one, path: '' })) };
+  }
 }
 
 async function regular(path: string, { scope: { session } }: ToolContext): Promise<boolean> {
@@ -115,6 +125,7 @@ function sum({ files, skipped, endedBy }: SearchResult, matches: readonly Found[
     skipped.binary > 0 ? `${skipped.binary} binary` : '',
     skipped.large > 0 ? `${skipped.large} large` : '',
     skipped.unreadable > 0 ? `${skipped.unreadable} unreadable` : '',
+    skipped.longLines > 0 ? `the end of ${count(skipped.longLines, 'long line')}` : '',
   ].filter((one) => one !== '');
   const found = matches.length === 0 ? 'no line matches' : `${count(matches.length, 'line')} in ${count(paths, 'file')}`;
   const not = left.length === 0 ? '' : `, without ${left.join(', ')}`;

@@ -160,7 +160,7 @@ export interface FileList {
   readonly redacted?: RedactionCounts;
 }
 
-/** Query of `GET /v1/files/search`: exactly one of `text` and `regex`, sought in each line of the text files below a folder. */
+/** Query of `GET /v1/files/search`: exactly one of `text` and `regex`, sought in each line of the text files below a folder, or of one file. */
 export const SearchQuery = Type.Object(
   {
     path,
@@ -187,7 +187,10 @@ export const SearchQuery = Type.Object(
 );
 export type SearchQuery = Static<typeof SearchQuery>;
 
-/** A line that matches: where its first match begins (line and character from 1), and the line, cut to 400 characters. */
+/**
+ * A line that matches: where its first match begins (line and character from 1), and the line, cut to 400 characters. Its path is
+ * below the searched one, and empty where that is the file.
+ */
 export interface SearchMatch {
   readonly path: string;
   readonly line: number;

@@ -90,9 +90,10 @@ export const mcpTools = {
   },
   search: {
     title: 'Search in files',
-    description: 'Lines that hold a text or match a regular expression, in the text files below a folder. Give one of text and regex.',
+    description:
+      'Lines that hold a text or match a regular expression, in the text files below a folder, or in one file. Give one of text and regex.',
     inputSchema: object({
-      path: path('absolute, a folder'),
+      path: path('absolute, a folder or a file'),
       text,
       regex,
       ignoreCase: Type.Optional(Type.Boolean()),

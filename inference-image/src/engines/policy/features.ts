@@ -232,65 +232,77 @@ export const buckets = 32_768;
 /** Characters that are read: acts may be far longer than the part that shows their kind. */
 const maxChars = 16_384;
 
-/** Returns the features of an act, as a set of texts. */
-export function featuresOf(act: Pick<JudgedAct, 'tool' | 'subject' | 'content'>): ReadonlySet<string> {
-  const features = new Set<string>([`tool:${act.tool}`]);
-  if (act.tool !== 'FileWrite') commandFeatures(act.subject.slice(0, maxChars), features);
+/** Takes a feature: its text, or the rest of one whose beginning is hashed already. */
+type Add = (feature: string, begun?: number) => void;
+
+/** Returns the buckets of an act's words. */
+function bucketsOf(act: Pick<JudgedAct, 'tool' | 'subject' | 'content'>): ReadonlySet<number> {
+  const found = new Set<number>();
+  const add: Add = (feature, begun) => void found.add(bucketOf(feature, begun));
+  add(`tool:${act.tool}`);
+  if (act.tool !== 'FileWrite') commandFeatures(act.subject.slice(0, maxChars), add);
   else {
-    for (const token of wordTokens(act.subject.includes('/') ? act.subject : `./${act.subject}`)) features.add(`file^${token}`);
-    for (const line of (act.content ?? '').slice(0, maxChars).split('\n')) lineFeatures(line, features);
+    for (const token of wordTokens(act.subject.includes('/') ? act.subject : `./${act.subject}`)) add(`file^${token}`);
+    for (const line of (act.content ?? '').slice(0, maxChars).split('\n')) lineFeatures(line, add);
   }
-  return features;
+  return found;
 }
 
-/** Words, words with their program, neighbours, and which program feeds which. */
-function commandFeatures(line: string, features: Set<string>): void {
+/** Words, words with their program, neighbours, and which program feeds which. A long program is hashed once for all its words. */
+function commandFeatures(line: string, add: Add): void {
   let program = '';
   let fed = '';
-  let before = '^';
+  let [ofProgram, behind] = [hashed('^'), hashed('^_')];
   for (const { kind, text } of lex(line)) {
     if (kind === 'Operator') {
-      features.add(`op:${text}`);
+      add(`op:${text}`);
       fed = text === '|' ? program : '';
-      if (!text.startsWith('>') && !text.startsWith('<')) program = '';
-      before = text;
+      if (!text.startsWith('>') && !text.startsWith('<')) [program, ofProgram] = ['', hashed('^')];
+      behind = hashed(`${text}_`);
       continue;
     }
     const tokens = wordTokens(text);
     const isName = program === '' && !/^[A-Za-z_]\w*=/.test(text) && !['sudo', 'env', 'nohup', 'exec', 'time', 'then', 'do'].includes(text);
     if (isName) {
       program = (text.split('/').at(-1) ?? text).toLowerCase().replaceAll(/\d+/g, '');
-      features.add(`program:${program}`);
-      if (fed !== '') features.add(`pipe:${fed}|${program}`);
+      ofProgram = hashed(`${program}^`);
+      add(`program:${program}`);
+      if (fed !== '') add(`pipe:${fed}|${program}`);
     }
     for (const token of tokens) {
-      features.add(token);
-      if (!isName) features.add(`${program}^${token}`);
-      features.add(`${before}_${token}`);
+      add(token);
+      if (!isName) add(token, ofProgram);
+      add(token, behind);
     }
-    before = tokens[0] ?? '';
+    behind = hashed(`${tokens[0] ?? ''}_`);
   }
 }
 
 /** Words of a line of program text, and neighbours. */
-function lineFeatures(line: string, features: Set<string>): void {
+function lineFeatures(line: string, add: Add): void {
   let before = '^';
   for (const word of line.split(/[\s()[\]{},;"'`<>|&!*+]+/)) {
     if (word === '') continue;
     const parts = word.includes('/') || word.startsWith('-') ? [word] : word.split(/[.:=@]+/).filter((part) => part !== '');
     for (const part of parts) {
       const tokens = wordTokens(part);
-      for (const token of tokens) features.add(`text:${token}`);
-      features.add(`text:${before}_${tokens[0] ?? ''}`);
+      for (const token of tokens) add(`text:${token}`);
+      add(`text:${before}_${tokens[0] ?? ''}`);
       before = tokens[0] ?? '';
     }
   }
 }
 
-/** Bucket of a feature: FNV-1a over UTF-16 units. */
-export function bucketOf(feature: string): number {
-  let hash = 0x811c9dc5;
-  for (let at = 0; at < feature.length; at += 1) hash = Math.imul(hash ^ feature.charCodeAt(at), 0x01000193);
+/** FNV-1a over UTF-16 units, of a text or of more of one. */
+function hashed(text: string, begun: number = 0x811c9dc5): number {
+  let hash = begun;
+  for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  return hash;
+}
+
+/** Bucket of a feature. */
+function bucketOf(feature: string, begun?: number): number {
+  const hash = hashed(feature, begun);
   // The low bits alone mix badly.
   return ((hash >>> 15) ^ hash) & (buckets - 1);
 }
@@ -311,8 +323,8 @@ const single = 2;
 const pair = 0.5;
 
 /** Words count little each; concepts much, once for all acts and once for acts of this kind. */
-export function encode(act: Parameters<typeof featuresOf>[0]): Encoded {
-  const words = [...new Set([...featuresOf(act)].map(bucketOf))];
+export function encode(act: Parameters<typeof bucketsOf>[0]): Encoded {
+  const words = [...bucketsOf(act)];
   const kind = act.tool === 'FileWrite' ? 'text' : 'command';
   const shown = conceptsOf(act).flatMap((concept) => {
     const value = concept.includes('&') ? pair : single;

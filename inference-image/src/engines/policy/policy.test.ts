@@ -1,9 +1,10 @@
+import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import type { JudgedAct } from '@agentfleet/protocol/inference';
 import { loadPolicy, type Policy } from './index.ts';
-import { lex } from './features.ts';
+import { encode, lex } from './features.ts';
 
 let bytes: Buffer;
 let policy: Policy;
@@ -139,6 +140,33 @@ describe('the longest acts', () => {
       for (const judged of [act, { ...act, tool: 'FileWrite', subject: 'a.py', content: subject } as const])
         expect(policy.judge({ ...judged, rails: [] }).unsafe).toBeGreaterThanOrEqual(0);
     }
+  });
+});
+
+describe('the features of an act', () => {
+  it('are those that the weights were trained on', () => {
+    const acts = [...later.unsafe, ...later.benign, ...repeated.map((part) => part.repeat(9))].map((line) => shell(line));
+    const writes = acts.map(({ subject }) => ({ tool: 'FileWrite', subject: 'src/a.py', content: subject }) as const);
+    const encoded = JSON.stringify([...acts, ...writes].map(encode));
+    expect(createHash('sha256').update(encoded).digest('hex')).toBe('16932144ec7ff837b6b665d9c00be3727959e08b11c3105292940ef418359c89');
+  });
+
+  const names = (size: number, between: string): string =>
+    Array.from({ length: size / 4 }, (_, at) => at.toString(26).replaceAll(/\d/g, (digit) => 'qrstuvwxyz'.charAt(Number(digit)))).join(
+      between,
+    );
+  it.each([
+    ['a long program', (size: number) => `${'p'.repeat(size)} ${names(size, ' ')}`],
+    ['a long flag', (size: number) => `p --${'f'.repeat(size)} ${names(size, '/')}`],
+  ])('of %s are hashed in steps that grow as its length', (_what, command) => {
+    const read = vi.spyOn(String.prototype, 'charCodeAt');
+    const steps = [512, 1024].map((size) => {
+      read.mockClear();
+      encode(shell(command(size)));
+      return read.mock.calls.length;
+    });
+    read.mockRestore();
+    expect((steps[1] ?? NaN) / (steps[0] ?? NaN)).toBeLessThan(2.5);
   });
 });
 

@@ -195,7 +195,7 @@ export class KeeperClient {
     return this.#http.json({ method: 'GET', path: '/v1/files/list', query: { path, depth, limit }, bound: bounds.report });
   }
 
-  /** Lines that hold a text or match a regular expression, in the text files below a folder. */
+  /** Lines that hold a text or match a regular expression, in the text files below a folder, or in one file. */
   searchFiles(query: SearchQuery, signal?: AbortSignal): Promise<SearchResult> {
     return this.#http.json({ method: 'GET', path: '/v1/files/search', query, signal, bound: bounds.report });
   }

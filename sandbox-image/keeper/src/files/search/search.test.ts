@@ -54,6 +54,17 @@ describe('a search', () => {
     expect(await places({ regex: 'foo', include: 'src/**' })).toHaveLength(2);
   });
 
+  it('of one file, or of a link to one, looks at that file alone', async () => {
+    await writeFile(join(root, 'src', 'a.ts'), 'foo');
+    await symlink(join(root, 'a.ts'), join(root, 'src', 'link'));
+    const found = { path: join(root, 'a.ts'), matches: [{ path: '', line: 2, column: 1, text: 'foo(1)' }], files: 1, endedBy: null };
+    expect(await search({ path: join(root, 'a.ts'), text: 'foo' })).toMatchObject(found);
+    expect(await search({ path: join(root, 'src', 'link'), text: 'foo', include: '*.py' })).toMatchObject(found);
+    execFileSync('mkfifo', [join(root, 'fifo')]);
+    for (const path of ['fifo', 'a.ts/x'])
+      await expect(search({ path: join(root, path), text: 'foo' })).rejects.toMatchObject({ code: 'AF_FILE_NOT_REGULAR' });
+  });
+
   it('skips and counts files that are binary or too large, and never follows a link', async () => {
     await writeFile(join(dir, 'secret'), 'foo');
     await symlink(join(dir, 'secret'), join(root, 'link'));

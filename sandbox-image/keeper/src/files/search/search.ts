@@ -1,12 +1,13 @@
 import { isBinary, walk } from '../tree/look.ts';
 import { constants } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { lstat, open } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { lookBounds, type SearchMatch, type SearchQuery, type SearchResult } from '@agentfleet/protocol/keeper';
 import type { Clock } from '../../base/clock.ts';
 import { errnoOf, KeeperError } from '../../base/failure.ts';
 import { bytesOf, displayPath, sysPath, type BytePath } from '../../snapshot/index.ts';
-import { resolveFolder, standsAt } from '../tree/resolve.ts';
+import { resolveFolder, resolveInRoots, standsAt } from '../tree/resolve.ts';
 import { RE2JS, RE2JSException, RE2JSSyntaxException } from 're2js';
 
 /** A pattern that is searched in a line. */
@@ -88,19 +89,35 @@ export interface SearchOptions {
 }
 
 /**
- * Searches lines of text files below a folder inside the roots. The time is bounded, and linear in the bytes read for
+ * Searches lines of text files below a folder inside the roots, or of one file. The time is bounded, and linear in the bytes read for
  * every pattern. The caller holds the gate. @throws KeeperError `AF_INVALID` for an invalid pattern, and those of paths
  */
 export async function searchFiles(roots: readonly string[], query: SearchQuery, options: SearchOptions): Promise<SearchResult> {
   const pattern = patternOf(query);
-  const folder = await resolveFolder(roots, query.path, false);
+  const { path: real, isFile } = await placeOf(roots, query.path);
   const wanted = query.include === undefined ? () => true : globPattern(query.include);
   const search = new Search(pattern, Math.min(Number(query.limit ?? defaultMatches), lookBounds.matches), options);
-  for await (const { name, path, kind } of walk(bytesOf(folder), maxDepth, search.skipped)) {
-    if (search.isOver()) break;
-    if (kind === 'file' && wanted(name)) await search.file(path, displayPath(name));
+  if (isFile) await search.file(bytesOf(real), '');
+  else
+    for await (const { name, path, kind } of walk(bytesOf(real), maxDepth, search.skipped)) {
+      if (search.isOver()) break;
+      if (kind === 'file' && wanted(name)) await search.file(path, displayPath(name));
+    }
+  return { path: real, ...search.result() };
+}
+
+/** The real path of a folder or of a regular file. @throws KeeperError as {@link resolveFolder} for anything else */
+async function placeOf(roots: readonly string[], path: string): Promise<{ readonly path: string; readonly isFile: boolean }> {
+  try {
+    return { path: await resolveFolder(roots, path, false), isFile: false };
+  } catch (error) {
+    if (!(error instanceof KeeperError) || error.code !== 'AF_FILE_NOT_REGULAR') throw error;
+    const { folder, name } = await resolveInRoots(roots, path, false);
+    const file = join(folder, name);
+    const stat = await lstat(file).catch(() => null);
+    if (stat?.isFile() !== true) throw error;
+    return { path: file, isFile: true };
   }
-  return { path: folder, ...search.result() };
 }
 
 function patternOf({ text, regex, ignoreCase }: SearchQuery): Pattern {
