@@ -12,7 +12,8 @@ async function breaking(times: number) {
   const asked: string[] = [];
   const server = createServer((request, response) => {
     asked.push(new URL(request.url ?? '', 'http://localhost').searchParams.get('since') ?? '');
-    const entry = { type: 'User', seq: asked.length, at: '2030-01-01T00:00:00Z', origin: 'Notice', text: `line ${asked.length}` };
+    // A line separator of Unicode ends no line of JSON.
+    const entry = { type: 'User', seq: asked.length, at: '2030-01-01T00:00:00Z', origin: 'Notice', text: `line\u2028${asked.length}` };
     response.writeHead(200).write(`${JSON.stringify(entry)}\n`);
     if (asked.length <= times) response.write('{"type":"Us', () => setTimeout(() => response.destroy(), 50));
     else response.end();
@@ -34,7 +35,7 @@ async function texts(entries: AsyncIterable<object>): Promise<readonly unknown[]
 
 test('a conversation that is followed goes on behind the last entry where a connection breaks', async () => {
   const { asked, api } = await breaking(1);
-  expect(await texts(api.conversation(task, { follow: true }))).toEqual(['line 1', 'line 2']);
+  expect(await texts(api.conversation(task, { follow: true }))).toEqual(['line\u20281', 'line\u20282']);
   expect(asked).toEqual(['', '1']);
 });
 

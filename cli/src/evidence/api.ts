@@ -1,7 +1,6 @@
-import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { isApiError, sleep, systemClock, type Transport } from '@agentfleet/kube';
+import { isApiError, linesOf, sleep, systemClock, type Transport } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import { resultsApi, resultsPath, type ConversationEntry, type ResultsPart } from '@agentfleet/protocol/results';
@@ -68,12 +67,7 @@ export class ResultsApi {
   }
 
   async *#lines(task: AgentTask, part: ResultsPart, options: StreamOptions): AsyncGenerator<string> {
-    const body = await this.#open(task, part, options);
-    try {
-      for await (const line of createInterface({ input: body, crlfDelay: Infinity })) if (line !== '') yield line;
-    } finally {
-      body.destroy();
-    }
+    yield* linesOf(await this.#open(task, part, options));
   }
 
   async #open(task: AgentTask, part: ResultsPart, { since, follow }: StreamOptions, artifact?: string): Promise<Readable> {

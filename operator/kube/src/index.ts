@@ -86,4 +86,4 @@ export {
 export { inClusterConfig, defaultConfig, kubeconfigConfig, plainConfig } from './transport/kubeconfig.ts';
 export { createTransport, fencedTransport } from './transport/transport.ts';
 export type { ApiRequest, ApiStream, Transport, ClusterConfig } from './transport/types.ts';
-export { type WatchEnd, type WatchEvent, watch } from './watch/watch.ts';
+export { type WatchEnd, type WatchEvent, linesOf, watch } from './watch/watch.ts';

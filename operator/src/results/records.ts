@@ -1,5 +1,4 @@
-import { createInterface } from 'node:readline';
-import { sleep, type Clock } from '@agentfleet/kube';
+import { linesOf, sleep, type Clock } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import { Readable } from 'node:stream';
@@ -27,15 +26,10 @@ export interface LoggedRecord {
   readonly line: string;
 }
 
-async function* linesOf(body: Readable, since: number): AsyncGenerator<LoggedRecord> {
-  try {
-    for await (const line of createInterface({ input: body, crlfDelay: Infinity })) {
-      if (line === '') continue;
-      const record = JSON.parse(line) as AuditRecord;
-      if (record.seq > since) yield { record, line };
-    }
-  } finally {
-    body.destroy();
+async function* recordsIn(body: Readable, since: number): AsyncGenerator<LoggedRecord> {
+  for await (const line of linesOf(body)) {
+    const record = JSON.parse(line) as AuditRecord;
+    if (record.seq > since) yield { record, line };
   }
 }
 
@@ -59,13 +53,13 @@ export async function openRecords(options: RecordsOptions, signal: AbortSignal):
   const body = await workers.log(task, since, signal);
   if (body !== undefined) return recordsOf(options, body, signal);
   const stored = await storedLog(task, (uri) => workers.artifact(task, uri, signal));
-  if (stored !== undefined) return linesOf(stored, since);
+  if (stored !== undefined) return recordsIn(stored, since);
   if (isOver(task))
     throw new Refused(
       404,
       `nothing of the event log of AgentTask ${task.metadata.name} is in the storage of its pool: it never ran, or spec.retention has removed it`,
     );
-  return follow ? recordsOf(options, undefined, signal) : linesOf(Readable.from([]), since);
+  return follow ? recordsOf(options, undefined, signal) : recordsIn(Readable.from([]), since);
 }
 
 async function* recordsOf(options: RecordsOptions, first: Readable | undefined, signal: AbortSignal): AsyncGenerator<LoggedRecord> {
@@ -77,7 +71,7 @@ async function* recordsOf(options: RecordsOptions, first: Readable | undefined, 
     // Read before the log: the end that it reports is true of all that the log holds by then.
     const over = isOver(task);
     if (body !== undefined)
-      for await (const logged of linesOf(body, since)) {
+      for await (const logged of recordsIn(body, since)) {
         since = logged.record.seq;
         yield logged;
       }

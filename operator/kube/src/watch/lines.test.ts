@@ -1,6 +1,7 @@
+import { Readable } from 'node:stream';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { LineSplitter } from './watch.ts';
+import { LineSplitter, linesOf } from './watch.ts';
 
 function split(chunks: readonly Uint8Array[]): string[] {
   const splitter = new LineSplitter();
@@ -40,4 +41,12 @@ describe('LineSplitter', () => {
     push();
     expect(push).toThrow(/AF_API_MALFORMED/);
   });
+});
+
+it('linesOf cuts at line feeds alone, and needs none behind the last line', async () => {
+  const lines = ['{"a":"\u2028\u2029\u0085"}', '{"b":1}'];
+  for (const end of ['', '\n']) {
+    const bytes = Buffer.from(lines.join('\n') + end);
+    expect(await Readable.from(linesOf(Readable.from([bytes]))).toArray()).toEqual(lines);
+  }
 });

@@ -39,7 +39,7 @@ export class LineSplitter {
     this.#held += piece.length;
     if (this.#held > this.#longest) {
       const what = `a line of more than ${this.#longest} bytes`;
-      throw new KubeError('AF_API_MALFORMED', { what, where: 'watch stream', cure: 'Check what stands between us and the server' });
+      throw new KubeError('AF_API_MALFORMED', { what, where: 'a stream of lines', cure: 'Check what stands between us and the server' });
     }
     this.#pieces.push(piece);
   }
@@ -51,6 +51,22 @@ export class LineSplitter {
     this.#held = 0;
     return textOf(whole);
   }
+}
+
+/**
+ * The lines of a byte stream, as LineSplitter cuts them: at line feeds alone, because JSON has other line separators inside its
+ * texts. The last line needs no line feed. @throws KubeError AF_API_MALFORMED for a line without end
+ */
+export async function* linesOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const splitter = new LineSplitter();
+  const lines: string[] = [];
+  const take = (line: string): void => void lines.push(line);
+  for await (const chunk of source) {
+    splitter.push(chunk, take);
+    yield* lines.splice(0);
+  }
+  splitter.push(Uint8Array.of(newline), take);
+  yield* lines;
 }
 
 function textOf(bytes: Uint8Array): string {
