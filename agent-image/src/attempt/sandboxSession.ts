@@ -265,11 +265,12 @@ export class SandboxSession {
 
   /** Takes away files that are there; in an image without `rm` they are emptied. */
   async remove(paths: readonly string[]): Promise<void> {
-    if (paths.length === 0) return;
-    // Not only what can be read is there: links that lead nowhere may lead somewhere later.
-    const { end } = await this.exec({ argv: ['rm', '-rf', '--', ...paths.map((path) => this.absolute(path))], timeoutSeconds: 60 });
-    if (end.exitCode === 0) return;
-    for (const path of paths) if ((await this.read(path)) !== null) await this.write(path, Buffer.alloc(0));
+    for (const some of listsOf(paths.map((path) => this.absolute(path)))) {
+      // Not only what can be read is there: links that lead nowhere may lead somewhere later.
+      const { end } = await this.exec({ argv: ['rm', '-rf', '--', ...some], timeoutSeconds: 60 });
+      if (end.exitCode === 0) continue;
+      for (const path of some) if ((await this.read(path)) !== null) await this.write(path, Buffer.alloc(0));
+    }
   }
 
   snapshots(): Promise<readonly SnapshotRecord[]> {
@@ -366,3 +367,21 @@ export class SandboxSession {
 }
 
 const missing: ReadonlySet<string> = new Set(['AF_FILE_NOT_FOUND', 'AF_FILE_NOT_REGULAR', 'AF_PATH_OUTSIDE_ROOTS']);
+
+/** Bounds of one command line: the keeper takes 4,096 words, and the kernel 2 MiB of them and of the environment. */
+const perCommand = { paths: 2000, bytes: 512 * 1024 } as const;
+
+/** Paths in lists that fit one command line each. */
+function listsOf(paths: readonly string[]): readonly (readonly string[])[] {
+  const lists: string[][] = [];
+  let bytes = Infinity;
+  for (const path of paths) {
+    bytes += Buffer.byteLength(path) + 1;
+    if (bytes > perCommand.bytes || (lists.at(-1)?.length ?? 0) >= perCommand.paths) {
+      lists.push([]);
+      bytes = Buffer.byteLength(path) + 1;
+    }
+    lists.at(-1)?.push(path);
+  }
+  return lists;
+}

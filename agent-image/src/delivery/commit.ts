@@ -108,9 +108,12 @@ function inRepository(path: string, subPath: string | undefined): string {
 
 const sentinel = 'agentfleet-ignored';
 
-/** Like `git add`: tracked files stay, and of the rest the files that no `.gitignore` of the base names. */
+/**
+ * Like `git add`: files that the base tracks stay, and of the rest those that no `.gitignore` of the base names. What the set-up made
+ * stands in the first snapshot and is not tracked for that.
+ */
 async function withoutIgnored(git: Git, { base, subPath, files }: CommitOrder): Promise<readonly ChangedFile[]> {
-  const added = files.filter(({ was, now }) => !was && now !== undefined).map(({ path }) => inRepository(path, subPath));
+  const added = files.filter(({ now }) => now !== undefined).map(({ path }) => inRepository(path, subPath));
   if (added.length === 0) return files;
   const tree = join(git.settings.scratch, 'ignore');
   await mkdir(tree);
@@ -119,11 +122,11 @@ async function withoutIgnored(git: Git, { base, subPath, files }: CommitOrder): 
   await writeFile(join(git.folder, 'info', 'exclude'), `/${sentinel}\n`);
   const env = { GIT_INDEX_FILE: join(git.settings.scratch, 'ignore.index'), GIT_DIR: git.folder, GIT_WORK_TREE: tree };
   await git.run(['read-tree', base], { cwd: tree, env });
-  // One is always ignored: without any, git's exit status would look like a failure.
+  // One is always ignored: without any, git's exit status would look like a failure. What the index holds is tracked and never listed.
   const asked = Buffer.from([sentinel, ...added].map((path) => `${path}\0`).join(''), 'latin1');
   const answer = await git.run(['check-ignore', '-z', '--stdin'], { cwd: tree, env, stdin: Readable.from([asked]) });
   const ignored = new Set(answer.toString('latin1').split('\0'));
-  return files.filter(({ path, was }) => was || !ignored.has(inRepository(path, subPath)));
+  return files.filter(({ path }) => !ignored.has(inRepository(path, subPath)));
 }
 
 /** Files below a submodule of the base. */

@@ -71,6 +71,8 @@ const finishedTasks = 'status.finished=true';
 export const sweepEveryMs = 600_000;
 
 const retryMs = 10_000;
+/** Of a page: a task may hold 0.5 MiB of files, and a page is in memory as text and as objects. */
+const pageTasks = 100;
 
 interface TaskCensusOptions {
   readonly transport: Transport;
@@ -204,7 +206,7 @@ export class TaskCensus {
     const ended = new TaskTally();
     try {
       for (const scope of scopesOf(this.#options.namespaces)) {
-        for await (const { items } of this.#client.pages({ ...scope, fieldSelector: finishedTasks, signal })) {
+        for await (const { items } of this.#client.pages({ ...scope, fieldSelector: finishedTasks, limit: pageTasks, signal })) {
           this.#pageAt = this.#options.clock.monotonic();
           for (const task of items) {
             ended.add(traitsOf(task));

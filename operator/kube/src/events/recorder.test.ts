@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { ResourceClient } from '../client/client.ts';
 import { silentLog } from '../runtime/log.ts';
+import { ApiError } from '../transport/apiError.ts';
+import type { KubeObject } from '../resource/resource.ts';
 import { eventually, testBed, type Bed, type Widget } from '../testing/widget.ts';
 import { VirtualClock } from '../testing/virtualClock.ts';
 import { cutBytes, events, type KubeEvent, EventRecorder } from './recorder.ts';
@@ -88,6 +90,35 @@ describe('EventRecorder', () => {
     stage.recorder.record(about, { ...made, reason: 'Last' });
     await stage[Symbol.asyncDispose]();
     expect(stage.stored().map((event) => event.reason)).toEqual(['Made', 'Last']);
+  });
+
+  it('lets the events of other namespaces go on while those of one are refused as too many', async () => {
+    const written: string[] = [];
+    let refused = 0;
+    const client = {
+      create: ({ metadata: { namespace = '' } }: KubeEvent) => {
+        if (namespace !== 'noisy') return Promise.resolve(written.push(namespace));
+        refused += 1;
+        return Promise.reject(new ApiError(429, { reason: 'TooManyRequests', message: 'limit reached', code: 429 }, 'POST events'));
+      },
+    };
+    const clock = new VirtualClock();
+    const reporting = { reportingController: 'example.com/test', reportingInstance: 'pod' };
+    const recorder = new EventRecorder({ client: client as never, ...reporting, clock, random: () => 0.5, log: silentLog });
+    const of = (namespace: string, name: string): KubeObject => ({ ...about, metadata: { ...about.metadata, namespace, name, uid: name } });
+    for (let n = 0; n < 20; n += 1) recorder.record(of('noisy', `n${n}`), made);
+    recorder.record(of('quiet', 'a'), made);
+    const stop = new AbortController();
+    const running = recorder.run(stop.signal);
+    await eventually('the other one', () => written.length === 1);
+    expect(refused).toBe(20);
+    for (let n = 0; n < 60; n += 1) {
+      await clock.advance(1000);
+      await new Promise((resolve) => void setImmediate(resolve));
+    }
+    expect([refused, recorder.pending]).toEqual([40, 0]);
+    stop.abort();
+    await running;
   });
 
   it('cuts notes at a character', () => {

@@ -127,6 +127,14 @@ interface Series {
   written: number;
 }
 
+/** An event that is to be written. */
+interface Queued {
+  readonly key: string;
+  readonly event: KubeEvent;
+  /** Monotonic ms before which it is not written: it was refused once. `-Infinity`: it was not tried yet. */
+  readonly dueAt: number;
+}
+
 /**
  * Events about objects. Equal ones become a series: the first is created, the second makes it a series, more are
  * counted here and written every 30 minutes and at the end of the series. Recording never blocks and never throws.
@@ -135,7 +143,7 @@ export class EventRecorder {
   readonly #options: RecorderOptions;
   readonly #guard: SpamGuard;
   readonly #series = new Map<string, Series>();
-  readonly #queue: { readonly key: string; readonly event: KubeEvent }[] = [];
+  readonly #queue: Queued[] = [];
   #wake: (() => void) | undefined;
   #names = 0;
 
@@ -176,14 +184,14 @@ export class EventRecorder {
     const { clock } = this.#options;
     let tickAt = clock.monotonic() + finishMs;
     while (!signal.aborted) {
-      const next = this.#queue.shift();
-      if (next !== undefined) await this.#write(next.key, next.event, signal);
-      else await this.#idle(tickAt - clock.monotonic(), signal);
+      const next = this.#due();
+      if (next !== undefined) await this.#write(next, signal);
+      else await this.#idle(Math.min(tickAt, ...this.#queue.map(({ dueAt }) => dueAt)) - clock.monotonic(), signal);
       if (clock.monotonic() < tickAt) continue;
       tickAt = clock.monotonic() + finishMs;
       this.tick();
     }
-    for (const { key, event } of this.#queue.splice(0)) await this.#write(key, event, signal);
+    for (const queued of this.#queue.splice(0)) await this.#write(queued, signal);
   }
 
   /** Ends and refreshes series; `run` calls it every six minutes. */
@@ -225,12 +233,18 @@ export class EventRecorder {
     if ((series.event.series?.count ?? 1) > series.written) this.#enqueue(key, series.event);
   }
 
-  #enqueue(key: string, event: KubeEvent): void {
+  /** Takes the first event that may be written now. */
+  #due(): Queued | undefined {
+    const at = this.#queue.findIndex(({ dueAt }) => dueAt <= this.#options.clock.monotonic());
+    return at === -1 ? undefined : this.#queue.splice(at, 1)[0];
+  }
+
+  #enqueue(key: string, event: KubeEvent, dueAt = -Infinity): void {
     if (this.#queue.length >= mostQueued) {
       this.#options.log.warn('event dropped: the queue is full', { reason: event.reason });
       return;
     }
-    this.#queue.push({ key, event });
+    this.#queue.push({ key, event, dueAt });
     this.#wake?.();
   }
 
@@ -242,8 +256,9 @@ export class EventRecorder {
     this.#wake = undefined;
   }
 
-  async #write(key: string, event: KubeEvent, signal: AbortSignal): Promise<void> {
+  async #write({ key, event, dueAt }: Queued, signal: AbortSignal): Promise<void> {
     const { clock, random, log } = this.#options;
+    const waitMs = retryMs * (0.75 + random() * 0.5);
     for (let attempt = 1; ; attempt += 1) {
       try {
         await this.#send(event);
@@ -251,11 +266,14 @@ export class EventRecorder {
       } catch (error) {
         // The server will not take it later either; a 5xx, 429 or a lost connection may pass.
         const final = isApiError(error) && !error.retryable;
-        if (final || attempt >= mostTries || signal.aborted) {
+        // One namespace has too many (admission plugin EventRateLimit): events of others do not wait for it. Once more is enough.
+        const limited = isApiError(error) && error.code === 429;
+        if (limited && dueAt === -Infinity && !signal.aborted) return this.#enqueue(key, event, clock.monotonic() + waitMs);
+        if (final || limited || attempt >= mostTries || signal.aborted) {
           log.warn('event not written', { reason: event.reason, key, error: asError(error).message });
           return;
         }
-        await sleep(clock, retryMs * (0.75 + random() * 0.5), signal);
+        await sleep(clock, waitMs, signal);
       }
     }
   }

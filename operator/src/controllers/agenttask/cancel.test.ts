@@ -123,6 +123,17 @@ describe('after the end', () => {
     expect(bed.events.filter(({ reason }) => reason === 'TTLIgnored')).toHaveLength(names.length);
   });
 
+  test('a time to live that is shortened is kept', async () => {
+    await using bed = await Bed.start();
+    playWorkers(bed, obedient(succeeds));
+    await bed.create(newTask('one', { ttlSecondsAfterFinished: 604_800 }));
+    await finish(bed, 'one');
+    await bed.pass(5);
+    await bed.patch('one', { ttlSecondsAfterFinished: 10 });
+    bed.live.caches.census.sweepSoon();
+    await bed.until('it is deleted', () => !bed.taskNames().includes('one'));
+  });
+
   test('a task that is deleted at work leaves nothing', async () => {
     await using bed = await Bed.start();
     playWorkers(

@@ -260,7 +260,11 @@ export class EndedTasks {
       const afterMs = careDueMs(task, trackingLabels, clock.now());
       if (afterMs === undefined) return;
       const key = keyOf(task);
-      if (this.#due.get(key)?.decided !== true) this.#due.set(key, { at: clock.monotonic() + afterMs, decided: false });
+      const at = clock.monotonic() + afterMs;
+      const due = this.#due.get(key);
+      // A decision about an earlier spec knows nothing of a time to live that is shorter now.
+      const isEdited = task.metadata.generation !== task.status?.observedGeneration && at < (due?.at ?? Infinity);
+      if (due?.decided !== true || isEdited) this.#due.set(key, { at, decided: due?.decided === true });
       enqueue(key, { priority: lowPriority, afterMs });
     };
     this.source = {

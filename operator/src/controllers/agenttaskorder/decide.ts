@@ -94,13 +94,21 @@ function verdictOf(order: AgentTaskOrder, task: AgentTask | undefined): Verdict 
 
 const decisions = { Approve: 'approved', Reject: 'rejected', Answer: 'answered', Message: 'given', Cancel: 'cancelled' } as const;
 
+/** Milliseconds that the operator's clock may be behind the API server's. */
+const clockSkewMs = 5_000;
+
+/** Whether an object was there at a time that the operator wrote down. The API server's clock, in whole seconds, says when it was created. */
+function isCreatedBy({ creationTimestamp = '' }: AgentTaskOrder['metadata'], at: string): boolean {
+  return creationTimestamp === '' || Date.parse(creationTimestamp) <= Date.parse(at) + clockSkewMs;
+}
+
 /** Whether the task records that this very order decided; an order of the same name may have been there before. */
 function decidedBy({ metadata, spec }: AgentTaskOrder, { status }: AgentTask): boolean {
   const decision = spec.action === undefined ? undefined : decisionAbout(status?.approvals ?? [], spec.action);
   return (
     decision?.orderRef?.name === metadata.name &&
     decision.requester === spec.requester &&
-    (metadata.creationTimestamp ?? '') <= decision.at &&
+    isCreatedBy(metadata, decision.at) &&
     decisions[spec.type] === decision.decision.toLowerCase()
   );
 }
@@ -124,7 +132,7 @@ function toModel({ metadata: { uid = '' } }: AgentTaskOrder, { status }: AgentTa
 /** Whether the task was cancelled when the order stood already: where nothing has to be undone, it ends before we answer. */
 function obeyed({ metadata }: AgentTaskOrder, { status }: AgentTask): boolean {
   const ended = findCondition(status?.conditions, 'Finished')?.lastTransitionTime ?? '';
-  return status?.phase === 'Cancelled' && (metadata.creationTimestamp ?? '') <= ended;
+  return status?.phase === 'Cancelled' && isCreatedBy(metadata, ended);
 }
 
 /** Approve and Reject name the act, so that a decision is about the act that its requester saw. */

@@ -64,6 +64,28 @@ describe('answers of the keeper', () => {
     expect(metrics).toContain('agentfleet_keeper_raw_reads_total 1');
   });
 
+  it('has no lines of a key and no part of a token in searches, whatever is searched for', async () => {
+    const body = Array.from({ length: 6 }, (_, n) => `${n}${'aB3/x'.repeat(13)}`.slice(0, 64));
+    const filler = 'x, '.repeat(300);
+    await writeFile(at('key'), ['-----BEGIN RSA', 'PRIVATE KEY-----'].join(' ') + `\n${body.join('\n')}\n-----END RSA ${'PRIVATE'} KEY-----\nafter\n`);
+    await writeFile(at('long'), `${filler}${token}", here${filler}\n`);
+    const search = async (regex: string, redaction?: 'Raw'): Promise<string> => {
+      const { matches } = await h.client().searchFiles({ path: h.workspace, regex, ...(redaction && { redaction }) });
+      return matches.map(({ text }) => text).join('\n');
+    };
+    const found = await search('.');
+    for (const line of body) expect(found).not.toContain(line.slice(0, 12));
+    expect(found).toContain('after');
+    expect(await search('3/xaB3')).toBe(Array.from(body, () => '[REDACTED:PrivateKey]').join('\n'));
+    expect(await search('3/xaB3', 'Raw')).toBe(body.join('\n'));
+    for (const part of ['here', 'abcdefghij', 'EFGHIJ456']) {
+      const shown = await search(part);
+      expect(shown, part).not.toContain('456789');
+      expect(shown, part).not.toContain('0123456');
+    }
+    expect(await search('here')).toContain(`${marked}", here`);
+  });
+
   it('has no secrets in large files either, which are streamed', async () => {
     const filler = 'some words that fill the line\n'.repeat(3000);
     const text = `${filler}${token}\n`.repeat(30);

@@ -21,7 +21,7 @@ export interface Snapshots {
   restore(id: string): Promise<RestoreReport>;
   /** Oldest first. */
   list(): readonly SnapshotRecord[];
-  diff(from: string, to: string): Promise<TreeDiff>;
+  diff(from: string, to: string, hide?: (text: string) => string): Promise<TreeDiff>;
   revertBundle(from: string, to: string, external?: readonly ExternalEffect[]): Promise<Readable>;
   /** Export and adoption; see `SnapshotEngine`. */
   manifest(id: string): Promise<Pick<Manifest, 'entries'>>;

@@ -1,6 +1,7 @@
 import { buffer } from 'node:stream/consumers';
 import type { FastifyReply } from 'fastify';
 import { redactedHeader, type Redaction, type RedactionCounts } from '@agentfleet/protocol/keeper';
+import type { Redacting } from '@agentfleet/protocol/redact';
 import type { OpenedFile } from '../files/index.ts';
 import type { Keeper } from '../keeper/keeper.ts';
 import { Readable } from 'node:stream';
@@ -15,13 +16,21 @@ export interface Reading {
 /** Files up to this size are scanned before the first byte of the answer, so that its header has the counts. */
 const heldBytes = 1024 * 1024;
 
-/** An answer without secrets, and how many were in it; or the exact one, which is noted. */
-export function redacted<T extends object>(keeper: Keeper, reading: Reading, answer: T): T & { redacted?: RedactionCounts } {
+/**
+ * An answer without secrets, and how many were in it; or the exact one, which is noted.
+ *
+ * @param redacting what has taken secrets out of parts of it already
+ */
+export function redacted<T extends object>(
+  keeper: Keeper,
+  reading: Reading,
+  answer: T,
+  redacting: Redacting = keeper.parts.redaction.open(),
+): T & { redacted?: RedactionCounts } {
   if (reading.redaction === 'Raw') {
     noteRaw(keeper, reading);
     return answer;
   }
-  const redacting = keeper.parts.redaction.open();
   const reported = redacting.value(answer);
   const { counts } = redacting;
   if (counts === null) return reported;

@@ -314,7 +314,10 @@ export async function lines(keeper: Keeper, { redaction, ...query }: LinesQuery)
 /** The signal fires when the caller no longer waits for the answer. */
 export async function search(keeper: Keeper, { redaction, ...query }: SearchQuery, signal: AbortSignal): Promise<SearchResult> {
   const { clock, gate } = keeper.parts;
+  const redacting = keeper.parts.redaction.open();
+  const hide = { text: hideKeyLines, line: (line: string) => redacting.text(line) };
   const release = gate.reading({ kind: 'search', name: query.path });
-  const reported = await searchFiles(keeper.roots, query, { clock, signal }).finally(release);
-  return redacted(keeper, { what: 'Search', name: query.path, redaction }, reported);
+  const options = { clock, signal, ...(redaction !== 'Raw' && { hide }) };
+  const reported = await searchFiles(keeper.roots, query, options).finally(release);
+  return redacted(keeper, { what: 'Search', name: query.path, redaction }, reported, redacting);
 }

@@ -15,6 +15,7 @@ import { asKeeperError, messageOf, KeeperError } from '../base/failure.ts';
 import type { Holder, Release } from '../base/gate.ts';
 import type { Keeper } from '../keeper/keeper.ts';
 import { errorFields } from '@agentfleet/protocol/log';
+import { hideKeyLines } from '@agentfleet/protocol/redact';
 import { CURRENT, type TreeDiff as EngineDiff, manifestText } from '../snapshot/index.ts';
 import { noteRaw, redacted } from './redacted.ts';
 import type { Validators } from './validation.ts';
@@ -67,7 +68,9 @@ function unchanged({ parts: { config, gate } }: Keeper, holder: Holder): Release
 export async function compare(keeper: Keeper, { from, to, redaction }: RangeQuery & { readonly to: string }): Promise<TreeDiff> {
   const { snapshots } = keeper.parts;
   const release = to === CURRENT ? unchanged(keeper, { kind: 'comparison', name: `${from}..${to}` }) : nothing;
-  const reported = treeDiff(await snapshots.diff(from, to).finally(release));
+  // A hunk shows some lines of a key, and not its header.
+  const hide = redaction === 'Raw' ? undefined : hideKeyLines;
+  const reported = treeDiff(await snapshots.diff(from, to, hide).finally(release));
   return redacted(keeper, { what: 'Diff', name: `${from}..${to}`, redaction }, reported);
 }
 

@@ -86,6 +86,13 @@ export interface SearchOptions {
   readonly clock: Clock;
   /** Fires when the caller no longer waits for the answer. */
   readonly signal: AbortSignal;
+  /** What takes secrets out of what is shown; absent: nothing is taken out. */
+  readonly hide?: {
+    /** A whole text, its lines as they were counted: a line from the middle of a key does not show what it is. */
+    readonly text: (whole: string) => string;
+    /** A whole line: a secret that is cut does not show what it is. */
+    readonly line: (line: string) => string;
+  };
 }
 
 /**
@@ -173,11 +180,18 @@ class Search {
     const { needs } = this.#pattern;
     if (needs !== null && !text.includes(needs)) return;
     let number = 0;
+    let hidden: readonly string[] | undefined;
+    const shownLine = (line: string): string => {
+      const { hide } = this.#options;
+      if (hide === undefined) return line;
+      hidden ??= hide.text(text).split('\n');
+      return hide.line(cutLine(hidden[number - 1] ?? ''));
+    };
     for (let at = 0; at < text.length;) {
       const found = text.indexOf('\n', at);
       const end = found === -1 ? text.length : found;
       number += 1;
-      if (this.#line(text.slice(at, end), number, name)) return;
+      if (this.#line(text.slice(at, end), { number, path: name, shownLine })) return;
       at = end + 1;
       if (this.#options.clock.now() - this.#turn < turnMs) continue;
       await setImmediate();
@@ -187,9 +201,9 @@ class Search {
   }
 
   /** @returns whether there are as many matches as may be reported */
-  #line(whole: string, number: number, path: string): boolean {
+  #line(whole: string, { number, path, shownLine }: { number: number; path: string; shownLine: (line: string) => string }): boolean {
     if (whole.length > lookBounds.lineChars) this.skipped.longLines += 1;
-    const line = whole.slice(0, lookBounds.lineChars).replace(/\r$/, '');
+    const line = cutLine(whole);
     const { needs } = this.#pattern;
     if (needs !== null && !line.includes(needs)) return false;
     const start = this.#pattern.find(line);
@@ -198,9 +212,11 @@ class Search {
       this.#endedBy = 'Matches';
       return true;
     }
-    // Around the match: a line may be longer than the reported part.
-    const from = Math.max(0, Math.min(start - shownChars / 4, line.length - shownChars));
-    this.#matches.push({ path, line: number, column: start + 1, text: line.slice(from, from + shownChars).toWellFormed() });
+    const shown = shownLine(line);
+    // Around the match: a line may be longer than the reported part. Secrets before the match move it.
+    const near = shown === line ? start : Math.max(0, this.#pattern.find(shown));
+    const from = Math.max(0, Math.min(near - shownChars / 4, shown.length - shownChars));
+    this.#matches.push({ path, line: number, column: start + 1, text: shown.slice(from, from + shownChars).toWellFormed() });
     return false;
   }
 
@@ -224,4 +240,9 @@ class Search {
       return null;
     }
   }
+}
+
+/** The part of a line that is searched. */
+function cutLine(whole: string): string {
+  return whole.slice(0, lookBounds.lineChars).replace(/\r$/, '');
 }

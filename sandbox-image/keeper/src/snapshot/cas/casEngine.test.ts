@@ -221,6 +221,19 @@ describe('diff', () => {
     fs.mkdirSync(harness.home);
   });
 
+  test('lines that are hidden in a whole text are hidden in its hunks', async () => {
+    const lines = (last: string): string => `secret\n${Array.from({ length: 8 }, (_, n) => `part ${n}\n`).join('')}${last}\n`;
+    write('key', lines('before'));
+    const engine = await harness.engine();
+    await engine.take();
+    write('key', lines('after'));
+    const hide = (text: string): string => (text.startsWith('secret') ? text.replaceAll(/^part .$/gm, 'hidden') : text);
+    const { unified } = await engine.diff('s0001', 'current', hide);
+    expect(unified).toContain(' hidden\n-before\n+after\n');
+    expect(unified).not.toContain('part');
+    expect((await engine.diff('s0001', 'current')).unified).toContain(' part 7\n-before\n+after\n');
+  });
+
   test('binary contents are named, long patches are cut', async () => {
     const engine = await harness.engine();
     await engine.take();

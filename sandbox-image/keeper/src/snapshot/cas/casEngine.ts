@@ -162,11 +162,11 @@ class CasEngine implements SnapshotEngine {
     return this.#files.list();
   }
 
-  diff(from: string, to: string): Promise<TreeDiff> {
+  diff(from: string, to: string, hide?: (text: string) => string): Promise<TreeDiff> {
     return this.#run(async () => {
       const slices = new Slices();
       const changes = compareManifests(await this.#resolve(from, slices), await this.#resolve(to, slices));
-      return makeTreeDiff({ from, to }, changes, this.#contents, slices);
+      return makeTreeDiff({ from, to }, changes, this.#contents, { slices, hide });
     });
   }
 

@@ -11,18 +11,21 @@ const MAX_TEXT_BYTES = 256 * 1024;
 /** Files that differ in more lines than this are shown as replaced as a whole: Myers' search is quadratic in it. */
 const MAX_EDITS = 1500;
 
+/** Takes out of a whole text what its lines do not show to be secret by themselves, as those from the middle of a key. */
+type Hide = (text: string) => string;
+
 /**
  * Returns the change of one path in git's format, as text; `''` for directories and for changes that a git patch cannot
  * express. A change of type is a deletion and an addition.
  */
-function patchOf({ path, from, to }: Change, contents: Contents): string {
+function patchOf({ path, from, to }: Change, contents: Contents, hide: Hide): string {
   const left = from?.type === 'd' ? null : from;
   const right = to?.type === 'd' ? null : to;
   if (left !== null && right !== null && left.type !== right.type) {
-    return patchOf({ path, from: left, to: null }, contents) + patchOf({ path, from: null, to: right }, contents);
+    return patchOf({ path, from: left, to: null }, contents, hide) + patchOf({ path, from: null, to: right }, contents, hide);
   }
   const modes = modeLines(left, right);
-  const body = left?.hash === right?.hash && left?.link === right?.link ? '' : bodyOf(path, left, right, contents);
+  const body = left?.hash === right?.hash && left?.link === right?.link ? '' : bodyOf(path, left, right, { contents, hide });
   if (modes === '' && body === '') return '';
   return `diff --git ${quote(`a/${path}`)} ${quote(`b/${path}`)}\n${modes}${body}`;
 }
@@ -38,7 +41,12 @@ function gitMode(entry: ManifestEntry): string {
   return (entry.mode & 0o100) === 0 ? '100644' : '100755';
 }
 
-function bodyOf(path: BytePath, left: ManifestEntry | null, right: ManifestEntry | null, contents: Contents): string {
+function bodyOf(
+  path: BytePath,
+  left: ManifestEntry | null,
+  right: ManifestEntry | null,
+  { contents, hide }: { contents: Contents; hide: Hide },
+): string {
   const a = left === null ? '/dev/null' : quote(`a/${path}`);
   const b = right === null ? '/dev/null' : quote(`b/${path}`);
   const before = textOf(left, contents);
@@ -46,7 +54,7 @@ function bodyOf(path: BytePath, left: ManifestEntry | null, right: ManifestEntry
   if (before === null || after === null) return `Binary files ${a} and ${b} differ\n`;
   if (before === after) return '';
   const tab = path.includes(' ') ? '\t' : '';
-  return `--- ${a}${left === null ? '' : tab}\n+++ ${b}${right === null ? '' : tab}\n${hunks(before, after)}`;
+  return `--- ${a}${left === null ? '' : tab}\n+++ ${b}${right === null ? '' : tab}\n${hunks(hide(before), hide(after))}`;
 }
 
 /** Null for content that is not text, or too long. */
@@ -116,13 +124,13 @@ export async function makeTreeDiff(
   names: { from: string; to: string },
   all: readonly Change[],
   contents: Contents,
-  slices: Slices,
+  { slices, hide = (text) => text }: { readonly slices: Slices; readonly hide?: Hide | undefined },
 ): Promise<TreeDiff> {
   const changes = all.filter((change) => !isTimeOnly(change));
   let unified = '';
   let shown = 0;
   for (const change of changes) {
-    const patch = patchOf(change, contents);
+    const patch = patchOf(change, contents, hide);
     if (unified.length + patch.length > MAX_PATCH) break;
     unified += patch;
     shown++;

@@ -117,8 +117,8 @@ class OverlayEngine implements SnapshotEngine {
     return this.#store.list();
   }
 
-  diff(from: string, to: string): Promise<TreeDiff> {
-    return this.#serial.run(() => this.#store.diff(from, to));
+  diff(from: string, to: string, hide?: (text: string) => string): Promise<TreeDiff> {
+    return this.#serial.run(() => this.#store.diff(from, to, hide));
   }
 
   revertBundle(from: string, to: string, external: readonly ExternalEffect[] = []): Promise<Readable> {

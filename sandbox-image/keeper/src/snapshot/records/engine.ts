@@ -71,7 +71,8 @@ export interface SnapshotEngine {
   manifest(id: string): Promise<Manifest>;
   /** Oldest first; without those that are known to be broken. */
   list(): readonly SnapshotRecord[];
-  diff(from: string, to: string): Promise<TreeDiff>;
+  /** @param hide takes secrets out of whole texts before their lines are compared; absent: nothing */
+  diff(from: string, to: string, hide?: (text: string) => string): Promise<TreeDiff>;
   /**
    * A tar whose `revert.sh` undoes from → to on the real tree; `to` may be `current`. `external` is reported in its description. It carries its
    * own proof (guard before, verification after) and needs only sh and GNU or busybox tools.
