@@ -69,7 +69,18 @@ export { LeaderElector, LeaseFence, type Lease, leases } from './leader/elector.
 export { type Authorize, type Endpoints, serveEndpoints } from './manager/endpoints.ts';
 export { type LeaderRunnable, type ManagedCache, Manager, type ManagerOptions } from './manager/manager.ts';
 export { lowPriority } from './queue/queue.ts';
-export { Backoff, type Random, type Clock, type Timer, microTimestamp, sleep, systemClock, timestamp, deadline } from './runtime/clock.ts';
+export {
+  Backoff,
+  type Random,
+  type Clock,
+  type Timer,
+  microTimestamp,
+  sleep,
+  slices,
+  systemClock,
+  timestamp,
+  deadline,
+} from './runtime/clock.ts';
 export { KubeError, isKubeError, asError } from './runtime/errors.ts';
 export { type Log, silentLog, withFields } from './runtime/log.ts';
 export {

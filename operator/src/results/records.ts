@@ -1,4 +1,4 @@
-import { linesOf, sleep, type Clock } from '@agentfleet/kube';
+import { linesOf, sleep, slices, type Clock } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import { Readable } from 'node:stream';
@@ -26,10 +26,12 @@ export interface LoggedRecord {
   readonly line: string;
 }
 
-async function* recordsIn(body: Readable, since: number): AsyncGenerator<LoggedRecord> {
+async function* recordsIn(body: Readable, since: number, clock: Clock): AsyncGenerator<LoggedRecord> {
+  const pause = slices(clock);
   for await (const line of linesOf(body)) {
     const record = JSON.parse(line) as AuditRecord;
     if (record.seq > since) yield { record, line };
+    if (pause.due()) await pause.yield();
   }
 }
 
@@ -49,17 +51,17 @@ const isOver = ({ status }: AgentTask): boolean => status?.finished === 'true';
  * when it is followed, until the task has ended. @throws Refused
  */
 export async function openRecords(options: RecordsOptions, signal: AbortSignal): Promise<AsyncIterable<LoggedRecord>> {
-  const { task, workers, since, follow } = options;
+  const { task, workers, since, follow, clock } = options;
   const body = await workers.log(task, since, signal);
   if (body !== undefined) return recordsOf(options, body, signal);
   const stored = await storedLog(task, (uri) => workers.artifact(task, uri, signal));
-  if (stored !== undefined) return recordsIn(stored, since);
+  if (stored !== undefined) return recordsIn(stored, since, clock);
   if (isOver(task))
     throw new Refused(
       404,
       `nothing of the event log of AgentTask ${task.metadata.name} is in the storage of its pool: it never ran, or spec.retention has removed it`,
     );
-  return follow ? recordsOf(options, undefined, signal) : recordsIn(Readable.from([]), since);
+  return follow ? recordsOf(options, undefined, signal) : recordsIn(Readable.from([]), since, clock);
 }
 
 async function* recordsOf(options: RecordsOptions, first: Readable | undefined, signal: AbortSignal): AsyncGenerator<LoggedRecord> {
@@ -71,7 +73,7 @@ async function* recordsOf(options: RecordsOptions, first: Readable | undefined, 
     // Read before the log: the end that it reports is true of all that the log holds by then.
     const over = isOver(task);
     if (body !== undefined)
-      for await (const logged of recordsIn(body, since)) {
+      for await (const logged of recordsIn(body, since, clock)) {
         since = logged.record.seq;
         yield logged;
       }

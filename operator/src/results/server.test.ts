@@ -1,28 +1,37 @@
-import { createServer } from 'node:http';
-import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { getEventListeners, once } from 'node:events';
 import { request } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { text } from 'node:stream/consumers';
-import { silentLog, systemClock } from '@agentfleet/kube';
+import { createInterface } from 'node:readline';
+import { Readable } from 'node:stream';
+import { silentLog, systemClock, type Clock } from '@agentfleet/kube';
+import { VirtualClock } from '@agentfleet/kube/testing';
 import type { AgentTask } from '@agentfleet/protocol/api';
-import { resultsPath, type ResultsPart } from '@agentfleet/protocol/results';
-import { expect, it, onTestFinished } from 'vitest';
+import { conversationStreamMs, resultsPath, type ResultsPart } from '@agentfleet/protocol/results';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { issue } from './certificate.ts';
+import { openRecords } from './records.ts';
 import { ResultsServer } from './server.ts';
 import { WorkersClient } from './workers.ts';
 
-const task = {
-  metadata: { namespace: 'team', name: 'one', uid: 'u-1' },
-  spec: { poolRef: { name: 'coding' } },
-  status: { finished: 'true' },
-} as AgentTask;
+const taskOf = (finished: boolean): AgentTask =>
+  ({
+    metadata: { namespace: 'team', name: 'one', uid: 'u-1' },
+    spec: { poolRef: { name: 'coding' } },
+    status: { finished: String(finished) },
+  }) as AgentTask;
 
 const note = (seq: number, words: string): string =>
   `${JSON.stringify({ seq, at: '2030-01-01T00:00:00Z', type: 'Noted', epoch: 1, body: { kind: 'Said', data: { words } }, prev: '', hash: '' })}\n`;
 
-/** A results server that lets all read, and workers that answer with this log. Returns how a part is read. */
-async function serving(log: string): Promise<(part: ResultsPart) => Promise<readonly unknown[]>> {
-  const workers = createServer((_, response) => void response.end(log)).listen(0, '127.0.0.1');
+const notes = (count: number): string => Array.from({ length: count }, (_, index) => note(index + 1, 'x')).join('');
+
+/** A results server that lets all read, and workers that answer so. Returns what opens a part. */
+async function serving(
+  answer: (response: ServerResponse) => void,
+  { clock = systemClock, finished = true }: { readonly clock?: Clock; readonly finished?: boolean } = {},
+): Promise<(part: ResultsPart, query?: string) => Promise<IncomingMessage>> {
+  const workers = createServer((_, response) => answer(response)).listen(0, '127.0.0.1');
   await once(workers, 'listening');
   const urlOf = (): string => `http://127.0.0.1:${(workers.address() as AddressInfo).port}`;
   const server = new ResultsServer({
@@ -33,8 +42,8 @@ async function serving(log: string): Promise<(part: ResultsPart) => Promise<read
       verdict: () => Promise.resolve({ allowed: true, reason: '' }),
     },
     workers: new WorkersClient({ token: () => Promise.resolve('t'), urlOf }),
-    taskOf: () => Promise.resolve(task),
-    clock: systemClock,
+    taskOf: () => Promise.resolve(taskOf(finished)),
+    clock,
     log: silentLog,
   });
   await server.use(await issue(['localhost'], Date.now()), undefined);
@@ -42,25 +51,61 @@ async function serving(log: string): Promise<(part: ResultsPart) => Promise<read
     await server.close();
     workers.close();
   });
-  return async (part) => {
-    const path = resultsPath({ namespace: 'team', name: 'one' }, part);
-    const asked = request({
-      port: server.port,
-      rejectUnauthorized: false,
-      agent: false,
-      path,
-      headers: { authorization: 'Bearer t' },
-    }).end();
-    const [answer] = (await once(asked, 'response')) as [NodeJS.ReadableStream];
-    const lines = (await text(answer)).split('\n');
-    return lines.filter((line) => line !== '').map((line): unknown => JSON.parse(line));
+  return async (part, query = '') => {
+    const path = `${resultsPath({ namespace: 'team', name: 'one' }, part)}${query}`;
+    const headers = { authorization: 'Bearer t' };
+    const asked = request({ port: server.port, rejectUnauthorized: false, agent: false, path, headers }).end();
+    const [opened] = (await once(asked, 'response')) as [IncomingMessage];
+    return opened;
   };
+}
+
+async function linesOf(opened: Promise<IncomingMessage>): Promise<readonly unknown[]> {
+  const text = Buffer.concat(await (await opened).toArray()).toString();
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line): unknown => JSON.parse(line));
 }
 
 it.each(['log', 'conversation'] as const)('the %s keeps a record whole whose words have line separators of Unicode', async (part) => {
   const words = 'a\u2028b\u2029c\u0085d\r\ne';
-  const read = await serving(note(1, 'before') + note(2, words) + note(3, 'after'));
-  const records = await read(part);
+  const open = await serving((response) => response.end(note(1, 'before') + note(2, words) + note(3, 'after')));
+  const records = await linesOf(open(part));
   expect(records).toMatchObject([{ seq: 1 }, { seq: 2 }, { seq: 3 }]);
   expect(JSON.stringify(records[1])).toContain(JSON.stringify(words));
+});
+
+it('a conversation adds no listener for each of its records', async () => {
+  const listening = vi.spyOn(EventTarget.prototype, 'addEventListener');
+  onTestFinished(() => listening.mockRestore());
+  const open = await serving((response) => response.end(notes(2000)));
+  expect(await linesOf(open('conversation'))).toHaveLength(2000);
+  const signals = new Set(listening.mock.contexts.filter((target) => target instanceof AbortSignal));
+  expect(signals.size).toBeGreaterThan(0);
+  for (const signal of signals) expect(getEventListeners(signal, 'abort').length).toBeLessThan(10);
+});
+
+it('records of one piece leave the event loop to others in between', async () => {
+  let ms = 0;
+  const clock: Clock = { ...systemClock, monotonic: () => (ms += 1) };
+  const workers = { log: () => Promise.resolve(Readable.from([Buffer.from(notes(1000))])), artifact: () => Promise.resolve(undefined) };
+  const again = (): Promise<AgentTask> => Promise.resolve(taskOf(true));
+  const records = await openRecords({ task: taskOf(true), again, workers, since: 0, follow: false, clock }, new AbortController().signal);
+  let turns = 0;
+  for await (const { record } of records) if (record.seq % 100 === 1) setImmediate(() => (turns += 1));
+  expect(turns).toBe(10);
+});
+
+it('a conversation that is followed pauses in time, also where its workers send nothing, and leaves them', async () => {
+  const clock = new VirtualClock();
+  const left = Promise.withResolvers<void>();
+  const open = await serving((response) => void response.once('close', left.resolve).write(note(1, 'x')), { clock, finished: false });
+  const lines = createInterface({ input: await open('conversation', '?follow=true') })[Symbol.asyncIterator]();
+  expect((await lines.next()).value).toContain('"seq":1');
+  await clock.advance(conversationStreamMs);
+  const at = new Date(clock.now()).toISOString();
+  expect(JSON.parse((await lines.next()).value as string)).toEqual({ type: 'Pause', seq: 1, at });
+  expect((await lines.next()).done).toBe(true);
+  await left.promise;
 });

@@ -215,10 +215,10 @@ export class ResultsServer {
   async #serve(response: ServerResponse, asked: Asked, caller: Caller, signal: AbortSignal): Promise<void> {
     const task = await this.#task(asked, signal);
     if (asked.part === 'artifacts') return this.#artifacts(response, task, asked.artifact, signal);
-    const again = async (): Promise<AgentTask | undefined> => {
-      await this.#allow(caller, asked, signal);
+    const again = async (until: AbortSignal): Promise<AgentTask | undefined> => {
+      await this.#allow(caller, asked, until);
       try {
-        const now = await this.#options.taskOf(asked, signal);
+        const now = await this.#options.taskOf(asked, until);
         return now.metadata.uid === task.metadata.uid ? now : undefined; // another one of the same name is none of ours
       } catch (error) {
         if (isNotFound(error)) return undefined;
@@ -228,37 +228,35 @@ export class ResultsServer {
     // A conversation is read from its beginning: what its later lines mean follows from earlier ones.
     const since = asked.part === 'conversation' ? 0 : asked.since;
     const { workers, clock } = this.#options;
-    const records = await openRecords({ task, again, workers, since, follow: asked.follow, clock }, signal);
+    const over = new AbortController();
+    const until = AbortSignal.any([signal, over.signal]);
+    const records = await openRecords({ task, again, workers, since, follow: asked.follow, clock }, until);
     response.writeHead(200, { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' });
     response.flushHeaders();
-    const lines = asked.part === 'log' ? logLines(records) : this.#conversation(records, asked);
+    const lines = asked.part === 'log' ? logLines(records) : this.#conversation(records, asked, over);
     await pipeline(Readable.from(lines), response, { signal });
   }
 
-  async *#conversation(records: AsyncIterable<LoggedRecord>, { since, follow }: Asked): AsyncGenerator<string> {
+  /** @param over ends the records: of a conversation that is followed when it has to pause */
+  async *#conversation(records: AsyncIterable<LoggedRecord>, { since, follow }: Asked, over: AbortController): AsyncGenerator<string> {
     const { clock } = this.#options;
-    const until = clock.monotonic() + conversationStreamMs;
     const conversation = new Conversation();
     let seq = since;
-    const limit = new AbortController();
-    const timer = follow ? setTimeout(() => limit.abort(), conversationStreamMs) : undefined;
-    const next = records[Symbol.asyncIterator]();
+    const timer = follow ? clock.after(conversationStreamMs, () => over.abort()) : undefined;
     try {
-      for (;;) {
-        const result = await Promise.race([next.next(), aborted(limit.signal)]);
-        if (result === undefined || (follow && clock.monotonic() > until)) {
-          yield `${JSON.stringify({ type: 'Pause', seq, at: new Date(clock.now()).toISOString() })}\n`;
-          return;
-        }
-        if (result.done === true) return;
-        const entry = conversation.read(result.value.record);
+      for await (const { record } of records) {
+        if (over.signal.aborted) break;
+        const entry = conversation.read(record);
         if (entry === undefined || entry.seq <= since) continue;
         seq = entry.seq;
         yield `${JSON.stringify(entry)}\n`;
       }
+    } catch (error) {
+      if (!over.signal.aborted) throw error;
     } finally {
-      clearTimeout(timer);
+      timer?.cancel();
     }
+    if (over.signal.aborted) yield `${JSON.stringify({ type: 'Pause', seq, at: new Date(clock.now()).toISOString() })}\n`;
   }
 
   async #artifacts(response: ServerResponse, task: AgentTask, name: string | undefined, signal: AbortSignal): Promise<void> {
@@ -298,13 +296,6 @@ export class ResultsServer {
 
 async function* logLines(records: AsyncIterable<LoggedRecord>): AsyncGenerator<string> {
   for await (const { line } of records) yield `${line}\n`;
-}
-
-function aborted(signal: AbortSignal): Promise<undefined> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve(undefined);
-    signal.addEventListener('abort', () => resolve(undefined), { once: true });
-  });
 }
 
 function json(response: ServerResponse, status: number, body: object): void {
