@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ResourceClient } from '../client/client.ts';
 import { silentLog } from '../runtime/log.ts';
 import { ApiError } from '../transport/apiError.ts';
-import type { KubeObject } from '../resource/resource.ts';
+import type { KubeObject } from '../api/resource.ts';
 import { eventually, testBed, type Bed, type Widget } from '../testing/widget.ts';
 import { VirtualClock } from '../testing/virtualClock.ts';
 import { cutBytes, events, type KubeEvent, EventRecorder } from './recorder.ts';

@@ -130,7 +130,7 @@ describe('after the end', () => {
     await finish(bed, 'one');
     await bed.pass(5);
     await bed.patch('one', { ttlSecondsAfterFinished: 10 });
-    bed.live.caches.census.sweepSoon();
+    bed.sweep();
     await bed.until('it is deleted', () => !bed.taskNames().includes('one'));
   });
 

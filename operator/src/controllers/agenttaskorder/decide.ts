@@ -97,18 +97,13 @@ const decisions = { Approve: 'approved', Reject: 'rejected', Answer: 'answered',
 /** Milliseconds that the operator's clock may be behind the API server's. */
 const clockSkewMs = 5_000;
 
-/** Whether an object was there at a time that the operator wrote down. The API server's clock, in whole seconds, says when it was created. */
-function isCreatedBy({ creationTimestamp = '' }: AgentTaskOrder['metadata'], at: string): boolean {
-  return creationTimestamp === '' || Date.parse(creationTimestamp) <= Date.parse(at) + clockSkewMs;
-}
-
 /** Whether the task records that this very order decided; an order of the same name may have been there before. */
 function decidedBy({ metadata, spec }: AgentTaskOrder, { status }: AgentTask): boolean {
   const decision = spec.action === undefined ? undefined : decisionAbout(status?.approvals ?? [], spec.action);
   return (
     decision?.orderRef?.name === metadata.name &&
     decision.requester === spec.requester &&
-    isCreatedBy(metadata, decision.at) &&
+    Date.parse(metadata.creationTimestamp ?? decision.at) <= Date.parse(decision.at) + clockSkewMs &&
     decisions[spec.type] === decision.decision.toLowerCase()
   );
 }
@@ -132,7 +127,7 @@ function toModel({ metadata: { uid = '' } }: AgentTaskOrder, { status }: AgentTa
 /** Whether the task was cancelled when the order stood already: where nothing has to be undone, it ends before we answer. */
 function obeyed({ metadata }: AgentTaskOrder, { status }: AgentTask): boolean {
   const ended = findCondition(status?.conditions, 'Finished')?.lastTransitionTime ?? '';
-  return status?.phase === 'Cancelled' && isCreatedBy(metadata, ended);
+  return status?.phase === 'Cancelled' && (metadata.creationTimestamp ?? '') <= ended;
 }
 
 /** Approve and Reject name the act, so that a decision is about the act that its requester saw. */

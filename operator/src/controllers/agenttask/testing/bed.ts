@@ -104,6 +104,11 @@ export class Bed extends Stage {
     };
   }
 
+  /** The operator looks at all tasks that have ended, as it does every ten minutes. */
+  sweep(): void {
+    this.#operator?.caches.census.sweepSoon();
+  }
+
   async stopOperator(): Promise<void> {
     await this.#operator?.stop();
     this.#operator = undefined;
