@@ -24,12 +24,16 @@ async function outage(ms: number, error: Error = gone) {
     progress: { say: (text: string) => said.push(text) },
   } as unknown as Scope;
   const begin = clock.monotonic();
-  const asked = whenReachable(scope, () => (clock.monotonic() - begin < ms ? Promise.reject(error) : Promise.resolve('an answer')));
+  let asks = 0;
+  const asked = whenReachable(scope, () => {
+    asks += 1;
+    return clock.monotonic() - begin < ms ? Promise.reject(error) : Promise.resolve('an answer');
+  });
   const settled = asked.then(
     (value) => ({ value }),
     (reason: unknown) => ({ reason }),
   );
-  return { clock, said, stop, settled, paused: () => paused };
+  return { clock, said, stop, settled, paused: () => paused, asks: () => asks };
 }
 
 describe('a model that is away', () => {
@@ -57,10 +61,15 @@ describe('a model that is away', () => {
     expect(await settled).toMatchObject({ reason: { message: 'stopped' } });
   });
 
-  it('is not one that refuses', async () => {
-    const refused = new AttemptFailure('InvalidInput', 'CredentialRefused', 'the key is not accepted');
-    const { settled, said } = await outage(60 * minute, refused);
-    expect(await settled).toEqual({ reason: refused });
-    expect(said).toEqual([]);
+  it.each([
+    ['refuses', 'InvalidInput', 'CredentialRefused'],
+    ['answers in another form than its API, which its server bills', 'Infrastructure', 'ProviderMalformed'],
+    ['answers by a gateway of another version', 'Infrastructure', 'ModelMalformed'],
+  ] as const)('is not one that %s', async (_how, failureClass, reason) => {
+    const failure = new AttemptFailure(failureClass, reason, 'an answer of no use');
+    const { clock, settled, said, asks } = await outage(60 * minute, failure);
+    await clock.advance(60 * minute);
+    expect(await settled).toEqual({ reason: failure });
+    expect([asks(), said]).toEqual([1, []]);
   });
 });

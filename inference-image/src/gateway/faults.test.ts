@@ -204,6 +204,20 @@ describe('a fault', () => {
     await other.stop();
   });
 
+  it.each<readonly [what: string, first: Script, second: Script]>([
+    ['model, and the silence of its fallback', raw('{"choices": []}'), breakOff('{')],
+    ['fallback of a silent model', breakOff('{'), raw('{"choices": []}')],
+  ])('is answers of no use of a %s: these cost, and nobody asks again', async (_what, first, second) => {
+    const other = new FakeProvider();
+    await stage.models({ baseURLs: [url], fallback: 'second' }, { name: 'second', baseURLs: [await other.start()] });
+    provider.play(first);
+    other.play(second);
+    const { status, body } = await stage.ask();
+    expect({ ...body.error, status }).toMatchObject({ status: 502, code: 'ProviderMalformed', retryable: false });
+    expect(body.error.message).toMatch(/expert: .*; then second: /);
+    await other.stop();
+  });
+
   it('of the conversation is no work for the fallback', async () => {
     await stage.models({ baseURLs: [url], fallback: 'second' }, { name: 'second', baseURLs: [url] });
     provider.play(api(400, 'prompt is too long'));

@@ -339,12 +339,13 @@ interface Opened {
 
 type Metered = ChatCompletion & { readonly usage: NonNullable<ChatCompletion['usage']> };
 
-/** The failure of the last model that was asked, with those before it. */
+/** The failure of the last model that was asked, with those before it. Answers of no use are billed: nobody asks for them again. */
 function allOf(failures: readonly GatewayError[]): GatewayError {
   const last = failures.at(-1);
   if (last === undefined || failures.length === 1) return last ?? new GatewayError('ModelUnknown', 'there is no model to ask');
-  const { code, retryAfterMs } = last;
-  const retryable = failures.some((failure) => failure.retryable);
+  const useless = failures.find(({ code }) => code === 'ProviderMalformed');
+  const { code, retryAfterMs } = useless ?? last;
+  const retryable = useless === undefined && failures.some((failure) => failure.retryable);
   return new GatewayError(code, failures.map(({ message }) => message).join('; then '), { retryable, retryAfterMs });
 }
 
