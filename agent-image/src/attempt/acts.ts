@@ -3,6 +3,7 @@ import { EffectJournal, EffectReader, takeBack, type Answer } from '../effects/i
 import type { CommandAct, Gate } from './gate.ts';
 import { type SandboxSession, reachOf, type Reach } from './sandboxSession.ts';
 import { throwIfSuperseded } from '../base/failure.ts';
+import { foldersAbove } from '../base/paths.ts';
 import type { AttemptContext } from './ports.ts';
 import { tail, type Baseline } from './checkRun.ts';
 import type { Rewrite } from '../features/index.ts';
@@ -242,8 +243,7 @@ export async function changesBetween(
   atStart = false,
 ): Promise<Changes> {
   const { entries } = await session.diff(from, to);
-  const paths = new Set(entries.map(({ path }) => path));
-  const isFolder = ({ path }: DiffEntry): boolean => [...paths].some((other) => other.startsWith(`${path}/`));
+  const folders = foldersAbove(entries.map(({ path }) => path));
   // One that is too large to be read is judged as changed in all of it.
   const isShared = (path: string): boolean => set.why(path)?.kind === 'Settings' || (atStart && set.inline(path));
   const shared = entries.filter(
@@ -251,7 +251,7 @@ export async function changesBetween(
   );
   const contents = await contentsOf(session, from, to, shared);
   const changes = entries
-    .filter((entry) => entry.op !== 'A' || !isFolder(entry))
+    .filter((entry) => entry.op !== 'A' || !folders.has(entry.path))
     .map((entry) => changeOf(entry, session.relative(entry.path), contents));
   return { entries, ...judgeChanges(changes, set) };
 }

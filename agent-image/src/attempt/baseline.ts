@@ -15,6 +15,7 @@ import {
 } from '../checks/index.ts';
 import { type Baseline, type JudgedCheck, runCheck, type CheckRunner, assertSchema } from './checkRun.ts';
 import { AttemptFailure } from '../base/failure.ts';
+import { foldersAbove } from '../base/paths.ts';
 import { posix } from 'node:path';
 import { createGate } from './gate.ts';
 import type { Prepared, Scope } from './scope.ts';
@@ -152,7 +153,7 @@ export async function judgeAtBaseline(scope: Scope, { empty, initial }: Prepared
 async function listTree({ session }: Scope, empty: string, initial: string): Promise<readonly string[]> {
   const { entries } = await session.diff(empty, initial);
   const paths = entries.flatMap(({ op, path }) => (op === 'D' ? [] : (session.relative(path) ?? [])));
-  const folders = new Set(paths.flatMap((path) => path.split('/').map((_, at, parts) => parts.slice(0, at).join('/'))));
+  const folders = foldersAbove(paths);
   return paths.filter((path) => !folders.has(path));
 }
 

@@ -12,11 +12,9 @@ it('takes files away by as many commands as their paths need', async () => {
   const clock = { monotonic: () => 0, now: () => 0, after: () => ({ cancel: () => undefined }) };
   const task = { spec: { policy: { network: { mode: 'None' } } } };
   const context = { keeper, clock, task, signal: new AbortController().signal };
-  const session = new SandboxSession(
-    context as never,
-    { add: () => undefined } as never,
-    { roots: [{ name: 'workspace', path: '/workspace' }] } as never,
-  );
+  const session = new SandboxSession(context as never, { add: () => undefined } as never, {
+    roots: [{ name: 'workspace', path: '/workspace' }],
+  });
   const paths = [...Array.from({ length: 9000 }, (_, n) => `d/${n}`), ...Array.from({ length: 300 }, (_, n) => `${'x'.repeat(4000)}${n}`)];
   await session.remove(paths);
   expect(lists.flatMap((argv) => argv.slice(3))).toEqual(paths.map((path) => `/workspace/${path}`));

@@ -4,6 +4,7 @@ import { isArtifactCheck } from '@agentfleet/protocol/api';
 import { type Baseline, broken, contradiction, flakyCheck, holds, proveAgain, runAgain, type Proof } from './checkRun.ts';
 import { type Ledger, review } from './closing.ts';
 import { AttemptFailure } from '../base/failure.ts';
+import { foldersAbove } from '../base/paths.ts';
 import type { Prepared, Scope, Winner } from './scope.ts';
 import { labels } from './prepare.ts';
 
@@ -116,7 +117,8 @@ async function judgeResult(
 
 /** Without the folders that only hold other changes. */
 function leavesOf(paths: readonly string[]): readonly string[] {
-  return paths.filter((path) => !paths.some((other) => other.startsWith(`${path}/`)));
+  const folders = foldersAbove(paths);
+  return paths.filter((path) => !folders.has(path));
 }
 
 async function notProved(scope: Scope, winner: Winner | null, failed: Proof, aside: readonly string[]): Promise<AttemptFailure> {

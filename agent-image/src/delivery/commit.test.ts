@@ -39,10 +39,18 @@ it('leaves out what the base ignores and does not track, also where the set-up m
     git(folder, 'clone', '--quiet', '--bare', source, join(scratch, 'repository'));
     const proxy = { url: 'http://127.0.0.1:1', takeFault: () => undefined };
     const settings = { program: 'git', scratch, proxy, clock: systemClock, signal: new AbortController().signal };
-    const repository = await prepare('https://example.com/x.git', { ...settings, limitBytes: 1e9, timeoutMs: 60_000 } as never);
+    const repository = await prepare('https://example.com/x.git', { ...settings, limitBytes: 1e9, timeoutMs: 60_000 });
 
     const before = { '.gitignore': rules, 'a.c': 'old\n', 'kept.log': 'old\n', 'build/a.o': 'made', '.env': 'TOKEN=1\n' };
-    const after = { ...before, 'a.c': 'new\n', 'kept.log': 'new\n', 'build/a.o': 'again', '.env': 'TOKEN=2\n', 'build/b.o': 'b', 'b.c': 'b\n' };
+    const after = {
+      ...before,
+      'a.c': 'new\n',
+      'kept.log': 'new\n',
+      'build/a.o': 'again',
+      '.env': 'TOKEN=2\n',
+      'build/b.o': 'b',
+      'b.c': 'b\n',
+    };
     const contents = new Map(Object.values(after).map((text) => [sha256(text), Buffer.from(text)]));
     const read: ReadParts = (parts) =>
       Promise.resolve(

@@ -1,3 +1,4 @@
+import { foldersAbove } from '../base/paths.ts';
 import { type ToolDefinition, usualBounds, type BoundedTool } from '@agentfleet/protocol/chat';
 import type { ActIdentity } from '../attempt/notes.ts';
 import type { Baseline } from '../attempt/checkRun.ts';
@@ -179,7 +180,8 @@ const verbs = { A: 'new', M: 'changed', D: 'deleted', T: 'replaced' } as const;
 
 /** Lists changes as `a.py (changed)`, from the older tree to the newer; folders of named files are left out. */
 export function namedChanges(session: SandboxSession, entries: readonly DiffEntry[]): readonly string[] {
-  const files = entries.filter(({ path }) => !entries.some((other) => other.path.startsWith(`${path}/`)));
+  const folders = foldersAbove(entries.map(({ path }) => path));
+  const files = entries.filter(({ path }) => !folders.has(path));
   return files.map(({ op, path }) => `${plain(session.relative(path) ?? path)} (${verbs[op]})`);
 }
 

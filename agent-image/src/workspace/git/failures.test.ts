@@ -55,6 +55,13 @@ describe('words of git', () => {
       'ConnectionLost',
     ],
     ['fatal: write error: No space left on device', 'ScratchFull'],
+    [
+      'error: RPC failed; curl 28 Operation too slow. Less than 1000 bytes/sec transferred\nfatal: protocol error: bad pack header',
+      'ConnectionLost',
+    ],
+    ['fetch-pack: unexpected disconnect\nfatal: early EOF\nfatal: fetch-pack: invalid index-pack output', 'ConnectionLost'],
+    ['fatal: write error: No space left on device\nfatal: fetch-pack: invalid index-pack output', 'ScratchFull'],
+    ['fatal: fetch-pack: invalid index-pack output', 'GitFailed'],
     ['fatal: something nobody has seen yet', 'GitFailed'],
   ])('%s → %s: another try may do', (words, reason) => {
     expect(explain(fault(words))).toMatchObject({ failureClass: 'Infrastructure', reason });

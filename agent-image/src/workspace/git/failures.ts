@@ -98,18 +98,6 @@ const causes: readonly Cause[] = [
     'the server has no such branch or tag, or does not give out this commit',
     'correct spec.workspace.git.ref',
   ),
-  invalid(
-    /valid: is this a git repository|not a git repository|does not appear to be a git repository|bad line length character|protocol error: bad/i,
-    'NotARepository',
-    'the address is not a Git repository',
-    address,
-  ),
-  invalid(
-    /fsck error|^error: object [0-9a-f]+: |bad object|hasDot|invalid index-pack|fsck\b.*failed/im,
-    'UnsafeRepository',
-    'the repository holds objects that git refuses',
-    'repair the repository (`git fsck --strict` names them)',
-  ),
   later(
     /Could not resolve|Couldn't resolve|Name or service not known|Temporary failure in name resolution|getaddrinfo/i,
     'HostNotResolved',
@@ -133,6 +121,19 @@ const causes: readonly Cause[] = [
     'ConnectionLost',
     'the server stopped answering',
     again,
+  ),
+  // What was cut off is no answer of Git and no pack either, and git says that too: these come last.
+  invalid(
+    /valid: is this a git repository|not a git repository|does not appear to be a git repository|bad line length character|protocol error: bad/i,
+    'NotARepository',
+    'the address is not a Git repository',
+    address,
+  ),
+  invalid(
+    /fsck error|^error: object [0-9a-f]+: |bad object|hasDot|fsck\b.*failed/im,
+    'UnsafeRepository',
+    'the repository holds objects that git refuses',
+    'repair the repository (`git fsck --strict` names them)',
   ),
 ];
 

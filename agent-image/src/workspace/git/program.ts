@@ -48,7 +48,8 @@ const settled: Readonly<Record<string, string>> = {
   'gc.auto': '0',
   'http.followRedirects': 'initial',
   'http.lowSpeedLimit': '1000',
-  'http.lowSpeedTime': '30',
+  // A server that counts and compresses the objects of a large repository sends next to nothing meanwhile.
+  'http.lowSpeedTime': '300',
   'init.templateDir': '',
   'maintenance.auto': 'false',
   'pack.threads': '2',

@@ -67,7 +67,8 @@ describe('answers of the keeper', () => {
   it('has no lines of a key and no part of a token in searches, whatever is searched for', async () => {
     const body = Array.from({ length: 6 }, (_, n) => `${n}${'aB3/x'.repeat(13)}`.slice(0, 64));
     const filler = 'x, '.repeat(300);
-    await writeFile(at('key'), ['-----BEGIN RSA', 'PRIVATE KEY-----'].join(' ') + `\n${body.join('\n')}\n-----END RSA ${'PRIVATE'} KEY-----\nafter\n`);
+    const [begin, end] = ['BEGIN', 'END'].map((word) => `-----${word} RSA PRIVATE KEY-----`);
+    await writeFile(at('key'), [begin, ...body, end, 'after', ''].join('\n'));
     await writeFile(at('long'), `${filler}${token}", here${filler}\n`);
     const search = async (regex: string, redaction?: 'Raw'): Promise<string> => {
       const { matches } = await h.client().searchFiles({ path: h.workspace, regex, ...(redaction && { redaction }) });
