@@ -31,6 +31,16 @@ const faults: readonly Row[] = [
     4,
     /fewer requests \(429: slow/,
   ],
+  [
+    '429 of a limit that others use',
+    api(429, 'Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Used 29937, Requested 385.'),
+    429,
+    'RateLimited',
+    true,
+    4,
+    /fewer requests/,
+  ],
+  ['429 of Bedrock', api(429, 'Too many tokens, please wait before trying again.'), 429, 'RateLimited', true, 4, /fewer requests/],
   ['429 for an hour', refuse(429, {}, { 'retry-after': '3600' }), 429, 'RateLimited', true, 1, /requestsPerMinute/],
   ['an account without credit', api(429, 'no', 'insufficient_quota'), 400, 'ProviderRefused', false, 1, /no credit left.*billing/],
   ['500', api(500, 'oops'), 502, 'ProviderUnreachable', true, 4, /fails \(500: oops\)/],
@@ -95,6 +105,11 @@ const faults: readonly Row[] = [
 const window = 'The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).';
 const tooLong = 'ContextExceeded';
 const openRouter = { code: 400, message: 'Provider returned error', metadata: { raw: '{"error":{"message":"prompt is too long"}}' } };
+const tpm =
+  'Request too large for gpt-4.1-mini (for limit gpt-4.1) in organization org-x on tokens per min (TPM): Limit 30000, Requested 37313.';
+const groqTpm =
+  'Request too large for model `llama` in organization `o` on tokens per minute (TPM): Limit 6000, Requested 7543, please reduce your message size. Need more tokens? See https://console.groq.com/settings/billing';
+const bytes = { type: 'error', error: { type: 'request_too_large', message: 'Request exceeds the maximum size' } };
 /** Refusals in the words of vendors: status, body, code. */
 const vendors: readonly (readonly [vendor: string, status: number, body: unknown, code: string])[] = [
   ['OpenAI', 400, { error: { message: 'Your input exceeds the context window of this model.' } }, tooLong],
@@ -113,6 +128,13 @@ const vendors: readonly (readonly [vendor: string, status: number, body: unknown
   ['OpenRouter, status 200', 200, { error: { code: 400, message: "This endpoint's maximum context length is 8192" } }, tooLong],
   ['OpenRouter, what its provider said', 400, { error: openRouter }, tooLong],
   ['a broker without a status', 200, { error: { message: 'the prompt is too long', type: 'x' } }, tooLong],
+  ['OpenAI, a request above the limit of a minute', 429, { error: { message: tpm, type: 'tokens', code: 'rate_limit_exceeded' } }, tooLong],
+  ['OpenAI, the same in an answer', 200, { error: { message: tpm, type: 'tokens', code: 'rate_limit_exceeded' } }, tooLong],
+  ['Groq, the same', 413, { error: { message: groqTpm, type: 'tokens', code: 'rate_limit_exceeded' } }, tooLong],
+  ['Groq, the same', 429, { error: { message: groqTpm, type: 'tokens', code: 'rate_limit_exceeded' } }, tooLong],
+  ['Anthropic', 413, bytes, tooLong],
+  ['a broker of Anthropic', 200, bytes, tooLong],
+  ['nginx', 413, '<html><head><title>413 Request Entity Too Large</title></head></html>', tooLong],
   ['Gemini', 400, [{ error: { code: 400, message: 'API key not valid. Please pass a valid API key.' } }], 'CredentialRefused'],
   ['Gemini', 400, { error: { code: 400, message: 'API key expired. Please renew the API key.' } }, 'CredentialRefused'],
   ['xAI', 400, { code: 'x', error: 'Incorrect API key provided: sk***. You can obtain one at console.x.ai.' }, 'CredentialRefused'],

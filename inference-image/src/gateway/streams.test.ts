@@ -73,6 +73,19 @@ describe('a stream', () => {
     expect(provider.calls).toHaveLength(4);
   });
 
+  it.each([
+    ['a filter', { code: 'content_filter' }, '', 'content_filter'],
+    ['a call that cannot be read', { code: 'tool_use_failed', failed_generation: '<function=x>' }, '<function=x>', 'stop'],
+  ])('that is refused for %s is a whole answer, with as many choices as were asked for', async (_what, error, text, finish) => {
+    provider.play(refuse(400, { error: { message: 'no', ...error } }));
+    const streamed = await stage.stream({ n: 2 });
+    expect([textOf(streamed, 0), textOf(streamed, 1), streamed.done]).toEqual([text, text, true]);
+    const ends = streamed.chunks.flatMap(({ choices }) => choices.map((choice) => choice.finish_reason));
+    expect(ends.filter((end) => end !== null)).toEqual([finish, finish]);
+    expect(streamed.chunks.at(-1)?.usage).toMatchObject({ estimated: true });
+    expect(provider.calls).toHaveLength(1);
+  });
+
   it('that cannot begin is refused by its status', async () => {
     provider.play(refuse(401, { error: { message: 'expired' } }));
     expect(await stage.stream()).toMatchObject({ status: 500, error: { code: 'CredentialRefused' } });

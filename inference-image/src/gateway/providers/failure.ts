@@ -14,6 +14,8 @@ const contextWords = new RegExp(
   ].join('|'),
   'i',
 );
+/** A request that is larger than what is allowed in a whole minute: it never passes, whatever its status. */
+const sizeWords = /request too large for\b|tokens must be reduced/i;
 const modelWords =
   /model[^.]{0,120}(?:not (?:be )?found|does not exist|not exist|unknown|not (?:supported|available|loaded))|^model: |no such model|unknown model|invalid model|model_not_found/i;
 const keyWords = /\bapi key (?:is )?(?:not valid|invalid|not found|expired)|(?:incorrect|invalid) api key/i;
@@ -88,6 +90,7 @@ const statuses: Readonly<Record<string, number>> = {
   authentication_error: 401,
   permission_error: 403,
   not_found_error: 404,
+  request_too_large: 413,
   rate_limit_error: 429,
 };
 
@@ -103,12 +106,14 @@ function statusOf(error: unknown): number | null {
 function refused(named: number | null, error: unknown, where: Where, usage?: WireUsage): GatewayError {
   const detail = detailOf(error, where);
   const retryAfterMs = retryAfterOf(error);
-  const status = named ?? (contextWords.test(detail) || keyWords.test(detail) ? 400 : 500);
+  const status = named ?? ([contextWords, sizeWords, keyWords].some((words) => words.test(detail)) ? 400 : 500);
   const quoted = [named ?? '', detail].filter((part) => part !== '').join(': ');
   const fail = (code: Parameters<typeof failure>[0], what: string, options: GatewayErrorOptions = {}): GatewayError =>
     failure(code, where, what, error, { retryAfterMs, usage, ...options });
   if (status >= 300 && status < 400)
     return fail('ProviderRefused', `redirects to ${redirectOf(error)}, which no key follows: write the address it means into baseURL`);
+  // The limits of a minute are quoted with where to buy more, which is no word about credit.
+  if (status === 413 || (status < 500 && sizeWords.test(detail))) return fail('ContextExceeded', tooLong(quoted));
   if (status === 402 || quotaWords.test(detail))
     return fail('ProviderRefused', `has no credit left for this key (${quoted}): see its billing`);
   const isParameter = namesParameter(detail, where);
@@ -117,14 +122,15 @@ function refused(named: number | null, error: unknown, where: Where, usage?: Wir
   if (status === 408) return fail('ProviderTimeout', `took too long (${quoted}): ask again, or choose a faster model`);
   if (status === 429) return fail('RateLimited', `asks for fewer requests (${quoted}): lower requestsPerMinute or raise its quota`);
   if (status === 409 || status === 425 || status >= 500) return fail('ProviderUnreachable', `fails (${quoted}): see its status or its log`);
-  if (contextWords.test(detail))
-    return fail('ContextExceeded', `cannot take so long a conversation (${quoted}): shorten it, or raise its context`);
+  if (contextWords.test(detail)) return fail('ContextExceeded', tooLong(quoted));
   if (modelWords.test(detail) && !isParameter)
     return fail('ModelNotAtProvider', `has no model ${where.model.model} (${quoted}): correct the model's name`);
   if (status === 404 || status === 405)
     return fail('ProviderRefused', `has no chat API there (${quoted}): correct the path of baseURL, as …/v1`);
   return fail('InvalidRequest', `refuses the request (${quoted}): correct what it names`);
 }
+
+const tooLong = (quoted: string): string => `cannot take so long a conversation (${quoted}): shorten it, or raise its context`;
 
 /** Whether words name a parameter of the request. Names that are words of their own, as `model` and `user`, say nothing. */
 function namesParameter(detail: string, { body }: Where): boolean {

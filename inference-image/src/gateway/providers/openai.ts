@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Ajv } from 'ajv';
 import { ChatCompletion, type WireToolCall, type WireMessage, type WireUsage } from '@agentfleet/protocol/chat';
 import { malformed, reportedFailure } from './failure.ts';
+import { chunkOfChoice } from './chunks.ts';
 import type { Ask, Chunk, Provider } from './provider.ts';
 import { BadRequestError, OpenAI } from 'openai';
 import type { ChatCompletionCreateParamsNonStreaming, ChatCompletionCreateParamsStreaming } from 'openai/resources/chat/completions';
@@ -180,6 +181,24 @@ function tidyChunk(chunk: Chunk, calls: Map<number, StreamedCalls>, ask: Ask): C
 
 type Bound = 'max_completion_tokens' | 'max_tokens';
 
+/**
+ * Returns the answer that a refusal stands for, and throws any other error. Azure refuses a prompt that its filter holds back, and
+ * Groq a reply whose call or JSON it cannot read: callers see what other servers answer with status 200.
+ */
+function answered(error: unknown, { body, model }: Ask): ChatCompletion {
+  const reported = error instanceof BadRequestError && isObject(error.error) ? error.error : {};
+  const { code, failed_generation: wrote } = reported as Loose;
+  const isFiltered = code === 'content_filter';
+  if (!isFiltered && typeof wrote !== 'string') throw error;
+  const message: WireMessage = { role: 'assistant', content: typeof wrote === 'string' ? wrote : null };
+  const choices = Array.from({ length: body.n ?? 1 }, (_, index) => ({
+    index,
+    message,
+    finish_reason: isFiltered ? 'content_filter' : 'stop',
+  }));
+  return { model: model.name, choices };
+}
+
 /** Servers of the OpenAI chat API: hosted, or the pool's own engines. */
 export class OpenAIProvider implements Provider {
   readonly several = true;
@@ -189,7 +208,7 @@ export class OpenAIProvider implements Provider {
   async complete(ask: Ask): Promise<ChatCompletion> {
     const answer: unknown = await this.#create(ask, (client, body) =>
       client.chat.completions.create({ ...body, stream: false } as unknown as ChatCompletionCreateParamsNonStreaming, optionsOf(ask)),
-    );
+    ).catch((error: unknown) => answered(error, ask));
     return keepState(completionOf(answer, ask), ask.model);
   }
 
@@ -197,7 +216,8 @@ export class OpenAIProvider implements Provider {
     const more = { stream: true, stream_options: { include_usage: true } };
     const chunks = await this.#create(ask, (client, body) =>
       client.chat.completions.create({ ...body, ...more } as unknown as ChatCompletionCreateParamsStreaming, optionsOf(ask)),
-    );
+    ).catch((error: unknown) => answered(error, ask).choices.map((choice) => chunkOfChoice(ask.model.name, choice, choice.index)));
+    if (Array.isArray(chunks)) return yield* chunks;
     if (!(Symbol.asyncIterator in chunks)) throw malformed(ask, 'it does not stream');
     const calls = new Map<number, StreamedCalls>();
     for await (const chunk of chunks) yield tidyChunk(chunk, calls, ask);
