@@ -72,7 +72,7 @@ export const sweepEveryMs = 600_000;
 
 const retryMs = 10_000;
 /** Of a page: a task may hold 0.5 MiB of files, and a page is in memory as text and as objects. */
-const pageTasks = 100;
+const pageTasks = 25;
 
 interface TaskCensusOptions {
   readonly transport: Transport;
