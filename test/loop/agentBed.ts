@@ -33,7 +33,14 @@ import { compute, nothing, taskOf } from './loopBed.ts';
 
 /** Reply of a scripted model: text, or calls by name. */
 export type Script = (request: ModelRequest, n: number) => Reply | Promise<Reply>;
-export type Reply = string | { readonly text?: string; readonly calls: readonly (readonly [name: string, args: object | string])[] };
+export type Reply =
+  | string
+  | {
+      readonly text?: string;
+      readonly calls: readonly (readonly [name: string, args: object | string])[];
+      /** Its bound of tokens ended it. */
+      readonly cut?: true;
+    };
 
 /** A model with scripted replies, which records its requests. */
 export class ScriptedModels implements ChatModels {
@@ -55,13 +62,14 @@ export class ScriptedModels implements ChatModels {
 }
 
 function proposalOf(reply: Reply, request: ModelRequest): ModelProposal {
-  const made = typeof reply === 'string' ? { text: reply, calls: [] } : reply;
+  const made: Exclude<Reply, string> = typeof reply === 'string' ? { text: reply, calls: [] } : reply;
   const calls = made.calls.map(([name, args], index) => ({
     id: `call-${request.messages.length}-${index}`,
     name,
     arguments: typeof args === 'string' ? args : JSON.stringify(args),
   }));
-  return { text: made.text ?? '', calls, finish: calls.length > 0 ? 'Calls' : 'Stop', entropyNats: null };
+  const finish = made.cut === true ? 'Length' : calls.length > 0 ? 'Calls' : 'Stop';
+  return { text: made.text ?? '', calls, finish, entropyNats: null };
 }
 
 /** A script with the same reply at the same message for each caller: by the number of its own replies in the conversation. */

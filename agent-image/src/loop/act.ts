@@ -15,9 +15,9 @@ import type { ConsideredProposal } from './chooseAct.ts';
 import type { AttemptContext } from '../attempt/ports.ts';
 import type { Prepared, Scope } from '../attempt/scope.ts';
 import { ArgumentError, namedChanges, type Observation, type Proposed, type Tool, type ToolContext, type ToolSet } from '../tools/index.ts';
-import { maxCalls, notRun } from './discipline.ts';
+import { cutInCall, maxCalls, notRun } from './discipline.ts';
 import type { TranscriptMemory } from './memory.ts';
-import type { CallObserved, TreeMark } from './notes.ts';
+import type { CallObserved, OpenCall, TreeMark } from './notes.ts';
 import { brief } from './transcript.ts';
 
 /** What the acts of one conversation work with. */
@@ -42,10 +42,8 @@ export interface Acted extends Observation {
 }
 
 /** A call in its conversation. */
-export interface Call {
-  readonly call: ToolCall;
+export interface Call extends OpenCall {
   readonly step: number;
-  readonly index: number;
   /** The tree as it is. */
   readonly tree: TreeMark;
   /** An earlier worker may have begun it. */
@@ -67,12 +65,21 @@ export function act(at: ActScope, one: Call): Promise<Acted> {
 
 async function actUntraced(at: ActScope, one: Call): Promise<Acted> {
   try {
-    const { tool, args } = at.tools.resolve(one.call.name, one.call.arguments);
+    const { tool, args } = resolved(at, one);
     if (tool.propose === undefined) return await tool.run(args, contextOf(at, one));
     return await gated(at, one, tool, args);
   } catch (error) {
     if (error instanceof ArgumentError) return { text: error.message, ok: false };
     throw error;
+  }
+}
+
+/** @throws ArgumentError, which names the bound where the reply was cut off in the call */
+function resolved({ tools }: ActScope, { call, cut }: Call): ReturnType<ToolSet['resolve']> {
+  try {
+    return tools.resolve(call.name, call.arguments);
+  } catch (error) {
+    throw cut !== undefined && error instanceof ArgumentError ? new ArgumentError(cutInCall(cut, error.message)) : error;
   }
 }
 

@@ -246,6 +246,11 @@ function cutOff(cut: Cut): string {
     : `A filter of the provider ended your reply before a tool call, so that nothing was done. Go on in other words or in another way, by calling a tool; ${goOn}`;
 }
 
+/** What the model gets to see of a call in which its reply was cut off. @param fault of its arguments */
+export function cutInCall(tokens: number, fault: string): string {
+  return `Not run: your reply was cut off at ${tokens} tokens, in the middle of this call. Think less before you call, and go on in smaller pieces: write a long text in several calls, each with a part of it. (${fault})`;
+}
+
 const seen: Readonly<Record<Pattern, (found: Found) => string>> = {
   RepeatedCall: ({ count, what }) => `the same call with the same result ${count} times in a row (${what})`,
   RepeatedError: ({ count, what }) => `the same call failed ${count} times in a row (${what})`,

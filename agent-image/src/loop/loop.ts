@@ -187,15 +187,15 @@ class Loop {
     const { open } = this.transcript;
     if (open === null) return;
     const calls = openCalls(open);
-    for (const { call, index } of calls) {
+    for (const { call, index, cut } of calls) {
       this.#at.scope.context.signal.throwIfAborted();
       const planId = this.#at.scope.progress.step('repair', `${call.name} ${brief(call.arguments)}`);
       const resumed = this.#conversation.isResumedAt(open.step, index);
+      const one = { call, index, cut, step: open.step, tree: this.#tree, resumed };
       const left = whyLeftOut(call, index, this.transcript.observedOf(open.step));
       if (left === null) await this.flush();
       const began = this.#at.scope.context.clock.monotonic();
-      const acted =
-        left !== null ? leftOut(left, calls.length) : await act(this.#acts, { call, step: open.step, index, tree: this.#tree, resumed });
+      const acted = left !== null ? leftOut(left, calls.length) : await act(this.#acts, one);
       const seconds = (this.#at.scope.context.clock.monotonic() - began) / 1000;
       await this.#observe({ step: open.step, index, call, calls: calls.length, left: left !== null, seconds }, acted);
       this.#at.scope.progress.change(planId, { state: acted.refused === undefined ? (acted.ok ? 'Done' : 'Failed') : 'Dropped' });

@@ -161,6 +161,14 @@ export interface Paid {
   readonly charged: Charge;
 }
 
+/** A call of the reply that is acted on, without an observation yet. */
+export interface OpenCall {
+  readonly call: ToolCall;
+  readonly index: number;
+  /** The bound of output tokens that cut the reply off, of its last call alone; absent: the reply ended by itself. */
+  readonly cut?: number | undefined;
+}
+
 /** A call whose result is recorded, one of `calls` of its reply; `left`: it was not run. */
 export interface Observing {
   readonly step: number;

@@ -2,7 +2,7 @@ import type { ConversationMessage, ToolCall } from '@agentfleet/protocol/chat';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import type { ModelProposal } from '../models/models.ts';
 import { cutOf, resultDigest, type CallTrace, type StepTrace } from './discipline.ts';
-import type { CallObserved, Charge, LoopNotes } from './notes.ts';
+import type { CallObserved, Charge, LoopNotes, OpenCall } from './notes.ts';
 import type { WorkRecord } from './workRecord.ts';
 import type { BackgroundProcess, PlanItem, Submission, UndoPoint } from '../tools/tool.ts';
 
@@ -327,9 +327,10 @@ function assistant({ text, calls, providerState }: ModelProposal): ConversationM
 const estimated = ({ usage, costMicros }: Charge): Charge => ({ usage: { ...usage, estimated: true }, costMicros });
 
 /** The calls of a reply that have no observation yet, with their index. */
-export function openCalls({ proposals, chosen, observed }: OpenReply): readonly { readonly call: ToolCall; readonly index: number }[] {
-  const calls = chosen === null ? [] : (proposals[chosen]?.calls ?? []);
-  return calls.map((call, index) => ({ call, index })).filter(({ index }) => !observed.has(index));
+export function openCalls({ proposals, chosen, observed, most }: OpenReply): readonly OpenCall[] {
+  const { calls = [], finish } = (chosen === null ? undefined : proposals[chosen]) ?? {};
+  const cutIn = (index: number): { readonly cut?: number } => (finish === 'Length' && index === calls.length - 1 ? { cut: most } : {});
+  return calls.map((call, index) => ({ call, index, ...cutIn(index) })).filter(({ index }) => !observed.has(index));
 }
 
 /** Arguments on one short line. */
