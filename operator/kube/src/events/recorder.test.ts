@@ -117,6 +117,10 @@ describe('EventRecorder', () => {
       await new Promise((resolve) => void setImmediate(resolve));
     }
     expect([refused, recorder.pending]).toEqual([40, 0]);
+    for (let n = 0; n < 1500; n += 1) recorder.record(of('noisy', `m${n}`), made);
+    recorder.record(of('quiet', 'b'), made);
+    expect(recorder.pending).toBe(1000);
+    await eventually('the other one, although the queue was full', () => written.length === 2);
     stop.abort();
     await running;
   });

@@ -240,12 +240,20 @@ export class EventRecorder {
   }
 
   #enqueue(key: string, event: KubeEvent, dueAt = -Infinity): void {
-    if (this.#queue.length >= mostQueued) {
-      this.#options.log.warn('event dropped: the queue is full', { reason: event.reason });
-      return;
-    }
     this.#queue.push({ key, event, dueAt });
+    if (this.#queue.length > mostQueued) this.#dropOne();
     this.#wake?.();
+  }
+
+  /** The namespace that fills the queue loses its newest event: what is refused in one displaces none of another. */
+  #dropOne(): void {
+    const held = new Map<string, number>();
+    const heldBy = ({ event: { metadata } }: Queued): number => held.get(metadata.namespace ?? '') ?? 0;
+    for (const queued of this.#queue) held.set(queued.event.metadata.namespace ?? '', heldBy(queued) + 1);
+    const most = Math.max(...held.values());
+    const at = this.#queue.findLastIndex((queued) => heldBy(queued) === most);
+    for (const { event } of this.#queue.splice(at, 1))
+      this.#options.log.warn('event dropped: the queue is full', { reason: event.reason, namespace: event.metadata.namespace ?? '' });
   }
 
   /** Until an event comes, the signal is aborted or the time has passed. */
