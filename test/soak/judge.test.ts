@@ -127,8 +127,8 @@ const life = (name: string, from: number, minutes: number, perHour: number): rea
 test.each([
   ['one that stays as it is', life('a', 0, 120, 0), 'Flat'],
   ['one that grows', life('a', 0, 120, 60), 'Grows'],
-  ['one that is killed now and then and grows in each life', [0, 20, 40, 60].flatMap((at) => life(`${at}`, at * 60_000, 20, 60)), 'Grows'],
-  ['lives that begin higher and do not grow', [0, 20, 40, 60].flatMap((at) => life(`${at}`, at * 60_000, 20, 0)), 'Flat'],
+  ['one that is killed now and then and grows in each life', [0, 40, 80, 120].flatMap((at) => life(`${at}`, at * 60_000, 40, 60)), 'Grows'],
+  ['lives that begin higher and do not grow', [0, 40, 80, 120].flatMap((at) => life(`${at}`, at * 60_000, 40, 0)), 'Flat'],
   ['lives that are too short', [0, 3, 6].flatMap((at) => life(`${at}`, at * 60_000, 3, 60)), 'Open'],
 ] as const)('of memory: %s', (_, samples, verdict) => {
   expect(verdictOf(slopeOf(samples, 0))).toBe(verdict);
