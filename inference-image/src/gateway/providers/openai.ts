@@ -187,7 +187,7 @@ type Bound = 'max_completion_tokens' | 'max_tokens';
  */
 function answered(error: unknown, { body, model }: Ask): ChatCompletion {
   const reported = error instanceof BadRequestError && isObject(error.error) ? error.error : {};
-  const { code, failed_generation: wrote } = reported as Loose;
+  const { code, failed_generation: wrote } = reported;
   const isFiltered = code === 'content_filter';
   if (!isFiltered && typeof wrote !== 'string') throw error;
   const message: WireMessage = { role: 'assistant', content: typeof wrote === 'string' ? wrote : null };
@@ -217,7 +217,10 @@ export class OpenAIProvider implements Provider {
     const chunks = await this.#create(ask, (client, body) =>
       client.chat.completions.create({ ...body, ...more } as unknown as ChatCompletionCreateParamsStreaming, optionsOf(ask)),
     ).catch((error: unknown) => answered(error, ask).choices.map((choice) => chunkOfChoice(ask.model.name, choice, choice.index)));
-    if (Array.isArray(chunks)) return yield* chunks;
+    if (Array.isArray(chunks)) {
+      yield* chunks;
+      return;
+    }
     if (!(Symbol.asyncIterator in chunks)) throw malformed(ask, 'it does not stream');
     const calls = new Map<number, StreamedCalls>();
     for await (const chunk of chunks) yield tidyChunk(chunk, calls, ask);
