@@ -133,9 +133,18 @@ describe('a file', () => {
     );
     const old = `${merged}  placement:\n    mode: DRA\n    dryRun: no\n`;
     expect(migrate(old)).toMatchObject({ refusals: [], text: old.replace('    dryRun: no\n', '') });
-    const { text, refusals } = migrate(`${merged}  placement: { mode: DRA, dryRun: no }\n`);
-    expect(text).toContain('dryRun: no');
-    expect(refusals.join()).toMatch(/one: .*alias.*; /);
+    const anew = migrate(`${merged}  placement: { mode: DRA, dryRun: no }\n`);
+    expect(anew.changes.join()).toMatch(/written anew.* aliases and merge keys/);
+    const synth = { role: 'Specialist', engine: { type: 'Synth' } };
+    const { experts } = (load(anew.text) as { spec: { experts: unknown[] } }).spec;
+    expect(experts.slice(-2)).toEqual([
+      { name: 'second', ...synth },
+      { name: 'third', ...synth },
+    ]);
+    const engine = '{ type: OpenAI, openAI: { baseURL: https://llm/v1, model: m } }';
+    const shared = `    - { name: a, role: Specialist, engine: &e ${engine} }\n    - { name: b, role: Specialist, engine: *e }\n`;
+    const apart = (load(migrate(pool(shared)).text) as { spec: { experts: { engine: unknown }[] } }).spec.experts.slice(-2);
+    for (const expert of apart) expect(expert.engine).toEqual({ type: 'OpenAI', api: { baseURL: 'https://llm/v1', model: 'm' } });
     const files = '  workspace: { inline: { files: [{ path: a, mode: 0444 }] } }\n';
     const task = migrate(`${head('AgentTask')}spec:\n  suspend: yes\n${files}  rollback: { revertScript: false }\n`);
     expect(load(task.text)).toMatchObject({ spec: { suspend: true, workspace: { inline: { files: [{ mode: 0o444 }] } } } });

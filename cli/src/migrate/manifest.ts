@@ -1,7 +1,7 @@
 // One file of manifests from the form of before to that of now: by edits of its text where these give what is meant, else written anew.
 import { isDeepStrictEqual } from 'node:util';
 import { loadManifest, loadManifests } from '@agentfleet/kube/manifests';
-import { dump, EVENT_ALIAS, parseEvents } from 'js-yaml';
+import { dump } from 'js-yaml';
 import { migrateRollout } from './rollouts.ts';
 import { added, commentsOf, emptied, type Path, placeOf, renamed, replaced } from './text.ts';
 
@@ -213,7 +213,8 @@ function planOf(before: Fields): Plan {
 
 /** The object after edits. */
 function applied(object: Fields, edits: readonly Edit[]): Fields {
-  const copy = structuredClone(object) as Record<string, unknown>;
+  // What aliases share is apart in it: each of their places is edited.
+  const copy = JSON.parse(JSON.stringify(object)) as Record<string, unknown>;
   for (const { path, value, to } of edits) {
     let inner = copy;
     for (const key of path.slice(0, -1)) inner = (inner[key] ??= {}) as Record<string, unknown>;
@@ -270,9 +271,6 @@ function listRefusal({ kind, items }: Fields): string | undefined {
 
 const isOurs = (object: Fields): boolean => String(object['apiVersion']).startsWith('agentfleet.dev/');
 
-const aliased =
-  'it has aliases or merge keys, and would be written anew without them; write what they stand for, and the changed fields in block style';
-
 function document(text: string): Migrated {
   const object = (loadManifests(text).length === 0 ? undefined : loadManifest(text)) as Fields | undefined;
   const refusal = typeof object === 'object' ? listRefusal(object) : undefined;
@@ -284,8 +282,6 @@ function document(text: string): Migrated {
   if (edits.length === 0 || refusals.length > 0) return { text, changes: [], refusals: refusals.map(of) };
   const wanted = applied(object, edits);
   const kept = textOf(text, edits, wanted);
-  if (kept === undefined && parseEvents(text, {}).some(({ type }) => type === EVENT_ALIAS))
-    return { text, changes: [], refusals: [of(aliased)] };
   const block = placeOf(text.split('\n'), ['spec', 'rollout']);
   const inside = block === undefined || more.length === 0 ? [] : commentsOf(text.split('\n').slice(block.from, block.to));
   const first = kept ?? yaml(wanted);
@@ -294,7 +290,9 @@ function document(text: string): Migrated {
     text: [first.endsWith('\n') ? first : `${first}\n`, ...rest].join(''),
     changes: [
       ...changes,
-      ...(kept === undefined ? ['written anew, as its text cannot be edited in place: its comments are lost'] : []),
+      ...(kept === undefined
+        ? ['written anew, as its text cannot be edited in place: its comments are lost, and aliases and merge keys are what they stand for']
+        : []),
     ].map(of),
     refusals: [],
   };
