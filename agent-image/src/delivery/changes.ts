@@ -6,7 +6,6 @@ export interface ChangedFile {
   readonly path: string;
   /** The path as the keeper writes it in a diff. */
   readonly shown: string;
-  readonly was: boolean;
   /** The current content; absent: none. */
   readonly now?: {
     readonly mode: '100644' | '100755' | '120000';
@@ -40,7 +39,7 @@ export function changedFiles(before: Buffer, after: Buffer): readonly ChangedFil
     if (was !== undefined && is !== undefined && same(was, is)) return [];
     const bare = encoded.slice(below.length);
     const shown = Buffer.from(bare.replaceAll('%20', ' '), 'latin1').toString('utf8');
-    return [{ path: decoded(bare), shown, was: was !== undefined, ...(is !== undefined && { now: contentOf(is) }) }];
+    return [{ path: decoded(bare), shown, ...(is !== undefined && { now: contentOf(is) }) }];
   });
 }
 
