@@ -114,6 +114,12 @@ const timed: readonly (readonly [Capability, string])[] = [
   ['Generate', 'proposals'],
 ];
 
+/** What a task was seen to wait for before its sandbox started; undefined: nothing. */
+function waitedFor({ states }: Timeline): string | undefined {
+  if (states.some(({ task }) => conditionOf(task, 'SandboxReady')?.reason === 'Unschedulable')) return 'room on the node';
+  return states.some(({ task: { status } }) => status?.phase === 'Queued') ? 'its turn at a worker' : undefined;
+}
+
 interface Pods {
   readonly items: readonly { readonly metadata: { readonly name: string } }[];
 }
@@ -203,8 +209,9 @@ async function countWrites({ environment, proofs }: Stage, timeline: Timeline): 
     until,
   });
   const list = seen.join(', ') || 'none in the audit log';
-  if (timeline.states.some(({ task }) => conditionOf(task, 'SandboxReady')?.reason === 'Unschedulable')) {
-    proofs.fact(`${name}: ${seen.length} writes of the operator; its sandbox waited for room on the node, which is told as well: ${list}`);
+  const waited = waitedFor(timeline);
+  if (waited !== undefined) {
+    proofs.fact(`${name}: ${seen.length} writes of the operator; it waited for ${waited}, which is told as well: ${list}`);
     return;
   }
   const claim = `${name}: at most ${writeBudget} writes of the operator until the sandbox was ready`;
