@@ -92,6 +92,10 @@ describe('a tunnel out of the sandbox', () => {
     const half = await park();
     half.end();
     await waitUntil(() => tunnels().parked === 0);
+    const left = connect(tunnels().port ?? 0, '127.0.0.1').destroy();
+    await once(left, 'close');
+    tunnels().park(left, 1); // its worker went while it was admitted
+    expect(tunnels().parked).toBe(0);
     expect((await all(dial())).length).toBe(0);
   });
 

@@ -177,8 +177,9 @@ export class EgressTunnels {
     if (this.#parked.size >= maxParked) throw new KeeperError('AF_BUSY', `${maxParked} tunnels are parked already`);
   }
 
-  /** Takes a tunnel that was admitted. */
+  /** Takes a tunnel that was admitted, unless its caller has left since: then no event would end it. */
   park(socket: Duplex, epoch: number): void {
+    if (socket.destroyed) return;
     const gone = (): void => {
       this.#parked.delete(tunnel);
       socket.destroy();
