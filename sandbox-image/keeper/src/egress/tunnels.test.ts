@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
+import { duplexPair, type Duplex } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { egressBounds, type AuditRecord } from '@agentfleet/protocol/keeper';
 import { systemClock } from '../base/clock.ts';
@@ -161,9 +161,22 @@ describe('a tunnel out of the sandbox', () => {
   });
 });
 
-it('one on which nothing moves is ended', async () => {
+it('one on which no byte comes is ended; after the first byte its worker decides how long nothing may move', async () => {
   const [a, b] = [await park(), await park()];
-  await expect(splice(a, b, { clock: systemClock, idleMs: 50 })).resolves.toMatchObject({ why: 'Idle' });
+  await expect(splice(a, b, { clock: systemClock, silentMs: 50 })).resolves.toMatchObject({ why: 'Idle' });
+  const timers = new Set<() => void>();
+  const after = (_ms: number, run: () => void) => {
+    timers.add(run);
+    return () => void timers.delete(run);
+  };
+  const [[near, program], [far, worker]] = [duplexPair(), duplexPair()];
+  const joined = splice(near, far, { clock: { ...systemClock, after }, silentMs: 50 });
+  expect(timers.size).toBe(1);
+  program.write('asked');
+  expect(String((await once(worker, 'data'))[0])).toBe('asked');
+  expect(timers.size).toBe(0);
+  far.destroy();
+  await expect(joined).resolves.toEqual({ forth: 5, back: 0, why: 'Cut' });
 });
 
 it('after five hundred connections of an epoch the rest is one sum', () => {
