@@ -1,5 +1,7 @@
 // The model endpoint of agent programs: the vendors' own libraries in front, the real gateway behind, and a provider by script.
-import { createServer, type Server } from 'node:net';
+import { once } from 'node:events';
+import { Agent, request } from 'node:http';
+import { createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { OpenAI } from 'openai';
@@ -210,6 +212,26 @@ it('requests are sent one after the other, and a disconnected one ends at the pr
   expect((await second).status).toBe(200);
   const [reserved, settled] = notes.map(({ data }) => (data['reserved'] ?? data['charged']) as object);
   expect(settled).toEqual(reserved);
+});
+
+it('a connection ends when nothing moves on it, but not while a request waits for the model', async () => {
+  await open('Chat');
+  provider.play(silence, tell([{ content: 'Hello.' }]));
+  const accepted = once(port, 'connection') as Promise<[Socket]>;
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const body = JSON.stringify(bodies.Chat);
+  const asked = request(`${origin}${paths.Chat}`, { method: 'POST', agent, headers: { ...keys(), 'content-length': body.length } });
+  asked.on('error', () => undefined).write(body.slice(0, 9));
+  const [first] = await accepted;
+  await expect.poll(() => first.timeout).toBe(300_000);
+  asked.end(body.slice(9));
+  await expect.poll(() => provider.calls.length).toBe(1);
+  expect(first.timeout).toBe(0);
+  agent.destroy();
+  const next = once(port, 'connection') as Promise<[Socket]>;
+  expect((await post(paths.Chat, bodies.Chat)).status).toBe(200);
+  const [second] = await next;
+  await expect.poll(() => second.timeout).toBeGreaterThanOrEqual(300_000);
 });
 
 it('a program finds its one model, counts tokens for nothing, and reaches it through its own proxy settings', async () => {

@@ -1,8 +1,10 @@
-import { createServer, type Server } from 'node:net';
+import { once } from 'node:events';
+import { connect, createServer, type Server } from 'node:net';
+import { Worker } from 'node:worker_threads';
 import { systemClock } from '@agentfleet/kube';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { serveTunnel, type EgressRequest } from './connection.ts';
-import { createDialer, Forbidden, type AddressRules, type Dialer, type DialerOptions } from './dial.ts';
+import { createDialer, dialFirst, Forbidden, type AddressRules, type Dialer, type DialerOptions } from './dial.ts';
 import { HostList, type HostPort } from './hosts.ts';
 import { listening, socketPair, textOf } from './testing/sockets.ts';
 
@@ -152,6 +154,53 @@ describe('entries of the list of the pool', () => {
     await new Promise((resolve) => free.close(resolve));
     const dialer = dialerOf({ open: [{ host: '127.0.0.1', port: nobody }] });
     expect(await outcome(dialer, { host: '127.0.0.1', port: nobody })).toContain('ECONNREFUSED');
+  });
+});
+
+describe('of several addresses', () => {
+  /** Listens in a thread that stands still, so that its queue of two is full and each further connection hears nothing. */
+  async function silent(): Promise<AsyncDisposable & { readonly host: string; readonly port: number }> {
+    const host = '127.0.0.9';
+    const code = `const { createServer } = require('node:net');
+      const { parentPort } = require('node:worker_threads');
+      const server = createServer().listen({ host: '${host}', port: 0, backlog: 1 }, () => {
+        parentPort.postMessage(server.address().port);
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+      });`;
+    const thread = new Worker(code, { eval: true });
+    const [at] = (await once(thread, 'message')) as [number];
+    const fill = Array.from({ length: 4 }, () => connect(at, host).on('error', () => undefined));
+    await Promise.all(fill.slice(0, 2).map((socket) => once(socket, 'connect')));
+    return {
+      host,
+      port: at,
+      async [Symbol.asyncDispose]() {
+        for (const socket of fill) socket.destroy();
+        await thread.terminate();
+      },
+    };
+  }
+
+  const connecting = (): number => process.getActiveResourcesInfo().filter((one) => one === 'TCPConnectWrap').length;
+
+  test('a silent one holds up no other, and is let go', async () => {
+    await using nobody = await silent();
+    const here = createServer((socket) => socket.resume()).listen(nobody.port, '127.0.0.1');
+    await once(here, 'listening');
+    const before = connecting();
+    const dialed = await dialFirst([nobody.host, '127.0.0.1'], nobody.port, { clock: systemClock, signal: AbortSignal.timeout(15_000) });
+    expect([dialed.remoteAddress, dialed.destroyed]).toEqual(['127.0.0.1', false]);
+    expect(connecting()).toBe(before);
+    dialed.destroy();
+    here.close();
+  });
+
+  test('one that refuses is not waited for, and the failure of the last is reported', async () => {
+    const clock = { ...systemClock, after: () => ({ cancel: () => undefined }) };
+    const dialed = await dialFirst(['127.0.0.2', '127.0.0.1'], port, { clock, signal });
+    expect(dialed.remoteAddress).toBe('127.0.0.1');
+    dialed.destroy();
+    await expect(dialFirst(['127.0.0.2', '127.0.0.3'], port, { clock, signal })).rejects.toThrow(`ECONNREFUSED 127.0.0.3:${port}`);
   });
 });
 

@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import { connect, type Socket } from 'node:net';
-import { deadline, type Clock } from '@agentfleet/kube';
+import { deadline, sleep, type Clock } from '@agentfleet/kube';
 import { createAddressJudge, literalAddress, type AddressJudge, type AddressScope } from '@agentfleet/protocol/network';
 import { HostList, type HostPort, plainHost } from './hosts.ts';
 import { maxHeadBytes } from './head.ts';
@@ -125,7 +125,7 @@ export function createDialer({ clock, env, ownAddresses = [], resolve = resolveA
     const ranges = { private: [...clusterRanges, ...ownAddresses], host: [env['KUBERNETES_SERVICE_HOST'] ?? ''] };
     const guard: Guard = { listed: new HostList(open), judge: createAddressJudge(ranges), resolve };
     const reach = async (to: HostPort, signal: AbortSignal): Promise<Socket> => {
-      if (upstream === null || bypasses(env, to.host)) return direct(await addressesOf(to, guard), to, signal);
+      if (upstream === null || bypasses(env, to.host)) return dialFirst(await addressesOf(to, guard), to.port, { clock, signal });
       // The proxy resolves names by itself: an unlisted one is requested by the judged address.
       const byName = literalAddress(to.host) === null && guard.listed.has(to);
       const [host = to.host] = byName ? [] : await addressesOf(to, guard);
@@ -178,17 +178,42 @@ async function addressesBy(resolve: Guard['resolve'], host: string, isListed: bo
   }
 }
 
-async function direct(addresses: readonly string[], { port }: HostPort, signal: AbortSignal): Promise<Socket> {
-  let last: unknown;
-  for (const host of addresses) {
-    signal.throwIfAborted();
-    try {
-      return await open(host, port, signal);
-    } catch (error) {
-      last = error;
+/** After how long the next address is tried beside those that have not answered (RFC 8305, 5), ms. */
+const nextAddressMs = 250;
+
+interface Race {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Connects to the first address that answers, and closes the connections to all others. The addresses were judged. `connect`
+ * would give up one that takes longer than the next one's delay (`autoSelectFamily`).
+ *
+ * @throws the failure of the last address when all fail; the signal's reason
+ */
+export async function dialFirst(addresses: readonly string[], port: number, { clock, signal }: Race): Promise<Socket> {
+  const over = new AbortController();
+  const racing = AbortSignal.any([signal, over.signal]);
+  const attempts: Promise<Socket>[] = [];
+  let first: Socket | null = null;
+  try {
+    for (const host of addresses) {
+      signal.throwIfAborted();
+      const newest = open(host, port, racing);
+      attempts.push(newest);
+      const late = sleep(clock, nextAddressMs, racing).then(() => null);
+      first = await Promise.race([Promise.any(attempts), newest, late]).catch(() => null);
+      if (first !== null) return first;
     }
+    first = await Promise.any(attempts);
+    return first;
+  } catch (error) {
+    throw error instanceof AggregateError ? error.errors.at(-1) : error;
+  } finally {
+    over.abort();
+    for (const attempt of attempts) void attempt.then((socket) => socket !== first && socket.destroy()).catch(() => undefined);
   }
-  throw last;
 }
 
 function open(host: string, port: number, signal: AbortSignal): Promise<Socket> {

@@ -19,6 +19,13 @@ const look = (name: string, tool: string, args: object, text: Case['text'], more
   ...more,
 });
 const no = { ok: false } as const;
+/** A keeper that searches folders alone, and refuses a file as it does where it lists folders. */
+const olderKeeper = ({ harness }: ToolBed): Promise<void> => {
+  const keeper = harness.client();
+  const search = keeper.searchFiles.bind(keeper);
+  keeper.searchFiles = (query, signal) => keeper.listFiles(query.path, 1, 1).then(() => search(query, signal));
+  return Promise.resolve();
+};
 const binaryFile = { before: (bed: ToolBed) => bed.write('x.bin', Buffer.from([0, 97])) };
 
 describe.skipIf(binary === '')('read_file', () => {
@@ -61,6 +68,7 @@ describe.skipIf(binary === '')('search', () => {
     look('searches one file', 'search', { pattern: 'add', path: 'src/b.txt' }, 'src/b.txt:1: add\n[1 line in 1 file; 1 file searched]'),
     look('searches one file that others of its name stand below', 'search', { pattern: 'a', path: 'a.c' }, 'a.c:1: a\n[1 line in 1 file; 1 file searched]', { files: { 'a.c': 'a\n', 'd/a.c': 'a\n'.repeat(200) } }),
     look('searches the file that a link leads to', 'search', { pattern: 'Add', path: 'link' }, 'link:2: Add\n[1 line in 1 file; 1 file searched]', { before: (bed) => symlink('src/b.txt', join(bed.harness.workspace, 'link')) }),
+    look('searches one file on a keeper of the version before', 'search', { pattern: 'a', path: '{a}.c' }, '{a}.c:1: a\n[1 line in 1 file; 3 files searched]', { files: { '{a}.c': 'a\n', 'xax.c': 'a\n', 'd/{a}.c': 'a\n' }, before: olderKeeper }),
     look('names the ends of lines that it left out', 'search', { pattern: 'y', path: 'long' }, '[no line matches; 1 file searched, without the end of 1 long line]', { files: { long: `${'x'.repeat(70_000)}y\n` } }),
     look('shows lines around', 'search', { pattern: 'twice', context: 1 }, /^src\/a\.py\n {2}4 \| \n> 5 \| def twice\(a\):\n {2}6 \| {5}return add\(a, a\)\n\[1 line/),
     look('says that there is more', 'search', { pattern: 'line' }, /\[100 lines in 1 file; \d+ files? searched; these are the first; narrow pattern, path or glob\]$/),

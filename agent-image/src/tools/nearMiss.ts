@@ -4,6 +4,9 @@ import { linesOf, numbered } from './tool.ts';
 const maxPlaces = 2;
 const maxShown = 12;
 const maxLooked = 50_000;
+/** Lines of the file times wanted lines that are compared where none is the same, and the wanted lines that always are. */
+const maxCompared = 500_000;
+const fewCompared = 12;
 
 /** Explains why a text does not occur in a file, and where the closest text is. Both without secrets. */
 export function nearMiss(content: string, old: string): string {
@@ -34,22 +37,23 @@ function slipOf(content: string, old: string): string | null {
 function closest(file: readonly string[], wanted: readonly string[]): readonly number[] {
   const size = Math.min(wanted.length, file.length);
   if (size === 0) return [];
-  const targets = wanted.map((line) => ({ bare: squeezed(line), pairs: pairsOf(line) }));
-  const known = new Set(targets.map(({ bare }) => bare).filter((bare) => bare !== ''));
+  const targets = wanted.map(squeezed);
+  const same = Map.groupBy(targets.keys(), (i) => targets[i] ?? '');
+  same.delete('');
   const bare = file.map(squeezed);
-  const anchored = bare.some((line) => known.has(line));
-  const scores: { readonly at: number; readonly score: number }[] = [];
-  for (let at = 0; at + size <= file.length; at += 1) {
-    let score = 0;
-    for (let i = 0; i < size; i += 1) {
-      const target = targets[i];
-      if (target === undefined || target.bare === '') continue;
-      if (bare[at + i] === target.bare) score += 1;
-      else if (!anchored || size <= 3) score += 0.9 * likeness(target.pairs, pairsOf(file[at + i] ?? ''));
-    }
-    if (score > 0.4) scores.push({ at, score });
+  const isAnchored = bare.some((line) => same.has(line));
+  const compared = isAnchored && size > 3 ? 0 : Math.min(size, Math.max(fewCompared, Math.floor(maxCompared / file.length)));
+  const likeness = likenessTo(targets.slice(0, compared));
+  const scores = new Float64Array(file.length - size + 1);
+  const add = (at: number, score: number): void => {
+    if (at >= 0 && at < scores.length) scores[at] = (scores[at] ?? 0) + score;
+  };
+  for (const [n, line] of bare.entries()) {
+    for (const i of same.get(line) ?? []) if (i < size) add(n - i, 1);
+    if (compared > 0) likeness(line, (i, share) => targets[i] !== line && add(n - i, 0.9 * share));
   }
-  const best = scores.toSorted((a, b) => b.score - a.score || a.at - b.at);
+  const found = Array.from(scores, (score, at) => ({ at, score })).filter(({ score }) => score > 0.4);
+  const best = found.toSorted((a, b) => b.score - a.score || a.at - b.at);
   return best
     .filter(({ score }) => score >= 0.9 * (best[0]?.score ?? 0))
     .slice(0, maxPlaces)
@@ -58,17 +62,33 @@ function closest(file: readonly string[], wanted: readonly string[]): readonly n
 
 const squeezed = (line: string): string => line.replaceAll(/\s+/g, ' ').trim();
 
-function pairsOf(line: string): ReadonlySet<string> {
-  const text = squeezed(line).slice(0, 400);
-  return new Set(Array.from({ length: Math.max(0, text.length - 1) }, (_, at) => text.slice(at, at + 2)));
+/** Pairs of neighbouring characters in a squeezed line. */
+function pairsOf(line: string): ReadonlySet<number> {
+  const pairs = new Set<number>();
+  for (let at = 1; at < Math.min(400, line.length); at += 1) pairs.add(line.charCodeAt(at - 1) * 65_536 + line.charCodeAt(at));
+  return pairs;
 }
 
-/** Share of the pairs of characters that two lines have in common, from 0 to 1. */
-function likeness(a: ReadonlySet<string>, b: ReadonlySet<string>): number {
-  if (a.size === 0 || b.size === 0) return 0;
-  let common = 0;
-  for (const pair of a) if (b.has(pair)) common += 1;
-  return (2 * common) / (a.size + b.size);
+/**
+ * Returns a function that visits the targets that a line has pairs in common with: their share, from 0 to 1. Pairs are looked
+ * up among those of the targets, so that the pairs of a line are made once.
+ */
+function likenessTo(targets: readonly string[]): (line: string, visit: (i: number, share: number) => void) => void {
+  const pairs = targets.map(pairsOf);
+  const holders = new Map<number, number[]>();
+  for (const [i, own] of pairs.entries())
+    for (const pair of own) {
+      const held = holders.get(pair);
+      if (held === undefined) holders.set(pair, [i]);
+      else held.push(i);
+    }
+  const common = new Uint32Array(targets.length);
+  return (line, visit) => {
+    const own = pairsOf(line);
+    common.fill(0);
+    for (const pair of own) for (const i of holders.get(pair) ?? []) common[i] = (common[i] ?? 0) + 1;
+    for (const [i, { size }] of pairs.entries()) if (common[i]) visit(i, (2 * common[i]) / (size + own.size));
+  };
 }
 
 function shown(file: readonly string[], wanted: readonly string[], at: number): string {

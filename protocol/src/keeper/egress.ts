@@ -12,7 +12,8 @@ export const egressPort = 3128;
 export const egressUpgrade = 'agentfleet-egress';
 
 /**
- * Tunnels that wait, connections that are joined at once, how long nothing may move on one, and how long a connection waits
- * for the next tunnel while others are joined.
+ * Tunnels that wait, connections that are joined at once, how long one may send no first byte, and how long a connection
+ * waits for the next tunnel while others are joined. After the first byte the worker ends a connection on which nothing moves:
+ * it alone knows whether a model is waited for.
  */
-export const egressBounds = { maxParked: 32, maxOpen: 128, idleSeconds: 300, waitMillis: 2000 } as const;
+export const egressBounds = { maxParked: 32, maxOpen: 128, silentSeconds: 300, waitMillis: 2000 } as const;

@@ -129,10 +129,10 @@ function assemble(parts: Parts): KeeperParts {
 }
 
 function openEgress({ config, clock, log }: Pick<Parts, 'config' | 'clock' | 'log'>): EgressTunnels {
-  const { maxParked, maxOpen, idleSeconds, waitMillis } = egressBounds;
+  const { maxParked, maxOpen, silentSeconds, waitMillis } = egressBounds;
   return new EgressTunnels({
     listen: config.egress,
-    bounds: { maxParked, maxOpen, idleMs: idleSeconds * 1000, waitMs: waitMillis },
+    bounds: { maxParked, maxOpen, silentMs: silentSeconds * 1000, waitMs: waitMillis },
     journal: new EgressJournal((type, body) => log.append(type, body)),
     clock,
   });

@@ -16,7 +16,7 @@ import { TranscriptReader } from '../../loop/transcript.ts';
 import type { ChatModels } from '../../models/models.ts';
 import { programApis, type ProgramApi } from './apis.ts';
 import { Ledger } from './ledger.ts';
-import { bodyOf, modelList, relay, Refusal } from './relay.ts';
+import { bodyOf, idleMs, modelList, relay, Refusal } from './relay.ts';
 
 export interface ModelEndpointOptions {
   readonly scope: Pick<Scope, 'context' | 'session' | 'meter'>;
@@ -126,7 +126,7 @@ class Endpoint implements ModelEndpoint {
     this.#api = programApis[options.api];
     this.#ledger = ledger;
     this.environment = this.#api.environment(this.url, this.key);
-    this.#server = createServer({ keepAliveTimeout: 0, requestTimeout: 0 }, (request, response) => {
+    this.#server = createServer({ keepAliveTimeout: idleMs, requestTimeout: 0 }, (request, response) => {
       const open = this.#answer(request, response).finally(() => this.#open.delete(open));
       this.#open.add(open);
     });

@@ -13,6 +13,8 @@ import { count, list, members, text, type Members } from './value.ts';
 
 /** Largest request, and largest answer or event; bytes. */
 const maxBytes = 16 * 1024 * 1024;
+/** How long nothing may move on a connection, ms, unless an answer of the model is waited for. */
+export const idleMs = 300_000;
 /** A low value: an estimate should rather be too high than too low. */
 const bytesPerToken = 3;
 
@@ -143,6 +145,7 @@ export async function bodyOf({ request, signal }: Pick<Exchange, 'request' | 'si
   let bytes = 0;
   const onAbort = (): void => void request.destroy();
   signal.addEventListener('abort', onAbort, { once: true });
+  request.socket.setTimeout(idleMs);
   try {
     for await (const part of request as AsyncIterable<Buffer>) {
       bytes += part.length;
@@ -151,6 +154,7 @@ export async function bodyOf({ request, signal }: Pick<Exchange, 'request' | 'si
       parts.push(part);
     }
   } finally {
+    request.socket.setTimeout(0);
     signal.removeEventListener('abort', onAbort);
   }
   try {

@@ -76,6 +76,8 @@ declare module 'fastify' {
 const bodyLimit = 64 * 1024;
 const requestTimeoutMs = 120_000;
 const keepAliveTimeoutMs = 30_000;
+/** Probes of TCP find a worker that vanished behind a tunnel. */
+const probes = { keepAlive: true, keepAliveInitialDelay: 30_000 } as const;
 
 /** The HTTP API over a keeper. Not listening yet. */
 export function createApp(keeper: Keeper): FastifyInstance {
@@ -84,6 +86,7 @@ export function createApp(keeper: Keeper): FastifyInstance {
     bodyLimit,
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: keepAliveTimeoutMs,
+    http: probes,
     forceCloseConnections: 'idle',
     exposeHeadRoutes: false,
     return503OnClosing: true,

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
+import { duplexPair, type Duplex } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { egressBounds, type AuditRecord } from '@agentfleet/protocol/keeper';
 import { systemClock } from '../base/clock.ts';
@@ -92,6 +92,10 @@ describe('a tunnel out of the sandbox', () => {
     const half = await park();
     half.end();
     await waitUntil(() => tunnels().parked === 0);
+    const left = connect(tunnels().port ?? 0, '127.0.0.1').destroy();
+    await once(left, 'close');
+    tunnels().park(left, 1); // its worker went while it was admitted
+    expect(tunnels().parked).toBe(0);
     expect((await all(dial())).length).toBe(0);
   });
 
@@ -157,9 +161,22 @@ describe('a tunnel out of the sandbox', () => {
   });
 });
 
-it('one on which nothing moves is ended', async () => {
+it('one on which no byte comes is ended; after the first byte its worker decides how long nothing may move', async () => {
   const [a, b] = [await park(), await park()];
-  await expect(splice(a, b, { clock: systemClock, idleMs: 50 })).resolves.toMatchObject({ why: 'Idle' });
+  await expect(splice(a, b, { clock: systemClock, silentMs: 50 })).resolves.toMatchObject({ why: 'Idle' });
+  const timers = new Set<() => void>();
+  const after = (_ms: number, run: () => void) => {
+    timers.add(run);
+    return () => void timers.delete(run);
+  };
+  const [[near, program], [far, worker]] = [duplexPair(), duplexPair()];
+  const joined = splice(near, far, { clock: { ...systemClock, after }, silentMs: 50 });
+  expect(timers.size).toBe(1);
+  program.write('asked');
+  expect(String((await once(worker, 'data'))[0])).toBe('asked');
+  expect(timers.size).toBe(0);
+  far.destroy();
+  await expect(joined).resolves.toEqual({ forth: 5, back: 0, why: 'Cut' });
 });
 
 it('after five hundred connections of an epoch the rest is one sum', () => {

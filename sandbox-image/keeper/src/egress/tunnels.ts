@@ -56,55 +56,51 @@ export interface Spliced {
   /** Bytes from a to b, and back. */
   readonly forth: number;
   readonly back: number;
-  /** `Ended`: both directions did. `Cut`: one side went away. `Idle`: nothing moved for too long. */
+  /** `Ended`: both directions did. `Cut`: one side went away. `Idle`: no byte came for too long. */
   readonly why: 'Ended' | 'Cut' | 'Idle';
 }
 
 /**
  * Joins two connections byte for byte until both directions have ended; the end of one direction is handed on and leaves
- * the other open. Never rejects, leaves both destroyed.
+ * the other open. Ends when no first byte comes within `silentMs`. Never rejects, leaves both destroyed.
  */
-export function splice(a: Duplex, b: Duplex, { clock, idleMs }: { readonly clock: Clock; readonly idleMs: number }): Promise<Spliced> {
+export function splice(a: Duplex, b: Duplex, { clock, silentMs }: { readonly clock: Clock; readonly silentMs: number }): Promise<Spliced> {
   const { promise, resolve } = Promise.withResolvers<Spliced>();
   const moved = { forth: 0, back: 0 };
-  const state = { last: clock.now(), open: 2, cancel: (): void => undefined };
+  let open = 2;
+  const heard = clock.after(silentMs, () => finish('Idle'));
   const finish = (why: Spliced['why']): void => {
-    state.cancel();
+    heard();
     a.destroy();
     b.destroy();
     resolve({ ...moved, why });
   };
-  const watch = (): void => {
-    const left = state.last + idleMs - clock.now();
-    if (left <= 0) finish('Idle');
-    else state.cancel = clock.after(left, watch);
-  };
   const flow = (from: Duplex, to: Duplex, way: keyof typeof moved): void => {
     from.on('data', (chunk: Buffer) => {
       moved[way] += chunk.length;
-      state.last = clock.now();
+      heard();
     });
     from.once('end', () => {
-      state.open -= 1;
-      if (state.open === 0) to.end(() => finish('Ended'));
+      open -= 1;
+      if (open === 0) to.end(() => finish('Ended'));
     });
     from.once('close', () => {
       if (!from.readableEnded) finish('Cut');
       // The peer closed after its last byte, which is still forwarded; nothing can be sent back.
-      else if (state.open > 0) to.end(() => finish('Cut'));
+      else if (open > 0) to.end(() => finish('Cut'));
     });
     from.pipe(to);
   };
   flow(a, b, 'forth');
   flow(b, a, 'back');
-  watch();
   return promise;
 }
 
 interface TunnelBounds {
   readonly maxParked: number;
   readonly maxOpen: number;
-  readonly idleMs: number;
+  /** How long one that is joined may send no first byte. */
+  readonly silentMs: number;
   /** How long a connection of a burst waits for the next tunnel. */
   readonly waitMs: number;
 }
@@ -177,8 +173,9 @@ export class EgressTunnels {
     if (this.#parked.size >= maxParked) throw new KeeperError('AF_BUSY', `${maxParked} tunnels are parked already`);
   }
 
-  /** Takes a tunnel that was admitted. */
+  /** Takes a tunnel that was admitted, unless its caller has left since: then no event would end it. */
   park(socket: Duplex, epoch: number): void {
+    if (socket.destroyed) return;
     const gone = (): void => {
       this.#parked.delete(tunnel);
       socket.destroy();
@@ -261,7 +258,7 @@ export class EgressTunnels {
     const id = this.#connections;
     const began = clock.now();
     const reported = journal.opened(id, tunnel.epoch);
-    const { forth, back, why } = await splice(local, tunnel.socket, { clock, idleMs: bounds.idleMs });
+    const { forth, back, why } = await splice(local, tunnel.socket, { clock, silentMs: bounds.silentMs });
     this.#open.delete(joined);
     journal.closed({ id, bytesOut: forth, bytesIn: back, millis: Math.round(clock.now() - began), why }, reported);
   }
