@@ -22,6 +22,7 @@ import { SyntaxParser } from './files/index.ts';
 import { PatchJournal, recoverPatches } from './files/patch/index.ts';
 import { chooseEngine, keeperRetention, scrubInBackground, type CollectCounts, type Snapshots } from './durable/snapshots.ts';
 import { Gate } from './base/gate.ts';
+import { Transfers } from './base/transfers.ts';
 import { createApp } from './app/index.ts';
 import { Keeper, linkEvents, notProved, readinessFacts, resultOf, type KeeperParts, type Machine, assertReady } from './keeper/keeper.ts';
 import { LinkServer } from './link/index.ts';
@@ -84,7 +85,10 @@ export async function startKeeper(options: StartOptions): Promise<RunningKeeper>
   return listen(new Keeper(parts), link);
 }
 
-type Parts = Omit<KeeperParts, 'adoptions' | 'egress' | 'executor' | 'metrics' | 'redaction' | 'sessions' | 'spans' | 'syntax'> & {
+type Parts = Omit<
+  KeeperParts,
+  'adoptions' | 'egress' | 'executor' | 'metrics' | 'redaction' | 'sessions' | 'spans' | 'syntax' | 'transfers'
+> & {
   readonly archive: JournalArchive;
   readonly collected: CollectCounts;
   readonly usage: StoreUsage;
@@ -124,7 +128,8 @@ function assemble(parts: Parts): KeeperParts {
   const adoptions = new Adoptions({ storeDir: config.storeDir, log, snapshots, freeBytes: () => reserve.freeBytes('Snapshot', 0) });
   const syntax = new SyntaxParser({ clock: parts.clock, millis: syntaxBounds.millis, idleMs: parserIdleMs });
   const spans = new SpanRing(() => parts.clock.now());
-  const whole: KeeperParts = { ...parts, adoptions, egress, executor, metrics, redaction, sessions, spans, syntax };
+  const transfers = new Transfers();
+  const whole: KeeperParts = { ...parts, adoptions, egress, executor, metrics, redaction, sessions, spans, syntax, transfers };
   return whole;
 }
 

@@ -12,6 +12,7 @@ import type { EndFacts, Executor, OutputRoom, Quota, Sessions, SpillStore, Store
 import type { SyntaxParser } from '../files/index.ts';
 import type { PatchJournal } from '../files/patch/index.ts';
 import type { Gate } from '../base/gate.ts';
+import type { Transfers } from '../base/transfers.ts';
 import type { EventLog } from '../log/index.ts';
 import type { Log } from '@agentfleet/protocol/log';
 import type { KeeperMetrics } from './metrics.ts';
@@ -125,6 +126,7 @@ export interface KeeperParts extends Machine {
   readonly spans: SpanRing;
   readonly spills: SpillStore;
   readonly syntax: SyntaxParser;
+  readonly transfers: Transfers;
 }
 
 /** The keeper's parts and the state that spans them. */
@@ -184,11 +186,12 @@ export class Keeper {
 
   /** Admits a changing request; ends what an older assignment left running. @throws KeeperError */
   async admit(epochHeader: string | undefined): Promise<number> {
-    const { egress, executor, fence, log, sessions } = this.parts;
+    const { egress, executor, fence, log, sessions, transfers } = this.parts;
     log.assertWritable();
     return fence.admit(epochHeader, async (from, to) => {
       log.append('EpochRaised', { from, to });
       egress.supersede(to);
+      await transfers.supersede(to);
       await executor.supersede(to);
       await sessions.closeAll('Superseded', to);
     });
