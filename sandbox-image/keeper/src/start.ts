@@ -18,7 +18,7 @@ import {
   StoreUsage,
   UnfinishedExecs,
 } from './exec/index.ts';
-import { SyntaxParser } from './files/index.ts';
+import { StagedFiles, SyntaxParser } from './files/index.ts';
 import { PatchJournal, recoverPatches } from './files/patch/index.ts';
 import { chooseEngine, keeperRetention, scrubInBackground, type CollectCounts, type Snapshots } from './durable/snapshots.ts';
 import { Gate } from './base/gate.ts';
@@ -143,9 +143,10 @@ function openEgress({ config, clock, log }: Pick<Parts, 'config' | 'clock' | 'lo
   });
 }
 
-async function openStore({ config, clock, logger }: StartOptions) {
+async function openStore({ config, clock, logger, random }: StartOptions) {
   const fence = await EpochFence.open(join(config.storeDir, 'epoch'));
   const patches = await PatchJournal.open(join(config.storeDir, 'patches'));
+  const staged = await StagedFiles.open(join(config.storeDir, 'writes'), random);
   const spills = await SpillStore.open(join(config.storeDir, 'spills'));
   const archive = await JournalArchive.open(join(config.storeDir, 'execs'));
   const usage = new StoreUsage(config.storeDir, clock);
@@ -161,11 +162,12 @@ async function openStore({ config, clock, logger }: StartOptions) {
   if (log.broken !== null) logger.error('the event log is broken: nothing will be changed', { broken: log.broken });
   log.append('KeeperStarted', { version: config.version, pod: config.pod, tornBytes });
   for (const header of log.broken === null ? unfinished.all : []) log.append('ExecEnded', await endOrphan(archive, header));
-  // Before anything else may touch the roots: a patch is applied whole or not at all.
+  // Before anything else may touch the roots: a patch is applied whole or not at all, and so is a write.
   if (log.broken === null) await recoverPatches(patches, log);
+  if (log.broken === null) await staged.recover();
   await log.flush();
   const room = new OutputRoom({ archive, log, logger, reserve, spills });
-  return { fence, archive, patches, reserve, room, spills, unfinished, usage, log };
+  return { fence, archive, patches, reserve, room, spills, staged, unfinished, usage, log };
 }
 
 /** Returns the folder of the snapshots. */

@@ -1,7 +1,7 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { Readable } from 'node:stream';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -128,6 +128,26 @@ describe('a sender that does not go on', () => {
     expect(await h.client(2).writeTree(h.workspace, tree)).toMatchObject({ files: 1 });
     await end;
     expect((await readdir(h.workspace)).sort()).toEqual(['link', 'src']);
+  });
+});
+
+describe('PUT /v1/files', () => {
+  it('that a kill cut off leaves nothing in the tree after the restart', async () => {
+    await half('files', 'application/octet-stream');
+    await writeFile(join(h.workspace, '.agentfleet-0123456789abcdef.tmp'), 'of the user');
+    const [folders, killed] = [[h.store, h.workspace], join(h.dir, 'killed')];
+    const as = { recursive: true, verbatimSymlinks: true };
+    for (const folder of folders) await cp(folder, join(killed, basename(folder)), as);
+    await h.stop();
+    for (const folder of folders) {
+      await rm(folder, { recursive: true });
+      await cp(join(killed, basename(folder)), folder, as);
+    }
+    expect(await readdir(h.workspace)).toHaveLength(2);
+    await h.start();
+    expect(await readdir(h.workspace)).toEqual(['.agentfleet-0123456789abcdef.tmp']);
+    await h.client(2).writeFile(join(h.workspace, 'f'), 'x');
+    expect(await readdir(join(h.store, 'writes'))).toEqual([]);
   });
 });
 

@@ -91,14 +91,14 @@ interface WholeFile {
 
 /** Writes a file under the gate. @throws KeeperError */
 export async function writeWhole(keeper: Keeper, { epoch, path, mode, content, bytes, syntax }: WholeFile): Promise<FileWritten> {
-  const { gate, fence, log, quota, random, syntax: parser, transfers } = keeper.parts;
+  const { gate, fence, log, quota, staged, syntax: parser, transfers } = keeper.parts;
   await quota.assertWithin(bytes);
   const held = gate.shared({ kind: 'file transfer', name: path });
   const release = Buffer.isBuffer(content) ? held : transfers.begin(epoch, held, () => content.destroy());
   try {
     const options: WriteOptions = {
       mode: mode === undefined ? null : Number.parseInt(mode, 8),
-      random,
+      staged,
       beforeCommit: () => fence.assert(epoch),
     };
     const checked = Buffer.isBuffer(content) && syntax !== undefined;
@@ -134,12 +134,12 @@ export function editRoutes(app: FastifyInstance, keeper: Keeper, validators: Val
 
 /** Replaces one text of a file by another. Exclusive: no other writer may come between reading and writing. */
 export async function replaceText(keeper: Keeper, epoch: number, edit: ReplaceRequest): Promise<FileReplaced> {
-  const { gate, fence, log, quota, random, syntax } = keeper.parts;
+  const { gate, fence, log, quota, staged, syntax } = keeper.parts;
   await quota.assertWithin(Buffer.byteLength(edit.new));
   const release = gate.exclusive({ kind: 'edit', name: edit.path });
   try {
     const checkSyntax = syntaxCheck(syntax, edit.syntax ?? 'Check');
-    const written = await replaceInFile(keeper.roots, edit, { random, checkSyntax, beforeCommit: () => fence.assert(epoch) });
+    const written = await replaceInFile(keeper.roots, edit, { staged, checkSyntax, beforeCommit: () => fence.assert(epoch) });
     quota.charge(Buffer.byteLength(edit.new));
     log.append('FileWritten', { ...written, how: 'Replace' });
     return written;
@@ -150,11 +150,11 @@ export async function replaceText(keeper: Keeper, epoch: number, edit: ReplaceRe
 
 /** Changes code by its structure. Exclusive as {@link replaceText}. */
 export async function editTree(keeper: Keeper, epoch: number, edit: AstEditRequest): Promise<AstEditReport> {
-  const { gate, fence, log, quota, random, syntax } = keeper.parts;
+  const { gate, fence, log, quota, staged, syntax } = keeper.parts;
   const release = gate.exclusive({ kind: 'edit', name: edit.path });
   try {
     const { snippets, ...report } = await astEditFile(keeper.roots, edit, {
-      random,
+      staged,
       parser: syntax,
       admit: (bytes) => quota.assertWithin(bytes),
       beforeCommit: () => fence.assert(epoch),

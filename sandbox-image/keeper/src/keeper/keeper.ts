@@ -9,7 +9,7 @@ import type { Adoptions } from '../durable/index.ts';
 import type { EgressTunnels } from '../egress/index.ts';
 import { chooseEngine, type Snapshots } from '../durable/snapshots.ts';
 import type { EndFacts, Executor, OutputRoom, Quota, Sessions, SpillStore, StoreReserve } from '../exec/index.ts';
-import type { SyntaxParser } from '../files/index.ts';
+import type { StagedFiles, SyntaxParser } from '../files/index.ts';
 import type { PatchJournal } from '../files/patch/index.ts';
 import type { Gate } from '../base/gate.ts';
 import type { Transfers } from '../base/transfers.ts';
@@ -125,6 +125,8 @@ export interface KeeperParts extends Machine {
   /** Spans of requests whose trace is sampled. */
   readonly spans: SpanRing;
   readonly spills: SpillStore;
+  /** Files that are being written. */
+  readonly staged: StagedFiles;
   readonly syntax: SyntaxParser;
   readonly transfers: Transfers;
 }
