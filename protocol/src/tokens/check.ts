@@ -139,7 +139,8 @@ export class ChangingFile<T> {
 
   /** What it holds now; undefined before it could be read for the first time. Never rejects. */
   async current(): Promise<T | undefined> {
-    const fresh = this.#loaded !== undefined && this.#clock.now() - this.#checkedAt < checkEveryMs;
+    // The clock may have been set back.
+    const fresh = this.#loaded !== undefined && Math.abs(this.#clock.now() - this.#checkedAt) < checkEveryMs;
     if (this.#checking !== null || !fresh) {
       this.#checking ??= this.#load().finally(() => {
         this.#checking = null;

@@ -18,10 +18,11 @@ import {
   StoreUsage,
   UnfinishedExecs,
 } from './exec/index.ts';
-import { SyntaxParser } from './files/index.ts';
+import { StagedFiles, SyntaxParser } from './files/index.ts';
 import { PatchJournal, recoverPatches } from './files/patch/index.ts';
 import { chooseEngine, keeperRetention, scrubInBackground, type CollectCounts, type Snapshots } from './durable/snapshots.ts';
 import { Gate } from './base/gate.ts';
+import { Transfers } from './base/transfers.ts';
 import { createApp } from './app/index.ts';
 import { Keeper, linkEvents, notProved, readinessFacts, resultOf, type KeeperParts, type Machine, assertReady } from './keeper/keeper.ts';
 import { LinkServer } from './link/index.ts';
@@ -84,7 +85,10 @@ export async function startKeeper(options: StartOptions): Promise<RunningKeeper>
   return listen(new Keeper(parts), link);
 }
 
-type Parts = Omit<KeeperParts, 'adoptions' | 'egress' | 'executor' | 'metrics' | 'redaction' | 'sessions' | 'spans' | 'syntax'> & {
+type Parts = Omit<
+  KeeperParts,
+  'adoptions' | 'egress' | 'executor' | 'metrics' | 'redaction' | 'sessions' | 'spans' | 'syntax' | 'transfers'
+> & {
   readonly archive: JournalArchive;
   readonly collected: CollectCounts;
   readonly usage: StoreUsage;
@@ -124,7 +128,8 @@ function assemble(parts: Parts): KeeperParts {
   const adoptions = new Adoptions({ storeDir: config.storeDir, log, snapshots, freeBytes: () => reserve.freeBytes('Snapshot', 0) });
   const syntax = new SyntaxParser({ clock: parts.clock, millis: syntaxBounds.millis, idleMs: parserIdleMs });
   const spans = new SpanRing(() => parts.clock.now());
-  const whole: KeeperParts = { ...parts, adoptions, egress, executor, metrics, redaction, sessions, spans, syntax };
+  const transfers = new Transfers();
+  const whole: KeeperParts = { ...parts, adoptions, egress, executor, metrics, redaction, sessions, spans, syntax, transfers };
   return whole;
 }
 
@@ -138,9 +143,10 @@ function openEgress({ config, clock, log }: Pick<Parts, 'config' | 'clock' | 'lo
   });
 }
 
-async function openStore({ config, clock, logger }: StartOptions) {
+async function openStore({ config, clock, logger, random }: StartOptions) {
   const fence = await EpochFence.open(join(config.storeDir, 'epoch'));
   const patches = await PatchJournal.open(join(config.storeDir, 'patches'));
+  const staged = await StagedFiles.open(join(config.storeDir, 'writes'), random);
   const spills = await SpillStore.open(join(config.storeDir, 'spills'));
   const archive = await JournalArchive.open(join(config.storeDir, 'execs'));
   const usage = new StoreUsage(config.storeDir, clock);
@@ -156,11 +162,12 @@ async function openStore({ config, clock, logger }: StartOptions) {
   if (log.broken !== null) logger.error('the event log is broken: nothing will be changed', { broken: log.broken });
   log.append('KeeperStarted', { version: config.version, pod: config.pod, tornBytes });
   for (const header of log.broken === null ? unfinished.all : []) log.append('ExecEnded', await endOrphan(archive, header));
-  // Before anything else may touch the roots: a patch is applied whole or not at all.
+  // Before anything else may touch the roots: a patch is applied whole or not at all, and so is a write.
   if (log.broken === null) await recoverPatches(patches, log);
+  if (log.broken === null) await staged.recover();
   await log.flush();
   const room = new OutputRoom({ archive, log, logger, reserve, spills });
-  return { fence, archive, patches, reserve, room, spills, unfinished, usage, log };
+  return { fence, archive, patches, reserve, room, spills, staged, unfinished, usage, log };
 }
 
 /** Returns the folder of the snapshots. */

@@ -2,8 +2,10 @@ package test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -29,6 +31,13 @@ func TestAFreshContainerHasEmptyScratch(t *testing.T) {
 	s, _ := serve(t, options{})
 	if o := s.run(command("sh", "-c", "ls -A /tmp /dev/shm")); string(o.stdout) != "/dev/shm:\n\n/tmp:\n" {
 		t.Error(o)
+	}
+}
+
+func TestAContainerThatCannotBeEmptiedDoesNotServe(t *testing.T) {
+	var exit *exec.ExitError
+	if err := startContainer(t, newKeeper(t), options{stuck: true}).wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Error(err)
 	}
 }
 

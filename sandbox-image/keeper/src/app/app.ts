@@ -66,7 +66,7 @@ function ownAddresses(): ReadonlySet<string> {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Epoch of the assignment in whose name a changing request acts; 0 for reading ones. */
+    /** Epoch of the assignment in whose name a request acts. */
     epoch: number;
     /** Its trace and the ids of its task; null for probes. */
     served: ServedRequest | null;
@@ -126,8 +126,7 @@ function protectedRoutes(api: FastifyInstance, keeper: Keeper): void {
   api.addHook('onRequest', async (request) => {
     await keeper.authenticate(request.headers.authorization);
     const epoch = headerOf(request, epochHeader);
-    if (request.method === 'GET') keeper.parts.fence.check(epoch);
-    else request.epoch = await keeper.admit(epoch);
+    request.epoch = request.method === 'GET' ? keeper.parts.fence.check(epoch) : await keeper.admit(epoch);
   });
   traced(api, keeper);
   api.addContentTypeParser(['application/octet-stream', 'application/x-tar'], (_request, payload: IncomingMessage, done) =>

@@ -1,6 +1,7 @@
-import { readdir, readFile } from 'node:fs/promises';
-import { connect } from 'node:net';
-import { join } from 'node:path';
+import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { basename, join } from 'node:path';
 import { Readable } from 'node:stream';
 import type { AuditRecord } from '@agentfleet/protocol/keeper';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -21,6 +22,18 @@ async function recordsOf(type: AuditRecord['type'], epoch = 1): Promise<readonly
   const records: AuditRecord[] = [];
   for await (const record of h.client(epoch).events(1)) if (record.type === type) records.push(record);
   return records;
+}
+
+/** Sends the first half of a body in the name of epoch 1, and returns when it is being written. */
+async function half(route: string, type: string): Promise<Socket> {
+  h = await startHarness();
+  const socket = connect(Number(new URL(h.running.address).port), '127.0.0.1').on('error', () => undefined);
+  const path = route === 'tree' ? h.workspace : join(h.workspace, 'f');
+  const head = [`PUT /v1/${route}?path=${path} HTTP/1.1`, 'host: x', `authorization: Bearer ${await h.signer.token(podUid)}`];
+  socket.write([...head, 'agentfleet-epoch: 1', `content-type: ${type}`, 'content-length: 900000', '', ''].join('\r\n'));
+  socket.write(rawTar([{ name: 'f', content: Buffer.alloc(100_000) }]).subarray(0, 50_000));
+  await waitUntil(async () => (await readdir(h.workspace)).length > 0);
+  return socket;
 }
 
 describe('PUT /v1/tree', () => {
@@ -95,17 +108,46 @@ describe('PUT /v1/tree', () => {
   });
 
   it('gives the gate back when the sender leaves in the middle', async () => {
-    h = await startHarness();
-    const socket = connect(Number(new URL(h.running.address).port), '127.0.0.1');
-    const head = ['PUT /v1/tree?path=' + h.workspace + ' HTTP/1.1', 'host: x', `authorization: Bearer ${await h.signer.token(podUid)}`];
-    socket.write([...head, 'agentfleet-epoch: 1', 'content-type: application/x-tar', 'content-length: 900000', '', ''].join('\r\n'));
-    socket.write(rawTar([{ name: 'f', content: Buffer.alloc(100_000) }]).subarray(0, 50_000));
-    await waitUntil(async () => (await readdir(h.workspace)).length > 0);
+    const socket = await half('tree', 'application/x-tar');
     socket.destroy();
     await waitUntil(async () => (await recordsOf('TreeWritten')).length > 0);
     expect((await recordsOf('TreeWritten'))[0]?.body['why']).toContain('the sender left');
     expect(await readdir(h.workspace)).toEqual([]);
     expect(await h.client().writeTree(h.workspace, tree)).toMatchObject({ files: 1 });
+  });
+});
+
+describe('a sender that does not go on', () => {
+  it.each([
+    ['tree', 'application/x-tar'],
+    ['files', 'application/octet-stream'],
+  ])('of PUT /v1/%s is cut off by the next assignment, which gets the gate at once', async (route, type) => {
+    const socket = await half(route, type);
+    const end = once(socket, 'close');
+    await expect(h.client().writeTree(h.workspace, tree)).rejects.toMatchObject({ code: 'AF_BUSY' });
+    expect(await h.client(2).writeTree(h.workspace, tree)).toMatchObject({ files: 1 });
+    await end;
+    expect((await readdir(h.workspace)).sort()).toEqual(['link', 'src']);
+  });
+});
+
+describe('PUT /v1/files', () => {
+  it('that a kill cut off leaves nothing in the tree after the restart', async () => {
+    await half('files', 'application/octet-stream');
+    await writeFile(join(h.workspace, '.agentfleet-0123456789abcdef.tmp'), 'of the user');
+    const [folders, killed] = [[h.store, h.workspace], join(h.dir, 'killed')];
+    const as = { recursive: true, verbatimSymlinks: true };
+    for (const folder of folders) await cp(folder, join(killed, basename(folder)), as);
+    await h.stop();
+    for (const folder of folders) {
+      await rm(folder, { recursive: true });
+      await cp(join(killed, basename(folder)), folder, as);
+    }
+    expect(await readdir(h.workspace)).toHaveLength(2);
+    await h.start();
+    expect(await readdir(h.workspace)).toEqual(['.agentfleet-0123456789abcdef.tmp']);
+    await h.client(2).writeFile(join(h.workspace, 'f'), 'x');
+    expect(await readdir(join(h.store, 'writes'))).toEqual([]);
   });
 });
 

@@ -1,16 +1,19 @@
 import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { link, mkdir, symlink, truncate, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { maxTreeBytes } from '@agentfleet/protocol/keeper';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { startHarness, waitUntil, type Harness } from '../testing/index.ts';
+import { startRealKeeper } from '../durable/testing/index.ts';
+import { waitUntil, type Harness } from '../testing/index.ts';
 
 let h: Harness;
 let from: string;
 
 beforeEach(async () => {
-  h = await startHarness();
+  h = await startRealKeeper();
   from = join(h.workspace, 'from');
   await mkdir(from);
 });
@@ -98,5 +101,25 @@ describe('GET /v1/tree', () => {
           () => false,
         ),
     );
+  });
+});
+
+describe('a reader that does not read', () => {
+  it.each(['tree', 'revert'])('of GET /v1/%s is cut off by the next assignment, which gets the gate at once', async (route) => {
+    const { id } = await h.client().takeSnapshot();
+    await writeFile(join(from, 'large'), randomBytes(32 * 1024 * 1024));
+    const tar = route === 'tree' ? (await h.client().readTree(from)).tar : await h.client().revertBundle(id);
+    const cut = once(tar, 'error');
+    await expect(h.client().restore(id)).rejects.toMatchObject({ code: 'AF_BUSY' });
+    expect(await h.client(2).restore(id)).toMatchObject({ id });
+    tar.resume();
+    await cut;
+  });
+
+  it('of the assignment that takes over is served to its end', async () => {
+    await writeFile(join(from, 'large'), Buffer.alloc(32 * 1024 * 1024));
+    const { tar } = await h.client(2).readTree(from);
+    await h.client(2).note('Newer', {});
+    expect((await buffer(tar)).length).toBeGreaterThan(32 * 1024 * 1024);
   });
 });

@@ -121,6 +121,14 @@ describe('the key file', () => {
     await expect(check(old)).rejects.toMatchObject({ code: 'AF_UNAUTHENTICATED' });
   });
 
+  it('is read again after the clock was set back', async () => {
+    expect(await check(await signer.token(uid))).toBe(subject);
+    offset = -3_600_000;
+    const next = await Signer.create('two', 'RS256');
+    await next.writeJwks(file);
+    expect(await check(await next.token(uid, { expires: now() + 60 }))).toBe(subject);
+  });
+
   it('that becomes unreadable leaves the keys read last in force', async () => {
     await check(await signer.token(uid));
     await writeFile(file, '{broken');

@@ -43,9 +43,11 @@ export class EpochFence {
     return epoch;
   }
 
-  /** Admits a reading request; the epoch is optional. @throws KeeperError `AF_EPOCH_STALE` */
-  check(header: string | undefined): void {
-    if (header !== undefined) this.assert(parseEpoch(header));
+  /** Admits a reading request, without an epoch in the name of the current one. @throws KeeperError `AF_EPOCH_STALE` */
+  check(header: string | undefined): number {
+    const epoch = header === undefined ? this.#current : parseEpoch(header);
+    this.assert(epoch);
+    return epoch;
   }
 
   /** Call this right before acting: the fence may have risen since the request arrived. @throws KeeperError `AF_EPOCH_STALE` */

@@ -9,12 +9,13 @@ import { Readable } from 'node:stream';
 import { maxFileBytes } from '@agentfleet/protocol/keeper';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { KeeperError } from '../base/failure.ts';
-import { openFile, writeFile } from './index.ts';
+import { openFile, StagedFiles, writeFile, type WriteOptions } from './index.ts';
 
 let dir: string;
 let root: string;
 let home: string;
 let roots: string[];
+let options: WriteOptions;
 
 beforeEach(async () => {
   dir = await realpath(await mkdtemp(join(tmpdir(), 'files-')));
@@ -23,13 +24,14 @@ beforeEach(async () => {
   for (const folder of [root, home, join(dir, 'outside'), join(root, 'sub')]) await mkdir(folder);
   await put(join(dir, 'outside', 'secret'), 'secret');
   await put(join(root, 'file'), 'content');
+  const staged = await StagedFiles.open(join(dir, 'writes'), randomBytes);
+  options = { mode: null, staged, beforeCommit: () => undefined };
 });
 
 afterEach(() => rm(dir, { recursive: true, force: true }));
 
 const read = async (path: string): Promise<string> => (await buffer((await openFile(roots, path)).content)).toString();
-const options = { mode: null, random: randomBytes, beforeCommit: () => undefined };
-const write = (path: string, text: string, more: Partial<typeof options> & { mode?: number | null } = {}) =>
+const write = (path: string, text: string, more: Partial<WriteOptions> = {}) =>
   writeFile(roots, path, Readable.from([Buffer.from(text)]), { ...options, ...more });
 
 it('whose folder becomes a link out of the roots at any moment of a read gives nothing from there', async () => {
@@ -154,7 +156,7 @@ describe('writing', () => {
     await chmod(join(root, 'file'), 0o750);
     expect((await write(join(root, 'file'), 'new')).created).toBe(false);
     expect((await stat(join(root, 'file'))).mode & 0o777).toBe(0o750);
-    await write(join(root, 'file'), 'new', { mode: 0o600 } as never);
+    await write(join(root, 'file'), 'new', { mode: 0o600 });
     expect((await stat(join(root, 'file'))).mode & 0o777).toBe(0o600);
   });
 
@@ -181,6 +183,7 @@ describe('writing', () => {
     await expect(write(join(root, 'file'), 'late', { beforeCommit: fenced })).rejects.toMatchObject({ code: 'AF_EPOCH_STALE' });
     expect(await readFile(join(root, 'file'), 'utf8')).toBe('content');
     expect((await readdir(root)).sort()).toEqual(['file', 'sub']);
+    expect(await readdir(join(dir, 'writes'))).toEqual([]);
   });
 
   it('refuses to replace a folder', async () => {

@@ -6,12 +6,13 @@ import { editBounds, type ReplaceRequest } from '@agentfleet/protocol/keeper';
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { KeeperError } from '../base/failure.ts';
-import { replaceInFile } from './index.ts';
+import { replaceInFile, StagedFiles } from './index.ts';
 import { occurrences } from './replace.ts';
 
 let dir: string;
 let root: string;
 let file: string;
+let options: Parameters<typeof replaceInFile>[2];
 
 beforeEach(async () => {
   dir = await realpath(await mkdtemp(join(tmpdir(), 'replace-')));
@@ -19,11 +20,12 @@ beforeEach(async () => {
   file = join(root, 'file');
   await mkdir(root);
   await put(file, 'one\r\ntwo\ntwo\nthree');
+  const staged = await StagedFiles.open(join(dir, 'writes'), randomBytes);
+  options = { staged, beforeCommit: () => undefined, checkSyntax: () => Promise.resolve('Skipped' as const) };
 });
 
 afterEach(() => rm(dir, { recursive: true, force: true }));
 
-const options = { random: randomBytes, beforeCommit: () => undefined, checkSyntax: () => Promise.resolve('Skipped' as const) };
 const replace = (edit: Partial<ReplaceRequest>, more: Partial<typeof options> = {}) =>
   replaceInFile([root], { path: file, old: 'x', new: 'y', ...edit }, { ...options, ...more });
 const content = async (): Promise<string> => readFile(file, 'latin1');

@@ -1,18 +1,19 @@
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
-import { lstat, open, rename, rm, type FileHandle } from 'node:fs/promises';
+import { lstat, open, rename, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { editBounds, maxFileBytes, type FileWritten } from '@agentfleet/protocol/keeper';
 import { errnoOf, KeeperError } from '../base/failure.ts';
 import { readWhole } from './tree/look.ts';
 import { resolveInRoots } from './tree/resolve.ts';
+import type { StagedFiles } from './staged.ts';
 import type { SyntaxCheck } from './syntax/index.ts';
 
 export interface WriteOptions {
   /** Permission bits; null keeps those of the file, or gives 644 to a new one. */
   readonly mode: number | null;
-  readonly random: (bytes: number) => Buffer;
+  readonly staged: StagedFiles;
   /** Called when the content is complete and before it becomes visible. */
   readonly beforeCommit: () => void;
 }
@@ -25,17 +26,16 @@ export async function writeFile(roots: readonly string[], path: string, content:
   const { folder, name } = await resolveInRoots(roots, path, true);
   const target = join(folder, name);
   const oldMode = await modeOf(target, path);
-  const temporary = join(folder, `.agentfleet-${options.random(8).toString('hex')}.tmp`);
+  const temporary = await options.staged.add(folder);
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-  const handle = await open(temporary, flags, 0o600);
   try {
+    const handle = await open(temporary, flags, 0o600);
     const written = await fillAndClose(handle, content, options.mode ?? oldMode ?? 0o644);
     options.beforeCommit();
     await rename(temporary, target);
     return { path: target, ...written, created: oldMode === null };
-  } catch (error) {
-    await rm(temporary, { force: true });
-    throw error;
+  } finally {
+    await options.staged.remove(temporary);
   }
 }
 

@@ -1,6 +1,8 @@
 import type { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
 import { KeeperError } from '../base/failure.ts';
+import type { Release } from '../base/gate.ts';
+import type { Keeper } from '../keeper/keeper.ts';
 
 /** The body of a request as a stream. @throws KeeperError `AF_INVALID` when its media type is another */
 export function streamOf(request: FastifyRequest, type: 'application/octet-stream' | 'application/x-tar'): Readable {
@@ -20,4 +22,22 @@ export async function wholeOf(body: Readable, most: number): Promise<Buffer> {
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
+}
+
+/** After this time without a byte the reader loses the gate, ms. */
+const idleMs = 30_000;
+
+/** Gives the gate back when an answer has been read. A reader that stops reading, or whose assignment ends, is cut off. */
+export function holdUntilRead({ parts }: Keeper, { epoch, raw }: FastifyRequest, answer: Readable, release: Release): void {
+  const { socket } = raw;
+  const cut = (): void => {
+    socket.destroy();
+    answer.destroy();
+  };
+  socket.setTimeout(idleMs, cut);
+  answer.once('close', parts.transfers.begin(epoch, release, cut));
+  answer.once('close', () => {
+    socket.off('timeout', cut);
+    socket.setTimeout(0);
+  });
 }

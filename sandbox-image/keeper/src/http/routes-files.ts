@@ -44,7 +44,7 @@ import {
   searchFiles,
 } from '../files/index.ts';
 import type { Keeper } from '../keeper/keeper.ts';
-import { streamOf } from './body.ts';
+import { holdUntilRead, streamOf } from './body.ts';
 import { sendRedacted, redacted, noteRaw } from './redacted.ts';
 import type { Validators } from './validation.ts';
 import { answered, applyPatch, parsePatch } from '../files/patch/index.ts';
@@ -91,13 +91,14 @@ interface WholeFile {
 
 /** Writes a file under the gate. @throws KeeperError */
 export async function writeWhole(keeper: Keeper, { epoch, path, mode, content, bytes, syntax }: WholeFile): Promise<FileWritten> {
-  const { gate, fence, log, quota, random, syntax: parser } = keeper.parts;
+  const { gate, fence, log, quota, staged, syntax: parser, transfers } = keeper.parts;
   await quota.assertWithin(bytes);
-  const release = gate.shared({ kind: 'file transfer', name: path });
+  const held = gate.shared({ kind: 'file transfer', name: path });
+  const release = Buffer.isBuffer(content) ? held : transfers.begin(epoch, held, () => content.destroy());
   try {
     const options: WriteOptions = {
       mode: mode === undefined ? null : Number.parseInt(mode, 8),
-      random,
+      staged,
       beforeCommit: () => fence.assert(epoch),
     };
     const checked = Buffer.isBuffer(content) && syntax !== undefined;
@@ -133,12 +134,12 @@ export function editRoutes(app: FastifyInstance, keeper: Keeper, validators: Val
 
 /** Replaces one text of a file by another. Exclusive: no other writer may come between reading and writing. */
 export async function replaceText(keeper: Keeper, epoch: number, edit: ReplaceRequest): Promise<FileReplaced> {
-  const { gate, fence, log, quota, random, syntax } = keeper.parts;
+  const { gate, fence, log, quota, staged, syntax } = keeper.parts;
   await quota.assertWithin(Buffer.byteLength(edit.new));
   const release = gate.exclusive({ kind: 'edit', name: edit.path });
   try {
     const checkSyntax = syntaxCheck(syntax, edit.syntax ?? 'Check');
-    const written = await replaceInFile(keeper.roots, edit, { random, checkSyntax, beforeCommit: () => fence.assert(epoch) });
+    const written = await replaceInFile(keeper.roots, edit, { staged, checkSyntax, beforeCommit: () => fence.assert(epoch) });
     quota.charge(Buffer.byteLength(edit.new));
     log.append('FileWritten', { ...written, how: 'Replace' });
     return written;
@@ -149,11 +150,11 @@ export async function replaceText(keeper: Keeper, epoch: number, edit: ReplaceRe
 
 /** Changes code by its structure. Exclusive as {@link replaceText}. */
 export async function editTree(keeper: Keeper, epoch: number, edit: AstEditRequest): Promise<AstEditReport> {
-  const { gate, fence, log, quota, random, syntax } = keeper.parts;
+  const { gate, fence, log, quota, staged, syntax } = keeper.parts;
   const release = gate.exclusive({ kind: 'edit', name: edit.path });
   try {
     const { snippets, ...report } = await astEditFile(keeper.roots, edit, {
-      random,
+      staged,
       parser: syntax,
       admit: (bytes) => quota.assertWithin(bytes),
       beforeCommit: () => fence.assert(epoch),
@@ -203,8 +204,6 @@ export async function patchFiles(keeper: Keeper, epoch: number, request: PatchRe
 
 /** Disk space of a small file. */
 const blockBytes = 4096;
-/** After this time without a byte the reader loses the gate. */
-const idleMs = 30_000;
 
 /** Whole trees. */
 export function treeRoutes(app: FastifyInstance, keeper: Keeper, validators: Validators): void {
@@ -221,9 +220,8 @@ async function getTree(keeper: Keeper, request: FastifyRequest, reply: FastifyRe
     const folder = await resolveFolder(keeper.roots, path, false);
     const { entries, bytes, skipped } = await measureTree(folder);
     const tar = Readable.from(packTree(folder), { objectMode: false });
+    holdUntilRead(keeper, request, tar, release);
     noteRaw(keeper, { what: 'Tree', name: folder });
-    tar.once('close', release);
-    cutOffWhenIdle(request, tar);
     const reported = { [treeHeaders.entries]: entries, [treeHeaders.bytes]: bytes, [treeHeaders.skipped]: skipped };
     return await reply.type('application/x-tar').headers(reported).send(tar);
   } catch (error) {
@@ -232,20 +230,12 @@ async function getTree(keeper: Keeper, request: FastifyRequest, reply: FastifyRe
   }
 }
 
-function cutOffWhenIdle({ raw: { socket } }: FastifyRequest, tar: Readable): void {
-  const cut = (): void => void socket.destroy();
-  socket.setTimeout(idleMs, cut);
-  tar.once('close', () => {
-    socket.off('timeout', cut);
-    socket.setTimeout(0);
-  });
-}
-
 async function putTree(keeper: Keeper, request: FastifyRequest, validators: Validators): Promise<TreeWritten> {
-  const { gate, log, logger, metrics, quota } = keeper.parts;
+  const { gate, log, logger, metrics, quota, transfers } = keeper.parts;
   const { path } = validators.tree(request.query);
   const tar = streamOf(request, 'application/x-tar');
-  const release = gate.exclusive({ kind: 'tree import', name: path });
+  const held = gate.exclusive({ kind: 'tree import', name: path });
+  const release = transfers.begin(request.epoch, held, () => tar.destroy());
   const measure = (): void => quota.measureSoon((error) => logger.error('the roots could not be measured', errorFields(error)));
   let writer: TreeWriter | undefined;
   try {

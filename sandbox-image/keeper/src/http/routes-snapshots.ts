@@ -21,7 +21,7 @@ import { noteRaw, redacted } from './redacted.ts';
 import type { Validators } from './validation.ts';
 import type { Readable } from 'node:stream';
 import { exportParts } from '../durable/index.ts';
-import { streamOf } from './body.ts';
+import { holdUntilRead, streamOf } from './body.ts';
 
 interface ById {
   readonly Params: { readonly id: string };
@@ -47,7 +47,7 @@ export function snapshotRoutes(app: FastifyInstance, keeper: Keeper, validators:
     const release = to === CURRENT ? unchanged(keeper, { kind: 'revert bundle', name: `${from}..${to}` }) : nothing;
     try {
       const tar = await snapshots.revertBundle(from, to, await externalEffects(log, from, to));
-      tar.once('close', release);
+      holdUntilRead(keeper, request, tar, release);
       noteRaw(keeper, { what: 'RevertBundle', name: `${from}..${to}` });
       return await reply.type('application/x-tar').send(tar);
     } catch (error) {

@@ -9,9 +9,10 @@ import type { Adoptions } from '../durable/index.ts';
 import type { EgressTunnels } from '../egress/index.ts';
 import { chooseEngine, type Snapshots } from '../durable/snapshots.ts';
 import type { EndFacts, Executor, OutputRoom, Quota, Sessions, SpillStore, StoreReserve } from '../exec/index.ts';
-import type { SyntaxParser } from '../files/index.ts';
+import type { StagedFiles, SyntaxParser } from '../files/index.ts';
 import type { PatchJournal } from '../files/patch/index.ts';
 import type { Gate } from '../base/gate.ts';
+import type { Transfers } from '../base/transfers.ts';
 import type { EventLog } from '../log/index.ts';
 import type { Log } from '@agentfleet/protocol/log';
 import type { KeeperMetrics } from './metrics.ts';
@@ -124,7 +125,10 @@ export interface KeeperParts extends Machine {
   /** Spans of requests whose trace is sampled. */
   readonly spans: SpanRing;
   readonly spills: SpillStore;
+  /** Files that are being written. */
+  readonly staged: StagedFiles;
   readonly syntax: SyntaxParser;
+  readonly transfers: Transfers;
 }
 
 /** The keeper's parts and the state that spans them. */
@@ -184,11 +188,12 @@ export class Keeper {
 
   /** Admits a changing request; ends what an older assignment left running. @throws KeeperError */
   async admit(epochHeader: string | undefined): Promise<number> {
-    const { egress, executor, fence, log, sessions } = this.parts;
+    const { egress, executor, fence, log, sessions, transfers } = this.parts;
     log.assertWritable();
     return fence.admit(epochHeader, async (from, to) => {
       log.append('EpochRaised', { from, to });
       egress.supersede(to);
+      await transfers.supersede(to);
       await executor.supersede(to);
       await sessions.closeAll('Superseded', to);
     });
