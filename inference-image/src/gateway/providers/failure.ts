@@ -90,7 +90,7 @@ export function reportedFailure(error: unknown, where: Where, usage?: WireUsage)
   return refused(statusOf(error), { error, message: JSON.stringify(error) }, where, usage);
 }
 
-/** Statuses of the vendors' types of errors. */
+/** Statuses of the vendors' codes and types of errors. */
 const statuses: Readonly<Record<string, number>> = {
   invalid_request_error: 400,
   authentication_error: 401,
@@ -98,14 +98,15 @@ const statuses: Readonly<Record<string, number>> = {
   not_found_error: 404,
   request_too_large: 413,
   rate_limit_error: 429,
+  rate_limit_exceeded: 429,
 };
 
 /** The HTTP status that an error names; null: none. */
 function statusOf(error: unknown): number | null {
-  const { error: inner, code, status, type } = (error ?? {}) as Loose;
+  const { error: inner, code, status, status_code: groq, http_status_code: tgi, type } = (error ?? {}) as Loose;
   if (inner !== undefined) return statusOf(inner);
-  const named = [code, status].map(Number).find((one) => one >= 400 && one < 600);
-  return named ?? statuses[String(type)] ?? null;
+  const named = [code, status, groq, tgi].map(Number).find((one) => one >= 400 && one < 600);
+  return named ?? statuses[String(code)] ?? statuses[String(type)] ?? null;
 }
 
 /** @param named status of the refusal; null: it names none */
