@@ -2,6 +2,7 @@ import { VirtualClock } from '@agentfleet/kube/testing';
 import { describe, expect, it } from 'vitest';
 import { AttemptFailure } from '../attempt/index.ts';
 import type { Scope } from '../attempt/scope.ts';
+import { UselessAnswer } from '../models/models.ts';
 import { whenReachable } from './notes.ts';
 
 const minute = 60_000;
@@ -62,11 +63,9 @@ describe('a model that is away', () => {
   });
 
   it.each([
-    ['refuses', 'InvalidInput', 'CredentialRefused'],
-    ['answers in another form than its API, which its server bills', 'Infrastructure', 'ProviderMalformed'],
-    ['answers by a gateway of another version', 'Infrastructure', 'ModelMalformed'],
-  ] as const)('is not one that %s', async (_how, failureClass, reason) => {
-    const failure = new AttemptFailure(failureClass, reason, 'an answer of no use');
+    ['refuses', new AttemptFailure('InvalidInput', 'CredentialRefused', 'no')],
+    ['answers what is of no use, which its server bills', new UselessAnswer('ModelFailed', 'the gateway failed on it')],
+  ])('is not one that %s', async (_how, failure) => {
     const { clock, settled, said, asks } = await outage(60 * minute, failure);
     await clock.advance(60 * minute);
     expect(await settled).toEqual({ reason: failure });

@@ -1,6 +1,5 @@
-import type { Reason } from '@agentfleet/protocol/api';
 import type { ConversationMessage, TokenUsage, ToolCall, ToolDefinition } from '@agentfleet/protocol/chat';
-import type { ModelProposal, ModelReply } from '../models/models.ts';
+import { UselessAnswer, type ModelProposal, type ModelReply } from '../models/models.ts';
 import type { ConsideredProposal } from './chooseAct.ts';
 import type { McpListing } from '../tools/index.ts';
 import type { BackgroundProcess, PlanItem, UndoPoint } from '../tools/tool.ts';
@@ -124,9 +123,6 @@ export interface CallObserved {
 /** How long a model that does not answer is waited for, and between two tries; ms. */
 const away = { mostMs: 600_000, betweenMs: 15_000 };
 
-/** A model that answered is not away: servers bill answers of no use, and the gateway has asked for another one already. */
-const answered: ReadonlySet<Reason> = new Set<Reason>(['ProviderMalformed', 'ModelMalformed']);
-
 /** Waits for a model that is away; its time is not of the budget, but of the deadline. @throws AttemptFailure Infrastructure */
 export async function whenReachable<T>({ context, meter, progress }: Scope, ask: () => Promise<T>): Promise<T> {
   const until = context.clock.monotonic() + away.mostMs;
@@ -134,7 +130,7 @@ export async function whenReachable<T>({ context, meter, progress }: Scope, ask:
     try {
       return await ask();
     } catch (error) {
-      const passes = error instanceof AttemptFailure && error.failureClass === 'Infrastructure' && !answered.has(error.reason);
+      const passes = error instanceof AttemptFailure && error.failureClass === 'Infrastructure' && !(error instanceof UselessAnswer);
       if (!passes || context.clock.monotonic() > until) throw error;
       progress.say(`waiting for the model: ${error.message}`);
     }

@@ -6,7 +6,7 @@ import type { ChatRequest, GatewayErrorCode, ToolDefinition } from '@agentfleet/
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
 import { AttemptFailure } from '../base/failure.ts';
 import { ChatModelsClient } from './client.ts';
-import type { ModelReply, ModelRequest } from './models.ts';
+import { UselessAnswer, type ModelReply, type ModelRequest } from './models.ts';
 
 const tool: ToolDefinition = { name: 'bash', description: 'Runs.', parameters: { type: 'object', properties: {} }, risk: 'Execute' };
 const request: ModelRequest = {
@@ -209,9 +209,22 @@ describe('asking a chat model', () => {
     expect(stage.seen.length > 1).toBe(retryable);
   });
 
+  it.for<[string, number, unknown, boolean]>([
+    ['the gateway fails on it', 500, refusal('Internal', false), true],
+    ['it is no chat completion', 502, refusal('ProviderMalformed', false), true],
+    ['the gateway sends another form', 200, { choices: [] }, true],
+    ['it is too large', 200, { ...completion, more: 'm'.repeat(16 * 1024 * 1024) }, true],
+    ['it is of a proxy', 404, '<html>not here</html>', false],
+    ['it is of a key that is refused', 400, refusal('CredentialRefused', false), false],
+  ])('knows an answer that costs, and is of no use: %s', async ([, status, body, useless]) => {
+    await using stage = await gateway((response) => send(response, status, body));
+    expect((await failureOf(stage.ask())) instanceof UselessAnswer).toBe(useless);
+  });
+
   it.for<[string, number, unknown, string]>([
     ['no choices', 200, { choices: [] }, 'ModelMalformed'],
     ['another form', 200, { choices: [{ index: 0, message: { role: 'assistant', content: 7 } }] }, 'ModelMalformed'],
+    ['more than 16 MiB', 200, { ...completion, more: 'm'.repeat(16 * 1024 * 1024) }, 'ModelMalformed'],
     ['a page of a proxy', 404, '<html>not here</html>', 'ModelFailed'],
     ['a redirect', 302, '', 'ModelFailed'],
   ])('refuses an answer that has %s', async ([, status, body, reason]) => {

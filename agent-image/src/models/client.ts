@@ -16,7 +16,15 @@ import { asError, Backoff, deadline, sleep, type Clock, type Log, type Random, t
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
 import { proposalOf, usageOf, wireMessages, wireTools } from './convert.ts';
 import { jsonConversation, jsonFormat, jsonProposal } from './jsonProtocol.ts';
-import type { ChatModels, ForwardedAnswer, ForwardedRequest, ModelProposal, ModelReply, ModelRequest } from './models.ts';
+import {
+  UselessAnswer,
+  type ChatModels,
+  type ForwardedAnswer,
+  type ForwardedRequest,
+  type ModelProposal,
+  type ModelReply,
+  type ModelRequest,
+} from './models.ts';
 
 interface Meaning {
   readonly failureClass: FailureClass;
@@ -45,6 +53,9 @@ const meaning: Readonly<Record<GatewayErrorCode, Meaning>> = {
   Internal: { failureClass: 'Infrastructure', reason: 'ModelFailed' },
   Stopping: { failureClass: 'Infrastructure', reason: 'ModelUnreachable' },
 };
+
+/** Refusals after an answer of the model. */
+const useless: ReadonlySet<GatewayErrorCode> = new Set(['ProviderMalformed', 'Internal']);
 
 /** Answers of proxies before the gateway, without an AgentFleet code. */
 const passing: ReadonlySet<number> = new Set([429, 502, 503, 504]);
@@ -77,8 +88,9 @@ export function modelRefusal(expert: string, status: number, body: unknown): Mod
   }
   const { failureClass, reason } = meaning[known];
   const text = `expert ${expert}: ${typeof message === 'string' ? message : 'no reason was given; see the log of its gateway'}`;
+  const failure = useless.has(known) ? new UselessAnswer(reason, text) : new AttemptFailure(failureClass, reason, text);
   // The gateway's copy of the signing keys may be older than the token.
-  return { retry: retryable === true || known === 'Unauthenticated', code: known, failure: new AttemptFailure(failureClass, reason, text) };
+  return { retry: retryable === true || known === 'Unauthenticated', code: known, failure };
 }
 
 interface ChatModelsOptions {
@@ -205,7 +217,9 @@ export class ChatModelsClient implements ChatModels {
     try {
       const answer = await this.#post(expert, request, limit.signal);
       return { reply: this.#reply(expert, request, answer) };
-    } catch (error) {
+    } catch (thrown) {
+      // The library wraps what its `fetch` throws.
+      const error = thrown instanceof APIError && thrown.cause instanceof AttemptFailure ? thrown.cause : thrown;
       if (error instanceof AttemptFailure) return { refusal: { retry: false, code: null, failure: error }, retryAfterMs: 0 };
       if (error instanceof APIError && typeof error.status === 'number') return this.#refusal(expert, error);
       const failure = unreachable(expert, limit.expired() ? null : error);
@@ -229,7 +243,7 @@ export class ChatModelsClient implements ChatModels {
       baseURL: new URL('/v1', expert.url).href,
       maxRetries: 0,
       timeout: tryMs,
-      fetch: boundedFetch(this.#dispatcher),
+      fetch: boundedFetch(this.#dispatcher, expert),
       // The client must not read the environment.
       organization: null,
       project: null,
@@ -285,7 +299,7 @@ export class ChatModelsClient implements ChatModels {
       const [error] = validate.errors ?? [];
       const what = `${error?.instancePath ?? ''} ${error?.message ?? 'has another form'}`.trim();
       const message = `the gateway of expert ${expert.name} answered what is no chat completion: ${what}; check its version`;
-      throw new AttemptFailure('Infrastructure', 'ModelMalformed', message);
+      throw new UselessAnswer('ModelMalformed', message);
     }
     const json = expert.chat?.toolCalls === 'Json' && request.tools.length > 0;
     const proposals = answer.choices.map((choice, at): ModelProposal => {
@@ -306,7 +320,7 @@ function unreachable({ name, url }: ExpertEndpoint, error: unknown): AttemptFail
 }
 
 /** A `fetch` that follows no redirect and reads no endless answer. */
-function boundedFetch(dispatcher: Dispatcher): typeof globalThis.fetch {
+function boundedFetch(dispatcher: Dispatcher, { name }: ExpertEndpoint): typeof globalThis.fetch {
   const fetch = async (url: string, init: object): Promise<Response> => {
     const response = await undiciFetch(url, { ...init, redirect: 'manual', dispatcher });
     const { status, headers } = response;
@@ -315,7 +329,8 @@ function boundedFetch(dispatcher: Dispatcher): typeof globalThis.fetch {
     for await (const chunk of response.body ?? []) {
       const part = chunk as Uint8Array;
       bytes += part.length;
-      if (bytes > maxAnswerBytes) throw new Error(`it answered more than ${maxAnswerBytes} bytes`);
+      if (bytes > maxAnswerBytes)
+        throw new UselessAnswer('ModelMalformed', `expert ${name} answered more than ${maxAnswerBytes} bytes; lower its maxOutputTokens`);
       chunks.push(part);
     }
     return new Response(Buffer.concat(chunks), { status, headers: [...headers] });

@@ -1,5 +1,7 @@
 import type { ConversationMessage, TokenUsage, ToolCall, ToolDefinition } from '@agentfleet/protocol/chat';
+import type { Reason } from '@agentfleet/protocol/api';
 import type { ExpertEndpoint } from '@agentfleet/protocol/pool';
+import { AttemptFailure } from '../base/failure.ts';
 
 /** One request to a chat model. */
 export interface ModelRequest {
@@ -34,6 +36,13 @@ export interface ModelReply {
   readonly usage: TokenUsage;
   /** Name of the expert that answered, where that is another one: a fallback. */
   readonly answeredBy?: string;
+}
+
+/** What a model answered is of no use. It is not away: its server bills the answer, and the next one costs again. */
+export class UselessAnswer extends AttemptFailure {
+  constructor(reason: Reason, message: string) {
+    super('Infrastructure', reason, message);
+  }
 }
 
 /** The chat models of a pool, behind its gateway. */

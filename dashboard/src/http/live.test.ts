@@ -4,7 +4,7 @@ import { createTransport, plainConfig, silentLog, systemClock } from '@agentflee
 import { type FakeApiServer, startFakeServer } from '@agentfleet/kube/testing';
 import { expect, onTestFinished, test } from 'vitest';
 import { resources } from '../base/resources.ts';
-import type { LiveChange } from '../base/wire.ts';
+import type { KindState, LiveChange } from '../base/wire.ts';
 import { Feed } from '../live/feed.ts';
 import { Watches } from '../live/watches.ts';
 import { createServer } from './server.ts';
@@ -104,6 +104,40 @@ test('a fleet of more than a socket takes at once comes through, to the first pa
     }
     expect(found.size, page).toBe(many);
   }
+});
+
+test('tasks are live to a page when it has all that were there, to the first page and to a slow one', async () => {
+  const { api, url } = await startApi();
+  place(api, 1500, 'old');
+  const transport = createTransport(plainConfig(url), { userAgent: 'test' });
+  const watches = new Watches(transport, { clock: systemClock, random: Math.random, log: silentLog });
+  const feed = await Feed.open(transport, [], watches, systemClock);
+  onTestFinished(async () => {
+    feed.close();
+    await transport.close();
+  });
+  const follow = (room: () => Promise<void>) => {
+    const keys = new Set<string>();
+    const seen: (readonly [state: string | undefined, tasks: number])[] = [];
+    const change = ({ upsert }: LiveChange): void => {
+      for (const shape of upsert) if ('key' in shape) keys.add(shape.key);
+    };
+    const state = (states: readonly KindState[]): void => {
+      seen.push([states.find(({ kind }) => kind === 'AgentTask')?.state, keys.size]);
+    };
+    feed.listen({ change, state, room, end: () => undefined });
+    return { live: () => seen.filter(([word]) => word === 'Live').map(([, tasks]) => tasks), last: () => seen.at(-1)?.[0] };
+  };
+  const quick = follow(() => Promise.resolve());
+  await expect.poll(() => quick.last()).toBe('Live');
+  expect(new Set(quick.live())).toEqual(new Set([1500]));
+  let makeRoom = (): void => undefined;
+  const gate = new Promise<void>((resolve) => (makeRoom = resolve));
+  const slow = follow(() => gate);
+  expect(slow.last()).toBe('Loading');
+  makeRoom();
+  await expect.poll(() => slow.last()).toBe('Live');
+  expect(new Set(slow.live())).toEqual(new Set([1500]));
 });
 
 test('a slow page gets each task as it is when there is room for it, and none that is gone', async () => {

@@ -157,7 +157,11 @@ class Reader {
   readonly #listener: Listener;
   /** By kind, the one first that has waited longest. */
   readonly #owed = new Map<KindFeed, Set<string>>();
-  readonly #begun = new Set<KindFeed>();
+  readonly #begun = new Set<Followed>();
+  /** Kinds of which everything was sent that was there at first. */
+  readonly #whole = new Set<Followed>();
+  #states: readonly KindState[] = [];
+  #reported = '';
   #sending = false;
 
   constructor(listener: Listener) {
@@ -172,7 +176,8 @@ class Reader {
   }
 
   state(states: readonly KindState[]): void {
-    this.#listener.state(states);
+    this.#states = states;
+    this.#tellStates();
   }
 
   leave(): void {
@@ -189,6 +194,7 @@ class Reader {
     this.#sending = true;
     for (let part = this.#next(); part !== undefined; part = this.#next()) {
       this.#listener.change(part);
+      this.#tellStates();
       await this.#listener.room();
     }
     this.#sending = false;
@@ -206,9 +212,23 @@ class Reader {
     }
     this.#owed.delete(kind);
     if (owed.size > 0) this.#owed.set(kind, owed);
-    const begins = !this.#begun.has(kind);
-    this.#begun.add(kind);
+    const begins = !this.#begun.has(kind.kind);
+    this.#begun.add(kind.kind);
     return { ...kind.changeOf(keys), ...(begins && { reset: true }) };
+  }
+
+  /** A kind is live when the listener has what was there, not when we have it. */
+  #tellStates(): void {
+    const owed = new Set([...this.#owed.keys()].map(({ kind }) => kind));
+    const states = this.#states.map((known): KindState => {
+      const { kind, state } = known;
+      if (state === 'Live' && this.#begun.has(kind) && !owed.has(kind)) this.#whole.add(kind);
+      return state === 'Live' && !this.#whole.has(kind) ? { ...known, state: 'Loading' } : known;
+    });
+    const text = JSON.stringify(states);
+    if (text === this.#reported) return;
+    this.#reported = text;
+    this.#listener.state(states);
   }
 }
 
@@ -219,7 +239,6 @@ export class Feed {
   readonly #clock: Clock;
   #kinds: readonly KindFeed[] = [];
   #flush: { cancel(): void } | undefined;
-  #reported = '';
 
   private constructor(clock: Clock) {
     this.#clock = clock;
@@ -272,29 +291,26 @@ export class Feed {
   }
 
   #soon(): void {
-    this.#flush ??= this.#clock.after(bounds.batchMs, () => {
-      this.#flush = undefined;
-      for (const kind of this.#kinds) {
-        const changed = kind.take();
-        if (changed.size > 0) for (const reader of this.#readers) reader.owe(kind, changed);
-      }
-      this.#tellStates();
-    });
+    this.#flush ??= this.#clock.after(bounds.batchMs, () => this.#report());
   }
 
   /** States change without an event of an object: looked at twice a second. */
   #look(): void {
     if (this.#abort.signal.aborted) return;
-    this.#tellStates();
+    this.#report();
     const timer = this.#clock.after(500, () => this.#look());
     this.#abort.signal.addEventListener('abort', () => timer.cancel(), { once: true });
   }
 
-  #tellStates(): void {
+  /** Changes first: a state is about what was sent before it. */
+  #report(): void {
+    this.#flush?.cancel();
+    this.#flush = undefined;
+    for (const kind of this.#kinds) {
+      const changed = kind.take();
+      if (changed.size > 0) for (const reader of this.#readers) reader.owe(kind, changed);
+    }
     const states = this.states();
-    const text = JSON.stringify(states);
-    if (text === this.#reported) return;
-    this.#reported = text;
     for (const reader of this.#readers) reader.state(states);
   }
 }

@@ -20,6 +20,20 @@ afterEach(() => stage.close());
 const hello = tell([{ content: 'Hello.' }]);
 const api = (status: number, message: string, code?: string): Script => refuse(status, { error: { message, code, type: 'x' } });
 
+const groqRate = {
+  error: {
+    message:
+      'Rate limit reached for model `llama` in organization `o` service tier `on_demand` on tokens per minute (TPM): Limit 6000, Used 5034, Requested 1443. Please try again in 4.77s. Need more tokens? Upgrade to Dev Tier today at https://console.groq.com/settings/billing',
+    type: 'tokens',
+    code: 'rate_limit_exceeded',
+  },
+};
+const gemini = (message: string): unknown => [{ error: { code: 429, message, status: 'RESOURCE_EXHAUSTED' } }];
+const geminiRate = gemini('You exceeded your current quota, please check your plan and billing details. Please retry in 23.2s.');
+const geminiCredit = gemini('Your prepayment credits are depleted. Please go to AI Studio to manage your project and billing.');
+const azureRate = 'Requests have exceeded token rate limit of your current OpenAI S0 pricing tier. Please retry after 6 seconds.';
+const openAICredit = 'You exceeded your current quota, please check your plan and billing details.';
+
 type Row = readonly [what: string, script: Script, status: number, code: string, retryable: boolean, asked: number, words: RegExp];
 const faults: readonly Row[] = [
   [
@@ -41,6 +55,29 @@ const faults: readonly Row[] = [
     /fewer requests/,
   ],
   ['429 of Bedrock', api(429, 'Too many tokens, please wait before trying again.'), 429, 'RateLimited', true, 4, /fewer requests/],
+  ['429 of Groq, which links to its billing', refuse(429, groqRate), 429, 'RateLimited', true, 4, /fewer requests/],
+  [
+    '429 that links to a billing, without a code',
+    api(429, 'Slow down. You can add a payment method at https://platform.openai.com/account/billing.'),
+    429,
+    'RateLimited',
+    true,
+    4,
+    /fewer requests/,
+  ],
+  ['429 of Gemini for a minute', refuse(429, geminiRate), 429, 'RateLimited', true, 4, /fewer requests/],
+  ['429 of Gemini without credit', refuse(429, geminiCredit), 400, 'ProviderRefused', false, 1, /no credit left/],
+  ['429 of Azure', refuse(429, { error: { code: '429', message: azureRate } }), 429, 'RateLimited', true, 4, /fewer requests/],
+  [
+    '429 of Anthropic',
+    refuse(429, { type: 'error', error: { type: 'rate_limit_error', message: 'see your plan and billing' } }),
+    429,
+    'RateLimited',
+    true,
+    4,
+    /fewer requests/,
+  ],
+  ['429 of OpenAI without credit', api(429, openAICredit), 400, 'ProviderRefused', false, 1, /no credit left/],
   ['429 for an hour', refuse(429, {}, { 'retry-after': '3600' }), 429, 'RateLimited', true, 1, /requestsPerMinute/],
   ['an account without credit', api(429, 'no', 'insufficient_quota'), 400, 'ProviderRefused', false, 1, /no credit left.*billing/],
   ['500', api(500, 'oops'), 502, 'ProviderUnreachable', true, 4, /fails \(500: oops\)/],

@@ -86,6 +86,21 @@ describe('a stream', () => {
     expect(provider.calls).toHaveLength(1);
   });
 
+  it('that breaks off at a call that cannot be read is a whole answer', async () => {
+    const error = {
+      message: 'no',
+      type: 'invalid_request_error',
+      code: 'tool_use_failed',
+      failed_generation: '<function=x>',
+      status_code: 400,
+    };
+    provider.play(stream([head, chunk({ content: 'I look. ' }), { error }], false));
+    const streamed = await stage.stream();
+    expect([textOf(streamed), streamed.done]).toEqual(['I look. <function=x>', true]);
+    expect(streamed.chunks.flatMap(({ choices }) => choices.map((choice) => choice.finish_reason)).at(-1)).toBe('stop');
+    expect(provider.calls).toHaveLength(1);
+  });
+
   it('that cannot begin is refused by its status', async () => {
     provider.play(refuse(401, { error: { message: 'expired' } }));
     expect(await stage.stream()).toMatchObject({ status: 500, error: { code: 'CredentialRefused' } });
@@ -95,6 +110,18 @@ describe('a stream', () => {
     ['ends in the middle', stream(hello.slice(0, 2), false), 'ProviderMalformed', /ends in the middle/],
     ['says that it failed', stream([head, { error: { message: 'EngineDeadError' } }]), 'ProviderUnreachable', /EngineDeadError/],
     ['names a status', stream([head, { error: { message: 'slow down', code: 429 } }]), 'RateLimited', /429: slow down/],
+    [
+      'names a status as Groq does',
+      stream([head, { error: { message: 'over capacity', type: 'invalid_request_error', status_code: 503 } }]),
+      'ProviderUnreachable',
+      /fails \(503: over capacity\)/,
+    ],
+    [
+      'names a limit by its code',
+      stream([head, { error: { message: 'enough', type: 'tokens', code: 'rate_limit_exceeded' } }]),
+      'RateLimited',
+      /429: enough/,
+    ],
     [
       'has a choice that failed',
       stream([head, { choices: [{ index: 0, delta: {}, finish_reason: 'error', error: { code: 502, message: 'gone' } }] }]),

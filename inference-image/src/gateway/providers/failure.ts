@@ -19,7 +19,13 @@ const sizeWords = /request too large for\b|tokens must be reduced/i;
 const modelWords =
   /model[^.]{0,120}(?:not (?:be )?found|does not exist|not exist|unknown|not (?:supported|available|loaded))|^model: |no such model|unknown model|invalid model|model_not_found/i;
 const keyWords = /\bapi key (?:is )?(?:not valid|invalid|not found|expired)|(?:incorrect|invalid) api key/i;
-const quotaWords = /insufficient_quota|exceeded your current quota|credit balance|billing/i;
+/** Codes and types of an account that cannot pay, and words that are about nothing else. */
+const creditNames = /^(?:insufficient_quota|insufficient_balance|exceeded_current_quota_error|billing_\w+)$/i;
+const creditWords = /insufficient_quota|credit balance|credits are depleted/i;
+/** Codes, types and words of a limit that passes: many name the place where a higher one is sold. */
+const rateNames = /rate_?limit|too_?many_?requests|resource_exhausted/i;
+const rateWords = /rate limit|(?:retry|try again) in \d/i;
+const quotaWords = /exceeded your current quota|billing/i;
 const certificateWords = /CERT|SELF_SIGNED|UNABLE_TO_(?:VERIFY|GET_ISSUER)/;
 const shownChars = 300;
 
@@ -84,7 +90,7 @@ export function reportedFailure(error: unknown, where: Where, usage?: WireUsage)
   return refused(statusOf(error), { error, message: JSON.stringify(error) }, where, usage);
 }
 
-/** Statuses of the vendors' types of errors. */
+/** Statuses of the vendors' codes and types of errors. */
 const statuses: Readonly<Record<string, number>> = {
   invalid_request_error: 400,
   authentication_error: 401,
@@ -92,14 +98,15 @@ const statuses: Readonly<Record<string, number>> = {
   not_found_error: 404,
   request_too_large: 413,
   rate_limit_error: 429,
+  rate_limit_exceeded: 429,
 };
 
 /** The HTTP status that an error names; null: none. */
 function statusOf(error: unknown): number | null {
-  const { error: inner, code, status, type } = (error ?? {}) as Loose;
+  const { error: inner, code, status, status_code: groq, http_status_code: tgi, type } = (error ?? {}) as Loose;
   if (inner !== undefined) return statusOf(inner);
-  const named = [code, status].map(Number).find((one) => one >= 400 && one < 600);
-  return named ?? statuses[String(type)] ?? null;
+  const named = [code, status, groq, tgi].map(Number).find((one) => one >= 400 && one < 600);
+  return named ?? statuses[String(code)] ?? statuses[String(type)] ?? null;
 }
 
 /** @param named status of the refusal; null: it names none */
@@ -114,8 +121,7 @@ function refused(named: number | null, error: unknown, where: Where, usage?: Wir
     return fail('ProviderRefused', `redirects to ${redirectOf(error)}, which no key follows: write the address it means into baseURL`);
   // The limits of a minute are quoted with where to buy more, which is no word about credit.
   if (status === 413 || (status < 500 && sizeWords.test(detail))) return fail('ContextExceeded', tooLong(quoted));
-  if (status === 402 || quotaWords.test(detail))
-    return fail('ProviderRefused', `has no credit left for this key (${quoted}): see its billing`);
+  if (status === 402 || isUnpaid(error)) return fail('ProviderRefused', `has no credit left for this key (${quoted}): see its billing`);
   const isParameter = namesParameter(detail, where);
   if (status === 401 || (status === 403 && !isParameter) || (status < 429 && keyWords.test(detail)))
     return fail('CredentialRefused', `refuses the credential (${quoted}): renew the key in its Secret`);
@@ -128,6 +134,23 @@ function refused(named: number | null, error: unknown, where: Where, usage?: Wir
   if (status === 404 || status === 405)
     return fail('ProviderRefused', `has no chat API there (${quoted}): correct the path of baseURL, as …/v1`);
   return fail('InvalidRequest', `refuses the request (${quoted}): correct what it names`);
+}
+
+/** Whether an account cannot pay: by code or type, where it names one that is known, else by words. */
+function isUnpaid(error: unknown): boolean {
+  const names = namesOf((error as Loose)['error']);
+  const words = saidBy(error);
+  if (names.some((name) => creditNames.test(name)) || creditWords.test(words)) return true;
+  if (names.some((name) => rateNames.test(name)) || rateWords.test(words)) return false;
+  return quotaWords.test(words.replaceAll(/https?:\/\/\S+/g, ''));
+}
+
+/** Codes, types and statuses in words of an error body and of the error in it. */
+function namesOf(body: unknown): readonly string[] {
+  if (Array.isArray(body)) return namesOf(body[0]);
+  if (typeof body !== 'object' || body === null) return [];
+  const { error, code, type, status } = body as Loose;
+  return [...[code, type, status].filter((name) => typeof name === 'string'), ...namesOf(error)];
 }
 
 const tooLong = (quoted: string): string => `cannot take so long a conversation (${quoted}): shorten it, or raise its context`;
@@ -161,10 +184,14 @@ function withoutKey(text: string, { key }: Where): string {
   return new Redaction(() => undefined).open().text(bare);
 }
 
-function detailOf(error: unknown, where: Where): string {
+/** All words of an error, which may quote the key. */
+function saidBy(error: unknown): string {
   const { error: body, message } = error as { readonly error?: unknown; readonly message?: unknown };
-  const text = wordsOf(body) ?? (typeof message === 'string' ? message : String(error));
-  return withoutKey(text, where).replaceAll(/\s+/g, ' ').slice(0, shownChars).trim();
+  return wordsOf(body) ?? (typeof message === 'string' ? message : String(error));
+}
+
+function detailOf(error: unknown, where: Where): string {
+  return withoutKey(saidBy(error), where).replaceAll(/\s+/g, ' ').slice(0, shownChars).trim();
 }
 
 /** The words of an error body: `{error: {message, code, param}}`, a list of them, `{message}`, `{detail}`; `metadata.raw` is what a broker got. */

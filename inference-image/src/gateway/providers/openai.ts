@@ -4,7 +4,7 @@ import { ChatCompletion, type WireToolCall, type WireMessage, type WireUsage } f
 import { malformed, reportedFailure } from './failure.ts';
 import { chunkOfChoice } from './chunks.ts';
 import type { Ask, Chunk, Provider } from './provider.ts';
-import { BadRequestError, OpenAI } from 'openai';
+import { APIError, BadRequestError, OpenAI } from 'openai';
 import type { ChatCompletionCreateParamsNonStreaming, ChatCompletionCreateParamsStreaming } from 'openai/resources/chat/completions';
 import { keepState, restoreState } from './state.ts';
 
@@ -183,10 +183,11 @@ type Bound = 'max_completion_tokens' | 'max_tokens';
 
 /**
  * Returns the answer that a refusal stands for, and throws any other error. Azure refuses a prompt that its filter holds back, and
- * Groq a reply whose call or JSON it cannot read: callers see what other servers answer with status 200.
+ * Groq a reply whose call or JSON it cannot read, also in a stream that began: callers see what other servers answer with status 200.
  */
 function answered(error: unknown, { body, model }: Ask): ChatCompletion {
-  const reported = error instanceof BadRequestError && isObject(error.error) ? error.error : {};
+  const isRefusal = error instanceof APIError && (error.status ?? 400) === 400;
+  const reported = isRefusal && isObject(error.error) ? error.error : {};
   const { code, failed_generation: wrote } = reported;
   const isFiltered = code === 'content_filter';
   if (!isFiltered && typeof wrote !== 'string') throw error;
@@ -198,6 +199,10 @@ function answered(error: unknown, { body, model }: Ask): ChatCompletion {
   }));
   return { model: model.name, choices };
 }
+
+/** {@link answered}, in chunks. */
+const answeredChunks = (error: unknown, ask: Ask): Chunk[] =>
+  answered(error, ask).choices.map((choice) => chunkOfChoice(ask.model.name, choice, choice.index));
 
 /** Servers of the OpenAI chat API: hosted, or the pool's own engines. */
 export class OpenAIProvider implements Provider {
@@ -216,14 +221,18 @@ export class OpenAIProvider implements Provider {
     const more = { stream: true, stream_options: { include_usage: true } };
     const chunks = await this.#create(ask, (client, body) =>
       client.chat.completions.create({ ...body, ...more } as unknown as ChatCompletionCreateParamsStreaming, optionsOf(ask)),
-    ).catch((error: unknown) => answered(error, ask).choices.map((choice) => chunkOfChoice(ask.model.name, choice, choice.index)));
+    ).catch((error: unknown) => answeredChunks(error, ask));
     if (Array.isArray(chunks)) {
       yield* chunks;
       return;
     }
     if (!(Symbol.asyncIterator in chunks)) throw malformed(ask, 'it does not stream');
     const calls = new Map<number, StreamedCalls>();
-    for await (const chunk of chunks) yield tidyChunk(chunk, calls, ask);
+    try {
+      for await (const chunk of chunks) yield tidyChunk(chunk, calls, ask);
+    } catch (error) {
+      yield* answeredChunks(error, ask);
+    }
   }
 
   async #create<T>(ask: Ask, create: (client: OpenAI, body: Record<string, unknown>) => PromiseLike<T>): Promise<T> {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ResourceClient } from '../client/client.ts';
 import { silentLog } from '../runtime/log.ts';
+import { isKubeError, KubeError } from '../runtime/errors.ts';
 import { ApiError } from '../transport/apiError.ts';
 import type { KubeObject } from '../api/resource.ts';
 import { eventually, testBed, type Bed, type Widget } from '../testing/widget.ts';
@@ -121,6 +122,53 @@ describe('EventRecorder', () => {
     recorder.record(of('quiet', 'b'), made);
     expect(recorder.pending).toBe(1000);
     await eventually('the other one, although the queue was full', () => written.length === 2);
+    stop.abort();
+    await running;
+  });
+
+  it('waits with the events of one namespace while its answers are failures, and with all while there is no answer', async () => {
+    const failed = new ApiError(500, { reason: 'InternalError', message: 'failed calling webhook', code: 500 }, 'POST events');
+    const parts = { what: 'no connection', where: 'POST events', cure: 'Look' };
+    const late = new KubeError('AF_API_TIMEOUT', parts);
+    const clock = new VirtualClock();
+    const tried: string[] = [];
+    let error: Error | undefined;
+    const create = ({ regarding, metadata: { namespace } }: KubeEvent): Promise<unknown> => {
+      tried.push(regarding.name ?? '');
+      return error !== undefined && (namespace === 'broken' || isKubeError(error, 'AF_API_UNREACHABLE'))
+        ? Promise.reject(error)
+        : Promise.resolve();
+    };
+    const reporting = { reportingController: 'example.com/test', reportingInstance: 'pod' };
+    const recorder = new EventRecorder({ client: { create } as never, ...reporting, clock, random: () => 0.5, log: silentLog });
+    const record = (namespace: string, name: string): void =>
+      recorder.record({ ...about, metadata: { ...about.metadata, namespace, name, uid: name } }, made);
+    const stop = new AbortController();
+    const running = recorder.run(stop.signal);
+    const triedNext = async (ms = 0): Promise<string[]> => {
+      await clock.advance(ms);
+      return tried.splice(0);
+    };
+    for (const [round, failure] of [failed, late].entries()) {
+      error = failure;
+      record('broken', `a${round}`);
+      record('broken', `b${round}`);
+      record('sound', `c${round}`);
+      expect(await triedNext()).toEqual([`a${round}`, `c${round}`]);
+      expect(await triedNext(10_000)).toEqual([`a${round}`]);
+      error = undefined;
+      expect(await triedNext(10_000)).toEqual([`a${round}`, `b${round}`]);
+    }
+    error = new KubeError('AF_API_UNREACHABLE', parts);
+    record('broken', 'd');
+    record('sound', 'e');
+    expect(await triedNext()).toEqual(['d']);
+    error = undefined;
+    expect(await triedNext(10_000)).toEqual(['d', 'e']);
+    error = failed;
+    record('broken', 'f');
+    expect(await triedNext(150_000)).toEqual(Array.from({ length: 12 }, () => 'f'));
+    expect(recorder.pending).toBe(0);
     stop.abort();
     await running;
   });

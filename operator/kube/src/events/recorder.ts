@@ -1,7 +1,7 @@
 import { defineResource, type KubeObject } from '../api/resource.ts';
 import { type Clock, microTimestamp, sleep, type Random } from '../runtime/clock.ts';
 import type { ResourceClient } from '../client/client.ts';
-import { asError } from '../runtime/errors.ts';
+import { asError, isKubeError } from '../runtime/errors.ts';
 import type { Log } from '../runtime/log.ts';
 import { isApiError, isNotFound } from '../transport/apiError.ts';
 
@@ -133,7 +133,11 @@ interface Queued {
   readonly event: KubeEvent;
   /** Monotonic ms before which it is not written: it was refused once. `-Infinity`: it was not tried yet. */
   readonly dueAt: number;
+  /** How often it failed otherwise. */
+  readonly failures: number;
 }
+
+const namespaceOf = ({ event }: Queued): string => event.metadata.namespace ?? '';
 
 /**
  * Events about objects. Equal ones become a series: the first is created, the second makes it a series, more are
@@ -144,6 +148,8 @@ export class EventRecorder {
   readonly #guard: SpamGuard;
   readonly #series = new Map<string, Series>();
   readonly #queue: Queued[] = [];
+  /** Monotonic ms until which a namespace waits, because its last event failed. */
+  readonly #paused = new Map<string, number>();
   #wake: (() => void) | undefined;
   #names = 0;
 
@@ -186,7 +192,7 @@ export class EventRecorder {
     while (!signal.aborted) {
       const next = this.#due();
       if (next !== undefined) await this.#write(next, signal);
-      else await this.#idle(Math.min(tickAt, ...this.#queue.map(({ dueAt }) => dueAt)) - clock.monotonic(), signal);
+      else await this.#idle(Math.min(tickAt, ...this.#queue.map((queued) => this.#dueAt(queued))) - clock.monotonic(), signal);
       if (clock.monotonic() < tickAt) continue;
       tickAt = clock.monotonic() + finishMs;
       this.tick();
@@ -235,12 +241,21 @@ export class EventRecorder {
 
   /** Takes the first event that may be written now. */
   #due(): Queued | undefined {
-    const at = this.#queue.findIndex(({ dueAt }) => dueAt <= this.#options.clock.monotonic());
+    const now = this.#options.clock.monotonic();
+    const at = this.#queue.findIndex((queued) => this.#dueAt(queued) <= now);
     return at === -1 ? undefined : this.#queue.splice(at, 1)[0];
   }
 
-  #enqueue(key: string, event: KubeEvent, dueAt = -Infinity): void {
-    this.#queue.push({ key, event, dueAt });
+  #dueAt(queued: Queued): number {
+    return Math.max(queued.dueAt, this.#paused.get(namespaceOf(queued)) ?? -Infinity);
+  }
+
+  #enqueue(key: string, event: KubeEvent): void {
+    this.#queue.push({ key, event, dueAt: -Infinity, failures: 0 });
+    this.#hold();
+  }
+
+  #hold(): void {
     if (this.#queue.length > mostQueued) this.#dropOne();
     this.#wake?.();
   }
@@ -248,8 +263,8 @@ export class EventRecorder {
   /** The namespace that fills the queue loses its newest event: what is refused in one displaces none of another. */
   #dropOne(): void {
     const held = new Map<string, number>();
-    const heldBy = ({ event: { metadata } }: Queued): number => held.get(metadata.namespace ?? '') ?? 0;
-    for (const queued of this.#queue) held.set(queued.event.metadata.namespace ?? '', heldBy(queued) + 1);
+    const heldBy = (queued: Queued): number => held.get(namespaceOf(queued)) ?? 0;
+    for (const queued of this.#queue) held.set(namespaceOf(queued), heldBy(queued) + 1);
     const most = Math.max(...held.values());
     const at = this.#queue.findLastIndex((queued) => heldBy(queued) === most);
     for (const { event } of this.#queue.splice(at, 1))
@@ -264,25 +279,30 @@ export class EventRecorder {
     this.#wake = undefined;
   }
 
-  async #write({ key, event, dueAt }: Queued, signal: AbortSignal): Promise<void> {
+  async #write(queued: Queued, signal: AbortSignal): Promise<void> {
+    const { key, event, dueAt, failures } = queued;
     const { clock, random, log } = this.#options;
     const waitMs = retryMs * (0.75 + random() * 0.5);
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        await this.#send(event);
+    this.#paused.delete(namespaceOf(queued));
+    try {
+      await this.#send(event);
+    } catch (error) {
+      const answered = isApiError(error);
+      // One namespace has too many (admission plugin EventRateLimit). Once more is enough.
+      const limited = answered && error.code === 429;
+      const spent = limited ? dueAt !== -Infinity : failures + 1 >= mostTries;
+      // The server will not take it later either; a 5xx, 429 or a lost connection may pass.
+      if (spent || signal.aborted || (answered && !error.retryable)) {
+        log.warn('event not written', { reason: event.reason, key, error: asError(error).message });
         return;
-      } catch (error) {
-        // The server will not take it later either; a 5xx, 429 or a lost connection may pass.
-        const final = isApiError(error) && !error.retryable;
-        // One namespace has too many (admission plugin EventRateLimit): events of others do not wait for it. Once more is enough.
-        const limited = isApiError(error) && error.code === 429;
-        if (limited && dueAt === -Infinity && !signal.aborted) return this.#enqueue(key, event, clock.monotonic() + waitMs);
-        if (final || limited || attempt >= mostTries || signal.aborted) {
-          log.warn('event not written', { reason: event.reason, key, error: asError(error).message });
-          return;
-        }
-        await sleep(clock, waitMs, signal);
       }
+      if (limited) this.#queue.push({ ...queued, dueAt: clock.monotonic() + waitMs });
+      else this.#queue.unshift({ ...queued, failures: failures + 1 });
+      this.#hold();
+      if (limited) return;
+      // A webhook may fail for one namespace, or not answer: events of others do not wait for it. No connection is the same for all.
+      if (answered || isKubeError(error, 'AF_API_TIMEOUT')) this.#paused.set(namespaceOf(queued), clock.monotonic() + waitMs);
+      else await sleep(clock, waitMs, signal);
     }
   }
 

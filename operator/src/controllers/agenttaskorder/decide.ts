@@ -127,7 +127,7 @@ function toModel({ metadata: { uid = '' } }: AgentTaskOrder, { status }: AgentTa
 /** Whether the task was cancelled when the order stood already: where nothing has to be undone, it ends before we answer. */
 function obeyed({ metadata }: AgentTaskOrder, { status }: AgentTask): boolean {
   const ended = findCondition(status?.conditions, 'Finished')?.lastTransitionTime ?? '';
-  return status?.phase === 'Cancelled' && (metadata.creationTimestamp ?? '') <= ended;
+  return status?.phase === 'Cancelled' && Date.parse(metadata.creationTimestamp ?? '') <= Date.parse(ended) + clockSkewMs;
 }
 
 /** Approve and Reject name the act, so that a decision is about the act that its requester saw. */
