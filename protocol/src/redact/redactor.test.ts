@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { hideKeyLines } from './find.ts';
+import { hideKeyLines } from './key.ts';
 import { Redaction } from './redaction.ts';
 
 // Put together here, so that no scanner takes this file for a leak.
@@ -69,6 +69,23 @@ describe('redaction', () => {
     ['logs of a pod', lines.map((line, n) => `2026-01-02T03:04:05.${n}07Z web-1  | ${line}`).join('\n')],
     ['strings that are joined', lines.map((line) => `  "${line}\\n" +`).join('\n')],
     ['a variable of a shell', `key is ${lines.join(' ')} so far`],
+    [
+      'logs of Docker',
+      lines.map((line, n) => JSON.stringify({ log: `${line}\n`, stream: 'stdout', time: `2026-01-02T03:04:05.${n}07Z` })).join('\n'),
+    ],
+    ['logs as JSON', lines.map((line, n) => JSON.stringify({ time: 1767312000123 + n, msg: line })).join('\n')],
+    ['a page', lines.join('<br>\n')],
+    ['colours', lines.map((line, n) => `\u001B[32m${n}\u001B[m:${line}\u001B[K`).join('\n')],
+    ['a bare carriage return', lines.join('\r')],
+    ['blank lines between', lines.join('\r\n\r\n')],
+    ['a list', JSON.stringify(lines)],
+    ['JSON within JSON', JSON.stringify(JSON.stringify({ key: `${lines.join('\r\n')}\n` }))],
+    ['escaped slashes', JSON.stringify(lines.join('\n')).replaceAll(/[x/]/g, '\\/')],
+    [
+      'JSON of an encrypted one',
+      JSON.stringify([lines[0], 'Proc-Type: 4,ENCRYPTED', 'DEK-Info: AES-128-CBC,0A1B', '', ...lines.slice(1)].join('\n')),
+    ],
+    ['PGP', [lines[0], 'Version: GnuPG v2', '', ...lines.slice(1, -1), '=aB3d', lines.at(-1)].join('\n')],
   ])('takes out a private key as %s shows it, and nothing behind it', (_how, shown) => {
     const text = `before\n${shown}\nafter ${word('m', 12)}\nand more\n`;
     const found = redact(text);
@@ -91,6 +108,8 @@ describe('redaction', () => {
     expect(hideKeyLines(source)).toBe(source);
     const text = 'grep -----BEGIN PRIVATE KEY-----\nFAIL\nok\nTestNameThatIsLong\n';
     expect(redact(text).text).toBe('grep [REDACTED:PrivateKey]\nFAIL\nok\nTestNameThatIsLong\n');
+    const json = `{"a":"-----BEGIN PRIVATE KEY-----","n":1}\r\n{"a":"TestNameThatIsLong","n":2}\r\n${hash('x', 'hex').slice(0, 40)}\n`;
+    expect(redact(json).text).toBe(json.replace(/-----.*?-----/, '[REDACTED:PrivateKey]'));
   });
 
   it('takes out passwords of URLs and of headers, and what is assigned to names', () => {
@@ -161,6 +180,7 @@ describe('redaction', () => {
       ...secrets.map(([, secret]) => secret),
       key('RSA '),
       ...lines.map((line, n) => `${n + 9}: "${line}",\n`),
+      ...lines.map((line, n) => `{"log":"${line}\\r\\n","n":${n + 9}}\r\n`),
       lines.join(' '),
       ...declared,
       ' --password ',
