@@ -126,8 +126,43 @@ describe('redaction', () => {
       ["secret = b'", "'"],
       ['mysql --password ', ' -h db'],
       ['<db:password>', '</db:password>'],
+      ['machine h\r\n  login me\r\n  password ', '\r\n'],
+      ['ENV API_TOKEN ', '\n'],
+      ['authorization: ', '\n'],
+      ['RAILS_MASTER_KEY=', '\n'],
     ] as const)
       expect(redact(`${before}${value}${after}`)).toEqual({ text: `${before}[REDACTED:Assigned]${after}`, counts: { Assigned: 1 } });
+  });
+
+  const login = Buffer.from('me:correct horse').toString('base64');
+  const base64 = (bytes: number): string =>
+    createHash('sha512').update('s').digest('base64').repeat(99).replaceAll('=', 'q').slice(0, bytes);
+  const [signed, encoded] = [`${encodeURIComponent(base64(43))}%3D`, Buffer.from(key('RSA ')).toString('base64')];
+  it.each<readonly [string, string, string, string]>([
+    ['UrlPassword', 'machine h login me password ', 'correcthorse', '\n'],
+    ['UrlPassword', 'default\tlogin me account a password ', 'correcthorse', ' machine'],
+    ['UrlPassword', 'db.host:5432:app:me:', `R4${word('w', 14)}9`, '\n'],
+    ['UrlPassword', 'docker login -u me -p ', 'correcthorse', ' h'],
+    ['UrlPassword', 'git clone https://', hash('u', 'hex').slice(0, 40), '@h/a'],
+    ['UrlPassword', 'root:', 'correcthorse', '@tcp(h:3306)/db'],
+    ['Token', '{"h": {"auth": "', login, '"}}'],
+    ['Token', '{\\"auth\\":\\"', login, '\\"}'],
+    ['Token', '//h/:_auth=', login, '\n'],
+    ['Token', 'PROXY-AUTHORIZATION: BASIC ', login, '\n'],
+    ['Token', '{\\"authorization\\": \\"bearer ', hash('b', 'hex').slice(0, 40), '\\"}'],
+    ['Token', 'https://h/?sv=1&sig=', signed, '&se=1'],
+    ['Token', 'https://h/?sig=', signed, ' '],
+    ['Token', '"https://h/?sv=1\\u0026sig=', signed, '"'],
+    ['Token', 'https://h/?a=1&amp;X-Amz-Signature=', hash('z', 'hex').slice(0, 64), '"'],
+    ['Token', '', `sk-or-v1-${hash('o', 'hex').slice(0, 64)}`, '\n'],
+    ['Token', '"a\\n', `ghp_${word('h', 36)}`, '\\n"'],
+    ['CloudKey', '"a\\t', ['AKIA', 'ABCDEFGH23456777'].join(''), '"'],
+    ['CloudKey', '\u001B[01;31m\u001B[K', ['AKIA', 'ABCDEFGH23456777'].join(''), '\u001B[m'],
+    ['PrivateKey', 'client-key-data: ', encoded, '\n'],
+    ['Assigned', 'aws_session_token = ', base64(900), '\n'],
+    ['Assigned', '  password: ', Buffer.from(`R4${word('w', 14)}9`).toString('base64'), '\n'],
+  ])('takes out a %s behind %s', (kind, before, secret, after) => {
+    expect(redact(`${before}${secret}${after}`)).toEqual({ text: `${before}[REDACTED:${kind}]${after}`, counts: { [kind]: 1 } });
   });
 
   it.each([
