@@ -179,11 +179,14 @@ function merged(spans: readonly Span[]): readonly Span[] {
 }
 
 const names =
-  /pass(?:word|wd|phrase)|pwd|secret(?![_-]?(?:name|ref))|token(?!i[sz])|api[_-]?key|access[_-]?key|account[_-]?key|auth[_-]?key|(?:private|signing|encryption|master)[_-]?key(?![_-]?id)|authorization|credential/gi;
+  /pass(?:word(?!less)|wd|phrase)|pwd(?!["']?[:=][ \t]?["']?\/)|secret|token(?!i[sz])|api[_-]?key|access[_-]?key|account[_-]?key|auth[_-]?key|(?:private|signing|encryption|master)[_-]?key(?![_-]?id)|authorization|credential/gi;
 const assignment = /[A-Za-z0-9_.-]{0,24}(?:\\?["'\]]){0,2}[ \t]{0,3}(?:=>|:=|[:=])[ \t]{0,3}(?:[bru]{0,2}\\?["'`])?/y;
 /** What an option of a command, a variable without a sign, or an element of XML, with such a name gets. */
 const [option, element] = [/[ \t]{1,8}["']?/y, /[A-Za-z0-9_.-]{0,24}>[ \t]{0,3}/y];
 const value = /[A-Za-z0-9+/_=.~!@#%^&*-]*/y;
+/** What a name ends with that is given no secret, but something about one. */
+const about =
+  /^[A-Za-z0-9_.-]{0,24}?(?:pattern|regexp?|name|ref|type|kind|path|file|dir|ur[il]|endpoint|version|format|prefix|ttl)s?(?![A-Za-z0-9_.-])/i;
 /** So much of a value is judged. */
 const judgedChars = 256;
 /** Without the letter of an escape. */
@@ -228,7 +231,7 @@ function assignedSpans(text: string): readonly Span[] {
     const forms = [assignment, ...(bare ? [option] : []), ...(/<[A-Za-z0-9_.:-]*$/.test(before) ? [element] : [])];
     for (const form of forms) {
       form.lastIndex = name.index + name[0].length;
-      if (!form.test(text)) continue;
+      if (!form.test(text) || about.test(text.slice(name.index + name[0].length, form.lastIndex))) continue;
       const start = form.lastIndex;
       // Values that contain names end where the first of them does.
       if (start >= end) end = endOfValue(text, start);
@@ -254,17 +257,23 @@ function generatedSpans(text: string): readonly Span[] {
   return spans;
 }
 
-/** `sha512-…` of a lock file, `h1:…` of go.sum, `SHA256:…` and public keys of ssh, which begin with the name of their kind. */
+const digestName = /(?:h1:|(?:sha[_-]?\d{1,3}|md5|integrity|checksum|digest|hash|etag)(?:\\?["'])?\s{0,3}[:=]\s{0,3}(?:\\?["'])?)$/i;
+
+/** `sha512-…` of a lock file, what a name such as `integrity` gets, and public keys of ssh, which begin with the name of their kind. */
 function isDigest(text: string, word: string, at: number): boolean {
   if (/^AAAA(?:[BC]3NzaC1|E2VjZHNh|GnNr|InNr)/.test(word)) return true;
-  return /^sha\d{1,3}[-_]/i.test(word) || /(?:h1:|sha\d{1,3}[:=])$/i.test(text.slice(Math.max(0, at - 8), at));
+  return /^sha\d{1,3}[-_]/i.test(word) || digestName.test(text.slice(Math.max(0, at - 32), at));
 }
 
-/** A line of encoded data that goes on: certificates, attachments. */
+/** A line of encoded data that goes on, or its last line: certificates, attachments. */
 function isWrapped(text: string, word: string, at: number): boolean {
-  if (word.length !== 64 && word.length !== 76) return false;
   const alone = (char: string | undefined): boolean => char === undefined || char === '\n' || char === '\r';
-  return alone(text[at - 1]) && alone(text[at + word.length]);
+  if (!alone(text[at - 1]) || !alone(text[at + word.length])) return false;
+  return (
+    word.length === 64 ||
+    word.length === 76 ||
+    /(?:^|\n)(?:[A-Za-z0-9+/]{64}|[A-Za-z0-9+/]{76})\r?\n$/.test(text.slice(Math.max(0, at - 79), at))
+  );
 }
 
 /** Values that the worker declared, in the forms in which they appear. In memory only: never logged, never written. */

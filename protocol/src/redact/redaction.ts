@@ -7,7 +7,7 @@ import { Transform } from 'node:stream';
 const maxHeld = 16 * 1024;
 /** No secret is longer, and so much of a longer word stays held. */
 const maxSecret = 12 * 1024;
-/** Of the line before, for names that stand before a value. */
+/** Of this line and the one before, for names that stand before a value and for data in lines. */
 const contextChars = 512;
 const maxKeyLine = 20 * 1024;
 /** What is looked at at once. */
@@ -130,7 +130,9 @@ export class Redactor {
     const next = Math.max(at, to);
     out += whole.slice(at, next);
     this.#held = this.#held.slice(next - from);
-    this.#context = whole.slice(Math.max(0, whole.lastIndexOf('\n', next - 1) + 1, next - contextChars), next);
+    const line = whole.lastIndexOf('\n', next - 1);
+    const prior = line <= 0 ? -1 : whole.lastIndexOf('\n', line - 1);
+    this.#context = whole.slice(Math.max(0, prior + 1, next - contextChars), next);
     return out;
   }
 
