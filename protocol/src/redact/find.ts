@@ -1,4 +1,4 @@
-import { redactionMarker, type RedactionKind, type SecretsRequest } from '../keeper/index.ts';
+import type { RedactionKind, SecretsRequest } from '../keeper/index.ts';
 
 /** Shannon entropy of a text's characters, in bits per character. */
 export function entropyOf(text: string): number {
@@ -28,9 +28,11 @@ function looksGenerated(word: string): boolean {
  * Whether what a name like `password` gets is a value and no piece of code: digits among letters, and no word of a program.
  */
 function looksAssigned(value: string): boolean {
-  const digits = countOf(value, /\d/g);
-  if (digits < 2 || countOf(value, /[A-Za-z]/g) < 4 || /[a-z]{8}|[A-Z]{8}/.test(value)) return false;
-  return changes(value) >= 0.3 && entropyOf(value) >= 3.1;
+  const [digits, changed] = [countOf(value, /\d/g), changes(value)];
+  // What alternates as base 64 does may have few digits, and with its padding none.
+  const least = value.length < 16 || changed < 0.45 ? 2 : value.endsWith('=') ? 0 : 1;
+  if (digits < least || countOf(value, /[A-Za-z]/g) < 4) return false;
+  return changed >= 0.3 && entropyOf(value) >= 3.1 && (value.length > 100 || !/[a-z]{8}|[A-Z]{8}/.test(value));
 }
 
 function countOf(text: string, pattern: RegExp): number {
@@ -62,7 +64,8 @@ export interface Shape {
   readonly isSecret?: (text: string) => boolean;
 }
 
-const before = '(?<![A-Za-z0-9])';
+/** What ends in a letter or digit without being a part of the word: escapes of JSON, of URLs and of terminals. */
+const before = '(?:(?<![A-Za-z0-9])|(?<=\\\\[bfnrt]|\\\\u00[0-9A-Fa-f]{2}|%[0-9A-Fa-f]{2}|\\x1B\\[[0-9;]{0,12}[A-Za-z]))';
 const after = '(?![A-Za-z0-9])';
 const shape = (kind: RedactionKind, needs: readonly string[], pattern: string, isSecret?: Shape['isSecret']): Shape => ({
   kind,
@@ -76,10 +79,33 @@ function isNoPlaceholder(text: string): boolean {
   return !/^[$%<{*[]|^(?:pass(?:word|wd)?|pwd|secret|token|user|x{2,16}|\.{2,16})$/i.test(text);
 }
 
-const url = '[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\\s:@/"\'<>`]{0,128}:(?<secret>[^\\s@/"\'<>`]{1,256})@(?=[A-Za-z0-9[])';
+/** Whether a text is `user:password` in base 64. */
+function isUserAndPassword(text: string): boolean {
+  return /^[ -~]{1,512}:[ -~]{1,4096}$/.test(Buffer.from(text, 'base64').toString('latin1'));
+}
+
+/** Whether a text is a private key in base 64, as Secrets and kubeconfigs have it. */
+function isEncodedKey(text: string): boolean {
+  return Buffer.from(text.slice(0, 80), 'base64').toString('latin1').includes('PRIVATE KEY');
+}
+
+/** Whether letters and digits alternate as in no name, whatever joins them. */
+function isMixed(text: string): boolean {
+  return /\d/.test(text) && changes(text.replaceAll(/[_-]/g, '')) >= 0.3;
+}
+
+const url = '[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\\s:@/"\'<>`]{0,128}:(?<secret>[^\\s@/"\'<>`]{1,256})@(?=[A-Za-z0-9_[])';
 const curlUser = 'curl\\s[^\\n|;&]{0,256}?(?<=\\s)(?:-u|--user)[ =]{0,2}["\']?[^\\s:"\']{1,128}:(?<secret>[^\\s"\']{1,256})';
-const authorization =
-  '[Aa]uthorization["\']?\\s{0,3}[:=]\\s{0,3}["\']?(?:Bearer|Basic|[Tt]oken)\\s{1,3}(?<secret>[A-Za-z0-9._~+/=-]{16,4096})';
+const login =
+  '(?:sshpass|(?:docker|podman|registry|oras|crane|skopeo) login)\\s[^\\n|;&]{0,128}?(?<=\\s)-p[ =]{0,2}["\']?(?<secret>[^\\s"\']{4,256})';
+const gap = '[ \\t]{1,8}';
+const netrc = `(?:machine${gap}\\S{1,128}|default)${gap}login${gap}\\S{1,128}${gap}(?:account${gap}\\S{1,128}${gap})?password${gap}(?<secret>\\S{1,256})`;
+const pgpass = '(?<![^\\n])[A-Za-z0-9.*_-]{1,128}:(?:\\d{4,5}|\\*):[^\\s:]{1,63}:[^\\s:]{1,63}:(?<secret>[^\\s:]{10,128})(?!\\S)';
+const assigned = '\\\\?["\']?\\s{0,3}[:=]\\s{0,3}\\[?\\\\?["\']?';
+const authorization = `(?:[Aa]uthorization|AUTHORIZATION)${assigned}(?:[Bb]earer|BEARER|[Bb]asic|BASIC|[Tt]oken|[Aa]pi[Kk]ey)\\s{1,3}(?<secret>[A-Za-z0-9._~+/=-]{16,4096})`;
+const base64 = '(?<secret>[A-Za-z0-9+/]{6,4096}={0,2})(?![A-Za-z0-9+/=])';
+const signature =
+  '(?<=[?&;,] ?|\\\\u0026|%26)(?:sig|Signature|X-(?:Amz|Goog)-Signature)(?:=|%3D)(?<secret>[A-Za-z0-9%+/_~-]{24,1024}={0,2})';
 
 const shapes: readonly Shape[] = [
   shape('CloudKey', ['AKIA', 'ASIA', 'ABIA', 'ACCA'], `(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}${after}`),
@@ -91,21 +117,25 @@ const shapes: readonly Shape[] = [
   shape('Token', ['github_pat_'], `github_pat_[A-Za-z0-9_]{60,255}${after}`),
   shape(
     'Token',
-    ['glpat-', 'gldt-', 'glrt-', 'glcbt-', 'glptt-', 'glft-', 'gloas-', 'glsoat-'],
-    'gl(?:pat|dt|rt|cbt|ptt|ft|oas|soat)-[A-Za-z0-9_.-]{20,128}',
+    ['glpat-', 'gldt-', 'glrt-', 'glcbt-', 'glptt-', 'glft-', 'gloas-', 'glsoat-', 'glagent-'],
+    'gl(?:pat|dt|rt|cbt|ptt|ft|oas|soat|agent)-[A-Za-z0-9_.-]{20,128}',
   ),
   shape('Token', ['xox'], 'xox[a-eposr]-[A-Za-z0-9%-]{10,255}'),
+  shape('Token', ['/api/webhooks/'], 'discord(?:app)?\\.com/api/webhooks/\\d{10,20}/(?<secret>[A-Za-z0-9_-]{40,100})'),
   shape('Token', ['whsec_'], 'whsec_[A-Za-z0-9+/=]{24,128}'),
   shape('Token', ['xapp-'], 'xapp-\\d-[A-Za-z0-9-]{20,255}'),
   shape(
     'Token',
-    ['hooks.slack.com/services/'],
-    'hooks\\.slack\\.com/services/(?<secret>T[A-Za-z0-9_]{6,16}/B[A-Za-z0-9_]{6,16}/[A-Za-z0-9_]{16,32})',
+    ['hooks.slack.com/'],
+    'hooks\\.slack\\.com/(?:services|triggers|workflows)/(?<secret>T[A-Za-z0-9_]{6,16}/[A-Za-z0-9_]{6,20}/[A-Za-z0-9_/]{16,64})',
   ),
   shape('Token', ['_live_', '_test_'], `[rs]k_(?:live|test)_[A-Za-z0-9]{16,128}${after}`),
   shape('Token', ['npm_'], `npm_[A-Za-z0-9]{36}${after}`),
   shape('Token', ['pypi-AgE'], 'pypi-AgE[A-Za-z0-9_-]{50,512}'),
-  shape('Token', ['sk-'], 'sk-(?:ant-|proj-|svcacct-|or-|admin-)?[A-Za-z0-9_-]{32,255}', (text) => /\d/.test(text) && /[A-Z]/.test(text)),
+  shape('Token', ['sk-'], 'sk-(?:ant-|proj-|svcacct-|or-|admin-)?[A-Za-z0-9_-]{32,255}', isMixed),
+  shape('Token', ['rubygems_', 'glc_eyJ', 'sntrys_eyJ', 'ATATT3x'], '(?:rubygems_|glc_|sntrys_|ATATT3x)[A-Za-z0-9_=+/-]{40,512}'),
+  shape('Token', ['PMAK-'], 'PMAK-[a-f0-9]{24}-[a-f0-9]{34}'),
+  shape('Token', ['pul-'], `pul-[a-f0-9]{40}${after}`),
   shape('Token', ['hf_'], `hf_[A-Za-z0-9]{34}${after}`),
   shape('Token', ['SG.'], 'SG\\.[A-Za-z0-9_-]{22}\\.[A-Za-z0-9_-]{43}'),
   shape('Token', ['ya29.'], 'ya29\\.[A-Za-z0-9_-]{20,512}'),
@@ -115,10 +145,19 @@ const shapes: readonly Shape[] = [
   shape('Token', ['dapi'], `dapi[a-f0-9]{32}${after}`),
   shape('Token', ['shpat_', 'shpca_', 'shppa_', 'shpss_'], `shp(?:at|ca|pa|ss)_[a-f0-9]{32}${after}`),
   shape('Token', [':AA'], '\\d{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])'),
-  shape('Token', ['uthorization'], authorization, isNoPlaceholder),
+  shape('Token', ['uthorization', 'UTHORIZATION'], authorization, isNoPlaceholder),
+  shape('Token', ['asic ', 'ASIC '], `(?:[Bb]asic|BASIC) {1,3}${base64}`, isUserAndPassword),
+  shape('Token', ['auth'], `auth${assigned}${base64}`, isUserAndPassword),
+  shape('Token', ['sig=', 'sig%3D', 'ignature'], signature, isMixed),
+  shape('PrivateKey', ['LS0tLS1CRUdJTi'], 'LS0tLS1CRUdJTi[A-Za-z0-9+/]{40,12000}={0,2}', isEncodedKey),
   shape('Jwt', ['eyJ'], '(?<![_-])eyJ[A-Za-z0-9_-]{8,2048}\\.eyJ[A-Za-z0-9_-]{8,6144}\\.[A-Za-z0-9_-]{8,2048}'),
   shape('UrlPassword', ['://'], url, isNoPlaceholder),
+  shape('UrlPassword', ['://'], '[a-zA-Z][a-zA-Z0-9+.-]{1,20}://(?<secret>[A-Za-z0-9_-]{32,256})@(?=[A-Za-z0-9[])', isMixed),
+  shape('UrlPassword', ['@tcp(', '@unix('], '[A-Za-z0-9_.-]{1,64}:(?<secret>[^\\s@"\'`]{1,128})@(?:tcp|unix)\\(', isNoPlaceholder),
   shape('UrlPassword', ['curl'], curlUser, isNoPlaceholder),
+  shape('UrlPassword', ['sshpass', ' login'], login, isNoPlaceholder),
+  shape('UrlPassword', ['password'], netrc, isNoPlaceholder),
+  shape('UrlPassword', [':'], pgpass, looksAssigned),
 ];
 
 /** A secret in a text: what is taken out, from `start` to before `end`. */
@@ -140,15 +179,18 @@ function merged(spans: readonly Span[]): readonly Span[] {
 }
 
 const names =
-  /pass(?:word|wd|phrase)|pwd|secret(?![_-]?(?:name|ref))|token(?!i[sz])|api[_-]?key|access[_-]?key|account[_-]?key|auth[_-]?key|credential/gi;
-const assignment =
-  /[A-Za-z0-9_.-]{0,24}(?:\\?["'\]]){0,2}[ \t]{0,3}(?:=>|:=|[:=])[ \t]{0,3}(?:[bru]{0,2}\\?["'`])?(?<value>[A-Za-z0-9+/_=.~!@#%^&*-]{10,256})(?![A-Za-z0-9(])/dy;
-/** What an option of a command, or an element of XML, with such a name gets. */
-const [option, element] = [
-  /[ \t]{1,3}["']?(?<value>[A-Za-z0-9+/_=.~!@#%^&*-]{10,256})(?![A-Za-z0-9(])/dy,
-  /[A-Za-z0-9_.-]{0,24}>[ \t]{0,3}(?<value>[A-Za-z0-9+/_=.~!@#%^*-]{10,256})<\//dy,
-];
-const words = /[A-Za-z0-9+/_-]{32,}={0,2}/g;
+  /pass(?:word(?!less)|wd|phrase)|pwd(?!["']?[:=][ \t]?["']?\/)|secret|token(?!i[sz])|api[_-]?key|access[_-]?key|account[_-]?key|auth[_-]?key|(?:private|signing|encryption|master)[_-]?key(?![_-]?id)|authorization|credential/gi;
+const assignment = /[A-Za-z0-9_.-]{0,24}(?:\\?["'\]]){0,2}[ \t]{0,3}(?:=>|:=|[:=])[ \t]{0,3}(?:[bru]{0,2}\\?["'`])?/y;
+/** What an option of a command, a variable without a sign, or an element of XML, with such a name gets. */
+const [option, element] = [/[ \t]{1,8}["']?/y, /[A-Za-z0-9_.-]{0,24}>[ \t]{0,3}/y];
+const value = /[A-Za-z0-9+/_=.~!@#%^&*-]*/y;
+/** What a name ends with that is given no secret, but something about one. */
+const about =
+  /^[A-Za-z0-9_.-]{0,24}?(?:pattern|regexp?|name|ref|type|kind|path|file|dir|ur[il]|endpoint|version|format|prefix|ttl)s?(?![A-Za-z0-9_.-])/i;
+/** So much of a value is judged. */
+const judgedChars = 256;
+/** Without the letter of an escape. */
+const words = /(?<!\\)[A-Za-z0-9+/_-]{32,}={0,2}/g;
 const longestWord = 100;
 
 /**
@@ -182,20 +224,28 @@ function shapeSpans(text: string): readonly Span[] {
 
 function assignedSpans(text: string): readonly Span[] {
   const spans: Span[] = [];
+  let end = 0;
   for (const name of text.matchAll(names)) {
     const before = text.slice(Math.max(0, name.index - 24), name.index);
-    const forms = [
-      assignment,
-      ...(/(?<!\S)--[a-z-]*$/.test(before) ? [option] : []),
-      ...(/<[A-Za-z0-9_.:-]*$/.test(before) ? [element] : []),
-    ];
+    const bare = /(?<!\S)(?:--[a-z-]*|(?:ENV|setenv)[ \t]\w*)$/.test(before) || (/(?<!\S)$/.test(before) && /^pass/i.test(name[0]));
+    const forms = [assignment, ...(bare ? [option] : []), ...(/<[A-Za-z0-9_.:-]*$/.test(before) ? [element] : [])];
     for (const form of forms) {
       form.lastIndex = name.index + name[0].length;
-      const value = form.exec(text)?.indices?.groups?.['value'];
-      if (value !== undefined && looksAssigned(text.slice(...value))) spans.push({ start: value[0], end: value[1], kind: 'Assigned' });
+      if (!form.test(text) || about.test(text.slice(name.index + name[0].length, form.lastIndex))) continue;
+      const start = form.lastIndex;
+      // Values that contain names end where the first of them does.
+      if (start >= end) end = endOfValue(text, start);
+      if (end - start < 10 || text[end] === '(' || (form === element && !text.startsWith('</', end))) continue;
+      if (looksAssigned(text.slice(start, Math.min(end, start + judgedChars)))) spans.push({ start, end, kind: 'Assigned' });
     }
   }
   return spans;
+}
+
+function endOfValue(text: string, start: number): number {
+  value.lastIndex = start;
+  value.test(text);
+  return value.lastIndex;
 }
 
 function generatedSpans(text: string): readonly Span[] {
@@ -207,17 +257,23 @@ function generatedSpans(text: string): readonly Span[] {
   return spans;
 }
 
-/** `sha512-…` of a lock file, `h1:…` of go.sum, `SHA256:…` and public keys of ssh, which begin with the name of their kind. */
+const digestName = /(?:h1:|(?:sha[_-]?\d{1,3}|md5|integrity|checksum|digest|hash|etag)(?:\\?["'])?\s{0,3}[:=]\s{0,3}(?:\\?["'])?)$/i;
+
+/** `sha512-…` of a lock file, what a name such as `integrity` gets, and public keys of ssh, which begin with the name of their kind. */
 function isDigest(text: string, word: string, at: number): boolean {
   if (/^AAAA(?:[BC]3NzaC1|E2VjZHNh|GnNr|InNr)/.test(word)) return true;
-  return /^sha\d{1,3}[-_]/i.test(word) || /(?:h1:|sha\d{1,3}[:=])$/i.test(text.slice(Math.max(0, at - 8), at));
+  return /^sha\d{1,3}[-_]/i.test(word) || digestName.test(text.slice(Math.max(0, at - 32), at));
 }
 
-/** A line of encoded data that goes on: certificates, attachments. */
+/** A line of encoded data that goes on, or its last line: certificates, attachments. */
 function isWrapped(text: string, word: string, at: number): boolean {
-  if (word.length !== 64 && word.length !== 76) return false;
   const alone = (char: string | undefined): boolean => char === undefined || char === '\n' || char === '\r';
-  return alone(text[at - 1]) && alone(text[at + word.length]);
+  if (!alone(text[at - 1]) || !alone(text[at + word.length])) return false;
+  return (
+    word.length === 64 ||
+    word.length === 76 ||
+    /(?:^|\n)(?:[A-Za-z0-9+/]{64}|[A-Za-z0-9+/]{76})\r?\n$/.test(text.slice(Math.max(0, at - 79), at))
+  );
 }
 
 /** Values that the worker declared, in the forms in which they appear. In memory only: never logged, never written. */
@@ -258,112 +314,4 @@ function formsOf(value: string): readonly string[] {
     bytes.toString('base64').replace(/=+$/, ''),
     bytes.toString('base64url'),
   ];
-}
-
-/** Where the reading of a private key stands: on the line of its header, or on one of its own; null outside of one. */
-export type KeyState = 'Header' | 'Head' | 'Body' | 'Tail' | null;
-
-const begin = /-----BEGIN (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----/g;
-const end = /-----END (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----/;
-/** The rest of a key whose newlines are written as `\n`, or became spaces. */
-const escaped =
-  /(?:\\r|\\n|[A-Za-z0-9+/=]){0,16384}(?:[ \t]{1,4}[A-Za-z0-9+/=]{40,128}(?![A-Za-z0-9+/=])){0,256}(?:[ \t]{1,4}[A-Za-z0-9+/=]{1,39}(?=[ \t]{1,4}-----END))?(?:[ \t]{0,4}-----END (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----)?/y;
-
-/** Where the header of the next key stands; null for none. */
-export function nextKey(text: string): { readonly start: number; readonly end: number } | null {
-  begin.lastIndex = 0;
-  const head = begin.exec(text);
-  return head === null ? null : { start: head.index, end: begin.lastIndex };
-}
-
-/** How much of what follows a header on its line belongs to the key. */
-export function keyInLine(text: string): number {
-  escaped.lastIndex = 0;
-  return escaped.exec(text)?.[0].length ?? 0;
-}
-
-/** What stands before each line of a shown key: a number, a time, the name of a pod. */
-const longestPrefix = 160;
-
-/**
- * Finds before the lines of a key what stands before its header: the same text, with other numbers and other blanks. Null where
- * nothing stands there, or too much to be the like of all lines.
- */
-export function prefixOf(before: string): RegExp | null {
-  const text = before.slice(before.lastIndexOf('\n') + 1);
-  if (text.trim() === '' || text.length > longestPrefix) return null;
-  const parts = text.match(/\d+|\s+|[^\d\s]+/g) ?? [];
-  // Between two numbers at least one blank, so that there is one way to match.
-  const pattern = parts.map((part, at) => {
-    if (/^\s/.test(part)) return `\\s{${at === 0 ? 0 : 1},16}`;
-    return /^\d/.test(part) ? '\\d{1,9}' : part.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&');
-  });
-  return new RegExp(`^${pattern.join('')}`);
-}
-
-/** Whether more lines of a key may follow what stands behind its header, or behind the part of it on that line. */
-export function mayGoOn(rest: string): boolean {
-  return /^[^A-Za-z0-9]{0,8}$/.test(rest.trim());
-}
-
-/** Signs of diffs and quotations, quotes and what joins them, around a line of a key. */
-const [leading, trailing] = [
-  /^[ \t]{0,64}[-+<>|]?[ \t]{0,64}["'`]?(?=[A-Za-z0-9+/=]|$)/,
-  /(?:\\[rn]){0,2}["'`]?[ \t]{0,4}[+,;)\\]{0,3}[ \t]{0,4}$/,
-];
-/** A line of a key behind something else than its header: too long for a word. */
-const decorated = /^[^\n]{0,160}?(?<![A-Za-z0-9+/=])[A-Za-z0-9+/=]{40,128}(?![A-Za-z0-9+/=])[^A-Za-z0-9\n]{0,16}$/;
-
-/**
- * What a line inside a key leads to: the next state, `End` after its last line, or `Not` for a line that is none of a key's,
- * so that a text that only mentions a key hides nothing else.
- *
- * @param prefix what stood before the header, see {@link prefixOf}
- */
-export function keyLine(line: string, state: KeyState, prefix: RegExp | null): KeyState | 'End' | 'Not' {
-  if (end.test(line)) return 'End';
-  if (state === 'Tail') return 'Not';
-  const bare = line.replace(/[\r\n]+$/, '');
-  const own = prefix === null ? bare : bare.replace(prefix, '');
-  const text = own.replace(leading, '');
-  if (state === 'Head' && (text.trim() === '' || /^(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset): .{1,128}$/.test(text)))
-    return 'Head';
-  const word = text.replace(trailing, '');
-  if (/^[A-Za-z0-9+/=]{40,128}$/.test(word) || decorated.test(bare)) return 'Body';
-  if (state === 'Body' && /^=?[A-Za-z0-9+/=]{1,39}$/.test(word)) return 'Tail';
-  return 'Not';
-}
-
-/**
- * A whole text in which each line of a key after its header is a marker, so that any of its lines can be shown by themselves, and
- * have the numbers that they have in the file. Headers are left for what redacts the shown lines.
- */
-export function hideKeyLines(text: string): string {
-  if (nextKey(text) === null) return text;
-  let state: KeyState = null;
-  let prefix: RegExp | null = null;
-  return text
-    .split('\n')
-    .map((line) => {
-      const next = state === null ? 'Not' : keyLine(line, state, prefix);
-      state = next === 'End' || next === 'Not' ? null : next;
-      if (next !== 'Not') return redactionMarker('PrivateKey');
-      const key = nextKey(line);
-      if (key === null) return line;
-      const rest = line.slice(key.end);
-      const inLine = keyInLine(rest);
-      if (end.test(rest.slice(0, inLine)) || !mayGoOn(rest.slice(inLine))) return line;
-      [state, prefix] = ['Head', prefixOf(line.slice(0, key.start))];
-      return line;
-    })
-    .join('\n');
-}
-
-/** Where an unfinished beginning of a key may stand at the end of a text; its length when there is none. */
-export function openKey(text: string): number {
-  const at = text.lastIndexOf('-----BEGIN');
-  if (at !== -1 && text.length - at < 80 && !text.slice(at).includes('\n') && !/-----BEGIN[^-]*-----/.test(text.slice(at))) return at;
-  const last = text.slice(-9);
-  const dashes = /-{1,5}(?:B|BE|BEG|BEGI)?$/.exec(last);
-  return dashes === null ? text.length : text.length - last.length + dashes.index;
 }

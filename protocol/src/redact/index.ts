@@ -3,5 +3,5 @@
  * nothing of HTTP or of files.
  * May import the layers right of `redact` in docs/architecture.md.
  */
-export { hideKeyLines } from './find.ts';
+export { hideKeyLines } from './key.ts';
 export { Redacting, Redaction, type OnRedacted, Redactor, type Tally } from './redaction.ts';

@@ -1,12 +1,13 @@
 import { redactionMarker, type RedactionKind, type RedactionCounts } from '../keeper/index.ts';
-import { findSecrets, keyInLine, keyLine, mayGoOn, nextKey, openKey, prefixOf, type KeyState, type Span, DeclaredSecrets } from './find.ts';
+import { findSecrets, type Span, DeclaredSecrets } from './find.ts';
+import { afterHeader, keyLine, nextKey, openKey, type Around, type KeyState } from './key.ts';
 import { Transform } from 'node:stream';
 
 /** A word that has not ended is held back up to this; longer ones are no secrets but data. */
 const maxHeld = 16 * 1024;
 /** No secret is longer, and so much of a longer word stays held. */
 const maxSecret = 12 * 1024;
-/** Of the line before, for names that stand before a value. */
+/** Of this line and the one before, for names that stand before a value and for data in lines. */
 const contextChars = 512;
 const maxKeyLine = 20 * 1024;
 /** What is looked at at once. */
@@ -25,8 +26,9 @@ export class Redactor {
   #held = '';
   #context = '';
   #key: KeyState = null;
-  /** What stands before the lines of the key that is being read. */
-  #prefix: RegExp | null = null;
+  /** What stands before the header of the key that is being read, and around its lines. */
+  #before = '';
+  #around: Around = { prefix: null, suffix: null };
 
   constructor(declared: readonly string[], tally: Tally) {
     this.#declared = declared;
@@ -77,7 +79,7 @@ export class Redactor {
     if (found === -1 && !all && this.#held.length <= maxKeyLine) return null;
     const line = found === -1 ? this.#held : this.#held.slice(0, found + 1);
     if (this.#key === 'Header') return this.#afterHeader(line);
-    const next = keyLine(line, this.#key, this.#prefix);
+    const next = keyLine(line, this.#key, this.#around);
     this.#key = next === 'End' || next === 'Not' ? null : next;
     if (next === 'Not') return '\n';
     this.#held = this.#held.slice(line.length);
@@ -85,12 +87,12 @@ export class Redactor {
   }
 
   #afterHeader(line: string): string {
-    const inLine = keyInLine(line);
-    const rest = line.slice(inLine);
-    const goesOn = line.endsWith('\n') && mayGoOn(rest) && !line.slice(0, inLine).includes('-----END');
+    const { length, around } = afterHeader(this.#before, line);
+    const goesOn = around !== null && line.endsWith('\n');
     this.#key = goesOn ? 'Head' : null;
-    this.#held = this.#held.slice(goesOn ? line.length : inLine);
-    return goesOn ? rest.trimEnd() : '';
+    this.#around = around ?? this.#around;
+    this.#held = this.#held.slice(goesOn ? line.length : length);
+    return goesOn ? line.slice(length, -1) : '';
   }
 
   /** Looks at what stands before the next key, at most a window of it; null when all of that has to wait. */
@@ -110,7 +112,7 @@ export class Redactor {
     const out = this.#emit(whole, before, cut, spans);
     this.#held = this.#held.slice(key.end - key.start);
     this.#context = '';
-    this.#prefix = prefixOf(whole);
+    this.#before = whole.slice(whole.lastIndexOf('\n') + 1);
     this.#key = 'Header';
     this.#tally('PrivateKey');
     return out + redactionMarker('PrivateKey');
@@ -128,15 +130,19 @@ export class Redactor {
     const next = Math.max(at, to);
     out += whole.slice(at, next);
     this.#held = this.#held.slice(next - from);
-    this.#context = whole.slice(Math.max(0, whole.lastIndexOf('\n', next - 1) + 1, next - contextChars), next);
+    const line = whole.lastIndexOf('\n', next - 1);
+    const prior = line <= 0 ? -1 : whole.lastIndexOf('\n', line - 1);
+    this.#context = whole.slice(Math.max(0, prior + 1, next - contextChars), next);
     return out;
   }
 
   /** Up to where nothing that follows can change what is a secret. */
   #ready(whole: string, before: number): number {
-    const word = wordAt(whole, Math.max(before, whole.length - maxHeld));
+    const open = openKey(whole);
+    // Where a key begins a text ends: what stands at it is judged when the header is whole.
+    const word = Math.min(open, wordAt(whole.slice(0, open), Math.max(before, whole.length - maxHeld)));
     const long = whole.length - word >= maxHeld ? whole.length - maxSecret : word;
-    return Math.min(long, this.#declaredFrom(whole), openKey(whole));
+    return Math.min(long, this.#declaredFrom(whole));
   }
 
   /** Where a declared value may have begun at the end of a text. */

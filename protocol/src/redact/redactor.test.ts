@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { hideKeyLines } from './find.ts';
+import { hideKeyLines } from './key.ts';
 import { Redaction } from './redaction.ts';
 
 // Put together here, so that no scanner takes this file for a leak.
@@ -69,6 +69,23 @@ describe('redaction', () => {
     ['logs of a pod', lines.map((line, n) => `2026-01-02T03:04:05.${n}07Z web-1  | ${line}`).join('\n')],
     ['strings that are joined', lines.map((line) => `  "${line}\\n" +`).join('\n')],
     ['a variable of a shell', `key is ${lines.join(' ')} so far`],
+    [
+      'logs of Docker',
+      lines.map((line, n) => JSON.stringify({ log: `${line}\n`, stream: 'stdout', time: `2026-01-02T03:04:05.${n}07Z` })).join('\n'),
+    ],
+    ['logs as JSON', lines.map((line, n) => JSON.stringify({ time: 1767312000123 + n, msg: line })).join('\n')],
+    ['a page', lines.join('<br>\n')],
+    ['colours', lines.map((line, n) => `\u001B[32m${n}\u001B[m:${line}\u001B[K`).join('\n')],
+    ['a bare carriage return', lines.join('\r')],
+    ['blank lines between', lines.join('\r\n\r\n')],
+    ['a list', JSON.stringify(lines)],
+    ['JSON within JSON', JSON.stringify(JSON.stringify({ key: `${lines.join('\r\n')}\n` }))],
+    ['escaped slashes', JSON.stringify(lines.join('\n')).replaceAll(/[x/]/g, '\\/')],
+    [
+      'JSON of an encrypted one',
+      JSON.stringify([lines[0], 'Proc-Type: 4,ENCRYPTED', 'DEK-Info: AES-128-CBC,0A1B', '', ...lines.slice(1)].join('\n')),
+    ],
+    ['PGP', [lines[0], 'Version: GnuPG v2', '', ...lines.slice(1, -1), '=aB3d', lines.at(-1)].join('\n')],
   ])('takes out a private key as %s shows it, and nothing behind it', (_how, shown) => {
     const text = `before\n${shown}\nafter ${word('m', 12)}\nand more\n`;
     const found = redact(text);
@@ -91,6 +108,8 @@ describe('redaction', () => {
     expect(hideKeyLines(source)).toBe(source);
     const text = 'grep -----BEGIN PRIVATE KEY-----\nFAIL\nok\nTestNameThatIsLong\n';
     expect(redact(text).text).toBe('grep [REDACTED:PrivateKey]\nFAIL\nok\nTestNameThatIsLong\n');
+    const json = `{"a":"-----BEGIN PRIVATE KEY-----","n":1}\r\n{"a":"TestNameThatIsLong","n":2}\r\n${hash('x', 'hex').slice(0, 40)}\n`;
+    expect(redact(json).text).toBe(json.replace(/-----.*?-----/, '[REDACTED:PrivateKey]'));
   });
 
   it('takes out passwords of URLs and of headers, and what is assigned to names', () => {
@@ -107,14 +126,60 @@ describe('redaction', () => {
       ["secret = b'", "'"],
       ['mysql --password ', ' -h db'],
       ['<db:password>', '</db:password>'],
+      ['machine h\r\n  login me\r\n  password ', '\r\n'],
+      ['ENV API_TOKEN ', '\n'],
+      ['authorization: ', '\n'],
+      ['RAILS_MASTER_KEY=', '\n'],
     ] as const)
       expect(redact(`${before}${value}${after}`)).toEqual({ text: `${before}[REDACTED:Assigned]${after}`, counts: { Assigned: 1 } });
+  });
+
+  const login = Buffer.from('me:correct horse').toString('base64');
+  const base64 = (bytes: number): string =>
+    createHash('sha512').update('s').digest('base64').repeat(99).replaceAll('=', 'q').slice(0, bytes);
+  const [signed, encoded] = [`${encodeURIComponent(base64(43))}%3D`, Buffer.from(key('RSA ')).toString('base64')];
+  it.each<readonly [string, string, string, string]>([
+    ['UrlPassword', 'machine h login me password ', 'correcthorse', '\n'],
+    ['UrlPassword', 'default\tlogin me account a password ', 'correcthorse', ' machine'],
+    ['UrlPassword', 'db.host:5432:app:me:', `R4${word('w', 14)}9`, '\n'],
+    ['UrlPassword', 'docker login -u me -p ', 'correcthorse', ' h'],
+    ['UrlPassword', 'git clone https://', hash('u', 'hex').slice(0, 40), '@h/a'],
+    ['UrlPassword', 'root:', 'correcthorse', '@tcp(h:3306)/db'],
+    ['Token', '{"h": {"auth": "', login, '"}}'],
+    ['Token', '{\\"auth\\":\\"', login, '\\"}'],
+    ['Token', '//h/:_auth=', login, '\n'],
+    ['Token', 'PROXY-AUTHORIZATION: BASIC ', login, '\n'],
+    ['Token', '{\\"authorization\\": \\"bearer ', hash('b', 'hex').slice(0, 40), '\\"}'],
+    ['Token', 'https://h/?sv=1&sig=', signed, '&se=1'],
+    ['Token', 'https://h/?sig=', signed, ' '],
+    ['Token', '"https://h/?sv=1\\u0026sig=', signed, '"'],
+    ['Token', 'https://h/?a=1&amp;X-Amz-Signature=', hash('z', 'hex').slice(0, 64), '"'],
+    ['Token', '', `sk-or-v1-${hash('o', 'hex').slice(0, 64)}`, '\n'],
+    ['Token', '"a\\n', `ghp_${word('h', 36)}`, '\\n"'],
+    ['CloudKey', '"a\\t', ['AKIA', 'ABCDEFGH23456777'].join(''), '"'],
+    ['CloudKey', '\u001B[01;31m\u001B[K', ['AKIA', 'ABCDEFGH23456777'].join(''), '\u001B[m'],
+    ['PrivateKey', 'client-key-data: ', encoded, '\n'],
+    ['Assigned', 'aws_session_token = ', base64(900), '\n'],
+    ['Assigned', '  password: ', Buffer.from(`R4${word('w', 14)}9`).toString('base64'), '\n'],
+  ])('takes out a %s behind %s', (kind, before, secret, after) => {
+    expect(redact(`${before}${secret}${after}`)).toEqual({ text: `${before}[REDACTED:${kind}]${after}`, counts: { [kind]: 1 } });
   });
 
   it.each([
     `sha256:${hash('x', 'hex').slice(0, 64)}`,
     hash('x', 'hex').slice(0, 40),
     `"integrity": "sha512-${hash('y')}=="`,
+    ...['y', 'a1', 'a2', 'a3', 'a4', 'a5'].flatMap((seed) =>
+      ['integrity": "', 'sha512": "', 'contentHash": "', 'integrity\\": \\"', 'sha512: '].map((name) => `"${name}${word(seed, 86)}=="`),
+    ),
+    `-----BEGIN CERTIFICATE-----\n${word('e', 64)}\r\n${word('f', 64)}\r\n${word('r', 50)}==\r\n-----END CERTIFICATE-----\r\n`,
+    'tokenPattern: x1y2z3-a4b5c6d7, passwordFile: /run/s3cr3ts/db_pw_0a1b',
+    '"tokenRegexp": "AKIA0-9A-Z16aB3", token_url=https://h/o4uth2/v1/t0ken',
+    'secretKeyRef: db-v2-0a1b2c3d, tokenType: x5t-S256-v2-0a1b',
+    'PWD=/srv/w0rk/a1b2c3d4 "pwd": "/home/agent2/w0rk/sp4ce" passwordless: v1.2.3-rc4-a1b2',
+    'password = input1.value2.trim3() auth: Authorization2FactorAb Basic authentication login page password reset',
+    'src/a.ts:1234:foo:bar: error TS2345 12:34:56:host:abc123def9 sig=hmacSha256OfTheBodyAndTheDate1',
+    'sk-estimator-html-representation-container-id-1a2B',
     `golang.org/x/sys v0.1.0 h1:${word('z', 43)}=`,
     'const token = await options.token();',
     'password: process.env.DB_PASSWORD, secret: "correct horse"',
@@ -161,6 +226,7 @@ describe('redaction', () => {
       ...secrets.map(([, secret]) => secret),
       key('RSA '),
       ...lines.map((line, n) => `${n + 9}: "${line}",\n`),
+      ...lines.map((line, n) => `{"log":"${line}\\r\\n","n":${n + 9}}\r\n`),
       lines.join(' '),
       ...declared,
       ' --password ',
@@ -173,6 +239,11 @@ describe('redaction', () => {
       'ab',
       'correct horse',
       'x',
+      `\n${word('e', 64)}\n`,
+      `${word('r', 50)}==\r\n`,
+      'Authorization:\n Bearer ',
+      'machine h login me password ',
+      '"sha512": "',
       '-----BEGIN',
       ' PRIVATE KEY-----',
       'ü',
