@@ -16,7 +16,7 @@ import { TranscriptReader } from '../../loop/transcript.ts';
 import type { ChatModels } from '../../models/models.ts';
 import { programApis, type ProgramApi } from './apis.ts';
 import { Ledger } from './ledger.ts';
-import { bodyOf, modelList, relay, Refusal } from './relay.ts';
+import { bodyOf, modelList, relay, Refusal, type Exchange } from './relay.ts';
 
 export interface ModelEndpointOptions {
   readonly scope: Pick<Scope, 'context' | 'session' | 'meter'>;
@@ -30,7 +30,7 @@ export interface ModelEndpointOptions {
 
 /** MCP requests, whose keys were checked. */
 interface Acts {
-  serve(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void>;
+  serve(exchange: Exchange, body: unknown): Promise<void>;
 }
 
 /** Runs one job after the other, in the order of arrival. */
@@ -185,7 +185,7 @@ class Endpoint implements ModelEndpoint {
       throw new Refusal(401, 'KeyRefused', 'the key is not the one that the program was given; use that of its environment');
     const { expert, acts } = this.#options;
     if (acts !== undefined && route === mcpPath)
-      return acts.serve(request, response, method === 'POST' ? await bodyOf({ request, signal }) : undefined);
+      return acts.serve({ request, response, signal }, method === 'POST' ? await bodyOf({ request, signal }) : undefined);
     if (method === 'GET' && route === chatRoutes.models) return sendJson(response, 200, modelList(expert.name));
     const isFree = free.includes(route);
     if (method !== 'POST' || !(isFree || route === path)) {
