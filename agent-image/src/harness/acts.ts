@@ -78,6 +78,11 @@ export class ActServer {
     return this.#failure;
   }
 
+  /** Whether a call is done or waits for its turn. */
+  get busy(): boolean {
+    return this.#turn.busy;
+  }
+
   /** Opens the tools for the next run of the program, which works from this tree. */
   begin(tree: TreeMark): void {
     this.#tree = tree;
