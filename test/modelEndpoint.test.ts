@@ -1,12 +1,13 @@
 // The model endpoint of agent programs: the vendors' own libraries in front, the real gateway behind, and a provider by script.
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
-import { createServer, type Server, type Socket } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { OpenAI } from 'openai';
-import { silentLog, systemClock } from '@agentfleet/kube';
-import type { AuditRecord } from '@agentfleet/protocol/keeper';
+import { silentLog, systemClock, type Clock } from '@agentfleet/kube';
+import { VirtualClock } from '@agentfleet/kube/testing';
+import { mcpPath, type AuditRecord } from '@agentfleet/protocol/keeper';
 import { Meter, nothingUsed } from '../agent-image/src/attempt/meter.ts';
 import type { AttemptContext } from '../agent-image/src/attempt/ports.ts';
 import { serveTunnel } from '../agent-image/src/egress/connection.ts';
@@ -65,8 +66,12 @@ afterEach(async () => {
   await provider.stop();
 });
 
+interface Own extends Pick<ModelEndpointOptions, 'acts'> {
+  readonly clock?: Clock;
+}
+
 /** Opens the endpoint behind a port, as through the keeper's tunnels. */
-async function open(api: Api, tokens = 100_000, earlier: readonly Note[] = []): Promise<void> {
+async function open(api: Api, tokens = 100_000, earlier: readonly Note[] = [], own: Own = {}): Promise<void> {
   notes = [];
   const { signal } = new AbortController();
   const used = { earlier: nothingUsed, before: nothingUsed };
@@ -80,11 +85,12 @@ async function open(api: Api, tokens = 100_000, earlier: readonly Note[] = []): 
   };
   const task = { metadata: { namespace: 'team', name: 'fix', uid: 'u1' }, spec: { budget: { tokens } } };
   const pool = { experts: [], maxBudget: {} };
-  const context = { task, pool, used, assignment: { attempt: 1 }, clock: systemClock, log: silentLog, signal } as unknown as AttemptContext;
+  const { clock = systemClock, ...acts } = own;
+  const context = { task, pool, used, assignment: { attempt: 1 }, clock, log: silentLog, signal } as unknown as AttemptContext;
   const chat = { contextTokens: 32_768, maxOutputTokens: 1000, toolCalls: 'Native' } as const;
   const expert = { name: 'expert', role: 'Generalist', engine: 'OpenAI', domains: ['*'], url: stage.origin, chat } as const;
   const scope = { context, session, meter } as unknown as ModelEndpointOptions['scope'];
-  endpoint = await serveModelEndpoint({ scope, models, expert: { ...expert, domains: ['*'] }, api });
+  endpoint = await serveModelEndpoint({ scope, models, expert: { ...expert, domains: ['*'] }, api, ...acts });
   const dialer = { dial: () => Promise.reject(new Error('nothing is dialed')) };
   const quiet = { onTaken: () => undefined, onRequest: () => undefined };
   const served = { hosts: new HostList([]), listedIn: '', dialer, clock: systemClock, signal, ...quiet };
@@ -214,7 +220,7 @@ it('requests are sent one after the other, and a disconnected one ends at the pr
   expect(settled).toEqual(reserved);
 });
 
-it('a connection ends when nothing moves on it, but not while a request waits for the model', async () => {
+it('a connection ends when no request comes on it, but not while one waits for the model', async () => {
   await open('Chat');
   provider.play(silence, tell([{ content: 'Hello.' }]));
   const accepted = once(port, 'connection') as Promise<[Socket]>;
@@ -223,7 +229,6 @@ it('a connection ends when nothing moves on it, but not while a request waits fo
   const asked = request(`${origin}${paths.Chat}`, { method: 'POST', agent, headers: { ...keys(), 'content-length': body.length } });
   asked.on('error', () => undefined).write(body.slice(0, 9));
   const [first] = await accepted;
-  await expect.poll(() => first.timeout).toBe(300_000);
   asked.end(body.slice(9));
   await expect.poll(() => provider.calls.length).toBe(1);
   expect(first.timeout).toBe(0);
@@ -279,4 +284,54 @@ it.each([true, false])('an answer that breaks off reaches the program as that, a
   else expect(await asked.then(({ status, headers: said }) => [status, said.get('x-should-retry')])).toEqual([503, null]);
   expect(endpoint.failure).toMatchObject({ failureClass: 'Infrastructure', reason: 'ModelUnreachable' });
   expect(outputOf(notes.at(-1))).toBeGreaterThan(0);
+});
+
+/** Sends the head of a request and so much of its body. */
+function begin(path: string, length: number, sent: string | Buffer): Socket {
+  const head = [`POST ${path} HTTP/1.1`, 'host: model', `authorization: Bearer ${endpoint.key}`, `content-length: ${length}`];
+  const socket = connect(Number(new URL(origin).port), '127.0.0.1');
+  socket.on('error', () => undefined).write([...head, '', ''].join('\r\n'));
+  socket.write(sent);
+  return socket;
+}
+
+/** The status line of the answer. */
+async function statusOf(socket: Socket): Promise<string> {
+  const [part] = (await once(socket, 'data')) as [Buffer];
+  return part.toString().split('\r\n')[0] ?? '';
+}
+
+it('half a request counts as no work, holds up no other, and is refused after 30 s', async () => {
+  const clock = new VirtualClock();
+  await open('Chat', 100_000, [], { clock });
+  provider.play(tell([{ content: 'Hello.' }]));
+  const half = begin(paths.Chat, 100, '{');
+  await expect.poll(() => endpoint.lastAt).not.toBeNull();
+  expect(endpoint.busy).toBe(false);
+  expect((await post(paths.Chat, bodies.Chat)).status).toBe(200);
+  const status = statusOf(half);
+  await clock.advance(30_000);
+  expect(await status).toBe('HTTP/1.1 408 Request Timeout');
+  expect(endpoint.refusals).toMatchObject([{ code: 'RequestTimeout' }]);
+});
+
+const mebibyte = 1024 * 1024;
+
+it.each([
+  ['a call of 1 MiB and a byte', mcpPath, [mebibyte + 1], '413 Payload Too Large', 'RequestTooLarge'],
+  ['a request of 16 MiB and a byte', paths.Chat, [16 * mebibyte + 1], '413 Payload Too Large', 'RequestTooLarge'],
+  ['calls of more than 4 MiB', mcpPath, Array.from({ length: 5 }, () => mebibyte), '429 Too Many Requests', 'TooManyRequests'],
+  ['requests of more than 32 MiB', paths.Chat, [12, 12, 12].map((size) => size * mebibyte), '429 Too Many Requests', 'TooManyRequests'],
+  ['the 17th open call', mcpPath, Array.from({ length: 17 }, () => 1), '429 Too Many Requests', 'TooManyRequests'],
+  ['the 65th open request', paths.Chat, Array.from({ length: 65 }, () => 1), '429 Too Many Requests', 'TooManyRequests'],
+])('%s is not held, and what is gone makes room', async (_, path, sizes, status, code) => {
+  await open('Chat', 100_000, [], { acts: { busy: false, serve: ({ response }) => Promise.resolve(void response.end()) } });
+  provider.play(tell([{ content: 'Hello.' }]));
+  // The last byte of each is missing.
+  const sockets = sizes.map((size) => begin(path, size + 1, Buffer.alloc(size, ' ')));
+  expect(await Promise.race(sockets.map(statusOf))).toBe(`HTTP/1.1 ${status}`);
+  expect(endpoint.refusals).toMatchObject([{ code }]);
+  for (const socket of sockets) socket.destroy();
+  await endpoint.settled();
+  expect((await post(path, bodies.Chat)).status).toBe(200);
 });

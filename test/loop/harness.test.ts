@@ -1,11 +1,16 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, describe, expect, test, vi } from 'vitest';
+import { systemClock } from '@agentfleet/kube';
 import type { HarnessBrief, PoolBrief } from '@agentfleet/protocol/pool';
-import { AgentBed, removeRunner, ScriptedModels, steps } from './agentBed.ts';
+import { AttemptFailure } from '../../agent-image/src/base/failure.ts';
+import { noDecisionModels } from '../../agent-image/src/decision/index.ts';
+import { createDialer, createEgress } from '../../agent-image/src/egress/index.ts';
+import { AgentBed, removeRunner, ScriptedModels, steps, type AgentRun } from './agentBed.ts';
 import { manners, repairs, succeeded, walled } from '../programs/badPrograms.ts';
 import { files } from '../programs/tasks.ts';
-import { taskFor } from './loopBed.ts';
+import { compute, taskFor } from './loopBed.ts';
 import { waitUntil } from '../../sandbox-image/keeper/src/testing/index.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
@@ -101,5 +106,47 @@ describe.skipIf('why' in built)('an agent program', () => {
     await writeFile(join(bed.harness.dir, 'again'), '');
     const second = bed.begin(spec, none, { pool: poolOf(script) });
     expect(await bed.engine.run(second.context)).toMatchObject(succeeded);
+  });
+
+  describe('that acts by tools', () => {
+    const program = join(import.meta.dirname, '../programs/leaves_acts.py');
+    const openEgress = createEgress(createDialer({ clock: systemClock, env: {} }));
+    const plain = noDecisionModels({ compute, experts: [] });
+
+    const toolsPool = (bed: AgentBed, how: 'ends' | 'stays'): PoolBrief => {
+      const { port } = bed.harness.running.keeper.parts.egress;
+      const command = ['python3', program, '{{key}}', String(port), how];
+      const chat = { contextTokens: 32_768, maxOutputTokens: 2048, toolCalls: 'Native' };
+      const model = { name: 'gen', role: 'Specialist', engine: 'OpenAI', domains: ['*'], url: 'http://127.0.0.1:1', chat };
+      const { experts, ...pool } = poolOf('', { command, api: 'Chat', model: 'gen', acts: 'Tools', rounds: 1 });
+      return { ...pool, experts: [...experts, model] } as unknown as PoolBrief;
+    };
+    const treeOf = async ({ context }: AgentRun): Promise<readonly string[]> =>
+      (await readdir((await context.keeper.info()).roots[0]?.path ?? '')).filter((name) => !name.startsWith('__')).toSorted();
+
+    test('ends: calls that wait are not done, and the one under way is cancelled and undone before the result is judged', async () => {
+      await using bed = await AgentBed.open(binary, undefined, { openEgress });
+      const run = bed.begin(spec, none, { pool: toolsPool(bed, 'ends') });
+      expect(await bed.engine.run(run.context)).toMatchObject(succeeded);
+      expect(await treeOf(run)).toEqual(['begun.txt', 'calc.py', 'test_calc.py']);
+      const { keeper, assignment } = run.context;
+      expect(await bed.engine.rollback(bed.begin(spec, none, { keeper, assignment }).context, 'Initial')).toMatchObject({ verified: true });
+      expect(await treeOf(run)).toEqual(['calc.py', 'test_calc.py']);
+      expect([await bed.ran('half.txt'), await bed.ran('taken-back.txt'), await bed.ran('late.txt')]).toEqual([1, 0, 0]);
+      expect((await bed.notes()).filter(({ kind }) => kind === 'ProgramCall')).toHaveLength(1);
+    });
+
+    test('stays: once a call has ended the attempt, those that wait are not done', async () => {
+      await using bed = await AgentBed.open(binary, undefined, { openEgress });
+      const secondOpinion: typeof plain.secondOpinion = async (act) => {
+        if (!act.subject.includes('spent')) return plain.secondOpinion(act);
+        await delay(500); // the others come meanwhile
+        throw new AttemptFailure('BudgetExceeded', 'TokensExceeded', 'the budget is spent');
+      };
+      const run = bed.begin(spec, none, { pool: toolsPool(bed, 'stays'), decisionModels: { ...plain, secondOpinion } });
+      expect(await bed.engine.run(run.context)).toMatchObject({ class: 'BudgetExceeded', reason: 'TokensExceeded' });
+      expect(await treeOf(run)).toEqual(['calc.py', 'test_calc.py']);
+      expect([await bed.ran('spent.txt'), await bed.ran('late.txt')]).toEqual([0, 0]);
+    });
   });
 });

@@ -117,6 +117,15 @@ describe('an act that waits', () => {
     await expect(asked).rejects.toBe('Quiesce');
     expect(reports.at(-1)).toEqual({ pendingApproval: undefined });
   });
+
+  test('is taken back with what asks, while the attempt goes on', async () => {
+    const { approvals, reports } = open();
+    const gone = new AbortController();
+    const asked = approvals.ask(held, gone.signal);
+    gone.abort('Over');
+    await expect(asked).rejects.toBe('Over');
+    expect(reports.at(-1)).toEqual({ pendingApproval: undefined });
+  });
 });
 
 test('an action is named by what would be done, whatever the order of keys, and by its task', () => {

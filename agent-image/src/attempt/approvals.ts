@@ -77,10 +77,14 @@ export class Approvals {
     return this.#rejection;
   }
 
-  /** Waits for the decision about an act, however long that takes; rejects with the signal's reason only. */
-  async ask({ action, kind, summary, evidence }: HeldAct): Promise<Decided> {
+  /**
+   * Waits for the decision about an act, however long that takes; rejects with the signal's reason only.
+   *
+   * @param signal default: that of the attempt
+   */
+  async ask({ action, kind, summary, evidence }: HeldAct, signal?: AbortSignal): Promise<Decided> {
     const pending = { action, ...(kind !== undefined && { kind }), summary, evidence };
-    const note = this.#known.get(action) ?? (await this.#decide(pending, `waiting for approval: ${summary}`));
+    const note = this.#known.get(action) ?? (await this.#decide(pending, `waiting for approval: ${summary}`, signal));
     if (note.decision === 'Rejected') this.#rejection = `${summary.slice(0, 200)} was rejected ${byOf(note)}`;
     const decision = note.decision === 'Approved' ? 'Approved' : 'Rejected';
     return {
@@ -98,10 +102,10 @@ export class Approvals {
     return { answer: note.answer ?? null, by: byOf(note) };
   }
 
-  async #decide(pending: Waiting, message: string): Promise<DecidedNote> {
+  async #decide(pending: Waiting, message: string, signal?: AbortSignal): Promise<DecidedNote> {
     const { context, session } = this.#options;
     const { action, kind, summary } = pending;
-    const found = this.#find(action) ?? (await this.#wait(pending, message));
+    const found = this.#find(action) ?? (await this.#wait(pending, message, signal));
     const { orderRef, requester, at, answer, reason } = found;
     const decision = kind === 'Question' && found.decision !== 'Answered' ? 'Unanswered' : found.decision;
     const note: DecidedNote = {
@@ -120,15 +124,16 @@ export class Approvals {
     return note;
   }
 
-  async #wait(pending: Waiting, message: string): Promise<ReturnType<AttemptContext['approvals']>[number]> {
+  async #wait(pending: Waiting, message: string, signal?: AbortSignal): Promise<ReturnType<AttemptContext['approvals']>[number]> {
     const { context, meter, progress } = this.#options;
+    const ends = signal ?? context.signal;
     const resume = meter.pause();
     progress.say(message);
     context.report({ pendingApproval: { ...pending, expires: this.#expires(pending.action) } }, { urgent: true });
     try {
       for (;;) {
-        context.signal.throwIfAborted();
-        const changed = context.taskChanged(context.signal);
+        ends.throwIfAborted();
+        const changed = context.taskChanged(ends);
         const found = this.#find(pending.action);
         if (found !== undefined) return found;
         await changed;
@@ -234,7 +239,7 @@ export async function opinionOf(scope: ConsentScope, candidate: Candidate, propo
 export async function approve(scope: ConsentScope, candidate: Candidate, evidence: string, unseen: number): Promise<Consent> {
   const { edits, acts = [] } = candidate;
   const action = actionDigest(scope.context.task.metadata.uid ?? '', edits, acts, unseen);
-  const { decision, by } = await scope.approvals.ask({ action, summary: summaryOf(candidate), evidence });
+  const { decision, by } = await scope.approvals.ask({ action, summary: summaryOf(candidate), evidence }, scope.context.signal);
   if (decision === 'Approved') return { allowed: true, approved: true, why: '' };
   return { allowed: false, approved: false, why: `it was rejected ${by}` };
 }

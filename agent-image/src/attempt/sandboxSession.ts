@@ -117,15 +117,22 @@ export class SandboxSession {
   readonly #meter: Meter;
   readonly #unavailableFor: RetryOptions;
   readonly #openEgress: OpenEgress | null;
+  readonly #info: Pick<KeeperInfo, 'roots'>;
 
   /** @param openEgress absent where no command runs that may reach anything */
   constructor(context: AttemptContext, meter: Meter, info: Pick<KeeperInfo, 'roots'>, openEgress: OpenEgress | null = null) {
+    this.#info = info;
     this.#openEgress = openEgress;
     this.#context = context;
     this.#meter = meter;
     this.#unavailableFor = { clock: context.clock, signal: context.signal };
     this.root = info.roots.find(({ name }) => name === 'workspace') ?? info.roots[0] ?? { name: 'workspace', path: '/workspace' };
     this.roots = info.roots.map(({ path }) => path);
+  }
+
+  /** The same sandbox in another context, whose signal may end sooner. */
+  within(context: AttemptContext): SandboxSession {
+    return new SandboxSession(context, this.#meter, this.#info, this.#openEgress);
   }
 
   absolute(path: string): string {

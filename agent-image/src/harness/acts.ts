@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Server } from '@modelcontextprotocol/server';
 import { newExecId } from '@agentfleet/keeper/client';
 import { asError } from '@agentfleet/kube';
@@ -11,7 +11,7 @@ import { TranscriptMemory } from '../loop/memory.ts';
 import type { TreeMark } from '../loop/notes.ts';
 import { observed } from '../loop/observation.ts';
 import { TranscriptReader } from '../loop/transcript.ts';
-import { Turn } from './endpoint/index.ts';
+import { Turn, type Exchange } from './endpoint/index.ts';
 import type * as library from './mcpLibrary.ts';
 import { ArgumentError, plain, toolsFor, type BackgroundProcess, type ToolSet } from '../tools/index.ts';
 
@@ -25,6 +25,9 @@ const callNote = 'ProgramCall';
 
 const instructions = `The workspace can be changed by these tools only: each call is judged before it is done, and what it left after it.
 A refusal names the rule and what is allowed instead. One call at a time.`;
+
+/** The answer to a call that comes too late. */
+const over = 'not done: the run of the program is over';
 
 /** State that calls leave for later ones of the same program. */
 class ProgramMemory extends TranscriptMemory {
@@ -48,6 +51,10 @@ export class ActServer {
   readonly #memory: ProgramMemory;
   readonly #library: Library;
   readonly #turn = new Turn();
+  /** Ends the acts of the run; null before the first one. */
+  #run: AbortController | null = null;
+  /** A call ended before its changes were judged. */
+  #unjudged = false;
   #tree: TreeMark = { id: '', digest: '' };
   #step = 0;
   #failure: AttemptFailure | null = null;
@@ -71,25 +78,50 @@ export class ActServer {
     return this.#failure;
   }
 
-  /** Sets the tree from which the next run of the program works. */
-  begin(tree: TreeMark): void {
-    this.#tree = tree;
+  /** Whether a call is done or waits for its turn. */
+  get busy(): boolean {
+    return this.#turn.busy;
   }
 
-  /** Answers one request, whose key was checked. */
-  async serve(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void> {
+  /** Opens the tools for the next run of the program, which works from this tree. */
+  begin(tree: TreeMark): void {
+    this.#tree = tree;
+    this.#run = new AbortController();
+  }
+
+  /**
+   * Ends the acts of a run: calls that wait are refused, the one under way is cancelled, and changes that were not judged are
+   * undone unless the attempt has to end. Resolves when nothing acts any more.
+   *
+   * @throws AttemptFailure
+   */
+  async end(): Promise<void> {
+    this.#run?.abort();
+    await this.#turn.take(() => Promise.resolve());
+    const { session, context } = this.#at.scope;
+    if (!this.#unjudged || context.signal.aborted) return;
+    this.#unjudged = false;
+    await session.quieten();
+    if ((await session.diff(this.#tree.id)).entries.length > 0) await session.restore(this.#tree.id);
+  }
+
+  /** Answers one request, whose key was checked. Resolves when nothing of it is under way any more. */
+  async serve({ request, response, signal }: Exchange, body: unknown): Promise<void> {
     const { log } = this.#at.scope.context;
     const onerror = (error: Error): void => log.warn('an MCP request of an agent program failed', { error: error.message });
-    const handler = this.#library.createMcpHandler(() => this.#server(), { onerror });
+    const calls: Promise<unknown>[] = [];
+    const handler = this.#library.createMcpHandler(() => this.#server(signal, calls), { onerror });
     try {
       // Its own type of a request has no members that may be absent.
       await this.#library.toNodeHandler(handler, { onerror })(request as IncomingMessage & { method: string; url: string }, response, body);
     } finally {
       await handler.close();
+      // The library answers at once when the program disconnects.
+      await Promise.allSettled(calls);
     }
   }
 
-  #server(): Server {
+  #server(gone: AbortSignal, calls: Promise<unknown>[]): Server {
     const server = new this.#library.Server({ name: 'agentfleet', version: '1' }, { capabilities: { tools: {} }, instructions });
     const tools = this.#at.tools.definitions.map(({ name, description, parameters }) => ({
       name,
@@ -98,25 +130,32 @@ export class ActServer {
     }));
     server.setRequestHandler('tools/list', () => ({ tools }));
     server.setRequestHandler('tools/call', async ({ params }) => {
-      const { text, ok } = await this.#turn.take(() => this.#call(params.name, params.arguments ?? {}));
+      const call = this.#turn.take(() => this.#call(params.name, params.arguments ?? {}, gone));
+      calls.push(call);
+      const { text, ok } = await call;
       return { content: [{ type: 'text' as const, text }], isError: !ok };
     });
     return server;
   }
 
-  async #call(name: string, args: unknown): Promise<Pick<Acted, 'text' | 'ok'>> {
+  async #call(name: string, args: unknown, gone: AbortSignal): Promise<Pick<Acted, 'text' | 'ok'>> {
     const { scope, conversation } = this.#at;
+    if (this.#failure !== null) return { text: this.#failed(this.#failure), ok: false };
+    // What nobody waits for any more is not begun.
+    if (this.#run === null || this.#run.signal.aborted || gone.aborted) return { text: over, ok: false };
+    const ends = AbortSignal.any([scope.context.signal, this.#run.signal]);
     this.#step += 1;
     const call = { call: { id: `program-${this.#step}`, name, arguments: JSON.stringify(args) }, step: this.#step, index: 0 };
     scope.progress.say(`the program: ${name.slice(0, 64)}`);
     try {
-      const done = await act(this.#at, { ...call, tree: this.#tree, resumed: false });
+      const done = await act(within(this.#at, ends), { ...call, tree: this.#tree, resumed: false });
       this.#tree = done.tree ?? this.#tree;
       if (done.process !== undefined) this.#memory.started(done.process);
       await this.#note(name, done);
       return { text: observed(done.text, this.#memory.kept(callKeyOf(conversation, call), done.text)), ok: done.ok };
     } catch (error) {
-      return { text: this.#failed(error), ok: false };
+      this.#unjudged = true;
+      return { text: ends.aborted ? over : this.#failed(error), ok: false };
     }
   }
 
@@ -132,10 +171,17 @@ export class ActServer {
       this.#failure = error;
       return `the attempt ends: ${error.message}`;
     }
-    const { signal, log } = this.#at.scope.context;
-    if (!signal.aborted) log.error('a call of an agent program failed', coded('AF_PROGRAM_REQUEST', { error: asError(error).message }));
+    const { log } = this.#at.scope.context;
+    log.error('a call of an agent program failed', coded('AF_PROGRAM_REQUEST', { error: asError(error).message }));
     return 'the call failed inside of the fleet: the log of the worker says why';
   }
+}
+
+/** The same acts, which another signal ends. Pure. */
+function within({ scope, baseline, ...rest }: ActScope, signal: AbortSignal): ActScope {
+  const context = { ...scope.context, signal };
+  const session = scope.session.within(context);
+  return { ...rest, scope: { ...scope, context, session }, baseline: { ...baseline, runner: { ...baseline.runner, session } } };
 }
 
 /** Why a program cannot be held to its tools. */

@@ -7,8 +7,8 @@ import type { HarnessAt } from '../attempt/scope.ts';
 import { AttemptFailure } from '../base/failure.ts';
 import { ActServer } from './acts.ts';
 import { serveModelEndpoint, type ModelEndpoint } from './endpoint/index.ts';
-import { runProgram, type ProgramRun } from './program.ts';
-import { fill, showing, useless } from './words.ts';
+import { runProgram, type Program, type ProgramRun } from './program.ts';
+import { fill, showing, useless, type Filled } from './words.ts';
 
 /** The note after each round: the next worker continues from it. */
 const roundNote = 'HarnessRound';
@@ -119,7 +119,7 @@ class Rounds {
       const filled = fill(harness, context.task, this.#endpoint, standing.said);
       await this.#beginActs(standing.snapshot);
       const program = { scope, endpoint: this.#endpoint, acts: this.#acts, stallSeconds: harness.stallSeconds, round };
-      const run = await runProgram(program, filled);
+      const run = await this.#run(program, filled);
       await this.#endpoint?.settled();
       this.#assertUsable(run);
       const next = await this.#judge(standing, run);
@@ -131,6 +131,15 @@ class Rounds {
       // The next worker restores by itself.
       if (!context.signal.aborted && error instanceof AttemptFailure) await this.#back(standing.snapshot);
       throw error;
+    }
+  }
+
+  /** Nothing that the program began acts any more afterwards. */
+  async #run(program: Program, filled: Filled): Promise<ProgramRun> {
+    try {
+      return await runProgram(program, filled);
+    } finally {
+      await this.#acts?.end();
     }
   }
 

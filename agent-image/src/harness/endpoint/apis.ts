@@ -154,6 +154,7 @@ const messagesTypes: Readonly<Record<number, string>> = {
   403: 'permission_error',
   404: 'not_found_error',
   413: 'request_too_large',
+  429: 'rate_limit_error',
 };
 
 function blockCall({ id, name, input }: Members): Call {

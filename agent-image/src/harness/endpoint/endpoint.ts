@@ -15,8 +15,9 @@ import type { ChatExpert } from '../../loop/conversation.ts';
 import { TranscriptReader } from '../../loop/transcript.ts';
 import type { ChatModels } from '../../models/models.ts';
 import { programApis, type ProgramApi } from './apis.ts';
+import { actBounds, Bodies, modelBounds } from './bodies.ts';
 import { Ledger } from './ledger.ts';
-import { bodyOf, idleMs, modelList, relay, Refusal } from './relay.ts';
+import { idleMs, modelList, objectOf, relay, Refusal, type Exchange } from './relay.ts';
 
 export interface ModelEndpointOptions {
   readonly scope: Pick<Scope, 'context' | 'session' | 'meter'>;
@@ -30,21 +31,31 @@ export interface ModelEndpointOptions {
 
 /** MCP requests, whose keys were checked. */
 interface Acts {
-  serve(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void>;
+  /** Whether a call is done or waits for its turn. */
+  readonly busy: boolean;
+  serve(exchange: Exchange, body: unknown): Promise<void>;
 }
 
 /** Runs one job after the other, in the order of arrival. */
 export class Turn {
   #last: Promise<void> = Promise.resolve();
+  #jobs = 0;
+
+  /** Whether a job runs. */
+  get busy(): boolean {
+    return this.#jobs > 0;
+  }
 
   async take<T>(work: () => Promise<T>): Promise<T> {
     const before = this.#last;
     const mine = Promise.withResolvers<void>();
     this.#last = mine.promise;
+    this.#jobs += 1;
     await before;
     try {
       return await work();
     } finally {
+      this.#jobs -= 1;
       mine.resolve();
     }
   }
@@ -67,7 +78,7 @@ export interface ModelEndpoint {
   readonly environment: Readonly<Record<string, string>>;
   /** For `own` of the program's command. */
   readonly own: ServeOwn;
-  /** Whether a request is in progress. */
+  /** Whether a request is at the model or a call is done: half a request is no work. */
   readonly busy: boolean;
   /** When the last request arrived or ended, by the monotonic clock, ms; null: none did. */
   readonly lastAt: number | null;
@@ -117,6 +128,7 @@ class Endpoint implements ModelEndpoint {
   readonly #open = new Set<Promise<void>>();
   /** One after the other: a budget has one reservation. */
   readonly #turn = new Turn();
+  readonly #bodies: Readonly<Record<'model' | 'acts', Bodies>>;
   #failure: AttemptFailure | null = null;
   lastAt: number | null = null;
   answers = 0;
@@ -125,6 +137,8 @@ class Endpoint implements ModelEndpoint {
     this.#options = options;
     this.#api = programApis[options.api];
     this.#ledger = ledger;
+    const { clock } = options.scope.context;
+    this.#bodies = { model: new Bodies(modelBounds, clock), acts: new Bodies(actBounds, clock) };
     this.environment = this.#api.environment(this.url, this.key);
     this.#server = createServer({ keepAliveTimeout: idleMs, requestTimeout: 0 }, (request, response) => {
       const open = this.#answer(request, response).finally(() => this.#open.delete(open));
@@ -144,7 +158,7 @@ class Endpoint implements ModelEndpoint {
   };
 
   get busy(): boolean {
-    return this.#open.size > 0;
+    return this.#turn.busy || this.#options.acts?.busy === true;
   }
 
   get failure(): AttemptFailure | null {
@@ -184,24 +198,29 @@ class Endpoint implements ModelEndpoint {
     if (this.key !== headers['x-api-key'] && `Bearer ${this.key}` !== headers.authorization)
       throw new Refusal(401, 'KeyRefused', 'the key is not the one that the program was given; use that of its environment');
     const { expert, acts } = this.#options;
-    if (acts !== undefined && route === mcpPath)
-      return acts.serve(request, response, method === 'POST' ? await bodyOf({ request, signal }) : undefined);
+    const exchange = { request, response, signal };
+    if (acts !== undefined && route === mcpPath) {
+      if (method === 'GET') return acts.serve(exchange, undefined);
+      if (method === 'POST') return this.#bodies.acts.hold(exchange, (body) => acts.serve(exchange, objectOf(body)));
+    }
     if (method === 'GET' && route === chatRoutes.models) return sendJson(response, 200, modelList(expert.name));
-    const isFree = free.includes(route);
-    if (method !== 'POST' || !(isFree || route === path)) {
+    if (method !== 'POST' || ![path, ...free].includes(route)) {
       const served = [path, ...free].map((one) => `POST ${one}`).join(', ');
       const more = acts === undefined ? '' : `, ${mcpPath}`;
       const message = `there is no ${method} ${route.slice(0, 200)}: there is ${served}, GET ${chatRoutes.models}${more}; see harness.api`;
       throw new Refusal(404, 'NotServed', message);
     }
-    await this.#turn.take(async () => {
-      signal.throwIfAborted();
-      const asking = { ...this.#options, api: this.#api, path: route, ledger: isFree ? null : this.#ledger };
-      await relay(asking, { request, response, signal });
-      if (isFree) return;
-      this.#failure = null;
-      this.answers += 1;
-    });
+    await this.#bodies.model.hold(exchange, (body) => this.#turn.take(() => this.#relay(exchange, route, body)));
+  }
+
+  async #relay(exchange: Exchange, path: string, body: Buffer): Promise<void> {
+    exchange.signal.throwIfAborted();
+    const isFree = this.#api.free.includes(path);
+    const asking = { ...this.#options, api: this.#api, path, ledger: isFree ? null : this.#ledger };
+    await relay(asking, exchange, body);
+    if (isFree) return;
+    this.#failure = null;
+    this.answers += 1;
   }
 
   #touch(): void {

@@ -4,3 +4,4 @@
  * `models`, `base`.
  */
 export { serveModelEndpoint, Turn, type ModelEndpoint, type ModelEndpointOptions } from './endpoint.ts';
+export type { Exchange } from './relay.ts';

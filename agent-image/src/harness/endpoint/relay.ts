@@ -11,7 +11,7 @@ import type { Answered, ProgramApi, StreamReader } from './apis.ts';
 import type { Ledger, Reserved } from './ledger.ts';
 import { count, list, members, text, type Members } from './value.ts';
 
-/** Largest request, and largest answer or event; bytes. */
+/** Largest answer or event, bytes. */
 const maxBytes = 16 * 1024 * 1024;
 /** How long nothing may move on a connection, ms, unless an answer of the model is waited for. */
 export const idleMs = 300_000;
@@ -69,9 +69,9 @@ export function modelList(id: string): unknown {
 }
 
 /** Sends one request on and its answer back. @throws Refusal, AttemptFailure; the signal's reason */
-export async function relay(relaying: Relaying, exchange: Exchange): Promise<void> {
+export async function relay(relaying: Relaying, exchange: Exchange, sentBytes: Buffer): Promise<void> {
   const { api, expert, ledger } = relaying;
-  const body = await bodyOf(exchange);
+  const body = objectOf(sentBytes);
   const bytes = Buffer.byteLength(JSON.stringify(body));
   const rest = Object.entries(body).filter(([name]) => !api.bounds.includes(name));
   const sent = { ...Object.fromEntries(rest), model: expert.name };
@@ -140,25 +140,9 @@ function wantsUsage(body: Members): boolean {
 }
 
 /** The JSON object that a program sent. @throws Refusal */
-export async function bodyOf({ request, signal }: Pick<Exchange, 'request' | 'signal'>): Promise<Members> {
-  const parts: Buffer[] = [];
-  let bytes = 0;
-  const onAbort = (): void => void request.destroy();
-  signal.addEventListener('abort', onAbort, { once: true });
-  request.socket.setTimeout(idleMs);
+export function objectOf(bytes: Buffer): Members {
   try {
-    for await (const part of request as AsyncIterable<Buffer>) {
-      bytes += part.length;
-      if (bytes > maxBytes)
-        throw new Refusal(413, 'RequestTooLarge', `the request has more than ${maxBytes} bytes; shorten the conversation`);
-      parts.push(part);
-    }
-  } finally {
-    request.socket.setTimeout(0);
-    signal.removeEventListener('abort', onAbort);
-  }
-  try {
-    const body: unknown = JSON.parse(Buffer.concat(parts).toString('utf8'));
+    const body: unknown = JSON.parse(bytes.toString('utf8'));
     if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Members;
   } catch {
     // Refused below.
