@@ -29,6 +29,7 @@ type options struct {
 	key       string
 	binary    string // the runner, if not the usual one
 	noTracing bool   // ptrace is refused, as by Yama scope 2
+	stuck     bool   // what lies in /tmp cannot be removed
 }
 
 // startContainer skips, with a message, where namespaces are not available.
@@ -51,7 +52,7 @@ func startContainer(tb testing.TB, k *keeper, o options) *container {
 	}
 	cmd := exec.Command("/proc/self/exe", "container-init")
 	cmd.Env = []string{
-		"ROOT=" + root, "LINK_DIR=" + k.dir, "RUNNER=" + o.binary, "HELPER=" + self, "CGROUP=" + o.cgroup, fmt.Sprint("NO_TRACING=", o.noTracing),
+		"ROOT=" + root, "LINK_DIR=" + k.dir, "RUNNER=" + o.binary, "HELPER=" + self, "CGROUP=" + o.cgroup, fmt.Sprint("NO_TRACING=", o.noTracing), fmt.Sprint("STUCK=", o.stuck),
 		"AGENTFLEET_LINK_KEY=" + o.key, "AGENTFLEET_LINK=/.agentfleet/link/keeper.sock", "OTHER=must not be inherited",
 	}
 	cmd.Stderr = os.Stderr
@@ -247,6 +248,11 @@ func bindOwn(root string) error {
 			if err := os.Chown(root+d+p, 10001, 10001); err != nil {
 				return err
 			}
+		}
+	}
+	if os.Getenv("STUCK") == "true" {
+		if err := unix.Mount("tmpfs", root+"/tmp"+leftover, "tmpfs", 0, ""); err != nil {
+			return err
 		}
 	}
 	if err := unix.Mount("proc", root+"/proc", "proc", 0, ""); err != nil {

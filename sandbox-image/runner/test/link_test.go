@@ -3,6 +3,7 @@ package test
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -23,6 +24,14 @@ func TestKeyMustBeThereAndLong(t *testing.T) {
 		if err == nil || !strings.Contains(string(out), "at least 32") {
 			t.Errorf("%v: %v %s", env, err, out)
 		}
+	}
+}
+
+func TestContainerThatIsNotFreshDialsNobody(t *testing.T) {
+	c := startContainer(t, newKeeper(t), options{stuck: true})
+	var exit *exec.ExitError
+	if err := c.wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Errorf("the runner ended with %v, want exit status 1", err)
 	}
 }
 

@@ -3,6 +3,7 @@
 package serve
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -67,7 +68,10 @@ func Main(version string) int {
 		path = "/.agentfleet/link/keeper.sock"
 	}
 	tune()
-	freshen()
+	if err := freshen(); err != nil {
+		fmt.Fprintln(os.Stderr, "runner: the container is not fresh:", err)
+		return 1
+	}
 	s := &Server{
 		path: path, instance: link.NewInstance(), version: version, key: []byte(key),
 		reaper: newReaper(), commands: map[string]job{}, sessions: map[string]*session{}, owner: ownsContainer(),
@@ -100,17 +104,14 @@ func tune() {
 // freshen empties storage that outlives the container but belongs to no snapshot, so that a
 // restarted container is clean: the volume at /tmp, and the shared memory of the pod. Only as PID 1
 // that was injected into a pod: nothing else runs there yet. Started in any other way, perhaps in a
-// PID namespace over a developer's own files, these folders must not be touched.
-func freshen() {
+// PID namespace over a developer's own files, these folders must not be touched. What is left is an
+// error: the checks that prove a result would read what its author left for them.
+func freshen() error {
 	if !ownsContainer() {
-		return
+		return nil
 	}
 	freshenIPC()
-	for _, dir := range []string{"/tmp", "/dev/shm"} {
-		if err := files.Empty(dir); err != nil {
-			fmt.Fprintf(os.Stderr, "runner: %s is not empty: %v\n", dir, err)
-		}
-	}
+	return errors.Join(files.Empty("/tmp"), files.Empty("/dev/shm"))
 }
 
 // ownsContainer reports whether this process was injected into a pod and is its container's PID 1.
