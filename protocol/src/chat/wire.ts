@@ -78,7 +78,7 @@ export const WireTool = Type.Object(
 );
 export type WireTool = Static<typeof WireTool>;
 
-/** Body of `POST /v1/chat/completions`. `model` is the name of an expert of the pool. Further members go on as they are. */
+/** Body of `POST /v1/chat/completions`. `model` is the name of an expert of the pool. Of further members the gateway sends on those that act on nothing outside. */
 export const ChatRequest = Type.Object(
   {
     model: Type.String({ minLength: 1, maxLength: 256 }),

@@ -255,6 +255,11 @@ func bindOwn(root string) error {
 			}
 		}
 	}
+	if os.Getenv("STUCK") == "true" {
+		if err := unix.Mount("tmpfs", root+"/tmp"+leftover, "tmpfs", 0, ""); err != nil {
+			return err
+		}
+	}
 	if err := unix.Mount("proc", root+"/proc", "proc", 0, ""); err != nil {
 		return err
 	}

@@ -29,6 +29,11 @@ export interface ClientApi {
   refusal(failure: GatewayError): unknown;
 }
 
+/** A refusal that names the member. */
+export function refused(at: string, why: string): GatewayError {
+  return new GatewayError('InvalidRequest', `${at}: ${why}`);
+}
+
 /** A client reads one call at a time: an earlier one cannot be continued. */
 export function outOfOrder(): GatewayError {
   return new GatewayError('ProviderMalformed', 'a stream of the provider goes on with a call after the next one began: ask without stream');

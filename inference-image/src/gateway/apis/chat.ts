@@ -3,7 +3,8 @@ import { Ajv } from 'ajv';
 import { chatRoutes, ChatRequest } from '@agentfleet/protocol/chat';
 import { GatewayError } from '../providers/gatewayError.ts';
 import type { Chunk, Delta } from '../providers/index.ts';
-import type { ClientApi, EventWriter } from './api.ts';
+import { refused, type ClientApi, type EventWriter } from './api.ts';
+import { selfContained } from './parts.ts';
 
 const ajv = new Ajv({ strict: false });
 const validate = ajv.compile<ChatRequest>(ChatRequest);
@@ -16,9 +17,9 @@ export function fitting<T>(body: unknown, fits: { (value: unknown): value is T; 
   throw new GatewayError('InvalidRequest', `${field}: ${error?.message ?? 'it does not fit the schema'}`);
 }
 
-/** A request as every provider takes it. @throws GatewayError InvalidRequest */
+/** A request as every provider takes it, which names nothing outside of it. @throws GatewayError InvalidRequest */
 export function chatRequest(body: unknown): ChatRequest {
-  return fitting(body, validate);
+  return selfContained(fitting(body, validate));
 }
 
 /** A null of a client is an absent member, except as content of a message: the vendor's library writes it for what is not set. */
@@ -39,18 +40,41 @@ const isObject = (value: unknown): value is Members => typeof value === 'object'
 const present = (members: Members): Members => Object.fromEntries(Object.entries(members).filter(([, member]) => member !== null));
 
 /**
- * Members by which servers and brokers take another model, another price, or act outside by themselves (search, fetch). The pool
- * decides these; the walls of a sandbox end at the gateway.
+ * Members that go on to servers: those that programs set, and that shape the answer alone. By others servers and brokers take another
+ * model or price, or act outside by themselves (search, fetch); the pool decides these, and the walls of a sandbox end at the gateway.
  */
-const poolDecides: ReadonlySet<string> = new Set(['models', 'route', 'provider', 'plugins', 'web_search_options', 'service_tier']);
+const members: ReadonlySet<string> = new Set(
+  `
+  model messages n stream max_completion_tokens stop stop_token_ids min_tokens ignore_eos
+  tools tool_choice parallel_tool_calls functions function_call
+  temperature top_p top_k top_a min_p typical_p seed random_seed do_sample logit_bias
+  frequency_penalty presence_penalty repetition_penalty length_penalty logprobs top_logprobs
+  response_format structured_outputs guided_json guided_regex guided_choice guided_grammar
+  reasoning reasoning_effort reasoning_format reasoning_split include_reasoning thinking verbosity
+  enable_thinking thinking_budget chat_template_kwargs prompt_mode safe_prompt tool_stream
+  add_generation_prompt continue_final_message skip_special_tokens include_stop_str_in_output
+  user metadata store safety_identifier prompt_cache_key prompt_cache_retention cache_control usage
+`
+    .trim()
+    .split(/\s+/),
+);
+/** Members by which a provider would search, fetch or run: a program that needs one learns that it is without it. */
+const refusedMembers = ['search_parameters', 'enable_search', 'search_options', 'data_sources', 'mcp_servers', 'container'] as const;
+
+/** @throws GatewayError InvalidRequest */
+function withoutActs(body: Members): void {
+  const asked = refusedMembers.find((member) => (body[member] ?? false) !== false);
+  if (asked !== undefined) throw refused(asked, 'not served: the provider would act outside the sandbox; leave it out');
+}
 
 /** The OpenAI chat API, which is also the form of requests to providers. */
 export const chatApi: ClientApi = {
   path: chatRoutes.completions,
   read(body) {
-    // What `chatOfMessages` has checked goes by `messages_options`; nobody has checked that of a client.
-    const { messages_options: _unchecked, max_tokens: older, stream_options: streaming, ...rest } = chatRequest(withoutNulls(body));
-    const allowed = Object.fromEntries(Object.entries(rest).filter(([name]) => !poolDecides.has(name))) as typeof rest;
+    const { max_tokens: older, stream_options: streaming, ...rest } = chatRequest(withoutNulls(body));
+    withoutActs(rest);
+    // What `chatOfMessages` has checked goes by `messages_options`; nobody has checked that of a client, which is dropped too.
+    const allowed = Object.fromEntries(Object.entries(rest).filter(([name]) => members.has(name))) as typeof rest;
     const chat = { ...(older !== undefined && { max_completion_tokens: older }), ...allowed };
     const created = Math.floor(Date.now() / 1000);
     return {

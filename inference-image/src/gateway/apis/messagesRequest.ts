@@ -1,10 +1,11 @@
 import { Ajv } from 'ajv';
 import { Type, type Static } from 'typebox';
 import type { ChatRequest, WireMessage, WireToolCall } from '@agentfleet/protocol/chat';
-import { GatewayError } from '../providers/gatewayError.ts';
-import { messagesOptionsOf } from '../providers/index.ts';
+import { isBytes, messagesOptionsOf } from '../providers/index.ts';
+import { refused } from './api.ts';
 import { ownSignature, uncarried } from './carried.ts';
 import { chatRequest, fitting } from './chat.ts';
+import { documentOf, markOf, type Part } from './parts.ts';
 
 const open = { additionalProperties: true } as const;
 const Block = Type.Object({ type: Type.String({ maxLength: 64 }) }, open);
@@ -158,8 +159,6 @@ function callOf(block: Block): WireToolCall {
   return { id: String(id), type: 'function', function: { name: String(name), arguments: text }, ...markOf(block) };
 }
 
-type Part = { readonly type: string; readonly [member: string]: unknown };
-
 function partsOf(content: string | readonly Block[], at: string): readonly Part[] {
   return blocksOf(content).map((block, n) => partOf(block, typeof content === 'string' ? at : `${at}.${n}`));
 }
@@ -167,37 +166,20 @@ function partsOf(content: string | readonly Block[], at: string): readonly Part[
 function partOf(block: Block, at: string): Part {
   if (block.type === 'text' && typeof block['text'] === 'string') return { type: 'text', text: block['text'], ...markOf(block) };
   if (block.type === 'image') return { type: 'image_url', image_url: { url: imageOf(block, at) }, ...markOf(block) };
-  if (block.type === 'document') return documentOf(block);
+  if (block.type === 'document') return documentOf(block, at);
   // Every tool is offered from the beginning on: a search for one has nothing to load.
   if (block.type === 'tool_reference') return { type: 'text', text: `The tool ${String(block['tool_name'])} can be called.` };
   throw refused(at, `a block of type ${block.type} is not served here: send text, an image or a document`);
 }
 
-/** A document of text becomes text, so that it is redacted; any other goes only to models of this API. */
-function documentOf(block: Block): Part {
-  const { source, title } = block;
-  const { type, data } = (source ?? {}) as Readonly<Record<string, unknown>>;
-  if (type !== 'text' || typeof data !== 'string') return block;
-  return { type: 'text', text: typeof title === 'string' ? `${title}\n\n${data}` : data, ...markOf(block) };
-}
-
 function imageOf({ source }: Block, at: string): string {
-  const { type, media_type: media, data, url } = (source ?? {}) as Readonly<Record<string, unknown>>;
-  if (type === 'base64' && typeof media === 'string' && typeof data === 'string') return `data:${media};base64,${data}`;
-  if (type === 'url' && typeof url === 'string') return url;
-  throw refused(`${at}.source`, 'an image has its bytes (base64) or a url here: files of the vendor are not kept');
+  const { type, media_type: media, data } = (source ?? {}) as Readonly<Record<string, unknown>>;
+  if (type === 'base64' && typeof media === 'string' && isBytes(data)) return `data:${media};base64,${data}`;
+  throw refused(`${at}.source`, 'nothing is fetched, and files of the vendor are not kept: send an image by its bytes (base64)');
 }
 
 /** Returns plain text where that suffices: not every server of the chat API accepts parts. */
 function contentOf(parts: readonly Part[], between = '\n\n'): NonNullable<WireMessage['content']> {
   const isPlain = parts.every((part) => part.type === 'text' && !('cache_control' in part));
   return isPlain ? parts.map(({ text }) => String(text)).join(between) : [...parts];
-}
-
-function markOf({ cache_control: mark }: Block): { readonly cache_control?: unknown } {
-  return mark === undefined || mark === null ? {} : { cache_control: mark };
-}
-
-function refused(at: string, why: string): GatewayError {
-  return new GatewayError('InvalidRequest', `${at}: ${why}`);
 }

@@ -1,9 +1,11 @@
 import { Ajv } from 'ajv';
 import { Type, type Static, type TSchema, type TOptional, type TUnion, type TNull } from 'typebox';
 import type { ChatRequest, WireMessage, WireToolCall } from '@agentfleet/protocol/chat';
+import { refused } from './api.ts';
 import { uncarried } from './carried.ts';
 import { chatRequest, fitting } from './chat.ts';
-import { choiceOf, customArguments, refused, ResponsesTool, toolsOf, wireName, type NamedTool } from './responsesTools.ts';
+import { inlineUrl } from './parts.ts';
+import { choiceOf, customArguments, ResponsesTool, toolsOf, wireName, type NamedTool } from './responsesTools.ts';
 
 const open = { additionalProperties: true } as const;
 const maybe = <T extends TSchema>(type: T): TOptional<TUnion<[T, TNull]>> => Type.Optional(Type.Union([type, Type.Null()]));
@@ -165,6 +167,6 @@ function partOf({ type, text, refusal, image_url: url, detail }: Item, at: strin
   if ((type === 'input_text' || type === 'output_text' || type === 'text') && typeof text === 'string') return { type: 'text', text };
   if (type === 'refusal' && typeof refusal === 'string') return { type: 'text', text: refusal };
   if (type === 'input_image' && typeof url === 'string')
-    return { type: 'image_url', image_url: { url, ...(typeof detail === 'string' && { detail }) } };
-  throw refused(at, `a part of type ${String(type)} is not served: send a text, or an image by its image_url`);
+    return { type: 'image_url', image_url: { url: inlineUrl(url, `${at}.image_url`), ...(typeof detail === 'string' && { detail }) } };
+  throw refused(at, `a part of type ${String(type)} is not served: send a text, or an image by its bytes as image_url`);
 }

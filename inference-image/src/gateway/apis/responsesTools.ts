@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox';
 import type { ChatRequest } from '@agentfleet/protocol/chat';
-import { GatewayError } from '../providers/gatewayError.ts';
+import { refused } from './api.ts';
 
 const open = { additionalProperties: true } as const;
 
@@ -95,9 +95,4 @@ export function choiceOf(choice: unknown, tools: readonly { readonly wire: unkno
     (allowed as readonly Readonly<Record<string, unknown>>[]).map((each) => wireName(String(each['name']), each['namespace'])),
   );
   return { tools: offered.filter((tool) => names.has(tool.function.name)), tool_choice: mode === 'required' ? 'required' : 'auto' };
-}
-
-/** A refusal that names the member. */
-export function refused(at: string, why: string): GatewayError {
-  return new GatewayError('InvalidRequest', `${at}: ${why}`);
 }

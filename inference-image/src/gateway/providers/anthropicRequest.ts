@@ -141,12 +141,15 @@ function userBlocks(message: WireMessage, idOf: (id: string) => string): readonl
   return [{ ...result, ...(blocks.length > 0 && { content: [...blocks] }), ...(isError === true && { is_error: true }) }];
 }
 
+/** Types of blocks that a model writes. A state comes back through the client, which may have put others into it. */
+const saidTypes: ReadonlySet<string> = new Set<ContentBlockParam['type']>(['text', 'thinking', 'redacted_thinking', 'tool_use']);
+
 /** Returns the unchanged blocks of the same model; else text and calls. Blocks of dropped calls are left out. */
 function assistantBlocks(message: WireMessage, model: string, idOf: (id: string) => string): readonly ContentBlockParam[] {
   const { content, tool_calls: calls = [], provider_state: state } = message;
   if (isAnthropicState(state) && state.model === model) {
     const kept = new Set(calls.map(({ id }) => id));
-    return state.content.filter((block) => block.type !== 'tool_use' || kept.has(block.id));
+    return state.content.filter((block) => saidTypes.has(block.type) && (block.type !== 'tool_use' || kept.has(block.id)));
   }
   return [...thoughtsOf(content), ...calls.map((call): ContentBlockParam => ({ ...useOf(call), id: idOf(call.id), ...markOf(call) }))];
 }
@@ -190,9 +193,10 @@ function blocksOf(content: Content): Block[] {
   });
 }
 
+/** @param url a data URL in base64 */
 function imageOf(url: string): Block {
-  const [, type, data] = /^data:(image\/[a-z]+);base64,(.*)$/s.exec(url) ?? [];
-  if (type === undefined || data === undefined) return { type: 'image', source: { type: 'url', url } };
+  const [head = '', data = ''] = url.split(',', 2);
+  const [type = ''] = head.slice('data:'.length).split(';', 1);
   return { type: 'image', source: { type: 'base64', media_type: type as 'image/png', data } };
 }
 

@@ -9,5 +9,7 @@ export interface AnthropicState {
 
 /** Reports whether a message carries a state of this engine. */
 export function isAnthropicState(state: unknown): state is AnthropicState {
-  return typeof state === 'object' && state !== null && (state as Partial<AnthropicState>).engine === 'Anthropic';
+  if (typeof state !== 'object' || state === null) return false;
+  const { engine, content } = state as Partial<AnthropicState>;
+  return engine === 'Anthropic' && Array.isArray(content);
 }

@@ -12,6 +12,7 @@ export { inputOf, messagesOptionsOf } from './anthropicRequest.ts';
 export { isAnthropicState } from './anthropicState.ts';
 export { chunkOf, chunkOfChoice, Streamed, type Delta } from './chunks.ts';
 export { malformed, providerFailure } from './failure.ts';
+export { isBytes, isDataUrl, refersOutside } from './inline.ts';
 export type { Ask, Chunk, Provider } from './provider.ts';
 export { estimate, sumOf, usageOf } from './usage.ts';
 

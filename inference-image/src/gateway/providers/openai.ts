@@ -330,9 +330,7 @@ const isText = (part: Part): part is Part & { readonly text: string } => 'text' 
 /** A model that only thought, or a client that kept nothing of its turn. */
 function isEmpty({ role, ...message }: WireMessage): boolean {
   const words: Loose = message;
-  return (
-    role === 'assistant' && ['content', 'tool_calls', 'refusal', 'audio', 'function_call'].every((name) => (words[name] ?? null) === null)
-  );
+  return role === 'assistant' && ['content', 'tool_calls', 'refusal', 'function_call'].every((name) => (words[name] ?? null) === null);
 }
 
 /** Returns a message without members of the Messages API, which servers of the chat API refuse. */

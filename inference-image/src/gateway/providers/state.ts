@@ -1,5 +1,6 @@
 import type { ChatCompletion, WireMessage, WireToolCall } from '@agentfleet/protocol/chat';
 import type { GatewayModel } from '@agentfleet/protocol/gateway';
+import { refersOutside } from './inline.ts';
 
 /** State that servers of the OpenAI API need with a message of their model: extra members, such as reasoning. */
 interface OpenAIState {
@@ -47,13 +48,22 @@ function extraOf(value: object, known: ReadonlySet<string>): Readonly<Record<str
   return Object.fromEntries(Object.entries(value).filter(([name, member]) => !known.has(name) && member !== null && member !== undefined));
 }
 
-/** A message with the state that the same model gave; a state of any other model is left out. */
+/**
+ * A message with the state that the same model gave; a state of any other model is left out. It comes back through the client, which
+ * may have put more into it: it sets no member of the message itself, and nothing that its server would fetch.
+ */
 export function restoreState(message: WireMessage, state: unknown, model: string): WireMessage {
   if (!isState(state) || state.model !== model) return message;
   const withExtra = (call: WireToolCall): WireToolCall => ({ ...state.calls[call.id], ...call });
-  return { ...state.message, ...message, ...(message.tool_calls !== undefined && { tool_calls: message.tool_calls.map(withExtra) }) };
+  const own = extraOf(state.message, messageMembers);
+  const kept = Object.fromEntries(Object.entries(own).filter(([name, member]) => !refersOutside(name, member)));
+  return { ...kept, ...message, ...(message.tool_calls !== undefined && { tool_calls: message.tool_calls.map(withExtra) }) };
 }
 
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null;
+
 function isState(state: unknown): state is OpenAIState {
-  return typeof state === 'object' && state !== null && (state as Partial<OpenAIState>).engine === 'OpenAI';
+  if (typeof state !== 'object' || state === null) return false;
+  const { engine, message, calls } = state as Partial<OpenAIState>;
+  return engine === 'OpenAI' && isObject(message) && isObject(calls);
 }

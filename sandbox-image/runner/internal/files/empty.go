@@ -18,10 +18,10 @@ type emptier struct {
 }
 
 // Empty removes everything inside dir and keeps dir itself. Folders that their owner has closed are
-// opened first. Symbolic links are removed, never followed. Entries that cannot be removed (another
+// opened first; dir is then open to all, as /tmp is. Symbolic links are removed, never followed. Entries that cannot be removed (another
 // owner, or a mount) are left and named in the error; a missing dir is empty.
 func Empty(dir string) error {
-	top, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	top, wasClosed, err := openTop(dir)
 	if errors.Is(err, unix.ENOENT) {
 		return nil
 	}
@@ -29,6 +29,38 @@ func Empty(dir string) error {
 		return &os.PathError{Op: "open", Path: dir, Err: err}
 	}
 	defer unix.Close(top)
+	if err := emptyAll(top, dir); err != nil || !wasClosed {
+		return err
+	}
+	if err := unix.Fchmod(top, 0o1777); err != nil {
+		return &os.PathError{Op: "chmod", Path: dir, Err: err}
+	}
+	return nil
+}
+
+// openTop opens a folder for its entries. One that its owner has closed is opened to the owner first, by a descriptor, so that it is
+// the folder that was looked at.
+func openTop(dir string) (top int, wasClosed bool, err error) {
+	const folder = unix.O_DIRECTORY | unix.O_CLOEXEC
+	at, err := unix.Open(dir, unix.O_PATH|folder, 0)
+	if err != nil {
+		return -1, false, err
+	}
+	defer unix.Close(at)
+	var st unix.Stat_t
+	if err := unix.Fstat(at, &st); err != nil {
+		return -1, false, err
+	}
+	if wasClosed = st.Mode&0o700 != 0o700; wasClosed {
+		if err := unix.Chmod("/proc/self/fd/"+strconv.Itoa(at), 0o700); err != nil {
+			return -1, true, err
+		}
+	}
+	top, err = unix.Openat(at, ".", unix.O_RDONLY|folder, 0)
+	return top, wasClosed, err
+}
+
+func emptyAll(top int, dir string) error {
 	e := emptier{top: top}
 	for {
 		before := e.moved

@@ -38,6 +38,29 @@ func TestEmptyRemovesClosedFoldersAndFollowsNothing(t *testing.T) {
 	must(Empty(filepath.Join(dir, "absent")))
 }
 
+func TestEmptyOpensWhatItsOwnerClosed(t *testing.T) {
+	if os.Geteuid() == 0 {
+		asNobody(t)
+		return
+	}
+	for _, mode := range []os.FileMode{0, 0o300, 0o500} {
+		dir := t.TempDir()
+		inner := filepath.Join(dir, "a", "b")
+		err := errors.Join(os.MkdirAll(inner, 0o700), os.WriteFile(inner+"/f", nil, 0), os.Chmod(inner, mode), os.Chmod(dir, mode), Empty(dir))
+		st, statErr := os.Stat(dir)
+		if err := errors.Join(err, statErr); err != nil {
+			t.Errorf("%o: %v", mode, err)
+			continue
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+			t.Errorf("%o: left: %v %v", mode, left, err)
+		}
+		if st.Mode() != os.ModeDir|os.ModeSticky|0o777 {
+			t.Errorf("%o: it has the mode %v", mode, st.Mode())
+		}
+	}
+}
+
 func TestEmptyRemovesTreesThatAreDeeperThanAPath(t *testing.T) {
 	top := t.TempDir()
 	t.Chdir(top)
