@@ -2,6 +2,7 @@
 //   node operator/bench/rollouts.ts
 import { seededRandom } from '@agentfleet/kube/testing';
 import { defaultLooks, designOf } from '../src/rollout/index.ts';
+import { simulateErrors } from '../src/rollout/gates/testing/errors.ts';
 import { simulateMissed } from '../src/rollout/gates/testing/missed.ts';
 import { simulateVetoes } from '../src/rollout/gates/testing/vetoes.ts';
 import { simulate } from '../src/rollout/statistics/simulate.ts';
@@ -25,6 +26,11 @@ console.log('\n| Tasks missed by the canary, 10 % by the stable revision | promo
 for (const canary of [0.05, 0.1, 0.12, 0.13, 0.14]) {
   const { promoted, refused } = simulateMissed({ stable: 0.1, canary }, 2000, seededRandom(7));
   console.log(`| ${(100 * canary).toFixed(0)} % | ${(100 * promoted).toFixed(1)} % | ${(100 * refused).toFixed(1)} % |`);
+}
+console.log('\n| Requests that fail | refused | passed at the end |\n|---|---|---|');
+for (const rate of [0.005, 0.01, 0.015, 0.02, 0.05]) {
+  const { refused, passed } = simulateErrors({ rate, requests: 20_000 }, 1000, seededRandom(7));
+  console.log(`| ${(100 * rate).toFixed(1)} % | ${(100 * refused).toFixed(1)} % | ${(100 * passed).toFixed(1)} % |`);
 }
 console.log('\n| Acts vetoed, stable and canary | refused | passed at the end |\n|---|---|---|');
 for (const [stable, canary] of [

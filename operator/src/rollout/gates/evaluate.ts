@@ -1,11 +1,12 @@
 import { wilson } from '@agentfleet/protocol/stats';
-import { judge, kolmogorovSmirnov, z95, type Tally } from '../statistics/index.ts';
+import { judge, kolmogorovSmirnov, normalCdf, z95, type Tally } from '../statistics/index.ts';
 import { calibrationMapFinding } from './calibrationMap.ts';
 import type { ArmEvidence, BoundGate, Finding, Gate, GateResult, Verdict } from './gate.ts';
 import { goldenSetFinding } from './goldenSet.ts';
 import { isSaidBy, withRule } from './rule.ts';
 import { heldOutFinding } from './heldOut.ts';
 import { latencyRatioFinding } from './latencyRatio.ts';
+import { boundariesOf, lookAt } from './look.ts';
 import { missedVetoFinding } from './missedVeto.ts';
 import { scoreDriftFinding } from './scoreDrift.ts';
 import { queryFinding } from './query.ts';
@@ -65,17 +66,19 @@ function findingOf(
     case 'GoldenLoss':
       return goldenSetFinding(canary.golden?.get(gate.name), stable.golden?.get(gate.name), gate);
     case 'ErrorRate':
-      return rateBelow({ passed: canary.requests.failed, total: canary.requests.total }, gate, 'requests');
+      return rateBelow({ passed: canary.requests.failed, total: canary.requests.total }, gate, 'requests', previous);
     case 'RollbackSuccess':
-      return rateAbove({ passed: canary.rollbacks.verified, total: canary.rollbacks.total }, gate, 'rollbacks');
+      return rateAbove({ passed: canary.rollbacks.verified, total: canary.rollbacks.total }, gate, 'rollbacks', previous);
     case 'DraftAcceptance':
-      return rateAbove({ passed: canary.draft?.accepted ?? 0, total: canary.draft?.proposed ?? 0 }, gate, 'draft tokens');
+      return rateAbove({ passed: canary.draft?.accepted ?? 0, total: canary.draft?.proposed ?? 0 }, gate, 'draft tokens', previous);
     case 'VetoRatio':
       return vetoRatioFinding(canary, stable, gate, previous);
     case 'LatencyRatio':
-      return latencyRatioFinding(canary.latencies, stable.latencies, gate);
+      return latencyRatioFinding(canary.latencies, stable.latencies, gate, previous);
     case 'EnergyShift':
-      return energyShift(canary.energies, stable.energies, gate);
+      return energyShift(canary.energies, stable.energies, gate, previous);
+    case 'MissedVeto':
+      return missedVetoFinding(canary, stable, gate, previous);
     case 'AUC':
     case 'AUCLoss':
     case 'ECE':
@@ -83,7 +86,6 @@ function findingOf(
     case 'BrierRatio':
     case 'CalibrationMap':
     case 'ScoreDrift':
-    case 'MissedVeto':
     case 'Agreement':
     case 'FalseVeto':
     default:
@@ -91,8 +93,7 @@ function findingOf(
   }
 }
 
-type VerifierMetric =
-  'AUC' | 'AUCLoss' | 'ECE' | 'ECEGain' | 'BrierRatio' | 'CalibrationMap' | 'ScoreDrift' | 'MissedVeto' | 'Agreement' | 'FalseVeto';
+type VerifierMetric = 'AUC' | 'AUCLoss' | 'ECE' | 'ECEGain' | 'BrierRatio' | 'CalibrationMap' | 'ScoreDrift' | 'Agreement' | 'FalseVeto';
 
 /** Figures on problems that the verifier never saw: which one, and by how much it keeps the bound. */
 const heldOut = {
@@ -115,8 +116,6 @@ function verifierFinding(gate: BoundGate<VerifierMetric>, canary: ArmEvidence, s
       return calibrationMapFinding(canary.maps, gate);
     case 'ScoreDrift':
       return scoreDriftFinding(canary, stable, gate);
-    case 'MissedVeto':
-      return missedVetoFinding(canary, stable, gate);
     case 'Agreement':
       return agreementFinding(canary.shadow, gate);
     case 'FalseVeto':
@@ -136,8 +135,9 @@ function verifierFinding(gate: BoundGate<VerifierMetric>, canary: ArmEvidence, s
 /** What of a gate its finding is made by. */
 type Bounded = Pick<BoundGate, 'bound' | 'minSamples'>;
 
-/** The p-value from which a distance is believed. */
+/** The p-value from which a distance is believed, over all looks. */
 const shiftAlpha = 0.01;
+const shiftBoundaries = boundariesOf(shiftAlpha);
 
 function tooFew(samples: number, needed: number, what: string): Finding | undefined {
   if (samples >= needed) return undefined;
@@ -148,31 +148,45 @@ function shareOf({ passed, total }: Tally): number {
   return passed / total;
 }
 
-function rateBelow(tally: Tally, { bound: max, minSamples }: Bounded, what: string): Finding {
-  const few = tooFew(tally.total, Math.max(1, minSamples), what);
+function rateBelow(tally: Tally, { bound: max, minSamples }: Bounded, what: string, previous: GateResult | undefined): Finding {
+  const first = Math.max(1, minSamples);
+  const few = tooFew(tally.total, first, what);
   if (few !== undefined) return few;
-  const { low, high } = wilson(tally.passed, tally.total, z95);
-  const verdict: Verdict = high <= max ? 'Pass' : low > max ? 'Fail' : 'Inconclusive';
-  const message = `${tally.passed} of ${tally.total} ${what}: at most ${high.toFixed(4)}, and may be ${max}`;
-  return { verdict, value: shareOf(tally), samples: tally.total, message };
+  const { high } = wilson(tally.passed, tally.total, z95);
+  const { look, z, words } = lookAt(tally.total, first, previous);
+  const refused = wilson(tally.passed, tally.total, z).low > max;
+  const verdict: Verdict = refused ? 'Fail' : high <= max ? 'Pass' : 'Inconclusive';
+  const message = `${tally.passed} of ${tally.total} ${what}: at most ${high.toFixed(4)}, and may be ${max}; ${words}`;
+  return { verdict, value: shareOf(tally), samples: tally.total, look, message };
 }
 
-function rateAbove(tally: Tally, { bound: min, minSamples }: Bounded, what: string): Finding {
-  const few = tooFew(tally.total, Math.max(1, minSamples), what);
+function rateAbove(tally: Tally, { bound: min, minSamples }: Bounded, what: string, previous: GateResult | undefined): Finding {
+  const first = Math.max(1, minSamples);
+  const few = tooFew(tally.total, first, what);
   if (few !== undefined) return few;
-  const { low, high } = wilson(tally.passed, tally.total, z95);
-  const verdict: Verdict = low >= min ? 'Pass' : high < min ? 'Fail' : 'Inconclusive';
-  const message = `${tally.passed} of ${tally.total} ${what}: at least ${low.toFixed(4)}, and has to be ${min}`;
-  return { verdict, value: shareOf(tally), samples: tally.total, message };
+  const { low } = wilson(tally.passed, tally.total, z95);
+  const { look, z, words } = lookAt(tally.total, first, previous);
+  const refused = wilson(tally.passed, tally.total, z).high < min;
+  const verdict: Verdict = refused ? 'Fail' : low >= min ? 'Pass' : 'Inconclusive';
+  const message = `${tally.passed} of ${tally.total} ${what}: at least ${low.toFixed(4)}, and has to be ${min}; ${words}`;
+  return { verdict, value: shareOf(tally), samples: tally.total, look, message };
 }
 
-function energyShift(canary: readonly number[], stable: readonly number[], { bound, minSamples }: Bounded): Finding {
-  const few = tooFew(Math.min(canary.length, stable.length), Math.max(1, minSamples), 'energies of each arm');
+function energyShift(
+  canary: readonly number[],
+  stable: readonly number[],
+  { bound, minSamples }: Bounded,
+  previous: GateResult | undefined,
+): Finding {
+  const [samples, first] = [Math.min(canary.length, stable.length), Math.max(1, minSamples)];
+  const few = tooFew(samples, first, 'energies of each arm');
   if (few !== undefined) return few;
   const result = kolmogorovSmirnov(canary, stable);
   if (result === undefined)
     return { verdict: 'InsufficientData', samples: canary.length, message: 'an energy is no number: see the verifier' };
+  const { look, z, words } = lookAt(samples, first, previous, shiftBoundaries);
   const shifted = result.distance > bound && result.p < shiftAlpha;
-  const message = `distance ${result.distance.toFixed(3)} (p ${result.p.toPrecision(2)}), and may be ${bound}`;
-  return { verdict: shifted ? 'Fail' : 'Pass', value: result.distance, samples: canary.length, message };
+  const verdict: Verdict = !shifted ? 'Pass' : result.p < normalCdf(-z) ? 'Fail' : 'Inconclusive';
+  const message = `distance ${result.distance.toFixed(3)} (p ${result.p.toPrecision(2)}), and may be ${bound}; ${words}`;
+  return { verdict, value: result.distance, samples: canary.length, look, message };
 }

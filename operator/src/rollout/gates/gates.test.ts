@@ -1,12 +1,14 @@
+import { seededRandom } from '@agentfleet/kube/testing';
 import { describe, expect, test } from 'vitest';
 import { designOf } from '../statistics/index.ts';
-import { evaluateGate, type ArmEvidence, type Gate, type Verdict } from './index.ts';
+import { evaluateGate, type ArmEvidence, type Gate, type GateResult, type Verdict } from './index.ts';
+import { simulateErrors } from './testing/errors.ts';
 import { armWith as arm, latenciesOf } from './testing/evidence.ts';
 
 describe('gates', () => {
   const numbers = (count: number, factor: number): readonly number[] =>
     Array.from({ length: count }, (_, index) => (factor * (index % 100)) / 100);
-  const counted = (count: number, factor: number) => latenciesOf(numbers(count, factor), [0.5, 1, 1.5, 2, 3]);
+  const counted = (times: readonly number[]) => latenciesOf(times, [0.5, 1, 1.5, 2, 3]);
   const cases: readonly (readonly [Gate, ArmEvidence, ArmEvidence, Verdict])[] = [
     [{ type: 'ErrorRate', name: 'e', bound: 0.01, minSamples: 100 }, arm({ requests: { failed: 0, total: 1000 } }), arm(), 'Pass'],
     [{ type: 'ErrorRate', name: 'e', bound: 0.01, minSamples: 100 }, arm({ requests: { failed: 50, total: 1000 } }), arm(), 'Fail'],
@@ -33,14 +35,14 @@ describe('gates', () => {
     ],
     [
       { type: 'LatencyRatio', name: 'l', bound: 1.2, minSamples: 10 },
-      arm({ latencies: counted(200, 1) }),
-      arm({ latencies: counted(200, 1) }),
+      arm({ latencies: counted(numbers(200, 1)) }),
+      arm({ latencies: counted(numbers(200, 1)) }),
       'Pass',
     ],
     [
       { type: 'LatencyRatio', name: 'l', bound: 1.2, minSamples: 10 },
-      arm({ latencies: counted(200, 2) }),
-      arm({ latencies: counted(200, 1) }),
+      arm({ latencies: counted(numbers(200, 2)) }),
+      arm({ latencies: counted(numbers(200, 1)) }),
       'Fail',
     ],
     [
@@ -148,4 +150,46 @@ describe('gates', () => {
     expect(decided.verdict).toBe('Pass');
     expect(evaluateGate(condition, of(0, 9 * first), of(9 * first, 9 * first), decided)).toBe(decided);
   });
+
+  const metrics = [
+    ['ErrorRate', 0.1, 0.2],
+    ['RollbackSuccess', 0.9, 0.2],
+    ['DraftAcceptance', 0.9, 0.2],
+    ['VetoRatio', 1.1, 0.22],
+    ['LatencyRatio', 1.2, 0.16],
+    ['EnergyShift', 0.1, 0.2],
+    ['MissedVeto', 0.02, 0.2],
+  ] as const;
+  test.each(metrics)('a gate of %s leads back at looks, and between them what is far beyond its bound', (type, bound, bad) => {
+    const gate = { type, name: 'g', bound, minSamples: 100 };
+    const of = (count: number, share: number): ArmEvidence => {
+      const [worse, good] = [Math.round(share * count), Math.round((1 - share) * count)];
+      const values = [...numbers(good, 1), ...numbers(worse, 1).map((value) => 1 + value)];
+      return arm({
+        requests: { failed: worse, total: count },
+        rollbacks: { verified: good, total: count },
+        draft: { accepted: good, proposed: count },
+        acts: { vetoed: worse, total: count },
+        passedActs: { missed: worse, total: count },
+        energies: values,
+        latencies: counted(values),
+      });
+    };
+    const look = (count: number, share: number, previous?: GateResult): GateResult =>
+      evaluateGate(gate, of(count, share), of(2000, type === 'EnergyShift' || type === 'LatencyRatio' ? 0 : 0.1), previous);
+    expect(look(99, bad).verdict).toBe('InsufficientData');
+    expect(look(100, bad)).toMatchObject({ verdict: 'Fail', look: 0 });
+    const spoken: GateResult = { ...look(100, bad), verdict: 'Inconclusive' };
+    expect(look(110, bad, spoken)).toMatchObject({ verdict: 'Inconclusive', look: 0 });
+    expect(look(110, 1, spoken)).toMatchObject({ verdict: 'Fail', look: 0 });
+    expect(look(200, bad, spoken)).toMatchObject({ verdict: 'Fail', look: 1 });
+    // A pod that does not answer just now makes no look of before speak again; counters that began again do.
+    expect(look(110, bad, { ...look(400, bad), verdict: 'Inconclusive' })).toMatchObject({ verdict: 'Inconclusive', look: 2 });
+    expect(look(110, bad, look(50, bad, spoken))).toMatchObject({ verdict: 'Fail', look: 0 });
+  });
+
+  test('of 1000 canaries with as many errors as they may have at most 45 go back, and one with all goes back at the first look', () => {
+    expect(simulateErrors({ rate: 0.01, requests: 5000 }, 400, seededRandom(3)).refused).toBeLessThanOrEqual(0.045);
+    expect(simulateErrors({ rate: 1, requests: 200 }, 1, seededRandom(4)).refused).toBe(1);
+  }, 60_000);
 });

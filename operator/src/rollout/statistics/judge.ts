@@ -29,10 +29,22 @@ export function judge(design: Design, canary: Tally, stable: Tally): Judged {
 }
 
 /**
- * The look that so many samples reach, of a test whose last one nobody knows beforehand: at `first` samples, and each time that
- * they have doubled. Each spends half of the error that is left, so that all together spend `error`: `z` is its boundary.
+ * The look that so many samples reach, from 0, of a test whose last one nobody knows beforehand: at `first` samples, and each time
+ * that they have doubled. Below 0 before the first.
  */
-export function openLook(samples: number, first: number, error: number): { readonly look: number; readonly z: number } {
-  const look = Math.floor(Math.log2(samples / first));
-  return { look, z: normalQuantile(1 - error * 2 ** -(look + 1)) };
+export function openLook(samples: number, first: number): number {
+  return Math.floor(Math.log2(samples / first));
+}
+
+/** The boundary of a look of such a test, in standard errors: each spends half of the error that is left, so that all spend `error`. */
+export function openBoundary(look: number, error: number): number {
+  return normalQuantile(1 - error * 2 ** -(look + 1));
+}
+
+/**
+ * The boundary from a look to the next one, in standard errors, that may be asked at each sample: all together spend `error`.
+ * Over twice the samples a sum is beyond a limit at any time at most twice as often as at the end (P. Lévy's inequality).
+ */
+export function openBetween(look: number, error: number): number {
+  return Math.SQRT2 * openBoundary(look + 1, error);
 }
