@@ -1,5 +1,5 @@
 import { wilson } from '@agentfleet/protocol/stats';
-import { judge, kolmogorovSmirnov, normalCdf, z95, type Tally } from '../statistics/index.ts';
+import { kolmogorovSmirnov, normalCdf, z95, type Tally } from '../statistics/index.ts';
 import { calibrationMapFinding } from './calibrationMap.ts';
 import type { ArmEvidence, BoundGate, Finding, Gate, GateResult, Verdict } from './gate.ts';
 import { goldenSetFinding } from './goldenSet.ts';
@@ -10,6 +10,7 @@ import { boundariesOf, lookAt } from './look.ts';
 import { missedVetoFinding } from './missedVeto.ts';
 import { scoreDriftFinding } from './scoreDrift.ts';
 import { queryFinding } from './query.ts';
+import { taskLossFinding } from './taskLoss.ts';
 import { vetoRatioFinding } from './vetoRatio.ts';
 import { agreementFinding, falseVetoFinding } from './shadow.ts';
 
@@ -19,7 +20,7 @@ import { agreementFinding, falseVetoFinding } from './shadow.ts';
  */
 export function evaluateGate(gate: Gate, canary: ArmEvidence, stable: ArmEvidence, previous?: GateResult): GateResult {
   const last = isSaidBy(gate, previous) ? previous : undefined;
-  if (gate.type === 'TaskLoss') return sequential(gate, canary.tasks, stable.tasks, last);
+  if (gate.type === 'TaskLoss' && (last?.verdict === 'Pass' || last?.verdict === 'Fail')) return last;
   const found = findingOf(gate, canary, stable, last);
   return {
     name: gate.name,
@@ -28,39 +29,15 @@ export function evaluateGate(gate: Gate, canary: ArmEvidence, stable: ArmEvidenc
     baseline: found.baseline,
     samples: found.samples,
     ...(found.look === undefined ? {} : { look: found.look }),
+    ...(found.worse === undefined ? {} : { worse: found.worse }),
     message: withRule(gate, found.message),
   };
 }
 
-function sequential(gate: Extract<Gate, { type: 'TaskLoss' }>, canary: Tally, stable: Tally, previous: GateResult | undefined): GateResult {
-  if (previous?.verdict === 'Pass' || previous?.verdict === 'Fail') return previous;
-  const base = { name: gate.name, value: undefined, baseline: undefined, samples: canary.total };
-  if (canary.total === 0 || stable.total === 0)
-    return {
-      ...base,
-      verdict: 'InsufficientData',
-      message: `no task of the ${canary.total === 0 ? 'canary' : 'stable revision'} was judged yet`,
-    };
-  const { judgement, look, limit } = judge(gate.design, canary, stable);
-  if (look >= 0 && previous?.look === look) return previous;
-  const verdict: Verdict = judgement === 'Promote' ? 'Pass' : judgement === 'Refuse' ? 'Fail' : 'Inconclusive';
-  const next = gate.design.looks[look + 1];
-  const found =
-    limit === undefined
-      ? ''
-      : `the difference is above ${limit.toFixed(3)}, and may be ${(-gate.design.goal.margin).toFixed(3)} at worst; `;
-  const message = `${found}look ${look + 1} of ${gate.design.looks.length}${next === undefined ? '' : `, the next with ${2 * next.samples} tasks of each arm`}`;
-  const shares = { value: shareOf(canary), baseline: shareOf(stable) };
-  return { ...base, verdict, ...shares, message: withRule(gate, message), ...(look < 0 ? {} : { look }) };
-}
-
-function findingOf(
-  gate: Exclude<Gate, { type: 'TaskLoss' }>,
-  canary: ArmEvidence,
-  stable: ArmEvidence,
-  previous: GateResult | undefined,
-): Finding {
+function findingOf(gate: Gate, canary: ArmEvidence, stable: ArmEvidence, previous: GateResult | undefined): Finding {
   switch (gate.type) {
+    case 'TaskLoss':
+      return taskLossFinding(canary.tasks, stable.tasks, gate.design, previous);
     case 'Query':
       return queryFinding(canary.queries?.get(gate.name), gate);
     case 'GoldenLoss':

@@ -137,18 +137,50 @@ describe('gates', () => {
   test('a sequential gate speaks once per look, and a decision stands', () => {
     const design = designOf({ alpha: 0.01, beta: 0.05, margin: 0.1, baseRate: 0.9, looks: [0.5, 1] });
     const condition = { type: 'TaskLoss', name: 't', design } as const;
-    const of = (passed: number, total: number): ArmEvidence => arm({ tasks: { passed, total } });
+    const of = (share: number, total: number): ArmEvidence => arm({ tasks: { passed: Math.round(share * total), total } });
     const first = design.looks[0]?.samples ?? 0;
-    const early = evaluateGate(condition, of(2, 2), of(2, 2));
+    const early = evaluateGate(condition, of(1, 2), of(1, 2));
     expect(early).toMatchObject({ verdict: 'Inconclusive', value: 1 });
     expect(early.look).toBeUndefined();
-    const unclear = evaluateGate(condition, of(Math.round(1.75 * first), 2 * first), of(Math.round(1.8 * first), 2 * first), early);
+    const unclear = evaluateGate(condition, of(0.875, 2.4 * first), of(0.9, 2.4 * first), early);
     expect(unclear).toMatchObject({ verdict: 'Inconclusive', look: 0 });
-    // Between two looks the verdict stays, however good it looks just now.
-    expect(evaluateGate(condition, of(2 * first + 3, 2 * first + 3), of(0, 2 * first + 3), unclear)).toBe(unclear);
-    const decided = evaluateGate(condition, of(4 * first, 4 * first), of(4 * first, 4 * first), unclear);
+    // Between two looks nothing is decided, however good it looks just now.
+    expect(evaluateGate(condition, of(0.97, 2.6 * first), of(0.8, 2.6 * first), unclear)).toMatchObject({
+      verdict: 'Inconclusive',
+      look: 0,
+    });
+    const decided = evaluateGate(condition, of(1, 4 * first), of(1, 4 * first), unclear);
     expect(decided.verdict).toBe('Pass');
-    expect(evaluateGate(condition, of(0, 9 * first), of(9 * first, 9 * first), decided)).toBe(decided);
+    expect(evaluateGate(condition, of(0, 9 * first), of(1, 9 * first), decided)).toBe(decided);
+  });
+
+  describe('of tasks', () => {
+    const design = designOf({ alpha: 0.01, beta: 0.045, margin: 0.03, baseRate: 0.9, looks: [0.2, 0.4, 0.6, 0.8, 1] });
+    const look = (mine: readonly [number, number], base: readonly [number, number], previous?: GateResult): GateResult => {
+      const [canary, stable] = [mine, base].map(([passed, total]) => arm({ tasks: { passed, total } }));
+      return evaluateGate({ type: 'TaskLoss', name: 't', design }, canary ?? arm(), stable ?? arm(), previous);
+    };
+
+    test('a canary that does harm goes back with 20 tasks, and each time that they have doubled', () => {
+      expect(look([0, 19], [36, 40]).verdict).toBe('Inconclusive');
+      const unclear = look([15, 20], [36, 40]);
+      expect(unclear.verdict).toBe('Inconclusive');
+      expect(look([0, 20], [36, 40])).toMatchObject({ verdict: 'Fail', value: 0, baseline: 0.9 });
+      expect(look([0, 39], [72, 80], unclear).verdict).toBe('Inconclusive');
+      expect(look([0, 40], [72, 80], unclear).verdict).toBe('Fail');
+      // Tasks of the canary were not looked at while the stable revision had none.
+      expect(look([0, 21], [36, 40], look([0, 20], [0, 0])).verdict).toBe('Fail');
+    });
+
+    test('a canary that looks worse than it may be gets no more tasks', () => {
+      const behind = look([16, 20], [36, 40]);
+      expect(behind).toMatchObject({ verdict: 'Inconclusive', value: 0.8, baseline: 0.9, worse: true });
+      expect(behind.message).toBe(
+        'TaskLoss at most 0.03: 16 of 20 tasks pass, 36 of 40 of the stable revision: the difference is -0.100, ' +
+          'and has to be above -0.030 before its weight grows; look 0 of 5, the next with 686 tasks of each arm, the last with 3424',
+      );
+      expect(look([18, 20], [36, 40])).not.toHaveProperty('worse');
+    });
   });
 
   const metrics = [

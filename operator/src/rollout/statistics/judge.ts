@@ -6,26 +6,53 @@ export type Judgement = 'Promote' | 'Refuse' | 'Continue';
 /** What the tasks so far say about the canary, and the limit that it was decided by. */
 export interface Judged {
   readonly judgement: Judgement;
-  /** Index of the look that was reached; −1 before the first. */
+  /** Index of the last look that was reached; −1 before the first. */
   readonly look: number;
-  /** Lowest pass rate difference that the boundary of promotion leaves believable; undefined before the first look. */
+  /** Lowest pass rate difference that the boundary of promotion leaves believable; undefined where no look of the design was due. */
   readonly limit: number | undefined;
+  /** Highest difference that is believable of a canary that is refused for harm; undefined for all others. */
+  readonly harm: number | undefined;
 }
 
+/** How far a rollout was judged before. */
+export interface JudgedBefore {
+  /** Index of the last look that was reached; undefined before the first. */
+  readonly look?: number;
+  /** Tasks of the canary. */
+  readonly samples: number;
+}
+
+/** Tasks of the canary with which it is looked at for harm first, and the chance to refuse an equal one by that. */
+const harmLooks = { first: 20, error: 0.005 };
+
 /**
- * Judges a canary at the last look that its tasks reach. A design is looked at once per look: call it when tasks were added,
- * and heed the first answer that is not Continue.
+ * Judges a canary at the last look that its tasks reach, each look once: call it when tasks were added, with what the last call
+ * reached, and heed the first answer that is not Continue. Beside them it is refused as soon as it is known to be worse by more than the margin.
  */
-export function judge(design: Design, canary: Tally, stable: Tally): Judged {
-  const samples = effectiveSamples(canary, stable);
-  const index = design.looks.findLastIndex((look) => samples >= look.samples);
-  const look = design.looks[index];
-  if (look === undefined) return { judgement: 'Continue', look: -1, limit: undefined };
+export function judge(design: Design, canary: Tally, stable: Tally, before: JudgedBefore = { samples: 0 }): Judged {
   const { margin } = design.goal;
+  const last = before.look ?? -1;
+  const samples = effectiveSamples(canary, stable);
+  const index = Math.max(
+    last,
+    design.looks.findLastIndex((look) => samples >= look.samples),
+  );
+  const harm = harmOf(design, canary, stable, before);
+  if (harm !== undefined) return { judgement: 'Refuse', look: index, limit: undefined, harm };
+  const look = index > last ? design.looks[index] : undefined;
+  if (look === undefined) return { judgement: 'Continue', look: index, limit: undefined, harm };
   const limit = differenceLimit(canary, stable, look.promote);
-  if (limit > -margin) return { judgement: 'Promote', look: index, limit };
+  if (limit > -margin) return { judgement: 'Promote', look: index, limit, harm };
   const refused = look.fraction === 1 || differenceLimit(canary, stable, look.refuse) < -margin;
-  return { judgement: refused ? 'Refuse' : 'Continue', look: index, limit };
+  return { judgement: refused ? 'Refuse' : 'Continue', look: index, limit, harm };
+}
+
+/** The highest believable difference where that is harm, at looks that are due; undefined: nothing is known of harm. */
+function harmOf({ goal }: Design, canary: Tally, stable: Tally, before: JudgedBefore): number | undefined {
+  const look = openLook(canary.total, harmLooks.first);
+  if (look < 0 || look <= openLook(before.samples, harmLooks.first)) return undefined;
+  const limit = differenceLimit(canary, stable, -openBoundary(look, harmLooks.error));
+  return limit < -goal.margin ? limit : undefined;
 }
 
 /**
