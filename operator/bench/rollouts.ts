@@ -17,6 +17,15 @@ for (const canaryRate of [0.93, 0.9, 0.885, 0.87, 0.85, 0.8]) {
   const { promoted, meanSamples } = simulate(design, canaryRate, stableRate, rollouts, seededRandom(7));
   console.log(`| ${(100 * canaryRate).toFixed(1)} % | ${promoted} | ${meanSamples.toFixed(0)} | ${(meanSamples / 3000).toFixed(2)} × |`);
 }
+console.log(
+  '\n| Stable revision passes | equal: promoted | tasks of one arm | 3 points worse: promoted | passes none: tasks of one arm |\n|---|---|---|---|---|',
+);
+for (const rate of [0.95, 0.9, 0.8, 0.7, 0.6, 0.5]) {
+  const [equal, worse, none] = [rate, rate - 0.03, 0].map((canary) => simulate(design, canary, rate, 2000, seededRandom(7)));
+  const share = (of: typeof equal): string => `${((of?.promoted ?? 0) / 20).toFixed(1)} %`;
+  const tasks = (of: typeof equal): string => (of?.meanSamples ?? 0).toFixed(0);
+  console.log(`| ${(100 * rate).toFixed(0)} % | ${share(equal)} | ${tasks(equal)} | ${share(worse)} | ${tasks(none)} |`);
+}
 console.log('\n| Margin | tasks of one arm at most | first look after |\n|---|---|---|');
 for (const margin of [0.05, 0.03, 0.02, 0.01]) {
   const { samplesPerArm, looks } = designOf({ ...goal, margin });

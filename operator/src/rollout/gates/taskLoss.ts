@@ -30,10 +30,10 @@ function behind({ goal }: Design, difference: number): string {
   return `the difference is ${difference.toFixed(3)}, and has to be above ${(-goal.margin).toFixed(3)} before its weight grows`;
 }
 
-/** Which look it was, and how many tasks the next and the last take. */
-function looksOf({ looks }: Design, { look }: Judged): string {
-  const tasks = (of: { readonly samples: number }): number => 2 * of.samples;
+/** Which look it was, and how many tasks the next and the last take if as many go on to pass. */
+function looksOf({ looks }: Design, { look, scale }: Judged): string {
+  const tasks = (of: { readonly samples: number }): number => Math.ceil(2 * scale * of.samples);
   const [next, last] = [looks[look + 1], looks.at(-1)];
-  const more = next === undefined || last === undefined ? '' : `, the next with ${tasks(next)} tasks of each arm`;
+  const more = next === undefined || last === undefined ? '' : `, the next with about ${tasks(next)} tasks of each arm`;
   return `look ${look + 1} of ${looks.length}${more}${next === last || last === undefined ? '' : `, the last with ${tasks(last)}`}`;
 }

@@ -12,6 +12,8 @@ export interface Judged {
   readonly limit: number | undefined;
   /** Highest difference that is believable of a canary that is refused for harm; undefined for all others. */
   readonly harm: number | undefined;
+  /** Tasks that a look takes at the pass rate of both arms, by those that were planned. */
+  readonly scale: number;
 }
 
 /** How far a rollout was judged before. */
@@ -27,24 +29,31 @@ const harmLooks = { first: 20, error: 0.005 };
 
 /**
  * Judges a canary at the last look that its tasks reach, each look once: call it when tasks were added, with what the last call
- * reached, and heed the first answer that is not Continue. Beside them it is refused as soon as it is known to be worse by more than the margin.
+ * reached, and heed the first answer that is not Continue. Looks are shares of the information, so that they take more tasks where
+ * fewer pass than was planned. Beside them it is refused as soon as it is known to be worse by more than the margin.
  */
 export function judge(design: Design, canary: Tally, stable: Tally, before: JudgedBefore = { samples: 0 }): Judged {
   const { margin } = design.goal;
-  const last = before.look ?? -1;
+  const [scale, last] = [scaleOf(design, canary, stable), before.look ?? -1];
   const samples = effectiveSamples(canary, stable);
   const index = Math.max(
     last,
-    design.looks.findLastIndex((look) => samples >= look.samples),
+    design.looks.findLastIndex((look) => samples >= look.samples * scale),
   );
   const harm = harmOf(design, canary, stable, before);
-  if (harm !== undefined) return { judgement: 'Refuse', look: index, limit: undefined, harm };
+  if (harm !== undefined) return { judgement: 'Refuse', look: index, limit: undefined, harm, scale };
   const look = index > last ? design.looks[index] : undefined;
-  if (look === undefined) return { judgement: 'Continue', look: index, limit: undefined, harm };
+  if (look === undefined) return { judgement: 'Continue', look: index, limit: undefined, harm, scale };
   const limit = differenceLimit(canary, stable, look.promote);
-  if (limit > -margin) return { judgement: 'Promote', look: index, limit, harm };
+  if (limit > -margin) return { judgement: 'Promote', look: index, limit, harm, scale };
   const refused = look.fraction === 1 || differenceLimit(canary, stable, look.refuse) < -margin;
-  return { judgement: refused ? 'Refuse' : 'Continue', look: index, limit, harm };
+  return { judgement: refused ? 'Refuse' : 'Continue', look: index, limit, harm, scale };
+}
+
+function scaleOf({ goal: { baseRate } }: Design, canary: Tally, stable: Tally): number {
+  const rate = (canary.passed + stable.passed) / Math.max(1, canary.total + stable.total);
+  // Where more pass than planned, as many tasks are asked for: limits near all are too wide for few.
+  return Math.max(1, (rate * (1 - rate)) / (baseRate * (1 - baseRate)));
 }
 
 /** The highest believable difference where that is harm, at looks that are due; undefined: nothing is known of harm. */

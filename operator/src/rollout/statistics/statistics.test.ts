@@ -61,6 +61,15 @@ describe('a group-sequential design', () => {
     expect(simulate(design, 0.8, 0.9, 1000, seededRandom(3))).toMatchObject({ promoted: 0 });
   }, 120_000);
 
+  test.each([0.99, 0.95, 0.6, 0.3])(
+    'keeps both errors where %d of the tasks pass, which is not what it was planned for',
+    (rate) => {
+      expect(simulate(design, rate - 0.03, rate, 500, seededRandom(4)).promoted).toBeLessThanOrEqual(10);
+      expect(simulate(design, rate, rate, 500, seededRandom(5)).refused).toBeLessThanOrEqual(40);
+    },
+    120_000,
+  );
+
   test('stops what passes nothing with the first 20 tasks, and what passes half as many with some 50', () => {
     expect(simulate(design, 0, 0.9, 100, seededRandom(6))).toEqual({ promoted: 0, refused: 100, meanSamples: 20 });
     expect(simulate(design, 0, 0.6, 100, seededRandom(6)).meanSamples).toBeLessThan(30);
