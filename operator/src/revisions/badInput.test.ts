@@ -65,7 +65,10 @@ describe('bad input of a rollout', () => {
       'a metric series is missing',
       {},
       { tasks, ...engineEvidence(readMetrics('# the engine tells others\nup 1\n')) },
-      ['gate errors is InsufficientData: 0 of 50 requests so far', 'held until they come, or until another revision is asked for'],
+      [
+        'gate errors is InsufficientData: ErrorRate at most 0.05, 50 samples: 0 of 50 requests so far',
+        'held until they come, or until another revision is asked for',
+      ],
     ],
     [
       'the query of a gate errors',

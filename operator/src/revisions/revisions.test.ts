@@ -109,6 +109,23 @@ describe('a rollout as the status reports it', () => {
       gates,
     });
 
+    it('stops a canary that fails its tasks with the weight that it began with', () => {
+      const seen: string[] = [];
+      let status = serving;
+      let failed = 0;
+      for (; failed < 100 && !seen.includes('Idle 0'); failed += 1) {
+        const arms = {
+          canary: { tasks: { passed: 0, total: failed } },
+          stable: { tasks: { passed: Math.floor(1.8 * failed), total: 2 * failed } },
+        };
+        status = follow(status, { ...all, gates: [loss('0.03')] }, 1, arms);
+        seen.push(`${status.phase} ${status.weight}`);
+      }
+      expect([...new Set(seen)]).toEqual(['Canary 1', 'Idle 0']);
+      expect(status).toMatchObject({ stable: a, reason: 'GateFailed' });
+      expect(failed - 1).toBe(20);
+    });
+
     it('is judged anew by a stricter bound', () => {
       const passed = follow(serving, approved([loss('0.2')]), 4, worse);
       expect(passed).toMatchObject({ reason: 'AwaitingApproval', gates: [{ verdict: 'Pass' }] });

@@ -88,6 +88,8 @@ describe('a rollout', () => {
 
   test('without a verdict yet gets more tasks, and is promoted only with one', () => {
     expect(settle(serving, { gates: [gate('Inconclusive')] })).toMatchObject({ phase: 'Canary', stable: 'a', weight: 50 });
+    const worse = settle(serving, { gates: [{ ...gate('Inconclusive'), worse: true }] });
+    expect(worse).toMatchObject({ phase: 'Canary', stable: 'a', weight: 10, reason: 'InsufficientData' });
   });
 
   test('does not begin while its counterpart changes, nor with what does not fit', () => {

@@ -1,14 +1,16 @@
 import { wilson } from '@agentfleet/protocol/stats';
-import { judge, kolmogorovSmirnov, z95, type Tally } from '../statistics/index.ts';
+import { kolmogorovSmirnov, normalCdf, z95, type Tally } from '../statistics/index.ts';
 import { calibrationMapFinding } from './calibrationMap.ts';
 import type { ArmEvidence, BoundGate, Finding, Gate, GateResult, Verdict } from './gate.ts';
 import { goldenSetFinding } from './goldenSet.ts';
 import { isSaidBy, withRule } from './rule.ts';
 import { heldOutFinding } from './heldOut.ts';
 import { latencyRatioFinding } from './latencyRatio.ts';
+import { boundariesOf, lookAt } from './look.ts';
 import { missedVetoFinding } from './missedVeto.ts';
 import { scoreDriftFinding } from './scoreDrift.ts';
 import { queryFinding } from './query.ts';
+import { taskLossFinding } from './taskLoss.ts';
 import { vetoRatioFinding } from './vetoRatio.ts';
 import { agreementFinding, falseVetoFinding } from './shadow.ts';
 
@@ -18,7 +20,7 @@ import { agreementFinding, falseVetoFinding } from './shadow.ts';
  */
 export function evaluateGate(gate: Gate, canary: ArmEvidence, stable: ArmEvidence, previous?: GateResult): GateResult {
   const last = isSaidBy(gate, previous) ? previous : undefined;
-  if (gate.type === 'TaskLoss') return sequential(gate, canary.tasks, stable.tasks, last);
+  if (gate.type === 'TaskLoss' && (last?.verdict === 'Pass' || last?.verdict === 'Fail')) return last;
   const found = findingOf(gate, canary, stable, last);
   return {
     name: gate.name,
@@ -27,55 +29,33 @@ export function evaluateGate(gate: Gate, canary: ArmEvidence, stable: ArmEvidenc
     baseline: found.baseline,
     samples: found.samples,
     ...(found.look === undefined ? {} : { look: found.look }),
+    ...(found.worse === undefined ? {} : { worse: found.worse }),
     message: withRule(gate, found.message),
   };
 }
 
-function sequential(gate: Extract<Gate, { type: 'TaskLoss' }>, canary: Tally, stable: Tally, previous: GateResult | undefined): GateResult {
-  if (previous?.verdict === 'Pass' || previous?.verdict === 'Fail') return previous;
-  const base = { name: gate.name, value: undefined, baseline: undefined, samples: canary.total };
-  if (canary.total === 0 || stable.total === 0)
-    return {
-      ...base,
-      verdict: 'InsufficientData',
-      message: `no task of the ${canary.total === 0 ? 'canary' : 'stable revision'} was judged yet`,
-    };
-  const { judgement, look, limit } = judge(gate.design, canary, stable);
-  if (look >= 0 && previous?.look === look) return previous;
-  const verdict: Verdict = judgement === 'Promote' ? 'Pass' : judgement === 'Refuse' ? 'Fail' : 'Inconclusive';
-  const next = gate.design.looks[look + 1];
-  const found =
-    limit === undefined
-      ? ''
-      : `the difference is above ${limit.toFixed(3)}, and may be ${(-gate.design.goal.margin).toFixed(3)} at worst; `;
-  const message = `${found}look ${look + 1} of ${gate.design.looks.length}${next === undefined ? '' : `, the next with ${2 * next.samples} tasks of each arm`}`;
-  const shares = { value: shareOf(canary), baseline: shareOf(stable) };
-  return { ...base, verdict, ...shares, message: withRule(gate, message), ...(look < 0 ? {} : { look }) };
-}
-
-function findingOf(
-  gate: Exclude<Gate, { type: 'TaskLoss' }>,
-  canary: ArmEvidence,
-  stable: ArmEvidence,
-  previous: GateResult | undefined,
-): Finding {
+function findingOf(gate: Gate, canary: ArmEvidence, stable: ArmEvidence, previous: GateResult | undefined): Finding {
   switch (gate.type) {
+    case 'TaskLoss':
+      return taskLossFinding(canary.tasks, stable.tasks, gate.design, previous);
     case 'Query':
       return queryFinding(canary.queries?.get(gate.name), gate);
     case 'GoldenLoss':
       return goldenSetFinding(canary.golden?.get(gate.name), stable.golden?.get(gate.name), gate);
     case 'ErrorRate':
-      return rateBelow({ passed: canary.requests.failed, total: canary.requests.total }, gate, 'requests');
+      return rateBelow({ passed: canary.requests.failed, total: canary.requests.total }, gate, 'requests', previous);
     case 'RollbackSuccess':
-      return rateAbove({ passed: canary.rollbacks.verified, total: canary.rollbacks.total }, gate, 'rollbacks');
+      return rateAbove({ passed: canary.rollbacks.verified, total: canary.rollbacks.total }, gate, 'rollbacks', previous);
     case 'DraftAcceptance':
-      return rateAbove({ passed: canary.draft?.accepted ?? 0, total: canary.draft?.proposed ?? 0 }, gate, 'draft tokens');
+      return rateAbove({ passed: canary.draft?.accepted ?? 0, total: canary.draft?.proposed ?? 0 }, gate, 'draft tokens', previous);
     case 'VetoRatio':
       return vetoRatioFinding(canary, stable, gate, previous);
     case 'LatencyRatio':
-      return latencyRatioFinding(canary.latencies, stable.latencies, gate);
+      return latencyRatioFinding(canary.latencies, stable.latencies, gate, previous);
     case 'EnergyShift':
-      return energyShift(canary.energies, stable.energies, gate);
+      return energyShift(canary.energies, stable.energies, gate, previous);
+    case 'MissedVeto':
+      return missedVetoFinding(canary, stable, gate, previous);
     case 'AUC':
     case 'AUCLoss':
     case 'ECE':
@@ -83,7 +63,6 @@ function findingOf(
     case 'BrierRatio':
     case 'CalibrationMap':
     case 'ScoreDrift':
-    case 'MissedVeto':
     case 'Agreement':
     case 'FalseVeto':
     default:
@@ -91,8 +70,7 @@ function findingOf(
   }
 }
 
-type VerifierMetric =
-  'AUC' | 'AUCLoss' | 'ECE' | 'ECEGain' | 'BrierRatio' | 'CalibrationMap' | 'ScoreDrift' | 'MissedVeto' | 'Agreement' | 'FalseVeto';
+type VerifierMetric = 'AUC' | 'AUCLoss' | 'ECE' | 'ECEGain' | 'BrierRatio' | 'CalibrationMap' | 'ScoreDrift' | 'Agreement' | 'FalseVeto';
 
 /** Figures on problems that the verifier never saw: which one, and by how much it keeps the bound. */
 const heldOut = {
@@ -115,8 +93,6 @@ function verifierFinding(gate: BoundGate<VerifierMetric>, canary: ArmEvidence, s
       return calibrationMapFinding(canary.maps, gate);
     case 'ScoreDrift':
       return scoreDriftFinding(canary, stable, gate);
-    case 'MissedVeto':
-      return missedVetoFinding(canary, stable, gate);
     case 'Agreement':
       return agreementFinding(canary.shadow, gate);
     case 'FalseVeto':
@@ -136,8 +112,9 @@ function verifierFinding(gate: BoundGate<VerifierMetric>, canary: ArmEvidence, s
 /** What of a gate its finding is made by. */
 type Bounded = Pick<BoundGate, 'bound' | 'minSamples'>;
 
-/** The p-value from which a distance is believed. */
+/** The p-value from which a distance is believed, over all looks. */
 const shiftAlpha = 0.01;
+const shiftBoundaries = boundariesOf(shiftAlpha);
 
 function tooFew(samples: number, needed: number, what: string): Finding | undefined {
   if (samples >= needed) return undefined;
@@ -148,31 +125,45 @@ function shareOf({ passed, total }: Tally): number {
   return passed / total;
 }
 
-function rateBelow(tally: Tally, { bound: max, minSamples }: Bounded, what: string): Finding {
-  const few = tooFew(tally.total, Math.max(1, minSamples), what);
+function rateBelow(tally: Tally, { bound: max, minSamples }: Bounded, what: string, previous: GateResult | undefined): Finding {
+  const first = Math.max(1, minSamples);
+  const few = tooFew(tally.total, first, what);
   if (few !== undefined) return few;
-  const { low, high } = wilson(tally.passed, tally.total, z95);
-  const verdict: Verdict = high <= max ? 'Pass' : low > max ? 'Fail' : 'Inconclusive';
-  const message = `${tally.passed} of ${tally.total} ${what}: at most ${high.toFixed(4)}, and may be ${max}`;
-  return { verdict, value: shareOf(tally), samples: tally.total, message };
+  const { high } = wilson(tally.passed, tally.total, z95);
+  const { look, z, words } = lookAt(tally.total, first, previous);
+  const refused = wilson(tally.passed, tally.total, z).low > max;
+  const verdict: Verdict = refused ? 'Fail' : high <= max ? 'Pass' : 'Inconclusive';
+  const message = `${tally.passed} of ${tally.total} ${what}: at most ${high.toFixed(4)}, and may be ${max}; ${words}`;
+  return { verdict, value: shareOf(tally), samples: tally.total, look, message };
 }
 
-function rateAbove(tally: Tally, { bound: min, minSamples }: Bounded, what: string): Finding {
-  const few = tooFew(tally.total, Math.max(1, minSamples), what);
+function rateAbove(tally: Tally, { bound: min, minSamples }: Bounded, what: string, previous: GateResult | undefined): Finding {
+  const first = Math.max(1, minSamples);
+  const few = tooFew(tally.total, first, what);
   if (few !== undefined) return few;
-  const { low, high } = wilson(tally.passed, tally.total, z95);
-  const verdict: Verdict = low >= min ? 'Pass' : high < min ? 'Fail' : 'Inconclusive';
-  const message = `${tally.passed} of ${tally.total} ${what}: at least ${low.toFixed(4)}, and has to be ${min}`;
-  return { verdict, value: shareOf(tally), samples: tally.total, message };
+  const { low } = wilson(tally.passed, tally.total, z95);
+  const { look, z, words } = lookAt(tally.total, first, previous);
+  const refused = wilson(tally.passed, tally.total, z).high < min;
+  const verdict: Verdict = refused ? 'Fail' : low >= min ? 'Pass' : 'Inconclusive';
+  const message = `${tally.passed} of ${tally.total} ${what}: at least ${low.toFixed(4)}, and has to be ${min}; ${words}`;
+  return { verdict, value: shareOf(tally), samples: tally.total, look, message };
 }
 
-function energyShift(canary: readonly number[], stable: readonly number[], { bound, minSamples }: Bounded): Finding {
-  const few = tooFew(Math.min(canary.length, stable.length), Math.max(1, minSamples), 'energies of each arm');
+function energyShift(
+  canary: readonly number[],
+  stable: readonly number[],
+  { bound, minSamples }: Bounded,
+  previous: GateResult | undefined,
+): Finding {
+  const [samples, first] = [Math.min(canary.length, stable.length), Math.max(1, minSamples)];
+  const few = tooFew(samples, first, 'energies of each arm');
   if (few !== undefined) return few;
   const result = kolmogorovSmirnov(canary, stable);
   if (result === undefined)
     return { verdict: 'InsufficientData', samples: canary.length, message: 'an energy is no number: see the verifier' };
+  const { look, z, words } = lookAt(samples, first, previous, shiftBoundaries);
   const shifted = result.distance > bound && result.p < shiftAlpha;
-  const message = `distance ${result.distance.toFixed(3)} (p ${result.p.toPrecision(2)}), and may be ${bound}`;
-  return { verdict: shifted ? 'Fail' : 'Pass', value: result.distance, samples: canary.length, message };
+  const verdict: Verdict = !shifted ? 'Pass' : result.p < normalCdf(-z) ? 'Fail' : 'Inconclusive';
+  const message = `distance ${result.distance.toFixed(3)} (p ${result.p.toPrecision(2)}), and may be ${bound}; ${words}`;
+  return { verdict, value: result.distance, samples: canary.length, look, message };
 }

@@ -12,6 +12,8 @@ export interface Finding {
   readonly samples: number;
   /** As `GateResult.look`. */
   readonly look?: number;
+  /** As `GateResult.worse`. */
+  readonly worse?: true;
   readonly message: string;
 }
 
@@ -118,6 +120,8 @@ export interface GateResult {
   readonly samples: number;
   /** Of a sequential test: index of the look that gave the verdict. It is looked at once per look. */
   readonly look?: number;
+  /** The canary looks worse than it may be, though nothing is decided: it gets no more tasks. Not kept in the status. */
+  readonly worse?: true;
   /** Why, and what would change it. */
   readonly message: string;
 }

@@ -1,12 +1,14 @@
+import { seededRandom } from '@agentfleet/kube/testing';
 import { describe, expect, test } from 'vitest';
 import { designOf } from '../statistics/index.ts';
-import { evaluateGate, type ArmEvidence, type Gate, type Verdict } from './index.ts';
+import { evaluateGate, type ArmEvidence, type Gate, type GateResult, type Verdict } from './index.ts';
+import { simulateErrors } from './testing/errors.ts';
 import { armWith as arm, latenciesOf } from './testing/evidence.ts';
 
 describe('gates', () => {
   const numbers = (count: number, factor: number): readonly number[] =>
     Array.from({ length: count }, (_, index) => (factor * (index % 100)) / 100);
-  const counted = (count: number, factor: number) => latenciesOf(numbers(count, factor), [0.5, 1, 1.5, 2, 3]);
+  const counted = (times: readonly number[]) => latenciesOf(times, [0.5, 1, 1.5, 2, 3]);
   const cases: readonly (readonly [Gate, ArmEvidence, ArmEvidence, Verdict])[] = [
     [{ type: 'ErrorRate', name: 'e', bound: 0.01, minSamples: 100 }, arm({ requests: { failed: 0, total: 1000 } }), arm(), 'Pass'],
     [{ type: 'ErrorRate', name: 'e', bound: 0.01, minSamples: 100 }, arm({ requests: { failed: 50, total: 1000 } }), arm(), 'Fail'],
@@ -33,14 +35,14 @@ describe('gates', () => {
     ],
     [
       { type: 'LatencyRatio', name: 'l', bound: 1.2, minSamples: 10 },
-      arm({ latencies: counted(200, 1) }),
-      arm({ latencies: counted(200, 1) }),
+      arm({ latencies: counted(numbers(200, 1)) }),
+      arm({ latencies: counted(numbers(200, 1)) }),
       'Pass',
     ],
     [
       { type: 'LatencyRatio', name: 'l', bound: 1.2, minSamples: 10 },
-      arm({ latencies: counted(200, 2) }),
-      arm({ latencies: counted(200, 1) }),
+      arm({ latencies: counted(numbers(200, 2)) }),
+      arm({ latencies: counted(numbers(200, 1)) }),
       'Fail',
     ],
     [
@@ -135,17 +137,91 @@ describe('gates', () => {
   test('a sequential gate speaks once per look, and a decision stands', () => {
     const design = designOf({ alpha: 0.01, beta: 0.05, margin: 0.1, baseRate: 0.9, looks: [0.5, 1] });
     const condition = { type: 'TaskLoss', name: 't', design } as const;
-    const of = (passed: number, total: number): ArmEvidence => arm({ tasks: { passed, total } });
+    const of = (share: number, total: number): ArmEvidence => arm({ tasks: { passed: Math.round(share * total), total } });
     const first = design.looks[0]?.samples ?? 0;
-    const early = evaluateGate(condition, of(2, 2), of(2, 2));
+    const early = evaluateGate(condition, of(1, 2), of(1, 2));
     expect(early).toMatchObject({ verdict: 'Inconclusive', value: 1 });
     expect(early.look).toBeUndefined();
-    const unclear = evaluateGate(condition, of(Math.round(1.75 * first), 2 * first), of(Math.round(1.8 * first), 2 * first), early);
+    const unclear = evaluateGate(condition, of(0.875, 2.4 * first), of(0.9, 2.4 * first), early);
     expect(unclear).toMatchObject({ verdict: 'Inconclusive', look: 0 });
-    // Between two looks the verdict stays, however good it looks just now.
-    expect(evaluateGate(condition, of(2 * first + 3, 2 * first + 3), of(0, 2 * first + 3), unclear)).toBe(unclear);
-    const decided = evaluateGate(condition, of(4 * first, 4 * first), of(4 * first, 4 * first), unclear);
+    // Between two looks nothing is decided, however good it looks just now, and also where as many tasks tell less than before.
+    expect(evaluateGate(condition, of(0.97, 2.6 * first), of(0.8, 2.6 * first), unclear)).toMatchObject({
+      verdict: 'Inconclusive',
+      look: 0,
+    });
+    const decided = evaluateGate(condition, of(1, 4 * first), of(1, 4 * first), unclear);
     expect(decided.verdict).toBe('Pass');
-    expect(evaluateGate(condition, of(0, 9 * first), of(9 * first, 9 * first), decided)).toBe(decided);
+    expect(evaluateGate(condition, of(0, 9 * first), of(1, 9 * first), decided)).toBe(decided);
   });
+
+  describe('of tasks', () => {
+    const design = designOf({ alpha: 0.01, beta: 0.045, margin: 0.03, baseRate: 0.9, looks: [0.2, 0.4, 0.6, 0.8, 1] });
+    const look = (mine: readonly [number, number], base: readonly [number, number], previous?: GateResult): GateResult => {
+      const [canary, stable] = [mine, base].map(([passed, total]) => arm({ tasks: { passed, total } }));
+      return evaluateGate({ type: 'TaskLoss', name: 't', design }, canary ?? arm(), stable ?? arm(), previous);
+    };
+
+    test('a canary that does harm goes back with 20 tasks, and each time that they have doubled', () => {
+      expect(look([0, 19], [36, 40]).verdict).toBe('Inconclusive');
+      const unclear = look([15, 20], [36, 40]);
+      expect(unclear.verdict).toBe('Inconclusive');
+      expect(look([0, 20], [36, 40])).toMatchObject({ verdict: 'Fail', value: 0, baseline: 0.9 });
+      expect(look([0, 39], [72, 80], unclear).verdict).toBe('Inconclusive');
+      expect(look([0, 40], [72, 80], unclear).verdict).toBe('Fail');
+      // Tasks of the canary were not looked at while the stable revision had none.
+      expect(look([0, 21], [36, 40], look([0, 20], [0, 0])).verdict).toBe('Fail');
+    });
+
+    test('a canary that looks worse than it may be gets no more tasks', () => {
+      const behind = look([16, 20], [36, 40]);
+      expect(behind).toMatchObject({ verdict: 'Inconclusive', value: 0.8, baseline: 0.9, worse: true });
+      expect(behind.message).toBe(
+        'TaskLoss at most 0.03: 16 of 20 tasks pass, 36 of 40 of the stable revision: the difference is -0.100, ' +
+          'and has to be above -0.030 before its weight grows; look 0 of 5, the next with about 881 tasks of each arm, the last with 4397',
+      );
+      expect(look([18, 20], [36, 40])).not.toHaveProperty('worse');
+    });
+  });
+
+  const metrics = [
+    ['ErrorRate', 0.1, 0.2],
+    ['RollbackSuccess', 0.9, 0.2],
+    ['DraftAcceptance', 0.9, 0.2],
+    ['VetoRatio', 1.1, 0.22],
+    ['LatencyRatio', 1.2, 0.16],
+    ['EnergyShift', 0.1, 0.2],
+    ['MissedVeto', 0.02, 0.2],
+  ] as const;
+  test.each(metrics)('a gate of %s leads back at looks, and between them what is far beyond its bound', (type, bound, bad) => {
+    const gate = { type, name: 'g', bound, minSamples: 100 };
+    const of = (count: number, share: number): ArmEvidence => {
+      const [worse, good] = [Math.round(share * count), Math.round((1 - share) * count)];
+      const values = [...numbers(good, 1), ...numbers(worse, 1).map((value) => 1 + value)];
+      return arm({
+        requests: { failed: worse, total: count },
+        rollbacks: { verified: good, total: count },
+        draft: { accepted: good, proposed: count },
+        acts: { vetoed: worse, total: count },
+        passedActs: { missed: worse, total: count },
+        energies: values,
+        latencies: counted(values),
+      });
+    };
+    const look = (count: number, share: number, previous?: GateResult): GateResult =>
+      evaluateGate(gate, of(count, share), of(2000, type === 'EnergyShift' || type === 'LatencyRatio' ? 0 : 0.1), previous);
+    expect(look(99, bad).verdict).toBe('InsufficientData');
+    expect(look(100, bad)).toMatchObject({ verdict: 'Fail', look: 0 });
+    const spoken: GateResult = { ...look(100, bad), verdict: 'Inconclusive' };
+    expect(look(110, bad, spoken)).toMatchObject({ verdict: 'Inconclusive', look: 0 });
+    expect(look(110, 1, spoken)).toMatchObject({ verdict: 'Fail', look: 0 });
+    expect(look(200, bad, spoken)).toMatchObject({ verdict: 'Fail', look: 1 });
+    // A pod that does not answer just now makes no look of before speak again; counters that began again do.
+    expect(look(110, bad, { ...look(400, bad), verdict: 'Inconclusive' })).toMatchObject({ verdict: 'Inconclusive', look: 2 });
+    expect(look(110, bad, look(50, bad, spoken))).toMatchObject({ verdict: 'Fail', look: 0 });
+  });
+
+  test('of 1000 canaries with as many errors as they may have at most 45 go back, and one with all goes back at the first look', () => {
+    expect(simulateErrors({ rate: 0.01, requests: 5000 }, 400, seededRandom(3)).refused).toBeLessThanOrEqual(0.045);
+    expect(simulateErrors({ rate: 1, requests: 200 }, 1, seededRandom(4)).refused).toBe(1);
+  }, 60_000);
 });

@@ -1,5 +1,6 @@
 import { countOf, lastBound, quantileLimits, z95 } from '../statistics/index.ts';
-import type { ArmEvidence, BoundGate, Finding, Verdict } from './gate.ts';
+import type { ArmEvidence, BoundGate, Finding, GateResult, Verdict } from './gate.ts';
+import { lookAt } from './look.ts';
 
 /** Quantile of the times until an answer that is compared. */
 const share = 0.95;
@@ -9,11 +10,13 @@ type Times = ArmEvidence['latencies'];
 /**
  * Whether the canary takes longer than `bound` times what the stable revision does, by the limits of both quantiles (one-sided
  * 95 %, joined as Newcombe joins those of shares). What lies beyond the last bucket is unknown, of whichever arm. Pure.
+ * @param previous what this very rule said last
  */
 export function latencyRatioFinding(
   canary: Times,
   stable: Times,
   { bound, minSamples }: Pick<BoundGate<'LatencyRatio'>, 'bound' | 'minSamples'>,
+  previous?: GateResult,
 ): Finding {
   const [samples, needed] = [Math.min(countOf(canary), countOf(stable)), Math.max(1, minSamples)];
   if (samples < needed) return { verdict: 'InsufficientData', samples, message: `${samples} of ${needed} requests of each arm so far` };
@@ -21,13 +24,15 @@ export function latencyRatioFinding(
   for (const [who, { value }, times] of [['canary', mine, canary] as const, ['stable revision', base, stable] as const]) {
     if (Number.isFinite(value)) continue;
     const message = `quantile ${share} of the ${who} is above ${lastBound(times)} s, and no bucket tells by how much`;
-    return { verdict: 'InsufficientData', samples, message };
+    return { verdict: 'InsufficientData', samples, ...(previous?.look === undefined ? {} : { look: previous.look }), message };
   }
   const difference = mine.value - bound * base.value;
   const upper = difference + Math.hypot(mine.high - mine.value, bound * (base.value - base.low));
-  const lower = difference - Math.hypot(mine.value - mine.low, bound * (base.high - base.value));
-  const verdict: Verdict = upper <= 0 ? 'Pass' : lower > 0 ? 'Fail' : 'Inconclusive';
+  const { look, z, words } = lookAt(samples, needed, previous);
+  const [low, high] = [quantileLimits(canary, share, z).low, quantileLimits(stable, share, z).high];
+  const lower = difference - Math.hypot(mine.value - low, bound * (high - base.value));
+  const verdict: Verdict = lower > 0 ? 'Fail' : upper <= 0 ? 'Pass' : 'Inconclusive';
   const between = `${mine.low.toFixed(3)} to ${mine.high.toFixed(3)} s`;
-  const message = `quantile ${share} is ${mine.value.toFixed(3)} s (${between}), and may be ${bound} × ${base.value.toFixed(3)} s`;
-  return { verdict, value: mine.value, baseline: base.value, samples: countOf(canary), message };
+  const message = `quantile ${share} is ${mine.value.toFixed(3)} s (${between}), and may be ${bound} × ${base.value.toFixed(3)} s; ${words} requests`;
+  return { verdict, value: mine.value, baseline: base.value, samples: countOf(canary), look, message };
 }

@@ -1,5 +1,6 @@
 import { differenceLimit, z95 } from '../statistics/index.ts';
-import type { ArmEvidence, Finding, Verdict } from './gate.ts';
+import type { ArmEvidence, Finding, GateResult, Verdict } from './gate.ts';
+import { lookAt } from './look.ts';
 
 interface MissedGate {
   readonly bound: number;
@@ -9,8 +10,14 @@ interface MissedGate {
 /**
  * Whether what the canary lets pass goes wrong more often than what the stable revision lets pass. A task counts once, as
  * acts of one task are not independent, and not at all where no act passed: what was refused cannot have been missed. Pure.
+ * @param previous what this very rule said last
  */
-export function missedVetoFinding(canary: ArmEvidence, stable: ArmEvidence, { bound, minSamples }: MissedGate): Finding {
+export function missedVetoFinding(
+  canary: ArmEvidence,
+  stable: ArmEvidence,
+  { bound, minSamples }: MissedGate,
+  previous?: GateResult,
+): Finding {
   const [mine, base] = [canary.passedActs, stable.passedActs];
   const samples = Math.min(mine.total, base.total);
   const needed = Math.max(1, minSamples);
@@ -23,7 +30,9 @@ export function missedVetoFinding(canary: ArmEvidence, stable: ArmEvidence, { bo
     { passed: base.missed, total: base.total },
   ];
   const upper = differenceLimit(a, b, -z95);
-  const verdict: Verdict = upper <= bound ? 'Pass' : differenceLimit(a, b, z95) > bound ? 'Fail' : 'Inconclusive';
-  const message = `${mine.missed} of ${mine.total} tasks went wrong after an act that passed, ${base.missed} of ${base.total} of the stable revision: at most ${upper.toFixed(4)} more, and may be ${bound}`;
-  return { verdict, value: mine.missed / mine.total, baseline: base.missed / base.total, samples: mine.total, message };
+  const { look, z, words } = lookAt(samples, needed, previous);
+  const refused = differenceLimit(a, b, z) > bound;
+  const verdict: Verdict = refused ? 'Fail' : upper <= bound ? 'Pass' : 'Inconclusive';
+  const message = `${mine.missed} of ${mine.total} tasks went wrong after an act that passed, ${base.missed} of ${base.total} of the stable revision: at most ${upper.toFixed(4)} more, and may be ${bound}; ${words} of each`;
+  return { verdict, value: mine.missed / mine.total, baseline: base.missed / base.total, samples: mine.total, look, message };
 }

@@ -1,13 +1,10 @@
-import { differenceLimit, openLook, z95 } from '../statistics/index.ts';
+import { differenceLimit, z95 } from '../statistics/index.ts';
 import type { ArmEvidence, BoundGate, Finding, GateResult, Verdict } from './gate.ts';
-
-/** Largest chance to lead back a canary that is vetoed as often as the stable revision: as that of the test of tasks. */
-const error = 0.045;
+import { lookAt } from './look.ts';
 
 /**
- * Whether the canary is vetoed more often than `bound` times what the stable revision is. It leads back at looks alone, each of
- * which speaks once; between them it passes, or waits for more acts. One that is vetoed as seldom as the stable revision passes
- * a bound of 1 or more: to tell a tenth more from as many takes more acts than rollouts have. Pure.
+ * Whether the canary is vetoed more often than `bound` times what the stable revision is. One that is vetoed
+ * as seldom as the stable revision passes a bound of 1 or more: to tell a tenth more from as many takes more acts than rollouts have. Pure.
  * @param previous what this very rule said last
  */
 export function vetoRatioFinding(
@@ -21,15 +18,15 @@ export function vetoRatioFinding(
   if (samples < first) return { verdict: 'InsufficientData', samples, message: `${samples} of ${first} acts of each arm so far` };
   const [mine, base] = [canary, stable].map(({ acts }) => ({ passed: acts.vetoed, total: acts.total }) as const);
   if (mine === undefined || base === undefined) throw new RangeError('there are two arms');
-  const { look, z } = openLook(samples, first, error);
+  const { look, z, words } = lookAt(samples, first, previous);
   const [value, baseline] = [mine.passed / mine.total, base.passed / base.total];
   const upper = differenceLimit(mine, base, -z95, bound);
   const asSeldom = bound >= 1 && value <= baseline;
-  const refused = previous?.look !== look && differenceLimit(mine, base, z, bound) > 0;
+  const refused = differenceLimit(mine, base, z, bound) > 0;
   const verdict: Verdict = refused ? 'Fail' : upper <= 0 || asSeldom ? 'Pass' : 'Inconclusive';
   const limit = bound * baseline;
   const message =
     `${value.toFixed(4)} of acts vetoed, and may be ${limit.toFixed(4)} (${bound} × ${baseline.toFixed(4)}): at most ${upper.toFixed(4)} above; ` +
-    `look ${look + 1}, the next with ${first * 2 ** (look + 1)} acts of each arm`;
+    `${words} acts of each arm`;
   return { verdict, value, baseline, samples: mine.total, look, message };
 }

@@ -330,7 +330,7 @@ function canary(state: RolloutState, policy: RolloutRules, evidence: Evidence): 
 
 /**
  * What is missing for the step to be passed: its samples, and data for every gate. A gate without a verdict yet lets the
- * weight grow, as it learns faster then; promoted is only when every gate passes, with the samples of the whole rollout.
+ * weight grow, as it learns faster then, unless the canary looks worse than it may be; promoted is only when every gate passes, with the samples of the whole rollout.
  */
 function lackingOf(policy: RolloutRules, evidence: Evidence, minSamples: number, last: boolean): string | undefined {
   const { gates, stepSamples, samples } = evidence;
@@ -339,7 +339,7 @@ function lackingOf(policy: RolloutRules, evidence: Evidence, minSamples: number,
   if (anew !== undefined) return `gate ${anew.name} is ${anew.verdict}: ${anew.message}`;
   if (stepSamples < minSamples) return `${stepSamples} of ${minSamples} tasks of this step were judged`;
   if (last && samples < policy.minSamples) return `${samples} of ${policy.minSamples} tasks of the canary were judged`;
-  const open = gates.find(({ verdict }) => (last ? verdict !== 'Pass' : verdict === 'InsufficientData'));
+  const open = gates.find(({ verdict, worse }) => (last ? verdict !== 'Pass' : verdict === 'InsufficientData' || worse));
   return open === undefined ? undefined : `gate ${open.name} is ${open.verdict}: ${open.message}`;
 }
 

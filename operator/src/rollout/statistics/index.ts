@@ -17,4 +17,4 @@ export {
   type Cumulative,
   type Tally,
 } from './distributions.ts';
-export { judge, openLook } from './judge.ts';
+export { judge, openBetween, openBoundary, openLook, type Judged } from './judge.ts';

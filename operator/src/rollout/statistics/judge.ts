@@ -6,33 +6,81 @@ export type Judgement = 'Promote' | 'Refuse' | 'Continue';
 /** What the tasks so far say about the canary, and the limit that it was decided by. */
 export interface Judged {
   readonly judgement: Judgement;
-  /** Index of the look that was reached; −1 before the first. */
+  /** Index of the last look that was reached; −1 before the first. */
   readonly look: number;
-  /** Lowest pass rate difference that the boundary of promotion leaves believable; undefined before the first look. */
+  /** Lowest pass rate difference that the boundary of promotion leaves believable; undefined where no look of the design was due. */
   readonly limit: number | undefined;
+  /** Highest difference that is believable of a canary that is refused for harm; undefined for all others. */
+  readonly harm: number | undefined;
+  /** Tasks that a look takes at the pass rate of both arms, by those that were planned. */
+  readonly scale: number;
 }
 
+/** How far a rollout was judged before. */
+export interface JudgedBefore {
+  /** Index of the last look that was reached; undefined before the first. */
+  readonly look?: number;
+  /** Tasks of the canary. */
+  readonly samples: number;
+}
+
+/** Tasks of the canary with which it is looked at for harm first, and the chance to refuse an equal one by that. */
+const harmLooks = { first: 20, error: 0.005 };
+
 /**
- * Judges a canary at the last look that its tasks reach. A design is looked at once per look: call it when tasks were added,
- * and heed the first answer that is not Continue.
+ * Judges a canary at the last look that its tasks reach, each look once: call it when tasks were added, with what the last call
+ * reached, and heed the first answer that is not Continue. Looks are shares of the information, so that they take more tasks where
+ * fewer pass than was planned. Beside them it is refused as soon as it is known to be worse by more than the margin.
  */
-export function judge(design: Design, canary: Tally, stable: Tally): Judged {
-  const samples = effectiveSamples(canary, stable);
-  const index = design.looks.findLastIndex((look) => samples >= look.samples);
-  const look = design.looks[index];
-  if (look === undefined) return { judgement: 'Continue', look: -1, limit: undefined };
+export function judge(design: Design, canary: Tally, stable: Tally, before: JudgedBefore = { samples: 0 }): Judged {
   const { margin } = design.goal;
+  const [scale, last] = [scaleOf(design, canary, stable), before.look ?? -1];
+  const samples = effectiveSamples(canary, stable);
+  const index = Math.max(
+    last,
+    design.looks.findLastIndex((look) => samples >= look.samples * scale),
+  );
+  const harm = harmOf(design, canary, stable, before);
+  if (harm !== undefined) return { judgement: 'Refuse', look: index, limit: undefined, harm, scale };
+  const look = index > last ? design.looks[index] : undefined;
+  if (look === undefined) return { judgement: 'Continue', look: index, limit: undefined, harm, scale };
   const limit = differenceLimit(canary, stable, look.promote);
-  if (limit > -margin) return { judgement: 'Promote', look: index, limit };
+  if (limit > -margin) return { judgement: 'Promote', look: index, limit, harm, scale };
   const refused = look.fraction === 1 || differenceLimit(canary, stable, look.refuse) < -margin;
-  return { judgement: refused ? 'Refuse' : 'Continue', look: index, limit };
+  return { judgement: refused ? 'Refuse' : 'Continue', look: index, limit, harm, scale };
+}
+
+function scaleOf({ goal: { baseRate } }: Design, canary: Tally, stable: Tally): number {
+  const rate = (canary.passed + stable.passed) / Math.max(1, canary.total + stable.total);
+  // Where more pass than planned, as many tasks are asked for: limits near all are too wide for few.
+  return Math.max(1, (rate * (1 - rate)) / (baseRate * (1 - baseRate)));
+}
+
+/** The highest believable difference where that is harm, at looks that are due; undefined: nothing is known of harm. */
+function harmOf({ goal }: Design, canary: Tally, stable: Tally, before: JudgedBefore): number | undefined {
+  const look = openLook(canary.total, harmLooks.first);
+  if (look < 0 || look <= openLook(before.samples, harmLooks.first)) return undefined;
+  const limit = differenceLimit(canary, stable, -openBoundary(look, harmLooks.error));
+  return limit < -goal.margin ? limit : undefined;
 }
 
 /**
- * The look that so many samples reach, of a test whose last one nobody knows beforehand: at `first` samples, and each time that
- * they have doubled. Each spends half of the error that is left, so that all together spend `error`: `z` is its boundary.
+ * The look that so many samples reach, from 0, of a test whose last one nobody knows beforehand: at `first` samples, and each time
+ * that they have doubled. Below 0 before the first.
  */
-export function openLook(samples: number, first: number, error: number): { readonly look: number; readonly z: number } {
-  const look = Math.floor(Math.log2(samples / first));
-  return { look, z: normalQuantile(1 - error * 2 ** -(look + 1)) };
+export function openLook(samples: number, first: number): number {
+  return Math.floor(Math.log2(samples / first));
+}
+
+/** The boundary of a look of such a test, in standard errors: each spends half of the error that is left, so that all spend `error`. */
+export function openBoundary(look: number, error: number): number {
+  return normalQuantile(1 - error * 2 ** -(look + 1));
+}
+
+/**
+ * The boundary from a look to the next one, in standard errors, that may be asked at each sample: all together spend `error`.
+ * Over twice the samples a sum is beyond a limit at any time at most twice as often as at the end (P. Lévy's inequality).
+ */
+export function openBetween(look: number, error: number): number {
+  return Math.SQRT2 * openBoundary(look + 1, error);
 }

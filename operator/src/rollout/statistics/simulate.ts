@@ -1,6 +1,6 @@
 /** For the test and the bench only: how often a design of a rollout errs. Pure; `random` is given. */
 import type { Design } from './design.ts';
-import { judge } from './judge.ts';
+import { judge, type JudgedBefore } from './judge.ts';
 
 /** What came of many simulated rollouts. */
 export interface Simulated {
@@ -10,10 +10,10 @@ export interface Simulated {
   readonly meanSamples: number;
 }
 
-/**
- * Runs rollouts whose tasks pass at the given rates, both arms with the same number of tasks, each looked at as `design`
- * defines. `random` gives numbers from 0 to 1.
- */
+/** Tasks of each arm after which it is looked again. */
+const lookAfter = 10;
+
+/** Runs rollouts whose tasks pass at the given rates, both arms with the same number of tasks. `random` gives numbers from 0 to 1. */
 export function simulate(design: Design, canaryRate: number, stableRate: number, rollouts: number, random: () => number): Simulated {
   let promoted = 0;
   let samples = 0;
@@ -35,13 +35,19 @@ function runOne(
     { passed: 0, total: 0 },
     { passed: 0, total: 0 },
   ];
-  for (const look of design.looks) {
-    for (; canary.total < 2 * look.samples; canary.total += 1, stable.total += 1) {
+  let before: JudgedBefore = { samples: 0 };
+  // At most a quarter of the tasks is variance: the last look is reached.
+  const most = design.samplesPerArm / (design.goal.baseRate * (1 - design.goal.baseRate));
+  while (canary.total < most) {
+    for (let task = 0; task < lookAfter; task += 1) {
+      canary.total += 1;
+      stable.total += 1;
       if (random() < canaryRate) canary.passed += 1;
       if (random() < stableRate) stable.passed += 1;
     }
-    const { judgement } = judge(design, canary, stable);
+    const { judgement, look } = judge(design, canary, stable, before);
     if (judgement !== 'Continue') return { promote: judgement === 'Promote', total: canary.total };
+    before = { look, samples: canary.total };
   }
   throw new Error('the last look of a design decides');
 }

@@ -61,13 +61,29 @@ describe('a group-sequential design', () => {
     expect(simulate(design, 0.8, 0.9, 1000, seededRandom(3))).toMatchObject({ promoted: 0 });
   }, 120_000);
 
+  test.each([0.99, 0.95, 0.6, 0.3])(
+    'keeps both errors where %d of the tasks pass, which is not what it was planned for',
+    (rate) => {
+      expect(simulate(design, rate - 0.03, rate, 500, seededRandom(4)).promoted).toBeLessThanOrEqual(10);
+      expect(simulate(design, rate, rate, 500, seededRandom(5)).refused).toBeLessThanOrEqual(40);
+    },
+    120_000,
+  );
+
+  test('stops what passes nothing with the first 20 tasks, and what passes half as many with some 50', () => {
+    expect(simulate(design, 0, 0.9, 100, seededRandom(6))).toEqual({ promoted: 0, refused: 100, meanSamples: 20 });
+    expect(simulate(design, 0, 0.6, 100, seededRandom(6)).meanSamples).toBeLessThan(30);
+    expect(simulate(design, 0.5, 0.9, 100, seededRandom(7)).meanSamples).toBeLessThan(60);
+  });
+
   test('decides nothing before its first look, and everything at its last', () => {
     const good = (total: number): { passed: number; total: number } => ({ passed: Math.round(0.9 * total), total });
     expect(judge(design, good(100), good(100))).toMatchObject({ judgement: 'Continue', look: -1, limit: undefined });
     expect(judge(design, good(4000), good(4000)).judgement).toBe('Promote');
     expect(judge(design, { passed: 0, total: 800 }, good(800)).judgement).toBe('Refuse');
     const unclear = { passed: 3480, total: 4000 };
-    expect(judge(design, unclear, good(4000)).judgement).toBe('Refuse');
+    expect(judge(design, unclear, good(4000), { samples: 4000, look: 3 }).judgement).toBe('Refuse');
+    expect(judge(design, unclear, good(4000), { samples: 4000, look: 4 }).judgement).toBe('Continue');
     expect(judge(design, good(0), good(100_000))).toMatchObject({ judgement: 'Continue', look: -1 });
   });
 

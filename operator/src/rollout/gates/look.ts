@@ -1,0 +1,46 @@
+import { openBetween, openBoundary, openLook } from '../statistics/index.ts';
+import type { GateResult } from './gate.ts';
+
+/** How far beyond its bound a gate leads back, in standard errors. */
+interface Boundary {
+  /** When a look speaks. */
+  readonly at: number;
+  /** From then on until the next look. */
+  readonly between: number;
+}
+
+/** More looks there are not: by then a gate has a million million samples. */
+const mostLooks = 40;
+
+/** Boundaries of looks that lead back a canary that keeps its bound with this chance at most, however often it is judged. Pure. */
+export function boundariesOf(error: number): readonly Boundary[] {
+  return Array.from({ length: mostLooks }, (_, look) => ({ at: openBoundary(look, error / 2), between: openBetween(look, error / 2) }));
+}
+
+/** As the test of tasks errs. */
+const shipped = boundariesOf(0.045);
+
+/** The last look that a gate has reached. */
+interface GateLook {
+  readonly look: number;
+  /** Standard errors beyond which it leads back. */
+  readonly z: number;
+  /** Which look it is and how many samples the next one takes, in words. */
+  readonly words: string;
+}
+
+/**
+ * How far beyond its bound a gate that is judged at each moment has to be to lead back: in time any fixed limit is crossed by
+ * chance. Half of the error is for looks, with the first samples that the gate takes and each time that these have doubled, which
+ * speak once each; the other half for all moments between them, where only what is far beyond leads back. Pure.
+ * @param first samples of the first look, 1 at least
+ * @param previous what this very rule said last
+ */
+export function lookAt(samples: number, first: number, previous: GateResult | undefined, boundaries = shipped): GateLook {
+  const [reached, last] = [openLook(samples, first), previous?.look ?? -1];
+  // Fewer samples than before: those of a pod that does not answer just now are missing.
+  const look = Math.max(reached, last);
+  const { at, between } = boundaries[look] ?? { at: Infinity, between: Infinity };
+  const z = look > last ? at : between;
+  return { look, z, words: `look ${look + 1}, the next with ${first * 2 ** (look + 1)}` };
+}
