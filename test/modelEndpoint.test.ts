@@ -231,7 +231,7 @@ it('a connection ends when no request comes on it, but not while one waits for t
   const [first] = await accepted;
   asked.end(body.slice(9));
   await expect.poll(() => provider.calls.length).toBe(1);
-  expect(first.timeout).toBe(0);
+  expect(first.timeout ?? 0).toBe(0);
   agent.destroy();
   const next = once(port, 'connection') as Promise<[Socket]>;
   expect((await post(paths.Chat, bodies.Chat)).status).toBe(200);
