@@ -111,6 +111,25 @@ describe('a rollout', () => {
   });
 
   test.each([
+    ['Canary', {}, 'Canary', 50],
+    ['ShadowThenCanary', { answeredCopies: 0 }, 'Shadowing', 0],
+  ] as const)('gets nothing new while none of its engines answers, and goes on where it was: %s', (strategy, seen, phase, weight) => {
+    const by = { strategy } as const;
+    const waiting = settle(serving, { samples: 2000, ...seen }, by);
+    expect(waiting).toMatchObject({ phase, weight });
+    const away = settle(waiting, { canaryEngines: 'Absent' }, by);
+    expect(away).toEqual({ ...waiting, weight: 0, reason: 'Loading', message: expect.stringContaining('what serves') as string });
+    expect(settle(away, { canaryEngines: 'Absent', gates: [gate('Fail')] }, by, 2)).toMatchObject({ stable: 'a', failures: { b: 1 } });
+    expect(settle(away, { samples: 2000, ...seen }, by)).toEqual(waiting);
+    expect(settle(away, { canaryEngines: 'Failed' }, by, 2)).toMatchObject({ stable: 'a', reason: 'EnginesFailed', failures: { b: 1 } });
+  });
+
+  test('takes tasks on with engines of which some answer', () => {
+    const waiting = settle(serving, { samples: 2000 });
+    expect(settle(waiting, { samples: 2000, canaryEngines: 'Loading' })).toEqual(waiting);
+  });
+
+  test.each([
     'GateFailed',
     'EnginesFailed',
     'Incompatible',
@@ -195,7 +214,7 @@ describe('a rollout', () => {
     const verdicts = fc.constantFrom<Verdict>('Pass', 'Pass', 'Pass', 'Fail', 'Inconclusive', 'InsufficientData');
     const seen = fc.record({
       desired: fc.constantFrom('a', 'b', 'b', 'c'),
-      canaryEngines: fc.constantFrom('Ready', 'Ready', 'Ready', 'Loading', 'Failed'),
+      canaryEngines: fc.constantFrom('Ready', 'Ready', 'Ready', 'Loading', 'Absent', 'Failed'),
       gates: fc.array(verdicts.map(gate), { minLength: 1, maxLength: 3 }),
       stepSamples: fc.constantFrom(0, 15, 100),
       samples: fc.constantFrom(0, 2999, 3000),
@@ -233,7 +252,8 @@ describe('a rollout', () => {
           }
           if (next.weight > state.weight)
             expect(steps.findIndex(({ weight }) => weight === next.weight)).toBeLessThanOrEqual(state.step + 1);
-          if (next.phase === 'Canary') expect(next.weight).toBe(steps[next.step]?.weight);
+          const isAway = given.canaryEngines === 'Absent' && state.phase === 'Canary';
+          if (next.phase === 'Canary') expect(next.weight).toBe(isAway ? 0 : steps[next.step]?.weight);
           if (next.phase !== 'Canary' && next.phase !== 'Promoting') expect(next.weight).toBe(0);
           state = next;
         }

@@ -54,7 +54,7 @@ export interface RolloutState {
 export interface Evidence {
   /** Revision that the spec asks for. */
   readonly desired: string;
-  /** How far the canary's engines are. `Failed`: they will not come up. */
+  /** How far the canary's engines are. `Absent`: one of them does not answer. `Failed`: one will not by itself. */
   readonly canaryEngines: 'Absent' | 'Loading' | 'Ready' | 'Failed';
   /** Whether the engines of the stable revision answer. */
   readonly stableReady: boolean;
@@ -211,7 +211,8 @@ function interrupted(state: RolloutState, policy: RolloutRules, evidence: Eviden
   if (desired !== state.canary) return back(state, evidence, 'Superseded', `${desired} is asked for instead`, false);
   if (evidence.rejected === true) return rejected(state, policy, evidence);
   if (incompatible !== undefined) return back(state, evidence, 'Incompatible', incompatible, true);
-  if (canaryEngines === 'Failed') return back(state, evidence, 'EnginesFailed', 'its engines did not come up: see their pods', true);
+  const gone = state.phase === 'Loading' ? 'did not come up' : 'went away';
+  if (canaryEngines === 'Failed') return back(state, evidence, 'EnginesFailed', `its engines ${gone}: see their pods`, true);
   return undefined;
 }
 
@@ -219,6 +220,15 @@ function interrupted(state: RolloutState, policy: RolloutRules, evidence: Eviden
 function rejected(state: RolloutState, { freezeAfterFailures }: RolloutRules, evidence: Evidence): RolloutState {
   const next = back(state, evidence, 'RolloutRejected', 'a person rejected it, by an AgentTaskOrder', true);
   return { ...next, failures: { ...next.failures, [state.canary ?? '']: freezeAfterFailures } };
+}
+
+/** What ends a rollout, or keeps it from going on, whatever its phase still waits for. A revision without engines gets nothing new. */
+function stopped(state: RolloutState, evidence: Evidence): RolloutState | undefined {
+  const { canaryEngines, gates } = evidence;
+  const failed = failedGate(evidence);
+  if (failed !== undefined) return back(state, evidence, 'GateFailed', failed, true);
+  if (canaryEngines !== 'Absent') return undefined;
+  return hold({ ...state, gates, weight: 0 }, 'Loading', 'one of its engines does not answer: until it does, tasks go to what serves');
 }
 
 function back(state: RolloutState, { now, gates }: Evidence, reason: Reason, message: string, failed: boolean): RolloutState {
@@ -267,8 +277,8 @@ function beforeTraffic(state: RolloutState, policy: RolloutRules, evidence: Evid
 }
 
 function shadow(state: RolloutState, policy: RolloutRules, evidence: Evidence): RolloutState {
-  const failed = failedGate(evidence);
-  if (failed !== undefined) return back(state, evidence, 'GateFailed', failed, true);
+  const stop = stopped(state, evidence);
+  if (stop !== undefined) return stop;
   const current = { ...state, gates: evidence.gates };
   const waited = evidence.now - state.phaseSince;
   const lacking = lackingInShadow(policy, evidence);
@@ -309,8 +319,8 @@ function toStep(state: RolloutState, policy: RolloutRules, evidence: Evidence, i
 }
 
 function canary(state: RolloutState, policy: RolloutRules, evidence: Evidence): RolloutState {
-  const failed = failedGate(evidence);
-  if (failed !== undefined) return back(state, evidence, 'GateFailed', failed, true);
+  const stop = stopped(state, evidence);
+  if (stop !== undefined) return stop;
   // A person may edit the steps meanwhile: it is at the last one at most, with the weight that this one has now.
   const index = Math.max(0, Math.min(state.step, policy.steps.length - 1));
   const step = policy.steps[index];
