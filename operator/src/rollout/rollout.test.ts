@@ -101,6 +101,20 @@ describe('a rollout', () => {
     expect(settle(serving, { windowOpen: false })).toMatchObject({ reason: 'OutsideWindow', stable: 'a' });
   });
 
+  test('that a person rejected is not tried again, whatever the policy allows later', () => {
+    const half = settle(serving, { stepSamples: 0 }, {}, 3);
+    const rejected = settle(half, { rejected: true }, {}, 3);
+    expect(rejected).toMatchObject({ phase: 'Frozen', stable: 'a', weight: 0, reason: 'Frozen' });
+    expect(rejected.message).toMatch(/a person rejected it/);
+    const later = { now: 1e9 };
+    expect(settle(rejected, later, { freezeAfterFailures: 10 })).toBe(rejected);
+    const again = settle(settle(rejected, { desired: 'a', ...later }), later, { freezeAfterFailures: 10 });
+    expect(again).toMatchObject({ phase: 'Frozen', canary: 'b', stable: 'a' });
+    expect(again.message).toMatch(/^a person rejected b: give another revision/);
+    expect(settle(rejected, { desired: 'c' }).stable).toBe('c');
+    expect(settle({ ...rejected, failures: {} }).stable).toBe('b');
+  });
+
   test('waits with its promotion for a pod that is away for a moment, and goes on where it was', () => {
     const waiting = settle(serving, { canaryEngines: 'Ready' }, { requireApproval: true });
     const away = settle(waiting, { canaryEngines: 'Loading', approved: true }, { requireApproval: true });

@@ -111,11 +111,11 @@ export function advance(state: RolloutState, policy: RolloutRules, evidence: Evi
     case 'Frozen':
       return begin(state, policy, evidence);
     case 'Loading':
-      return interrupted(state, policy, evidence) ?? load(state, policy, evidence);
+      return interrupted(state, evidence) ?? load(state, policy, evidence);
     case 'Shadowing':
-      return interrupted(state, policy, evidence) ?? shadow(state, policy, evidence);
+      return interrupted(state, evidence) ?? shadow(state, policy, evidence);
     case 'Canary':
-      return interrupted(state, policy, evidence) ?? canary(state, policy, evidence);
+      return interrupted(state, evidence) ?? canary(state, policy, evidence);
     case 'Promoting':
       return promote(state, policy, evidence);
     case 'RollingBack':
@@ -150,7 +150,7 @@ function begin(state: RolloutState, policy: RolloutRules, evidence: Evidence): R
           canary: desired,
           weight: 0,
           reason: 'Frozen',
-          message: `${desired} failed ${failures} times: give another revision, or a changed rollout`,
+          message: `${failures < rejectedFailures ? `${desired} failed ${failures} times` : `a person rejected ${desired}`}: give another revision, or the annotation agentfleet.dev/retry-rollout another value`,
         });
   if (failures > 0 && now - state.phaseSince < policy.cooldownSeconds) return coolDown(state, policy, evidence);
   if (evidence.incompatible !== undefined) return hold({ ...state, weight: 0 }, 'Incompatible', evidence.incompatible);
@@ -206,20 +206,23 @@ function settle(state: RolloutState, now: number): RolloutState {
 }
 
 /** What ends a rollout in whatever phase: engines that fail, another revision that is asked for. */
-function interrupted(state: RolloutState, policy: RolloutRules, evidence: Evidence): RolloutState | undefined {
+function interrupted(state: RolloutState, evidence: Evidence): RolloutState | undefined {
   const { desired, canaryEngines, incompatible } = evidence;
   if (desired !== state.canary) return back(state, evidence, 'Superseded', `${desired} is asked for instead`, false);
-  if (evidence.rejected === true) return rejected(state, policy, evidence);
+  if (evidence.rejected === true) return rejected(state, evidence);
   if (incompatible !== undefined) return back(state, evidence, 'Incompatible', incompatible, true);
   const gone = state.phase === 'Loading' ? 'did not come up' : 'went away';
   if (canaryEngines === 'Failed') return back(state, evidence, 'EnginesFailed', `its engines ${gone}: see their pods`, true);
   return undefined;
 }
 
+/** Counted for a revision that a person rejected: the most that the status takes, and more than any policy forgives. */
+const rejectedFailures = 1000;
+
 /** What a person rejects is not tried again by itself. */
-function rejected(state: RolloutState, { freezeAfterFailures }: RolloutRules, evidence: Evidence): RolloutState {
+function rejected(state: RolloutState, evidence: Evidence): RolloutState {
   const next = back(state, evidence, 'RolloutRejected', 'a person rejected it, by an AgentTaskOrder', true);
-  return { ...next, failures: { ...next.failures, [state.canary ?? '']: freezeAfterFailures } };
+  return { ...next, failures: { ...next.failures, [state.canary ?? '']: rejectedFailures } };
 }
 
 /** What ends a rollout, or keeps it from going on, whatever its phase still waits for. A revision without engines gets nothing new. */
@@ -383,7 +386,7 @@ function rolledBack(state: RolloutState, policy: RolloutRules, evidence: Evidenc
       phase: 'Frozen',
       weight: 0,
       reason: 'Frozen',
-      message: `${state.message}; frozen after repeated failure`,
+      message: `${state.message}; frozen${state.reason === 'RolloutRejected' ? '' : ' after repeated failure'}`,
     });
   const message = `${canary ?? ''}: ${state.message}`;
   return enter(state, evidence.now, { phase: 'Idle', canary: undefined, weight: 0, step: 0, reason: state.reason, message });
