@@ -115,6 +115,19 @@ describe('a rollout', () => {
     expect(settle({ ...rejected, failures: {} }).stable).toBe('b');
   });
 
+  test.each([
+    ['Canary', { stepSamples: 0 }],
+    ['ShadowThenCanary', { answeredCopies: 0 }],
+  ] as const)('goes on without gates when the policy becomes Recreate: %s', (strategy, seen) => {
+    const half = settle(serving, seen, { strategy }, 3);
+    expect(half.canary).toBe('b');
+    const by = { strategy: 'Recreate' } as const;
+    const blocked = { ...seen, gates: [gate('InsufficientData'), gate('Fail')] };
+    expect(settle(half, { ...blocked, canaryEngines: 'Loading' }, by)).toMatchObject({ stable: 'a', canary: 'b', failures: {} });
+    expect(settle(half, { ...blocked, canaryEngines: 'Absent' }, by)).toMatchObject({ stable: 'a', weight: 0, failures: {} });
+    expect(settle(half, blocked, by, 2)).toMatchObject({ phase: 'Idle', stable: 'b', reason: 'Promoted', failures: {} });
+  });
+
   test('waits with its promotion for a pod that is away for a moment, and goes on where it was', () => {
     const waiting = settle(serving, { canaryEngines: 'Ready' }, { requireApproval: true });
     const away = settle(waiting, { canaryEngines: 'Loading', approved: true }, { requireApproval: true });

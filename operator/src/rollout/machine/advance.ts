@@ -226,12 +226,17 @@ function rejected(state: RolloutState, evidence: Evidence): RolloutState {
 }
 
 /** What ends a rollout, or keeps it from going on, whatever its phase still waits for. A revision without engines gets nothing new. */
-function stopped(state: RolloutState, evidence: Evidence): RolloutState | undefined {
+function stopped(state: RolloutState, { strategy }: RolloutRules, evidence: Evidence): RolloutState | undefined {
   const { canaryEngines, gates } = evidence;
+  // A person may edit the strategy meanwhile: no gate is asked any more.
+  if (strategy === 'Recreate' && canaryEngines === 'Ready')
+    return enter(state, evidence.now, { phase: 'Promoting', reason: 'Promoting', message: 'its engines are ready' });
+  const weight = canaryEngines === 'Absent' ? 0 : state.weight;
+  if (strategy === 'Recreate') return hold({ ...state, weight }, 'Loading', 'promoted without gates when all of its pods answer');
   const failed = failedGate(evidence);
   if (failed !== undefined) return back(state, evidence, 'GateFailed', failed, true);
   if (canaryEngines !== 'Absent') return undefined;
-  return hold({ ...state, gates, weight: 0 }, 'Loading', 'one of its engines does not answer: until it does, tasks go to what serves');
+  return hold({ ...state, gates, weight }, 'Loading', 'one of its engines does not answer: until it does, tasks go to what serves');
 }
 
 function back(state: RolloutState, { now, gates }: Evidence, reason: Reason, message: string, failed: boolean): RolloutState {
@@ -280,7 +285,7 @@ function beforeTraffic(state: RolloutState, policy: RolloutRules, evidence: Evid
 }
 
 function shadow(state: RolloutState, policy: RolloutRules, evidence: Evidence): RolloutState {
-  const stop = stopped(state, evidence);
+  const stop = stopped(state, policy, evidence);
   if (stop !== undefined) return stop;
   const current = { ...state, gates: evidence.gates };
   const waited = evidence.now - state.phaseSince;
@@ -322,7 +327,7 @@ function toStep(state: RolloutState, policy: RolloutRules, evidence: Evidence, i
 }
 
 function canary(state: RolloutState, policy: RolloutRules, evidence: Evidence): RolloutState {
-  const stop = stopped(state, evidence);
+  const stop = stopped(state, policy, evidence);
   if (stop !== undefined) return stop;
   // A person may edit the steps meanwhile: it is at the last one at most, with the weight that this one has now.
   const index = Math.max(0, Math.min(state.step, policy.steps.length - 1));
