@@ -71,6 +71,17 @@ describe('a file', () => {
     expect(migrate(text)).toEqual({ text, changes: [], refusals: [] });
   });
 
+  it('leaves tasks to the stable revision where a gate of it compares with them', () => {
+    const steps = '    steps: [{ weight: 10 }, { weight: 100, minSamples: 5 }]\n';
+    const weights = (type: string): unknown => {
+      const { text, changes } = migrate(pool(rollout(`      - { name: g, type: ${type} }\n`, steps)));
+      const policy = (loadAll(text) as { kind: string; spec: { steps: object[] } }[]).find(({ kind }) => kind === 'RolloutPolicy');
+      return [policy?.spec.steps, changes.filter((line) => line.includes('90 at most')).length];
+    };
+    expect(weights('TaskPass')).toEqual([[{ weight: 10 }, { weight: 90, minSamples: 5 }], 1]);
+    expect(weights('ErrorRate')).toEqual([[{ weight: 10 }, { weight: 100, minSamples: 5 }], 0]);
+  });
+
   it('keeps its separators and its ends of lines', () => {
     const dry = pool('  placement: # DRA alone\n    mode: DRA\n    dryRun: false\n');
     const old = `${dry}--- # the second\n${dry}---\nkind: ConfigMap\napiVersion: v1\n`;

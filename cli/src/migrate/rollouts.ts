@@ -1,5 +1,7 @@
 // `spec.rollout` of before RolloutPolicy, as the spec of one.
 
+import { obeyedWeight, type RolloutGate } from '@agentfleet/protocol/api';
+
 type Fields = Readonly<Record<string, unknown>>;
 
 /** What became of a rollout. */
@@ -103,12 +105,24 @@ const without = (fields: unknown, name: string): Fields | undefined => {
 const lost = (fields: unknown, where: string, name: string): readonly string[] =>
   dropped(where, name, (fields as Fields | undefined)?.[name] ?? constants[name]);
 
+/** Steps whose weights its gates can compare; undefined: none has to change. */
+function lowered({ steps }: Fields, gates: readonly Fields[]): readonly Fields[] | undefined {
+  if (!Array.isArray(steps)) return undefined;
+  const weightOf = ({ weight }: Fields): unknown =>
+    typeof weight === 'number' ? obeyedWeight(weight, gates as readonly Pick<RolloutGate, 'metric'>[]) : weight;
+  const all = steps as readonly Fields[];
+  return all.every((step) => weightOf(step) === step['weight']) ? undefined : all.map((step) => ({ ...step, weight: weightOf(step) }));
+}
+
 /** A rollout as a policy. Pure. @throws RangeError for what cannot be one */
 export function migrateRollout(rollout: Fields): MigratedRollout {
   const { surge, canarySlot, onMissingData, gates = [], shadow, rollback, prometheus, stepTimeoutSeconds, ...rest } = rollout;
   const found = (gates as readonly Fields[]).map(gateOf);
+  const written = found.flatMap((gate) => gate.gates);
+  const steps = lowered(rest, written);
   const notes = [
     ...found.flatMap((gate) => gate.notes),
+    ...(steps === undefined ? [] : ['steps[].weight is 90 at most beside a gate that compares with the stable revision']),
     ...lost(shadow, 'shadow', 'maxInFlight'),
     ...lost(rollback, 'rollback', 'keepLastGreen'),
     ...lost(rollback, 'rollback', 'cooldownSeconds'),
@@ -120,7 +134,8 @@ export function migrateRollout(rollout: Fields): MigratedRollout {
   ];
   const parts = {
     shadow: without(shadow, 'maxInFlight'),
-    gates: found.length === 0 ? undefined : found.flatMap((gate) => gate.gates),
+    steps,
+    gates: found.length === 0 ? undefined : written,
     rollback: without(without(rollback, 'keepLastGreen'), 'cooldownSeconds'),
     prometheus: without(prometheus, 'timeoutSeconds'),
   };

@@ -151,7 +151,7 @@ export const runbookTexts: Readonly<Record<string, RunbookText>> = {
   AgentFleetRolloutHeld: {
     impact: servesOn,
     look: [describePool, gates],
-    cure: 'Give the gate what the condition RolloutHealthy says that it lacks, or decide by fleet approve or reject.',
+    cure: 'Give the gate what the condition RolloutHealthy says that it lacks, or ask for another revision; fleet reject leads this one back, and no approval overrides a gate.',
   },
   AgentFleetSeriesRenamed: {
     impact: blind,

@@ -41,6 +41,13 @@ describe('who judges a task', () => {
     expect(armsOf('u', counted, triedPool)).toEqual({ revision: 'bbbbbbbbbb' });
   });
 
+  it('is the stable revision while none of the engines that are tried answers, and the one that it had once they do', () => {
+    const before = armsOf('u', undefined, triedPool, judge);
+    expect(armsOf('u', before, { ...triedPool, weight: 0 }, judge)).toEqual({ revision: 'aaaaaaaaaa', verifierRevision: 'cccccccccc' });
+    expect(armsOf('u', before, { ...triedPool, weight: 1 }, judge)).toEqual(before);
+    expect(armsOf('u', undefined, { ...triedPool, weight: 0 }, judge)).not.toHaveProperty('rollout');
+  });
+
   it('is not the one that is tried where a cache shows two rollouts, of which one must be over', () => {
     expect(armsOf('u', undefined, triedPool, tried)).toEqual({ revision: 'aaaaaaaaaa', verifierRevision: 'cccccccccc' });
   });

@@ -29,7 +29,9 @@ export function armOf(uid: string, status: RolloutStatus | undefined): Arm {
 /** The revision of a task that had one: the same as long as it may serve, so that one task sees one revision. Pure. */
 function laterRevision(before: string | undefined, status: RolloutStatus | undefined): string | undefined {
   if (before === undefined || status === undefined) return status?.stable;
-  const serves = before === status.stable || (isTrying(status) && before === status.canary) || status.lastGreen?.includes(before) === true;
+  // Without a weight none of its engines answers.
+  const isTried = isTrying(status) && status.weight > 0 && before === status.canary;
+  const serves = before === status.stable || isTried || status.lastGreen?.includes(before) === true;
   return serves ? before : status.stable;
 }
 

@@ -12,6 +12,7 @@ const notTheArms: ReadonlySet<string> = new Set([
   'Cancelled',
   'IsolationBelowFloor',
   'NetworkNotEnforced',
+  'NetworkOpened',
   'QueueTimeout',
 ]);
 

@@ -1,5 +1,5 @@
 import { canonical, cut, type NewEvent, timestamp } from '@agentfleet/kube';
-import { type RolloutPolicySpec, type RolloutStatus, passedOn } from '@agentfleet/protocol/api';
+import { type RolloutPolicySpec, type RolloutStatus, obeyedWeight, passedOn } from '@agentfleet/protocol/api';
 import {
   advance,
   evaluateGate,
@@ -85,7 +85,8 @@ interface Given {
 
 function follow(whole: Whole, spec: RolloutPolicySpec, { seen, now, designs }: Given): Whole {
   const { state, id } = whole;
-  const policy = policyOf(spec);
+  const steps = spec.steps.map((step) => ({ ...step, weight: obeyedWeight(step.weight, spec.gates) }));
+  const policy = { ...policyOf(spec), steps };
   const asked = askedGates(state, spec, seen);
   const found = asked === undefined ? undefined : evidenceOf(whole, seen);
   const samples = found?.canary.tasks.total ?? whole.samples;

@@ -100,6 +100,17 @@ describe('a rollout as the status reports it', () => {
       expect(follow(shorter, { ...all, steps: all.steps.slice(2) }, 1, unclear)).toMatchObject({ step: 0, weight: 50, stable: a });
     });
 
+    it('leaves tasks to the stable revision where a gate compares with them, whatever weight an older policy has', () => {
+      const steps = [10, 100].map((weight) => ({ weight, minSamples: 0, pauseSeconds: 5 }));
+      const equal = { tasks: { passed: 9, total: 10 } };
+      const last = (metric: 'TaskLoss' | 'ErrorRate') =>
+        follow(serving, { ...all, steps, gates: [{ name: 'one', metric }] }, 4, { canary: equal, stable: equal });
+      const tasks = Array.from({ length: 200 }, (_, index) => armsOf(`uid-${index}`, undefined, last('TaskLoss')));
+      expect(last('TaskLoss')).toMatchObject({ phase: 'Canary', step: 1, weight: 90 });
+      expect(tasks.filter(({ revision, rollout }) => revision === a && rollout !== undefined).length).toBeGreaterThan(5);
+      expect(last('ErrorRate')).toMatchObject({ phase: 'Canary', step: 1, weight: 100 });
+    });
+
     const loss = (atMost: string) => ({ name: 'quality', metric: 'TaskLoss', atMost }) as const;
     const worse = { stable: { tasks: { passed: 900, total: 1000 } }, canary: { tasks: { passed: 780, total: 1000 } } };
     const approved = (gates: NonNullable<RolloutPolicySpec['gates']>): RolloutPolicySpec => ({
@@ -296,7 +307,8 @@ describe('the sample of a task for its arm', () => {
   });
 
   it('is nothing where the wall was broken, and failure where the time is over', () => {
-    expect(sampleOf(ended('PolicyViolation', 'False', 'NetworkNotEnforced'), b).passed).toBeUndefined();
+    for (const reason of ['NetworkNotEnforced', 'NetworkOpened'])
+      expect(sampleOf(ended('PolicyViolation', 'False', reason), b).passed).toBeUndefined();
     expect(sampleOf(ended('PolicyViolation', 'False', 'Forbidden'), b).passed).toBe(false);
     const open = (clock: object, suspend = false): AgentTask =>
       ({ metadata: { name: 't', uid: 'u' }, spec: { suspend }, status: { clock } }) as unknown as AgentTask;

@@ -103,6 +103,33 @@ describe('a rollout', () => {
     expect(settle(serving, { windowOpen: false })).toMatchObject({ reason: 'OutsideWindow', stable: 'a' });
   });
 
+  test('that a person rejected is not tried again, whatever the policy allows later', () => {
+    const half = settle(serving, { stepSamples: 0 }, {}, 3);
+    const rejected = settle(half, { rejected: true }, {}, 3);
+    expect(rejected).toMatchObject({ phase: 'Frozen', stable: 'a', weight: 0, reason: 'Frozen' });
+    expect(rejected.message).toMatch(/a person rejected it/);
+    const later = { now: 1e9 };
+    expect(settle(rejected, later, { freezeAfterFailures: 10 })).toBe(rejected);
+    const again = settle(settle(rejected, { desired: 'a', ...later }), later, { freezeAfterFailures: 10 });
+    expect(again).toMatchObject({ phase: 'Frozen', canary: 'b', stable: 'a' });
+    expect(again.message).toMatch(/^a person rejected b: give another revision/);
+    expect(settle(rejected, { desired: 'c' }).stable).toBe('c');
+    expect(settle({ ...rejected, failures: {} }).stable).toBe('b');
+  });
+
+  test.each([
+    ['Canary', { stepSamples: 0 }],
+    ['ShadowThenCanary', { answeredCopies: 0 }],
+  ] as const)('goes on without gates when the policy becomes Recreate: %s', (strategy, seen) => {
+    const half = settle(serving, seen, { strategy }, 3);
+    expect(half.canary).toBe('b');
+    const by = { strategy: 'Recreate' } as const;
+    const blocked = { ...seen, gates: [gate('InsufficientData'), gate('Fail')] };
+    expect(settle(half, { ...blocked, canaryEngines: 'Loading' }, by)).toMatchObject({ stable: 'a', canary: 'b', failures: {} });
+    expect(settle(half, { ...blocked, canaryEngines: 'Absent' }, by)).toMatchObject({ stable: 'a', weight: 0, failures: {} });
+    expect(settle(half, blocked, by, 2)).toMatchObject({ phase: 'Idle', stable: 'b', reason: 'Promoted', failures: {} });
+  });
+
   test('waits with its promotion for a pod that is away for a moment, and goes on where it was', () => {
     const waiting = settle(serving, { canaryEngines: 'Ready' }, { requireApproval: true });
     const away = settle(waiting, { canaryEngines: 'Loading', approved: true }, { requireApproval: true });
@@ -110,6 +137,25 @@ describe('a rollout', () => {
     expect(away.message).toContain('promoted when all of its pods answer');
     expect(settle(away, { approved: true }, { requireApproval: true }).stable).toBe('b');
     expect(settle(away, { canaryEngines: 'Failed' }, {}, 2)).toMatchObject({ stable: 'a', failures: { b: 1 } });
+  });
+
+  test.each([
+    ['Canary', {}, 'Canary', 50],
+    ['ShadowThenCanary', { answeredCopies: 0 }, 'Shadowing', 0],
+  ] as const)('gets nothing new while none of its engines answers, and goes on where it was: %s', (strategy, seen, phase, weight) => {
+    const by = { strategy } as const;
+    const waiting = settle(serving, { samples: 2000, ...seen }, by);
+    expect(waiting).toMatchObject({ phase, weight });
+    const away = settle(waiting, { canaryEngines: 'Absent' }, by);
+    expect(away).toEqual({ ...waiting, weight: 0, reason: 'Loading', message: expect.stringContaining('what serves') as string });
+    expect(settle(away, { canaryEngines: 'Absent', gates: [gate('Fail')] }, by, 2)).toMatchObject({ stable: 'a', failures: { b: 1 } });
+    expect(settle(away, { samples: 2000, ...seen }, by)).toEqual(waiting);
+    expect(settle(away, { canaryEngines: 'Failed' }, by, 2)).toMatchObject({ stable: 'a', reason: 'EnginesFailed', failures: { b: 1 } });
+  });
+
+  test('takes tasks on with engines of which some answer', () => {
+    const waiting = settle(serving, { samples: 2000 });
+    expect(settle(waiting, { samples: 2000, canaryEngines: 'Loading' })).toEqual(waiting);
   });
 
   test.each([
@@ -197,7 +243,7 @@ describe('a rollout', () => {
     const verdicts = fc.constantFrom<Verdict>('Pass', 'Pass', 'Pass', 'Fail', 'Inconclusive', 'InsufficientData');
     const seen = fc.record({
       desired: fc.constantFrom('a', 'b', 'b', 'c'),
-      canaryEngines: fc.constantFrom('Ready', 'Ready', 'Ready', 'Loading', 'Failed'),
+      canaryEngines: fc.constantFrom('Ready', 'Ready', 'Ready', 'Loading', 'Absent', 'Failed'),
       gates: fc.array(verdicts.map(gate), { minLength: 1, maxLength: 3 }),
       stepSamples: fc.constantFrom(0, 15, 100),
       samples: fc.constantFrom(0, 2999, 3000),
@@ -235,7 +281,8 @@ describe('a rollout', () => {
           }
           if (next.weight > state.weight)
             expect(steps.findIndex(({ weight }) => weight === next.weight)).toBeLessThanOrEqual(state.step + 1);
-          if (next.phase === 'Canary') expect(next.weight).toBe(steps[next.step]?.weight);
+          const isAway = given.canaryEngines === 'Absent' && state.phase === 'Canary';
+          if (next.phase === 'Canary') expect(next.weight).toBe(isAway ? 0 : steps[next.step]?.weight);
           if (next.phase !== 'Canary' && next.phase !== 'Promoting') expect(next.weight).toBe(0);
           state = next;
         }

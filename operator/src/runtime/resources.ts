@@ -45,6 +45,8 @@ export interface PodCondition {
   readonly status: string;
   readonly reason?: string;
   readonly message?: string;
+  /** RFC 3339. */
+  readonly lastTransitionTime?: string;
 }
 
 /** How a container ended. */
@@ -116,6 +118,7 @@ export interface ConfigMap extends KubeObject {
 export interface Deployment extends KubeObject {
   readonly spec?: {
     readonly replicas?: number;
+    readonly progressDeadlineSeconds?: number;
     readonly template?: { readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> } };
   };
   readonly status?: {

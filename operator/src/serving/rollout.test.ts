@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Deployment, Pod } from '../runtime/resources.ts';
 import { firstTrouble } from './podTrouble.ts';
-import { newestReady, servingOf, type ServerView } from './rollout.ts';
+import { engineState, newestReady, servingOf, type ServerView } from './rollout.ts';
 
 const deploymentOf = (ready: number, more: Deployment['status'] = {}): Deployment => ({
   metadata: { name: 'd', generation: 1 },
@@ -75,5 +75,36 @@ describe('how far a server is', () => {
       'container inference: CrashLoopBackOff after exit code 1: the environment is not usable: - AGENTFLEET_ARTIFACT: there is no such one',
     );
     expect(firstTrouble([crash('🦀'.repeat(4000))])?.length).toBeLessThan(500);
+  });
+});
+
+describe('the engines of a revision', () => {
+  const now = Date.parse('2030-01-01T00:20:00Z');
+  const lost = (minute: number, more: Deployment['status'] = {}): Deployment => {
+    const conditions = [
+      { type: 'Available', status: 'False', lastTransitionTime: `2030-01-01T00:${minute}:00Z` },
+      { type: 'Progressing', status: 'True', reason: 'NewReplicaSetAvailable' },
+    ];
+    return deploymentOf(0, { replicas: 2, updatedReplicas: 2, conditions, ...more });
+  };
+
+  it.each<[string, readonly (Deployment | undefined)[], string]>([
+    ['have no pods yet', [undefined], 'Absent'],
+    ['answer', [deploymentOf(2)], 'Ready'],
+    ['answer in part', [deploymentOf(1, { replicas: 2, updatedReplicas: 2 })], 'Loading'],
+    ['take another template', [deploymentOf(2, { updatedReplicas: 1 })], 'Loading'],
+    ['answer for one expert alone', [deploymentOf(2), lost(11)], 'Absent'],
+    ['are away for as long as a Deployment may take', [deploymentOf(2), lost(10)], 'Failed'],
+    ['are away in part for longer', [lost(10, { readyReplicas: 1 })], 'Loading'],
+    ['are away for a time that the Deployment sets', [{ ...lost(16), spec: { progressDeadlineSeconds: 240 } }], 'Failed'],
+    ['do not get on', [deploymentOf(2), deploymentOf(0, stuck)], 'Failed'],
+    ['are none', [], 'Ready'],
+  ])('%s', (_, deployments, expected) => {
+    expect(
+      engineState(
+        deployments.map((deployment) => ({ deployment, replicas: 2 })),
+        now,
+      ),
+    ).toBe(expected);
   });
 });

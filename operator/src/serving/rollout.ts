@@ -19,6 +19,33 @@ export function exceeded(deployment: Deployment | undefined): boolean {
   return deployment?.status?.conditions?.some(({ type, status }) => type === 'Progressing' && status === 'False') === true;
 }
 
+/** What the API server fills in where a Deployment names no time, seconds. */
+const defaultProgressDeadlineSeconds = 600;
+
+/** Whether no pod has answered for the time in which a Deployment is to get on: of one that was complete once its controller reports no more. */
+function isGone({ spec, status }: Deployment, now: number): boolean {
+  const { progressDeadlineSeconds = defaultProgressDeadlineSeconds } = spec ?? {};
+  const available = status?.conditions?.find(({ type }) => type === 'Available');
+  if (available?.status !== 'False' || (status?.readyReplicas ?? 0) > 0) return false;
+  return now - Date.parse(available.lastTransitionTime ?? '') >= progressDeadlineSeconds * 1000;
+}
+
+/** A Deployment that serves, and the pods that it has to have. */
+interface Wanted {
+  readonly deployment: Deployment | undefined;
+  readonly replicas: number;
+}
+
+/**
+ * How far the engines of a revision are. `Absent`: of one of them no pod answers. `Loading`: all answer, and not yet with every
+ * pod of the present template. `Failed`: one does not come up, or is gone for good. Pure. `now` is wall time in ms.
+ */
+export function engineState(servers: readonly Wanted[], now: number): 'Absent' | 'Loading' | 'Ready' | 'Failed' {
+  if (servers.some(({ deployment }) => exceeded(deployment) || (deployment !== undefined && isGone(deployment, now)))) return 'Failed';
+  if (servers.some(({ deployment, replicas }) => replicas > 0 && (deployment?.status?.readyReplicas ?? 0) === 0)) return 'Absent';
+  return servers.every(({ deployment, replicas }) => rolledOut(deployment, replicas)) ? 'Ready' : 'Loading';
+}
+
 /** Pods of this image: those of a template before it that could not start are of no interest any more. */
 export const withImage =
   (image: string | undefined) =>

@@ -34,6 +34,7 @@ export {
   gateMetricNames,
   gateMetrics,
   rolloutAnnotations,
+  obeyedWeight,
   type RolloutGate,
   rolloutPhases,
   rolloutPolicy,

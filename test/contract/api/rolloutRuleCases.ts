@@ -39,6 +39,13 @@ export const rolloutCases: readonly RuleCase[] = [
   ),
   change(
     fullPolicy,
+    'spec.steps',
+    [{ weight: 1 }, { weight: 90 }],
+    [{ weight: 1 }, { weight: 91 }],
+    'spec.steps[].weight must not be above 90 beside a gate of the metric TaskLoss, LatencyRatio, EnergyShift, VetoRatio, ScoreDrift or MissedVeto, which needs tasks of the stable revision too; lower the weight, or remove the gate',
+  ),
+  change(
+    fullPolicy,
     'spec.prometheus',
     { url: 'https://prometheus' },
     undefined,

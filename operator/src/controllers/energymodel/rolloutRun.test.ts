@@ -1,7 +1,7 @@
 import { findCondition, ResourceClient } from '@agentfleet/kube';
 import type { RolloutPolicy, RolloutStatus } from '@agentfleet/protocol/api';
 import { describe, expect, it } from 'vitest';
-import { resources } from '../../runtime/resources.ts';
+import { type Deployment, resources } from '../../runtime/resources.ts';
 import { newPool, newTask } from '../agenttask/testing/objects.ts';
 import { fails, obedient, playWorkers } from '../agenttask/testing/scriptedWorker.ts';
 import { calibrationDigest, type Reported } from './testing/calibrated.ts';
@@ -121,6 +121,32 @@ describe('a revision of a model', () => {
     expect(run.healthy.message).toContain('not known to be in force (NotReported)');
     reported['features-v2'] = {};
     await run.until('it serves', () => run.rollout.stable === tried);
+  });
+
+  it('whose pods died gets no task until they answer, and goes back when they stay away', async () => {
+    await using run = await RolloutRun.serving({ rollout: canary() });
+    const { stable = '' } = run.rollout;
+    await run.patch(second);
+    await run.until('it is tried', () => run.rollout.weight === 100);
+    const { canary: tried = '' } = run.rollout;
+    const pods = async (readyReplicas: number, forSeconds = 0): Promise<void> => {
+      const lastTransitionTime = new Date(run.world.clock.now() - 1000 * forSeconds).toISOString();
+      const conditions = [{ type: 'Available', status: readyReplicas === 0 ? 'False' : 'True', lastTransitionTime }];
+      const deployments = new ResourceClient<Deployment>(run.world.transport, resources.deployments);
+      const name = `judge-verifier-${tried}`;
+      await deployments.patch({ namespace: 'platform', name }, { status: { readyReplicas, conditions } }, { subresource: 'status' });
+    };
+    await pods(0);
+    await run.until('it gets no task', () => run.rollout.weight === 0);
+    await run.work('one');
+    expect(run.world.task('one').status?.assignment).toMatchObject({ verifierRevision: stable });
+    await pods(1);
+    await run.until('it goes on', () => run.rollout.weight === 100);
+    expect(run.rollout).toMatchObject({ phase: 'Canary', canary: tried, stable });
+    await pods(0, 600);
+    await run.until('it is frozen', () => run.rollout.phase === 'Frozen');
+    expect(run.rollout).toMatchObject({ stable, failures: { [tried]: 1 } });
+    expect(run.healthy.message).toContain('went away');
   });
 
   it('goes back when its worst head is worth too little', async () => {

@@ -22,7 +22,7 @@ import { itemOf } from '../../placement/index.ts';
 import { rolloutLedgerName, verifierName } from '../../pools/names.ts';
 import type { CalibrationMaps, HeldOut } from '../../rollout/index.ts';
 import { revisionIndex } from '../../runtime/taskCensus.ts';
-import { exceeded, rolledOut, type ServerInfo } from '../../serving/index.ts';
+import { engineState, type ServerInfo } from '../../serving/index.ts';
 import { artifactFault, modelLabels } from './manifests.ts';
 import { modelNeedsGpu } from '../placement/owners.ts';
 import { judgeCalibration, type Judgement } from './calibration.ts';
@@ -118,8 +118,8 @@ function enginesOf(
 ): Seen['canaryEngines'] {
   const { replicas } = model.spec.resources;
   const deployment = deployments?.get(verifierName(model.metadata.name, revision));
-  if (exceeded(deployment)) return 'Failed';
-  if (!rolledOut(deployment, replicas)) return 'Loading';
+  const state = engineState([{ deployment, replicas }], now);
+  if (state !== 'Ready') return state;
   const info = infos?.get(revision);
   const tried = model.status?.rollout;
   const silent = replicas > 0 && info === undefined && isOpen(tried) && tried?.phase === 'Loading';

@@ -19,7 +19,7 @@ import {
 import { anyDefault, poolIndex } from '../../runtime/caches.ts';
 import { type Job, resources } from '../../runtime/resources.ts';
 import { revisionIndex } from '../../runtime/taskCensus.ts';
-import { exceeded, rolledOut } from '../../serving/index.ts';
+import { engineState } from '../../serving/index.ts';
 import { missingParts } from './decide.ts';
 import { parts, verifier } from './manifests/brief.ts';
 import { desiredArm, leavingPlan, planOf, type InUse } from './rolloutPlan.ts';
@@ -44,9 +44,9 @@ export function planPool(followers: Followers, snapshot: PoolSnapshot, signal: A
         name: rolloutLedgerName(name, 'pool'),
         labels: { [labels.component]: 'expert', [labels.pool]: name },
       },
-      golden: goldenSets(snapshot, [...(recorded?.values() ?? []), desired]),
+      golden: goldenSets(snapshot, [...(recorded?.values() ?? []), desired], now),
       trial: { arm: 'revision', pods: (revision) => podsOf(snapshot, revision) },
-      canaryEngines: enginesOf(snapshot, desired),
+      canaryEngines: enginesOf(snapshot, desired, now),
       incompatible: obstacles.length === 0 ? undefined : obstacles.join('; '),
       lockedBy: () => poolLockedBy(snapshot.energyModel),
       guard: (decider) => followers.lock.ofPool(pool, decider, signal),
@@ -69,12 +69,12 @@ function inUseOf({ context }: Followers, pool: ExpertPool): InUse {
 }
 
 /** How far the pods of a revision are. */
-function enginesOf({ pool, deployments }: PoolSnapshot, arm: PoolArm): Seen['canaryEngines'] {
-  const all = deploymentsOf(pool, arm)
-    .filter(({ replicas }) => replicas > 0)
-    .map(({ name, replicas }) => ({ deployment: deployments.get(name), replicas }));
-  if (all.some(({ deployment }) => exceeded(deployment))) return 'Failed';
-  return all.every(({ deployment, replicas }) => rolledOut(deployment, replicas)) ? 'Ready' : 'Loading';
+function enginesOf({ pool, deployments }: PoolSnapshot, arm: PoolArm, now: number): Seen['canaryEngines'] {
+  const servers = deploymentsOf(pool, arm).filter(({ replicas }) => replicas > 0);
+  return engineState(
+    servers.map(({ name, replicas }) => ({ deployment: deployments.get(name), replicas })),
+    now,
+  );
 }
 
 /** Pods of a revision that are not also those of another one. */
@@ -91,7 +91,7 @@ function podsOf(snapshot: PoolSnapshot, revision: string): PoolSnapshot['pods'] 
 }
 
 /** How golden sets find the revisions of a pool. */
-function goldenSets(snapshot: PoolSnapshot, arms: readonly PoolArm[]): Revisions<RolloutPlan>['golden'] {
+function goldenSets(snapshot: PoolSnapshot, arms: readonly PoolArm[], now: number): Revisions<RolloutPlan>['golden'] {
   const { pool, energyModel, children, pods } = snapshot;
   const { name } = pool.metadata;
   const armOf = (revision: string): PoolArm | undefined => arms.find((arm) => arm.revision === revision);
@@ -109,7 +109,7 @@ function goldenSets(snapshot: PoolSnapshot, arms: readonly PoolArm[]): Revisions
     serviceAccount: goldenServiceAccount(name),
     ready: (revision) => {
       const found = armOf(revision);
-      return found !== undefined && enginesOf(snapshot, found) === 'Ready';
+      return found !== undefined && enginesOf(snapshot, found, now) === 'Ready';
     },
     arm,
     jobs: children.flatMap(({ resource, object }) => (resource === resources.jobs ? [object as Job] : [])),

@@ -54,7 +54,7 @@ export interface RolloutState {
 export interface Evidence {
   /** Revision that the spec asks for. */
   readonly desired: string;
-  /** How far the canary's engines are. `Failed`: they will not come up. */
+  /** How far the canary's engines are. `Absent`: one of them does not answer. `Failed`: one will not by itself. */
   readonly canaryEngines: 'Absent' | 'Loading' | 'Ready' | 'Failed';
   /** Whether the engines of the stable revision answer. */
   readonly stableReady: boolean;
@@ -111,11 +111,11 @@ export function advance(state: RolloutState, policy: RolloutRules, evidence: Evi
     case 'Frozen':
       return begin(state, policy, evidence);
     case 'Loading':
-      return interrupted(state, policy, evidence) ?? load(state, policy, evidence);
+      return interrupted(state, evidence) ?? load(state, policy, evidence);
     case 'Shadowing':
-      return interrupted(state, policy, evidence) ?? shadow(state, policy, evidence);
+      return interrupted(state, evidence) ?? shadow(state, policy, evidence);
     case 'Canary':
-      return interrupted(state, policy, evidence) ?? canary(state, policy, evidence);
+      return interrupted(state, evidence) ?? canary(state, policy, evidence);
     case 'Promoting':
       return promote(state, policy, evidence);
     case 'RollingBack':
@@ -150,7 +150,7 @@ function begin(state: RolloutState, policy: RolloutRules, evidence: Evidence): R
           canary: desired,
           weight: 0,
           reason: 'Frozen',
-          message: `${desired} failed ${failures} times: give another revision, or a changed rollout`,
+          message: `${failures < rejectedFailures ? `${desired} failed ${failures} times` : `a person rejected ${desired}`}: give another revision, or the annotation agentfleet.dev/retry-rollout another value`,
         });
   if (failures > 0 && now - state.phaseSince < policy.cooldownSeconds) return coolDown(state, policy, evidence);
   if (evidence.incompatible !== undefined) return hold({ ...state, weight: 0 }, 'Incompatible', evidence.incompatible);
@@ -206,19 +206,37 @@ function settle(state: RolloutState, now: number): RolloutState {
 }
 
 /** What ends a rollout in whatever phase: engines that fail, another revision that is asked for. */
-function interrupted(state: RolloutState, policy: RolloutRules, evidence: Evidence): RolloutState | undefined {
+function interrupted(state: RolloutState, evidence: Evidence): RolloutState | undefined {
   const { desired, canaryEngines, incompatible } = evidence;
   if (desired !== state.canary) return back(state, evidence, 'Superseded', `${desired} is asked for instead`, false);
-  if (evidence.rejected === true) return rejected(state, policy, evidence);
+  if (evidence.rejected === true) return rejected(state, evidence);
   if (incompatible !== undefined) return back(state, evidence, 'Incompatible', incompatible, true);
-  if (canaryEngines === 'Failed') return back(state, evidence, 'EnginesFailed', 'its engines did not come up: see their pods', true);
+  const gone = state.phase === 'Loading' ? 'did not come up' : 'went away';
+  if (canaryEngines === 'Failed') return back(state, evidence, 'EnginesFailed', `its engines ${gone}: see their pods`, true);
   return undefined;
 }
 
+/** Counted for a revision that a person rejected: the most that the status takes, and more than any policy forgives. */
+const rejectedFailures = 1000;
+
 /** What a person rejects is not tried again by itself. */
-function rejected(state: RolloutState, { freezeAfterFailures }: RolloutRules, evidence: Evidence): RolloutState {
+function rejected(state: RolloutState, evidence: Evidence): RolloutState {
   const next = back(state, evidence, 'RolloutRejected', 'a person rejected it, by an AgentTaskOrder', true);
-  return { ...next, failures: { ...next.failures, [state.canary ?? '']: freezeAfterFailures } };
+  return { ...next, failures: { ...next.failures, [state.canary ?? '']: rejectedFailures } };
+}
+
+/** What ends a rollout, or keeps it from going on, whatever its phase still waits for. A revision without engines gets nothing new. */
+function stopped(state: RolloutState, { strategy }: RolloutRules, evidence: Evidence): RolloutState | undefined {
+  const { canaryEngines, gates } = evidence;
+  // A person may edit the strategy meanwhile: no gate is asked any more.
+  if (strategy === 'Recreate' && canaryEngines === 'Ready')
+    return enter(state, evidence.now, { phase: 'Promoting', reason: 'Promoting', message: 'its engines are ready' });
+  const weight = canaryEngines === 'Absent' ? 0 : state.weight;
+  if (strategy === 'Recreate') return hold({ ...state, weight }, 'Loading', 'promoted without gates when all of its pods answer');
+  const failed = failedGate(evidence);
+  if (failed !== undefined) return back(state, evidence, 'GateFailed', failed, true);
+  if (canaryEngines !== 'Absent') return undefined;
+  return hold({ ...state, gates, weight }, 'Loading', 'one of its engines does not answer: until it does, tasks go to what serves');
 }
 
 function back(state: RolloutState, { now, gates }: Evidence, reason: Reason, message: string, failed: boolean): RolloutState {
@@ -267,8 +285,8 @@ function beforeTraffic(state: RolloutState, policy: RolloutRules, evidence: Evid
 }
 
 function shadow(state: RolloutState, policy: RolloutRules, evidence: Evidence): RolloutState {
-  const failed = failedGate(evidence);
-  if (failed !== undefined) return back(state, evidence, 'GateFailed', failed, true);
+  const stop = stopped(state, policy, evidence);
+  if (stop !== undefined) return stop;
   const current = { ...state, gates: evidence.gates };
   const waited = evidence.now - state.phaseSince;
   const lacking = lackingInShadow(policy, evidence);
@@ -309,8 +327,8 @@ function toStep(state: RolloutState, policy: RolloutRules, evidence: Evidence, i
 }
 
 function canary(state: RolloutState, policy: RolloutRules, evidence: Evidence): RolloutState {
-  const failed = failedGate(evidence);
-  if (failed !== undefined) return back(state, evidence, 'GateFailed', failed, true);
+  const stop = stopped(state, policy, evidence);
+  if (stop !== undefined) return stop;
   // A person may edit the steps meanwhile: it is at the last one at most, with the weight that this one has now.
   const index = Math.max(0, Math.min(state.step, policy.steps.length - 1));
   const step = policy.steps[index];
@@ -373,7 +391,7 @@ function rolledBack(state: RolloutState, policy: RolloutRules, evidence: Evidenc
       phase: 'Frozen',
       weight: 0,
       reason: 'Frozen',
-      message: `${state.message}; frozen after repeated failure`,
+      message: `${state.message}; frozen${state.reason === 'RolloutRejected' ? '' : ' after repeated failure'}`,
     });
   const message = `${canary ?? ''}: ${state.message}`;
   return enter(state, evidence.now, { phase: 'Idle', canary: undefined, weight: 0, step: 0, reason: state.reason, message });

@@ -17,7 +17,7 @@ export const rolloutReasons = {
   Idle: ['What serves is what the spec asks for.'],
   Incompatible: ['The revision cannot come up, lost its place, or its calibration does not count.', 'see the message'],
   InsufficientData: ['There are not enough data for the gates yet.'],
-  Loading: ['The engines of the revision are coming up.'],
+  Loading: ['The engines of the revision are coming up, or coming back.'],
   NoGoldenResult: ['The golden set gives no result.', 'see the message and its Job'],
   NoPlace: ['The engines of the revision get no place on a GPU.', 'give smaller budgets or more GPUs'],
   NoTraffic: ['No request is copied to the revision in shadow.', 'give the pool tasks, or raise shadow.percent of its RolloutPolicy'],

@@ -12,15 +12,17 @@ interface Metric {
   readonly minSamples: number;
   /** Kinds whose rollouts have it; absent: both. */
   readonly of?: Owner;
+  /** Whether it compares live work of the two revisions, of which it needs some of both. */
+  readonly compares?: true;
 }
 
 /** Every metric but Query: its bound and what holds where a gate leaves it out. */
 export const gateMetrics = {
-  TaskLoss: { bound: 'atMost', value: '0.03', minSamples: 0 },
+  TaskLoss: { bound: 'atMost', value: '0.03', minSamples: 0, compares: true },
   ErrorRate: { bound: 'atMost', value: '0.01', minSamples: 200 },
-  LatencyRatio: { bound: 'atMost', value: '1.2', minSamples: 200 },
-  EnergyShift: { bound: 'atMost', value: '0.1', minSamples: 200 },
-  VetoRatio: { bound: 'atMost', value: '1.1', minSamples: 200 },
+  LatencyRatio: { bound: 'atMost', value: '1.2', minSamples: 200, compares: true },
+  EnergyShift: { bound: 'atMost', value: '0.1', minSamples: 200, compares: true },
+  VetoRatio: { bound: 'atMost', value: '1.1', minSamples: 200, compares: true },
   RollbackSuccess: { bound: 'atLeast', value: '0.99', minSamples: 50 },
   GoldenLoss: { bound: 'atMost', value: '0.01', minSamples: 50 },
   DraftAcceptance: { bound: 'atLeast', value: '0.55', minSamples: 1000, of: 'ExpertPool' },
@@ -30,8 +32,8 @@ export const gateMetrics = {
   ECEGain: { bound: 'atMost', value: '0.01', minSamples: 100, of: 'EnergyModel' },
   BrierRatio: { bound: 'atMost', value: '1.02', minSamples: 100, of: 'EnergyModel' },
   CalibrationMap: { bound: 'atLeast', value: '0.005', minSamples: 1000, of: 'EnergyModel' },
-  ScoreDrift: { bound: 'atMost', value: '0.2', minSamples: 500, of: 'EnergyModel' },
-  MissedVeto: { bound: 'atMost', value: '0.02', minSamples: 200, of: 'EnergyModel' },
+  ScoreDrift: { bound: 'atMost', value: '0.2', minSamples: 500, of: 'EnergyModel', compares: true },
+  MissedVeto: { bound: 'atMost', value: '0.02', minSamples: 200, of: 'EnergyModel', compares: true },
   Agreement: { bound: 'atLeast', value: '0.85', minSamples: 200, of: 'EnergyModel' },
   FalseVeto: { bound: 'atMost', value: '0.02', minSamples: 200, of: 'EnergyModel' },
 } as const satisfies Readonly<Record<string, Metric>>;
@@ -44,9 +46,20 @@ const bounded = Object.keys(gateMetrics) as BoundMetric[];
 /** Metrics of gates. */
 export const gateMetricNames: readonly GateMetric[] = [...bounded, 'Query'];
 
+/** Metrics that compare live work of the two revisions. */
+export const comparing = bounded.filter((name) => (gateMetrics[name] as Metric).compares === true);
+
+/** Percent of new tasks that a canary has at most beside such a gate: who compares needs tasks of the stable revision too. */
+export const mostWeightCompared = 90;
+
+/** The share of a step as it is obeyed, percent: of a policy from before the rule, no more than its gates can compare. Pure. */
+export function obeyedWeight(weight: number, list: readonly Pick<GateSpec, 'metric'>[] = []): number {
+  return list.some(({ metric }) => comparing.some((name) => name === metric)) ? Math.min(weight, mostWeightCompared) : weight;
+}
+
 /** Metrics that are no share, so that their bounds may be above 1. */
 const ratios = ['LatencyRatio', 'VetoRatio', 'BrierRatio', 'ScoreDrift', 'Query'];
-const listOf = (names: readonly string[]): string => `[${names.map((name) => `'${name}'`).join(', ')}]`;
+export const listOf = (names: readonly string[]): string => `[${names.map((name) => `'${name}'`).join(', ')}]`;
 const withBound = (side: Bound): readonly string[] => [...bounded.filter((name) => gateMetrics[name].bound === side), 'Query'];
 
 const sided = (side: Bound, other: Bound) =>

@@ -8,6 +8,7 @@ export {
   gateMetricNames,
   gateMetrics,
   type GateSpec as RolloutGate,
+  obeyedWeight,
   unfitGate,
   verdicts as rolloutVerdicts,
 } from './gates.ts';

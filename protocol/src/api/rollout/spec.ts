@@ -2,7 +2,7 @@ import type { Static } from 'typebox';
 import { atomicList, choice, flag, integer, optional, rule, setOf, struct, text } from '../schema/index.ts';
 import { ageColumn, type Kind } from '../crd/definition.ts';
 import type { Resource } from '../base/meta.ts';
-import { gates } from './gates.ts';
+import { comparing, gates, listOf, mostWeightCompared } from './gates.ts';
 
 const Step = struct('A share of the tasks, until enough of them were judged.', {
   weight: integer('Percent of new tasks that work with the canary.', 1, 100),
@@ -100,6 +100,10 @@ export const RolloutPolicySpec = struct(
       rule(
         "self.strategy == 'ShadowThenCanary' || !has(self.gates) || !self.gates.exists(gate, gate.metric in ['Agreement', 'FalseVeto'])",
         'spec.strategy must be ShadowThenCanary beside a gate of the metric Agreement or FalseVeto, which only copies bring data for; use it, or remove the gate',
+      ),
+      rule(
+        `self.strategy == 'Recreate' || !has(self.gates) || !self.gates.exists(gate, gate.metric in ${listOf(comparing)}) || self.steps.all(step, step.weight <= ${mostWeightCompared})`,
+        `spec.steps[].weight must not be above ${mostWeightCompared} beside a gate of the metric ${comparing.slice(0, -1).join(', ')} or ${comparing.at(-1)}, which needs tasks of the stable revision too; lower the weight, or remove the gate`,
       ),
       rule(
         "self.strategy == 'Recreate' || (has(self.gates) && size(self.gates) > 0)",
