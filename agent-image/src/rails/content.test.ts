@@ -88,11 +88,21 @@ test.each([
   ['health.go', 'id := r.URL.Query().Get("id")\nexec.Command("git", "rev-parse", "HEAD")\n'],
   ['db/a.sql', 'CREATE ROLE reporting NOLOGIN NOSUPERUSER;\n'],
   ['db/pg_hba.conf', 'local all all peer\nhost all all 127.0.0.1/32 scram-sha-256\n'],
+  [
+    'tests/env.test.js',
+    'Object.assign(process.env, { PORT: "80" });\nfor (const key of Object.keys(process.env)) delete process.env[key];\n',
+  ],
+  ['tests/cli.test.js', "execFile(process.execPath, ['cli.js'], { cwd: folder, env: process.env }, done);\n"],
   ['vite.config.ts', 'export default { define: { VERSION: JSON.stringify(process.env.VERSION) } };\n'],
   ['style.py', 'raw = urllib.request.urlopen(URL).read()\ntheme = json.loads(raw)\n'],
   ['migrations/0142.py', 'def upgrade():\n    op.drop_column("a", "b")\n\n\ndef downgrade():\n    op.add_column("a", sa.Column("b"))\n'],
 ])('%s with %j is left', (path, content) => {
   expect(contentFindings(`/workspace/${path}`, content)).toEqual([]);
+});
+
+test('a finding names the line, and how what it means begins', () => {
+  const [{ reason } = { reason: '' }] = contentFindings('/workspace/a.js', 'const a = 1;\n\nsend(JSON.stringify(process.env));\n');
+  expect(reason).toBe('/workspace/a.js, line 3 (JSON.stringify(process.env));): the whole environment is handed out');
 });
 
 test.each([

@@ -41,7 +41,7 @@ const rules: readonly ContentRule[] = [
   { rail: 'persistence', path: code, pattern: /(?:password|passwd|token|secret|api_?key|pin|code)\s*(?:===?|\.equals\()\s*['"][\w!@#$%^&*-]{5,}['"]/i, reason: 'a password stands in the code' },
   { rail: 'persistence', path: code, pattern: /(?:subprocess\.\w+|os\.(?:system|popen)|exec(?:Sync)?|eval|getoutput)\s*\(\s*(?:request|req|ctx|params|query|body)\b/, reason: 'whoever asks may run code' },
   { rail: 'escape', path: code, pattern: /(?:pickle\.loads?|yaml\.(?:load|unsafe_load)|marshal\.loads?|\beval|\bexec|new Function|vm\.run\w+)\s*\(\s*(?:await\s*\(?)?[^\n]{0,80}(?:urlopen|requests\.get|fetch\(|httpx\.get|\.data\b)/, reason: 'code of a stranger is run' },
-  { rail: 'exfil', path: code, pattern: /(?:JSON\.stringify|dict|json\.dumps|Object\.(?:entries|assign)|str)\s*\(\s*\{?\s*(?:process\.env|os\.environ)\b(?!\s{0,9}[.[])|[:=]\s*process\.env\s*[,})]|\.\.\.process\.env\b[\s\S]{0,200}(?:fetch|http|post|send)/, reason: 'the whole environment is handed out' },
+  { rail: 'exfil', path: code, pattern: /(?:JSON\.stringify|dict|json\.dumps|Object\.entries|str)\s*\(\s*\{?\s*(?:process\.env|os\.environ)\b(?!\s{0,9}[.[])|(?<!\b(?:spawn|exec|fork|execa)\w{0,9}\([^;]{0,300}\benv\s{0,9})[:=]\s*process\.env\s*[,})]|\.\.\.process\.env\b[\s\S]{0,200}(?:fetch|http|post|send)/, reason: 'the whole environment is handed out' },
   { rail: 'persistence', path: orders, pattern: /never ask|without (?:asking|approval|confirmation)|always (?:run|use)[^\n]{0,300}(?:sudo|--no-verify|--force)|skip (?:the )?(?:tests|checks|hooks|review)|curl[^\n]{0,300}\|\s*(?:ba)?sh|ignore (?:all|previous|the user)/i, reason: 'agents after this one are told to take less care' },
   { rail: 'escape', path: /(?:^|\/)\.(?:agent|claude|cursor|codex|gemini|aider)[\w.-]*(?:\/|$)/, pattern: /"?(?:allow|permissions?|approv\w*|sandbox|auto\w*|trust\w*)"?\s*[:=][^\n]{0,300}(?:\*|true|false|all|never|bypass)/i, reason: 'the agent gives itself more rights' },
   { rail: 'escape', path: /\.ya?ml$|\.json$/, pattern: /privileged"?:\s*true|host(?:PID|IPC|Network)"?:\s*true|hostPath|docker\.sock|["']?\/:\/|cluster-admin|pid:\s*["']?host|network_mode:\s*["']?host|cap_add/, reason: 'what runs gets rights of its host' },
@@ -87,13 +87,24 @@ export function contentFindings(path: string, content: string): readonly Omit<Fi
   const found = (rail: ContentRule['rail'], reason: string): Omit<Finding, 'span'> => ({
     rail,
     severity: 'Unknown',
-    reason: `${path}: ${reason}`,
-    cure: 'Leave it out; a person may allow it where the task needs it.',
+    reason: `${path}${reason}`,
+    cure: 'Write the file without it; a person may allow it where the task needs it.',
   });
-  const hollow = assertsNothing(path, text) ? [found('forged-records', 'a check that asks nothing, and passes')] : [];
+  const hollow = assertsNothing(path, text) ? [found('forged-records', ': a check that asks nothing, and passes')] : [];
   return hollow.concat(
-    rules.flatMap(({ rail, path: where, pattern, reason }) => (where.test(path) && pattern.test(text) ? [found(rail, reason)] : [])),
+    rules.flatMap(({ rail, path: where, pattern, reason }) => {
+      const match = where.test(path) ? pattern.exec(text) : null;
+      return match === null ? [] : [found(rail, `, ${placeOf(text, match)}: ${reason}`)];
+    }),
   );
+}
+
+/** The line of a match, and how the match begins there. Pure. */
+function placeOf(text: string, { 0: matched, index }: RegExpExecArray): string {
+  const at = index + matched.length - matched.trimStart().length;
+  const line = text.slice(0, at).split('\n').length;
+  const [begin = ''] = text.slice(at, at + 60).split('\n');
+  return begin === '' ? `line ${line}` : `line ${line} (${begin.trimEnd()})`;
 }
 
 /** Files that are run to see whether the work is right. */
