@@ -23,7 +23,7 @@ export function exceeded(deployment: Deployment | undefined): boolean {
 const defaultProgressDeadlineSeconds = 600;
 
 /** Whether no pod has answered for the time in which a Deployment is to get on: of one that was complete once its controller reports no more. */
-function isGone({ spec, status }: Deployment, now: number): boolean {
+function isAbsentTooLong({ spec, status }: Deployment, now: number): boolean {
   const { progressDeadlineSeconds = defaultProgressDeadlineSeconds } = spec ?? {};
   const available = status?.conditions?.find(({ type }) => type === 'Available');
   if (available?.status !== 'False' || (status?.readyReplicas ?? 0) > 0) return false;
@@ -41,7 +41,8 @@ interface Wanted {
  * pod of the present template. `Failed`: one does not come up, or is gone for good. Pure. `now` is wall time in ms.
  */
 export function engineState(servers: readonly Wanted[], now: number): 'Absent' | 'Loading' | 'Ready' | 'Failed' {
-  if (servers.some(({ deployment }) => exceeded(deployment) || (deployment !== undefined && isGone(deployment, now)))) return 'Failed';
+  if (servers.some(({ deployment }) => exceeded(deployment) || (deployment !== undefined && isAbsentTooLong(deployment, now))))
+    return 'Failed';
   if (servers.some(({ deployment, replicas }) => replicas > 0 && (deployment?.status?.readyReplicas ?? 0) === 0)) return 'Absent';
   return servers.every(({ deployment, replicas }) => rolledOut(deployment, replicas)) ? 'Ready' : 'Loading';
 }

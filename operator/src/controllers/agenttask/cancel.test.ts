@@ -84,6 +84,7 @@ describe('cancelling', () => {
     expect(task.spec.cancel).toBe('None');
     await bed.until('the order is done', () => bed.orders()[0]?.status?.state === 'Done');
     expect(bed.orders()[0]?.metadata.ownerReferences).toMatchObject([{ kind: 'AgentTask', uid: task.metadata.uid }]);
+    await bed.pass(6);
     await bed.order({ ...ordered, metadata: { name: 'late', namespace: 'team' } });
     await bed.until(
       'the late order is refused',
