@@ -2,7 +2,7 @@ import type { Assignment, Holder, Inventory, Owner, OwnerPlan, Place, PlanSlot, 
 import type { PlanStatus } from '@agentfleet/protocol/api';
 import { chooseMode, type Mode, type ModeChoice, type ModeFacts, solve } from '../../placement/index.ts';
 import { claimNameOf, claimsInUse, hasClasses } from './claims.ts';
-import { lacksHolder, admittedAsOne, inOrderOfItems, rejectionsOf, problemOf, placesOf } from './problem.ts';
+import { isLost, withLedger, lacksHolder, admittedAsOne, inOrderOfItems, rejectionsOf, problemOf, placesOf } from './problem.ts';
 import { injectionOf } from './reserve/index.ts';
 import { partsOf, serve, type Parts, type Presence, type Served } from './serve.ts';
 import { slicesOfPlugin } from './inventory.ts';
@@ -27,8 +27,13 @@ function factsOf({ owner, places, others, inventory }: ModeSearch, slots: readon
     deviceClass: hasClasses(slots, inventory),
     slicesOfPlugin: slicesOfPlugin(owner, slots, inventory),
     conflicts,
-    slots: [...used.values()].map(({ name, node, published }) => {
-      return { name, node, published, tenants: [...around, ...places].filter(({ slot }) => slot === name).length };
+    slots: [...used.values()].map(({ name, node, published, fault }) => {
+      return {
+        name,
+        node,
+        published: published || fault?.reason === 'SlotPending',
+        tenants: [...around, ...places].filter(({ slot }) => slot === name).length,
+      };
     }),
     pluginGpus: inventory.pluginGpus,
     runtimeClass: inventory.runtimeClass,
@@ -91,7 +96,8 @@ function statusOf(mode: Mode | undefined, assignments: readonly Assignment[], re
 }
 
 /** The plan of an owner beside what all others hold. Pure and deterministic. */
-export function planOwner(owner: Owner, others: readonly Holder[], inventory: Inventory, present: Presence): OwnerPlan {
+export function planOwner(owner: Owner, others: readonly Holder[], seen: Inventory, present: Presence): OwnerPlan {
+  const inventory = withLedger(seen, [...others.flatMap(({ assignments }) => assignments), ...(owner.plan?.assignments ?? [])]);
   const parts = partsOf(owner, present);
   const { serving, held, leaving } = parts;
   const served = serve(owner, parts, { others, inventory, present });
@@ -109,7 +115,7 @@ export function planOwner(owner: Owner, others: readonly Holder[], inventory: In
   const assignments = [...seats, ...leaving, ...ends].sort(inOrderOfItems);
   const refused = rejectionsOf(serving, served.solution, others, inventory);
   const placed = new Set(kept.map(({ item }) => item));
-  const faulty = new Set(inventory.slots.filter(({ fault }) => fault !== undefined).map(({ name }) => name));
+  const faulty = new Set(inventory.slots.filter(isLost).map(({ name }) => name));
   return {
     plan: statusOf(inForce, assignments, [...refused, ...tried.rejected]),
     skipped,
