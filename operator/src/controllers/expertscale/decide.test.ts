@@ -3,8 +3,9 @@ import type { ExpertPool, ExpertScale } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
 import { scaledPool, withReplicas } from '../../pools/scales.ts';
 import { unplacedEngines } from '../placement/decide.ts';
-import { gpuPool, onGpu, snapshot } from '../placement/testing/box.ts';
+import { box, device, gpuPool, onGpu, snapshot } from '../placement/testing/box.ts';
 import { now, settle } from '../placement/testing/world.ts';
+import { heldPods, lackOf } from '../placement/view.ts';
 import { decideScale, type ScaleSnapshot } from './decide.ts';
 
 const chat = { type: 'Replay', replay: { format: 'Chat' } };
@@ -38,14 +39,15 @@ function running(of: ExpertPool, expert: string, replicas: number, ready: number
 const lackIn =
   (world: ReturnType<typeof snapshot>) =>
   (replicas: number): string | undefined => {
-    const pools = world.pools.map((one) => withReplicas(one, 'gen', replicas));
+    const pools = world.pools.map((one, index) => (index === 0 ? withReplicas(one, 'gen', replicas) : one));
     const before = unplacedEngines(world, now);
-    return [...unplacedEngines({ ...world, pools }, now)].find(([engine]) => !before.has(engine))?.[1];
+    return lackOf(world.pools[0]!, 'gen', before, unplacedEngines({ ...world, pools }, now));
   };
 const at = (scale: ExpertScale, more: Partial<ScaleSnapshot> = {}): ScaleSnapshot => ({
   scale,
   pool,
   first: scale,
+  held: () => 0,
   lack: () => undefined,
   ...more,
 });
@@ -65,8 +67,26 @@ test.each<readonly [string, ScaleSnapshot, string]>([
   ['none at all', at(scaleOf('hrm', 0)), '0 ScaledToZero'],
   ['none, when the last pod is gone', at(scaleOf('hrm', 0), { pool: running(pool, 'hrm', 1, 1) }), '0 Progressing Reconciling'],
   ['as many as fit', at(scaleOf('gen', 9), { lack: (replicas) => (replicas > 4 ? 'short' : undefined) }), '4 NoRoomOnGPU Stalled'],
-  ['what runs stays', at(scaleOf('gen', 9), { pool: withReplicas(pool, 'gen', 3), lack: () => 'short' }), '3 NoRoomOnGPU Stalled'],
-  ['fewer always fit', at(scaleOf('gen', 2), { pool: withReplicas(pool, 'gen', 3), lack: () => 'short' }), '2 Progressing Reconciling'],
+  [
+    'what runs stays',
+    at(scaleOf('gen', 9), { pool: withReplicas(pool, 'gen', 3), held: () => 3, lack: () => 'short' }),
+    '3 NoRoomOnGPU Stalled',
+  ],
+  [
+    'what was granted and got no memory goes, but for one',
+    at(scaleOf('gen', 9), { pool: withReplicas(pool, 'gen', 3), lack: () => 'short' }),
+    '1 NoRoomOnGPU Stalled',
+  ],
+  [
+    'none comes from none without room',
+    at(scaleOf('gen', 9), { pool: withReplicas(pool, 'gen', 0), lack: () => 'short' }),
+    '0 NoRoomOnGPU Stalled',
+  ],
+  [
+    'fewer always fit',
+    at(scaleOf('gen', 2), { pool: withReplicas(pool, 'gen', 3), held: () => 3, lack: () => 'short' }),
+    '2 Progressing Reconciling',
+  ],
   ['no pool', at(scaleOf('gen', 2), { pool: undefined }), '- PoolNotFound Stalled'],
   ['no expert', at(scaleOf('none', 2)), '- ExpertNotFound Stalled'],
   ['a model behind the gateway', at(scaleOf('chat', 2)), '- ExpertWithoutPods Stalled'],
@@ -85,6 +105,34 @@ describe('room on GPUs', () => {
       /^GPUs have room for 3 of 9 pods: .*dgx-1\/gpu0/,
     );
     expect(short(at(scaleOf('gen', 3), { pool: world.pools[0], lack }))).toBe('3 Progressing Reconciling');
+  });
+
+  describe('of which too much was granted comes down to what fits', () => {
+    const cluster = box([device(0)]);
+    const older = gpuPool('o', [onGpu('e', 'Specialist', '15Gi')]);
+    const first = { ...older, metadata: { ...older.metadata, creationTimestamp: '2029-01-01T00:00:00Z' } };
+    const grants = (world: ReturnType<typeof snapshot>, ...asked: readonly number[]): readonly string[] => {
+      const [p = pool] = world.pools;
+      const held = heldPods(p, 'gen', world.revisions);
+      return asked.map((replicas) => short(at(scaleOf('gen', replicas), { pool: p, held: () => held, lack: lackIn(world) })));
+    };
+
+    test.each([
+      ['gen', {}],
+      ['gen.', { rolloutPolicyRef: { name: 'careful' } }],
+    ])('%s', (item, spec) => {
+      const one = gpuPool('p', [onGpu('gen', 'Generalist', '10Gi')], spec);
+      const alone = settle(snapshot({ pools: [one], cluster }), now);
+      const beside = settle({ ...alone, pools: [...alone.pools, first] }, now);
+      const over = settle({ ...beside, pools: beside.pools.map((of, index) => (index === 0 ? withReplicas(of, 'gen', 3) : of)) }, now);
+      expect(over.pools[0]?.status?.plan?.assignments).toMatchObject([
+        { item: expect.stringContaining(item) as string, bytes: 10 * 2 ** 30 },
+      ]);
+      expect(grants(over, 3, 2, 50)).toEqual(['2 NoRoomOnGPU Stalled', '2 Progressing Reconciling', '2 NoRoomOnGPU Stalled']);
+      const big = gpuPool('a', [onGpu('big', 'Generalist', '35Gi')]);
+      const none = settle(snapshot({ pools: [withReplicas(one, 'gen', 3), big], cluster }), now);
+      expect(grants(none, 1, 50)).toEqual(['1 Progressing Reconciling', '1 NoRoomOnGPU Stalled']);
+    });
   });
 });
 

@@ -11,6 +11,8 @@ export interface ScaleSnapshot {
   readonly pool: ExpertPool | undefined;
   /** The one that counts for the expert. */
   readonly first: ExpertScale;
+  /** Pods of the expert whose memory the plan of the pool has. */
+  readonly held: () => number;
   /** Why GPUs have no room for so many pods of the expert, beside all that is there; undefined: they have. */
   readonly lack: (replicas: number) => string | undefined;
 }
@@ -29,20 +31,25 @@ interface Grant {
   readonly lack?: string;
 }
 
-/** As many as fit, and never less than run now because of it. Room for more is room for less: halves are tried. */
-function grantOf({ scale, lack }: ScaleSnapshot, expert: Expert): Grant {
+/**
+ * As many as fit, and never less than have memory now because of it. Room for more is room for less: halves are tried. One that is asked
+ * for goes on to be: an expert without pods is looked for no place.
+ */
+function grantOf({ scale, held: holds, lack }: ScaleSnapshot, expert: Expert): Grant {
   const { replicas: asked } = scale.spec;
-  const now = expert.replicas;
-  if (asked <= now || !needsGpu({ ...expert, replicas: asked })) return { granted: asked };
+  if (!needsGpu({ ...expert, replicas: asked })) return { granted: asked };
+  const held = holds();
+  const least = Math.min(expert.replicas, 1);
+  if (asked <= Math.max(held, least)) return { granted: asked };
   const why = lack(asked);
   if (why === undefined) return { granted: asked };
-  let [fits, tooMany] = [now, asked];
+  let [fits, tooMany] = [held, asked];
   while (tooMany - fits > 1) {
     const middle = Math.floor((fits + tooMany) / 2);
     if (lack(middle) === undefined) fits = middle;
     else tooMany = middle;
   }
-  return { granted: fits, lack: why };
+  return { granted: Math.max(fits, least), lack: `GPUs have room for ${fits} of ${asked} pods: ${why}` };
 }
 
 function stateOf({ scale, pool }: ScaleSnapshot): {
@@ -54,11 +61,10 @@ function stateOf({ scale, pool }: ScaleSnapshot): {
   return { replicas, ready, message };
 }
 
-function wordOf(snapshot: ScaleSnapshot, { granted, lack }: Grant): Word {
+function wordOf(snapshot: ScaleSnapshot, { lack }: Grant): Word {
   const { replicas: asked } = snapshot.scale.spec;
   const { ready, replicas, message } = stateOf(snapshot);
-  if (lack !== undefined)
-    return { ready: false, reason: 'NoRoomOnGPU', message: `GPUs have room for ${granted} of ${asked} pods: ${lack}`, stalled: true };
+  if (lack !== undefined) return { ready: false, reason: 'NoRoomOnGPU', message: lack, stalled: true };
   if (asked === 0 && replicas === 0) return { ready: true, reason: 'ScaledToZero', message: 'spec.replicas is 0' };
   if (ready === asked && replicas === asked) return { ready: true, reason: 'Ready', message: `${ready} pods answer` };
   const more = message === undefined ? '' : `; ${message}`;

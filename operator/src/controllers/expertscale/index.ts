@@ -23,7 +23,7 @@ import type { ExpertPool, ExpertScale, ExpertScaleStatus } from '@agentfleet/pro
 import { scaledPool, scalesOf, withReplicas } from '../../pools/scales.ts';
 import type { Caches, OperatorContext } from '../../runtime/context.ts';
 import { type ControllerRevision, resources } from '../../runtime/resources.ts';
-import { placeless, type GpuCaches } from '../placement/index.ts';
+import { heldPods, lackOf, placeless, type GpuCaches } from '../placement/index.ts';
 import { decideScale } from './decide.ts';
 
 const fieldManager = 'agentfleet-operator';
@@ -96,21 +96,23 @@ class ScaleReconciler {
   }
 
   #decide(scale: ExpertScale): ExpertScaleStatus {
-    const { caches, clock } = this.#sources.context;
+    const { context, records } = this.#sources;
+    const { caches, clock, config } = context;
     const { poolRef, expert } = scale.spec;
     const all = beside(caches, scale);
     const found = caches.pools.lister.get(`${scale.metadata.namespace ?? ''}/${poolRef.name}`);
     const pool = found === undefined ? undefined : scaledPool(found, all);
     const lack = (replicas: number): string | undefined => (pool === undefined ? undefined : this.#lack(pool, expert, replicas));
-    return decideScale({ scale, pool, first: scalesOf(poolRef.name, expert, all)[0] ?? scale, lack }, clock.now());
+    const held = (): number => (pool === undefined ? 0 : heldPods(pool, expert, { images: config.images, records: records.lister.list() }));
+    return decideScale({ scale, pool, first: scalesOf(poolRef.name, expert, all)[0] ?? scale, held, lack }, clock.now());
   }
 
-  /** Words of an engine, of whomever, that would lose its place or not get one; who has none as it is does not count. */
+  /** Why so many pods have no room. */
   #lack(pool: ExpertPool, expert: string, replicas: number): string | undefined {
     const now = this.#sources.context.clock.now();
     const before = placeless(this.#sources, [], now);
     const after = placeless(this.#sources, [withReplicas(pool, expert, replicas)], now);
-    return [...after].find(([engine]) => !before.has(engine))?.[1];
+    return lackOf(pool, expert, before, after);
   }
 
   /** False: it has changed since it was read. */

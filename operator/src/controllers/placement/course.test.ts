@@ -2,7 +2,8 @@ import { findCondition } from '@agentfleet/kube';
 import { VirtualClock } from '@agentfleet/kube/testing';
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import { describe, expect, test } from 'vitest';
-import { type Progress, decidePlacement, type PlacementSnapshot } from './decide.ts';
+import { withReplicas } from '../../pools/scales.ts';
+import { type Progress, decidePlacement, type PlacementSnapshot, unplacedEngines } from './decide.ts';
 import type { Owner, SlotBook } from './model/index.ts';
 import { Absences } from './observe.ts';
 import { readBook, writeBindings } from './slots.ts';
@@ -191,6 +192,31 @@ describe('modes', () => {
     expect(of(decision, 'p')?.plan).toMatchObject({ mode: 'WholeGPU', assignments: [{ item: 'gen' }] });
     expect(conditionValue(decision, 'p')?.message).toMatch(/mode WholeGPU; not DRA: .+; not Reservation: /);
     expect(decision.claims).toEqual([]);
+  });
+
+  test('a whole GPU is for one pod: an engine with several is refused it with the cure, and one that runs keeps its own', () => {
+    const cluster = box([], { slices: [], resourceApi: false, nodes: [plugin] });
+    const one = pool({ mode: 'WholeGPU' });
+    const several = (of: ExpertPool): ExpertPool => withReplicas(of, 'gen', 2);
+    const refused = decidePlacement(snapshot({ pools: [several(one)], cluster }), now);
+    expect(of(refused, 'p')?.plan?.assignments).toEqual([]);
+    expect(conditionValue(refused, 'p')).toMatchObject({
+      reason: 'NoMode',
+      message:
+        'dgx-1/gpu0 has several pods, and they cannot share a GPU of the device plugin: give each engine 1 replica and a slot of its own, ' +
+        'or install a DRA driver',
+    });
+    const rest = settle(snapshot({ pools: [one], cluster }));
+    const more = { ...rest, pools: rest.pools.map(several) };
+    expect(of(decidePlacement(more, now), 'p')?.plan).toEqual(rest.pools[0]?.status?.plan);
+    expect([...unplacedEngines(rest, now).keys()]).toEqual([]);
+    expect([...unplacedEngines(more, now).keys()]).toEqual(['ExpertPool platform/p gen']);
+    // Two pods that an earlier version put there have their bytes in the plan.
+    const big = gpuPool('p', [onGpu('gen', 'Generalist', '10Gi')], { placement: { mode: 'WholeGPU' } });
+    const [{ status = {} } = big] = settle(snapshot({ pools: [big], cluster })).pools;
+    const running = decidePlacement({ ...rest, pools: [{ ...several(one), status }] }, now);
+    expect(of(running, 'p')?.plan).toEqual(status.plan);
+    expect(conditionValue(running, 'p')?.reason).toBe('NoMode');
   });
 
   test('a better mode that comes up restarts nothing', () => {

@@ -5,4 +5,4 @@
  */
 export { createGpuCaches, type GpuCaches, defaultDriver } from './observe.ts';
 export { createPlacementController } from './controller.ts';
-export { cachedPlacementView, placeless, placementView, type PlacementView, type PlanHolder } from './view.ts';
+export { cachedPlacementView, heldPods, lackOf, placeless, placementView, type PlacementView, type PlanHolder } from './view.ts';

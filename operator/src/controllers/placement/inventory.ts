@@ -19,7 +19,19 @@ import { countedSlots, injectionsOf, isCounted, sharingNodes } from './reserve/i
 import { defaultMigClass } from './claims.ts';
 import { sharingsOf, acknowledgement, openTaints } from './slots.ts';
 
-const faultOf = { Tainted: 'SlotTainted', Gone: 'SlotGone', Rebound: 'SlotRebound', Partitioned: 'SlotPartitioned' } as const;
+const faultOf = {
+  Tainted: 'SlotTainted',
+  Gone: 'SlotGone',
+  Rebound: 'SlotRebound',
+  Partitioned: 'SlotPartitioned',
+  Pending: 'SlotPending',
+} as const;
+
+/** Nodes whose GPUs the driver publishes, or is about to: which ones is not known then. */
+function driven({ slices, driver }: ClusterView): readonly Pick<Gpu, 'node' | 'driver'>[] {
+  const { gpus, pending } = gpusOf(slices, driver.driver);
+  return [...gpus, ...[...pending.keys()].map((node) => ({ node, driver: driver.driver }))];
+}
 
 /** The newest word about each slot: the book before what claims and plans recorded. */
 function bindingsOf({ book, recorded }: ClusterView): readonly SlotBinding[] {
@@ -35,10 +47,10 @@ function bindingsOf({ book, recorded }: ClusterView): readonly SlotBinding[] {
 
 /** GPUs that a driver publishes, and those that it once did. */
 function publishedSlots(view: ClusterView, conflicts: ReadonlyMap<string, string>): readonly PlanSlot[] {
-  const { gpus } = gpusOf(view.slices, view.driver.driver);
+  const { gpus, pending } = gpusOf(view.slices, view.driver.driver);
   const counted = new Set(countedNodes(view).map(({ metadata }) => metadata.name));
   const bound = bindingsOf(view).filter(({ slot }) => !counted.has(slot.slice(0, slot.lastIndexOf('/'))));
-  return bindSlots(gpus, bound, view.book.approved).map(({ slot, node, uuid, pciBusID, gpu, state, message = '' }) => {
+  return bindSlots(gpus, bound, view.book.approved, pending).map(({ slot, node, uuid, pciBusID, gpu, state, message = '' }) => {
     const conflict = conflicts.get(node);
     const seen = view.book.acknowledged.get(slot) ?? [];
     const fault = slotFault({ slot, state, message, taints: gpu?.taints ?? [] }, seen);
@@ -69,7 +81,7 @@ export function bindingsToKeep(bindings: readonly SlotBinding[], view: ClusterVi
   const said = [...links.flatMap(({ a, b }) => [a, b]), ...approved.keys(), ...acknowledged.keys(), ...sharing.rules.keys()];
   const nodes = new Set([
     ...view.nodes.map(({ metadata }) => metadata.name),
-    ...gpusOf(view.slices, view.driver.driver).gpus.map(({ node }) => node),
+    ...driven(view).map(({ node }) => node),
     ...[...names, ...said].map(nodeOfSlot),
   ]);
   return bindings.filter(({ slot }) => nodes.has(nodeOfSlot(slot)));
@@ -97,9 +109,9 @@ function approval(slot: string): string {
 }
 
 /** Nodes whose GPUs a device plugin hands out and no driver publishes. */
-function countedNodes({ slices, driver, nodes, holders }: ClusterView): readonly Node[] {
-  const driven = new Set(gpusOf(slices, driver.driver).gpus.map(({ node }) => node));
-  return nodes.filter((node) => !driven.has(node.metadata.name) && isCounted(node, holders));
+function countedNodes(view: ClusterView): readonly Node[] {
+  const published = new Set(driven(view).map(({ node }) => node));
+  return view.nodes.filter((node) => !published.has(node.metadata.name) && isCounted(node, view.holders));
 }
 
 /** GPUs that a device plugin counts: no driver publishes them. */
@@ -115,9 +127,10 @@ export function inventoryOf(view: ClusterView, now: number): Inventory {
   const classOf = (wanted: string): DeviceClass | undefined => deviceClasses.find(({ metadata }) => metadata.name === wanted);
   const deviceClass = classOf(driver.deviceClass);
   const { gpus, problems } = gpusOf(view.slices, driver.driver);
+  const stacks = driven(view);
   const conflicts = new Map(
     nodes.flatMap((node) =>
-      conflictsOf([node], gpus, deviceClass?.spec?.extendedResourceName).map((message) => [node.metadata.name, message] as const),
+      conflictsOf([node], stacks, deviceClass?.spec?.extendedResourceName).map((message) => [node.metadata.name, message] as const),
     ),
   );
   const published = publishedSlots(view, conflicts);

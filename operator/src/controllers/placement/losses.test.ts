@@ -1,8 +1,9 @@
 import type { PlanStatus } from '@agentfleet/protocol/api';
 import { findCondition } from '@agentfleet/kube';
 import { describe, expect, test } from 'vitest';
+import type { PublishedSlice } from '../../runtime/resources.ts';
 import type { PlacementSnapshot } from './decide.ts';
-import { box, device, gpuPool, onGpu } from './testing/box.ts';
+import { box, device, gpuPool, onGpu, slice, snapshot } from './testing/box.ts';
 import { atRest, gpuOf, verifier, withSick } from './testing/losses.ts';
 import { now, settle } from './testing/world.ts';
 
@@ -52,6 +53,57 @@ describe('a GPU that has less memory than before', () => {
 
   test('is given to no engine for which it is too small', () => {
     expect(itemsOf(settle(smaller(full(), '24Gi'), now))).toEqual(['e-py']);
+  });
+});
+
+describe('a node whose driver has published a part of its new pool', () => {
+  const part = (name: string, devices: readonly number[], generation: number): PublishedSlice => {
+    const { spec } = slice(
+      devices.map((index) => device(index)),
+      'dgx-1',
+      generation,
+    );
+    return { metadata: { name }, spec: { ...spec, pool: { ...spec.pool, resourceSliceCount: 2 } } };
+  };
+  const more = slice([device(4), device(5)], 'dgx-2');
+  const items = [onGpu('core', 'Generalist', '30Gi'), onGpu('e1', 'Specialist', '30Gi'), onGpu('e2', 'Specialist', '30Gi')];
+  const start = (others: readonly PublishedSlice[]): ((first: number, world?: PlacementSnapshot) => PlacementSnapshot) => {
+    return (first, world = snapshot({ pools: [gpuPool('p', items)], present: () => true })) => {
+      const slices = [part('a', [0, 1], first), part('b', [2, 3], 1), ...others];
+      return { ...world, cluster: { ...world.cluster, nodes: [], slices } };
+    };
+  };
+
+  test.each([
+    ['beside another node', [more]],
+    ['alone', []],
+  ])('keeps its engines where they are: %s', (_, others) => {
+    const at = start(others);
+    const before = settle(at(1), now);
+    expect(itemsOf(before)).toHaveLength(3);
+    const between = settle(at(2, before), now + 1);
+    expect(between.pools).toEqual(before.pools);
+    expect(between.cluster.book.bindings).toEqual(before.cluster.book.bindings);
+    expect(between.cluster.book.problems).toContain('dgx-1: pool dgx-1 has 1 of its 2 ResourceSlices: wait for the driver');
+  });
+
+  test('gets no new engine, and says why', () => {
+    const at = start([]);
+    const before = settle(at(1), now);
+    const asked = gpuPool('q', [onGpu('late', 'Specialist', '2Gi', 'dgx-1/gpu0')]);
+    const grown = gpuPool('p', [...items, onGpu('late', 'Specialist', '2Gi')]);
+    const { status = {} } = before.pools[0] ?? {};
+    const between = settle({ ...at(2, before), pools: [{ ...grown, status }, asked] }, now + 1);
+    expect(planOf(between)?.assignments).toEqual(planOf(before)?.assignments);
+    expect(feasible(between)).toMatchObject({ status: 'False', reason: 'Unhealthy' });
+    const refused = findCondition(between.pools[1]?.status?.conditions, 'PlacementFeasible');
+    expect(refused).toMatchObject({
+      status: 'False',
+      reason: 'SlotPending',
+      message: expect.stringContaining('wait for the driver') as string,
+    });
+    const whole = settle(at(1, between), now + 2);
+    expect(whole.pools.map(({ status: told }) => told?.plan?.assignments.length)).toEqual([4, 1]);
   });
 });
 

@@ -2,7 +2,7 @@ import type { Assignment, Holder, Inventory, Owner, OwnerPlan, Place, PlanSlot, 
 import type { PlanStatus } from '@agentfleet/protocol/api';
 import { chooseMode, type Mode, type ModeChoice, type ModeFacts, solve } from '../../placement/index.ts';
 import { claimNameOf, claimsInUse, hasClasses } from './claims.ts';
-import { lacksHolder, admittedAsOne, inOrderOfItems, rejectionsOf, problemOf, placesOf } from './problem.ts';
+import { isLost, withLedger, lacksHolder, admittedAsOne, inOrderOfItems, rejectionsOf, problemOf, placesOf } from './problem.ts';
 import { injectionOf } from './reserve/index.ts';
 import { partsOf, serve, type Parts, type Presence, type Served } from './serve.ts';
 import { slicesOfPlugin } from './inventory.ts';
@@ -18,7 +18,9 @@ interface ModeSearch {
 }
 
 function factsOf({ owner, places, others, inventory }: ModeSearch, slots: readonly PlanSlot[]): ModeFacts {
-  const around = others.flatMap(({ assignments }) => assignments);
+  const all = [...others, { owner, assignments: places }].flatMap(({ owner: { wishes }, assignments }) =>
+    assignments.map(({ item, slot }) => ({ slot, pods: wishes.find((wish) => wish.item === item)?.replicas ?? 1 })),
+  );
   const nodes = [...new Set(slots.map(({ node }) => node))];
   const used = new Map(slots.map((slot) => [slot.name, slot]));
   const conflicts = nodes.flatMap((node) => inventory.conflicts.get(node) ?? []);
@@ -27,8 +29,13 @@ function factsOf({ owner, places, others, inventory }: ModeSearch, slots: readon
     deviceClass: hasClasses(slots, inventory),
     slicesOfPlugin: slicesOfPlugin(owner, slots, inventory),
     conflicts,
-    slots: [...used.values()].map(({ name, node, published }) => {
-      return { name, node, published, tenants: [...around, ...places].filter(({ slot }) => slot === name).length };
+    slots: [...used.values()].map(({ name, node, published, fault }) => {
+      return {
+        name,
+        node,
+        published: published || fault?.reason === 'SlotPending',
+        pods: all.filter(({ slot }) => slot === name).reduce((sum, { pods }) => sum + pods, 0),
+      };
     }),
     pluginGpus: inventory.pluginGpus,
     runtimeClass: inventory.runtimeClass,
@@ -91,7 +98,8 @@ function statusOf(mode: Mode | undefined, assignments: readonly Assignment[], re
 }
 
 /** The plan of an owner beside what all others hold. Pure and deterministic. */
-export function planOwner(owner: Owner, others: readonly Holder[], inventory: Inventory, present: Presence): OwnerPlan {
+export function planOwner(owner: Owner, others: readonly Holder[], seen: Inventory, present: Presence): OwnerPlan {
+  const inventory = withLedger(seen, [...others.flatMap(({ assignments }) => assignments), ...(owner.plan?.assignments ?? [])]);
   const parts = partsOf(owner, present);
   const { serving, held, leaving } = parts;
   const served = serve(owner, parts, { others, inventory, present });
@@ -109,18 +117,26 @@ export function planOwner(owner: Owner, others: readonly Holder[], inventory: In
   const assignments = [...seats, ...leaving, ...ends].sort(inOrderOfItems);
   const refused = rejectionsOf(serving, served.solution, others, inventory);
   const placed = new Set(kept.map(({ item }) => item));
-  const faulty = new Set(inventory.slots.filter(({ fault }) => fault !== undefined).map(({ name }) => name));
+  const short = shortOf(kept, served.places);
+  const faulty = new Set(inventory.slots.filter(isLost).map(({ name }) => name));
   return {
     plan: statusOf(inForce, assignments, [...refused, ...tried.rejected]),
     skipped,
     unplaced: serving.wishes
       .map(({ item }) => item)
-      .filter((item) => !placed.has(item) || refused.some((conditionValue) => conditionValue.item === item)),
+      .filter((item) => !placed.has(item) || short.has(item) || refused.some((conditionValue) => conditionValue.item === item)),
     stuck: assignments.filter(({ slot, item }) => faulty.has(slot) && placed.has(item)),
     modeLack: mode === undefined && serving.wishes.length > 0 && served.places.length > 0 ? skipped.at(-1)?.reason : undefined,
     ending: new Set([...leaving, ...ends].map(({ item }) => item)),
     asks: nodes,
   };
+}
+
+/** Items that do not have all of the places and bytes that were found for them, as no mode gives them these. */
+function shortOf(kept: readonly Place[], found: readonly Place[]): ReadonlySet<string> {
+  const keyOf = ({ item, slot, bytes }: Place): string => `${item} ${slot} ${bytes}`;
+  const has = new Set(kept.map(keyOf));
+  return new Set(found.filter((place) => !has.has(keyOf(place))).map(({ item }) => item));
 }
 
 /** What there is for engines to sit on. */

@@ -7,6 +7,20 @@ const between = '|';
 /** Name of an owner's item in the problem. */
 export const nameOf = (owner: Owner, item: string): string => `${owner.key}${between}${item}`;
 
+/** A slot of which its driver has not published enough to say that it is there: it has the tenants that it had, and gets none. */
+const isPending = ({ fault }: PlanSlot): boolean => fault?.reason === 'SlotPending';
+
+/** Whether engines cannot stay on it. One that is pending is lost to nobody of whom the ledger says how big it is. */
+export const isLost = (slot: PlanSlot): boolean => slot.fault !== undefined && !(isPending(slot) && slot.usableBytes > 0);
+
+/** The inventory with the sizes that plans record of slots that are pending. Pure. */
+export function withLedger(inventory: Inventory, assignments: readonly Assignment[]): Inventory {
+  if (!inventory.slots.some(isPending)) return inventory;
+  const sizes = new Map(assignments.flatMap(({ slot, slotBytes }) => (slotBytes === undefined ? [] : [[slot, slotBytes] as const])));
+  const slots = inventory.slots.map((slot) => (isPending(slot) ? { ...slot, usableBytes: sizes.get(slot.name) ?? 0 } : slot));
+  return { ...inventory, slots };
+}
+
 /** Whether it waits for the pod that holds its GPU. */
 export function lacksHolder(mode: Mode | undefined, { holder }: Assignment): boolean {
   return mode === 'Reservation' && holder === undefined;
@@ -46,7 +60,7 @@ function apartOf(owner: Owner, wish: Wish, holders: readonly Holder[]): readonly
 
 /** Engines of others stay where they are. */
 function heldItems(owner: Owner, holders: readonly Holder[], inventory: Inventory): readonly Item[] {
-  const usable = new Set(inventory.slots.filter(({ fault }) => fault === undefined).map(({ name }) => name));
+  const usable = new Set(inventory.slots.filter((slot) => !isLost(slot)).map(({ name }) => name));
   return holders.flatMap((holder) => {
     const spread = slotsByItem(holder.assignments);
     return (
@@ -79,15 +93,28 @@ const asked = ({ item }: Wish): Assignment => ({ item, slot: '', bytes: 1, admit
 function slotsOf({ item, slot, slots, shards = 1, among, stays }: Wish, held: Held, inventory: Inventory): readonly string[] | undefined {
   if (among !== undefined) return among;
   const places = held.get(item) ?? [];
-  const sound = (place: string): boolean => inventory.slots.some(({ name, fault }) => name === place && fault === undefined);
+  const sound = (place: string): boolean => inventory.slots.some((slot) => slot.name === place && !isLost(slot));
   if (stays === true && places.length === shards && places.every(sound)) return places;
   return slots ?? (slot === undefined ? undefined : [slot]);
 }
 
-/** The slots that one that spans several may be on. */
-function spanOf({ shards = 1 }: Wish, slots: readonly string[] | undefined, { nvlink }: Owner, inventory: Inventory): Partial<Item> {
-  if (shards > 1) return { shards, slots: joinable(slots, inventory, nvlink) };
-  return slots === undefined ? {} : { slots };
+/** Without the slots that nobody may come to now, unless it is there; undefined: all. */
+function openSlots(slots: readonly string[] | undefined, own: readonly string[], inventory: Inventory): readonly string[] | undefined {
+  const closed = new Set(inventory.slots.flatMap((slot) => (isPending(slot) && !own.includes(slot.name) ? [slot.name] : [])));
+  if (closed.size === 0) return slots;
+  return (slots ?? inventory.slots.map(({ name }) => name)).filter((name) => !closed.has(name));
+}
+
+/** The slots that one may be on, and how many of them it spans. */
+function spanOf(
+  { shards = 1, item }: Wish,
+  among: readonly string[] | undefined,
+  held: Held,
+  { nvlink }: Owner,
+  inventory: Inventory,
+): Partial<Item> {
+  const slots = openSlots(shards > 1 ? joinable(among, inventory, nvlink) : among, held.get(item) ?? [], inventory);
+  return { ...(shards > 1 ? { shards } : {}), ...(slots === undefined ? {} : { slots }) };
 }
 
 /** The search for places of an owner's engines beside those of all others. */
@@ -102,7 +129,7 @@ export function problemOf(owner: Owner, held: readonly Assignment[], others: rea
         bytes: wish.demand.bytes,
         latency: wish.latency,
         rank: wish.rank,
-        ...spanOf(wish, slots, owner, inventory),
+        ...spanOf(wish, slots, places, owner, inventory),
         exclusive: wish.exclusive,
         ...(wish.group === undefined ? {} : { group: `${owner.key}${between}${wish.group}` }),
         apart: apartOf(owner, wish, others),
@@ -141,12 +168,12 @@ function isVoid({ fault }: PlanSlot): boolean {
 function slotsInQuestion(slots: readonly PlanSlot[], items: readonly Item[], current: Problem['current']): Problem['slots'] {
   const named = new Set([...items.flatMap((item) => item.slots ?? []), ...[...current.values()].flat()]);
   const found = slots.filter((slot) => !isVoid(slot) || named.has(slot.name));
-  return (found.length === 0 ? slots : found).map(({ name, node, usableBytes, fault, mig }) => ({
-    name,
-    node,
-    usableBytes,
-    healthy: fault === undefined,
-    isolated: mig !== undefined,
+  return (found.length === 0 ? slots : found).map((slot) => ({
+    name: slot.name,
+    node: slot.node,
+    usableBytes: slot.usableBytes,
+    healthy: !isLost(slot),
+    isolated: slot.mig !== undefined,
   }));
 }
 
@@ -190,7 +217,7 @@ export function slotsByItem(places: readonly Pick<Place, 'item' | 'slot'>[]): Re
 
 /** Items that span several slots of which one cannot be used, and that got no place: they wait where they are, as a whole. Pure. */
 export function waitingGroups(held: readonly Assignment[], found: ReadonlyMap<string, unknown>, { slots }: Inventory): ReadonlySet<string> {
-  const faulty = new Set(slots.filter(({ fault }) => fault !== undefined).map(({ name }) => name));
+  const faulty = new Set(slots.filter(isLost).map(({ name }) => name));
   const groups = [...slotsByItem(held)].filter(([item, own]) => own.length > 1 && !found.has(item) && own.some((slot) => faulty.has(slot)));
   return new Set(groups.map(([item]) => item));
 }
@@ -237,6 +264,7 @@ export function rejectionsOf(owner: Owner, solution: Solution, others: readonly 
       holder.assignments.filter((assignment) => isForeign(owner, holder, assignment, inventory)).map(({ slot }) => slot),
     ),
   );
+  const closed = new Set(inventory.slots.filter(isPending).map(({ name }) => name));
   const unknown = owner.wishes.flatMap(({ item, demand }): readonly Rejection[] =>
     'lack' in demand ? [{ item, reason: demand.reason ?? 'SizeUnknown' }] : [],
   );
@@ -247,7 +275,8 @@ export function rejectionsOf(owner: Owner, solution: Solution, others: readonly 
     if (!owner.wishes.some((wish) => wish.item === item) || item === undefined) return [];
     const held = reason === 'Exclusive' && foreign.has(slot) ? 'HeldElsewhere' : reason;
     // It names none, or all that it needs: a slot that is left out is not joined.
-    const why = held === 'NotAllowed' && spans(item) ? 'NotJoined' : held;
+    const forbidden = closed.has(slot) ? 'Unhealthy' : spans(item) ? 'NotJoined' : held;
+    const why = held === 'NotAllowed' ? forbidden : held;
     return [{ item, slot, reason: why, ...(shortByBytes === undefined ? {} : { shortByBytes: Math.max(1, shortByBytes) }) }];
   });
   // What the user forbids himself comes last: it is the least of news.

@@ -1,6 +1,6 @@
 import type { Assignment, Holder, Inventory, Owner, Place, Wish } from './model/index.ts';
 import { solve, type Solution } from '../../placement/index.ts';
-import { ownItem, problemOf, waitingGroups, withRefusals, placesOf } from './problem.ts';
+import { isLost, ownItem, problemOf, waitingGroups, withRefusals, placesOf } from './problem.ts';
 
 /** Whether pods of an assignment are there, or are being made or ended. */
 export type Presence = (owner: Owner, assignment: Assignment) => boolean;
@@ -13,7 +13,7 @@ function settle(owner: Owner, held: readonly Assignment[], solution: Solution, i
   const places = placesOf(owner, solution);
   const own = owner.wishes.map(({ item }) => item);
   const complete = own.every((item) => places.has(item));
-  const faulty = new Set(inventory.slots.filter(({ fault }) => fault !== undefined).map(({ name }) => name));
+  const faulty = new Set(inventory.slots.filter(isLost).map(({ name }) => name));
   const lost = owner.hit === true || held.some(({ slot, item }) => faulty.has(slot) && places.has(item));
   if (complete) return [...places.values()].flat();
   if (!lost) {

@@ -59,6 +59,16 @@ describe('an engine on several GPUs', () => {
     expect(rest.claims).toEqual([]);
   });
 
+  test('stays on all of them while its driver has published a part of its pool', () => {
+    const rest = settle(world([readPool('p', [wide('core', '30Gi', 3)], {}, { ...thirteen, heads: 42, kvHeads: 42 })]));
+    expect(planOf(rest)?.assignments).toHaveLength(3);
+    const slices = rest.cluster.slices.map(({ metadata, spec }) => ({
+      metadata,
+      spec: { ...spec, pool: { ...spec.pool, resourceSliceCount: 2 } },
+    }));
+    expect(settle({ ...rest, cluster: { ...rest.cluster, slices } }).pools).toEqual(rest.pools);
+  });
+
   test('needs no link where the user lets them count for nothing', () => {
     const rest = settle(world([readPool('p', [wide('core', '9Gi')], { placement: { nvlink: 'Ignore' } })], []));
     expect(planOf(rest)?.assignments).toHaveLength(2);

@@ -5,7 +5,7 @@ import { inventoryOf } from './inventory.ts';
 import { cachedLedger, observePlacement, type PlacementSources } from './observe.ts';
 import { unplacedEngines } from './decide.ts';
 import { slotsByItem } from './problem.ts';
-import { serversIn, type ExpertServer, type Revisions } from './owners.ts';
+import { poolOwner, serversIn, type ExpertServer, type Revisions } from './owners.ts';
 
 /** A pool or a model, and what it holds. */
 export interface PlanHolder {
@@ -70,7 +70,37 @@ export function placeless(sources: PlacementSources, changed: readonly ExpertPoo
   return unplacedEngines(observePlacement(sources, { ...ledger, pools }), now);
 }
 
-/** The same from the caches. */
+/**
+ * Words of an engine that has no place with the pods of an expert of `pool` that are asked for: of the expert itself, or of whoever has
+ * one as it is. `before` and `after` are those that find none, see `placeless`. Pure.
+ */
+export function lackOf(
+  pool: ExpertPool,
+  expert: string,
+  before: ReadonlyMap<string, string>,
+  after: ReadonlyMap<string, string>,
+): string | undefined {
+  const own = `ExpertPool ${keyOf(pool)} `;
+  const isOwn = (engine: string): boolean => {
+    const item = engine.startsWith(own) ? engine.slice(own.length) : undefined;
+    return item === expert || item === itemOf(expert, item?.slice(item.lastIndexOf('.') + 1));
+  };
+  return [...after].find(([engine]) => isOwn(engine) || !before.has(engine))?.[1];
+}
+
+/** Pods of an expert that have memory in the plan of its pool; all of them where nobody can say what one needs. Pure. */
+export function heldPods(pool: ExpertPool, expert: string, revisions: Revisions): number {
+  const serving = (serversIn(pool, revisions) ?? []).find((server) => server.expert.name === expert && server.canary === undefined);
+  const { wishes, plan } = poolOwner(pool, revisions);
+  const item = serving === undefined ? expert : itemOf(expert, serving.revision);
+  const place = plan?.assignments.find((assignment) => assignment.item === item);
+  const wish = wishes.find((one) => one.item === item);
+  if (place === undefined || wish === undefined) return 0;
+  if ('lack' in wish.demand) return wish.replicas;
+  return Math.min(wish.replicas, Math.floor((place.bytes * wish.replicas) / wish.demand.bytes));
+}
+
+/** The view from the caches. */
 export function cachedPlacementView(sources: PlacementSources, now: number): PlacementView {
   return placementView(observePlacement(sources, cachedLedger(sources.context)), now);
 }

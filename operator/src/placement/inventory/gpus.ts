@@ -12,6 +12,8 @@ import { profileName } from './naming.ts';
 export interface PublishedGpus {
   readonly gpus: readonly Gpu[];
   readonly problems: readonly InventoryProblem[];
+  /** Nodes of which a pool is not all there, with the words about it: nobody can say which GPUs they have. */
+  readonly pending: ReadonlyMap<string, string>;
 }
 
 /**
@@ -22,13 +24,16 @@ export interface PublishedGpus {
 export function gpusOf(slices: readonly ResourceSlice[], driver: string): PublishedGpus {
   const gpus: Gpu[] = [];
   const problems: InventoryProblem[] = [];
+  const pending = new Map<string, string>();
   for (const pool of poolsOf(slices.filter((slice) => slice.spec.driver === driver))) {
     const [first] = pool;
     const node = first?.spec.nodeName;
     if (first === undefined || node === undefined) continue;
     const { resourceSliceCount, name } = first.spec.pool;
     if (pool.length < resourceSliceCount) {
-      problems.push({ node, message: `pool ${name} has ${pool.length} of its ${resourceSliceCount} ResourceSlices: wait for the driver` });
+      const message = `pool ${name} has ${pool.length} of its ${resourceSliceCount} ResourceSlices: wait for the driver`;
+      problems.push({ node, message });
+      pending.set(node, message);
       continue;
     }
     const found = candidatesOf(pool, first, node);
@@ -39,7 +44,7 @@ export function gpusOf(slices: readonly ResourceSlice[], driver: string): Publis
     gpus.push(...kept);
     problems.push(...found.problems, ...left.map(({ gpu, message }) => ({ node, device: gpu.device, message })));
   }
-  return { gpus, problems };
+  return { gpus, problems, pending };
 }
 
 function poolsOf(slices: readonly ResourceSlice[]): readonly (readonly ResourceSlice[])[] {

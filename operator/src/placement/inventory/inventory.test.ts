@@ -54,6 +54,7 @@ describe('GPUs that a driver publishes', () => {
     const half = gpusOf([old, newer], driver);
     expect(half.gpus).toEqual([]);
     expect(half.problems[0]?.message).toContain('1 of its 2 ResourceSlices');
+    expect([...half.pending]).toEqual([['dgx-1', half.problems[0]?.message]]);
   });
 
   test('without uuid or memory are named, those of virtual machines and of other drivers left out', () => {
@@ -116,6 +117,20 @@ describe('names of slots', () => {
       'dgx-1/gpu3 Ready',
       'dgx-1/gpu4 Ready',
     ]);
+  });
+
+  test('a board of a node that is not published whole is awaited, not gone, and nothing is in its place', () => {
+    const swapped = four.map((gpu) => (gpu.uuid === 'GPU-2' ? { ...gpu, uuid: 'GPU-new' } : gpu)).filter(({ uuid }) => uuid !== 'GPU-0');
+    const bound = [...bindings(first), { slot: 'dgx-2/gpu0', uuid: 'GPU-9', pciBusID: undefined }];
+    const slots = bindSlots(swapped, bound, undefined, new Map([['dgx-1', 'half']]));
+    expect(slots.map(({ slot, state }) => `${slot} ${state}`)).toEqual([
+      'dgx-1/gpu0 Pending',
+      'dgx-1/gpu1 Ready',
+      'dgx-1/gpu2 Pending',
+      'dgx-1/gpu3 Ready',
+      'dgx-2/gpu0 Gone',
+    ]);
+    expect(slots[2]).toEqual({ ...bound[2], node: 'dgx-1', gpu: undefined, state: 'Pending', message: 'half' });
   });
 
   test('a taint makes a slot unusable, with the reason', () => {

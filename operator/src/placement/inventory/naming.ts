@@ -8,8 +8,8 @@ export interface SlotBinding {
   readonly pciBusID: string | undefined;
 }
 
-/** Partitioned: a board whose MIG slices are slots in its place. */
-export type SlotState = 'Ready' | 'Tainted' | 'Gone' | 'Rebound' | 'Partitioned';
+/** Partitioned: a board whose MIG slices are slots in its place. Pending: its driver has published a part of its pool only. */
+export type SlotState = 'Ready' | 'Tainted' | 'Gone' | 'Rebound' | 'Partitioned' | 'Pending';
 
 export interface InventorySlot extends SlotBinding {
   readonly node: string;

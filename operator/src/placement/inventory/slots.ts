@@ -16,12 +16,14 @@ import type { Gpu } from './resourceSlice.ts';
  * Gives GPUs their logical names. Names that are bound stay with their uuid; GPUs that have none get the next free
  * number of their node, in the order of their PCI bus. A GPU in the place of one that is gone (a board swap) gets no name
  * by itself: its slot is `Rebound` until `approved` names the slot's new uuid. A board that is divided keeps its name and is no place
- * for anybody; its MIG slices have names under it, by the same rules. Deterministic.
+ * for anybody; its MIG slices have names under it, by the same rules. What is not seen of a node in `pending` is not gone: see
+ * `gpusOf`. Deterministic.
  */
 export function bindSlots(
   gpus: readonly Gpu[],
   bound: readonly SlotBinding[],
   approved: ReadonlyMap<string, string> = new Map(),
+  pending: ReadonlyMap<string, string> = new Map(),
 ): readonly InventorySlot[] {
   const slices = gpus.filter(({ mig }) => mig !== undefined);
   const isSlice = ({ slot }: SlotBinding): boolean => parseSlotName(slot)?.slice !== undefined;
@@ -31,7 +33,7 @@ export function bindSlots(
   const parts = bindKind(slices, ofSlices, approved, sliceKind(boards));
   const divided = new Set(slices.map(({ mig }) => mig?.parentUUID));
   const all = boards.map((board) => (divided.has(board.uuid) ? withoutPlace(board, parts) : board));
-  return [...all, ...parts].sort((a, b) => bySlotName(a.slot, b.slot));
+  return [...all, ...parts].map((slot) => awaited(slot, pending.get(slot.node))).sort((a, b) => bySlotName(a.slot, b.slot));
 }
 
 /** Whole boards, and those that only show as the parents of slices. */
@@ -91,6 +93,13 @@ function withoutPlace({ candidate: _candidate, ...board }: InventorySlot, parts:
   return { ...board, state: 'Partitioned', gpu: undefined, message };
 }
 
+/** A name whose GPU may be in the part that is yet to be published. */
+function awaited(slot: InventorySlot, message: string | undefined): InventorySlot {
+  if (message === undefined || (slot.state !== 'Gone' && slot.state !== 'Rebound')) return slot;
+  const { candidate: _candidate, ...rest } = slot;
+  return { ...rest, state: 'Pending', message };
+}
+
 /** What is read of a node. */
 export interface GpuNode {
   readonly metadata: { readonly name: string; readonly labels?: Readonly<Record<string, string>> };
@@ -123,7 +132,11 @@ function countOf(amount = '0'): number {
  * Nodes whose GPUs two stacks hand out, the device plugin and a DRA driver: each believes that a GPU is free which the
  * other one gave away. No conflict where the DeviceClass itself serves the extended resource, as then one allocator does.
  */
-export function conflictsOf(nodes: readonly GpuNode[], gpus: readonly Gpu[], extendedResourceName: string | undefined): readonly string[] {
+export function conflictsOf(
+  nodes: readonly GpuNode[],
+  gpus: readonly Pick<Gpu, 'node' | 'driver'>[],
+  extendedResourceName: string | undefined,
+): readonly string[] {
   const driven = new Map(gpus.map((gpu) => [gpu.node, gpu.driver]));
   return nodes
     .flatMap((node) => {

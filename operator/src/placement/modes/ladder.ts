@@ -11,8 +11,8 @@ export interface SlotFacts {
   readonly name: string;
   readonly node: string;
   readonly published: boolean;
-  /** Engines on it, of all pools and models. */
-  readonly tenants: number;
+  /** Pods on it, of engines of all pools and models. */
+  readonly pods: number;
 }
 
 /** What was found out about the cluster and about the plan's slots. */
@@ -23,7 +23,7 @@ export interface ModeFacts {
   readonly deviceClass: boolean;
   /** Two stacks hand out the GPUs of one node; the messages say which. */
   readonly conflicts: readonly string[];
-  /** Slots of the plan, each with its node, whether a driver publishes its GPU, and how many engines of whom are there. */
+  /** Slots of the plan, each with its node, whether a driver publishes its GPU, and how many pods are there. */
   readonly slots: readonly SlotFacts[];
   /** GPUs that the device plugin offers, by node. */
   readonly pluginGpus: ReadonlyMap<string, number>;
@@ -91,8 +91,12 @@ const lacks: Readonly<Record<Mode, (facts: ModeFacts) => string | undefined>> = 
       : 'the node hands out no GPU by environment (the container toolkit refuses it to unprivileged pods)';
   },
   WholeGPU(facts) {
-    const shared = facts.slots.filter((slot) => slot.tenants > 1).map(({ name }) => name);
-    if (shared.length > 0) return `${shared.join(', ')} has several tenants: two pods cannot share a GPU of the device plugin`;
+    const shared = facts.slots.filter(({ pods }) => pods > 1).map(({ name }) => name);
+    if (shared.length > 0)
+      return (
+        `${shared.join(', ')} has several pods, and they cannot share a GPU of the device plugin: ` +
+        'give each engine 1 replica and a slot of its own, or install a DRA driver'
+      );
     return shortOfPlugin(facts);
   },
 };

@@ -6,8 +6,8 @@ const facts: ModeFacts = {
   deviceClass: true,
   conflicts: [],
   slots: [
-    { name: 'dgx-1/gpu0', node: 'dgx-1', published: true, tenants: 1 },
-    { name: 'dgx-1/gpu1', node: 'dgx-1', published: true, tenants: 1 },
+    { name: 'dgx-1/gpu0', node: 'dgx-1', published: true, pods: 1 },
+    { name: 'dgx-1/gpu1', node: 'dgx-1', published: true, pods: 1 },
   ],
   pluginGpus: new Map(),
   runtimeClass: true,
@@ -23,8 +23,8 @@ describe('the mode', () => {
     expect(reserved.mode).toBe('Reservation');
     expect(reserved.skipped[0]?.reason).toMatch(/no ResourceSlice has the GPU of dgx-1\/gpu0, dgx-1\/gpu1: install the DRA driver/);
     expect(chooseMode('Auto', { ...plugin, injection: 'Refused' }).mode).toBe('WholeGPU');
-    const shared = unpublished.map((slot) => ({ ...slot, tenants: 2 }));
-    expect(chooseMode('Auto', { ...plugin, injection: 'Refused', slots: shared }).skipped.at(-1)?.reason).toContain('several tenants');
+    const shared = unpublished.map((slot) => ({ ...slot, pods: 2 }));
+    expect(chooseMode('Auto', { ...plugin, injection: 'Refused', slots: shared }).skipped.at(-1)?.reason).toContain('several pods');
   });
 
   test('waits for the probe where only that is missing, and takes no other one for good', () => {

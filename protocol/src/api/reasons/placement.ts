@@ -25,6 +25,10 @@ export const placementReasons = {
   SlotGone: ['The GPU of the slot is gone.', 'bring it back, or name another slot'],
   SlotNotHeld: ['The pod that is to hold the slot does not get on.', 'see the message'],
   SlotPartitioned: ['The board is divided into MIG slices.', 'name one of them'],
+  SlotPending: [
+    'The driver of the node has published a part of its GPUs: engines stay, and none comes.',
+    'wait for the driver, or start it anew',
+  ],
   SlotRebound: ['Another GPU is in the place of the slot.', 'approve the new one as the message says, or put the old one back'],
   SlotTainted: ['The driver taints the GPU.', 'see to the device, or acknowledge the taint'],
   TwoStacks: ['Two stacks hand out the GPUs of a node.', 'remove one of them'],

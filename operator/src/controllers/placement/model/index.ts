@@ -54,7 +54,7 @@ export interface PlanSlot {
   /** Why no new engine may be put there, with the cure. */
   readonly fault:
     | {
-        readonly reason: 'SlotTainted' | 'SlotGone' | 'SlotRebound' | 'SlotPartitioned' | 'SlotNotHeld' | 'Conflict';
+        readonly reason: 'SlotTainted' | 'SlotGone' | 'SlotRebound' | 'SlotPartitioned' | 'SlotPending' | 'SlotNotHeld' | 'Conflict';
         readonly message: string;
       }
     | undefined;
