@@ -87,7 +87,7 @@ export class Results {
     const query = { since, follow: follow === true ? true : undefined };
     try {
       const path = resultsPath(task, part, artifact);
-      const stream = await this.#transport.stream({ method: 'GET', path, query, accept: '*/*', signal });
+      const stream = await this.#transport.stream({ method: 'GET', path, query, accept: '*/*', signal, lane: 'watch' });
       try {
         yield* stream.body;
       } finally {

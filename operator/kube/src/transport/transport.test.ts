@@ -1,7 +1,7 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Registry } from 'prom-client';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { ResourceClient } from '../client/client.ts';
 import { isKubeError } from '../runtime/errors.ts';
 import { testBed, widgets } from '../testing/widget.ts';
@@ -79,6 +79,31 @@ describe('transport', () => {
     const pending = client.get(name, { signal: stop.signal });
     setTimeout(() => stop.abort(), 20);
     await expect(pending).rejects.toMatchObject({ code: 'AF_STOPPED' });
+  });
+
+  it('ends a request that waits for a connection at its time limit or on abort, and does not send it later', async () => {
+    const sent: string[] = [];
+    const held: ServerResponse[] = [];
+    const server = createServer(({ url = '' }, response) => {
+      sent.push(url);
+      if (url === '/held') held.push(response);
+      else response.end('{}');
+    });
+    const transport = createTransport(plainConfig(await listening(server)), { userAgent: 'x/1', connections: 1 });
+    const first = transport.request({ method: 'GET', path: '/held' });
+    await vi.waitFor(() => expect(held).toHaveLength(1));
+    const late = transport.request({ method: 'GET', path: '/late', timeoutMs: 30 });
+    const stop = new AbortController();
+    const stopped = transport.request({ method: 'POST', path: '/stopped', signal: stop.signal });
+    setTimeout(() => stop.abort(), 20);
+    const ended = await Promise.allSettled([late, stopped]);
+    expect(ended).toMatchObject([{ reason: { code: 'AF_API_TIMEOUT' } }, { reason: { code: 'AF_STOPPED' } }]);
+    held[0]?.end('{}');
+    await first;
+    await transport.request({ method: 'GET', path: '/next' });
+    expect(sent).toEqual(['/held', '/next']);
+    await transport.close();
+    server.close();
   });
 
   it('lets reads through a fence that is down, and no write; not even a retry', async () => {
