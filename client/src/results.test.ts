@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { connect } from './connect.ts';
 import type { FleetClient } from './public.ts';
 
@@ -15,6 +15,7 @@ const answers: Readonly<Record<string, string>> = {
     items: [
       { name: 'change.patch', bytes: patch.length, sha256 },
       { name: 'broken', bytes: 1, sha256 },
+      { name: 'cut', bytes: 2, sha256 },
     ],
   }),
   [`${base}/one/artifacts/change.patch`]: patch,
@@ -28,6 +29,7 @@ const answers: Readonly<Record<string, string>> = {
 
 let server: Server;
 let client: FleetClient;
+let sent = false;
 beforeAll(async () => {
   server = createServer(({ url }, response) => {
     if (url === `${base}/broken/conversation?follow=true`) {
@@ -36,6 +38,10 @@ beforeAll(async () => {
     }
     if (url === `${base}/goes-on/log?follow=true`) {
       response.writeHead(200).write(`${line(1)}{"seq":2,"ty`);
+      return;
+    }
+    if (url === `${base}/one/artifacts/cut`) {
+      response.writeHead(200).write('x', () => (sent = true));
       return;
     }
     const found = answers[url ?? ''];
@@ -74,6 +80,20 @@ test('many logs that are followed keep no other call waiting', async () => {
   const followed = Array.from({ length: 6 }, () => client.log('goes-on', { follow: true }));
   for (const lines of followed) expect((await lines.next()).value).toMatchObject({ seq: 1 });
   expect(await client.get('one')).toMatchObject({ metadata: { name: 'one' } });
+});
+
+test('a log that is followed ends at its signal, between two lines as well; an artifact throws then', async () => {
+  const stop = new AbortController();
+  const lines = client.log('goes-on', { follow: true, signal: stop.signal });
+  expect((await lines.next()).value).toMatchObject({ seq: 1 });
+  const next = lines.next();
+  stop.abort();
+  expect(await next).toEqual({ done: true, value: undefined });
+  const cut = new AbortController();
+  const artifact = client.artifact('one', 'cut', cut.signal).catch((error: unknown) => error);
+  await vi.waitFor(() => expect(sent).toBe(true));
+  cut.abort();
+  expect(await artifact).toMatchObject({ code: 'AF_CLIENT_SERVER', message: expect.stringContaining('abort') as string });
 });
 
 test('a cluster without the results API is distinguished', async () => {

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Registry } from 'prom-client';
@@ -102,6 +103,23 @@ describe('transport', () => {
     await first;
     await transport.request({ method: 'GET', path: '/next' });
     expect(sent).toEqual(['/held', '/next']);
+    await transport.close();
+    server.close();
+  });
+
+  it('ends a stream that is silent when its signal is aborted, and lets go of the signal when it is closed', async () => {
+    const server = createServer((_, response) => response.writeHead(200).write('x'));
+    const transport = createTransport(plainConfig(await listening(server)), { userAgent: 'x/1' });
+    const stop = new AbortController();
+    const request = { method: 'GET', path: '/x', lane: 'watch', signal: stop.signal } as const;
+    const closed = await transport.stream(request);
+    await closed.body[Symbol.asyncIterator]().next();
+    closed.close();
+    await vi.waitFor(() => expect(getEventListeners(stop.signal, 'abort')).toEqual([]));
+    const chunks = (await transport.stream(request)).body[Symbol.asyncIterator]();
+    await chunks.next();
+    stop.abort();
+    await expect(chunks.next()).rejects.toThrow('abort');
     await transport.close();
     server.close();
   });

@@ -213,7 +213,10 @@ class HttpTransport implements Transport {
     return this.#repeat(request, (response) => {
       const { body } = response;
       body.on('error', () => {}); // closing an unread stream emits an abort without a reader
-      return Promise.resolve({ body, close: () => body.destroy() });
+      const close = (): void => void body.destroy();
+      request.signal?.addEventListener('abort', close, { once: true });
+      body.once('close', () => request.signal?.removeEventListener('abort', close));
+      return Promise.resolve({ body, close });
     });
   }
 
