@@ -116,6 +116,17 @@ describe('GitLab', () => {
     };
     await at('https://lab.example/a/b/parser.git', exchanges, use);
   });
+
+  it('is recognised where the token lacks the scope of its API, which is named', async () => {
+    const api = 'https://lab.example/api/v4';
+    const answer = { error: 'insufficient_scope', error_description: 'The request requires higher privileges', scope: 'api read_api' };
+    const exchanges: readonly Exchange[] = [
+      [`GET ${api}/version`, 403, answer],
+      [`GET ${api}/projects/a%2Fparser/merge_requests?state=all&per_page=100&source_branch=x`, 403, answer],
+    ];
+    const asked = at('https://lab.example/a/parser', exchanges, (pulls) => pulls.list('x'));
+    await expect(asked).rejects.toMatchObject({ reason: 'AccessDenied', message: expect.stringMatching(/scope "api"/) as string });
+  });
 });
 
 describe('Gitea', () => {
@@ -173,6 +184,26 @@ describe('an answer that is no success', () => {
     const exchanges = ['v4/version', 'v1/version', 'v3/meta'].map((path): Exchange => [`GET ${api}/${path}`, 404, 'none']);
     const asked = at('https://git.example/acme/parser', exchanges, (pulls) => pulls.list('x'));
     await expect(asked).rejects.toMatchObject({ reason: 'ForgeUnknown', message: expect.stringContaining('pullRequest.forge') as string });
+  });
+
+  it.each([
+    ['overloaded', new Response('<html>', { status: 502 }), {}],
+    ['too slow', new Response('', { status: 408 }), {}],
+    ['at its rate limit', new Response('Retry later', { status: 429, headers: { 'retry-after': '30' } }), { retryAfterMs: 30_000 }],
+    [
+      'at a limit that it answers with 403',
+      Response.json({ message: 'API rate limit exceeded' }, { status: 403 }),
+      { retryAfterMs: 60_000 },
+    ],
+  ])('of an unknown server that is %s is tried again', async (_, answer, more) => {
+    const api = 'https://git.example/api';
+    const exchanges: readonly Exchange[] = [
+      [`GET ${api}/v4/version`, 0, answer],
+      [`GET ${api}/v1/version`, 0, new Response('', { status: 302, headers: { location: '/users/sign_in' } })],
+      [`GET ${api}/v3/meta`, 404, 'none'],
+    ];
+    const asked = at('https://git.example/acme/parser', exchanges, (pulls) => pulls.list('x'));
+    await expect(asked).rejects.toMatchObject({ failureClass: 'Infrastructure', reason: 'RemoteUnavailable', ...more });
   });
 
   it('of a forbidden server reports that, and so does one of an unavailable server', async () => {

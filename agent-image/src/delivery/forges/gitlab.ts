@@ -17,7 +17,9 @@ export const gitlab: ForgeKind = {
   root: ({ origin }) => `${origin}/api/v4`,
   probe: '/version',
   isOne: ({ status, body }) =>
-    (status === 200 && fieldOf(body, 'revision') !== '') || (status === 401 && /^401\b/.test(fieldOf(body, 'message'))),
+    (status === 200 && fieldOf(body, 'revision') !== '') ||
+    (status === 401 && /^401\b/.test(fieldOf(body, 'message'))) ||
+    (status === 403 && fieldOf(body, 'error') === 'insufficient_scope'),
   // Personal, project and group tokens are taken in the form of OAuth too.
   headers: (credential) => (credential === undefined ? {} : { authorization: `Bearer ${credential.password}` }),
   pullRequests: (repository, call, secrets) => {
