@@ -293,6 +293,16 @@ test('an interruption has a status of its own, while an order is waited for as w
   }
 });
 
+test('an interruption ends a conversation between two entries', async () => {
+  await using api = await bed();
+  const path = '/apis/results.agentfleet.dev/v1alpha1/namespaces/team/agenttasks/one/conversation';
+  api.results.set(path, `${JSON.stringify({ type: 'User', seq: 3, at: '2030-01-01T00:00:00Z', origin: 'Notice', text: 'hi' })}\n`);
+  api.endless.add(path);
+  const stop = new AbortController();
+  const { code, err } = await fleet(api, ['logs', 'one', '-f'], { signal: stop.signal, out: () => stop.abort() });
+  expect([code, err]).toEqual([130, 'fleet: interrupted; AgentTask one goes on\n']);
+});
+
 test('a folder that is not there is no lack of a kubeconfig', async () => {
   const error = await writeFile('/nowhere/trace.json.part', '').catch((thrown: unknown) => thrown);
   expect(explain(error)).toEqual({ code: 1, message: expect.stringMatching(/^(?!.*kubeconfig).*\/nowhere\/trace/) as string });

@@ -69,4 +69,20 @@ describe('on a terminal', () => {
     expect(code).toBe(0);
     expect(out.indexOf('asks')).toBeLessThan(out.indexOf('one '));
   });
+
+  it('watch shows on its picture that the cluster does not answer now, and goes on', async () => {
+    await using api = await ApiServer.start();
+    api.addTask('one', {});
+    api.worker = (_, looks) => (looks > 3 ? { phase: 'Succeeded', finished: 'true' } : { phase: 'Running', finished: 'false' });
+    let looks = 0;
+    const message = 'etcdserver: leader changed';
+    api.refuse = ({ path }) =>
+      path.endsWith('/one') && ++looks === 3 ? { code: 500, body: { kind: 'Status', reason: 'InternalError', message } } : undefined;
+    const drawn: string[] = [];
+    const screen = (): Promise<Screen> =>
+      Promise.resolve({ columns: 200, rows: 24, draw: (lines) => void drawn.push(lines.join('\n')), done: () => {} });
+    expect(await fleet(api, ['watch', 'one'], { terminal: true, screen })).toMatchObject({ code: 0, err: '' });
+    expect(drawn.filter((picture) => picture.includes(message))).toHaveLength(1);
+    expect(drawn.at(-1)).toContain('Succeeded');
+  });
 });

@@ -98,7 +98,9 @@ describe('fleet run', () => {
     const { code, out } = await fleet(api, words);
     expect([code, out]).toEqual([
       0,
-      expect.stringMatching(/branch: agentfleet\/one, commit a{12}\npull request: https:\S+\/7\nleft out: lib\/a\n/),
+      expect.stringMatching(
+        /is created\nits pull request goes into main of https:\/\/git\.example\.com\/acme\/shop\n[^]*branch: agentfleet\/one, commit a{12}\npull request: https:\S+\/7\nleft out: lib\/a\n/,
+      ),
     ]);
     const spec = { workspace: { type: 'Git', git: { ref: 'main', credential: 'git' } }, output: { git: { pullRequest: {} } } };
     expect(api.tasks.get('team/one')).toMatchObject({ spec });

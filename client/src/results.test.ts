@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createTransport, plainConfig } from '@agentfleet/kube';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ClusterClient } from './client.ts';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { connect } from './connect.ts';
+import type { FleetClient } from './public.ts';
 
 /** The results API as docs/reference/results.md describes it. */
 const base = '/apis/results.agentfleet.dev/v1alpha1/namespaces/demo/agenttasks';
@@ -15,6 +15,7 @@ const answers: Readonly<Record<string, string>> = {
     items: [
       { name: 'change.patch', bytes: patch.length, sha256 },
       { name: 'broken', bytes: 1, sha256 },
+      { name: 'cut', bytes: 2, sha256 },
     ],
   }),
   [`${base}/one/artifacts/change.patch`]: patch,
@@ -22,23 +23,32 @@ const answers: Readonly<Record<string, string>> = {
   [`${base}/one/conversation?follow=true`]: `${line(1)}${line(4)}${line(5, 'Pause')}`,
   [`${base}/one/conversation?since=5&follow=true`]: line(7).trimEnd(),
   [`${base}/broken/conversation?since=1&follow=true`]: `${line(2)}${line(3)}`,
+  '/apis/agentfleet.dev/v1alpha1/namespaces/demo/agenttasks/one': JSON.stringify({ metadata: { name: 'one' } }),
   [`${base}/one/log`]: `${line(1)}${line(2)}`,
 };
 
 let server: Server;
-let client: ClusterClient;
+let client: FleetClient;
+let sent = false;
 beforeAll(async () => {
   server = createServer(({ url }, response) => {
     if (url === `${base}/broken/conversation?follow=true`) {
       response.writeHead(200).write(`${line(1)}{"seq":2,"ty`, () => setTimeout(() => response.destroy(), 50));
       return;
     }
+    if (url === `${base}/goes-on/log?follow=true`) {
+      response.writeHead(200).write(`${line(1)}{"seq":2,"ty`);
+      return;
+    }
+    if (url === `${base}/one/artifacts/cut`) {
+      response.writeHead(200).write('x', () => (sent = true));
+      return;
+    }
     const found = answers[url ?? ''];
     response.writeHead(found === undefined ? 404 : 200).end(found ?? '404 page not found');
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const at = plainConfig(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-  client = new ClusterClient(createTransport(at, { userAgent: 'test' }), 'demo');
+  client = await connect({ server: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, namespace: 'demo' });
 });
 afterAll(async () => {
   await client.close();
@@ -64,6 +74,26 @@ test('a conversation continues after an invisible pause', async () => {
 
 test('a conversation that is followed continues behind the last entry where a connection breaks', async () => {
   expect((await all(client.conversation('broken', { follow: true }))).map(({ seq }) => seq)).toEqual([1, 2, 3]);
+});
+
+test('many logs that are followed keep no other call waiting', async () => {
+  const followed = Array.from({ length: 6 }, () => client.log('goes-on', { follow: true }));
+  for (const lines of followed) expect((await lines.next()).value).toMatchObject({ seq: 1 });
+  expect(await client.get('one')).toMatchObject({ metadata: { name: 'one' } });
+});
+
+test('a log that is followed ends at its signal, between two lines as well; an artifact throws then', async () => {
+  const stop = new AbortController();
+  const lines = client.log('goes-on', { follow: true, signal: stop.signal });
+  expect((await lines.next()).value).toMatchObject({ seq: 1 });
+  const next = lines.next();
+  stop.abort();
+  expect(await next).toEqual({ done: true, value: undefined });
+  const cut = new AbortController();
+  const artifact = client.artifact('one', 'cut', cut.signal).catch((error: unknown) => error);
+  await vi.waitFor(() => expect(sent).toBe(true));
+  cut.abort();
+  expect(await artifact).toMatchObject({ code: 'AF_CLIENT_SERVER', message: expect.stringContaining('abort') as string });
 });
 
 test('a cluster without the results API is distinguished', async () => {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { isApiError, sleep, systemClock, type Transport } from '@agentfleet/kube';
+import { isApiError, linesOf, sleep, systemClock, type Transport } from '@agentfleet/kube';
 import { resultsPath, type ArtifactList, type ConversationEntry, type ResultsPart } from '@agentfleet/protocol/results';
 import { asFleetError, FleetError } from './errors.ts';
 import type { Artifact, ConversationLine, LineOptions } from './public.ts';
@@ -72,14 +72,11 @@ export class Results {
   }
 
   async *#lines<T>(task: TaskName, part: ResultsPart, options: LineOptions): AsyncGenerator<T, void, undefined> {
-    const decoder = new TextDecoder();
-    let rest = '';
-    for await (const chunk of this.#bytes(task, part, options)) {
-      const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
-      rest = lines.pop() ?? '';
-      for (const line of lines) if (line !== '') yield JSON.parse(line) as T;
+    try {
+      for await (const line of linesOf(this.#bytes(task, part, options))) yield JSON.parse(line) as T;
+    } catch (error) {
+      if (options.signal?.aborted !== true) throw error;
     }
-    if (rest.trim() !== '') yield JSON.parse(rest) as T;
   }
 
   async *#bytes(task: TaskName, part: ResultsPart, options: LineOptions, artifact?: string): AsyncGenerator<Uint8Array, void, undefined> {
@@ -87,14 +84,13 @@ export class Results {
     const query = { since, follow: follow === true ? true : undefined };
     try {
       const path = resultsPath(task, part, artifact);
-      const stream = await this.#transport.stream({ method: 'GET', path, query, accept: '*/*', signal });
+      const stream = await this.#transport.stream({ method: 'GET', path, query, accept: '*/*', signal, lane: 'watch' });
       try {
         yield* stream.body;
       } finally {
         stream.close();
       }
     } catch (error) {
-      if (signal?.aborted === true) return;
       throw failure(error);
     }
   }

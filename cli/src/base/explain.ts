@@ -52,6 +52,11 @@ function ofServer(error: ApiError): Explanation {
 
 const away = new Set(['AF_API_TIMEOUT', 'AF_API_UNREACHABLE', 'AF_API_MALFORMED']);
 
+/** Whether the same request may succeed later without anybody changing it. */
+export function isPassing(error: unknown): boolean {
+  return isKubeError(error) ? away.has(error.code) : isApiError(error) && error.retryable;
+}
+
 /** Any failure for the user; never a stack trace. */
 export function explain(thrown: unknown): Explanation {
   const error = asError(thrown);

@@ -1,10 +1,13 @@
-import { sleep } from '@agentfleet/kube';
+import { asError, sleep } from '@agentfleet/kube';
 import type { AgentTask } from '@agentfleet/protocol/api';
+import { isPassing } from '../base/explain.ts';
 import { CliError, exitCodes } from '../base/failure.ts';
 import { printable } from '../text/printable.ts';
 import { taskOf, type CommandContext } from './command.ts';
 
 const pollMs = 1_000;
+/** Between two looks where the cluster does not answer. */
+const longestPauseMs = 30_000;
 
 export interface FollowOptions {
   readonly timeoutSeconds: number;
@@ -34,28 +37,57 @@ export function momentOf({ metadata: { name }, status }: AgentTask): readonly st
   ];
 }
 
-/** Prints what becomes of a task until it has ended, and returns it. A line is printed when it was not there a moment before. */
-export async function followed(context: CommandContext, name: string, { timeoutSeconds }: FollowOptions): Promise<AgentTask> {
-  const { clock, signal, print } = context;
+/**
+ * Looks at a task until it has ended, shows each look, and returns the last one. After the first look a cluster that does not answer is
+ * asked again, less and less often.
+ *
+ * @throws CliError when the time to wait is over, and on an interruption
+ */
+export async function lookedAt(
+  context: CommandContext,
+  name: string,
+  { timeoutSeconds }: FollowOptions,
+  show: (task: AgentTask) => void,
+): Promise<AgentTask> {
+  const { clock, signal, warn } = context;
   const end = clock.monotonic() + timeoutSeconds * 1000;
-  let before: readonly string[] = [];
-  for (;;) {
-    const task = await taskOf(context, name);
-    const lines = momentOf(task);
-    for (const line of lines) if (!before.includes(line)) print(`${new Date(clock.now()).toISOString().slice(11, 19)} ${printable(line)}`);
-    before = lines;
-    if (task.status?.finished === 'true') return task;
-    if (clock.monotonic() >= end)
+  let task = await taskOf(context, name);
+  show(task);
+  for (let failed = 0; task.status?.finished !== 'true';) {
+    const rest = end - clock.monotonic();
+    if (rest <= 0)
       throw new CliError(
         `AgentTask ${name} has not ended after ${timeoutSeconds} s and goes on; follow it with "fleet watch ${name}", ask why with "fleet explain ${name}"`,
         exitCodes.stillRunning,
       );
-    if (!(await sleep(clock, pollMs, signal)))
+    if (!(await sleep(clock, Math.min(pollMs * 2 ** failed, longestPauseMs, Math.max(pollMs, rest)), signal)))
       throw new CliError(
         `interrupted; AgentTask ${name} goes on: "fleet watch ${name}" follows it, "fleet cancel ${name}" ends it`,
         exitCodes.interrupted,
       );
+    try {
+      task = await taskOf(context, name);
+    } catch (error) {
+      if (!isPassing(error)) throw error;
+      if (failed === 0) warn(`AgentTask ${name} cannot be read now, and is looked at again: ${printable(asError(error).message)}`);
+      failed += 1;
+      continue;
+    }
+    failed = 0;
+    show(task);
   }
+  return task;
+}
+
+/** Prints what becomes of a task until it has ended, and returns it. A line is printed when it was not there a moment before. */
+export async function followed(context: CommandContext, name: string, options: FollowOptions): Promise<AgentTask> {
+  const { clock, print } = context;
+  let before: readonly string[] = [];
+  return lookedAt(context, name, options, (task) => {
+    const lines = momentOf(task);
+    for (const line of lines) if (!before.includes(line)) print(`${new Date(clock.now()).toISOString().slice(11, 19)} ${printable(line)}`);
+    before = lines;
+  });
 }
 
 /** Throws unless the task succeeded. */

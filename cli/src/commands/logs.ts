@@ -38,6 +38,7 @@ export async function logs(context: CommandContext, name: string, flags: LogsFla
   try {
     if (flags.follow) {
       for await (const entry of api.conversation(task, { follow: true })) for (const line of conversationLines(entry)) print(line);
+      if (signal.aborted) throw interrupted(name);
       return;
     }
     const records = await recordsOf(api, task);
@@ -49,6 +50,10 @@ export async function logs(context: CommandContext, name: string, flags: LogsFla
     context.warn(`${error.message}. What the cluster says of the task instead:`);
     await clusterEvents(context, name, flags.follow);
   }
+}
+
+function interrupted(name: string): CliError {
+  return new CliError(`interrupted; AgentTask ${name} goes on`, exitCodes.interrupted);
 }
 
 async function clusterEvents(context: CommandContext, name: string, follow: boolean): Promise<void> {
@@ -66,6 +71,6 @@ async function clusterEvents(context: CommandContext, name: string, follow: bool
       if (seen.size === 0) context.warn('the cluster keeps no events of it, as a rule for an hour');
       return;
     }
-    if (!(await sleep(clock, pollMs, signal))) throw new CliError(`interrupted; AgentTask ${name} goes on`, exitCodes.interrupted);
+    if (!(await sleep(clock, pollMs, signal))) throw interrupted(name);
   }
 }

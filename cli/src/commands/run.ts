@@ -113,6 +113,13 @@ async function created(context: CommandContext, task: NewTask, dryRun: boolean):
   }
 }
 
+/** Where the pull request of a folder goes, one line: as the delivery does, into the default branch where the task works on a commit. Pure. */
+function destinationOf({ spec: { workspace } }: AgentTask, { pullRequest }: RunFlags): readonly string[] {
+  if (!pullRequest || workspace.type !== 'Git') return [];
+  const { url, ref } = workspace.git;
+  return [`its pull request goes into ${/^[0-9a-f]{40,}$/.test(ref) ? 'the default branch' : printable(ref)} of ${printable(url)}`];
+}
+
 /** Creates a task of a file or of a folder, follows it, prints its result and saves the patch. @throws CliError */
 export async function runTask(context: CommandContext, words: string, flags: RunFlags): Promise<void> {
   const { from, detach, dryRun, timeout: timeoutSeconds, patch } = flags;
@@ -124,6 +131,7 @@ export async function runTask(context: CommandContext, words: string, flags: Run
     return;
   }
   context.print(`AgentTask ${namespace}/${name} is created`);
+  for (const line of destinationOf(task, flags)) context.print(line);
   if (detach) return context.print(`follow it with "fleet watch ${name} -n ${namespace}"`);
   const here = { ...context, namespace };
   const ended = await followed(here, name, { timeoutSeconds });

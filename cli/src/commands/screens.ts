@@ -2,14 +2,13 @@ import { asError, ResourceClient, sleep } from '@agentfleet/kube';
 import type { AgentTask, Run } from '@agentfleet/protocol/api';
 import type { ConversationEntry } from '@agentfleet/protocol/results';
 import { agentTasks } from '../base/connection.ts';
-import { CliError, exitCodes } from '../base/failure.ts';
 import { ResultsApi } from '../evidence/api.ts';
 import { ageOf } from '../text/format.ts';
 import { paint, type Paintable } from '../text/output.ts';
 import { printable } from '../text/printable.ts';
 import { conversationLines } from '../timeline/index.ts';
 import { taskOf, type CommandContext, type Screen } from './command.ts';
-import { assertSucceeded, momentOf, type FollowOptions } from './follow.ts';
+import { assertSucceeded, lookedAt, momentOf, type FollowOptions } from './follow.ts';
 import { tableLines, type TasksOptions } from './tasks.ts';
 
 const pollMs = 1_000;
@@ -73,33 +72,30 @@ function cutTo(line: string, columns: number): string {
 }
 
 /** Follows a task on the whole terminal until it has ended. @throws CliError as `fleet watch` without one */
-export async function watchScreen(context: CommandContext, name: string, { timeoutSeconds }: FollowOptions): Promise<void> {
+export async function watchScreen(context: CommandContext, name: string, options: FollowOptions): Promise<void> {
   const { clock, signal, transport } = context;
   const screen = await context.screen?.();
   if (screen === undefined) return;
   const entries: ConversationEntry[] = [];
   let problem: string | undefined;
-  const first = await taskOf(context, name);
+  let task = await taskOf(context, name);
   const stopping = new AbortController();
   const until = AbortSignal.any([signal, stopping.signal]);
   const listening = (async () => {
-    for await (const entry of new ResultsApi(transport, until).conversation(first, { follow: true })) {
+    for await (const entry of new ResultsApi(transport, until).conversation(task, { follow: true })) {
       entries.push(entry);
       if (entries.length > mostEntries) entries.shift();
     }
   })().catch((error: unknown) => {
     if (!until.aborted) problem = `no conversation: ${asError(error).message}`;
   });
-  const end = clock.monotonic() + timeoutSeconds * 1000;
+  const draw = (below?: string): void => screen.draw(taskPicture({ task, entries, problem: below, now: clock.now() }, screen, context));
   try {
-    for (;;) {
-      const task = await taskOf(context, name);
-      screen.draw(taskPicture({ task, entries, problem, now: clock.now() }, screen, context));
-      if (task.status?.finished === 'true') return assertSucceeded(task);
-      if (clock.monotonic() >= end)
-        throw new CliError(`AgentTask ${name} goes on; "fleet watch ${name}" follows it`, exitCodes.stillRunning);
-      if (!(await sleep(clock, pollMs, signal))) throw new CliError(`interrupted; AgentTask ${name} goes on`, exitCodes.interrupted);
-    }
+    const ended = await lookedAt({ ...context, warn: draw }, name, options, (seen) => {
+      task = seen;
+      draw(problem);
+    });
+    assertSucceeded(ended);
   } finally {
     screen.done();
     stopping.abort();

@@ -73,6 +73,30 @@ describe('the workspace of a folder', () => {
     expect(await repositoryOf(folder)).toEqual({ type: 'Git', git: { url, ref } });
   });
 
+  test.each<readonly [string, refs: readonly string[], upstream: string, head: string, expected: string]>([
+    ['the branch that HEAD follows', ['origin/a', 'origin/main', 'bob/main'], 'origin/main', 'origin/a', 'origin main'],
+    ['that of a fork which HEAD follows', ['origin/main', 'zoe/fix'], 'zoe/fix', 'origin/main', 'zoe fix'],
+    ['the default branch of a remote', ['origin/develop', 'origin/main'], '', 'origin/main', 'origin main'],
+    ['the default branch before the followed one that lies behind', ['origin/a', 'origin/main'], 'old/main', 'origin/main', 'origin main'],
+    ['a branch of origin', ['bob/main', 'origin/main'], '', '', 'origin main'],
+    ['one that can be had by https', ['a-fork/main', 'origin/main'], 'a-fork/main', '', 'origin main'],
+  ])('is, of several branches with its commit, %s', async (_, refs, upstream, head, expected) => {
+    git('init', '-q', '-b', 'main');
+    git('commit', '-qm', 'a', '--allow-empty');
+    for (const remote of ['bob', 'old', 'origin', 'zoe']) git('remote', 'add', remote, `https://git.example.com/${remote}/shop`);
+    git('remote', 'add', 'a-fork', 'git@git.example.com:ann/shop');
+    git('update-ref', 'refs/remotes/old/main', 'HEAD');
+    if (upstream !== '') {
+      git('update-ref', `refs/remotes/${upstream}`, 'HEAD');
+      git('branch', `--set-upstream-to=${upstream}`, 'main');
+    }
+    git('commit', '-qm', 'b', '--allow-empty');
+    for (const ref of refs) git('update-ref', `refs/remotes/${ref}`, 'HEAD');
+    if (head !== '') git('symbolic-ref', 'refs/remotes/origin/HEAD', `refs/remotes/${head}`);
+    const [remote = '', ref = ''] = expected.split(' ');
+    expect(await repositoryOf(folder)).toEqual({ type: 'Git', git: { url: `https://git.example.com/${remote}/shop`, ref } });
+  });
+
   test.each([
     ['many files', many, /more than 64 files.*no checkout/],
     [

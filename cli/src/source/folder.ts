@@ -72,27 +72,56 @@ async function inlined(folder: string): Promise<Packed> {
   return { workspace: { type: 'Inline', inline: { files } } };
 }
 
+/** A branch of a remote. */
+interface RemoteBranch {
+  readonly url: string;
+  /** Without the remote before it. */
+  readonly name: string;
+  /** Whether the branch ends with the commit. */
+  readonly isTip: boolean;
+}
+
+/** Addresses from which workers fetch. */
+const fetchable = /^https:\/\/[^/@]+\/\S+$/;
+
+/**
+ * The branch that a commit was most likely pushed to. Of those that can be fetched, and then of those that end with it: the one that HEAD
+ * follows, the default branch of a remote, one of `origin`.
+ */
+async function branchWith(folder: string, commit: string): Promise<RemoteBranch | undefined> {
+  const format = '--format=%(objectname) %(refname:lstrip=2) %(symref:lstrip=2)';
+  const listed = (await git(folder, 'branch', '--remotes', '--contains', commit, format)) ?? '';
+  const refs = listed.split('\n').map((line) => line.split(' '));
+  const defaults = new Set(refs.map(([, , target]) => target));
+  const followed = (await git(folder, 'rev-parse', '--symbolic-full-name', '@{upstream}'))?.trim().replace('refs/remotes/', '');
+  let best: { readonly rank: number; readonly branch: RemoteBranch } | undefined;
+  for (const [at, ref = '', target] of refs) {
+    if (ref === '' || target !== '') continue;
+    const [remote = '', ...name] = ref.split('/');
+    const url = (await git(folder, 'remote', 'get-url', remote))?.trim() ?? '';
+    const isTip = at === commit;
+    const preferred = [fetchable.test(url), isTip, ref === followed, defaults.has(ref), remote === 'origin'];
+    const rank = preferred.reduce((sum, is) => 2 * sum + Number(is), 0);
+    if (best === undefined || rank > best.rank) best = { rank, branch: { url, name: name.join('/'), isTip } };
+  }
+  return best?.branch;
+}
+
 /** The commit that is checked out, from where it was pushed to, or why it cannot be had from there; with `asBranch` the branch that ends with it. */
 async function pushed(folder: string, asBranch = false): Promise<Packed> {
   const commit = (await git(folder, 'rev-parse', 'HEAD'))?.trim();
   if (commit === undefined) return { why: 'it is no checkout of a Git repository' };
   const changed = await git(folder, 'status', '--porcelain', '-z', '--', '.');
   if (changed !== '') return { why: 'it has changes that are not committed' };
-  const remotes = await git(folder, 'branch', '--remotes', '--contains', commit, '--format=%(objectname) %(refname:lstrip=2)');
-  const found = (remotes ?? '').split('\n').map((line) => line.split(' '));
-  const branches = found.filter(([, name = '']) => name !== '' && !name.endsWith('/HEAD'));
-  const tip = branches.find(([at]) => at === commit);
-  const [, branch = ''] = tip ?? branches[0] ?? [];
-  if (branch === '') return { why: `its commit ${commit.slice(0, 12)} is not pushed` };
-  const [remote = '', ...name] = branch.split('/');
-  const url = (await git(folder, 'remote', 'get-url', remote))?.trim() ?? '';
-  if (!/^https:\/\/[^/@]+\/\S+$/.test(url))
-    return { why: `its remote ${url.replace(/\/\/[^/]*@/, '//')} is no https address without credentials` };
+  const branch = await branchWith(folder, commit);
+  if (branch === undefined) return { why: `its commit ${commit.slice(0, 12)} is not pushed` };
+  const { url, name, isTip } = branch;
+  if (!fetchable.test(url)) return { why: `its remote ${url.replace(/\/\/[^/]*@/, '//')} is no https address without credentials` };
   const subPath = (await git(folder, 'rev-parse', '--show-prefix'))?.trim().replace(/\/$/, '') ?? '';
   return {
     workspace: {
       type: 'Git',
-      git: { url, ref: asBranch && tip !== undefined ? name.join('/') : commit, ...(subPath === '' ? {} : { subPath }) },
+      git: { url, ref: asBranch && isTip ? name : commit, ...(subPath === '' ? {} : { subPath }) },
     },
   };
 }

@@ -32,6 +32,8 @@ export class ApiServer {
   readonly others = new Map<string, Json>();
   /** Content of results, by path. */
   readonly results = new Map<string, string>();
+  /** Results that do not end. */
+  readonly endless = new Set<string>();
   /** Answers instead of the server when it returns something. */
   refuse: (seen: Seen) => { readonly code: number; readonly body: Json } | undefined = () => undefined;
   readonly #looks = new Map<string, number>();
@@ -81,7 +83,10 @@ export class ApiServer {
     const seen: Seen = { method: request.method ?? '', path, body: text === '' ? {} : (JSON.parse(text) as Json) };
     this.seen.push(seen);
     const content = this.results.get(path);
-    if (content !== undefined) return void response.writeHead(200, { 'content-type': 'application/octet-stream' }).end(content);
+    if (content !== undefined) {
+      response.writeHead(200, { 'content-type': 'application/octet-stream' }).write(content);
+      return this.endless.has(path) ? undefined : void response.end();
+    }
     const { code, body } =
       request.headers.authorization === 'Bearer secret'
         ? (this.refuse(seen) ?? this.#route(seen))

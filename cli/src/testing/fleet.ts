@@ -24,6 +24,7 @@ export interface Unusual {
   readonly clock?: Clock;
   readonly signal?: AbortSignal;
   readonly screen?: () => Promise<Screen>;
+  readonly out?: (text: string) => void;
 }
 
 /** Runs the program as `fleet ARGS` against a server, two hours into 2030. */

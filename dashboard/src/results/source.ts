@@ -31,8 +31,6 @@ export function apiResults(transport: Transport): ResultsSource {
     const stream = await transport.stream({ method: 'GET', path, query, accept: '*/*', signal, retry: false, lane: 'watch' });
     const readable = Stream.from(stream.body, { objectMode: false });
     readable.once('close', () => stream.close());
-    // A stream that waits for the next line closes only after it: who went away must not hold a connection until then.
-    signal.addEventListener('abort', () => stream.close(), { once: true });
     return readable;
   };
   return {

@@ -91,10 +91,11 @@ describe('GitHub', () => {
 describe('GitLab', () => {
   it('is recognised where it asks for a token, and takes projects in groups', async () => {
     const api = 'https://lab.example/api/v4';
-    const requests = `${api}/projects/a%2Fb%2Fparser/merge_requests`;
+    const requests = `${api}/projects/1/merge_requests`;
     const shown = 'https://lab.example/a/b/parser/-/merge_requests';
     const exchanges: readonly Exchange[] = [
       [`GET ${api}/version`, 401, { message: '401 Unauthorized' }],
+      [`GET ${api}/projects/a%2Fb%2Fparser`, 200, { id: 1 }],
       [
         `GET ${requests}?state=all&per_page=100&source_branch=agentfleet%2Ffix`,
         200,
@@ -115,6 +116,30 @@ describe('GitLab', () => {
       expect(await asked.open(order)).toBe(`${shown}/4`);
     };
     await at('https://lab.example/a/b/parser.git', exchanges, use);
+  });
+
+  it('takes a project that has moved by its id, as the old path takes no POST', async () => {
+    const api = 'https://gitlab.com/api/v4';
+    const moved = new Response('', { status: 301, headers: { location: `${api}/projects/42` } });
+    const exchanges: readonly Exchange[] = [
+      [`GET ${api}/projects/a%2Fold`, 0, moved],
+      [`GET ${api}/projects/42`, 200, { id: 42 }],
+      [`POST ${api}/projects/42/merge_requests`, 201, { web_url: 'https://gitlab.com/a/new/-/merge_requests/1' }],
+    ];
+    expect(await at('https://gitlab.com/a/old', exchanges, (pulls) => pulls.open(order))).toBe(
+      'https://gitlab.com/a/new/-/merge_requests/1',
+    );
+  });
+
+  it('is recognised where the token lacks the scope of its API, which is named', async () => {
+    const api = 'https://lab.example/api/v4';
+    const answer = { error: 'insufficient_scope', error_description: 'The request requires higher privileges', scope: 'api read_api' };
+    const exchanges: readonly Exchange[] = [
+      [`GET ${api}/version`, 403, answer],
+      [`GET ${api}/projects/a%2Fparser`, 403, answer],
+    ];
+    const asked = at('https://lab.example/a/parser', exchanges, (pulls) => pulls.list('x'));
+    await expect(asked).rejects.toMatchObject({ reason: 'AccessDenied', message: expect.stringMatching(/scope "api"/) as string });
   });
 });
 
@@ -173,6 +198,26 @@ describe('an answer that is no success', () => {
     const exchanges = ['v4/version', 'v1/version', 'v3/meta'].map((path): Exchange => [`GET ${api}/${path}`, 404, 'none']);
     const asked = at('https://git.example/acme/parser', exchanges, (pulls) => pulls.list('x'));
     await expect(asked).rejects.toMatchObject({ reason: 'ForgeUnknown', message: expect.stringContaining('pullRequest.forge') as string });
+  });
+
+  it.each([
+    ['overloaded', new Response('<html>', { status: 502 }), {}],
+    ['too slow', new Response('', { status: 408 }), {}],
+    ['at its rate limit', new Response('Retry later', { status: 429, headers: { 'retry-after': '30' } }), { retryAfterMs: 30_000 }],
+    [
+      'at a limit that it answers with 403',
+      Response.json({ message: 'API rate limit exceeded' }, { status: 403 }),
+      { retryAfterMs: 60_000 },
+    ],
+  ])('of an unknown server that is %s is tried again', async (_, answer, more) => {
+    const api = 'https://git.example/api';
+    const exchanges: readonly Exchange[] = [
+      [`GET ${api}/v4/version`, 0, answer],
+      [`GET ${api}/v1/version`, 0, new Response('', { status: 302, headers: { location: '/users/sign_in' } })],
+      [`GET ${api}/v3/meta`, 404, 'none'],
+    ];
+    const asked = at('https://git.example/acme/parser', exchanges, (pulls) => pulls.list('x'));
+    await expect(asked).rejects.toMatchObject({ failureClass: 'Infrastructure', reason: 'RemoteUnavailable', ...more });
   });
 
   it('of a forbidden server reports that, and so does one of an unavailable server', async () => {

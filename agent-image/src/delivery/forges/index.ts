@@ -6,7 +6,7 @@ import type { Forge } from '@agentfleet/protocol/api';
 import type { PoolBrief } from '@agentfleet/protocol/pool';
 import { AttemptFailure } from '../../base/failure.ts';
 import { credentialFor } from '../../workspace/index.ts';
-import { withCall, type CallOptions } from './call.ts';
+import { refusal, withCall, type CallOptions } from './call.ts';
 import type { ForgeKind, PullRequests } from './forge.ts';
 import { gitea } from './gitea.ts';
 import { github } from './github.ts';
@@ -54,14 +54,20 @@ async function recognise(repository: URL, options: ForgeOptions): Promise<ForgeK
   if (known !== undefined) return known;
   let unheard: AttemptFailure | undefined;
   for (const kind of probed) {
-    const { call } = await wayTo(kind, repository, options);
+    const { call, secrets } = await wayTo(kind, repository, options);
+    let failure: AttemptFailure;
     try {
-      if (await withCall(call, async (asked) => kind.isOne(await asked('GET', kind.probe)))) return kind;
+      const answer = await withCall(call, (asked) => asked('GET', kind.probe));
+      if (kind.isOne(answer)) return kind;
+      failure = refusal(repository.host, answer, '', secrets);
+      if (failure.failureClass !== 'Infrastructure') continue;
     } catch (error) {
       options.signal.throwIfAborted();
       if (!(error instanceof AttemptFailure)) throw error;
-      unheard = error; // also a redirect to a page that asks for a user
+      failure = error; // also a redirect to a page that asks for a user
     }
+    // What passes is tried again, whatever the other probes led to.
+    if (unheard?.failureClass !== 'Infrastructure') unheard = failure;
   }
   if (unheard !== undefined) throw unheard;
   const cure = 'set spec.output.git.pullRequest.forge, or leave spec.output.git.pullRequest out of a new task';

@@ -1,7 +1,8 @@
-import { createServer, type Server } from 'node:http';
+import { getEventListeners } from 'node:events';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Registry } from 'prom-client';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { ResourceClient } from '../client/client.ts';
 import { isKubeError } from '../runtime/errors.ts';
 import { testBed, widgets } from '../testing/widget.ts';
@@ -79,6 +80,48 @@ describe('transport', () => {
     const pending = client.get(name, { signal: stop.signal });
     setTimeout(() => stop.abort(), 20);
     await expect(pending).rejects.toMatchObject({ code: 'AF_STOPPED' });
+  });
+
+  it('ends a request that waits for a connection at its time limit or on abort, and does not send it later', async () => {
+    const sent: string[] = [];
+    const held: ServerResponse[] = [];
+    const server = createServer(({ url = '' }, response) => {
+      sent.push(url);
+      if (url === '/held') held.push(response);
+      else response.end('{}');
+    });
+    const transport = createTransport(plainConfig(await listening(server)), { userAgent: 'x/1', connections: 1 });
+    const first = transport.request({ method: 'GET', path: '/held' });
+    await vi.waitFor(() => expect(held).toHaveLength(1));
+    const late = transport.request({ method: 'GET', path: '/late', timeoutMs: 30 });
+    const stop = new AbortController();
+    const stopped = transport.request({ method: 'POST', path: '/stopped', signal: stop.signal });
+    setTimeout(() => stop.abort(), 20);
+    const ended = await Promise.allSettled([late, stopped]);
+    expect(ended).toMatchObject([{ reason: { code: 'AF_API_TIMEOUT' } }, { reason: { code: 'AF_STOPPED' } }]);
+    held[0]?.end('{}');
+    await first;
+    await transport.request({ method: 'GET', path: '/next' });
+    expect(sent).toEqual(['/held', '/next']);
+    await transport.close();
+    server.close();
+  });
+
+  it('ends a stream that is silent when its signal is aborted, and lets go of the signal when it is closed', async () => {
+    const server = createServer((_, response) => response.writeHead(200).write('x'));
+    const transport = createTransport(plainConfig(await listening(server)), { userAgent: 'x/1' });
+    const stop = new AbortController();
+    const request = { method: 'GET', path: '/x', lane: 'watch', signal: stop.signal } as const;
+    const closed = await transport.stream(request);
+    await closed.body[Symbol.asyncIterator]().next();
+    closed.close();
+    await vi.waitFor(() => expect(getEventListeners(stop.signal, 'abort')).toEqual([]));
+    const chunks = (await transport.stream(request)).body[Symbol.asyncIterator]();
+    await chunks.next();
+    stop.abort();
+    await expect(chunks.next()).rejects.toThrow('abort');
+    await transport.close();
+    server.close();
   });
 
   it('lets reads through a fence that is down, and no write; not even a retry', async () => {

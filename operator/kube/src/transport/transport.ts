@@ -213,7 +213,10 @@ class HttpTransport implements Transport {
     return this.#repeat(request, (response) => {
       const { body } = response;
       body.on('error', () => {}); // closing an unread stream emits an abort without a reader
-      return Promise.resolve({ body, close: () => body.destroy() });
+      const close = (): void => void body.destroy();
+      request.signal?.addEventListener('abort', close, { once: true });
+      body.once('close', () => request.signal?.removeEventListener('abort', close));
+      return Promise.resolve({ body, close });
     });
   }
 
@@ -255,7 +258,7 @@ class HttpTransport implements Transport {
     const begin = this.#clock.monotonic();
     let code = '<error>';
     try {
-      const response = await pool.request({
+      const answer = pool.request({
         origin: this.#origin,
         method: request.method,
         path: `${this.#prefix}${request.path}${searchOf(request.query)}`,
@@ -263,6 +266,7 @@ class HttpTransport implements Transport {
         body: request.body === undefined ? null : JSON.stringify(request.body),
         signal: limit.signal,
       });
+      const response = await orAborted(answer, limit.signal);
       code = String(response.statusCode);
       this.#warnings.read(response.headers['warning']);
       if (response.statusCode >= 400) throw await this.#failure(request, response);
@@ -311,6 +315,19 @@ class HttpTransport implements Transport {
     const wait = parseRetryAfter(single(response.headers['retry-after']), this.#clock.now());
     return apiErrorOf(response.statusCode, text, `${request.method} ${request.path}`, wait);
   }
+}
+
+/**
+ * The answer, or the reason of the signal as soon as it is aborted. A request that waits for a connection hears of it from undici only
+ * when its turn comes, and is not sent then.
+ */
+function orAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => reject(asError(signal.reason));
+    if (signal.aborted) stop();
+    signal.addEventListener('abort', stop, { once: true });
+    answer.then(resolve, reject);
+  });
 }
 
 function stopped(request: ApiRequest): KubeError {

@@ -45,7 +45,7 @@ export interface Transport {
   readonly reachability?: Reachability | undefined;
   /** The parsed body. Rejects with ApiError, or KubeError AF_API_TIMEOUT, AF_API_UNREACHABLE, AF_API_MALFORMED, AF_FENCED, AF_STOPPED. */
   request<T>(request: ApiRequest): Promise<T>;
-  /** An answer without end; the time limit covers its headers only. */
+  /** An answer without end; the time limit covers its headers only, the signal all of it: reading rejects when it is aborted. */
   stream(request: ApiRequest): Promise<ApiStream>;
   /** Waits for requests in flight, then closes all connections. */
   close(): Promise<void>;
