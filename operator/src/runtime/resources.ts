@@ -89,7 +89,7 @@ export interface Node extends KubeObject {
   readonly status?: {
     /** `runtimeHandlers`: what each handler of the container runtime can; the default one has no name. Absent: the kubelet does not report. */
     readonly nodeInfo?: { readonly kubeletVersion?: string; readonly containerRuntimeVersion?: string; readonly bootID?: string };
-    /** Of GPUs that a device plugin hands out; nothing else is kept. */
+    /** Of GPUs and MIG slices that a device plugin hands out; nothing else is kept. */
     readonly allocatable?: Readonly<Record<string, string>>;
     readonly runtimeHandlers?: readonly { readonly name?: string; readonly features?: { readonly userNamespaces?: boolean } }[];
   };
