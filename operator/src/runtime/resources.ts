@@ -223,6 +223,11 @@ export function isTerminating(namespace: Namespace | undefined): boolean {
   return namespace?.metadata.deletionTimestamp !== undefined || namespace?.status?.phase === 'Terminating';
 }
 
+/** Whether all containers of a pod have ended for good, as those of one that was evicted: it has neither a GPU nor memory any more. */
+export function isOver({ status }: Pod): boolean {
+  return status?.phase === 'Failed' || status?.phase === 'Succeeded';
+}
+
 /** Every resource that the operator reads or writes. */
 export const resources = {
   agentTasks: ours<AgentTask>(agentTask),
