@@ -1,7 +1,7 @@
 import { keyOf, type Clock } from '@agentfleet/kube';
 import type { Registry } from 'prom-client';
 import { spendingName } from '../pools/names.ts';
-import { bookOf, capOf, currentBook, spendingKey, sumsOf, type Amount, type SpendingBook } from '../pools/spending.ts';
+import { bookOf, capOf, currentBook, spendingKey, spentOf, sumsOf, type Amount, type SpendingBook } from '../pools/spending.ts';
 import type { Caches } from '../runtime/context.ts';
 import { sampledGauge, type Sample } from './fleet.ts';
 
@@ -19,7 +19,7 @@ function* samplesOf(labels: Readonly<Record<string, string>>, { tokens, micros }
 
 function namespacesOf(book: SpendingBook): readonly string[] {
   const names = [...new Set([...Object.keys(book.spent), ...book.held.map(({ namespace }) => namespace)])];
-  const used = (name: string): number => book.spent[name]?.tokens ?? 0;
+  const used = (name: string): number => spentOf(book, name)?.tokens ?? 0;
   return names.sort((a, b) => used(b) - used(a)).slice(0, mostNamespaces);
 }
 

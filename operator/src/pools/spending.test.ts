@@ -40,6 +40,14 @@ describe('an attempt begins only when the worst case fits', () => {
       now,
     ],
     ['another namespace has its own', running, caps({ perNamespace: { tokens: 90 } }), held('c', 75, 'other'), undefined, now],
+    [
+      'so has one that is called like a property of each object',
+      running,
+      caps({ perNamespace: { tokens: 90 } }),
+      held('c', 91, 'constructor'),
+      'perNamespace.tokens',
+      now,
+    ],
     ['what is set aside for it already counts once', running, caps({ tokens: 100 }), { ...held('a', 35), attempt: 2 }, undefined, now],
     ['money is capped alone', running, caps({ cost: '0.5' }), held('c', 1e9, 'team', 500_000), undefined, now],
     ['a millionth more', running, caps({ cost: '0.5' }), held('c', 0, 'team', 500_001), 'cost', now],
@@ -74,6 +82,12 @@ describe('an attempt is charged once', () => {
   test('all that was set aside where usage is unknown, marked', () => {
     const after = settle(running, { ...charge, amount: null }, now);
     expect(after.spent).toEqual({ team: { tokens: 70, micros: 7, estimated: 1 } });
+  });
+
+  test('in a namespace that is called like a property of each object', () => {
+    const after = settle(bookWith({}, held('a', 20, 'constructor')), charge, now);
+    expect(after).toEqual(bookWith({ constructor: spent(3, 2) }));
+    expect(bookOf(bookText(after))).toEqual(after);
   });
 
   test('not for another attempt, and nothing where nothing was used', () => {

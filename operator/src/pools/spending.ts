@@ -134,13 +134,18 @@ function plus(a: Amount, b: Amount): Amount {
 
 /** What was spent and is set aside, of one namespace or of all. Pure. */
 export function sumsOf(book: SpendingBook, namespace?: string): { readonly spent: Amount; readonly held: Amount } {
-  const spent = namespace === undefined ? Object.values(book.spent) : [book.spent[entryOf(book, namespace)] ?? nothing];
+  const spent = namespace === undefined ? Object.values(book.spent) : [spentOf(book, entryOf(book, namespace)) ?? nothing];
   const held = book.held.filter((one) => namespace === undefined || one.namespace === namespace);
   return { spent: spent.reduce<Amount>(plus, nothing), held: held.reduce<Amount>(plus, nothing) };
 }
 
-function entryOf({ spent }: SpendingBook, namespace: string): string {
-  return spent[namespace] !== undefined || Object.keys(spent).length < mostNamespaces ? namespace : others;
+/** The entry of that name; undefined: none, also where each object has a property of the name (`constructor`). Pure. */
+export function spentOf({ spent }: SpendingBook, entry: string): Spent | undefined {
+  return Object.hasOwn(spent, entry) ? spent[entry] : undefined;
+}
+
+function entryOf(book: SpendingBook, namespace: string): string {
+  return spentOf(book, namespace) !== undefined || Object.keys(book.spent).length < mostNamespaces ? namespace : others;
 }
 
 /** Caps of a pool, or of each of its namespaces; Infinity where there is none. Pure. */
@@ -217,7 +222,7 @@ export function settle(before: SpendingBook, { uid, attempt, amount }: Charge, n
   if (held === undefined) return before;
   const book = currentBook(before, before.windowSeconds, now);
   const entry = entryOf(book, held.namespace);
-  const known = book.spent[entry] ?? { ...nothing, estimated: 0 };
+  const known = spentOf(book, entry) ?? { ...nothing, estimated: 0 };
   const rest = book.held.filter((one) => one !== held);
   if (amount !== null && amount.tokens === 0 && amount.micros === 0) return { ...book, held: rest };
   const sum = { ...plus(known, amount ?? held), estimated: known.estimated + (amount === null ? 1 : 0) };

@@ -70,14 +70,15 @@ export function callerByHeaders(headers: Headers, proxy: FrontProxy): Caller | u
   const first = (names: readonly string[]): string | undefined => names.flatMap((name) => headers[name] ?? [])[0];
   const username = first(proxy.usernameHeaders);
   if (username === undefined || username === '') return undefined;
-  const extra: Record<string, readonly string[]> = {};
+  const extra = new Map<string, readonly string[]>();
   for (const [name, values = []] of Object.entries(headers)) {
     const prefix = proxy.extraPrefixes.find((one) => name.startsWith(one));
     if (prefix === undefined) continue;
     const key = unescaped(name.slice(prefix.length));
-    extra[key] = [...(extra[key] ?? []), ...values];
+    extra.set(key, [...(extra.get(key) ?? []), ...values]);
   }
-  return { username, uid: first(proxy.uidHeaders), groups: proxy.groupHeaders.flatMap((name) => headers[name] ?? []), extra };
+  const groups = proxy.groupHeaders.flatMap((name) => headers[name] ?? []);
+  return { username, uid: first(proxy.uidHeaders), groups, extra: Object.fromEntries(extra) };
 }
 
 function unescaped(text: string): string {

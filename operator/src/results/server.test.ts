@@ -9,6 +9,7 @@ import { VirtualClock } from '@agentfleet/kube/testing';
 import type { AgentTask } from '@agentfleet/protocol/api';
 import { conversationStreamMs, resultsPath, type ResultsPart } from '@agentfleet/protocol/results';
 import { expect, it, onTestFinished, vi } from 'vitest';
+import { callerByHeaders, type FrontProxy } from './callers.ts';
 import { issue } from './certificate.ts';
 import { openRecords } from './records.ts';
 import { ResultsServer } from './server.ts';
@@ -108,4 +109,12 @@ it('a conversation that is followed pauses in time, also where its workers send 
   expect(JSON.parse((await lines.next()).value as string)).toEqual({ type: 'Pause', seq: 1, at });
   expect((await lines.next()).done).toBe(true);
   await left.promise;
+});
+
+it('a caller has all that the front proxy adds, whatever it is called', () => {
+  const proxy = { usernameHeaders: ['x-remote-user'], uidHeaders: [], groupHeaders: [], extraPrefixes: ['x-remote-extra-'] };
+  const names = ['scopes', 'constructor', '__proto__'];
+  const added = Object.fromEntries(names.map((name) => [`x-remote-extra-${name}`, [`of ${name}`]]));
+  const { extra = {} } = callerByHeaders({ 'x-remote-user': ['ada'], ...added }, proxy as unknown as FrontProxy) ?? {};
+  expect(Object.entries(extra)).toEqual(names.map((name) => [name, [`of ${name}`]]));
 });

@@ -89,7 +89,7 @@ export interface Node extends KubeObject {
   readonly status?: {
     /** `runtimeHandlers`: what each handler of the container runtime can; the default one has no name. Absent: the kubelet does not report. */
     readonly nodeInfo?: { readonly kubeletVersion?: string; readonly containerRuntimeVersion?: string; readonly bootID?: string };
-    /** Of GPUs that a device plugin hands out; nothing else is kept. */
+    /** Of GPUs and MIG slices that a device plugin hands out; nothing else is kept. */
     readonly allocatable?: Readonly<Record<string, string>>;
     readonly runtimeHandlers?: readonly { readonly name?: string; readonly features?: { readonly userNamespaces?: boolean } }[];
   };
@@ -221,6 +221,11 @@ export function identity({ group, plural }: { readonly plural: string; readonly 
 /** Whether nothing may be made in the namespace any more. */
 export function isTerminating(namespace: Namespace | undefined): boolean {
   return namespace?.metadata.deletionTimestamp !== undefined || namespace?.status?.phase === 'Terminating';
+}
+
+/** Whether all containers of a pod have ended for good, as those of one that was evicted: it has neither a GPU nor memory any more. */
+export function isOver({ status }: Pod): boolean {
+  return status?.phase === 'Failed' || status?.phase === 'Succeeded';
 }
 
 /** Every resource that the operator reads or writes. */

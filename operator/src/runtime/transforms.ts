@@ -1,5 +1,5 @@
 import type { AgentTask, AgentTaskSpec, AgentTaskStatus } from '@agentfleet/protocol/api';
-import { pluginResource } from '../placement/index.ts';
+import { isPluginResource } from '../placement/index.ts';
 import type { Namespace, NetworkPolicy, Node, Pod } from './resources.ts';
 
 /** kubectl's copy of the whole object. */
@@ -106,17 +106,17 @@ export function slimNamespace(namespace: Namespace): Namespace {
   return { ...slimAnnotations(namespace), ...(namespace.status?.phase === undefined ? {} : { status: { phase: namespace.status.phase } }) };
 }
 
-/** Labels of a node, its GPUs and what its runtimes can; images, addresses and conditions are most of one. */
+/** Labels of a node, its GPUs, their MIG slices and what its runtimes can; images, addresses and conditions are most of one. */
 export function slimNode(node: Node): Node {
   const { runtimeHandlers, nodeInfo } = node.status ?? {};
-  const { [pluginResource]: gpus } = node.status?.allocatable ?? {};
+  const offered = Object.entries(node.status?.allocatable ?? {}).filter(([name]) => isPluginResource(name));
   const { kubeletVersion = '', containerRuntimeVersion = '', bootID = '' } = nodeInfo ?? {};
   const versions = { nodeInfo: { kubeletVersion, containerRuntimeVersion, bootID } };
   return {
     ...slimAnnotations(node),
     status: {
       ...versions,
-      ...(gpus === undefined ? {} : { allocatable: { [pluginResource]: gpus } }),
+      ...(offered.length === 0 ? {} : { allocatable: Object.fromEntries(offered) }),
       ...(runtimeHandlers === undefined ? {} : { runtimeHandlers }),
     },
   };

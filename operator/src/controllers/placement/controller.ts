@@ -21,7 +21,15 @@ import { labels } from '@agentfleet/protocol/pool';
 import { slotLabel } from '../../placement/index.ts';
 import type { OperatorContext } from '../../runtime/context.ts';
 import { listFollowed } from '../../runtime/settings.ts';
-import { type ControllerRevision, type Deployment, type Node, type Pod, type ConfigMap, resources } from '../../runtime/resources.ts';
+import {
+  type ControllerRevision,
+  type Deployment,
+  type Node,
+  type Pod,
+  type ConfigMap,
+  isOver,
+  resources,
+} from '../../runtime/resources.ts';
 import {
   Absences,
   absentMs,
@@ -176,8 +184,10 @@ const isEngine: Predicate<Deployment> = ({ object }) => {
 
 const isBook: Predicate<KubeObject> = ({ object }) => object.metadata.name === slotsConfigMap;
 
-/** Memory is free when the pod that had it is gone. */
-const leftGpu: Predicate<Pod> = ({ type, object }) => type === 'delete' && object.metadata.annotations?.[slotLabel] !== undefined;
+/** Memory is free when the pod that had it has ended or is gone. */
+const leftGpu: Predicate<Pod> = (change) =>
+  change.object.metadata.annotations?.[slotLabel] !== undefined &&
+  (change.type === 'delete' || (change.type === 'update' && isOver(change.object) && !isOver(change.old)));
 
 function sourcesOf({ context: { caches }, gpus, records }: PlacementSources): readonly Source[] {
   const map = (): readonly string[] => [everything];

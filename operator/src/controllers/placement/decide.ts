@@ -1,7 +1,7 @@
 import type { ClusterView, Holder, Inventory, Owner, OwnerPlan, Assignment } from './model/index.ts';
 import { canonical, findCondition, mergeConditions, type Condition, type KubeObject } from '@agentfleet/kube';
 import type { EnergyModel, ExpertPool, PlanStatus } from '@agentfleet/protocol/api';
-import type { Pod, Deployment } from '../../runtime/resources.ts';
+import { isOver, type Pod, type Deployment } from '../../runtime/resources.ts';
 import { claimsOf, surplusClaims, type ClaimManifest } from './claims.ts';
 import { bindingsToKeep, inventoryOf } from './inventory.ts';
 import { inOrder, isConcerned, modelOwner, poolOwner, type Revisions } from './owners.ts';
@@ -248,12 +248,12 @@ function occupantsIn({ metadata }: KubeObject, marked: Marked): readonly Occupan
 }
 
 /**
- * Engines that are on GPUs as the cluster shows it, whatever plans say. Pods that hold a GPU for others are none; of engines
- * that share a pod the device plugin keeps the GPUs. Pure.
+ * Engines that are on GPUs as the cluster shows it, whatever plans say. Pods that have ended and pods that hold a GPU for
+ * others are none; of engines that share a pod the device plugin keeps the GPUs. Pure.
  */
 export function occupantsOf(pods: readonly Pod[], deployments: readonly Deployment[]): readonly Occupant[] {
   return [
-    ...pods.flatMap((pod) => occupantsIn(pod, pod)),
+    ...pods.flatMap((pod) => (isOver(pod) ? [] : occupantsIn(pod, pod))),
     ...deployments.flatMap((found) => (found.spec?.replicas === 0 ? [] : occupantsIn(found, found.spec?.template))),
   ];
 }
@@ -299,14 +299,16 @@ function orderOf({ holder, item }: Tenant): string {
 export function admit(holders: readonly Holder[], progress: ProgressOf, stale: ReadonlySet<string> = new Set()): readonly Holder[] {
   const tenants = holders.flatMap(tenantsOf);
   const admitted = new Set<Assignment>();
-  const busy = new Map(tenants.flatMap((tenant) => busySlots(tenant, progress).map((slot) => [slot, tenant] as const)));
-  const taken = new Set([...stale, ...busy.keys()]);
+  const busy = new Map<string, Tenant | undefined>([...stale].map((slot) => [slot, undefined]));
+  for (const tenant of tenants) for (const slot of busySlots(tenant, progress)) busy.set(slot, tenant);
+  const taken = new Set(busy.keys());
   const waits = new Map<string, readonly string[]>();
   const waiting = tenants.filter((tenant) => mayStart(tenant));
   for (const { assignments, holder, item } of waiting.sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))) {
     const { key } = holder.owner;
     if (assignments.every(({ slot }) => !taken.has(slot))) for (const assignment of assignments) admitted.add(assignment);
-    const before = assignments.flatMap(({ slot }) => waitOf(holder.owner, item, slot, busy.get(slot)));
+    const kept = assignments.filter(({ slot }) => busy.has(slot));
+    const before = kept.map(({ slot }) => waitOf(holder.owner, item, slot, busy.get(slot)));
     waits.set(key, [...(waits.get(key) ?? []), ...before]);
     for (const { slot } of assignments) taken.add(slot);
   }
@@ -317,12 +319,12 @@ export function admit(holders: readonly Holder[], progress: ProgressOf, stale: R
   }));
 }
 
-/** For which engine one waits that has not had its turn on a slot; names of another namespace are not its owner's to read. */
-function waitOf({ namespace }: Owner, item: string, slot: string, before: Tenant | undefined): readonly string[] {
-  if (before === undefined) return [];
+/** What one waits for on a slot: its turn, or (`before` undefined) pods that left it. Names of another namespace are not its owner's to read. */
+function waitOf({ namespace }: Owner, item: string, slot: string, before: Tenant | undefined): string {
+  if (before === undefined) return `${item} starts when the pods of an engine that left ${slot} are gone`;
   const { owner } = before.holder;
   const who = owner.namespace === namespace ? `${before.item} of ${owner.key}` : 'an engine of another namespace';
-  return [`${item} starts after ${who} on ${slot}`];
+  return `${item} starts after ${who} on ${slot}`;
 }
 
 /** One that is asked to end starts no more, and one whose GPU is not held waits. */

@@ -6,6 +6,8 @@ import { describe, expect, test } from 'vitest';
 import { board, divided, mig, type Slice } from '../../placement/testing/slices.ts';
 import { bindSlots, gpusOf, type Device } from '../../placement/index.ts';
 import { decidePlacement, type PlacementSnapshot } from './decide.ts';
+import type { Node } from '../../runtime/resources.ts';
+import { slimNode } from '../../runtime/transforms.ts';
 import { box, gpuPool, onGpu, slice, snapshot } from './testing/box.ts';
 import { now, places, settle, conditionValue } from './testing/world.ts';
 
@@ -185,10 +187,16 @@ describe('what a driver could make of a board', () => {
 });
 
 describe('MIG slices of a device plugin', () => {
+  /** As the cache keeps it. */
+  const node = (resources: Readonly<Record<string, string>>): Node =>
+    slimNode({
+      metadata: { name: 'dgx-1', labels: { 'nvidia.com/gpu.memory': '40960' } },
+      status: { allocatable: { cpu: '128', ...resources } },
+    });
   const plugin = (resources: Readonly<Record<string, string>>): ClusterView => ({
     ...view([], { slices: [] }),
     deviceClasses: [],
-    nodes: [{ metadata: { name: 'dgx-1', labels: { 'nvidia.com/gpu.memory': '40960' } }, status: { allocatable: resources } }],
+    nodes: [node(resources)],
   });
 
   test.each([
@@ -202,6 +210,12 @@ describe('MIG slices of a device plugin', () => {
       /^node dgx-1: the device plugin hands out MIG slices \(nvidia.com\/mig-2g.10gb\) and does not say which/,
     );
     expect(conditionValue(decision, 'p')?.message).toContain('install it in the place of the plugin');
+  });
+
+  test('are a second stack beside a DRA driver', () => {
+    const cluster = view(cut, { nodes: [node({ 'nvidia.com/gpu': '0', 'nvidia.com/mig-2g.10gb': '3' })] });
+    const decision = decidePlacement(snapshot({ pools: [gpuPool('p', [onGpu('gen', 'Generalist', '5Gi')])], cluster }), now);
+    expect(conditionValue(decision, 'p', 'PlacementConflict')?.message).toContain('the device plugin offers nvidia.com/mig-2g.10gb');
   });
 
   test('do not keep engines off the whole GPUs beside them', () => {

@@ -21,6 +21,7 @@ import {
   type Pod,
   type DeviceClass,
   type PublishedSlice,
+  isOver,
   resources,
 } from '../../runtime/resources.ts';
 import { exceeded, rolledOut } from '../../serving/index.ts';
@@ -97,10 +98,10 @@ interface Marked {
 
 const isOn = ({ slot }: Assignment, { metadata }: Marked = {}): boolean => valuesIn(metadata?.annotations?.[slotLabel]).includes(slot);
 
-/** Whether pods are on the slot of an assignment, or a Deployment makes them. Pure. */
+/** Whether pods are on the slot of an assignment and have not ended, or a Deployment makes them. Pure. */
 function presentOn(assignment: Assignment, deployments: readonly Deployment[], pods: readonly Pod[]): boolean {
   const makes = deployments.some(({ spec }) => spec?.replicas !== 0 && isOn(assignment, spec?.template));
-  return makes || pods.some((pod) => isOn(assignment, pod));
+  return makes || pods.some((pod) => !isOver(pod) && isOn(assignment, pod));
 }
 
 /** Time after which an engine that was let go and of which nothing was made keeps no other from its start, ms. */

@@ -1,8 +1,10 @@
+import { findCondition } from '@agentfleet/kube';
 import type { ExpertPool } from '@agentfleet/protocol/api';
 import { labels } from '@agentfleet/protocol/pool';
 import { expect, test } from 'vitest';
 import { slotLabel } from '../../placement/index.ts';
 import type { Deployment, Pod } from '../../runtime/resources.ts';
+import { slimPod } from '../../runtime/transforms.ts';
 import { type PlacementSnapshot, staleOccupants, occupantsOf, type Occupant } from './decide.ts';
 import { gpuPool, onGpu, snapshot } from './testing/box.ts';
 import { settle } from './testing/world.ts';
@@ -28,6 +30,9 @@ test('an engine that moved away has its memory until its pods are gone: none sta
   const waiting = settle({ ...rest, pools, occupants });
   expect(waiting.pools[1]?.status?.plan?.assignments).toMatchObject([{ slot: 'dgx-1/gpu0', admitted: false }]);
   expect(admitted(waiting)).toEqual(['a/gen dgx-1/gpu1']);
+  expect(findCondition(waiting.pools[1]?.status?.conditions, 'PlacementFeasible')?.message).toBe(
+    '1 engines on 1 GPUs, mode DRA; gen starts when the pods of an engine that left dgx-1/gpu0 are gone',
+  );
   expect(admitted(settle({ ...waiting, occupants: [] }))).toEqual(['a/gen dgx-1/gpu1', 'b/gen dgx-1/gpu0']);
 });
 
@@ -68,4 +73,6 @@ test('occupants are engines of all kinds with all their slots, and no pods that 
   ]);
   expect(occupantsOf([], [deployment(1)])).toEqual([{ owner: 'ExpertPool platform/a', item: 'js', slot: 'dgx-1/gpu3' }]);
   expect([...staleOccupants(found, [])]).toEqual(['dgx-1/gpu0', 'dgx-1/gpu1', 'dgx-1/gpu2']);
+  const over = (['Failed', 'Succeeded'] as const).flatMap((phase) => pods.map((pod) => slimPod({ ...pod, status: { phase } })));
+  expect(occupantsOf(over, [])).toEqual([]);
 });

@@ -107,10 +107,15 @@ export interface GpuNode {
 }
 
 /** The extended resource that the device plugin counts whole GPUs by. */
-export const pluginResource = 'nvidia.com/gpu';
+const pluginResource = 'nvidia.com/gpu';
 
 /** Those that it counts MIG slices by (strategy mixed): `nvidia.com/mig-2g.10gb`. */
 const sliceResource = /^nvidia\.com\/mig-/;
+
+/** Whether the device plugin counts GPUs or their MIG slices by a resource. */
+export function isPluginResource(name: string): boolean {
+  return name === pluginResource || sliceResource.test(name);
+}
 
 /** GPUs of a node that the device plugin hands out; it does not report which ones. */
 export function pluginGpus(node: GpuNode): number {

@@ -13,7 +13,7 @@ import {
   usableBytes,
   type SlotBinding,
 } from '../../../placement/index.ts';
-import type { Pod, Node } from '../../../runtime/resources.ts';
+import { isOver, type Pod, type Node } from '../../../runtime/resources.ts';
 import { containerSecurity, podSecurity, podTrouble } from '../../../serving/index.ts';
 
 /**
@@ -41,13 +41,12 @@ export function holderView(pod: Pod): HolderView | undefined {
   if (metadata.labels?.[labels.component] !== holderComponent || slot === undefined) return undefined;
   const first = status?.initContainerStatuses?.[0];
   const { uuid, pciBusID, error } = answerIn((first?.state?.terminated ?? first?.lastState?.terminated)?.message);
-  const over = status?.phase === 'Failed' || status?.phase === 'Succeeded';
   const bus = typeof pciBusID === 'string' && /^[0-9a-f:.]{1,20}$/.test(pciBusID) ? pciBusID : undefined;
   return {
     slot,
     namespace: metadata.namespace ?? '',
     uid: metadata.uid ?? '',
-    alive: metadata.deletionTimestamp === undefined && !over,
+    alive: metadata.deletionTimestamp === undefined && !isOver(pod),
     reported: typeof uuid === 'string' && uuidPattern.test(uuid) ? { uuid, pciBusID: bus } : undefined,
     error: typeof error === 'string' ? error.slice(0, longestError) : undefined,
     pod,

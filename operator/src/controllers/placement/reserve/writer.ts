@@ -2,7 +2,7 @@ import type { V1PodSpec } from '@kubernetes/client-node';
 import { fieldManagers } from '@agentfleet/protocol/api';
 import { isAlreadyExists, isConflict, isNotFound, ResourceClient } from '@agentfleet/kube';
 import type { OperatorContext, Caches } from '../../../runtime/context.ts';
-import { type ConfigMap, type Pod, resources, type Deployment } from '../../../runtime/resources.ts';
+import { type ConfigMap, type Pod, isOver, resources, type Deployment } from '../../../runtime/resources.ts';
 import { endSeconds, holderPod, type HolderChanges } from './holders.ts';
 import { probePod, type ProbeChanges, probeComponent, probeName } from './probe.ts';
 import { holderComponent } from '../../../operands/index.ts';
@@ -93,9 +93,7 @@ const holderOf = (metadata: { readonly annotations?: Readonly<Record<string, str
 /** Uids of pods that hold GPUs for these. Pure. */
 export function holdersInUse(deployments: readonly Deployment[], pods: readonly Pod[]): ReadonlySet<string> {
   const made = deployments.flatMap(({ spec }) => (spec?.replicas === 0 ? [] : holderOf(spec?.template?.metadata)));
-  const there = pods.flatMap(({ metadata, status }) =>
-    status?.phase === 'Failed' || status?.phase === 'Succeeded' ? [] : holderOf(metadata),
-  );
+  const there = pods.flatMap((pod) => (isOver(pod) ? [] : holderOf(pod.metadata)));
   return new Set([...made, ...there]);
 }
 
