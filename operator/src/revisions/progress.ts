@@ -94,7 +94,6 @@ function follow(whole: Whole, spec: RolloutPolicySpec, { seen, now, designs }: G
   const next = advance(state, policy, {
     desired: seen.desired,
     canaryEngines: seen.canaryEngines,
-    stableReady: true,
     incompatible: seen.incompatible,
     gates,
     stepSamples: samples - whole.samplesBefore,

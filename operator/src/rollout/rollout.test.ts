@@ -25,7 +25,6 @@ const gate = (verdict: Verdict): GateResult => ({ name: 'g', verdict, value: 1, 
 const evidence: Evidence = {
   desired: 'b',
   canaryEngines: 'Ready',
-  stableReady: true,
   incompatible: undefined,
   gates: [gate('Pass')],
   stepSamples: 100,

@@ -56,8 +56,6 @@ export interface Evidence {
   readonly desired: string;
   /** How far the canary's engines are. `Absent`: one of them does not answer. `Failed`: one will not by itself. */
   readonly canaryEngines: 'Absent' | 'Loading' | 'Ready' | 'Failed';
-  /** Whether the engines of the stable revision answer. */
-  readonly stableReady: boolean;
   /** Why the revision cannot be rolled out: a digest that does not match, another tokenizer. Undefined when it can. */
   readonly incompatible: string | undefined;
   readonly gates: readonly GateResult[];
