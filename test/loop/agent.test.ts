@@ -181,7 +181,7 @@ describe.skipIf('why' in built)('the tool loop', () => {
     expect(outcome, outcome.message).toMatchObject({ result: 'Succeeded', reason: 'ChecksHold' });
     expect(run.reported.patch).toContain('+++ b/test_more.py');
     const texts = (await bed.notes()).filter(({ kind }) => kind === 'CallObserved').map(({ data }) => String(data['text']));
-    expect(texts[2]).toContain('ran, did not at the start (1): test_more.More.test_more');
+    expect(texts[2]).toContain('new since the start (1): test_more.More.test_more');
   });
 
   test.each<readonly [how: string, path: string, content: string, kind: 'refused' | 'unproved']>([

@@ -286,11 +286,16 @@ function seen({ check, baseline, judgement }: JudgedCheck): string {
   const parts: string[] = [];
   const bad = badEnd(first);
   const [broken] = unparsed(first.output);
-  const { passed, failed, errored } = countTests({ ...first.results, tests: first.results.tests.filter(({ id }) => id !== wholeRun) });
+  const { passed, failed, errored, skipped } = countTests({
+    ...first.results,
+    tests: first.results.tests.filter(({ id }) => id !== wholeRun),
+  });
   if (bad !== null) parts.push(`${bad.message} after ${Math.max(1, Math.round(first.millis / 1000))} s (${bad.cure})`);
   if (broken !== undefined) parts.push(`${broken.path}:${broken.line}: ${broken.why}`);
   if (passed + failed + errored > 0)
-    parts.push(`${passed} passed, ${failed + errored} failed${named(judgement.failing, first.results.tests)}`);
+    parts.push(
+      `${passed} passed, ${failed + errored} failed${skipped > 0 ? `, ${skipped} skipped` : ''}${named(judgement.failing, first.results.tests)}`,
+    );
   else if (bad === null && broken === undefined) parts.push(`exit status ${first.end.exitCode ?? 'unknown'}, ${lastLine(first.output)}`);
   if (judgement.flaky.length > 0) {
     const ids = judgement.flaky.slice(0, 3).map(shownId).join(', ');

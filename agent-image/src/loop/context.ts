@@ -25,7 +25,7 @@ const leastObservation = 150;
 /** Steps after which the goal is repeated, and the fewest between two repetitions. */
 const reminderSteps = 8;
 const reminderGap = 3;
-const reminderGoalTokens = 200;
+const reminderGoalTokens = 400;
 const reminderHead = 'Reminder';
 
 /** Tokens of a request's messages and tools, estimated by their length. */
@@ -145,7 +145,7 @@ export function reminder(history: readonly ConversationMessage[], reminded: Remi
 function reminderText({ goal, constraints, plan }: Reminded): string {
   const parts = [
     `${reminderHead}: nothing new is asked. Go on, or submit when the goal is reached.`,
-    `Goal\n${observed(goal.trim(), { tokens: reminderGoalTokens })}`,
+    `Goal\n${observed(goal.trim(), { tokens: reminderGoalTokens, rest: 'the first message has the whole goal' })}`,
   ];
   if (constraints.length > 0) parts.push(`Limits\n${constraints.map((line) => `- ${line}`).join('\n')}`);
   const open = openPlan(plan);

@@ -19,7 +19,7 @@ import {
 import type { SandboxSession } from '../attempt/sandboxSession.ts';
 import type { Scope, StrategyScope } from '../attempt/scope.ts';
 import { answerFile, asksForAnswer } from '../attempt/artifacts.ts';
-import { constraintsOf, goalMessage, systemPrompt, type PromptFacts, type ShownFile } from './prompts.ts';
+import { constraintsOf, goalMessage, summarised, systemPrompt, type PromptFacts, type ShownFile } from './prompts.ts';
 import { isBegun } from './act.ts';
 import { owedOf } from './charges.ts';
 import { TranscriptMemory } from './memory.ts';
@@ -132,7 +132,7 @@ export async function openConversation(
   const tools = await toolsFor(scope, servers.tools(mcp));
   const reads = tools.definitions.some(({ name }) => name === readsHandles);
   const shownCharacters = shownAtOnce(at, expert, tools);
-  const window = { shownCharacters, windowTokens: expert.chat.contextTokens, readsRest: reads };
+  const window = { shownCharacters, windowTokens: expert.chat.contextTokens, replyTokens: expert.chat.maxOutputTokens, readsRest: reads };
   const facts = { ...(await factsOf(at, left(transcript.charges))), ...window };
   const conversation = began === null ? await begin(at, transcript, { expert, tools, mcp, facts }) : await resume(at, transcript, facts);
   if (mcp.warnings.length > 0) conversation.notice(`Some tools are not there:\n${mcp.warnings.join('\n')}`, 'mcp');
@@ -300,7 +300,7 @@ function shownAtOnce({ scope }: StrategyScope, { chat }: ChatExpert, { definitio
 async function factsOf(
   { scope, baseline }: StrategyScope,
   budget: readonly string[],
-): Promise<Omit<PromptFacts, 'shownCharacters' | 'windowTokens' | 'readsRest' | 'files'>> {
+): Promise<Omit<PromptFacts, 'shownCharacters' | 'windowTokens' | 'replyTokens' | 'readsRest' | 'files'>> {
   const { context, session, meter } = scope;
   const { spec } = context.task;
   const { mode, hosts = [] } = spec.policy.network;
@@ -309,7 +309,6 @@ async function factsOf(
     if (protection === null) return [];
     return protection.kind === 'Settings' && editable(path) ? [`${path} (what bears on tests in it)`] : [path];
   });
-  const more = guarded.length > maxProtected ? [`and ${guarded.length - maxProtected} more of the same kinds`] : [];
   const seconds = meter.secondsLeft();
   return {
     goal: spec.goal,
@@ -321,7 +320,7 @@ async function factsOf(
     shell: (await findShell(session)) === 'bash' ? 'bash' : 'sh',
     operating: [...(await programsOf(session)), filesOf(baseline.tree)],
     setsAside: spec.protect.mode === 'Default' && baseline.tree.some((path) => baseline.protectedSet.why(path)?.kind === 'Test'),
-    protectedPaths: [...guarded.slice(0, maxProtected), ...more],
+    protectedPaths: summarised(guarded, maxProtected),
     network: { mode, hosts: hosts.map(({ host, port }) => `${host}:${port}`) },
     approvals: [...(spec.policy.approvals?.require ?? [])],
     budget: [...budget, ...(Number.isFinite(seconds) ? [timeOf(seconds)] : [])],

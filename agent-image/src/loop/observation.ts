@@ -18,6 +18,8 @@ export interface Cut {
   readonly tokens?: number;
   /** What reads the rest; called only when something is cut. Absent: the rest is lost. */
   readonly handle?: () => string;
+  /** What is said of the rest where no handle reads it. */
+  readonly rest?: string;
   /** Tokens for each token of the estimate. */
   readonly correction?: number;
 }
@@ -33,7 +35,10 @@ export function textTokens(text: string, correction = 1): number {
  * @example
  * observed(output, memory.kept(callKey, output))
  */
-export function observed(raw: string, { tokens = observationTokens, handle, correction = 1 }: Cut = {}): string {
+export function observed(
+  raw: string,
+  { tokens = observationTokens, handle, correction = 1, rest = 'the rest was not kept' }: Cut = {},
+): string {
   const text = plain(raw);
   if (textTokens(text, correction) <= tokens) return text;
   const bytes = Math.floor((tokens / correction) * bytesPerToken);
@@ -42,7 +47,7 @@ export function observed(raw: string, { tokens = observationTokens, handle, corr
   const missing = text.slice(head.length, text.length - tail.length);
   const lines = missing.split('\n').length;
   const from = keptLines(head).length + (head.endsWith('\n') ? 1 : 0);
-  const how = handle === undefined ? 'the rest was not kept' : `${readsHandles} {handle: "${handle()}", from_line: ${from}} reads it`;
+  const how = handle === undefined ? rest : `${readsHandles} {handle: "${handle()}", from_line: ${from}} reads it`;
   const what = `about ${roughly(textTokens(missing, correction))} of ${roughly(textTokens(text, correction))} tokens (${lines} lines) are not shown`;
   return `${head.trimEnd()}\n[… ${what}; ${how} …]\n${tail}`;
 }

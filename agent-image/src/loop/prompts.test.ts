@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { constraintsOf, goalMessage, opening, systemPrompt, type PromptFacts } from './prompts.ts';
+import { constraintsOf, goalMessage, opening, summarised, systemPrompt, type PromptFacts } from './prompts.ts';
 
 const facts: PromptFacts = {
   goal: 'Make add() handle negative numbers.',
@@ -9,6 +9,7 @@ const facts: PromptFacts = {
   operating: ['Python 3.12 is installed; git is not.'],
   shownCharacters: 13_333,
   windowTokens: 24_000,
+  replyTokens: 4096,
   readsRest: true,
   protectedPaths: ['tests/**'],
   setsAside: true,
@@ -23,8 +24,8 @@ const facts: PromptFacts = {
 const markOf = (text: string): string => /\(data ([0-9a-f]{12})\)/.exec(text)?.[1] ?? 'none';
 
 describe('first messages', () => {
-  it('has a system message below 335 tokens that is equal for all tasks', () => {
-    expect(systemPrompt.length / 4).toBeLessThan(335);
+  it('has a system message below 365 tokens that is equal for all tasks', () => {
+    expect(systemPrompt.length / 4).toBeLessThan(365);
     const other = opening({ ...facts, goal: 'another', root: '/other', shell: 'sh' });
     expect(other[0]).toEqual(opening(facts)[0]);
     expect(other[1]).toMatchObject({ role: 'User', origin: 'Goal' });
@@ -34,7 +35,7 @@ describe('first messages', () => {
     [
       'the goal and its place',
       {},
-      ['Make add()', '/workspace', 'git is not', 'tests/**', '127.0.0.1 only', '13,000 characters', '16 calls'],
+      ['Make add()', '/workspace', 'git is not', 'tests/**', '127.0.0.1 only', '13,000 characters', '16 calls and 4,096 tokens'],
       ['Budget', 'person'],
     ],
     ['a shell without bash', { shell: 'sh' }, ['there is no bash'], ['Commands run in bash']],
@@ -52,7 +53,7 @@ describe('first messages', () => {
       [],
     ],
     ['an answer in words', { wantsAnswer: true }, ['answer in words'], []],
-    ['tests that are free', { setsAside: false }, ['Protected'], ['add test modules']],
+    ['tests that are free', { setsAside: false }, ['Protected'], ['test modules']],
     ['small files', { files: [{ path: 'add.py', text: 'def add(): 1\n' }] }, ['add.py at the start, whole (data', 'def add(): 1\n---'], []],
     [
       'ends of lines',
@@ -80,5 +81,28 @@ describe('first messages', () => {
     const lines = constraintsOf(facts);
     for (const line of lines) expect(goalMessage(facts)).toContain(line);
     expect(lines).toHaveLength(3);
+  });
+});
+
+describe('a list of paths', () => {
+  const tests = ['a', 'b', 'c'].map((name) => `tests/${name}.test.js`);
+
+  it.each<[string, readonly string[], number, readonly string[]]>([
+    ['is whole where it fits', tests, 3, tests],
+    [
+      'names what lies in a folder and ends alike by a pattern',
+      ['package.json (what bears on tests in it)', ...tests, 'tests/helpers.js', 'types/index.test-d.ts'],
+      4,
+      ['package.json (what bears on tests in it)', 'tests/*.test.js (3 files)', 'tests/helpers.js', 'types/index.test-d.ts'],
+    ],
+    ['knows tests by how they begin', ['t/test_a.py', 't/test_b.py', 't/c.py'], 2, ['t/test_*.py (2 files)', 't/c.py']],
+    [
+      'counts the files that are left',
+      ['a/1.c', 'b/1.c', 'c/1.c', 'c/2.c', 'd/Makefile'],
+      2,
+      ['a/1.c', 'b/1.c', 'and 3 more of the same kinds'],
+    ],
+  ])('%s', (_, paths, most, shown) => {
+    expect(summarised(paths, most)).toEqual(shown);
   });
 });

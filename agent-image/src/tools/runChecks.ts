@@ -5,6 +5,9 @@ import { count, plain, putBack, treeNow, ArgumentError, type Tool, type ToolCont
 
 /** Tests that one list names, and characters of the output of a check that does not hold. */
 const maxNamed = 20;
+/** Of new tests: their author knows them. */
+const maxNew = 5;
+const addedWords = 'new since the start';
 const maxOutput = 4000;
 
 /** Runs the task's checks on the current tree, and reverts their changes. */
@@ -47,13 +50,13 @@ function describe(proof: Proof): string {
     ['broke, passed at the start', verdict.regressed],
     ['did not run, ran at the start', verdict.missing],
     ['are skipped, ran at the start', verdict.newlySkipped],
-    ['ran, did not at the start', verdict.added],
+    [addedWords, verdict.added],
     ['are flaky and count for nothing', verdict.flaky],
   ];
   const changes = lists
     .map(([what, ids]) => [what, ids.filter((id) => !groups.has(id))] as const)
     .filter(([, ids]) => ids.length > 0)
-    .map(([what, ids]) => `${what} (${ids.length}): ${named(ids)}`);
+    .map(([what, ids]) => `${what} (${ids.length}): ${named(ids, what === addedWords ? maxNew : maxNamed)}`);
   const good = holds(proof);
   const why = broken(proof);
   const failed = verdict.newlyPassing.includes(wholeRun) ? ['it failed at the start'] : [];
@@ -78,9 +81,9 @@ function countsOf({ run: { results } }: Proof): readonly string[] {
     : [`of ${count(all, 'test')} ${shown.map((state) => `${counts[state]} ${state}`).join(', ')}`];
 }
 
-function named(ids: readonly string[]): string {
-  const more = ids.length > maxNamed ? `, … (${ids.length - maxNamed} more)` : '';
-  return `${ids.slice(0, maxNamed).map(plain).join(', ')}${more}`;
+function named(ids: readonly string[], most: number): string {
+  const more = ids.length > most ? `, … (${ids.length - most} more)` : '';
+  return `${ids.slice(0, most).map(plain).join(', ')}${more}`;
 }
 
 function endOf({ run: { end, millis } }: Proof): string {

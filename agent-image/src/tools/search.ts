@@ -127,7 +127,7 @@ function sum({ files, skipped, endedBy }: SearchResult, matches: readonly Found[
     skipped.unreadable > 0 ? `${skipped.unreadable} unreadable` : '',
     skipped.longLines > 0 ? `the end of ${count(skipped.longLines, 'long line')}` : '',
   ].filter((one) => one !== '');
-  const found = matches.length === 0 ? 'no line matches' : `${count(matches.length, 'line')} in ${count(paths, 'file')}`;
+  const found = matches.length === 0 ? 'no line matches' : `${count(matches.length, 'matching line')} in ${count(paths, 'file')}`;
   const not = left.length === 0 ? '' : `, without ${left.join(', ')}`;
   return `${found}; ${count(files, 'file')} searched${not}${endedBy === null ? '' : `; ${ends[endedBy]}`}`;
 }
